@@ -1,0 +1,30 @@
+'use strict';
+
+// The public names, written out so that ES modules can import each by name.
+
+const { Registry } = require('./lib/registry');
+const { Counter } = require('./lib/metric/counter');
+const { Gauge } = require('./lib/metric/gauge');
+const { Histogram } = require('./lib/metric/histogram');
+const { Summary } = require('./lib/metric/summary');
+const { linearBuckets, exponentialBuckets } = require('./lib/metric/bucket-generators');
+const { isValidMetricName } = require('./lib/metric/names');
+
+exports.register = Registry.globalRegistry;
+exports.Registry = Registry;
+exports.prometheusContentType = Registry.PROMETHEUS_CONTENT_TYPE;
+exports.openMetricsContentType = Registry.OPENMETRICS_CONTENT_TYPE;
+exports.validateMetricName = isValidMetricName;
+exports.Counter = Counter;
+exports.Gauge = Gauge;
+exports.Histogram = Histogram;
+exports.Summary = Summary;
+exports.linearBuckets = linearBuckets;
+exports.exponentialBuckets = exponentialBuckets;
+
+/** The format of the global registry; setting it is `register.setContentType()`. */
+Object.defineProperty(exports, 'contentType', {
+  enumerable: true,
+  get: () => Registry.globalRegistry.contentType,
+  set: contentType => Registry.globalRegistry.setContentType(contentType),
+});

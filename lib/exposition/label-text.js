@@ -1,0 +1,43 @@
+'use strict';
+
+/**
+ * A label as it stands between the braces: name="value", escaped.
+ *
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {string}
+ */
+function labelPair(name, value) {
+  return `${name}="${escapeLabelValue(String(value))}"`;
+}
+
+/**
+ * @param {string} text
+ * @returns {string}
+ */
+function escapeLabelValue(text) {
+  if (!/[\\"\n]/.test(text)) return text;
+  return text.replace(/[\\"\n]/g, character => (character === '\n' ? '\\n' : '\\' + character));
+}
+
+/**
+ * @param {string} text
+ * @returns {string}
+ */
+function escapeHelp(text) {
+  return text.replace(/[\\\n]/g, character => (character === '\n' ? '\\n' : '\\\\'));
+}
+
+/**
+ * Two parts of a label list, either of which may be empty.
+ *
+ * @param {string} left
+ * @param {string} right
+ * @returns {string}
+ */
+function joinLabels(left, right) {
+  if (left === '') return right;
+  return right === '' ? left : left + ',' + right;
+}
+
+module.exports = { labelPair, escapeHelp, joinLabels };

@@ -1,0 +1,90 @@
+'use strict';
+
+// A metric of this process as the text format sees it: its table, and the labels of a row as text, with the registry's
+// default labels that the row does not have.
+
+const { labelPair, joinLabels } = require('./label-text');
+
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('./text-format').Layout} Layout */
+
+/**
+ * What a metric tells about itself to be rendered or captured.
+ *
+ * @typedef {object} MetricView
+ * @property {string} name
+ * @property {string} help
+ * @property {string} type
+ * @property {string} aggregator
+ * @property {Layout} layout
+ * @property {SeriesTable} table
+ * @property {(row: number) => ArrayLike<number>} [quantileValues]
+ * @property {(row: number, column: number) => any} [exemplarAt]
+ * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a summary
+ * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
+ */
+
+/**
+ * @param {MetricView} view
+ * @param {Record<string, unknown>} defaultLabels
+ * @returns {import('./text-format').Family}
+ */
+function liveFamily(view, defaultLabels) {
+  const { table, layout } = view;
+  // A bucket or quantile sample has its own `le` or `quantile`; a default label of that name shows elsewhere only.
+  const marker = layout.kind === 'histogram' ? 'le' : layout.kind === 'summary' ? 'quantile' : undefined;
+  const writeLabels = labelWriter(table, layout, defaultLabels, undefined);
+  const hasMarkerDefault = marker !== undefined && marker in defaultLabels;
+  const writeMarkedLabels = hasMarkerDefault
+    ? labelWriter(table, layout, defaultLabels, marker)
+    : writeLabels;
+  return {
+    name: view.name,
+    help: view.help,
+    type: view.type,
+    layout,
+    rows: () => table.liveRows(),
+    pageOf: row => table.pageOf(row),
+    offsetOf: row => table.offsetOf(row),
+    labelText: (row, marked) => (marked ? writeMarkedLabels(row) : writeLabels(row)),
+    quantileValues: view.quantileValues,
+    exemplarAt: view.exemplarAt,
+  };
+}
+
+/**
+ * @param {SeriesTable} table
+ * @param {Layout} layout
+ * @param {Record<string, unknown>} defaultLabels
+ * @param {string | undefined} except a default label that is left out
+ * @returns {(row: number) => string}
+ */
+function labelWriter(table, layout, defaultLabels, except) {
+  const { labelNames } = table;
+  /** @type {string[]} by form: the default labels which a row of that form does not have */
+  const defaultsOfForm = [];
+
+  /** @param {number} number */
+  function defaultsOf(number) {
+    const own = table.index === undefined ? [] : table.forms.list[number].positions.map(i => labelNames[i]);
+    return Object.keys(defaultLabels)
+      .filter(name => name !== except && !own.includes(name))
+      .map(name => labelPair(name, defaultLabels[name]))
+      .join();
+  }
+
+  return row => {
+    const form = table.formOf(row);
+    const defaults = (defaultsOfForm[form] ??= defaultsOf(form));
+    if (table.index === undefined) return defaults;
+    const { positions } = table.forms.list[form];
+    let own = '';
+    for (let i = 0; i < positions.length; i++) {
+      const pair = labelPair(labelNames[positions[i]], table.labelText(row, positions[i]));
+      own = i === 0 ? pair : own + ',' + pair;
+    }
+    return layout.kind === 'histogram' ? joinLabels(defaults, own) : joinLabels(own, defaults);
+  };
+}
+
+module.exports = { liveFamily };

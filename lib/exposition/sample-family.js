@@ -1,0 +1,64 @@
+'use strict';
+
+// Somebody's own metric object, as the text format sees it: whatever its get() (or getForPromString()) returned.
+
+const { labelPair, joinLabels } = require('./label-text');
+const { toNumber } = require('./number-format');
+
+/**
+ * @typedef {object} Sample
+ * @property {unknown} value
+ * @property {Record<string, unknown>} [labels]
+ * @property {Record<string, unknown>} [sharedLabels] labels that several samples have in common
+ * @property {string} [metricName] where it differs from the metric's
+ * @property {any} [exemplar]
+ */
+
+/** @typedef {{name: string, help: string, type: string, values?: Sample[], aggregator?: string}} MetricObject */
+
+/**
+ * @param {MetricObject} metric
+ * @param {Record<string, unknown>} defaultLabels
+ * @returns {import('./text-format').Family}
+ */
+function sampleFamily(metric, defaultLabels) {
+  const samples = metric.values ?? [];
+  return {
+    name: metric.name,
+    help: metric.help,
+    type: metric.type,
+    layout: { kind: 'samples' },
+    rows: () => samples.keys(),
+    pageOf: row => [toNumber(samples[row].value)],
+    offsetOf: () => 0,
+    labelText: row => labelsOf(samples[row], defaultLabels),
+    sampleName: row => samples[row].metricName || metric.name,
+    exemplarAt: row => samples[row].exemplar,
+  };
+}
+
+/**
+ * @param {Sample} sample
+ * @param {Record<string, unknown>} defaultLabels
+ */
+function labelsOf({ labels = {}, sharedLabels = {} }, defaultLabels) {
+  let text = pairs(labels, {}, {});
+  text = joinLabels(text, pairs(defaultLabels, labels, sharedLabels));
+  return joinLabels(text, pairs(sharedLabels, labels, {}));
+}
+
+/**
+ * The labels that are in neither of two others, as text.
+ *
+ * @param {Record<string, unknown>} labels
+ * @param {Record<string, unknown>} others
+ * @param {Record<string, unknown>} moreOthers
+ */
+function pairs(labels, others, moreOthers) {
+  return Object.keys(labels ?? {})
+    .filter(name => !Object.hasOwn(others ?? {}, name) && !Object.hasOwn(moreOthers, name))
+    .map(name => labelPair(name, labels[name]))
+    .join();
+}
+
+module.exports = { sampleFamily };

@@ -1,0 +1,36 @@
+'use strict';
+
+/**
+ * Bounds at equal distances.
+ *
+ * @param {number} start the first bound
+ * @param {number} width the distance
+ * @param {number} count how many, at least 1
+ * @returns {number[]}
+ * @throws {Error} where count is below 1
+ * @throws {RangeError} where count is no whole number
+ */
+function linearBuckets(start, width, count) {
+  if (count < 1) throw new Error('Linear buckets needs a positive count');
+  return Array.from(new Array(count), (_, i) => start + i * width);
+}
+
+/**
+ * Bounds that grow by a factor.
+ *
+ * @param {number} start the first bound, above 0
+ * @param {number} factor above 1
+ * @param {number} count how many, at least 1
+ * @returns {number[]}
+ * @throws {Error} where an argument is out of range
+ * @throws {RangeError} where count is no whole number
+ */
+function exponentialBuckets(start, factor, count) {
+  if (start <= 0) throw new Error('Exponential buckets needs a positive start');
+  if (count < 1) throw new Error('Exponential buckets needs a positive count');
+  if (factor <= 1) throw new Error('Exponential buckets needs a factor greater than 1');
+  let bound = start;
+  return Array.from(new Array(count), (_, i) => (i === 0 ? bound : (bound *= factor)));
+}
+
+module.exports = { linearBuckets, exponentialBuckets };

@@ -1,0 +1,128 @@
+'use strict';
+
+const { SeriesTable } = require('../series/series-table');
+const { SeriesHandle } = require('../series/series-handle');
+const { VIEW } = require('./view');
+const {
+  Metric,
+  NO_LABELS,
+  tableOf,
+  labelSetOf,
+  checkLabelNames,
+  locate,
+  bind,
+  viewWith,
+  singleValues,
+  isObject,
+  notANumber,
+  runCollect,
+} = require('./metric');
+
+/** @typedef {import('./metric').Labels} Labels */
+
+/**
+ * A value that only goes up: requests served, bytes sent, errors.
+ */
+class Counter extends Metric {
+  /**
+   * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`
+   * @throws {TypeError} where config is no object
+   * @throws {Error} where name, help or a label name is not valid, or the name is taken
+   */
+  constructor(config) {
+    super(config, {});
+    this.type = 'counter';
+    const table = new SeriesTable(this.labelNames, 1);
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+    this.register(table);
+  }
+
+  /**
+   * Adds to the counter.
+   *
+   * @param {Labels | number | null} [labels] or the value, for the series without labels
+   * @param {number | null} [value] default 1; not negative
+   * @throws {TypeError} where the value is not a finite number
+   * @throws {Error} where it is negative, or a label is not one of `labelNames`
+   */
+  inc(labels, value) {
+    /** @type {Labels} */
+    let labelSet = NO_LABELS;
+    if (isObject(labels)) labelSet = labels;
+    else value = labels;
+    if (value == null) value = 1;
+    if (!isIncrement(value)) throw rejected(this, labelSet, value);
+    const table = tableOf(this);
+    const row = locate(this, table, labelSet);
+    table.pageOf(row)[table.offsetOf(row)] += value;
+  }
+
+  /**
+   * A child for one label set, for hot paths: its `inc` looks nothing up.
+   *
+   * @param {...any} labels one object of labels, or all values in the order of `labelNames`
+   * @returns {{inc: (value?: number | null) => void}}
+   * @throws {Error} where the number of values does not fit
+   */
+  labels(...labels) {
+    const labelSet = labelSetOf(this, labels);
+    const table = tableOf(this);
+    const handle = new SeriesHandle(table, labelSet);
+    return {
+      inc: value => {
+        if (value == null) value = 1;
+        if (!isIncrement(value)) throw rejected(this, labelSet, value);
+        if (handle.generation !== table.generation) bind(this, handle);
+        handle.page[handle.offset] += value;
+      },
+    };
+  }
+
+  /** Drops all series; the one of a counter without labels starts again at 0. */
+  reset() {
+    const table = tableOf(this);
+    table.clear();
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+  }
+
+  /**
+   * The metric as JSON, after its `collect` hook has run.
+   *
+   * @returns {Promise<object>}
+   */
+  async get() {
+    await runCollect(this);
+    return {
+      help: this.help,
+      name: this.name,
+      type: this.type,
+      values: singleValues(this),
+      aggregator: this.aggregator,
+    };
+  }
+
+  /** @returns {import('../exposition/live-family').MetricView | undefined} */
+  [VIEW]() {
+    return this.get === Counter.prototype.get ? viewWith(this, { kind: 'value' }) : undefined;
+  }
+}
+
+/** @param {unknown} value */
+function isIncrement(value) {
+  return typeof value === 'number' && value >= 0 && value < Infinity;
+}
+
+/**
+ * The error of an increment that is refused; a wrong label comes before a wrong value.
+ *
+ * @param {Counter} counter
+ * @param {Labels} labels
+ * @param {unknown} value
+ */
+function rejected(counter, labels, value) {
+  checkLabelNames(counter, labels);
+  if (!Number.isFinite(value)) return notANumber(value);
+  return new Error('It is not possible to decrease a counter');
+}
+
+module.exports = { Counter };

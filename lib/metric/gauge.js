@@ -1,0 +1,208 @@
+'use strict';
+
+const { format } = require('node:util');
+const { SeriesTable } = require('../series/series-table');
+const { SeriesHandle } = require('../series/series-handle');
+const { VIEW } = require('./view');
+const {
+  Metric,
+  NO_LABELS,
+  tableOf,
+  labelSetOf,
+  locate,
+  bind,
+  viewWith,
+  singleValues,
+  isObject,
+  notANumber,
+  stopwatch,
+  runCollect,
+} = require('./metric');
+
+/** @typedef {import('./metric').Labels} Labels */
+
+/**
+ * A value that goes up and down: queue length, memory in use, temperature.
+ */
+class Gauge extends Metric {
+  /**
+   * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`
+   * @throws {TypeError} where config is no object
+   * @throws {Error} where name, help or a label name is not valid, or the name is taken
+   */
+  constructor(config) {
+    super(config, {});
+    this.type = 'gauge';
+    const table = new SeriesTable(this.labelNames, 1);
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+    this.register(table);
+  }
+
+  /**
+   * @param {Labels | number} labels or the value, for the series without labels
+   * @param {number} [value] NaN and infinities are allowed
+   * @throws {TypeError} where the value is not a number
+   * @throws {Error} where a label is not one of `labelNames`
+   */
+  set(labels, value) {
+    const hasLabels = isObject(labels);
+    setRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels);
+  }
+
+  /**
+   * @param {Labels | number} [labels] or the value, for the series without labels
+   * @param {number} [value] default 1
+   * @throws {TypeError} where the value is not a number
+   * @throws {Error} where a label is not one of `labelNames`
+   */
+  inc(labels, value) {
+    const hasLabels = isObject(labels);
+    addToRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels, 1);
+  }
+
+  /**
+   * @param {Labels | number} [labels] or the value, for the series without labels
+   * @param {number} [value] default 1
+   * @throws {TypeError} where the value is not a number
+   * @throws {Error} where a label is not one of `labelNames`
+   */
+  dec(labels, value) {
+    const hasLabels = isObject(labels);
+    addToRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels, -1);
+  }
+
+  /**
+   * Sets the gauge to the seconds since the epoch, with fraction.
+   *
+   * @param {Labels} [labels]
+   * @throws {Error} where a label is not one of `labelNames`
+   */
+  setToCurrentTime(labels) {
+    setRow(this, isObject(labels) ? labels : NO_LABELS, Date.now() / 1000);
+  }
+
+  /**
+   * Starts a timer.
+   *
+   * @param {Labels} [labels]
+   * @returns {(labels?: Labels) => number} sets the gauge to the seconds since the start, and returns them; labels
+   *   given here are added to those of the start
+   */
+  startTimer(labels) {
+    const elapsed = stopwatch();
+    return endLabels => {
+      const seconds = elapsed();
+      this.set({ ...labels, ...endLabels }, seconds);
+      return seconds;
+    };
+  }
+
+  /**
+   * A child for one label set, for hot paths: it looks nothing up.
+   *
+   * @param {...any} labels one object of labels, or all values in the order of `labelNames`
+   * @returns {{inc: (value?: number) => void, dec: (value?: number) => void, set: (value: number) => void,
+   *   setToCurrentTime: () => void, startTimer: () => (labels?: Labels) => number}}
+   * @throws {Error} where the number of values does not fit
+   */
+  labels(...labels) {
+    const labelSet = labelSetOf(this, labels);
+    const table = tableOf(this);
+    const handle = new SeriesHandle(table, labelSet);
+    /** @param {unknown} delta @param {1 | -1} sign */
+    const add = (delta, sign) => {
+      const number = deltaOf(delta);
+      if (handle.generation !== table.generation) bind(this, handle);
+      handle.page[handle.offset] += sign * number;
+    };
+    return {
+      inc: value => add(value, 1),
+      dec: value => add(value, -1),
+      set: value => {
+        if (typeof value !== 'number') throw notANumber(value);
+        if (handle.generation !== table.generation) bind(this, handle);
+        handle.page[handle.offset] = value;
+      },
+      setToCurrentTime: () => this.setToCurrentTime(labelSet),
+      startTimer: () => this.startTimer(labelSet),
+    };
+  }
+
+  /** Drops all series; the one of a gauge without labels starts again at 0. */
+  reset() {
+    const table = tableOf(this);
+    table.clear();
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+  }
+
+  /**
+   * The metric as JSON, after its `collect` hook has run.
+   *
+   * @returns {Promise<object>}
+   */
+  async get() {
+    await runCollect(this);
+    return {
+      help: this.help,
+      name: this.name,
+      type: this.type,
+      values: singleValues(this),
+      aggregator: this.aggregator,
+    };
+  }
+
+  /**
+   * The value of a series; 0 where there is none.
+   *
+   * @param {Labels} [labels]
+   * @returns {number}
+   */
+  _getValue(labels) {
+    const table = tableOf(this);
+    const row = table.find(labels ?? NO_LABELS);
+    return row === -1 ? 0 : table.pageOf(row)[table.offsetOf(row)];
+  }
+
+  /** @returns {import('../exposition/live-family').MetricView | undefined} */
+  [VIEW]() {
+    return this.get === Gauge.prototype.get ? viewWith(this, { kind: 'value' }) : undefined;
+  }
+}
+
+/**
+ * @param {Gauge} gauge
+ * @param {Labels} labels
+ * @param {unknown} value
+ */
+function setRow(gauge, labels, value) {
+  if (typeof value !== 'number') throw notANumber(value);
+  const table = tableOf(gauge);
+  const row = locate(gauge, table, labels);
+  table.pageOf(row)[table.offsetOf(row)] = value;
+}
+
+/**
+ * @param {Gauge} gauge
+ * @param {Labels} labels
+ * @param {unknown} delta
+ * @param {1 | -1} sign
+ */
+function addToRow(gauge, labels, delta, sign) {
+  const number = deltaOf(delta);
+  const table = tableOf(gauge);
+  const row = locate(gauge, table, labels);
+  table.pageOf(row)[table.offsetOf(row)] += sign * number;
+}
+
+/**
+ * @param {unknown} delta
+ * @returns {number}
+ * @throws {TypeError} where it is neither a number nor left out
+ */
+function deltaOf(delta) {
+  if (delta === undefined) return 1;
+  if (typeof delta !== 'number') throw new TypeError(`Delta is not a valid number: ${format(delta)}`);
+  return delta;
+}
+
+module.exports = { Gauge };

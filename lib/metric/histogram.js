@@ -1,0 +1,224 @@
+'use strict';
+
+const { SeriesTable } = require('../series/series-table');
+const { SeriesHandle } = require('../series/series-handle');
+const { VIEW } = require('./view');
+const {
+  Metric,
+  NO_LABELS,
+  tableOf,
+  labelSetOf,
+  checkLabelNames,
+  locate,
+  bind,
+  viewWith,
+  isObject,
+  notANumber,
+  stopwatch,
+  runCollect,
+} = require('./metric');
+
+/** @typedef {import('./metric').Labels} Labels */
+
+const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+// Up to here a linear search beats a binary one: most observations fall into one of the first buckets.
+const LINEAR_SEARCH_BOUNDS = 24;
+
+/**
+ * A distribution in buckets: request durations, payload sizes. Buckets of several processes can be added up, and
+ * quantiles computed from them (`histogram_quantile`).
+ */
+class Histogram extends Metric {
+  /** @type {(value: number) => number} the column that counts a value */
+  #columnOf;
+
+  /**
+   * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is observed),
+   *   `labelNames`, `registers`, `aggregator`, `collect`
+   * @throws {TypeError} where config is no object
+   * @throws {Error} where name, help or a label name is not valid or reserved, or the name is taken
+   */
+  constructor(config) {
+    super(config, { buckets: DEFAULT_BUCKETS });
+    this.type = 'histogram';
+    if (this.labelNames.includes('le')) throw new Error('le is a reserved label keyword');
+    // A copy, for the caller's array is the caller's. Infinity is the bucket that every histogram has anyway.
+    const bounds = Object.freeze(
+      Array.from(/** @type {any} */ (this).buckets).filter(bound => bound !== Infinity),
+    );
+    /** @type {readonly number[]} */
+    this.buckets = /** @type {readonly number[]} */ (bounds);
+    /** @type {readonly number[]} */
+    this.upperBounds = this.buckets;
+    this.#columnOf = columnFinder(this.buckets);
+    // One count per bound, the count above all of them, the sum.
+    const table = new SeriesTable(this.labelNames, this.buckets.length + 2);
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+    this.register(table);
+  }
+
+  /**
+   * Counts a value.
+   *
+   * @param {Labels | number | null} [labels] or the value, for the series without labels
+   * @param {number} [value]
+   * @throws {TypeError} where the value is not a finite number
+   * @throws {Error} where a label is not one of `labelNames`
+   */
+  observe(labels, value) {
+    /** @type {Labels} */
+    let labelSet = NO_LABELS;
+    if (isObject(labels)) labelSet = labels;
+    else if (labels != null) value = labels;
+    if (!Number.isFinite(value)) {
+      checkLabelNames(this, labelSet);
+      throw notANumber(value);
+    }
+    const table = tableOf(this);
+    const row = locate(this, table, labelSet);
+    this.#count(table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+  }
+
+  /**
+   * Starts a timer.
+   *
+   * @param {Labels} [labels]
+   * @returns {(labels?: Labels) => number} observes the seconds since the start, and returns them; labels given here
+   *   are added to those of the start
+   */
+  startTimer(labels) {
+    const elapsed = stopwatch();
+    return endLabels => {
+      const seconds = elapsed();
+      this.observe({ ...labels, ...endLabels }, seconds);
+      return seconds;
+    };
+  }
+
+  /**
+   * A child for one label set, for hot paths: it looks nothing up.
+   *
+   * @param {...any} labels one object of labels, or all values in the order of `labelNames`
+   * @returns {{observe: (value: number) => void, startTimer: () => (labels?: Labels) => number}}
+   * @throws {Error} where the number of values does not fit
+   */
+  labels(...labels) {
+    const labelSet = labelSetOf(this, labels);
+    const table = tableOf(this);
+    const handle = new SeriesHandle(table, labelSet);
+    return {
+      observe: value => {
+        if (!Number.isFinite(value)) {
+          checkLabelNames(this, labelSet);
+          throw notANumber(value);
+        }
+        if (handle.generation !== table.generation) bind(this, handle);
+        this.#count(handle.page, handle.offset, value);
+      },
+      startTimer: () => this.startTimer(labelSet),
+    };
+  }
+
+  /**
+   * Sets a series to no observations, creating it if need be.
+   *
+   * @param {Labels} [labels]
+   * @throws {Error} where a label is not one of `labelNames`
+   */
+  zero(labels) {
+    const table = tableOf(this);
+    const row = locate(this, table, labels ?? NO_LABELS);
+    const offset = table.offsetOf(row);
+    table.pageOf(row).fill(0, offset, offset + table.width);
+  }
+
+  /** Drops all series; the one of a histogram without labels starts again with no observations. */
+  reset() {
+    const table = tableOf(this);
+    table.clear();
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+  }
+
+  /**
+   * The metric as JSON, after its `collect` hook has run. Buckets are cumulative.
+   *
+   * @returns {Promise<object>}
+   */
+  async get() {
+    await runCollect(this);
+    const { name, help, type, aggregator } = this;
+    return { name, help, type, values: bucketValues(this), aggregator };
+  }
+
+  /** @returns {import('../exposition/live-family').MetricView | undefined} */
+  [VIEW]() {
+    if (this.get !== Histogram.prototype.get) return undefined;
+    return viewWith(this, { kind: 'histogram', bounds: this.buckets });
+  }
+
+  /**
+   * @param {Float64Array} page
+   * @param {number} offset of the row
+   * @param {number} value
+   */
+  #count(page, offset, value) {
+    page[offset + this.#columnOf(value)]++;
+    page[offset + this.buckets.length + 1] += value;
+  }
+}
+
+/**
+ * @param {readonly number[]} bounds in the caller's order
+ * @returns {(value: number) => number} the number of the first bound that is not below a value, or how many there are
+ */
+function columnFinder(bounds) {
+  const limits = Float64Array.from(bounds);
+  const count = limits.length;
+  if (count <= LINEAR_SEARCH_BOUNDS || limits.some((limit, i) => i > 0 && !(limits[i - 1] < limit))) {
+    return value => {
+      let column = 0;
+      while (column < count && !(value <= limits[column])) column++;
+      return column;
+    };
+  }
+  return value => {
+    let low = 0;
+    let high = count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (value <= limits[middle]) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+}
+
+/** @param {Histogram} histogram */
+function bucketValues(histogram) {
+  const table = tableOf(histogram);
+  const { name, buckets } = histogram;
+  const values = [];
+  for (const row of table.liveRows()) {
+    const page = table.pageOf(row);
+    const offset = table.offsetOf(row);
+    let count = 0;
+    for (let column = 0; column <= buckets.length; column++) {
+      count += page[offset + column];
+      const le = column === buckets.length ? '+Inf' : buckets[column];
+      const labels = { le, ...table.labelsOf(row) };
+      values.push({ value: count, metricName: `${name}_bucket`, exemplar: null, labels });
+    }
+    const sum = page[offset + buckets.length + 1];
+    values.push({ value: sum, metricName: `${name}_sum`, exemplar: undefined, labels: table.labelsOf(row) });
+    values.push({
+      value: count,
+      metricName: `${name}_count`,
+      exemplar: undefined,
+      labels: table.labelsOf(row),
+    });
+  }
+  return values;
+}
+
+module.exports = { Histogram };

@@ -1,0 +1,262 @@
+'use strict';
+
+// What the four metric types share: checks of name, help and labels, registration, and the way from a call's
+// arguments to a row of the metric's table.
+
+const { format, inspect } = require('node:util');
+const { Registry } = require('../registry');
+const { isValidMetricName, isValidLabelName } = require('./names');
+
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {Record<string, any>} Labels */
+
+/** The table of a metric: a symbol, so that it is neither enumerated nor in the way of a config key. */
+const TABLE = Symbol('table');
+
+/** @type {Labels} */
+const NO_LABELS = Object.freeze({});
+
+/**
+ * The base of Counter, Gauge, Histogram and Summary.
+ */
+class Metric {
+  /**
+   * Checks a configuration and takes over its keys. The metric is registered by the subclass, when nothing can fail
+   * any more.
+   *
+   * @param {any} config
+   * @param {Record<string, unknown>} defaults of the options which only one type has
+   * @throws {TypeError} where config is no object
+   * @throws {Error} where help or name is missing, or a name is not valid
+   */
+  constructor(config, defaults) {
+    if (typeof config !== 'object' || config === null)
+      throw new TypeError('constructor expected a config object');
+    /** @type {string} */
+    this.name = '';
+    /** @type {string} */
+    this.help = '';
+    /** @type {readonly string[]} */
+    this.labelNames = [];
+    /** @type {Registry[]} */
+    this.registers = [Registry.globalRegistry];
+    /** @type {string} */
+    this.aggregator = 'sum';
+    /** @type {boolean} */
+    this.enableExemplars = false;
+    /** @type {((this: any) => void | Promise<void>) | undefined} */
+    this.collect = undefined;
+    Object.assign(this, defaults);
+    for (const key of Object.keys(config)) {
+      // An option that is there but undefined or null means its default.
+      if (config[key] != null || !(key in this)) /** @type {any} */ (this)[key] = config[key];
+    }
+    if (!this.help) throw new Error('Missing mandatory help parameter');
+    if (!this.name) throw new Error('Missing mandatory name parameter');
+    if (!isValidMetricName(this.name)) throw new Error('Invalid metric name');
+    if (!this.labelNames.every(isValidLabelName)) throw new Error('Invalid label name');
+    if (this.collect && typeof this.collect !== 'function') {
+      throw new Error('Optional "collect" parameter must be a function');
+    }
+    /** @type {string[]} */
+    this.sortedLabelNames = [...this.labelNames].sort();
+  }
+
+  /**
+   * Gives the metric its table and registers it.
+   *
+   * @param {SeriesTable} table
+   * @throws {TypeError} where exemplars are enabled and a registry writes Prometheus text
+   * @throws {Error} where a registry has another metric of that name
+   */
+  register(table) {
+    Object.defineProperty(this, TABLE, { value: table });
+    for (const registry of this.registers) {
+      if (this.enableExemplars && registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
+        throw new TypeError('Exemplars are supported only on OpenMetrics registries');
+      }
+      registry.registerMetric(/** @type {any} */ (this));
+    }
+  }
+
+  /**
+   * Forgets a label set. It starts from zero when it is used again.
+   *
+   * @param {...any} labels one object of labels, or all values in the order of `labelNames`
+   * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
+   */
+  remove(...labels) {
+    const set = labelSetOf(this, labels);
+    const table = tableOf(this);
+    checkLabelNames(this, set);
+    const row = table.find(set);
+    if (row !== -1) table.removeRow(row);
+  }
+}
+
+/**
+ * @param {any} metric
+ * @returns {SeriesTable}
+ */
+function tableOf(metric) {
+  return metric[TABLE];
+}
+
+/**
+ * The label set that the arguments of labels() or remove() stand for.
+ *
+ * @param {Metric} metric
+ * @param {any[]} args one object of labels, or all values in the order of `labelNames`
+ * @returns {Labels} a copy
+ * @throws {Error} where the number of values does not fit
+ */
+function labelSetOf({ labelNames }, args) {
+  /** @type {Labels} */
+  const labels = {};
+  if (typeof args[0] === 'object') {
+    // Inherited labels count as well; a caller that changes its object later does not change the series.
+    for (const name in args[0]) define(labels, name, args[0][name]);
+    return labels;
+  }
+  if (args.length !== labelNames.length) {
+    throw new Error(
+      `Invalid number of arguments (${args.length}): "${args.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
+    );
+  }
+  labelNames.forEach((name, i) => define(labels, name, args[i]));
+  return labels;
+}
+
+/**
+ * @param {Labels} labels
+ * @param {string} name
+ * @param {unknown} value
+ */
+function define(labels, name, value) {
+  if (name === '__proto__') {
+    Object.defineProperty(labels, name, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    labels[name] = value;
+  }
+}
+
+/**
+ * @param {Metric} metric
+ * @param {Labels} labels
+ * @throws {Error} for the first label that is not one of `labelNames`
+ */
+function checkLabelNames({ labelNames }, labels) {
+  for (const name in labels) {
+    if (!labelNames.includes(name)) {
+      throw new Error(`Added label "${name}" is not included in initial labelset: ${inspect(labelNames)}`);
+    }
+  }
+}
+
+/**
+ * The row of a label set, created if need be.
+ *
+ * @param {Metric} metric
+ * @param {SeriesTable} table the metric's
+ * @param {Labels} labels
+ * @returns {number}
+ * @throws {Error} where a label is not one of `labelNames`
+ */
+function locate(metric, table, labels) {
+  const row = table.locate(labels);
+  if (row === -1) checkLabelNames(metric, labels);
+  return row;
+}
+
+/**
+ * Makes a child's hold on its row right. Labels are checked here and not when the child is made, as in prom-client.
+ *
+ * @param {Metric} metric
+ * @param {import('../series/series-handle').SeriesHandle} handle
+ * @throws {Error} where a label is not one of `labelNames`
+ */
+function bind(metric, handle) {
+  if (handle.row === -1) checkLabelNames(metric, handle.labels);
+  handle.bind();
+}
+
+/**
+ * The inside of a metric, for its `[VIEW]`.
+ *
+ * @param {Metric & {type: string}} metric
+ * @param {import('../exposition/text-format').Layout} layout
+ * @returns {import('../exposition/live-family').MetricView}
+ */
+function viewWith(metric, layout) {
+  const { name, help, type, aggregator } = metric;
+  return { name, help, type, aggregator, layout, table: tableOf(metric) };
+}
+
+/**
+ * The series of a counter or gauge as JSON.
+ *
+ * @param {Metric} metric
+ * @returns {{value: number, labels: Labels}[]}
+ */
+function singleValues(metric) {
+  const table = tableOf(metric);
+  return Array.from(table.liveRows(), row => ({
+    value: table.pageOf(row)[table.offsetOf(row)],
+    labels: table.labelsOf(row),
+  }));
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is Labels}
+ */
+function isObject(value) {
+  return typeof value === 'object' && value !== null;
+}
+
+/**
+ * @param {unknown} value
+ * @returns {TypeError}
+ */
+function notANumber(value) {
+  return new TypeError(`Value is not a valid number: ${format(value)}`);
+}
+
+/**
+ * Starts measuring time. The clock is looked up at each call, so that tests with fake timers see theirs.
+ *
+ * @returns {() => number} the seconds since
+ */
+function stopwatch() {
+  const start = process.hrtime();
+  return () => {
+    const [seconds, nanoseconds] = process.hrtime(start);
+    return seconds + nanoseconds / 1e9;
+  };
+}
+
+/**
+ * Runs a metric's `collect` hook, if it has one.
+ *
+ * @param {{collect?: Function}} metric
+ * @returns {unknown} a promise or thenable where the hook returned one
+ */
+function runCollect(metric) {
+  return metric.collect ? metric.collect() : undefined;
+}
+
+module.exports = {
+  Metric,
+  NO_LABELS,
+  tableOf,
+  labelSetOf,
+  checkLabelNames,
+  locate,
+  bind,
+  viewWith,
+  singleValues,
+  isObject,
+  notANumber,
+  stopwatch,
+  runCollect,
+};

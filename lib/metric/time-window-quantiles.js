@@ -1,0 +1,99 @@
+'use strict';
+
+const { TDigest } = require('tdigest');
+
+/** @typedef {import('tdigest').Centroid} Centroid */
+
+/**
+ * Quantiles of what was observed in the last `maxAgeSeconds`, or ever where there is no window.
+ *
+ * A window is a ring of digests, each of which is fed with every value and emptied in turn. The one that was emptied
+ * longest ago answers: it holds what was observed in the last `maxAgeSeconds`, less one step at most.
+ */
+class TimeWindowQuantiles {
+  /** @type {TDigest[]} */
+  #ring;
+  #current = 0;
+  /** @type {number} milliseconds between two steps; 0 without a window */
+  #step;
+  #lastStep;
+
+  /**
+   * @param {number | undefined} maxAgeSeconds
+   * @param {number | undefined} ageBuckets how many digests; there is a window only where both are given
+   */
+  constructor(maxAgeSeconds, ageBuckets) {
+    const windowed = maxAgeSeconds && ageBuckets;
+    this.#ring = Array.from({ length: windowed ? ageBuckets : 1 }, () => new TDigest());
+    this.#step = windowed ? (maxAgeSeconds * 1000) / ageBuckets : 0;
+    this.#lastStep = Date.now();
+    /** How often something was observed or dropped: tells whether an encoding of the digest is still right. */
+    this.version = 0;
+  }
+
+  /** @param {number} value */
+  push(value) {
+    this.#rotate();
+    for (const digest of this.#ring) digest.push(value);
+    this.version++;
+  }
+
+  /** Merges centroids that are close to each other (about 1 ms). */
+  compress() {
+    this.#rotate().compress();
+  }
+
+  /** @returns {number} how many observations the window holds */
+  size() {
+    return this.#rotate().size();
+  }
+
+  /**
+   * @param {number} quantile 0 to 1
+   * @returns {number} 0 where nothing was observed
+   */
+  percentile(quantile) {
+    return this.#rotate().percentile(quantile) || 0;
+  }
+
+  /** Forgets everything. */
+  reset() {
+    for (let i = 0; i < this.#ring.length; i++) this.#ring[i] = new TDigest();
+    this.#lastStep = Date.now();
+    this.version++;
+  }
+
+  /**
+   * Calls back with each centroid of the window, by rising mean.
+   *
+   * @param {(centroid: Centroid) => void} visit
+   */
+  eachCentroid(visit) {
+    this.#rotate().centroids.each(visit);
+  }
+
+  /** @returns {number} how many centroids eachCentroid() will visit */
+  centroidCount() {
+    return this.#rotate().centroids.size;
+  }
+
+  /** Empties what has become too old, and returns the digest that answers. */
+  #rotate() {
+    const ring = this.#ring;
+    if (this.#step > 0) {
+      const now = Date.now();
+      let steps = 0;
+      while (now - this.#lastStep > this.#step && steps++ < ring.length) {
+        ring[this.#current] = new TDigest();
+        this.#current = (this.#current + 1) % ring.length;
+        this.#lastStep += this.#step;
+        this.version++;
+      }
+      // After a long rest every digest is empty: no need to make up for each step that was slept through.
+      if (now - this.#lastStep > this.#step) this.#lastStep = now - ((now - this.#lastStep) % this.#step);
+    }
+    return ring[this.#current];
+  }
+}
+
+module.exports = { TimeWindowQuantiles };

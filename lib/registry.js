@@ -1,0 +1,224 @@
+'use strict';
+
+const {
+  PROMETHEUS_CONTENT_TYPE,
+  OPENMETRICS_CONTENT_TYPE,
+  isSupported,
+} = require('./exposition/content-type');
+const { renderFamilies, renderFamily } = require('./exposition/text-format');
+const { liveFamily } = require('./exposition/live-family');
+const { sampleFamily } = require('./exposition/sample-family');
+const { viewOf, DEFAULT_LABELS } = require('./metric/view');
+
+/**
+ * Something that a registry holds: one of our metrics, or any object with a name and a get().
+ *
+ * @typedef {object} RegisteredMetric
+ * @property {string} name
+ * @property {() => any} get
+ * @property {() => any} [getForPromString] preferred to get() where text is written
+ * @property {() => void} [reset]
+ * @property {Function} [collect]
+ */
+
+/**
+ * A set of metrics that are exposed together.
+ */
+class Registry {
+  /** @type {Map<string, RegisteredMetric>} */
+  #metrics = new Map();
+  /** @type {Record<string, unknown>} */
+  #defaultLabels = {};
+  /** @type {string} */
+  #contentType;
+
+  /**
+   * @param {string} [contentType] the format that metrics() writes, default Prometheus text
+   * @throws {TypeError} where the format is not known
+   */
+  constructor(contentType = PROMETHEUS_CONTENT_TYPE) {
+    if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
+    this.#contentType = contentType;
+  }
+
+  /**
+   * Everything as text, after all `collect` hooks have run.
+   *
+   * @returns {Promise<string>}
+   */
+  async metrics() {
+    const families = await Promise.all(this.getMetricsAsArray().map(metric => this.#familyOf(metric)));
+    return [...renderFamilies(families, this.#isOpenMetrics)].join('');
+  }
+
+  /**
+   * One metric as text, without a line feed at its end. It need not be in this registry.
+   *
+   * @param {RegisteredMetric} metric
+   * @returns {Promise<string>}
+   */
+  async getMetricsAsString(metric) {
+    return [...renderFamily(await this.#familyOf(metric), this.#isOpenMetrics)].join('');
+  }
+
+  /**
+   * @param {string} name
+   * @returns {Promise<string>} rejected with a TypeError where there is no metric of that name
+   */
+  async getSingleMetricAsString(name) {
+    const metric = this.getSingleMetric(name);
+    if (metric === undefined) throw new TypeError(`There is no metric with the name ${name}.`);
+    return this.getMetricsAsString(metric);
+  }
+
+  /**
+   * Everything as objects, with default labels where a sample does not have them.
+   *
+   * @returns {Promise<any[]>}
+   */
+  async getMetricsAsJSON() {
+    const defaultLabels = this.#defaultLabels;
+    const hasDefaults = Object.keys(defaultLabels).length > 0;
+    return Promise.all(
+      this.getMetricsAsArray().map(async metric => {
+        const json = await metric.get();
+        return hasDefaults && json?.values
+          ? { ...json, values: withDefaults(json.values, defaultLabels) }
+          : json;
+      }),
+    );
+  }
+
+  /** @returns {any[]} the metrics themselves, in order of registration */
+  getMetricsAsArray() {
+    return [...this.#metrics.values()];
+  }
+
+  /**
+   * @param {string} name
+   * @returns {any} the metric, or undefined
+   */
+  getSingleMetric(name) {
+    return this.#metrics.get(name);
+  }
+
+  /**
+   * @param {RegisteredMetric} metric
+   * @throws {Error} where another metric has that name
+   */
+  registerMetric(metric) {
+    const known = this.#metrics.get(metric.name);
+    if (known !== undefined && known !== metric) {
+      throw new Error(`A metric with the name ${metric.name} has already been registered.`);
+    }
+    this.#metrics.set(metric.name, metric);
+  }
+
+  /** @param {string} name */
+  removeSingleMetric(name) {
+    this.#metrics.delete(name);
+  }
+
+  /** Drops all metrics and the default labels. */
+  clear() {
+    this.#metrics = new Map();
+    this.#defaultLabels = {};
+  }
+
+  /** Resets each metric. */
+  resetMetrics() {
+    for (const metric of this.#metrics.values()) /** @type {any} */ (metric).reset();
+  }
+
+  /**
+   * Labels for every sample that does not have them. Replaces those set before.
+   *
+   * @param {Record<string, unknown>} labels
+   */
+  setDefaultLabels(labels) {
+    this.#defaultLabels = labels ?? {};
+  }
+
+  /** @returns {string} the format that metrics() writes */
+  get contentType() {
+    return this.#contentType;
+  }
+
+  /**
+   * @param {string} contentType
+   * @throws {Error} where the format is not known
+   */
+  setContentType(contentType) {
+    if (!isSupported(contentType)) throw new Error(`Content type ${contentType} is unsupported`);
+    this.#contentType = contentType;
+  }
+
+  /**
+   * A new registry with the metrics of several. Their default labels are left behind.
+   *
+   * @param {Registry[]} registries
+   * @returns {Registry}
+   * @throws {TypeError} where the list is empty
+   * @throws {Error} where they differ in content type, or have different metrics of one name
+   */
+  static merge(registries) {
+    const { contentType } = registries[0];
+    if (registries.some(registry => registry.contentType !== contentType)) {
+      throw new Error('Registers can only be merged if they have the same content type');
+    }
+    const merged = new Registry(contentType);
+    for (const registry of registries) {
+      for (const metric of registry.getMetricsAsArray()) merged.registerMetric(metric);
+    }
+    return merged;
+  }
+
+  /** @returns {boolean} */
+  get #isOpenMetrics() {
+    return this.#contentType === OPENMETRICS_CONTENT_TYPE;
+  }
+
+  /**
+   * Runs a metric's `collect` hook and returns the metric as a family.
+   *
+   * @param {RegisteredMetric} metric
+   * @returns {Promise<import('./exposition/text-format').Family>}
+   */
+  async #familyOf(metric) {
+    if (viewOf(metric) !== undefined) {
+      if (metric.collect) await metric.collect();
+      const view = viewOf(metric);
+      if (view !== undefined) return liveFamily(view, this.#defaultLabels);
+    }
+    const json = typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
+    return sampleFamily(await json, this.#defaultLabels);
+  }
+
+  /** What the cluster's snapshot writer needs beside the metrics. */
+  get [DEFAULT_LABELS]() {
+    return this.#defaultLabels;
+  }
+}
+
+/**
+ * Fresh samples with the default labels that each does not have.
+ *
+ * @param {any[]} values
+ * @param {Record<string, unknown>} defaultLabels
+ */
+function withDefaults(values, defaultLabels) {
+  return values.map(sample => {
+    const labels = { ...sample.labels };
+    for (const name of Object.keys(defaultLabels)) {
+      if (!Object.hasOwn(labels, name)) labels[name] = defaultLabels[name];
+    }
+    return { ...sample, labels };
+  });
+}
+
+/** The registry that metrics are in unless told otherwise. */
+Registry.globalRegistry = new Registry();
+Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
+Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
+
+module.exports = { Registry };

@@ -1,0 +1,110 @@
+'use strict';
+
+// The form of a label set is how it was written down when it was first used: which labels, in which order, and which
+// of the values were no strings. It belongs to a row beside its identity ({a, z} and {z, a} are one series, printed as
+// first seen; 200 stays a number in JSON). Nearly every metric has one form.
+
+/** @typedef {'string' | 'number' | 'boolean' | 'bigint' | 'null'} ValueKind */
+
+/**
+ * @typedef {object} LabelForm
+ * @property {number[]} positions of the labels that the set has, in the order they are printed
+ * @property {ValueKind[]} kinds of their values as they were given
+ */
+
+/**
+ * @param {unknown} value
+ * @returns {ValueKind}
+ */
+function kindOf(value) {
+  const type = typeof value;
+  if (type === 'number' || type === 'boolean' || type === 'bigint') return type;
+  return value === null ? 'null' : 'string';
+}
+
+/**
+ * A label value as it was given, from its text.
+ *
+ * @param {string} text
+ * @param {ValueKind} kind
+ */
+function valueOfKind(text, kind) {
+  switch (kind) {
+    case 'number':
+      return Number(text);
+    case 'boolean':
+      return text === 'true';
+    case 'bigint':
+      return BigInt(text);
+    case 'null':
+      return null;
+    default:
+      return text;
+  }
+}
+
+class LabelForms {
+  /** @type {Map<string, number> | undefined} only once there are two */
+  #byKey = undefined;
+
+  /** @param {Map<string, number>} positions of the label names */
+  constructor(positions) {
+    this.positions = positions;
+    /** @type {LabelForm[]} */
+    this.list = [];
+  }
+
+  /**
+   * The number of a label set's form.
+   *
+   * @param {Record<string, unknown>} labels of known names
+   * @returns {number}
+   */
+  numberOf(labels) {
+    if (this.list.length > 0 && this.#fits(this.list[0], labels)) return 0;
+    /** @type {LabelForm} */
+    const form = { positions: [], kinds: [] };
+    for (const name in labels) {
+      if (labels[name] === undefined) continue;
+      form.positions.push(/** @type {number} */ (this.positions.get(name)));
+      form.kinds.push(kindOf(labels[name]));
+    }
+    if (this.list.length === 0) return this.list.push(form) - 1;
+    return this.#findOrAdd(form);
+  }
+
+  /**
+   * @param {LabelForm} form
+   * @param {Record<string, unknown>} labels
+   */
+  #fits(form, labels) {
+    let i = 0;
+    for (const name in labels) {
+      const value = labels[name];
+      if (value === undefined) continue;
+      if (i === form.positions.length || form.positions[i] !== this.positions.get(name)) return false;
+      if (form.kinds[i] !== kindOf(value)) return false;
+      i++;
+    }
+    return i === form.positions.length;
+  }
+
+  /** @param {LabelForm} form */
+  #findOrAdd(form) {
+    if (this.#byKey === undefined) this.#byKey = new Map([[keyOf(this.list[0]), 0]]);
+    const key = keyOf(form);
+    let number = this.#byKey.get(key);
+    if (number === undefined) {
+      number = this.list.push(form) - 1;
+      this.#byKey.set(key, number);
+    }
+    return number;
+  }
+}
+
+/** @param {LabelForm} form */
+function keyOf(form) {
+  return form.positions.map((position, i) => `${position}${form.kinds[i]}`).join();
+}
+
+module.exports = { LabelForms, valueOfKind };

@@ -1,0 +1,256 @@
+'use strict';
+
+// Label set -> row. A label set becomes a tuple of integers (label-dictionary.js), the tuple is mixed into one 32-bit
+// hash, and the hash is looked up in an open-addressing table of row numbers. Measured with four labels: 2.5 times
+// faster than one Map keyed by a glued string, at a third of its memory, and values that hold separators cannot
+// collide.
+
+const { LabelDictionary, MISSING } = require('./label-dictionary');
+
+// Label values come from strangers: without a seed they could choose label sets that all share one slot.
+const SEED = (Math.random() * 2 ** 32) | 0;
+
+const TUPLE_ROWS_SHIFT = 12;
+const TUPLE_ROWS_PER_PAGE = 1 << TUPLE_ROWS_SHIFT;
+const TUPLE_ROW_MASK = TUPLE_ROWS_PER_PAGE - 1;
+const FIRST_ROWS = 4;
+const FIRST_SLOTS = 8;
+
+// A large table moves to its doubled successor a piece at a time: this many old slots with each new row. Anything
+// above 2 finishes before the successor is full.
+const SLOTS_MOVED_PER_ROW = 16;
+
+const EMPTY = 0;
+
+/**
+ * @param {ArrayLike<number>} ids
+ * @param {number} from
+ * @param {number} count
+ * @returns {number} a 32-bit hash
+ */
+function hashOf(ids, from, count) {
+  let h = SEED;
+  for (let i = from; i < from + count; i++) {
+    h = Math.imul(h ^ ids[i], 0x9e3779b1);
+    h ^= h >>> 15;
+  }
+  h = Math.imul(h, 0x85ebca6b);
+  return h ^ (h >>> 13);
+}
+
+class LabelIndex {
+  /** @type {Int32Array} row number + 1, or EMPTY */
+  #slots = new Int32Array(FIRST_SLOTS);
+  /** @type {Int32Array | undefined} the table that is being moved from */
+  #oldSlots = undefined;
+  #moved = 0;
+
+  /** @param {readonly string[]} names the label names that a label set may have */
+  constructor(names) {
+    this.names = [...names];
+    this.width = names.length;
+    /** @type {Map<string, number>} */
+    this.positions = new Map();
+    names.forEach((name, position) => {
+      if (!this.positions.has(name)) this.positions.set(name, position);
+    });
+    this.dictionaries = names.map(() => new LabelDictionary());
+    /** The tuple that resolve() left behind. */
+    this.ids = new Int32Array(this.width);
+    /** Whether resolve() knew every value. */
+    this.complete = true;
+    /** @type {Int32Array[]} the rows' tuples, TUPLE_ROWS_PER_PAGE rows a page (the first one grows up to that) */
+    this.tuplePages = [];
+    this.rowCount = 0;
+  }
+
+  /**
+   * Translates a label set to its tuple in `this.ids`, giving new values an integer where `add` is set.
+   *
+   * @param {Record<string, unknown>} labels
+   * @param {boolean} add
+   * @returns {string | undefined} the first label that is not one of the names; undefined where all are
+   */
+  #resolve(labels, add) {
+    const { names, ids, dictionaries } = this;
+    for (let i = 0; i < ids.length; i++) ids[i] = MISSING;
+    this.complete = true;
+    let next = 0;
+    // for..in over an object of one shape reads keys and values from V8's enum cache, without hashing the keys.
+    for (const name in labels) {
+      // Most callers write the labels in the order of the names: one pointer comparison instead of a look-up.
+      let position = next;
+      if (names[next] !== name) {
+        const found = this.positions.get(name);
+        if (found === undefined) return name;
+        position = found;
+      }
+      next = position + 1;
+      const value = labels[name];
+      if (value === undefined) continue;
+      const dictionary = dictionaries[position];
+      let id = dictionary.first.get(value);
+      if (id === undefined) {
+        id = add ? dictionary.add(value) : dictionary.find(value);
+        if (id === undefined) {
+          this.complete = false;
+          id = MISSING;
+        }
+      }
+      ids[position] = id;
+    }
+    return undefined;
+  }
+
+  /**
+   * The label of a set that is not among the names, if there is one.
+   *
+   * @param {Record<string, unknown>} labels
+   * @returns {string | undefined}
+   */
+  unknownLabel(labels) {
+    for (const name in labels) {
+      if (!this.positions.has(name)) return name;
+    }
+    return undefined;
+  }
+
+  /**
+   * @param {Record<string, unknown>} labels of known names
+   * @returns {number} the row, or -1
+   */
+  find(labels) {
+    if (this.#resolve(labels, false) !== undefined || !this.complete) return -1;
+    return this.#lookUp(hashOf(this.ids, 0, this.width));
+  }
+
+  /**
+   * The row of a label set, a new one if need be.
+   *
+   * @param {Record<string, unknown>} labels
+   * @returns {number} the row, or -1 where a label is not one of the names (nothing is added then)
+   */
+  findOrAdd(labels) {
+    // First without adding values: a set with an unknown label must leave nothing behind.
+    if (this.#resolve(labels, false) !== undefined) return -1;
+    if (!this.complete) this.#resolve(labels, true);
+    return this.findOrAddTuple();
+  }
+
+  /**
+   * The row of the tuple in `this.ids`, a new one if need be.
+   *
+   * @returns {number}
+   */
+  findOrAddTuple() {
+    const hash = hashOf(this.ids, 0, this.width);
+    const row = this.#lookUp(hash);
+    return row === -1 ? this.#addRow(hash) : row;
+  }
+
+  /**
+   * The row of the tuple in `this.ids`.
+   *
+   * @returns {number} the row, or -1
+   */
+  findTuple() {
+    return this.#lookUp(hashOf(this.ids, 0, this.width));
+  }
+
+  /**
+   * The integer that a row has for the label name at a position.
+   *
+   * @param {number} row
+   * @param {number} position
+   * @returns {number}
+   */
+  idAt(row, position) {
+    return this.tuplePages[row >> TUPLE_ROWS_SHIFT][(row & TUPLE_ROW_MASK) * this.width + position];
+  }
+
+  /** @param {number} hash of the tuple in this.ids */
+  #lookUp(hash) {
+    const row = this.#probe(this.#slots, hash);
+    return row === -1 && this.#oldSlots !== undefined ? this.#probe(this.#oldSlots, hash) : row;
+  }
+
+  /**
+   * @param {Int32Array} slots
+   * @param {number} hash
+   */
+  #probe(slots, hash) {
+    const { ids, width, tuplePages } = this;
+    const mask = slots.length - 1;
+    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+      const row = slots[slot] - 1;
+      if (row === -1) return -1;
+      const page = tuplePages[row >> TUPLE_ROWS_SHIFT];
+      const base = (row & TUPLE_ROW_MASK) * width;
+      let i = 0;
+      while (i < width && page[base + i] === ids[i]) i++;
+      if (i === width) return row;
+    }
+  }
+
+  /** @param {number} hash of the tuple in this.ids */
+  #addRow(hash) {
+    const row = this.rowCount++;
+    const page = this.#pageFor(row);
+    page.set(this.ids, (row & TUPLE_ROW_MASK) * this.width);
+    if (this.#oldSlots !== undefined) this.#moveSome(this.#oldSlots);
+    // Linear probing wants a table that is at most 5/8 full.
+    if (this.rowCount * 8 > this.#slots.length * 5) this.#startMove();
+    insert(this.#slots, hash, row);
+    return row;
+  }
+
+  /** @param {number} row */
+  #pageFor(row) {
+    const number = row >> TUPLE_ROWS_SHIFT;
+    let page = this.tuplePages[number];
+    const needed = ((row & TUPLE_ROW_MASK) + 1) * this.width;
+    if (page === undefined) {
+      page = new Int32Array((number === 0 ? FIRST_ROWS : TUPLE_ROWS_PER_PAGE) * this.width);
+      this.tuplePages.push(page);
+    } else if (page.length < needed) {
+      const grown = new Int32Array(page.length * 2);
+      grown.set(page);
+      page = this.tuplePages[number] = grown;
+    }
+    return page;
+  }
+
+  #startMove() {
+    while (this.#oldSlots !== undefined) this.#moveSome(this.#oldSlots);
+    this.#oldSlots = this.#slots;
+    this.#moved = 0;
+    this.#slots = new Int32Array(this.#oldSlots.length * 2);
+  }
+
+  /** @param {Int32Array} oldSlots */
+  #moveSome(oldSlots) {
+    const end = Math.min(this.#moved + SLOTS_MOVED_PER_ROW, oldSlots.length);
+    for (let slot = this.#moved; slot < end; slot++) {
+      const row = oldSlots[slot] - 1;
+      if (row === -1) continue;
+      const page = this.tuplePages[row >> TUPLE_ROWS_SHIFT];
+      insert(this.#slots, hashOf(page, (row & TUPLE_ROW_MASK) * this.width, this.width), row);
+    }
+    this.#moved = end;
+    if (end === oldSlots.length) this.#oldSlots = undefined;
+  }
+}
+
+/**
+ * @param {Int32Array} slots
+ * @param {number} hash
+ * @param {number} row
+ */
+function insert(slots, hash, row) {
+  const mask = slots.length - 1;
+  let slot = hash & mask;
+  while (slots[slot] !== EMPTY) slot = (slot + 1) & mask;
+  slots[slot] = row + 1;
+}
+
+module.exports = { LabelIndex, TUPLE_ROWS_SHIFT, TUPLE_ROWS_PER_PAGE, TUPLE_ROW_MASK };

@@ -1,0 +1,364 @@
+'use strict';
+
+// A metric's numbers: rows of `width` numbers in pages of Float64Array, found through a label index. Pages, because
+// growing never copies much (doubling one array of 100 MB takes 31-52 ms, in the middle of somebody's request).
+
+const { LabelIndex } = require('./label-index');
+const { LabelForms, valueOfKind } = require('./label-form');
+
+const PAGE_NUMBERS = 16384; // 128 KB
+const FIRST_ROWS = 4; // applications have hundreds of metrics with a handful of series each
+const NOT_LIVE = -1;
+const COMPACT_FROM_ROWS = 1024;
+
+/** @type {Map<string, number>} */
+const NO_POSITIONS = new Map();
+
+/** @typedef {Record<string, unknown>} Labels */
+
+class SeriesTable {
+  /** @type {Int32Array | undefined} each row's form; undefined while all rows have form 0 */
+  #formOfRow = undefined;
+
+  /**
+   * @param {readonly string[]} labelNames
+   * @param {number} width numbers a row
+   */
+  constructor(labelNames, width) {
+    this.labelNames = labelNames;
+    this.width = width;
+    /** undefined for a metric without labels: it has one row, 0 */
+    this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
+    this.forms = new LabelForms(this.index === undefined ? NO_POSITIONS : this.index.positions);
+    const rowsPerPage =
+      this.index === undefined ? 1 : 2 ** Math.floor(Math.log2(Math.max(PAGE_NUMBERS / width, 1)));
+    this.pageShift = Math.log2(rowsPerPage);
+    this.pageMask = rowsPerPage - 1;
+    /** @type {Float64Array[]} */
+    this.pages = [];
+    /** Rows that exist, live or not. */
+    this.rowCount = 0;
+    /**
+     * The live rows in order of first use, NOT_LIVE where one was removed; undefined while every row is live and in
+     * order, as in most tables always.
+     *
+     * @type {Int32Array | undefined}
+     */
+    this.order = undefined;
+    this.orderLength = 0;
+    /** @type {Int32Array | undefined} where in `order` a row stands, or NOT_LIVE */
+    this.position = undefined;
+    this.liveCount = 0;
+    /** Row numbers are stable within an epoch. */
+    this.epoch = 0;
+    /** Changes whenever a page or offset that somebody holds may have become wrong. */
+    this.generation = 0;
+    /** @type {((row: number) => void) | undefined} told of each row that starts (again) from zero */
+    this.onRowStart = undefined;
+    /** @type {((rows: number[]) => void) | undefined} told of the rows that compaction keeps, in their new order */
+    this.onRowsMoved = undefined;
+  }
+
+  /**
+   * The live row of a label set; created, or revived from zero, if need be.
+   *
+   * @param {Labels} labels
+   * @returns {number} the row, or -1 where a label is not one of the names
+   */
+  locate(labels) {
+    const { index } = this;
+    let row = 0;
+    if (index === undefined) {
+      for (const _ in labels) return -1;
+    } else {
+      row = index.findOrAdd(labels);
+      if (row === -1) return -1;
+    }
+    if (row >= this.rowCount) return this.#addRow(row, labels);
+    if (this.position !== undefined && this.position[row] === NOT_LIVE) this.#revive(row, labels);
+    return row;
+  }
+
+  /**
+   * The live row of a label set.
+   *
+   * @param {Labels} labels
+   * @returns {number} the row, or -1
+   */
+  find(labels) {
+    const row = this.index === undefined ? (isEmpty(labels) ? 0 : -1) : this.index.find(labels);
+    return row !== -1 && row < this.rowCount && this.isLive(row) ? row : -1;
+  }
+
+  /** @param {number} row */
+  isLive(row) {
+    return this.position === undefined || this.position[row] !== NOT_LIVE;
+  }
+
+  /** @param {number} row */
+  pageOf(row) {
+    return this.pages[row >> this.pageShift];
+  }
+
+  /** @param {number} row */
+  offsetOf(row) {
+    return (row & this.pageMask) * this.width;
+  }
+
+  /**
+   * The live rows in order of first use since the last removal.
+   *
+   * @returns {Generator<number>}
+   */
+  *liveRows() {
+    if (this.order === undefined) {
+      for (let row = 0; row < this.rowCount; row++) yield row;
+    } else {
+      for (let i = 0; i < this.orderLength; i++) if (this.order[i] !== NOT_LIVE) yield this.order[i];
+    }
+  }
+
+  /**
+   * @param {number} row
+   * @returns {number} the number of its form in `this.forms.list`
+   */
+  formOf(row) {
+    return this.#formOfRow === undefined ? 0 : this.#formOfRow[row];
+  }
+
+  /** Whether all rows are printed in the form 0. */
+  get hasOneForm() {
+    return this.#formOfRow === undefined;
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} position
+   * @returns {string} the row's value of the label at that position, which it must have
+   */
+  labelText(row, position) {
+    const index = /** @type {LabelIndex} */ (this.index);
+    return index.dictionaries[position].values[index.idAt(row, position)];
+  }
+
+  /**
+   * A fresh object with a row's labels as they were given (text for what was no primitive).
+   *
+   * @param {number} row
+   * @returns {Record<string, any>}
+   */
+  labelsOf(row) {
+    /** @type {Record<string, any>} */
+    const labels = {};
+    if (this.index === undefined) return labels;
+    const { positions, kinds } = this.forms.list[this.formOf(row)];
+    for (let i = 0; i < positions.length; i++) {
+      const value = valueOfKind(this.labelText(row, positions[i]), kinds[i]);
+      const name = this.labelNames[positions[i]];
+      if (name === '__proto__') Object.defineProperty(labels, name, ownProperty(value));
+      else labels[name] = value;
+    }
+    return labels;
+  }
+
+  /**
+   * Forgets a label set; it starts from zero, at the end, when it returns.
+   *
+   * @param {number} row a live one
+   */
+  removeRow(row) {
+    if (this.order === undefined) this.#startOrder();
+    const order = /** @type {Int32Array} */ (this.order);
+    const position = /** @type {Int32Array} */ (this.position);
+    order[position[row]] = NOT_LIVE;
+    position[row] = NOT_LIVE;
+    this.liveCount--;
+    this.generation++;
+    if (this.liveCount === 0) this.orderLength = 0;
+  }
+
+  /** Forgets every label set. Rows are kept for those that return, as those of a gauge that is refilled do. */
+  clear() {
+    if (this.liveCount === 0) return;
+    if (this.position === undefined) this.#startOrder();
+    /** @type {Int32Array} */ (this.position).fill(NOT_LIVE);
+    this.orderLength = 0;
+    this.liveCount = 0;
+    this.generation++;
+  }
+
+  /**
+   * Drops rows that are not live when they are more than half of a large table. Rows get new numbers, the epoch rises.
+   *
+   * @returns {boolean} whether that was the case
+   */
+  compactIfSparse() {
+    if (this.rowCount < COMPACT_FROM_ROWS || this.liveCount * 2 >= this.rowCount) return false;
+    this.#compact();
+    return true;
+  }
+
+  /**
+   * @param {number} row the next row number
+   * @param {Labels} labels
+   */
+  #addRow(row, labels) {
+    // A table that is about to grow while most of it is dead is compacted instead, so that label sets which come and
+    // go do not pile up in a process that nobody scrapes.
+    if (this.rowCount >= COMPACT_FROM_ROWS && (this.rowCount & (this.rowCount - 1)) === 0) {
+      if (this.liveCount * 2 < this.rowCount) {
+        this.#compact();
+        row = /** @type {LabelIndex} */ (this.index).findOrAdd(labels);
+      }
+    }
+    this.rowCount = row + 1;
+    this.#growPages(row);
+    this.#append(row, labels);
+    return row;
+  }
+
+  /** @param {number} row */
+  #growPages(row) {
+    const number = row >> this.pageShift;
+    const rowsPerPage = this.pageMask + 1;
+    const page = this.pages[number];
+    if (page === undefined) {
+      const rows = number === 0 ? Math.min(FIRST_ROWS, rowsPerPage) : rowsPerPage;
+      this.pages.push(new Float64Array(rows * this.width));
+    } else if (this.offsetOf(row) >= page.length) {
+      const grown = new Float64Array(page.length * 2);
+      grown.set(page);
+      this.pages[number] = grown;
+      this.generation++;
+    }
+  }
+
+  /**
+   * @param {number} row
+   * @param {Labels} labels
+   */
+  #revive(row, labels) {
+    const offset = this.offsetOf(row);
+    this.pageOf(row).fill(0, offset, offset + this.width);
+    this.#append(row, labels);
+  }
+
+  /**
+   * Makes a row live, at the end of the order.
+   *
+   * @param {number} row
+   * @param {Labels} labels
+   */
+  #append(row, labels) {
+    if (this.index !== undefined) this.#setForm(row, this.forms.numberOf(labels));
+    this.liveCount++;
+    if (this.position !== undefined) {
+      if (row >= this.position.length) this.position = grownRows(this.position, row + 1);
+      this.#makeRoomInOrder();
+      this.position[row] = this.orderLength;
+      /** @type {Int32Array} */ (this.order)[this.orderLength++] = row;
+    }
+    if (this.onRowStart !== undefined) this.onRowStart(row);
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} form
+   */
+  #setForm(row, form) {
+    if (this.#formOfRow === undefined) {
+      if (form === 0) return;
+      this.#formOfRow = new Int32Array(Math.max(this.rowCount, FIRST_ROWS));
+    }
+    if (row >= this.#formOfRow.length) {
+      const grown = new Int32Array(this.#formOfRow.length * 2);
+      grown.set(this.#formOfRow);
+      this.#formOfRow = grown;
+    }
+    this.#formOfRow[row] = form;
+  }
+
+  /** From now on the order is written down. */
+  #startOrder() {
+    const order = new Int32Array(Math.max(this.rowCount, FIRST_ROWS)).fill(NOT_LIVE, this.rowCount);
+    for (let row = 0; row < this.rowCount; row++) order[row] = row;
+    this.order = order;
+    this.position = order.slice();
+    this.orderLength = this.rowCount;
+  }
+
+  /** Squeezes out the gaps of removed rows before the order would grow. */
+  #makeRoomInOrder() {
+    let order = /** @type {Int32Array} */ (this.order);
+    const position = /** @type {Int32Array} */ (this.position);
+    if (this.orderLength < order.length) return;
+    if (this.liveCount * 2 > order.length) {
+      this.order = order = grownRows(order, order.length + 1);
+      return;
+    }
+    let length = 0;
+    for (let i = 0; i < this.orderLength; i++) {
+      const row = order[i];
+      if (row === NOT_LIVE) continue;
+      position[row] = length;
+      order[length++] = row;
+    }
+    this.orderLength = length;
+  }
+
+  #compact() {
+    const old = /** @type {LabelIndex} */ (this.index);
+    const index = new LabelIndex(this.labelNames);
+    const pages = this.pages;
+    const forms = this.#formOfRow;
+    const rows = [...this.liveRows()];
+    this.index = index;
+    this.pages = [];
+    this.#formOfRow = forms === undefined ? undefined : new Int32Array(Math.max(rows.length, FIRST_ROWS));
+    this.order = this.position = undefined;
+    this.orderLength = 0;
+    this.rowCount = 0;
+    for (const row of rows) {
+      for (let i = 0; i < index.width; i++) {
+        const id = old.idAt(row, i);
+        index.ids[i] = id === 0 ? 0 : index.dictionaries[i].add(old.dictionaries[i].values[id]);
+      }
+      const moved = index.findOrAddTuple();
+      this.rowCount = moved + 1;
+      this.#growPages(moved);
+      const from = this.offsetOf(row);
+      this.pageOf(moved).set(
+        pages[row >> this.pageShift].subarray(from, from + this.width),
+        this.offsetOf(moved),
+      );
+      if (forms !== undefined) /** @type {Int32Array} */ (this.#formOfRow)[moved] = forms[row];
+    }
+    if (this.onRowsMoved !== undefined) this.onRowsMoved(rows);
+    this.liveCount = rows.length;
+    this.epoch++;
+    this.generation++;
+  }
+}
+
+/** @param {Labels} labels */
+function isEmpty(labels) {
+  for (const _ in labels) return false;
+  return true;
+}
+
+/**
+ * @param {Int32Array} rows
+ * @param {number} needed
+ */
+function grownRows(rows, needed) {
+  const grown = new Int32Array(Math.max(rows.length * 2, needed)).fill(NOT_LIVE, rows.length);
+  grown.set(rows);
+  return grown;
+}
+
+/** @param {unknown} value */
+function ownProperty(value) {
+  return { value, writable: true, enumerable: true, configurable: true };
+}
+
+module.exports = { SeriesTable };
