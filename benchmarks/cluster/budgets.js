@@ -1,0 +1,254 @@
+'use strict';
+
+// The budgets of a scrape (four workers), and what a result says about each.
+//
+// A gate is a budget that `--short` enforces, with a margin for noise; how the margins were found is in
+// docs/benchmark-cluster.md. Wall times and latencies have budgets but no gates: on a busy machine they say more about
+// the neighbours.
+
+const { median, quantile } = require('./statistics.js');
+const { OURS, REFERENCE } = require('./clients.js');
+
+const KINDS = ['integers', 'floats'];
+
+// Preemption only ever lengthens a section, so the lower quartile is nearer to what the library causes than the median.
+const SECTION_QUANTILE = 0.25;
+const SECTION_MARGIN = 2;
+const CPU_RATIO_MARGIN = 2;
+const SMALLEST_CPU = 0.05; // ms; below it the difference of two windows is noise
+
+/**
+ * @typedef {object} Budget
+ * @property {string} title
+ * @property {number} samples
+ * @property {'integers' | 'floats'} kind
+ * @property {'at most' | 'at least'} side
+ * @property {number | null} limit null: reported only
+ * @property {string} unit
+ * @property {'scrape' | 'latency'} measure where its number comes from
+ * @property {(result: object) => number | null} value null: it was not measured
+ * @property {{limit: number, value: (result: object) => number | null}} [gate]
+ */
+
+/** @returns {Budget[]} */
+function allBudgets() {
+  return [...sectionBudgets(), ...cpuBudgets(), ...wallBudgets(), ...ipcBudgets(), ...latencyBudgets()];
+}
+
+function sectionBudgets() {
+  const primary = (samples, path, limit, kinds) =>
+    kinds.map(kind =>
+      sectionBudget(`primary: longest synchronous section, ${path}`, 'primarySections', {
+        samples,
+        path,
+        kind,
+        limit,
+      }),
+    );
+  const worker = (samples, limit, kinds) =>
+    kinds.map(kind =>
+      sectionBudget('worker: longest synchronous section', 'workerSections', { samples, kind, limit }),
+    );
+  return [
+    ...primary(10_000, 'bytes', 1, KINDS),
+    ...primary(10_000, 'gzip', 1, KINDS),
+    ...primary(100_000, 'bytes', 3, KINDS),
+    ...primary(100_000, 'gzip', 1, KINDS),
+    ...worker(10_000, 0.5, KINDS),
+    ...worker(100_000, 2, KINDS),
+    ...worker(1_000_000, 15, ['integers']),
+  ];
+}
+
+function sectionBudget(title, key, { samples, path = 'bytes', kind, limit }) {
+  const sections = lanes => sectionsOf(laneOf(lanes, OURS, path), key);
+  const value = lanes => valueOf(sections(lanes), median);
+  const undisturbed = lanes => valueOf(sections(lanes), values => quantile(values, SECTION_QUANTILE));
+  const gate = { limit: limit * SECTION_MARGIN, value: undisturbed };
+  return { title, samples, kind, side: 'at most', limit, unit: 'ms', measure: 'scrape', value, gate };
+}
+
+function cpuBudgets() {
+  const budget = (samples, path, limit) =>
+    KINDS.map(kind => {
+      const title = `primary: CPU of its main thread, against 15.1.3, ${path}`;
+      const value = lanes => cpuRatio(laneOf(lanes, REFERENCE, 'string'), laneOf(lanes, OURS, path));
+      const gate = { limit: limit / CPU_RATIO_MARGIN, value };
+      return {
+        title,
+        samples,
+        kind,
+        side: 'at least',
+        limit,
+        unit: 'x less',
+        measure: 'scrape',
+        value,
+        gate,
+      };
+    });
+  return [
+    ...budget(10_000, 'bytes', 30),
+    ...budget(10_000, 'string', 30),
+    ...budget(100_000, 'bytes', 300),
+    ...budget(100_000, 'string', 25),
+  ];
+}
+
+function wallBudgets() {
+  const budget = (samples, kind, limit) => {
+    const value = lanes => valueOf(runsOf(laneOf(lanes, OURS, 'bytes'), 'wall'), median);
+    return {
+      title: 'wall time, bytes',
+      samples,
+      kind,
+      side: 'at most',
+      limit,
+      unit: 'ms',
+      measure: 'scrape',
+      value,
+    };
+  };
+  return [
+    budget(10_000, 'integers', 15),
+    budget(10_000, 'floats', 20),
+    budget(100_000, 'integers', 80),
+    budget(100_000, 'floats', 150),
+  ];
+}
+
+function ipcBudgets() {
+  const title = 'IPC per worker and scrape, both directions';
+  return [10_000, 100_000].flatMap(samples =>
+    KINDS.map(kind => {
+      const value = lanes =>
+        valueOf(
+          oursOnAllPaths(lanes).flatMap(lane => runsOf(lane, 'ipcPerWorker')),
+          largest,
+        );
+      const gate = { limit: 767, value };
+      return {
+        title,
+        samples,
+        kind,
+        side: 'at most',
+        limit: 767,
+        unit: 'bytes',
+        measure: 'scrape',
+        value,
+        gate,
+      };
+    }),
+  );
+}
+
+function latencyBudgets() {
+  const title = 'P99 scraped every second / unscraped';
+  return [
+    { samples: 10_000, limit: 1.1 },
+    { samples: 100_000, limit: null },
+  ].map(({ samples, limit }) => {
+    const value = ({ lanes }) => latencyRatio(lanes.find(({ client }) => client === OURS));
+    return { title, samples, kind: 'integers', side: 'at most', limit, unit: 'x', measure: 'latency', value };
+  });
+}
+
+/**
+ * @typedef {object} Verdict
+ * @property {Budget} budget
+ * @property {number | null} value
+ * @property {boolean | null} holds null: not measured, or reported only
+ * @property {{value: number | null, limit: number, holds: boolean} | null} gate
+ */
+
+/**
+ * What the budgets of one scenario say.
+ *
+ * @param {{measure: string, scenario: {samples: number, workers: number, kind: string}}} step
+ * @param {object} result of the step
+ * @returns {Verdict[]}
+ */
+function judge({ measure, scenario }, result) {
+  if (scenario.workers !== 4) return [];
+  return allBudgets()
+    .filter(budget => budget.measure === measure)
+    .filter(budget => budget.samples === scenario.samples && budget.kind === scenario.kind)
+    .map(budget => verdictOf(budget, result));
+}
+
+function verdictOf(budget, result) {
+  const value = budget.value(result);
+  const holds = budget.limit === null || value === null ? null : isWithin(value, budget.limit, budget.side);
+  return { budget, value, holds, gate: budget.gate ? gateVerdict(budget, result) : null };
+}
+
+/** What could not be measured does not pass a gate. */
+function gateVerdict({ gate, side }, result) {
+  const value = gate.value(result);
+  return { value, limit: gate.limit, holds: value !== null && isWithin(value, gate.limit, side) };
+}
+
+function isWithin(value, limit, side) {
+  return side === 'at most' ? value <= limit : value >= limit;
+}
+
+/**
+ * P99 of the requests of a scraped segment against that of the unscraped one before it.
+ *
+ * @param {import('./latency.js').LatencyLane | undefined} lane
+ * @returns {number | null} median of all pairs
+ */
+function latencyRatio(lane) {
+  if (!lane) return null;
+  return valueOf(
+    lane.scraped.map(({ p99 }, pair) => p99 / lane.unscraped[pair].p99),
+    median,
+  );
+}
+
+/**
+ * How many times less CPU a lane's primary takes on its main thread than another's.
+ *
+ * @param {import('./scenario.js').Lane | undefined} reference
+ * @param {import('./scenario.js').Lane | undefined} lane
+ * @returns {number | null}
+ */
+function cpuRatio(reference, lane) {
+  const theirs = valueOf(runsOf(reference, 'primaryMain'), median);
+  const own = valueOf(runsOf(lane, 'primaryMain'), median);
+  return theirs === null || own === null ? null : theirs / Math.max(own, SMALLEST_CPU);
+}
+
+/**
+ * All sections of a lane, in whichever run and worker.
+ *
+ * @param {import('./scenario.js').Lane | undefined} lane
+ * @param {'primarySections' | 'workerSections'} key
+ * @returns {number[]} empty when the library reported none
+ */
+function sectionsOf(lane, key) {
+  return runsOf(lane, key)
+    .flat()
+    .filter(duration => duration !== null);
+}
+
+function laneOf(lanes, client, path) {
+  return lanes.find(lane => lane.client === client && lane.path === path);
+}
+
+function oursOnAllPaths(lanes) {
+  return lanes.filter(({ client }) => client === OURS);
+}
+
+function runsOf(lane, key) {
+  return lane ? lane.runs.map(run => run[key]) : [];
+}
+
+function valueOf(values, statistic) {
+  return values.length > 0 ? statistic(values) : null;
+}
+
+function largest(values) {
+  return Math.max(...values);
+}
+
+module.exports = { judge, latencyRatio, sectionsOf };

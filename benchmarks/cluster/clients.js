@@ -1,0 +1,50 @@
+'use strict';
+
+// The three libraries under measurement, and the little in which their use differs.
+
+const path = require('node:path');
+
+const OURS = 'ours';
+const REFERENCE = 'prom-client';
+
+/**
+ * @typedef {object} Client
+ * @property {string} key how results name it
+ * @property {string} title how tables name it
+ * @property {string} module what `require` takes
+ * @property {string[]} paths the ways to its scrape body that are measured: `string` is `clusterMetrics()`, `bytes` and
+ *   `gzip` are `metricsHandler` over HTTP on loopback without and with compression
+ */
+
+/** @type {Client[]} */
+const CLIENTS = [
+  { key: REFERENCE, title: '15.1.3', module: 'prom-client', paths: ['string'] },
+  { key: 'prometheus-io', title: '0.16.1', module: '@prometheus-io/client', paths: ['string'] },
+  { key: OURS, title: 'ours', module: path.join(__dirname, '..', '..'), paths: ['string', 'bytes', 'gzip'] },
+];
+
+/**
+ * @param {string} key
+ * @returns {Client}
+ */
+function clientNamed(key) {
+  const client = CLIENTS.find(candidate => candidate.key === key);
+  if (!client) throw new Error(`unknown client ${key}; known: ${CLIENTS.map(each => each.key).join(', ')}`);
+  return client;
+}
+
+/**
+ * Loads a library and makes the object that aggregates, which primary and workers of all three need (a worker of the
+ * two rivals answers only when it has made one).
+ *
+ * @param {string} key
+ * @returns {{library: object, aggregator: object}}
+ */
+function loadClient(key) {
+  const library = require(clientNamed(key).module);
+  // 0.16.1 calls its class ClusterRegistry and keeps the old name as a deprecated alias
+  const Aggregator = key === 'prometheus-io' ? library.ClusterRegistry : library.AggregatorRegistry;
+  return { library, aggregator: new Aggregator() };
+}
+
+module.exports = { CLIENTS, OURS, REFERENCE, clientNamed, loadClient };

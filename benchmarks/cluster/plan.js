@@ -1,0 +1,99 @@
+'use strict';
+
+// What is measured, in which order, and how often.
+
+const { CLIENTS, OURS } = require('./clients.js');
+
+const ALL = CLIENTS.map(({ key }) => key);
+const KINDS = ['integers', 'floats'];
+const WORKERS = [2, 4];
+
+// the smaller the scrape, the more of them fit, and the more of them it takes to see through the noise
+const REPETITIONS = {
+  1000: { warmUps: 10, runs: 15 },
+  10_000: { warmUps: 10, runs: 11 },
+  100_000: { warmUps: 3, runs: 5 },
+};
+const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
+
+/**
+ * @typedef {object} Step
+ * @property {'scrape' | 'latency'} measure
+ * @property {string} title
+ * @property {number} seconds rough guess of what it takes, for the progress report only
+ * @property {import('./scenario.js').Scenario | import('./latency.js').LatencyScenario} scenario
+ */
+
+/**
+ * @param {{short: boolean, samples?: number, workers?: number, kind?: string, clients?: string[], latency: boolean,
+ *   runs?: number}} options the last but one are filters
+ * @returns {Step[]}
+ */
+function planFor(options) {
+  const steps = options.short ? shortPlan() : fullPlan();
+  return steps.filter(step => isWanted(step, options)).map(step => adapted(step, options));
+}
+
+function shortPlan() {
+  return KINDS.map(kind =>
+    scrapeStep({ samples: 10_000, workers: 4, kind, warmUps: 6, runs: 5, timeLimit: 30_000 }),
+  );
+}
+
+function fullPlan() {
+  const steps = [1000, 10_000, 100_000].flatMap(samples =>
+    WORKERS.flatMap(workers =>
+      KINDS.map(kind =>
+        scrapeStep({ samples, workers, kind, ...REPETITIONS[samples], timeLimit: TIME_LIMITS[samples] }),
+      ),
+    ),
+  );
+  steps.push(millionStep(), latencyStep(10_000), latencyStep(100_000));
+  return steps;
+}
+
+function scrapeStep(scenario) {
+  const { samples, workers, kind, runs } = scenario;
+  const title = `${samples.toLocaleString('en')} samples x ${workers} workers, ${kind}`;
+  const seconds = 5 + runs * (1 + (samples * workers) / 25_000);
+  return { measure: 'scrape', title, seconds, scenario: { clients: ALL, ...scenario } };
+}
+
+/** Ours alone: the rivals' string would not come through at all. */
+function millionStep() {
+  const size = { samples: 1_000_000, workers: 4, kind: 'integers', warmUps: 3, runs: 5, timeLimit: 90_000 };
+  const step = scrapeStep({ clients: [OURS], paths: ['bytes'], ...size });
+  return { ...step, seconds: 60 };
+}
+
+function latencyStep(samples) {
+  const scenario = {
+    clients: ALL,
+    samples,
+    workers: 4,
+    kind: 'integers',
+    segments: 5,
+    seconds: 4,
+    timeLimit: 180_000,
+  };
+  const title = `latency of requests, ${samples.toLocaleString('en')} samples x 4 workers`;
+  return { measure: 'latency', title, seconds: 15 + 3 * 5 * 9, scenario };
+}
+
+function isWanted({ measure, scenario }, { samples, workers, kind, clients, latency }) {
+  if (measure === 'latency' && !latency) return false;
+  if (clients && !scenario.clients.some(client => clients.includes(client))) return false;
+  const agrees = (wanted, value) => wanted === undefined || wanted === value;
+  return (
+    agrees(samples, scenario.samples) && agrees(workers, scenario.workers) && agrees(kind, scenario.kind)
+  );
+}
+
+function adapted(step, { clients, runs }) {
+  const scenario = { ...step.scenario };
+  if (clients) scenario.clients = scenario.clients.filter(client => clients.includes(client));
+  if (runs && step.measure === 'scrape') scenario.runs = runs;
+  return { ...step, scenario };
+}
+
+module.exports = { planFor };

@@ -1,0 +1,139 @@
+'use strict';
+
+// The primary of one tree: forks the workers, aggregates with the library under measurement, and obeys the runner's
+// commands. It does not look at the body: the runner does, so that checking costs nothing here.
+
+const cluster = require('node:cluster');
+const fs = require('node:fs');
+const http = require('node:http');
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { isControl } = require('./control-messages.js');
+const { IpcMeter } = require('./ipc-meter.js');
+const { ProcessWindow } = require('./process-window.js');
+const { loadClient, OURS } = require('./clients.js');
+
+// Before a window everybody sleeps a little, so that CPU accounts are up to date and gap timers have ticked once; after
+// it longer, so that work which a scrape leaves behind counts as the scrape's.
+const SLEEP_BEFORE = 10;
+const SLEEP_AFTER = 25;
+
+/** @type {import('./tree.js').TreeSettings} */
+const settings = JSON.parse(process.argv[2]);
+const { library, aggregator } = loadClient(settings.client);
+const workers = [];
+let window;
+let writtenBefore;
+let body = '';
+
+const commands = {
+  async ready() {
+    forkWorkers();
+    await Promise.all(workers.map(({ worker }) => new Promise(resolve => worker.once('online', resolve))));
+    const [{ port }] = await askWorkers('ready');
+    return { servicePort: port, metricsPort: await serveMetrics() };
+  },
+
+  change: ({ round }) => askWorkers('change', { round }),
+
+  async begin({ gaps }) {
+    await askWorkers('begin', { gaps });
+    await sleep(SLEEP_BEFORE);
+    writtenBefore = workers.map(({ meter }) => meter.written.bytes);
+    window = new ProcessWindow({ gaps });
+    return {};
+  },
+
+  async scrape() {
+    const began = performance.now();
+    body = await aggregator.clusterMetrics();
+    return { milliseconds: performance.now() - began };
+  },
+
+  async pause({ milliseconds }) {
+    await sleep(milliseconds);
+    return {};
+  },
+
+  async end() {
+    await sleep(SLEEP_AFTER);
+    const primary = window.end();
+    const written = workers.map(({ meter }, index) => meter.written.bytes - writtenBefore[index]);
+    return { primary, written, workers: await askWorkers('end') };
+  },
+
+  saveBody({ file }) {
+    fs.writeFileSync(file, body);
+    body = '';
+    return {};
+  },
+
+  async stop() {
+    const exits = workers.map(({ worker }) => new Promise(resolve => worker.once('exit', resolve)));
+    for (const { worker } of workers) worker.send({ bench: 'stop' });
+    await Promise.all(exits);
+    process.exit(0);
+  },
+};
+
+process.on('message', async ({ id, command, settings: given }) => {
+  try {
+    process.send({ id, answer: await commands[command](given) });
+  } catch (error) {
+    process.send({ id, error: String(error?.message ?? error) });
+  }
+});
+process.on('disconnect', () => process.exit(1));
+
+function forkWorkers() {
+  cluster.setupPrimary({ exec: path.join(__dirname, 'worker.js'), serialization: 'json' });
+  for (let number = 1; number <= settings.workers; number++) {
+    cluster.setupPrimary({ args: [JSON.stringify({ ...settings, seed: number })] });
+    const worker = cluster.fork();
+    workers.push({ worker, meter: new IpcMeter(worker.process) });
+  }
+}
+
+let lastControlId = 0;
+
+/** Sends a command to every worker and collects the answers in order. */
+function askWorkers(command, parameters) {
+  const id = ++lastControlId;
+  return Promise.all(
+    workers.map(({ worker }) => {
+      const answer = answerOf(worker, id);
+      worker.send({ bench: command, id, ...parameters });
+      return answer;
+    }),
+  );
+}
+
+function answerOf(worker, id) {
+  return new Promise(resolve => {
+    worker.on('message', function take(message) {
+      if (!isControl(message) || message.id !== id) return;
+      worker.off('message', take);
+      resolve(message.answer);
+    });
+  });
+}
+
+/** Where a scraper asks: the way each library's manual shows, bytes where it offers bytes. */
+function serveMetrics() {
+  const handler = settings.client === OURS ? library.metricsHandler(aggregator) : answerWithString;
+  const server = http.createServer(handler);
+  return new Promise(resolve => {
+    server.listen(0, '127.0.0.1', () => resolve(server.address().port));
+  });
+}
+
+async function answerWithString(_request, response) {
+  try {
+    const text = await aggregator.clusterMetrics();
+    response.setHeader('Content-Type', aggregator.contentType);
+    response.end(text);
+  } catch (error) {
+    response.statusCode = 500;
+    response.end(String(error?.message ?? error));
+  }
+}

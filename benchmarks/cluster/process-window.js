@@ -1,0 +1,85 @@
+'use strict';
+
+// What one process did between two moments: CPU, gaps of its event loop, peak memory, the library's own sections.
+// Runs in the primary and in every worker.
+
+const fs = require('node:fs');
+const { monitorEventLoopDelay } = require('node:perf_hooks');
+const { subscribe } = require('node:diagnostics_channel');
+
+const SECTION_CHANNEL = 'prom-client-cluster:section';
+const RESET_PEAK_MEMORY = '5'; // see proc(5), /proc/pid/clear_refs
+
+/** @type {Record<string, {count: number, longest: number}>} milliseconds, by name, since the window began */
+let sections = {};
+
+subscribe(SECTION_CHANNEL, ({ name, milliseconds }) => {
+  const section = (sections[name] ??= { count: 0, longest: 0 });
+  section.count += 1;
+  section.longest = Math.max(section.longest, milliseconds);
+});
+
+/**
+ * @typedef {object} Readings
+ * @property {number} mainThreadCpu milliseconds on a CPU
+ * @property {number} processCpu milliseconds, all threads, user and system
+ * @property {number} peakMemory highest resident set in the window, MiB
+ * @property {number | null} longestGap longest time between two ticks of a 1 ms timer, milliseconds; null unless asked for
+ * @property {Record<string, {count: number, longest: number}>} sections the library's synchronous sections, milliseconds
+ */
+
+class ProcessWindow {
+  #mainThreadCpu;
+  #processCpu;
+  #delays = null;
+
+  /**
+   * Begins now. Call it first thing after the loop has slept: the kernel brings a thread's CPU account up to date when
+   * it leaves the CPU and else only at the timer tick, every 4 ms (measured), so a thread that reads its own account in
+   * the middle of work reads an old one.
+   *
+   * @param {{gaps: boolean}} options the timer that finds gaps costs CPU itself, so windows measure one or the other
+   */
+  constructor({ gaps }) {
+    this.#mainThreadCpu = mainThreadCpu();
+    this.#processCpu = process.cpuUsage();
+    sections = {};
+    fs.writeFileSync('/proc/self/clear_refs', RESET_PEAK_MEMORY);
+    if (gaps) {
+      this.#delays = monitorEventLoopDelay({ resolution: 1 });
+      this.#delays.enable();
+    }
+  }
+
+  /**
+   * Ends the window; again first thing after a sleep, which also lets the gap timer see a gap that came last.
+   *
+   * @returns {Readings}
+   */
+  end() {
+    const mainThread = mainThreadCpu() - this.#mainThreadCpu;
+    const { user, system } = process.cpuUsage(this.#processCpu);
+    this.#delays?.disable();
+    return {
+      mainThreadCpu: mainThread,
+      processCpu: (user + system) / 1e3,
+      peakMemory: peakMemory(),
+      longestGap: this.#delays && this.#delays.max / 1e6,
+      sections,
+    };
+  }
+}
+
+/** Milliseconds the main thread was on a CPU; its thread id is the process id. */
+function mainThreadCpu() {
+  const [nanoseconds] = fs.readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
+  return Number(nanoseconds) / 1e6;
+}
+
+/** MiB */
+function peakMemory() {
+  const [, kibibytes] = /^VmHWM:\s*(\d+) kB$/m.exec(fs.readFileSync('/proc/self/status', 'utf8'));
+  return Number(kibibytes) / 1024;
+}
+
+module.exports = { ProcessWindow };

@@ -1,0 +1,150 @@
+'use strict';
+
+// The cluster benchmark: `npm run bench:cluster`, or `npm run bench:cluster -- --short` for CI. How to read it is in
+// docs/benchmark-cluster.md.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { parseArgs } = require('node:util');
+const { judge } = require('./budgets.js');
+const { clientNamed, OURS } = require('./clients.js');
+const { runLatencyScenario } = require('./latency.js');
+const { planFor } = require('./plan.js');
+const { Progress } = require('./progress.js');
+const { budgetTable, failuresOf, latencyTable, LEGEND, remarks, scrapeTable } = require('./report.js');
+const { runScenario } = require('./scenario.js');
+const { stopAllTrees } = require('./tree.js');
+
+const RESULTS = path.join(__dirname, '..', 'results');
+
+const USAGE = `Usage: npm run bench:cluster -- [options]
+  --short             a few scenarios in under 90 seconds; fails when a gate fails
+  --samples N         only scenarios with so many samples a worker (1000, 10000, 100000, 1000000)
+  --workers N         only scenarios with so many workers (2, 4)
+  --kind KIND         only integers or floats
+  --clients A,B       only these of prom-client, prometheus-io, ours
+  --runs N            repetitions instead of the plan's
+  --no-latency        leave out the latency of requests`;
+
+main().catch(async error => {
+  console.error(error);
+  await stopAllTrees();
+  process.exit(2);
+});
+
+async function main() {
+  const options = readOptions();
+  if (!fs.existsSync(`/proc/self/task/${process.pid}/schedstat`)) {
+    throw new Error('this benchmark reads the CPU time of single threads from /proc: it needs Linux');
+  }
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-cluster-'));
+  process.on('exit', () => fs.rmSync(directory, { recursive: true, force: true }));
+  stopOnSignals();
+  const steps = planFor(options);
+  if (steps.length === 0) throw new Error('nothing to measure is left by these options');
+  console.log(`${describeMachine()}\n${LEGEND}\n`);
+  const outcomes = await runSteps(steps, directory);
+  const verdicts = outcomes.flatMap(outcome => outcome.verdicts);
+  console.log(`## All budgets\n\n${budgetTable(verdicts, { gates: options.short })}\n`);
+  console.log(`Written to ${path.relative(process.cwd(), writeResults(options, outcomes))}`);
+  process.exitCode = options.short && !gatesHold(outcomes) ? 1 : 0;
+}
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      short: { type: 'boolean', default: false },
+      samples: { type: 'string' },
+      workers: { type: 'string' },
+      kind: { type: 'string' },
+      clients: { type: 'string' },
+      runs: { type: 'string' },
+      'no-latency': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    process.exit(0);
+  }
+  const clients = values.clients?.split(',');
+  clients?.forEach(clientNamed); // throws for an unknown one
+  const numberOf = text => (text === undefined ? undefined : Number(text));
+  const { short, kind } = values;
+  const filters = {
+    samples: numberOf(values.samples),
+    workers: numberOf(values.workers),
+    runs: numberOf(values.runs),
+  };
+  return { short, kind, clients, latency: !values['no-latency'], ...filters };
+}
+
+function stopOnSignals() {
+  for (const [signal, number] of [
+    ['SIGINT', 2],
+    ['SIGTERM', 15],
+  ]) {
+    process.once(signal, async () => {
+      console.error(`\n${signal}: stopping`);
+      await stopAllTrees();
+      process.exit(128 + number);
+    });
+  }
+}
+
+async function runSteps(steps, directory) {
+  const progress = new Progress(steps, process.stderr);
+  const outcomes = [];
+  for (const [index, step] of steps.entries()) {
+    progress.begin(index);
+    const onRepetition = (done, of) => progress.repetition(done, of);
+    const run = step.measure === 'latency' ? runLatencyScenario : runScenario;
+    const result = await run(step.scenario, { directory, onRepetition });
+    progress.end();
+    const verdicts = judge(step, result);
+    console.log(`${describeOutcome(step, result, verdicts)}\n`);
+    outcomes.push({ step, result, verdicts });
+  }
+  return outcomes;
+}
+
+function describeOutcome({ measure, title }, result, verdicts) {
+  const isLatency = measure === 'latency';
+  const parts = [`## ${title}`, '', isLatency ? latencyTable(result) : scrapeTable(result)];
+  parts.push(...(isLatency ? failuresOf(result.lanes) : remarks(result)));
+  if (verdicts.length > 0) parts.push('', budgetTable(verdicts, { gates: false }));
+  return parts.join('\n');
+}
+
+/** No scrape of ours failed or came out wrong, and every gated budget holds within its margin. */
+function gatesHold(outcomes) {
+  const problems = outcomes.flatMap(({ step, result, verdicts }) => [
+    ...verdicts
+      .filter(({ gate }) => gate && !gate.holds)
+      .map(({ budget }) => `${step.title}: ${budget.title}`),
+    ...failuresOf(oursAmong(result.lanes ?? result)).map(failure => `${step.title}: ${failure}`),
+  ]);
+  for (const problem of problems) console.error(`GATE FAILED: ${problem}`);
+  return problems.length === 0;
+}
+
+function oursAmong(lanes) {
+  return lanes.filter(({ client }) => client === OURS);
+}
+
+function describeMachine() {
+  const cpus = os.cpus();
+  const memory = Math.round(os.totalmem() / 2 ** 30);
+  return `Node ${process.version}, ${cpus.length} x ${cpus[0]?.model ?? 'CPU'}, ${memory} GiB, load ${os.loadavg()[0]}`;
+}
+
+/** Everything measured, for later comparison. */
+function writeResults(options, outcomes) {
+  const date = new Date().toISOString();
+  const file = path.join(RESULTS, `cluster-${date.replaceAll(':', '-')}.json`);
+  const scenarios = outcomes.map(({ step, result, verdicts }) => ({ ...step, result, verdicts }));
+  fs.mkdirSync(RESULTS, { recursive: true });
+  fs.writeFileSync(file, JSON.stringify({ date, machine: describeMachine(), options, scenarios }, null, 1));
+  return file;
+}

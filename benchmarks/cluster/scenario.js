@@ -1,0 +1,233 @@
+'use strict';
+
+// One scenario: one fresh tree per library, all with the same samples, and repetitions that take turns between them.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { clientNamed } = require('./clients.js');
+const { checkBody, expectedTotals } = require('./body-check.js');
+const { scrapeOverHttp } = require('./scraper.js');
+const { Tree } = require('./tree.js');
+
+/**
+ * @typedef {object} Scenario
+ * @property {string[]} clients
+ * @property {string[]} [paths] only these; else all that a client has
+ * @property {number} samples of each worker
+ * @property {number} workers
+ * @property {'integers' | 'floats'} kind
+ * @property {number} warmUps scrapes before anything is measured
+ * @property {number} runs measured repetitions
+ * @property {number} timeLimit milliseconds after which no further repetition begins
+ */
+
+/**
+ * What one repetition of one lane showed; CPU figures are those of a scraped window minus an equally long unscraped one.
+ *
+ * @typedef {object} Run
+ * @property {number} wall milliseconds from the call (string) or the request (bytes, gzip) to the whole body
+ * @property {number} bodyBytes
+ * @property {number} primaryMain CPU of the primary's main thread, ms
+ * @property {number} primaryProcess CPU of the whole primary, ms
+ * @property {number} workerMain CPU of a worker's main thread, mean of the workers, ms
+ * @property {number} workerProcess CPU of a whole worker, mean of the workers, ms
+ * @property {number} allProcesses CPU of the whole tree, ms
+ * @property {number} ipcToWorkers bytes, all workers
+ * @property {number} ipcFromWorkers bytes, all workers
+ * @property {number} ipcPerWorker bytes both ways, the worker with the most
+ * @property {number} peakPrimary MiB
+ * @property {number} peakWorker MiB, the worker with the most
+ * @property {(number | null)[]} primarySections the longest section of each scraped window, ms; null: none was reported
+ * @property {(number | null)[]} workerSections the same of each worker
+ * @property {Record<string, number>} sectionsByName longest of each section's name, `primary:` or `worker:` before it, ms
+ * @property {number} primaryGap longest gap of the event loop in a scraped window, ms
+ * @property {number} primaryIdleGap the same in an equally long unscraped window
+ * @property {number} workerGap longest of all workers
+ * @property {number} workerIdleGap
+ */
+
+/**
+ * @typedef {object} Lane a library and a way to its body
+ * @property {string} client
+ * @property {string} path
+ * @property {Run[]} runs
+ * @property {number} bodies how many were checked
+ * @property {string[]} failures scrapes that failed and bodies that were wrong
+ */
+
+/**
+ * @param {Scenario} scenario
+ * @param {{directory: string, onRepetition: (done: number, of: number) => void}} surroundings a directory for bodies
+ * @returns {Promise<Lane[]>}
+ */
+async function runScenario(scenario, { directory, onRepetition }) {
+  const trees = [];
+  try {
+    const lanes = [];
+    for (const client of scenario.clients) {
+      const { samples, workers, kind } = scenario;
+      const tree = await Tree.start({ client, samples, workers, kind });
+      trees.push(tree);
+      const paths = clientNamed(client).paths.filter(each => scenario.paths?.includes(each) ?? true);
+      for (const each of paths) lanes.push(new LaneRunner(tree, each, path.join(directory, 'body.txt')));
+    }
+    await repeat(lanes, scenario, onRepetition);
+    return lanes.map(lane => lane.result);
+  } finally {
+    await Promise.all(trees.map(tree => tree.stop()));
+  }
+}
+
+/** Warm-ups, then repetitions in turn, each beginning with another lane. */
+async function repeat(lanes, { warmUps, runs, timeLimit }, onRepetition) {
+  const until = performance.now() + timeLimit;
+  for (let warmUp = 0; warmUp < warmUps; warmUp++) {
+    for (const lane of lanes) await lane.warmUp();
+  }
+  for (let run = 0; run < runs && performance.now() < until; run++) {
+    onRepetition(run, runs);
+    for (let turn = 0; turn < lanes.length; turn++) {
+      await lanes[(run + turn) % lanes.length].measure(run);
+    }
+  }
+  onRepetition(runs, runs);
+}
+
+class LaneRunner {
+  #tree;
+  #path;
+  #bodyFile;
+  #lastWall = 100;
+
+  constructor(tree, lanePath, bodyFile) {
+    this.#tree = tree;
+    this.#path = lanePath;
+    this.#bodyFile = bodyFile;
+    this.result = { client: tree.settings.client, path: lanePath, runs: [], bodies: 0, failures: [] };
+  }
+
+  async warmUp() {
+    await this.#guarded('warm-up', () => this.#scrapedWindow({ gaps: false }));
+  }
+
+  /** @param {number} run its number; odd runs take the unscraped window first */
+  async measure(run) {
+    await this.#guarded(`run ${run + 1}`, async () => {
+      const cpu = await this.#pair({ gaps: false, idleFirst: run % 2 === 1 });
+      const gaps = await this.#pair({ gaps: true, idleFirst: run % 2 === 1 });
+      this.result.runs.push(runOf(cpu, gaps));
+    });
+  }
+
+  async #guarded(when, action) {
+    try {
+      await action();
+    } catch (error) {
+      this.result.failures.push(`${when}: ${error.message}`);
+    }
+  }
+
+  async #pair({ gaps, idleFirst }) {
+    const before = idleFirst ? await this.#idleWindow({ gaps }) : null;
+    const scraped = await this.#scrapedWindow({ gaps });
+    return { scraped, idle: before ?? (await this.#idleWindow({ gaps })) };
+  }
+
+  async #idleWindow({ gaps }) {
+    await this.#tree.call('begin', { gaps });
+    await this.#tree.call('pause', { milliseconds: this.#lastWall });
+    return this.#tree.call('end');
+  }
+
+  async #scrapedWindow({ gaps }) {
+    const totals = await this.#tree.change();
+    await this.#tree.call('begin', { gaps });
+    const scrape = await this.#scrape();
+    const readings = await this.#tree.call('end');
+    this.#lastWall = scrape.milliseconds;
+    const body = await this.#bodyOf(scrape);
+    this.#check(body, totals);
+    return { ...readings, wall: scrape.milliseconds, bodyBytes: scrape.bytes ?? body.length };
+  }
+
+  #scrape() {
+    if (this.#path === 'string') return this.#tree.call('scrape');
+    return scrapeOverHttp(this.#tree.metricsPort, { gzip: this.#path === 'gzip' });
+  }
+
+  /** Fetches a string body through a file, after the window has ended. */
+  async #bodyOf(scrape) {
+    if (scrape.text) return scrape.text();
+    await this.#tree.call('saveBody', { file: this.#bodyFile });
+    return fs.readFileSync(this.#bodyFile, 'utf8');
+  }
+
+  #check(body, totals) {
+    const problems = checkBody(body, expectedTotals(totals), this.#tree.settings.kind);
+    this.result.bodies += 1;
+    if (problems.length > 0) this.result.failures.push(`wrong body: ${problems.slice(0, 3).join('; ')}`);
+  }
+}
+
+/**
+ * @returns {Run}
+ */
+function runOf(cpu, gaps) {
+  const { scraped, idle } = cpu;
+  const both = scraped.workers.map(({ written }, worker) => written + scraped.written[worker]);
+  const windows = [scraped, gaps.scraped];
+  return {
+    wall: scraped.wall,
+    bodyBytes: scraped.bodyBytes,
+    primaryMain: scraped.primary.mainThreadCpu - idle.primary.mainThreadCpu,
+    primaryProcess: scraped.primary.processCpu - idle.primary.processCpu,
+    workerMain: mean(scraped.workers, 'mainThreadCpu') - mean(idle.workers, 'mainThreadCpu'),
+    workerProcess: mean(scraped.workers, 'processCpu') - mean(idle.workers, 'processCpu'),
+    allProcesses: processCpuOfTree(scraped) - processCpuOfTree(idle),
+    ipcToWorkers: sum(scraped.written),
+    ipcFromWorkers: sum(scraped.workers.map(({ written }) => written)),
+    ipcPerWorker: Math.max(...both),
+    peakPrimary: scraped.primary.peakMemory,
+    peakWorker: Math.max(...scraped.workers.map(({ peakMemory }) => peakMemory)),
+    primarySections: windows.map(({ primary }) => longestSection(primary)),
+    workerSections: windows.flatMap(({ workers }) => workers.map(longestSection)),
+    sectionsByName: sectionsByName(windows),
+    primaryGap: gaps.scraped.primary.longestGap,
+    primaryIdleGap: gaps.idle.primary.longestGap,
+    workerGap: Math.max(...gaps.scraped.workers.map(({ longestGap }) => longestGap)),
+    workerIdleGap: Math.max(...gaps.idle.workers.map(({ longestGap }) => longestGap)),
+  };
+}
+
+function longestSection({ sections }) {
+  const durations = Object.values(sections).map(({ longest }) => longest);
+  return durations.length > 0 ? Math.max(...durations) : null;
+}
+
+function sectionsByName(windows) {
+  const longest = {};
+  const take = (side, { sections }) => {
+    for (const [name, section] of Object.entries(sections)) {
+      longest[`${side}: ${name}`] = Math.max(longest[`${side}: ${name}`] ?? 0, section.longest);
+    }
+  };
+  for (const { primary, workers } of windows) {
+    take('primary', primary);
+    for (const worker of workers) take('worker', worker);
+  }
+  return longest;
+}
+
+function processCpuOfTree({ primary, workers }) {
+  return primary.processCpu + sum(workers.map(({ processCpu }) => processCpu));
+}
+
+function mean(readings, key) {
+  return sum(readings.map(reading => reading[key])) / readings.length;
+}
+
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+module.exports = { runScenario };

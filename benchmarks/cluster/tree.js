@@ -1,0 +1,122 @@
+'use strict';
+
+// A tree of processes (one primary and its workers) that serves one library, seen from the runner.
+
+const { fork } = require('node:child_process');
+const path = require('node:path');
+
+const STOP_GRACE = 5000;
+const CALL_DEADLINE = 90_000;
+
+/**
+ * @typedef {object} TreeSettings
+ * @property {string} client see clients.js
+ * @property {number} samples lines of each worker's exposition
+ * @property {number} workers
+ * @property {'integers' | 'floats'} kind of the values recorded
+ * @property {boolean} [serve] workers also serve HTTP requests
+ */
+
+/** @type {Set<Tree>} */
+const standing = new Set();
+
+class Tree {
+  #primary;
+  #waiting = new Map();
+  #lastId = 0;
+  #exited;
+  #round = 0;
+
+  /** @param {TreeSettings} settings */
+  constructor(settings) {
+    this.settings = settings;
+    // a process group of its own: a signal to it reaches every process of the tree, and Ctrl-C reaches only the runner
+    this.#primary = fork(path.join(__dirname, 'primary.js'), [JSON.stringify(settings)], { detached: true });
+    this.#primary.on('message', message => this.#settle(message));
+    this.#exited = new Promise(resolve => {
+      this.#primary.once('exit', () => {
+        standing.delete(this);
+        for (const id of this.#waiting.keys()) this.#settle({ id, error: 'the primary has gone' });
+        resolve();
+      });
+    });
+    standing.add(this);
+  }
+
+  /**
+   * Starts a tree and waits until all workers have recorded their samples.
+   *
+   * @param {TreeSettings} settings
+   * @returns {Promise<Tree>}
+   */
+  static async start(settings) {
+    const tree = new Tree(settings);
+    const { servicePort, metricsPort } = await tree.call('ready');
+    tree.servicePort = servicePort;
+    tree.metricsPort = metricsPort;
+    return tree;
+  }
+
+  /**
+   * Has every worker record some more.
+   *
+   * @returns {Promise<Record<string, import('./workload.js').Total>[]>} the totals of each worker
+   */
+  change() {
+    this.#round += 1;
+    return this.call('change', { round: this.#round });
+  }
+
+  /**
+   * Asks the primary for something (see its `commands`).
+   *
+   * @param {string} command
+   * @param {object} [settings]
+   * @returns {Promise<any>} rejects with the primary's error, when it has gone, or after 90 s
+   */
+  call(command, settings = {}) {
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      const overdue = () => this.#settle({ id, error: `no answer to ${command} within ${CALL_DEADLINE} ms` });
+      const timer = setTimeout(overdue, CALL_DEADLINE);
+      this.#waiting.set(id, { resolve, reject, timer });
+      this.#primary.send(
+        { id, command, settings },
+        error => error && this.#settle({ id, error: error.message }),
+      );
+    });
+  }
+
+  #settle({ id, answer, error }) {
+    const call = this.#waiting.get(id);
+    if (!call) return;
+    this.#waiting.delete(id);
+    clearTimeout(call.timer);
+    if (error === undefined) call.resolve(answer);
+    else call.reject(new Error(error));
+  }
+
+  /** Lets workers and primary exit by themselves, so that they tidy up, and kills what is left after five seconds. */
+  async stop() {
+    if (!standing.has(this)) return;
+    this.call('stop').catch(() => {}); // answered by its exit
+    const grace = setTimeout(() => this.#kill(), STOP_GRACE);
+    await this.#exited;
+    clearTimeout(grace);
+  }
+
+  #kill() {
+    try {
+      process.kill(-this.#primary.pid, 'SIGKILL');
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+/** Stops every tree that stands. */
+async function stopAllTrees() {
+  await Promise.all([...standing].map(tree => tree.stop()));
+}
+
+module.exports = { Tree, stopAllTrees };
