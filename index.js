@@ -26,5 +26,7 @@ exports.exponentialBuckets = exponentialBuckets;
 Object.defineProperty(exports, 'contentType', {
   enumerable: true,
   get: () => Registry.globalRegistry.contentType,
-  set: contentType => Registry.globalRegistry.setContentType(contentType),
+  set(contentType) {
+    Registry.globalRegistry.setContentType(contentType);
+  },
 });

@@ -108,9 +108,7 @@ class Registry {
    */
   registerMetric(metric) {
     const known = this.#metrics.get(metric.name);
-    if (known !== undefined && known !== metric) {
-      throw new Error(`A metric with the name ${metric.name} has already been registered.`);
-    }
+    if (known !== undefined && known !== metric) throw alreadyRegistered(metric.name);
     this.#metrics.set(metric.name, metric);
   }
 
@@ -200,6 +198,11 @@ class Registry {
   }
 }
 
+/** @param {string} name */
+function alreadyRegistered(name) {
+  return new Error(`A metric with the name ${name} has already been registered.`);
+}
+
 /**
  * Fresh samples with the default labels that each does not have.
  *
@@ -221,4 +224,4 @@ Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
 
-module.exports = { Registry };
+module.exports = { Registry, alreadyRegistered };

@@ -9,6 +9,7 @@ const {
   NO_LABELS,
   tableOf,
   labelSetOf,
+  checkLabelNames,
   locate,
   bind,
   viewWith,
@@ -103,10 +104,11 @@ class Gauge extends Metric {
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{inc: (value?: number) => void, dec: (value?: number) => void, set: (value: number) => void,
    *   setToCurrentTime: () => void, startTimer: () => (labels?: Labels) => number}}
-   * @throws {Error} where the number of values does not fit
+   * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
     const labelSet = labelSetOf(this, labels);
+    checkLabelNames(this, labelSet);
     const table = tableOf(this);
     const handle = new SeriesHandle(table, labelSet);
     /** @param {unknown} delta @param {1 | -1} sign */

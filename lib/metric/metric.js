@@ -4,7 +4,7 @@
 // arguments to a row of the metric's table.
 
 const { format, inspect } = require('node:util');
-const { Registry } = require('../registry');
+const { Registry, alreadyRegistered } = require('../registry');
 const { isValidMetricName, isValidLabelName } = require('./names');
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
@@ -71,12 +71,14 @@ class Metric {
    */
   register(table) {
     Object.defineProperty(this, TABLE, { value: table });
+    // First all checks: a metric that its maker never got must not be left behind in some of the registries.
     for (const registry of this.registers) {
       if (this.enableExemplars && registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
         throw new TypeError('Exemplars are supported only on OpenMetrics registries');
       }
-      registry.registerMetric(/** @type {any} */ (this));
+      if (registry.getSingleMetric(this.name) !== undefined) throw alreadyRegistered(this.name);
     }
+    for (const registry of this.registers) registry.registerMetric(/** @type {any} */ (this));
   }
 
   /**

@@ -95,18 +95,16 @@ class Summary extends Metric {
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{observe: (value: number) => void, startTimer: () => (labels?: Labels) => number}}
-   * @throws {Error} where the number of values does not fit
+   * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
     const labelSet = labelSetOf(this, labels);
+    checkLabelNames(this, labelSet);
     const table = tableOf(this);
     const handle = new SeriesHandle(table, labelSet);
     return {
       observe: value => {
-        if (!Number.isFinite(value)) {
-          checkLabelNames(this, labelSet);
-          throw notANumber(value === undefined ? labelSet : value);
-        }
+        if (!Number.isFinite(value)) throw notANumber(value === undefined ? labelSet : value);
         if (handle.generation !== table.generation) bind(this, handle);
         this.#count(handle.row, handle.page, handle.offset, value);
       },

@@ -90,7 +90,8 @@ class TimeWindowQuantiles {
         this.version++;
       }
       // After a long rest every digest is empty: no need to make up for each step that was slept through.
-      if (now - this.#lastStep > this.#step) this.#lastStep = now - ((now - this.#lastStep) % this.#step);
+      const rest = now - this.#lastStep;
+      if (rest > this.#step) this.#lastStep += (Math.ceil(rest / this.#step) - 1) * this.#step;
     }
     return ring[this.#current];
   }

@@ -67,7 +67,7 @@ class LabelDictionary {
   add(value) {
     const known = this.find(value);
     if (known !== undefined) return known;
-    const text = String(value);
+    const text = `${value}`; // unlike String(), refuses a symbol, as prom-client does
     let id = this.#get(text);
     if (id === undefined) {
       id = this.values.push(text) - 1;
@@ -83,7 +83,7 @@ class LabelDictionary {
       const id = this.segments[segmentOf(value)].get(value);
       if (id !== undefined) return id;
     }
-    return typeof value === 'string' ? undefined : this.#get(String(value));
+    return typeof value === 'string' ? undefined : this.#get(`${value}`);
   }
 
   /** @param {unknown} key */

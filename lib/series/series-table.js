@@ -289,11 +289,11 @@ class SeriesTable {
 
   /** Squeezes out the gaps of removed rows before the order would grow. */
   #makeRoomInOrder() {
-    let order = /** @type {Int32Array} */ (this.order);
+    const order = /** @type {Int32Array} */ (this.order);
     const position = /** @type {Int32Array} */ (this.position);
     if (this.orderLength < order.length) return;
     if (this.liveCount * 2 > order.length) {
-      this.order = order = grownRows(order, order.length + 1);
+      this.order = grownRows(order, order.length + 1);
       return;
     }
     let length = 0;

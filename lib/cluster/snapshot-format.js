@@ -1,0 +1,554 @@
+'use strict';
+
+// One snapshot of a worker: header, dictionary part, number part, columns, end mark. docs/snapshot-format.md is the
+// description; a change here is a change there, and of VERSION.
+
+const { ByteWriter, ByteReader, SnapshotError } = require('./byte-writer');
+
+const MAGIC = Buffer.from('PCCSNAP\x01', 'latin1');
+const END_MARK = Buffer.from('PCCSEND\x01', 'latin1');
+const BYTE_ORDER = 0x01020304;
+const VERSION = 1;
+const HEADER_BYTES = 128;
+const END_BYTES = 16;
+const INCARNATION_BYTES = 16;
+
+const DEFINITION = 1;
+const ROWS = 2;
+
+const TABLE_ENTRY = 0;
+const JSON_ENTRY = 1;
+
+const LAYOUT_KINDS = /** @type {const} */ (['value', 'histogram', 'summary']);
+
+// Pages below this are gathered in one buffer: an iovec of its own costs more than the copy.
+const GATHER_BELOW_BYTES = 16384;
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./series-journal').SeriesJournal} SeriesJournal */
+
+/**
+ * A metric of a registry, as it is captured: one of ours with its table, or the JSON of somebody's own.
+ *
+ * @typedef {object} CaptureEntry
+ * @property {number} defaults number of its registry's default labels
+ * @property {MetricView} [view]
+ * @property {EncodedDigests} [digests] of a summary
+ * @property {unknown} [json]
+ */
+
+/** @typedef {{index: Float64Array, centroids: Float64Array[]}} EncodedDigests `index`: by row, how many centroids and which version */
+
+/**
+ * @typedef {object} Capture
+ * @property {number} workerId
+ * @property {string} incarnation hex, 16 bytes
+ * @property {number} sequence
+ * @property {number} capturedAt milliseconds since the epoch
+ * @property {Record<string, unknown>[]} defaultLabels
+ * @property {CaptureEntry[]} entries
+ * @property {[stage: string, name: string, count: number][]} failures
+ */
+
+/** Bytes that follow the head: pages as they lie in memory, small things gathered. */
+class ColumnArea {
+  /** @type {Uint8Array[]} */
+  chunks = [];
+  length = 0;
+  #gather = new ByteWriter(GATHER_BELOW_BYTES);
+
+  /**
+   * @param {ArrayBufferView} view
+   * @returns {number} where it begins, relative to the area
+   */
+  add(view) {
+    const start = this.length;
+    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+    if (bytes.length < GATHER_BELOW_BYTES) {
+      this.#gather.bytes(bytes);
+    } else {
+      this.flush();
+      this.chunks.push(bytes);
+    }
+    this.length += bytes.length;
+    return start;
+  }
+
+  align() {
+    const gap = (8 - (this.length % 8)) % 8;
+    if (gap > 0) this.add(new Uint8Array(gap));
+  }
+
+  flush() {
+    if (this.#gather.length === 0) return;
+    this.chunks.push(this.#gather.finish());
+    this.#gather = new ByteWriter(GATHER_BELOW_BYTES);
+  }
+}
+
+/**
+ * Encodes a capture. The columns are not copied: the chunks are right only until the next number is recorded.
+ *
+ * @param {Capture} capture
+ * @param {SeriesJournal} journal which has noted all metrics of the capture
+ * @param {{epoch: number, series: number} | undefined} known what the reader knows of the journal
+ * @returns {{chunks: Uint8Array[], bytes: number}}
+ */
+function encodeSnapshot(capture, journal, known) {
+  const head = new ByteWriter(16384);
+  head.bytes(new Uint8Array(HEADER_BYTES));
+  const { start, segments } = journal.since(known);
+  head.uint32(segments.length);
+  for (const segment of segments) writeSegment(head, segment);
+  head.align(8);
+  const numbersStart = head.length;
+  const columns = new ColumnArea();
+  writeNumbers(head, columns, capture, journal);
+  head.align(8);
+  columns.align();
+  columns.flush();
+  const columnsStart = head.length;
+  const bytes = columnsStart + columns.length + END_BYTES;
+
+  const header = new ByteWriter(HEADER_BYTES);
+  header.bytes(MAGIC);
+  header.uint32(BYTE_ORDER);
+  header.uint32(VERSION);
+  header.bytes(Buffer.from(capture.incarnation, 'hex'));
+  header.uint32(capture.workerId);
+  header.uint32(journal.epoch);
+  for (const value of [capture.sequence, capture.capturedAt, start, journal.length]) header.float64(value);
+  for (const value of [numbersStart, columnsStart, bytes]) header.float64(value);
+  head.buffer.set(header.finish());
+
+  const end = new ByteWriter(END_BYTES);
+  end.float64(capture.sequence);
+  end.bytes(END_MARK);
+  return { chunks: [head.finish(), ...columns.chunks, end.finish()], bytes };
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {import('./series-journal').Segment} segment
+ */
+function writeSegment(writer, { metric, defines, fromRow, toRow, fromValues, toValues }) {
+  const { view, number } = metric;
+  if (defines) writeDefinition(writer, number, view);
+  else writer.uint32(0);
+  const rows = toRow - fromRow;
+  writer.uint32(ROWS);
+  writer.uint32(number);
+  writer.uint32(fromRow);
+  writer.uint32(rows);
+  const { index, forms } = view.table;
+  if (index === undefined) return;
+  index.dictionaries.forEach(({ values }, label) => {
+    writer.uint32(fromValues[label]);
+    writer.uint32(toValues[label] - fromValues[label]);
+    for (let id = fromValues[label]; id < toValues[label]; id++) writer.string(values[id]);
+  });
+  writer.uint32(forms.list.length);
+  for (const { positions } of forms.list) {
+    writer.uint32(positions.length);
+    for (const position of positions) writer.uint32(position);
+  }
+  writer.align(4);
+  for (let row = fromRow; row < toRow; row++) {
+    writer.uint32(view.table.formOf(row));
+    for (let label = 0; label < index.width; label++) writer.uint32(index.idAt(row, label));
+  }
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {number} number
+ * @param {MetricView} view
+ */
+function writeDefinition(writer, number, view) {
+  const { name, help, type, aggregator, layout, table } = view;
+  writer.uint32(DEFINITION);
+  writer.uint32(number);
+  for (const text of [name, help, type, aggregator]) writer.string(String(text));
+  writer.uint32(LAYOUT_KINDS.indexOf(/** @type {any} */ (layout.kind)));
+  const marks =
+    layout.kind === 'histogram' ? layout.bounds : layout.kind === 'summary' ? layout.quantiles : [];
+  writer.uint32(marks.length);
+  for (const mark of marks) writer.float64(Number(mark));
+  writer.uint32(view.windowed ? 1 : 0);
+  writer.uint32(table.labelNames.length);
+  for (const labelName of table.labelNames) writer.string(labelName);
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {ColumnArea} columns
+ * @param {Capture} capture
+ * @param {SeriesJournal} journal
+ */
+function writeNumbers(writer, columns, capture, journal) {
+  writer.uint32(capture.defaultLabels.length);
+  for (const labels of capture.defaultLabels) {
+    const names = Object.keys(labels);
+    writer.uint32(names.length);
+    for (const name of names) {
+      writer.string(name);
+      writer.string(String(labels[name]));
+    }
+  }
+  writer.uint32(capture.failures.length);
+  for (const [stage, name, count] of capture.failures) {
+    writer.string(stage);
+    writer.string(name);
+    writer.float64(count);
+  }
+  writer.uint32(capture.entries.length);
+  for (const entry of capture.entries) {
+    if (entry.view === undefined) {
+      writer.uint32(JSON_ENTRY);
+      writer.uint32(entry.defaults);
+      writer.string(JSON.stringify(entry.json, writeNonFinite) ?? 'null');
+    } else {
+      writer.uint32(TABLE_ENTRY);
+      writer.uint32(entry.defaults);
+      writer.uint32(journal.numberOf(entry.view));
+      writeColumns(writer, columns, entry.view, entry.digests);
+    }
+  }
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {ColumnArea} columns
+ * @param {MetricView} view
+ * @param {EncodedDigests | undefined} digests
+ */
+function writeColumns(writer, columns, { table }, digests) {
+  const { rowCount, liveCount, order, orderLength, pages, width } = table;
+  writer.uint32(rowCount);
+  writer.uint32(liveCount);
+  writer.uint32(order === undefined ? 1 : 0);
+  columns.align();
+  let left = rowCount * width;
+  const start = columns.length;
+  for (const page of pages) {
+    columns.add(left < page.length ? page.subarray(0, left) : page);
+    left -= Math.min(left, page.length);
+  }
+  writer.float64(start);
+  if (order !== undefined) {
+    const live = order.subarray(0, orderLength);
+    writer.float64(columns.add(liveCount === orderLength ? live : live.filter(row => row !== -1)));
+  }
+  writer.uint32(digests === undefined ? 0 : 1);
+  if (digests === undefined) return;
+  columns.align();
+  writer.float64(columns.add(digests.index));
+  for (const centroids of digests.centroids) columns.add(centroids);
+}
+
+/**
+ * JSON has no NaN and no infinities.
+ *
+ * @param {string} _key
+ * @param {unknown} value
+ */
+function writeNonFinite(_key, value) {
+  return typeof value === 'number' && !Number.isFinite(value) ? { $number: String(value) } : value;
+}
+
+/**
+ * @param {string} _key
+ * @param {any} value
+ */
+function readNonFinite(_key, value) {
+  const text = value?.$number;
+  return typeof text === 'string' && Object.keys(value).length === 1 ? Number(text) : value;
+}
+
+/**
+ * @typedef {object} Definition
+ * @property {string} name
+ * @property {string} help
+ * @property {string} type
+ * @property {string} aggregator
+ * @property {'value' | 'histogram' | 'summary'} layout
+ * @property {number[]} marks bounds or quantiles
+ * @property {boolean} windowed
+ * @property {string[]} labelNames
+ */
+
+/**
+ * @typedef {object} DictionaryRecord
+ * @property {number} metric
+ * @property {Definition | undefined} definition
+ * @property {number} fromRow
+ * @property {number} rows
+ * @property {{from: number, values: string[]}[]} values by label
+ * @property {number[][]} forms
+ * @property {Int32Array} tuples by row: its form, then its value of each label
+ */
+
+/**
+ * @typedef {object} TableEntry
+ * @property {number} defaults
+ * @property {number} metric
+ * @property {number} rowCount
+ * @property {number} liveCount
+ * @property {number} columnsStart
+ * @property {Int32Array | undefined} order undefined where all rows are live and in order
+ * @property {number | undefined} digestsStart
+ */
+
+/** @typedef {{defaults: number, json: any}} JsonEntry */
+
+/**
+ * @typedef {object} Snapshot
+ * @property {number} workerId
+ * @property {string} incarnation
+ * @property {number} epoch
+ * @property {number} sequence
+ * @property {number} capturedAt
+ * @property {number} dictionaryStart
+ * @property {number} dictionaryEnd
+ * @property {DictionaryRecord[]} dictionary
+ * @property {[string, string][][]} defaultLabels
+ * @property {[stage: string, name: string, count: number][]} failures
+ * @property {(TableEntry | JsonEntry)[]} entries
+ * @property {ByteReader} columns
+ * @property {number} bytes
+ */
+
+/**
+ * Reads a snapshot's header and number part, and checks every length.
+ *
+ * @param {Buffer} buffer whose memory starts at a multiple of 8
+ * @param {(metric: number) => number | undefined} labelCountOf how many labels a metric has that the reader knows
+ * @returns {Snapshot}
+ * @throws {SnapshotError} where anything does not fit
+ */
+function decodeSnapshot(buffer, labelCountOf) {
+  if (buffer.length < HEADER_BYTES + END_BYTES)
+    throw new SnapshotError('length', `${buffer.length} bytes are too few`);
+  if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'this is no snapshot');
+  const header = new ByteReader(buffer, 8, HEADER_BYTES);
+  if (header.uint32() !== BYTE_ORDER)
+    throw new SnapshotError('byte-order', 'written on a machine of the other byte order');
+  const version = header.uint32();
+  if (version !== VERSION)
+    throw new SnapshotError('version', `format version ${version}, expected ${VERSION}`);
+  const incarnation = buffer.toString('hex', header.position, header.position + INCARNATION_BYTES);
+  header.position += INCARNATION_BYTES;
+  const [workerId, epoch] = [header.uint32(), header.uint32()];
+  const [sequence, capturedAt, dictionaryStart, dictionaryEnd, numbersStart, columnsStart, bytes] =
+    Array.from({ length: 7 }, () => header.float64());
+  const endStart = buffer.length - END_BYTES;
+  if (bytes !== buffer.length) throw new SnapshotError('length', `${buffer.length} bytes, not ${bytes}`);
+  if (
+    buffer.compare(END_MARK, 0, 8, endStart + 8) !== 0 ||
+    new ByteReader(buffer, endStart, buffer.length).float64() !== sequence
+  ) {
+    throw new SnapshotError('end-mark', 'the end mark is missing');
+  }
+  const inOrder = HEADER_BYTES <= numbersStart && numbersStart <= columnsStart && columnsStart <= endStart;
+  if (!inOrder || numbersStart % 8 !== 0 || columnsStart % 8 !== 0 || !(dictionaryStart <= dictionaryEnd)) {
+    throw new SnapshotError('length', 'the parts are not where they should be');
+  }
+
+  const columns = new ByteReader(buffer, columnsStart, endStart);
+  const dictionary = readDictionary(new ByteReader(buffer, HEADER_BYTES, numbersStart), labelCountOf);
+  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns);
+  return {
+    workerId,
+    incarnation,
+    epoch,
+    sequence,
+    capturedAt,
+    dictionaryStart,
+    dictionaryEnd,
+    dictionary,
+    ...numbers,
+    columns,
+    bytes,
+  };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {(metric: number) => number | undefined} labelCountOf
+ */
+function readDictionary(reader, labelCountOf) {
+  /** @type {Map<number, number>} */
+  const defined = new Map();
+  /** @type {DictionaryRecord[]} */
+  const records = [];
+  for (let left = reader.count(); left > 0; left--) {
+    const definition = reader.uint32() === DEFINITION ? readDefinition(reader) : undefined;
+    if (definition !== undefined) defined.set(definition.number, definition.labelNames.length);
+    if (reader.uint32() !== ROWS) throw new SnapshotError('dictionary', 'rows expected');
+    const metric = reader.uint32();
+    const labelCount = defined.get(metric) ?? labelCountOf(metric);
+    if (labelCount === undefined || (definition !== undefined && definition.number !== metric)) {
+      throw new SnapshotError('dictionary', `rows of metric ${metric}, which is not known`);
+    }
+    records.push(readRows(reader, metric, labelCount, definition));
+  }
+  return records;
+}
+
+/** @param {ByteReader} reader */
+function readDefinition(reader) {
+  const number = reader.uint32();
+  const [name, help, type, aggregator] = [reader.string(), reader.string(), reader.string(), reader.string()];
+  const layout = LAYOUT_KINDS[reader.uint32()];
+  if (layout === undefined) throw new SnapshotError('dictionary', `metric ${name} has no known layout`);
+  const marks = Array.from({ length: reader.count() }, () => reader.float64());
+  const windowed = reader.uint32() === 1;
+  const labelNames = Array.from({ length: reader.count() }, () => reader.string());
+  return { number, name, help, type, aggregator, layout, marks, windowed, labelNames };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {number} metric
+ * @param {number} labelCount
+ * @param {Definition | undefined} definition
+ * @returns {DictionaryRecord}
+ */
+function readRows(reader, metric, labelCount, definition) {
+  const [fromRow, rows] = [reader.uint32(), reader.uint32()];
+  if (labelCount === 0) {
+    if (fromRow + rows > 1)
+      throw new SnapshotError('dictionary', `metric ${metric} has no labels, but ${rows} rows`);
+    return { metric, definition, fromRow, rows, values: [], forms: [[]], tuples: new Int32Array(rows) };
+  }
+  const values = [];
+  for (let label = 0; label < labelCount; label++) {
+    const from = reader.uint32();
+    values.push({ from, values: Array.from({ length: reader.count() }, () => reader.string()) });
+  }
+  const forms = Array.from({ length: reader.count() }, () =>
+    Array.from({ length: reader.count() }, () => reader.uint32()),
+  );
+  if (forms.some(form => form.some(position => position >= labelCount))) {
+    throw new SnapshotError('dictionary', `a form of metric ${metric} has a label that it does not have`);
+  }
+  const tuples = reader.int32Array(rows * (labelCount + 1));
+  return { metric, definition, fromRow, rows, values, forms, tuples };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {ByteReader} columns
+ */
+function readNumbers(reader, columns) {
+  const defaultLabels = Array.from({ length: reader.count() }, () =>
+    Array.from(
+      { length: reader.count() },
+      () => /** @type {[string, string]} */ ([reader.string(), reader.string()]),
+    ),
+  );
+  const failures = Array.from(
+    { length: reader.count() },
+    () => /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]),
+  );
+  const entries = Array.from({ length: reader.count() }, () => readEntry(reader, columns));
+  if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
+    throw new SnapshotError('numbers', 'a metric refers to default labels that are not there');
+  }
+  return { defaultLabels, failures, entries };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {ByteReader} columns
+ * @returns {TableEntry | JsonEntry}
+ */
+function readEntry(reader, columns) {
+  const kind = reader.uint32();
+  const defaults = reader.uint32();
+  if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
+  if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
+  const [metric, rowCount, liveCount, dense] = [
+    reader.uint32(),
+    reader.uint32(),
+    reader.uint32(),
+    reader.uint32(),
+  ];
+  const columnsStart = reader.float64();
+  const order = dense === 1 ? undefined : readOrder(viewAt(columns, reader.float64()), liveCount, rowCount);
+  if (dense === 1 && liveCount !== rowCount)
+    throw new SnapshotError('numbers', 'live rows are not where they should be');
+  const digestsStart = reader.uint32() === 1 ? reader.float64() : undefined;
+  return { defaults, metric, rowCount, liveCount, columnsStart, order, digestsStart };
+}
+
+/** @param {string} text */
+function parseJson(text) {
+  try {
+    return JSON.parse(text, readNonFinite);
+  } catch {
+    throw new SnapshotError('numbers', 'a metric as JSON cannot be read');
+  }
+}
+
+/**
+ * A reader at an offset of the column area.
+ *
+ * @param {ByteReader} columns
+ * @param {number} offset
+ */
+function viewAt(columns, offset) {
+  if (!(offset >= 0)) throw new SnapshotError('length', `${offset} is no place for a column`);
+  return new ByteReader(columns.buffer, columns.position + offset, columns.end);
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {number} liveCount
+ * @param {number} rowCount
+ */
+function readOrder(reader, liveCount, rowCount) {
+  const order = reader.int32Array(liveCount);
+  for (let i = 0; i < order.length; i++) {
+    if (order[i] < 0 || order[i] >= rowCount)
+      throw new SnapshotError('numbers', `row ${order[i]} of ${rowCount}`);
+  }
+  return order;
+}
+
+/**
+ * A table's numbers, without a copy.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @param {number} width numbers a row
+ * @returns {Float64Array}
+ * @throws {SnapshotError} where there are not that many
+ */
+function columnsOf(snapshot, entry, width) {
+  return viewAt(snapshot.columns, entry.columnsStart).float64Array(entry.rowCount * width);
+}
+
+/**
+ * A summary's digests by row, without a copy.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @returns {{versions: number[], centroids: Float64Array[]}}
+ * @throws {SnapshotError} where they do not fit
+ */
+function digestsOf(snapshot, entry) {
+  const reader = viewAt(snapshot.columns, entry.digestsStart ?? -1);
+  const index = reader.float64Array(entry.rowCount * 2);
+  const versions = [];
+  const centroids = [];
+  for (let row = 0; row < entry.rowCount; row++) {
+    const count = index[row * 2];
+    if (!(count >= 0)) throw new SnapshotError('numbers', `a digest of ${count} centroids`);
+    centroids.push(reader.float64Array(count * 2));
+    versions.push(index[row * 2 + 1]);
+  }
+  return { versions, centroids };
+}
+
+module.exports = { encodeSnapshot, decodeSnapshot, columnsOf, digestsOf, readNonFinite };

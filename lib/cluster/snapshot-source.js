@@ -1,0 +1,138 @@
+'use strict';
+
+// A worker's registries as a source of snapshots: one number a snapshot, one journal, one incarnation a process.
+
+const { randomBytes } = require('node:crypto');
+const { viewOf, DEFAULT_LABELS } = require('../metric/view');
+const { SeriesJournal } = require('./series-journal');
+const { DigestEncoder } = require('./digest-encoder');
+const { CollectHooks } = require('./collect-hooks');
+const { encodeSnapshot } = require('./snapshot-format');
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+
+class SnapshotSource {
+  #incarnation = randomBytes(16).toString('hex');
+  #sequence = 0;
+  #journal = new SeriesJournal();
+  #digests = new DigestEncoder();
+  #hooks = new CollectHooks();
+  /** @type {Map<string, [stage: string, name: string, count: number]>} */
+  #failures = new Map();
+  /** @type {WeakMap<object, any>} by metric: what its own get() returned last */
+  #lastJson = new WeakMap();
+
+  /** @param {() => Iterable<any>} registries those that take part */
+  constructor(registries) {
+    this.registries = registries;
+  }
+
+  /**
+   * Whatever may take its time: hooks, somebody's own metrics, digests. Never rejects.
+   *
+   * @param {number} timeout milliseconds for the hooks
+   */
+  async prepare(timeout) {
+    const metrics = this.#metrics();
+    const own = metrics.filter(metric => viewOf(metric) !== undefined);
+    const foreign = metrics.filter(metric => viewOf(metric) === undefined);
+    await Promise.all([
+      this.#hooks.run(own, timeout, (name, reason) => this.countFailure('collect', name, reason)),
+      this.#hooks.run(
+        foreign.map(metric => this.#asHook(metric)),
+        timeout,
+        (name, reason) => this.countFailure('collect', name, reason),
+      ),
+    ]);
+    const views = /** @type {MetricView[]} */ (own.map(viewOf).filter(view => view !== undefined));
+    await this.#digests.prepare(views);
+  }
+
+  /**
+   * Encodes the state of this instant. The chunks are right only until the next number is recorded.
+   *
+   * @param {number} workerId
+   * @param {{incarnation: string, epoch: number, series: number} | undefined} known
+   * @returns {{chunks: Uint8Array[], bytes: number}}
+   */
+  capture(workerId, known) {
+    const defaultLabels = [];
+    /** @type {import('./snapshot-format').CaptureEntry[]} */
+    const entries = [];
+    for (const registry of this.registries()) {
+      const defaults = defaultLabels.push(registry[DEFAULT_LABELS] ?? {}) - 1;
+      for (const metric of registry.getMetricsAsArray()) {
+        const view = viewOf(metric);
+        if (view !== undefined) {
+          view.table.compactIfSparse();
+          entries.push({ defaults, view, digests: this.#digests.digestsOf(view) });
+        } else if (this.#lastJson.has(metric)) {
+          entries.push({ defaults, json: this.#lastJson.get(metric) });
+        }
+      }
+    }
+    const ours = known?.incarnation === this.#incarnation ? known : undefined;
+    this.#journal.note(entries.flatMap(({ view }) => view ?? []));
+    this.#journal.settle(ours);
+    const capture = {
+      workerId,
+      incarnation: this.#incarnation,
+      sequence: ++this.#sequence,
+      capturedAt: Date.now(),
+      defaultLabels,
+      entries,
+      failures: [...this.#failures.values()],
+    };
+    return encodeSnapshot(capture, this.#journal, ours);
+  }
+
+  /**
+   * Counts something that went wrong on the way; the numbers travel with each snapshot.
+   *
+   * @param {string} stage
+   * @param {string} name of the metric, or ''
+   * @param {unknown} reason for the debug log
+   */
+  countFailure(stage, name, reason) {
+    debug('%s %s failed: %s', stage, name, reason);
+    const key = `${stage} ${name}`;
+    const failure = this.#failures.get(key);
+    if (failure !== undefined) failure[2]++;
+    else if (this.#failures.size < MAX_FAILURE_KINDS) this.#failures.set(key, [stage, name, 1]);
+  }
+
+  /** @returns {any[]} */
+  #metrics() {
+    return [...this.registries()].flatMap(registry => registry.getMetricsAsArray());
+  }
+
+  /**
+   * Somebody's own metric, whose get() is what a `collect` hook is for ours.
+   *
+   * @param {any} metric
+   */
+  #asHook(metric) {
+    let hook = this.#hookOf.get(metric);
+    if (hook === undefined) {
+      hook = {
+        name: metric.name,
+        collect: async () => {
+          const json = await metric.get();
+          if (json != null) this.#lastJson.set(metric, json);
+        },
+      };
+      this.#hookOf.set(metric, hook);
+    }
+    return hook;
+  }
+
+  /** @type {WeakMap<object, {name: string, collect: () => Promise<void>}>} */
+  #hookOf = new WeakMap();
+}
+
+// Names of metrics are the program's, so there are few of them; a program that invents names must not make this grow.
+const MAX_FAILURE_KINDS = 1000;
+
+const debug = require('node:util').debuglog('prom-client-cluster');
+
+module.exports = { SnapshotSource };
