@@ -1,0 +1,76 @@
+'use strict';
+
+// The primary of the demo cluster. node cluster.js CLIENT WORKERS SAMPLES, forked with an IPC channel: it tells its
+// parent where it listens, reports on request what the workers counted, and ends when told to or left alone.
+
+const cluster = require('node:cluster');
+const { once } = require('node:events');
+const path = require('node:path');
+const { loadClientLibrary } = require('./client-library');
+const { createMetricsServer } = require('./metrics-endpoint');
+
+const KILL_AFTER_MS = 3000;
+
+const [clientName, workerCount, samples] = process.argv.slice(2);
+let stopping = false;
+
+main();
+
+async function main() {
+  const metricsServer = createMetricsServer(loadClientLibrary(clientName));
+  cluster.setupPrimary({ exec: path.join(__dirname, 'worker.js'), args: [clientName, samples] });
+  const workers = Array.from({ length: Number(workerCount) }, () => cluster.fork());
+  cluster.on('exit', (worker, code, signal) => {
+    if (!stopping) throw new Error(`worker ${worker.id} ended by itself (${signal ?? code})`);
+  });
+  process.on('message', message => {
+    if (message.type === 'report') reportRecords(workers);
+    if (message.type === 'stop') stop(workers, metricsServer);
+  });
+  process.on('disconnect', () => stop(workers, metricsServer));
+
+  metricsServer.listen(0, '127.0.0.1');
+  const workersListening = workers.map(worker => once(worker, 'listening'));
+  const [[applicationAddress]] = await Promise.all([...workersListening, once(metricsServer, 'listening')]);
+  process.send({
+    type: 'ready',
+    applicationPort: applicationAddress.port,
+    metricsPort: metricsServer.address().port,
+    workerPids: workers.map(worker => worker.process.pid),
+  });
+}
+
+async function reportRecords(workers) {
+  const records = await Promise.all(workers.map(recordOf));
+  process.send({ type: 'report', records });
+}
+
+function recordOf(worker) {
+  return new Promise(resolve => {
+    worker.on('message', function receive(message) {
+      if (message?.type !== 'demo:report') return;
+      worker.off('message', receive);
+      resolve(message.record);
+    });
+    worker.send({ type: 'demo:report' });
+  });
+}
+
+/** Ends the workers and then holds on to nothing, so that the process ends by itself. */
+async function stop(workers, metricsServer) {
+  if (stopping) return;
+  stopping = true;
+  await Promise.all(workers.map(endWorker));
+  metricsServer.close();
+  metricsServer.closeAllConnections();
+  if (process.connected) process.disconnect();
+}
+
+async function endWorker(worker) {
+  if (worker.isDead()) return;
+  const ended = once(worker, 'exit');
+  worker.kill();
+  const killer = setTimeout(() => worker.process.kill('SIGKILL'), KILL_AFTER_MS);
+  await ended;
+  clearTimeout(killer);
+}

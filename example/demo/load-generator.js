@@ -1,0 +1,61 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+const path = require('node:path');
+const { endedWithin, nextMessage } = require('./child-messages');
+const { Latencies } = require('./latencies');
+
+const END_WITHIN_MS = 3000;
+
+/** One load on the application, under way. */
+class Load {
+  /**
+   * @param {number} amount
+   * @param {Promise<{sent: number, answered: number, errors: number, timeouts: number}>} done
+   */
+  constructor(amount, done) {
+    this.amount = amount;
+    this.latencies = new Latencies();
+    /**
+     * autocannon's totals after the last answer. `sent` is ours, as autocannon counts the first request of each client
+     * twice; timeouts are among the errors. Rejects when the load generator ends before.
+     */
+    this.done = done;
+  }
+}
+
+/** The load generator, seen from the process that started it. It runs one load at a time. */
+class LoadGenerator {
+  // In a process group of its own: on Ctrl-C it is for us to end it.
+  #child = fork(path.join(__dirname, 'load.js'), { detached: true });
+  #load;
+
+  constructor() {
+    this.pid = this.#child.pid;
+    this.#child.on('message', message => {
+      if (message.type === 'progress') this.#load.latencies.add(message.latencies);
+    });
+  }
+
+  /**
+   * @param {object} options
+   * @param {string} options.url base URL of the application
+   * @param {number} options.rate requests per second
+   * @param {number} options.amount requests in all
+   * @returns {Load}
+   */
+  start({ url, rate, amount }) {
+    const done = nextMessage(this.#child, 'done').then(({ totals }) => totals);
+    this.#load = new Load(amount, done);
+    this.#child.send({ type: 'run', url, rate, amount });
+    return this.#load;
+  }
+
+  /** Ends the load generator at once, whatever it is doing. */
+  async stop() {
+    this.#child.kill('SIGKILL');
+    await endedWithin(this.#child, END_WITHIN_MS);
+  }
+}
+
+module.exports = { LoadGenerator };
