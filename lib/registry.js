@@ -186,7 +186,10 @@ class Registry {
     if (viewOf(metric) !== undefined) {
       if (metric.collect) await metric.collect();
       const view = viewOf(metric);
-      if (view !== undefined) return liveFamily(view, this.#defaultLabels);
+      if (view !== undefined) {
+        view.beforeRead?.();
+        return liveFamily(view, this.#defaultLabels);
+      }
     }
     const json = typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
     return sampleFamily(await json, this.#defaultLabels);

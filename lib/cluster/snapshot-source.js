@@ -64,6 +64,7 @@ class SnapshotSource {
       for (const metric of registry.getMetricsAsArray()) {
         const view = viewOf(metric);
         if (view !== undefined) {
+          view.beforeRead?.();
           view.table.compactIfSparse();
           entries.push({ defaults, view, digests: this.#digests.digestsOf(view) });
         } else if (this.#lastJson.has(metric)) {

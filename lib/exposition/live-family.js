@@ -18,6 +18,7 @@ const { labelPair, joinLabels } = require('./label-text');
  * @property {string} aggregator
  * @property {Layout} layout
  * @property {SeriesTable} table
+ * @property {() => void} [beforeRead] to be called after the `collect` hook, before rows are read
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
  * @property {(row: number, column: number) => any} [exemplarAt]
  * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a summary

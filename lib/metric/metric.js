@@ -76,7 +76,7 @@ class Metric {
       if (this.enableExemplars && registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
         throw new TypeError('Exemplars are supported only on OpenMetrics registries');
       }
-      if (registry.getSingleMetric(this.name) !== undefined) throw alreadyRegistered(this.name);
+      if (registry.getSingleMetric?.(this.name) !== undefined) throw alreadyRegistered(this.name);
     }
     for (const registry of this.registers) registry.registerMetric(/** @type {any} */ (this));
   }

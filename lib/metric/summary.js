@@ -118,7 +118,8 @@ class Summary extends Metric {
     for (const row of table.liveRows()) {
       const offset = table.offsetOf(row);
       table.pageOf(row).fill(0, offset, offset + table.width);
-      this.#startRow(row);
+      this.#quantiles[row].reset();
+      this.#sinceCompress[row] = 0;
     }
   }
 
@@ -136,9 +137,9 @@ class Summary extends Metric {
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== Summary.prototype.get) return undefined;
-    this.#prune();
     return {
       ...viewWith(this, { kind: 'summary', quantiles: this.#percentiles }),
+      beforeRead: () => this.#prune(),
       quantileValues: row => this.#quantileValues(row),
       digestOf: row => this.#quantiles[row],
       windowed: Boolean(/** @type {any} */ (this).maxAgeSeconds && /** @type {any} */ (this).ageBuckets),
@@ -169,12 +170,8 @@ class Summary extends Metric {
 
   /** @param {number} row */
   #startRow(row) {
-    if (this.#quantiles[row] === undefined) {
-      const { maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
-      this.#quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
-    } else {
-      this.#quantiles[row].reset();
-    }
+    const { maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
+    this.#quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
     this.#sinceCompress[row] = 0;
   }
 

@@ -56,10 +56,9 @@ class TimeWindowQuantiles {
     return this.#rotate().percentile(quantile) || 0;
   }
 
-  /** Forgets everything. */
+  /** Forgets everything. The window's steps go on as they were. */
   reset() {
     for (let i = 0; i < this.#ring.length; i++) this.#ring[i] = new TDigest();
-    this.#lastStep = Date.now();
     this.version++;
   }
 

@@ -1,0 +1,182 @@
+'use strict';
+
+// A metric that arrived as prom-client's JSON (from a stock worker, or somebody's own metric object), brought into rows
+// and columns.
+
+const { toNumber } = require('../exposition/number-format');
+const { NAME_LABEL } = require('./cluster-family');
+
+/** @typedef {import('./snapshot-format').Definition} Definition */
+/** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
+
+/**
+ * @typedef {object} JsonRows
+ * @property {Definition} definition
+ * @property {{names: string[], values: string[]}[]} labels by row
+ * @property {Float64Array} columns
+ * @property {((row: number) => SourceDigest) | undefined} digestOf
+ */
+
+/**
+ * @param {any} metric
+ * @returns {JsonRows | undefined} undefined for what is no metric
+ */
+function readJsonMetric(metric) {
+  if (typeof metric !== 'object' || metric === null || typeof metric.name !== 'string') return undefined;
+  const samples = Array.isArray(metric.values) ? metric.values.filter(isSample) : [];
+  const marker = metric.type === 'histogram' ? 'le' : metric.type === 'summary' ? 'quantile' : undefined;
+  const isRegular =
+    marker !== undefined && samples.every((/** @type {any} */ sample) => fits(sample, metric.name, marker));
+  if (isRegular) return marker === 'le' ? readHistogram(metric, samples) : readSummary(metric, samples);
+  return readValues(metric, samples);
+}
+
+/** @param {any} sample */
+function isSample(sample) {
+  return typeof sample === 'object' && sample !== null;
+}
+
+/**
+ * Whether a sample is one that a histogram or summary has.
+ *
+ * @param {any} sample
+ * @param {string} name
+ * @param {string} marker
+ */
+function fits(sample, name, marker) {
+  const { metricName = name, labels = {} } = sample;
+  if (metricName === `${name}_sum` || metricName === `${name}_count`) return true;
+  const marked = Object.hasOwn(labels ?? {}, marker) && !Number.isNaN(markOf(labels[marker]));
+  return marked && metricName === (marker === 'le' ? `${name}_bucket` : name);
+}
+
+/** @param {unknown} value of `le` or `quantile` */
+function markOf(value) {
+  return value === '+Inf' ? Infinity : Number(value);
+}
+
+/**
+ * @param {any} metric
+ * @param {Definition['layout']} layout
+ * @param {number[]} marks
+ * @returns {Definition}
+ */
+function definitionOf({ name, help, type, aggregator }, layout, marks) {
+  const rule = typeof aggregator === 'string' ? aggregator : 'sum';
+  return {
+    name,
+    help: String(help),
+    type: String(type),
+    aggregator: rule,
+    layout,
+    marks,
+    windowed: true,
+    labelNames: [],
+  };
+}
+
+/** Label sets in order of first use. */
+class RowsByLabels {
+  /** @type {Map<string, number>} */
+  #rows = new Map();
+  /** @type {JsonRows['labels']} */
+  labels = [];
+
+  /**
+   * @param {Record<string, unknown>} labels
+   * @param {string} [except]
+   */
+  rowOf(labels, except) {
+    const names = Object.keys(labels ?? {}).filter(name => name !== except && labels[name] !== undefined);
+    const values = names.map(name => String(labels[name]));
+    const key = JSON.stringify(names.map((name, i) => [name, values[i]]).sort());
+    let row = this.#rows.get(key);
+    if (row === undefined) {
+      row = this.labels.push({ names, values }) - 1;
+      this.#rows.set(key, row);
+    }
+    return row;
+  }
+}
+
+/**
+ * @param {any} metric
+ * @param {any[]} samples
+ * @returns {JsonRows}
+ */
+function readHistogram(metric, samples) {
+  const buckets = samples.filter(({ metricName }) => metricName === `${metric.name}_bucket`);
+  const bounds = [...new Set(buckets.map(({ labels }) => markOf(labels.le)))].filter(
+    bound => bound !== Infinity,
+  );
+  const width = bounds.length + 2;
+  const rows = new RowsByLabels();
+  /** @type {number[]} */
+  const columns = [];
+  for (const { metricName, labels, value } of samples) {
+    const row = rows.rowOf(labels, metricName === `${metric.name}_bucket` ? 'le' : undefined);
+    while (columns.length < rows.labels.length * width) columns.push(0);
+    if (metricName === `${metric.name}_sum`) {
+      columns[row * width + width - 1] = toNumber(value);
+    } else if (metricName === `${metric.name}_bucket`) {
+      const bound = markOf(labels.le);
+      columns[row * width + (bound === Infinity ? bounds.length : bounds.indexOf(bound))] = toNumber(value);
+    }
+  }
+  // Buckets came cumulated.
+  for (let row = 0; row < rows.labels.length; row++) {
+    for (let column = bounds.length; column > 0; column--) {
+      columns[row * width + column] -= columns[row * width + column - 1];
+    }
+  }
+  const definition = definitionOf(metric, 'histogram', bounds);
+  return { definition, labels: rows.labels, columns: Float64Array.from(columns), digestOf: undefined };
+}
+
+/**
+ * @param {any} metric
+ * @param {any[]} samples
+ * @returns {JsonRows}
+ */
+function readSummary(metric, samples) {
+  const rows = new RowsByLabels();
+  /** @type {number[]} */
+  const columns = [];
+  /** @type {Map<number, number>[]} */
+  const quantiles = [];
+  for (const { metricName = metric.name, labels, value } of samples) {
+    const row = rows.rowOf(labels, metricName === metric.name ? 'quantile' : undefined);
+    while (columns.length < rows.labels.length * 2) columns.push(0);
+    const ofRow = (quantiles[row] ??= new Map());
+    if (metricName === `${metric.name}_sum`) columns[row * 2] = toNumber(value);
+    else if (metricName === `${metric.name}_count`) columns[row * 2 + 1] = toNumber(value);
+    else ofRow.set(markOf(labels.quantile), toNumber(value));
+  }
+  const marks = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
+  const definition = definitionOf(metric, 'summary', marks);
+  return {
+    definition,
+    labels: rows.labels,
+    columns: Float64Array.from(columns),
+    digestOf: row => ({ quantiles: quantiles[row] }),
+  };
+}
+
+/**
+ * @param {any} metric
+ * @param {any[]} samples
+ * @returns {JsonRows}
+ */
+function readValues(metric, samples) {
+  const rows = new RowsByLabels();
+  /** @type {number[]} */
+  const columns = [];
+  for (const { metricName, labels, sharedLabels, value } of samples) {
+    const renamed = metricName && metricName !== metric.name ? { [NAME_LABEL]: metricName } : undefined;
+    columns[rows.rowOf({ ...labels, ...sharedLabels, ...renamed })] = toNumber(value);
+  }
+  const definition = definitionOf(metric, 'value', []);
+  return { definition, labels: rows.labels, columns: Float64Array.from(columns), digestOf: undefined };
+}
+
+module.exports = { readJsonMetric };

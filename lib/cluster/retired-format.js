@@ -1,0 +1,130 @@
+'use strict';
+
+// The file in which retired totals survive the aggregator thread. Same building blocks as a snapshot; what is in it and
+// in which order is written down in docs/snapshot-format.md.
+
+const { ByteWriter, ByteReader, SnapshotError } = require('./byte-writer');
+
+const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
+const VERSION = 1;
+
+/** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
+/** @typedef {import('./snapshot-format').Definition} Definition */
+
+/**
+ * @param {ClusterFamily[]} families
+ * @param {Iterable<number>} closed ids of the workers that are in it
+ * @returns {Buffer}
+ */
+function encodeRetired(families, closed) {
+  const writer = new ByteWriter(65536);
+  writer.bytes(MAGIC);
+  writer.uint32(VERSION);
+  const ids = [...closed];
+  writer.uint32(ids.length);
+  for (const id of ids) writer.uint32(id);
+  writer.uint32(families.length);
+  for (const family of families) writeFamily(writer, family);
+  writer.align(8);
+  writer.bytes(MAGIC);
+  return writer.finish();
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {ClusterFamily} family
+ */
+function writeFamily(writer, { definition, index, retired }) {
+  for (const key of /** @type {const} */ (['name', 'help', 'type', 'aggregator', 'layout'])) {
+    writer.string(definition[key]);
+  }
+  writer.uint32(definition.windowed ? 1 : 0);
+  writer.uint32(retired.marks.length);
+  for (const mark of retired.marks) writer.float64(mark);
+  writer.uint32(index.names.length);
+  index.names.forEach((name, position) => {
+    const { values } = index.dictionaries[position];
+    writer.string(name);
+    writer.uint32(values.length);
+    for (const value of values) writer.string(value);
+  });
+  const rows = [...retired.rows()];
+  writer.uint32(rows.length);
+  for (const row of rows) {
+    for (let position = 0; position < index.width; position++) writer.uint32(index.idAt(row, position));
+    writer.float64(retired.lastSeenAt(row));
+    for (let column = 0; column < retired.width; column++) {
+      writer.float64(retired.sumAt(row, column));
+      writer.float64(retired.errorAt(row, column));
+    }
+    const digest = retired.digestOf(row) ?? new Float64Array(0);
+    writer.uint32(digest.length);
+    for (const number of digest) writer.float64(number);
+  }
+}
+
+/**
+ * @param {Buffer} buffer whose memory starts at a multiple of 8
+ * @param {(definition: Definition) => ClusterFamily} familyOf
+ * @returns {number[]} ids of the workers that are in it
+ * @throws {SnapshotError} where the bytes are not what they should be
+ */
+function decodeRetired(buffer, familyOf) {
+  const isWhole = buffer.length >= 24 && buffer.compare(MAGIC, 0, 8, 0, 8) === 0;
+  if (!isWhole || buffer.compare(MAGIC, 0, 8, buffer.length - 8) !== 0) {
+    throw new SnapshotError('magic', 'these are no retired totals');
+  }
+  const reader = new ByteReader(buffer, 8, buffer.length - 8);
+  if (reader.uint32() !== VERSION) throw new SnapshotError('version', 'retired totals of another version');
+  const closed = Array.from({ length: reader.count() }, () => reader.uint32());
+  for (let left = reader.count(); left > 0; left--) readFamily(reader, familyOf);
+  return closed;
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {(definition: Definition) => ClusterFamily} familyOf
+ */
+function readFamily(reader, familyOf) {
+  const [name, help, type, aggregator, layout] = Array.from({ length: 5 }, () => reader.string());
+  const windowed = reader.uint32() === 1;
+  const marks = Array.from({ length: reader.count() }, () => reader.float64());
+  const labels = Array.from({ length: reader.count() }, () => ({
+    name: reader.string(),
+    values: Array.from({ length: reader.count() }, () => reader.string()),
+  }));
+  const definition = /** @type {Definition} */ ({
+    name,
+    help,
+    type,
+    aggregator,
+    layout,
+    marks,
+    windowed,
+    labelNames: [],
+  });
+  const family = familyOf(definition);
+  const { retired } = family;
+  retired.includeMarks(definition.layout, marks);
+  for (let left = reader.count(); left > 0; left--) {
+    const names = [];
+    const values = [];
+    for (const label of labels) {
+      const id = reader.uint32();
+      if (id === 0) continue;
+      names.push(label.name);
+      values.push(label.values[id]);
+    }
+    const row = family.rowOf(names, values);
+    const lastSeen = reader.float64();
+    retired.touch(row, lastSeen);
+    for (let column = 0; column < retired.width; column++) {
+      retired.add(row, column, reader.float64());
+      retired.addError(row, column, reader.float64());
+    }
+    const digest = Float64Array.from({ length: reader.count() }, () => reader.float64());
+    if (digest.length > 0) retired.addDigest(row, digest);
+  }
+}
+
+module.exports = { encodeRetired, decodeRetired };

@@ -1,0 +1,287 @@
+'use strict';
+
+// What the primary knows of one worker: its metrics and label sets (told once), and its last numbers. A snapshot is
+// taken as a whole or not at all.
+
+const { decodeSnapshot, columnsOf, digestsOf } = require('./snapshot-format');
+const { SnapshotError } = require('./byte-writer');
+const { widthOf } = require('./column-layout');
+const { readJsonMetric } = require('./json-source');
+
+/** @typedef {import('./snapshot-format').Snapshot} Snapshot */
+/** @typedef {import('./snapshot-format').Definition} Definition */
+/** @typedef {import('./cluster-family').Source} Source */
+/** @typedef {import('./cluster-family').RowMap} RowMap */
+
+/**
+ * One metric of the worker's dictionary.
+ *
+ * @typedef {object} KnownMetric
+ * @property {Definition} definition
+ * @property {string[][]} values by label and integer
+ * @property {number[][]} forms
+ * @property {Int32Array} tuples by row: its form, then its integer of each label
+ * @property {number} rows
+ * @property {Map<string, RowMap>} maps to the family's rows, by the default labels that were added
+ */
+
+class WorkerSeries {
+  /** @type {KnownMetric[]} by number */
+  #metrics = [];
+  #incarnation = '';
+  #epoch = 0;
+  #sequence = 0;
+  #series = 0;
+
+  /** @param {number} id the worker's */
+  constructor(id) {
+    this.id = id;
+    /** @type {Source[]} the last numbers, in the worker's order */
+    this.sources = [];
+    /** @type {Snapshot['failures']} */
+    this.failures = [];
+    /** Milliseconds since the epoch. */
+    this.capturedAt = 0;
+    this.snapshotBytes = 0;
+  }
+
+  /** What a request tells the worker. */
+  get known() {
+    return { incarnation: this.#incarnation, epoch: this.#epoch, series: this.#series };
+  }
+
+  /**
+   * Takes over a snapshot.
+   *
+   * @param {Buffer} buffer whose memory starts at a multiple of 8, and is nobody else's from now on
+   * @throws {SnapshotError} where it does not fit; what was known stands then. The code is 'dictionary-start' where the
+   *   worker has to tell more.
+   */
+  apply(buffer) {
+    const snapshot = decodeSnapshot(buffer, metric => this.#metrics[metric]?.definition.labelNames.length);
+    this.#checkOrder(snapshot);
+    const anew = snapshot.epoch !== this.#epoch;
+    const metrics = stageDictionary(anew ? [] : this.#metrics, snapshot);
+    this.sources = this.#sourcesOf(snapshot, metrics);
+    this.#metrics = metrics;
+    this.#incarnation = snapshot.incarnation;
+    this.#epoch = snapshot.epoch;
+    this.#sequence = snapshot.sequence;
+    this.#series = snapshot.dictionaryEnd;
+    this.failures = snapshot.failures;
+    this.capturedAt = snapshot.capturedAt;
+    this.snapshotBytes = snapshot.bytes;
+  }
+
+  /**
+   * Takes over what a stock worker sent.
+   *
+   * @param {unknown} registries each a list of metrics as JSON
+   * @param {number} now milliseconds since the epoch
+   */
+  applyJson(registries, now) {
+    const metrics = Array.isArray(registries) ? registries.flat() : [];
+    this.sources = metrics.flatMap(metric => jsonSource(this.id, metric, []) ?? []);
+    this.capturedAt = now;
+  }
+
+  /** @param {Snapshot} snapshot */
+  #checkOrder({ workerId, incarnation, epoch, sequence, dictionaryStart }) {
+    if (workerId !== this.id)
+      throw new SnapshotError('worker', `written by worker ${workerId}, not ${this.id}`);
+    if (this.#incarnation !== '' && incarnation !== this.#incarnation) {
+      throw new SnapshotError('incarnation', 'written by another process of that worker id');
+    }
+    if (epoch < this.#epoch || (epoch === this.#epoch && sequence <= this.#sequence)) {
+      throw new SnapshotError(
+        'sequence',
+        `${epoch}.${sequence} is not after ${this.#epoch}.${this.#sequence}`,
+      );
+    }
+    const known = epoch === this.#epoch ? this.#series : 0;
+    if (dictionaryStart > known) {
+      throw new SnapshotError('dictionary-start', `starts at ${dictionaryStart}, known is ${known}`);
+    }
+  }
+
+  /**
+   * @param {Snapshot} snapshot
+   * @param {KnownMetric[]} metrics
+   * @returns {Source[]}
+   */
+  #sourcesOf(snapshot, metrics) {
+    return snapshot.entries.flatMap(entry => {
+      const defaults = snapshot.defaultLabels[entry.defaults];
+      if ('json' in entry) return jsonSource(this.id, entry.json, defaults) ?? [];
+      const metric = metrics[entry.metric];
+      if (metric === undefined || entry.rowCount > metric.rows) {
+        throw new SnapshotError('numbers', `numbers of metric ${entry.metric}, whose rows are not known`);
+      }
+      const { definition } = metric;
+      return {
+        workerId: this.id,
+        definition,
+        rows: rowMapOf(metric, defaults),
+        rowCount: entry.rowCount,
+        order: entry.order,
+        columns: columnsOf(snapshot, entry, widthOf(definition.layout, definition.marks.length)),
+        digestOf: digestReader(snapshot, entry),
+      };
+    });
+  }
+}
+
+/**
+ * @param {Snapshot} snapshot
+ * @param {import('./snapshot-format').TableEntry} entry
+ */
+function digestReader(snapshot, entry) {
+  if (entry.digestsStart === undefined) return undefined;
+  const { versions, centroids } = digestsOf(snapshot, entry);
+  return (/** @type {number} */ row) => ({ version: versions[row], centroids: centroids[row] });
+}
+
+/**
+ * The dictionary with a snapshot's part added. What is known already is not changed, so that nothing has happened if
+ * the snapshot turns out to be wrong further on.
+ *
+ * @param {readonly KnownMetric[]} known
+ * @param {Snapshot} snapshot
+ * @returns {KnownMetric[]}
+ */
+function stageDictionary(known, { dictionary }) {
+  const metrics = [...known];
+  for (const record of dictionary) {
+    const before = metrics[record.metric];
+    if (record.definition !== undefined && before === undefined) {
+      const { definition } = record;
+      const values = definition.labelNames.map(() => ['']);
+      metrics[record.metric] = {
+        definition,
+        values,
+        forms: [],
+        tuples: new Int32Array(0),
+        rows: 0,
+        maps: new Map(),
+      };
+    }
+    const metric = metrics[record.metric];
+    if (metric === undefined || record.fromRow > metric.rows) {
+      throw new SnapshotError('dictionary', `rows of metric ${record.metric} are missing`);
+    }
+    metrics[record.metric] = withRows(metric, record);
+  }
+  return metrics;
+}
+
+/**
+ * @param {KnownMetric} metric
+ * @param {import('./snapshot-format').DictionaryRecord} record
+ * @returns {KnownMetric}
+ */
+function withRows(metric, { fromRow, rows, values, forms, tuples }) {
+  if (fromRow + rows <= metric.rows) return metric;
+  const allValues = metric.values.map((list, label) => {
+    const { from, values: more } = values[label];
+    if (from > list.length) throw new SnapshotError('dictionary', 'label values are missing');
+    return from === list.length ? list.concat(more) : list.slice(0, from).concat(more);
+  });
+  const width = allValues.length + 1;
+  for (let i = 0; i < tuples.length; i++) {
+    const column = i % width;
+    const limit = column === 0 ? Math.max(forms.length, 1) : allValues[column - 1].length;
+    if (tuples[i] < 0 || tuples[i] >= limit)
+      throw new SnapshotError('dictionary', `integer ${tuples[i]} of ${limit}`);
+  }
+  const allTuples = new Int32Array((fromRow + rows) * width);
+  allTuples.set(metric.tuples.subarray(0, fromRow * width));
+  allTuples.set(tuples, fromRow * width);
+  return { ...metric, values: allValues, forms, tuples: allTuples, rows: fromRow + rows };
+}
+
+/**
+ * The map from a metric's rows to its family's. It lives as long as the default labels stay what they are.
+ *
+ * @param {KnownMetric} metric
+ * @param {[string, string][]} defaults
+ * @returns {RowMap}
+ */
+function rowMapOf(metric, defaults) {
+  const key = JSON.stringify(defaults);
+  let map = metric.maps.get(key);
+  if (map === undefined) {
+    // Default labels that change with each scrape must not leave a map behind each.
+    if (metric.maps.size > 8) metric.maps.clear();
+    map = { rows: new Int32Array(0), generation: -1, translate: () => -1 };
+    metric.maps.set(key, map);
+  }
+  if (map.rows.length < metric.rows) {
+    const rows = new Int32Array(Math.max(metric.rows, Math.min(map.rows.length * 2, metric.rows * 2))).fill(
+      -1,
+    );
+    rows.set(map.rows);
+    map.rows = rows;
+  }
+  map.translate = (family, row) => translateRow(metric, defaults, family, row);
+  return map;
+}
+
+/**
+ * @param {KnownMetric} metric
+ * @param {[string, string][]} defaults
+ * @param {import('./cluster-family').ClusterFamily} family
+ * @param {number} row
+ */
+function translateRow({ definition, values, forms, tuples }, defaults, family, row) {
+  const { labelNames } = definition;
+  const start = row * (labelNames.length + 1);
+  /** @type {string[]} */
+  const names = [];
+  const texts = [];
+  for (const position of forms[tuples[start]] ?? []) {
+    const id = tuples[start + 1 + position];
+    if (id === 0) continue;
+    names.push(labelNames[position]);
+    texts.push(values[position][id]);
+  }
+  for (const [name, value] of defaults) {
+    if (names.includes(name)) continue;
+    names.push(name);
+    texts.push(value);
+  }
+  return family.rowOf(names, texts);
+}
+
+/**
+ * @param {number} workerId
+ * @param {any} metric as JSON
+ * @param {[string, string][]} defaults
+ * @returns {Source | undefined}
+ */
+function jsonSource(workerId, metric, defaults) {
+  const read = readJsonMetric(metric);
+  if (read === undefined) return undefined;
+  const { definition, labels, columns, digestOf } = read;
+  return {
+    workerId,
+    definition,
+    rows: {
+      rows: new Int32Array(labels.length).fill(-1),
+      generation: -1,
+      translate: (family, row) => {
+        const { names, values } = labels[row];
+        const missing = defaults.filter(([name]) => !names.includes(name));
+        return family.rowOf(
+          [...names, ...missing.map(([name]) => name)],
+          [...values, ...missing.map(([, value]) => value)],
+        );
+      },
+    },
+    rowCount: labels.length,
+    order: undefined,
+    columns,
+    digestOf,
+  };
+}
+
+module.exports = { WorkerSeries };
