@@ -1,0 +1,169 @@
+'use strict';
+
+// Shows that the property tests can fail: prom-client with one fault built in must be told from prom-client.
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { reference } = require('./fixtures/property-implementations');
+const { program, churn } = require('./fixtures/property-programs');
+const { runProgram, assertSameOutcomes } = require('./fixtures/property-interpreter');
+
+/** prom-client whose metrics of one type have a method replaced. `replace` gets the method and the metric. */
+function withMethod(type, method, replace) {
+  class Faulty extends reference[type] {
+    constructor(config) {
+      super(config);
+      this[method] = replace(this[method].bind(this), this);
+    }
+  }
+  return { ...reference, [type]: Faulty };
+}
+
+/** prom-client whose registries have a method replaced. */
+function withRegistryMethod(method, replace) {
+  class Faulty extends reference.Registry {
+    constructor(contentType) {
+      super(contentType);
+      this[method] = replace(this[method].bind(this), this);
+    }
+  }
+  return { ...reference, Registry: Faulty };
+}
+
+const isNumber = value => typeof value === 'number';
+
+const FAULTS = {
+  'fractional increments are rounded': withMethod(
+    'Counter',
+    'inc',
+    inc =>
+      (...args) =>
+        inc(...args.map(argument => (isNumber(argument) ? Math.round(argument) : argument))),
+  ),
+  'a removed series stays': withMethod('Counter', 'remove', () => () => undefined),
+  'a removed series keeps its place': withMethod('Gauge', 'remove', (remove, gauge) => (...args) => {
+    const before = { ...gauge.hashMap };
+    remove(...args);
+    const removed = Object.keys(before).find(key => !(key in gauge.hashMap));
+    const set = gauge.set;
+    gauge.set = (...given) => {
+      set(...given);
+      if (removed in gauge.hashMap) {
+        gauge.hashMap = Object.fromEntries(
+          Object.keys(before)
+            .concat(Object.keys(gauge.hashMap))
+            .filter(key => key in gauge.hashMap)
+            .map(key => [key, gauge.hashMap[key]]),
+        );
+      }
+    };
+  }),
+  'reset keeps the label sets': withMethod('Gauge', 'reset', (reset, gauge) => () => {
+    if (!gauge.hashMap || gauge.labelNames.length === 0) return reset();
+    for (const series of Object.values(gauge.hashMap)) series.value = 0;
+  }),
+  'labels() creates the series': withMethod('Counter', 'labels', labels => (...args) => {
+    const child = labels(...args);
+    child.inc(0);
+    return child;
+  }),
+  'a kept child forgets its labels': withMethod('Gauge', 'labels', (labels, gauge) => (...args) => {
+    const child = labels(...args);
+    return { ...child, inc: (...given) => gauge.inc(...given) };
+  }),
+  'the last bound is exclusive': withMethod(
+    'Histogram',
+    'observe',
+    (observe, histogram) => (labels, value) =>
+      observe(labels, value === histogram.upperBounds.at(-1) ? value + 1e-9 : value),
+  ),
+  'zero does not create the series': withMethod('Histogram', 'zero', () => () => undefined),
+  'a negative observation is ignored': withMethod(
+    'Summary',
+    'observe',
+    observe => (labels, value) => (value < 0 ? undefined : observe(labels, value)),
+  ),
+  'reset drops the label sets of a summary': withMethod('Summary', 'reset', (reset, summary) => () => {
+    reset();
+    if (summary.labelNames.length > 0) summary.hashMap = {};
+  }),
+  'timers count milliseconds': withMethod('Histogram', 'startTimer', startTimer => (...args) => {
+    const end = startTimer(...args);
+    return (...labels) => end(...labels) * 1000;
+  }),
+  'quotes are not escaped': withRegistryMethod(
+    'metrics',
+    metrics => async () => (await metrics()).replaceAll('\\"', '"'),
+  ),
+  'default labels add up': withRegistryMethod('setDefaultLabels', setDefaultLabels => {
+    const all = {};
+    return labels => setDefaultLabels(Object.assign(all, labels));
+  }),
+  'clear keeps the default labels': withRegistryMethod('clear', (clear, registry) => {
+    let labels = {};
+    const setDefaultLabels = registry.setDefaultLabels.bind(registry);
+    registry.setDefaultLabels = given => setDefaultLabels((labels = given));
+    return () => {
+      clear();
+      setDefaultLabels(labels);
+    };
+  }),
+  'metrics are listed by name': withRegistryMethod(
+    'getMetricsAsArray',
+    list => () => list().sort((a, b) => (a.name < b.name ? -1 : 1)),
+  ),
+  'JSON lacks the aggregator': withRegistryMethod(
+    'getMetricsAsJSON',
+    json => async () => (await json()).map(({ aggregator: _, ...family }) => family),
+  ),
+  'collect is not awaited': withRegistryMethod('metrics', (metrics, registry) => () => {
+    for (const metric of registry.getMetricsAsArray()) {
+      const { collect } = metric;
+      if (!collect || collect.isWrapped) continue;
+      metric.collect = function () {
+        collect.call(this)?.catch?.(() => undefined);
+      };
+      metric.collect.isWrapped = true;
+    }
+    return metrics();
+  }),
+};
+
+/** Whether some program tells a client from prom-client. The seed is fixed: a fault is found in each run or in none. */
+async function isFound(client, numRuns = 500) {
+  const property = fc.asyncProperty(fc.oneof(program, churn), async given => {
+    const theirs = await runProgram(reference, given, { isReference: true });
+    assertSameOutcomes(await runProgram(client, given, { isReference: true }), theirs, given.operations);
+  });
+  return (await fc.check(property, { numRuns, seed: 20_200, endOnFailure: true })).failed;
+}
+
+test('the same library in other clothes is not told apart', async () => {
+  for (const method of ['inc', 'labels', 'remove', 'reset']) {
+    assert.strictEqual(
+      await isFound(
+        withMethod('Counter', method, same => same),
+        60,
+      ),
+      false,
+      method,
+    );
+  }
+  for (const method of ['metrics', 'clear', 'setDefaultLabels', 'getMetricsAsArray', 'getMetricsAsJSON']) {
+    assert.strictEqual(
+      await isFound(
+        withRegistryMethod(method, same => same),
+        60,
+      ),
+      false,
+      method,
+    );
+  }
+});
+
+for (const [fault, client] of Object.entries(FAULTS)) {
+  test(`a library in which ${fault} is found out`, async () => {
+    assert.strictEqual(await isFound(client), true);
+  });
+}
