@@ -9,6 +9,9 @@ const { Histogram } = require('./lib/metric/histogram');
 const { Summary } = require('./lib/metric/summary');
 const { linearBuckets, exponentialBuckets } = require('./lib/metric/bucket-generators');
 const { isValidMetricName } = require('./lib/metric/names');
+const { AggregatorRegistry } = require('./lib/cluster/aggregator-registry');
+const { aggregators } = require('./lib/cluster/aggregation-rules');
+const { metricsHandler } = require('./lib/http/metrics-handler');
 
 exports.register = Registry.globalRegistry;
 exports.Registry = Registry;
@@ -21,6 +24,9 @@ exports.Histogram = Histogram;
 exports.Summary = Summary;
 exports.linearBuckets = linearBuckets;
 exports.exponentialBuckets = exponentialBuckets;
+exports.AggregatorRegistry = AggregatorRegistry;
+exports.aggregators = aggregators;
+exports.metricsHandler = metricsHandler;
 
 /** The format of the global registry; setting it is `register.setContentType()`. */
 Object.defineProperty(exports, 'contentType', {

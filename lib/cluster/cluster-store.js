@@ -35,7 +35,7 @@ class ClusterStore {
   #families = new Map();
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
-  #scrape = 0;
+  #scrape = 1;
 
   /** @param {{retiredMaxAge?: number, now?: () => number}} [options] milliseconds */
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = Date.now } = {}) {
@@ -209,6 +209,7 @@ class ClusterStore {
     let family = this.#families.get(key);
     if (family === undefined) {
       family = new ClusterFamily(definition);
+      family.begin(this.#scrape);
       this.#families.set(key, family);
     }
     return family;

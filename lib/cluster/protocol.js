@@ -4,8 +4,6 @@
 // response types are prom-client's own, so that either side may still run prom-client (a stock worker ignores the
 // fields it does not know, a stock primary sends no `directory`).
 
-const { randomBytes } = require('node:crypto');
-
 const REQUEST = 'prom-client:getMetricsReq';
 const RESPONSE = 'prom-client:getMetricsRes';
 const WELCOME = 'prom-client-cluster:welcome';
@@ -50,7 +48,7 @@ const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
  * @returns {string}
  */
 function snapshotName(workerId, requestId) {
-  return `w${workerId}-r${requestId}-${randomBytes(12).toString('hex')}.snap`;
+  return `w${workerId}-r${requestId}-${randomBits()}.snap`;
 }
 
 /**
@@ -58,7 +56,13 @@ function snapshotName(workerId, requestId) {
  * @returns {string}
  */
 function exitSnapshotName(workerId) {
-  return `w${workerId}-exit-${randomBytes(12).toString('hex')}.snap`;
+  return `w${workerId}-exit-${randomBits()}.snap`;
+}
+
+/** 96 random bits in hex. */
+function randomBits() {
+  // Loaded here: this file is loaded wherever the library is, and most processes never name a file.
+  return require('node:crypto').randomBytes(12).toString('hex');
 }
 
 /**

@@ -1,0 +1,68 @@
+'use strict';
+
+// The thread beside the primary's event loop. Takes messages in order; each is done before the next.
+
+const { parentPort, workerData } = require('node:worker_threads');
+const { Aggregator } = require('./aggregator');
+const { runThrough } = require('./steps');
+
+/** @type {import('node:worker_threads').MessagePort} */
+const port = /** @type {any} */ (parentPort);
+
+const aggregator = new Aggregator({
+  ...workerData,
+  lock: true,
+  onDirectory: directory => port.postMessage({ op: 'directory', directory }),
+  onRetired: workerIds => port.postMessage({ op: 'retired', workerIds }),
+});
+
+/**
+ * @param {number} id
+ * @param {import('./aggregator').RenderResult} result
+ */
+function reply(id, result) {
+  const memory = result.bodies?.map(({ buffer }) => buffer) ?? [];
+  port.postMessage({ op: 'done', id, result }, memory);
+}
+
+/** @param {any} message */
+function perform(message) {
+  switch (message.op) {
+    case 'answer':
+      aggregator.answer(message.answer);
+      break;
+    case 'retire':
+      aggregator.retire(message.workerId);
+      break;
+    case 'render':
+      reply(message.id, {
+        ...runThrough(aggregator.render(message.request)),
+        refused: [...aggregator.refused],
+      });
+      break;
+    case 'finish':
+      reply(message.id, { ...message.result, bodies: runThrough(aggregator.finish(message.request)) });
+      break;
+    default:
+      aggregator.close().finally(() => {
+        port.postMessage({ op: 'done', id: message.id, result: undefined });
+        port.close();
+      });
+  }
+}
+
+aggregator.open().then(() => {
+  port.on('message', message => {
+    try {
+      perform(message);
+    } catch (error) {
+      // A caller's mistake (an unknown aggregator) is the caller's; anything else costs this scrape a second try.
+      port.postMessage({
+        op: 'failed',
+        id: message.id,
+        message: String(/** @type {any} */ (error)?.message ?? error),
+      });
+    }
+  });
+  port.postMessage({ op: 'ready' });
+});

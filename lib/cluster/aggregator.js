@@ -1,0 +1,302 @@
+'use strict';
+
+// What the primary has done off its event loop: reads snapshot files, keeps the cluster store, writes the text. Runs in
+// the aggregator thread; where no thread can be started, in slices on the primary's own loop.
+
+const { debuglog } = require('node:util');
+const { ClusterStore } = require('./cluster-store');
+const { renderFamilies } = require('../exposition/text-format');
+const { sampleFamily } = require('../exposition/sample-family');
+const { compress } = require('./body-compression');
+const { Spool } = require('./spool');
+
+const debug = debuglog('prom-client-cluster');
+
+const RETIRED_FILE = 'retired.snap';
+
+/** @typedef {{openMetrics: boolean, gzip: boolean}} Format */
+
+/**
+ * @typedef {object} Answer
+ * @property {number} workerId
+ * @property {string} [file] bare name in the spool
+ * @property {string} [snapshot] base64
+ * @property {unknown[]} [metrics] JSON of a stock worker
+ */
+
+/** @typedef {import('./body-compression').Body} Body */
+
+/**
+ * @typedef {object} RenderResult
+ * @property {[number, import('./protocol').Known][]} known by worker
+ * @property {number[]} again workers that have to be asked again: their last answer could not be used
+ * @property {{aggregator: string, metrics: any[]}[]} [custom] families that the primary has to aggregate itself
+ * @property {Body[]} [bodies] by format
+ * @property {[string, number][]} refused how many answers were refused so far, by reason
+ * @property {boolean} isEmpty whether no worker's numbers are known
+ */
+
+class Aggregator {
+  #store;
+  /** @type {Spool | undefined} undefined where no directory can be written */
+  #spool = undefined;
+  #options;
+  /** @type {Set<number>} */
+  #again = new Set();
+  /** @type {number[]} workers that were retired since the totals were written last */
+  #unsaved = [];
+  /** @type {import('./cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
+  #merged = [];
+  #lastLength = 65536;
+  #closed = false;
+
+  /**
+   * @param {object} options
+   * @param {string} [options.directory] first candidate for the spool
+   * @param {number} [options.retiredMaxAge] milliseconds
+   * @param {string} [options.adopt] directory of a thread that is gone, whose retired totals go on
+   * @param {boolean} options.lock see Spool.open
+   * @param {(directory: string) => void} options.onDirectory told whenever the spool's directory is another one
+   * @param {(workerIds: number[]) => void} options.onRetired told when dead workers are safe among the totals
+   */
+  constructor(options) {
+    this.#options = options;
+    this.#store = new ClusterStore({ retiredMaxAge: options.retiredMaxAge });
+    /** @type {Map<string, number>} snapshots that were refused, by reason */
+    this.refused = new Map();
+  }
+
+  /** Makes the spool, or takes over that of a thread that is gone. Never rejects. */
+  async open() {
+    await this.#openSpool(this.#options.adopt);
+    if (this.#options.adopt !== undefined) this.#restoreRetired();
+  }
+
+  /** @param {string} [adopt] */
+  async #openSpool(adopt) {
+    const { directory, lock, onDirectory } = this.#options;
+    try {
+      this.#spool = await Spool.open({ directory, adopt, lock, onLost: reason => this.#onLost(reason) });
+      onDirectory(this.#spool.directory);
+    } catch (error) {
+      debug(
+        'no directory can be written, snapshots travel over IPC: %o',
+        /** @type {any} */ (error).failures ?? error,
+      );
+      this.#spool = undefined;
+      onDirectory('');
+    }
+  }
+
+  #restoreRetired() {
+    try {
+      const buffer = this.#spool?.readIfPresent(RETIRED_FILE);
+      if (buffer !== undefined) this.#store.restoreRetired(buffer);
+    } catch (error) {
+      this.#refuse('restore-retired', error);
+    }
+  }
+
+  /**
+   * A directory that vanished is replaced by a new one; nothing was in it that a worker cannot write again.
+   *
+   * @param {unknown} reason
+   */
+  async #onLost(reason) {
+    debug('the snapshot directory is lost: %o', reason);
+    if (this.#closed) return;
+    const lost = this.#spool;
+    this.#spool = undefined;
+    await lost?.close({ remove: false });
+    await this.#openSpool();
+    this.#saveRetired();
+  }
+
+  /**
+   * Takes over a worker's answer. One that does not fit is refused and counted; the worker's former numbers stand.
+   *
+   * @param {Answer} answer
+   */
+  answer({ workerId, file, snapshot, metrics }) {
+    try {
+      if (this.#store.isClosed(workerId)) {
+        if (file !== undefined) this.#spool?.unlink(file);
+      } else if (metrics !== undefined) {
+        this.#store.applyJson(workerId, metrics);
+      } else {
+        this.#store.apply(workerId, file === undefined ? fromBase64(snapshot ?? '') : this.#take(file));
+      }
+      this.#again.delete(workerId);
+    } catch (error) {
+      const { code } = /** @type {any} */ (error);
+      this.#refuse(typeof code === 'string' ? code : 'unknown', error);
+      if (code === 'dictionary-start' || code === 'ENOENT') this.#again.add(workerId);
+      if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
+    }
+  }
+
+  /**
+   * Adds what a dead worker has counted to the retired totals: its last numbers, or newer ones that it left in a file.
+   *
+   * @param {number} workerId
+   */
+  retire(workerId) {
+    for (const file of this.#filesOf(workerId)) {
+      try {
+        if (!this.#store.isClosed(workerId))
+          this.#store.apply(workerId, this.#spool?.read(file) ?? Buffer.alloc(0));
+      } catch (error) {
+        // Half a file, or one that was applied before.
+        debug('%s of a dead worker is left out: %o', file, error);
+      }
+    }
+    this.#again.delete(workerId);
+    this.#store.retire(workerId);
+    this.#unsaved.push(workerId);
+    // Several deaths at once are written down at once.
+    if (this.#unsaved.length === 1) setImmediate(() => this.#saveRetired());
+  }
+
+  /**
+   * Adds up and writes what is known.
+   *
+   * @param {object} request
+   * @param {Format[]} request.formats
+   * @param {string[]} request.custom names of aggregators that only the primary can run
+   * @param {boolean} request.final whether to go on although a worker's answer could not be used
+   * @returns {Generator<void, RenderResult>}
+   */
+  *render({ formats, custom, final }) {
+    const again = [...this.#again];
+    const refused = /** @type {[string, number][]} */ ([...this.refused]);
+    /** @type {RenderResult} */
+    const result = { known: this.#known(), again, refused, isEmpty: this.#store.isEmpty };
+    if (again.length > 0 && !final) return result;
+    this.#again.clear();
+    this.#merged = yield* this.#store.merge(new Set(custom));
+    const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
+    if (waiting.length > 0) return { ...result, custom: waiting };
+    return { ...result, bodies: yield* this.finish({ formats, aggregated: [] }) };
+  }
+
+  /**
+   * Writes what render() has added up.
+   *
+   * @param {object} request
+   * @param {Format[]} request.formats
+   * @param {any[]} request.aggregated what became of each family of `custom`: a metric as JSON, or undefined
+   * @returns {Generator<void, Body[]>}
+   */
+  *finish({ formats, aggregated }) {
+    let next = 0;
+    const families = this.#merged.flatMap(family => {
+      if ('view' in family) return family.view;
+      const metric = aggregated[next++];
+      return metric === undefined || metric === null ? [] : sampleFamily(metric, {});
+    });
+    this.#merged = [];
+    /** @type {Map<boolean, Body>} */
+    const texts = new Map();
+    /** @type {Body[]} */
+    const bodies = [];
+    for (const { openMetrics, gzip } of formats) {
+      let text = texts.get(openMetrics);
+      if (text === undefined) {
+        text = yield* this.#write(families, openMetrics);
+        texts.set(openMetrics, text);
+      }
+      if (gzip) bodies.push(compress(text));
+      else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
+      yield;
+    }
+    return bodies;
+  }
+
+  /** Ends the spool: releases its lock and removes its directory. */
+  async close() {
+    this.#closed = true;
+    await this.#spool?.close({ remove: true });
+  }
+
+  /**
+   * @param {import('../exposition/text-format').Family[]} families
+   * @param {boolean} openMetrics
+   * @returns {Generator<void, Body>}
+   */
+  *#write(families, openMetrics) {
+    let buffer = Buffer.allocUnsafeSlow(this.#lastLength);
+    let length = 0;
+    let characters = 0;
+    for (const piece of renderFamilies(families, openMetrics)) {
+      if (buffer.length - length < piece.length * 3) {
+        const grown = Buffer.allocUnsafeSlow(buffer.length * 2 + piece.length * 3);
+        buffer.copy(grown, 0, 0, length);
+        buffer = grown;
+      }
+      length += buffer.write(piece, length);
+      characters += piece.length;
+      yield;
+    }
+    // Room for the next text of about this length, and for its last piece as UTF-8.
+    this.#lastLength = length + (length >> 4) + 262144;
+    const { buffer: memory } = buffer;
+    return { buffer: /** @type {ArrayBuffer} */ (memory), length, ascii: length === characters };
+  }
+
+  /** @param {string} file */
+  #take(file) {
+    const spool = this.#spool;
+    if (spool === undefined) throw Object.assign(new Error('there is no directory'), { code: 'ENOENT' });
+    try {
+      return spool.read(file);
+    } finally {
+      spool.unlink(file);
+    }
+  }
+
+  /** @param {number} workerId */
+  #filesOf(workerId) {
+    try {
+      return this.#spool?.filesOfWorker(workerId) ?? [];
+    } catch (error) {
+      debug('the snapshot directory cannot be read: %o', error);
+      return [];
+    }
+  }
+
+  /** Writes the retired totals down before the files of those who are in it are removed. */
+  #saveRetired() {
+    const workerIds = this.#unsaved.splice(0);
+    try {
+      this.#spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
+      for (const workerId of workerIds) for (const file of this.#filesOf(workerId)) this.#spool?.unlink(file);
+    } catch (error) {
+      // The totals themselves are in memory; only a thread that dies now would miss them.
+      this.#refuse('save-retired', error);
+    }
+    if (workerIds.length > 0) this.#options.onRetired(workerIds);
+  }
+
+  /** @returns {[number, import('./protocol').Known][]} */
+  #known() {
+    return Array.from(this.#store.workers(), ({ id, known }) => [id, known]);
+  }
+
+  /**
+   * @param {string} reason
+   * @param {unknown} error
+   */
+  #refuse(reason, error) {
+    debug('refused (%s): %o', reason, error);
+    this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1);
+  }
+}
+
+/** @param {string} text */
+function fromBase64(text) {
+  // Memory of its own that starts at a multiple of 8: columns are views of it.
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text, 'base64'));
+  return buffer.subarray(0, buffer.write(text, 'base64'));
+}
+
+module.exports = { Aggregator };

@@ -1,0 +1,504 @@
+'use strict';
+
+// The primary's side of a scrape: asks the workers, waits, routes their answers to the aggregator, hands out the body.
+// One a process; all AggregatorRegistry objects share it, its thread and its spool.
+
+const { debuglog } = require('node:util');
+const { aggregators, customAggregators } = require('./aggregation-rules');
+const { startBackend, ThreadLostError } = require('./aggregator-backend');
+const { timedSection } = require('./section');
+const {
+  REQUEST,
+  RESPONSE,
+  READY,
+  WELCOME,
+  exitSnapshotName,
+  isSnapshotNameOf,
+  hasType,
+} = require('./protocol');
+
+const debug = debuglog('prom-client-cluster');
+
+// How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
+const MAX_TRIES = 3;
+
+/** @typedef {import('node:cluster').Worker} Worker */
+/** @typedef {import('./protocol').Known} Known */
+/** @typedef {import('./aggregator-backend').RenderResult} RenderResult */
+
+/**
+ * A worker as the primary sees it.
+ *
+ * @typedef {object} Member
+ * @property {Worker} worker
+ * @property {string} exitName
+ * @property {Known | undefined} known
+ * @property {number} outstanding id of the request that it has not answered; 0 where there is none
+ * @property {boolean} silent whether that request is past its deadline: no round waits for it
+ * @property {boolean} exited
+ * @property {boolean} disconnected
+ * @property {string | undefined} error what its last answer said went wrong
+ */
+
+/**
+ * @typedef {object} Caller
+ * @property {number} deadline milliseconds, by performance.now()
+ * @property {import('./aggregator').Format} format
+ * @property {(bytes: Bytes | undefined) => void} resolve
+ * @property {(error: Error) => void} reject
+ */
+
+/** @typedef {{bytes: Buffer, ascii: boolean}} Bytes */
+
+/**
+ * @typedef {object} Round
+ * @property {Set<Caller>} callers
+ * @property {Set<number>} waiting ids of the workers that have not answered
+ * @property {boolean} answered whether anybody has
+ * @property {() => void} onProgress called when a worker has answered or is not waited for any more
+ */
+
+class ClusterPrimary {
+  #cluster;
+  #options;
+  /** @type {Map<number, Member>} */
+  #members = new Map();
+  /** @type {Promise<any> | undefined} */
+  #starting = undefined;
+  /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
+  #backend = undefined;
+  #directory = '';
+  /** @type {Set<number>} dead workers that the aggregator has not yet confirmed to be among the retired */
+  #retiring = new Set();
+  #nextRequest = 1;
+  /** @type {Round | undefined} */
+  #round = undefined;
+  /** @type {Set<Caller>} who came while a round was collecting */
+  #next = new Set();
+  #closed = false;
+  #listeners;
+  #onExit = () => this.#removeDirectory();
+
+  /** @type {Map<string, number>} answers that were refused here, by reason */
+  #refused = new Map();
+  /** @type {[string, number][]} */
+  #refusedByAggregator = [];
+
+  /**
+   * @param {import('node:cluster').Cluster} cluster
+   * @param {import('./aggregator-backend').BackendOptions} options
+   */
+  constructor(cluster, options) {
+    this.#cluster = cluster;
+    this.#options = options;
+    this.#listeners = /** @type {const} */ ([
+      ['fork', (/** @type {Worker} */ worker) => this.#adopt(worker)],
+      ['online', (/** @type {Worker} */ worker) => this.#welcome(worker)],
+      [
+        'message',
+        (/** @type {Worker} */ worker, /** @type {unknown} */ message) => this.#onMessage(worker, message),
+      ],
+      ['disconnect', (/** @type {Worker} */ worker) => this.#onGone(worker, 'disconnected')],
+      ['exit', (/** @type {Worker} */ worker) => this.#onGone(worker, 'exited')],
+    ]);
+    for (const [event, listener] of this.#listeners) cluster.on(event, /** @type {any} */ (listener));
+    for (const worker of this.#workers()) {
+      this.#adopt(worker);
+      this.#welcome(worker);
+    }
+  }
+
+  /**
+   * The cluster's metrics as text.
+   *
+   * @param {import('./aggregator').Format} format
+   * @param {number} timeout milliseconds until the answer is given with what is known
+   * @returns {Promise<Bytes | undefined>} undefined where there are no workers and never were
+   * @throws {Error} where nobody answered in time and nothing is known
+   */
+  collect(format, timeout) {
+    return new Promise((resolve, reject) => {
+      /** @type {Caller} */
+      const caller = { deadline: performance.now() + timeout, format, resolve, reject };
+      this.#next.add(caller);
+      // Callers of the same turn share a round. One that is collecting already asked before they came.
+      if (this.#round === undefined) queueMicrotask(() => this.#startRound());
+    });
+  }
+
+  /** Ends thread and spool, and leaves the cluster's events alone. A scrape that is under way is rejected. */
+  async close() {
+    this.#closed = true;
+    for (const [event, listener] of this.#listeners)
+      this.#cluster.removeListener(event, /** @type {any} */ (listener));
+    process.removeListener('exit', this.#onExit);
+    await this.#starting;
+    await this.#backend?.close();
+    this.#removeDirectory();
+  }
+
+  /** Numbers for those who look after a cluster. */
+  state() {
+    const members = [...this.#members.values()];
+    return {
+      workers: members.length,
+      silent: members.filter(({ silent }) => silent).length,
+      failing: members.filter(({ error }) => error !== undefined).length,
+      retiring: this.#retiring.size,
+      directory: this.#directory,
+      refused: Object.fromEntries([...this.#refusedByAggregator, ...this.#refused]),
+    };
+  }
+
+  /** @returns {Worker[]} */
+  #workers() {
+    return /** @type {Worker[]} */ (Object.values(this.#cluster.workers ?? {}));
+  }
+
+  /** @param {Worker} worker */
+  #adopt(worker) {
+    if (this.#members.has(worker.id)) return;
+    this.#members.set(worker.id, {
+      worker,
+      exitName: exitSnapshotName(worker.id),
+      known: undefined,
+      outstanding: 0,
+      silent: false,
+      exited: false,
+      disconnected: false,
+      error: undefined,
+    });
+    this.#start();
+  }
+
+  /** Starts the aggregator, once. A process without workers never gets here. */
+  #start() {
+    this.#starting ??= this.#startBackend(undefined);
+    return this.#starting;
+  }
+
+  /** @param {string | undefined} adopt */
+  async #startBackend(adopt) {
+    const events = {
+      onDirectory: (/** @type {string} */ directory) => this.#onDirectory(directory),
+      onRetired: (/** @type {number[]} */ workerIds) => {
+        for (const workerId of workerIds) this.#retiring.delete(workerId);
+      },
+      onRestart: () => this.#restart(),
+    };
+    if (adopt === undefined) process.on('exit', this.#onExit);
+    this.#backend = await startBackend(this.#options, events, adopt);
+    for (const workerId of this.#retiring) this.#backend.retire(workerId);
+  }
+
+  /** The thread died: a new one goes on with the retired totals, and the workers are asked for everything. */
+  #restart() {
+    if (this.#closed) return;
+    for (const member of this.#members.values()) member.known = undefined;
+    this.#starting = this.#startBackend(this.#directory || undefined);
+  }
+
+  /** @param {string} directory */
+  #onDirectory(directory) {
+    const before = this.#directory;
+    this.#directory = directory;
+    // Workers that run already learn where their last snapshot goes.
+    if (directory !== before)
+      for (const { worker } of this.#members.values()) if (isOnline(worker)) this.#sendWelcome(worker);
+  }
+
+  #removeDirectory() {
+    if (this.#directory === '') return;
+    const { Spool } = require('./spool');
+    Spool.removeSync(this.#directory);
+  }
+
+  /** @param {Worker} worker */
+  #welcome(worker) {
+    if (this.#directory !== '') this.#sendWelcome(worker);
+  }
+
+  /** @param {Worker} worker */
+  #sendWelcome(worker) {
+    const member = this.#members.get(worker.id);
+    if (member === undefined) return;
+    send(worker, { type: WELCOME, directory: this.#directory, exitName: member.exitName });
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {any} message
+   */
+  #onMessage(worker, message) {
+    if (!hasType(message) || message.type !== RESPONSE) {
+      if (hasType(message) && message.type === READY) debug('worker %d is ready', worker.id);
+      return;
+    }
+    timedSection('primary:answer', () => this.#onAnswer(worker, message));
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {any} message
+   */
+  #onAnswer(worker, message) {
+    const member = this.#members.get(worker?.id);
+    // Late, for an unknown request, or for somebody else's: not ours.
+    if (member === undefined || member.outstanding === 0 || message.requestId !== member.outstanding) return;
+    const requestId = member.outstanding;
+    member.outstanding = 0;
+    member.silent = false;
+    member.error = undefined;
+    if (Array.isArray(message.metrics)) {
+      this.#backend?.answer({ workerId: worker.id, metrics: message.metrics });
+    } else if (typeof message.snapshot === 'string') {
+      debug('worker %d answered over IPC: %s', worker.id, message.reason);
+      this.#count('over-ipc');
+      this.#backend?.answer({ workerId: worker.id, snapshot: message.snapshot });
+    } else if (isSnapshotNameOf(message.file, worker.id, requestId)) {
+      this.#backend?.answer({ workerId: worker.id, file: message.file });
+    } else {
+      member.error = typeof message.error === 'string' ? message.error : 'Its answer is not understood';
+      debug('worker %d failed: %s', worker.id, member.error);
+      this.#count(typeof message.error === 'string' ? 'worker-error' : 'answer');
+    }
+    this.#settle(worker.id, member.error === undefined);
+  }
+
+  /**
+   * @param {number} workerId
+   * @param {boolean} answered
+   */
+  #settle(workerId, answered) {
+    const round = this.#round;
+    if (round === undefined) return;
+    round.answered ||= answered;
+    if (round.waiting.delete(workerId)) round.onProgress();
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {'exited' | 'disconnected'} what
+   */
+  #onGone(worker, what) {
+    const member = this.#members.get(worker.id);
+    if (member === undefined) return;
+    member[what] = true;
+    this.#settle(worker.id, false);
+    // Between the two the worker may still work and count: it is served from its last numbers.
+    if (!member.exited || !member.disconnected) return;
+    this.#members.delete(worker.id);
+    this.#retiring.add(worker.id);
+    this.#backend?.retire(worker.id);
+  }
+
+  async #startRound() {
+    if (this.#round !== undefined || this.#next.size === 0) return;
+    /** @type {Round} */
+    const round = { callers: this.#next, waiting: new Set(), answered: false, onProgress: () => {} };
+    this.#next = new Set();
+    this.#round = round;
+    try {
+      await this.#run(round);
+    } catch (error) {
+      for (const caller of round.callers) caller.reject(/** @type {Error} */ (error));
+    } finally {
+      this.#round = undefined;
+      if (this.#next.size > 0) this.#startRound();
+    }
+  }
+
+  /** @param {Round} round */
+  async #run(round) {
+    if (this.#starting === undefined) {
+      for (const caller of round.callers) caller.resolve(undefined);
+      return;
+    }
+    let ask = this.#connected();
+    for (let tries = 1; ; tries++) {
+      await this.#start();
+      timedSection('primary:ask', () => this.#ask(round, ask));
+      await this.#wait(round);
+      if (round.callers.size === 0) return;
+      const result = await this.#render([...round.callers], tries >= MAX_TRIES).catch(error => {
+        if (!(error instanceof ThreadLostError) || tries >= MAX_TRIES) throw error;
+        return undefined;
+      });
+      if (result === undefined) ask = this.#connected();
+      else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
+      else return this.#deliver([...round.callers], result, round.answered);
+    }
+  }
+
+  /** @returns {number[]} ids of the workers that can be asked now */
+  #connected() {
+    return [...this.#members.values()]
+      .filter(({ worker, disconnected, exited }) => !disconnected && !exited && isOnline(worker))
+      .map(({ worker }) => worker.id);
+  }
+
+  /**
+   * Asks workers that have no other request to answer.
+   *
+   * @param {Round} round
+   * @param {number[]} workerIds
+   */
+  #ask(round, workerIds) {
+    const deadline = Math.max(...Array.from(round.callers, caller => caller.deadline));
+    const timeout = Math.max(Math.round(deadline - performance.now()), 1);
+    for (const workerId of workerIds) {
+      const member = this.#members.get(workerId);
+      if (member === undefined || member.outstanding !== 0) continue;
+      member.outstanding = this.#nextRequest++;
+      round.waiting.add(workerId);
+      const { outstanding: requestId, exitName, known, worker } = member;
+      const directory = this.#directory;
+      send(worker, { type: REQUEST, requestId, directory, exitName, known, timeout }, () =>
+        this.#settle(workerId, false),
+      );
+    }
+  }
+
+  /**
+   * Waits until everybody has answered, or nobody waits any more. Callers whose time is up are served on the way.
+   *
+   * @param {Round} round
+   * @returns {Promise<void>}
+   */
+  #wait(round) {
+    return new Promise(resolve => {
+      /** @type {NodeJS.Timeout | undefined} */
+      let timer;
+      const proceed = () => {
+        clearTimeout(timer);
+        const now = performance.now();
+        const late = [...round.callers].filter(caller => caller.deadline <= now);
+        if (round.waiting.size > 0 && late.length < round.callers.size) {
+          for (const caller of late) round.callers.delete(caller);
+          if (late.length > 0) this.#serve(late, round);
+          const next = Math.min(...Array.from(round.callers, caller => caller.deadline));
+          // A timer may fire a millisecond early.
+          timer = setTimeout(proceed, Math.max(Math.ceil(next - now), 1));
+          return;
+        }
+        for (const workerId of round.waiting) {
+          const member = this.#members.get(workerId);
+          if (member === undefined || member.outstanding === 0) continue;
+          member.silent = true;
+          debug('worker %d is silent', workerId);
+        }
+        round.waiting.clear();
+        round.onProgress = () => {};
+        resolve();
+      };
+      round.onProgress = () => {
+        if (round.waiting.size === 0) proceed();
+      };
+      proceed();
+    });
+  }
+
+  /**
+   * Serves callers whose time is up with what is known.
+   *
+   * @param {Caller[]} callers
+   * @param {Round} round
+   */
+  async #serve(callers, round) {
+    try {
+      this.#deliver(callers, await this.#render(callers, true), round.answered);
+    } catch (error) {
+      for (const caller of callers) caller.reject(/** @type {Error} */ (error));
+    }
+  }
+
+  /**
+   * @param {Caller[]} callers
+   * @param {boolean} final
+   * @returns {Promise<RenderResult>}
+   */
+  async #render(callers, final) {
+    const backend = this.#backend;
+    if (backend === undefined || !backend.isRunning)
+      throw new ThreadLostError('the aggregator is not running');
+    const formats = distinctFormats(callers);
+    const custom = customAggregators();
+    const result = await backend.render({ formats, custom, final });
+    this.#refusedByAggregator = result.refused;
+    for (const [workerId, known] of result.known) {
+      const member = this.#members.get(workerId);
+      if (member !== undefined) member.known = known;
+    }
+    if (result.custom === undefined) return result;
+    // A program's own functions cannot leave this thread.
+    const aggregated = result.custom.map(({ aggregator, metrics }) => aggregators[aggregator](metrics));
+    return backend.finish({ formats, aggregated }, result);
+  }
+
+  /**
+   * @param {Caller[]} callers
+   * @param {RenderResult} result
+   * @param {boolean} answered
+   */
+  #deliver(callers, { bodies, isEmpty }, answered) {
+    if (isEmpty && !answered && this.#members.size > 0) {
+      const failed = [...this.#members.values()].find(({ error }) => error !== undefined);
+      throw new Error(failed?.error ?? 'Operation timed out.');
+    }
+    if (isEmpty && !answered) {
+      for (const caller of callers) caller.resolve(undefined);
+      return;
+    }
+    const keys = distinctFormats(callers).map(keyOf);
+    const results = (bodies ?? []).map(({ buffer, length, ascii }) => ({
+      bytes: Buffer.from(buffer, 0, length),
+      ascii,
+    }));
+    for (const caller of callers) caller.resolve(results[keys.indexOf(keyOf(caller.format))]);
+  }
+
+  /** @param {string} reason */
+  #count(reason) {
+    this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
+  }
+}
+
+/**
+ * @param {Caller[]} callers
+ * @returns {import('./aggregator').Format[]}
+ */
+function distinctFormats(callers) {
+  return [...new Map(callers.map(({ format }) => [keyOf(format), format])).values()];
+}
+
+/** @param {import('./aggregator').Format} format */
+function keyOf({ openMetrics, gzip }) {
+  return `${openMetrics} ${gzip}`;
+}
+
+/** @param {Worker} worker */
+function isOnline(worker) {
+  return worker.isConnected() && !worker.isDead();
+}
+
+/**
+ * @param {Worker} worker
+ * @param {object} message
+ * @param {() => void} [onFailure]
+ */
+function send(worker, message, onFailure = () => {}) {
+  /** @param {Error | null} error */
+  const onSent = error => {
+    if (!error) return;
+    debug('worker %d cannot be reached: %o', worker.id, error);
+    onFailure();
+  };
+  try {
+    // With a callback a channel that closes meanwhile is no 'error' event on the application's worker.
+    /** @type {any} */ (worker.process).send(message, undefined, undefined, onSent);
+  } catch (error) {
+    onSent(/** @type {Error} */ (error));
+  }
+}
+
+module.exports = { ClusterPrimary };

@@ -1,0 +1,120 @@
+'use strict';
+
+const { debuglog } = require('node:util');
+
+const debug = debuglog('prom-client-cluster');
+
+// What is left of the scraper's own timeout for rendering and the way back.
+const MARGIN_MILLISECONDS = 500;
+const MARGIN_SHARE = 0.2;
+
+/**
+ * Answers with a registry's metrics: for node's http and https, express, and the raw objects of fastify. Of an
+ * AggregatorRegistry, those of the whole cluster; the text is written, and compressed where the scraper accepts that,
+ * off the primary's event loop.
+ *
+ * The time that a scraper is prepared to wait (X-Prometheus-Scrape-Timeout-Seconds) is kept: workers that take longer
+ * are served from their last numbers.
+ *
+ * @param {any} registry Registry or AggregatorRegistry
+ * @returns {(req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse) => Promise<void>} never
+ *   rejects; a failure is answered with status 500 and reported through NODE_DEBUG=prom-client-cluster
+ * @throws {TypeError} where it is no registry
+ */
+function metricsHandler(registry) {
+  if (typeof registry?.metrics !== 'function') throw new TypeError('metricsHandler expected a Registry');
+  return async (req, res) => {
+    try {
+      const gzip = acceptsGzip(req.headers['accept-encoding']);
+      const body = await bodyOf(
+        registry,
+        gzip,
+        timeoutOf(req.headers['x-prometheus-scrape-timeout-seconds']),
+      );
+      if (res.destroyed) return;
+      res.statusCode = 200;
+      res.setHeader('Content-Type', registry.contentType);
+      res.setHeader('Vary', 'Accept-Encoding');
+      if (gzip) res.setHeader('Content-Encoding', 'gzip');
+      send(req, res, body);
+    } catch (error) {
+      debug('metrics cannot be served: %o', error);
+      if (res.headersSent || res.destroyed) {
+        res.destroy();
+        return;
+      }
+      res.statusCode = 500;
+      res.removeHeader('Content-Encoding');
+      res.setHeader('Content-Type', 'text/plain; charset=utf-8');
+      send(req, res, Buffer.from('Metrics are not available.\n'));
+    }
+  };
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} req
+ * @param {import('node:http').ServerResponse} res
+ * @param {Buffer} body
+ */
+function send(req, res, body) {
+  res.setHeader('Content-Length', body.length);
+  if (req.method === 'HEAD') res.end();
+  else res.end(body);
+}
+
+/**
+ * @param {any} registry
+ * @param {boolean} gzip
+ * @param {number | undefined} timeout milliseconds
+ * @returns {Promise<Buffer>}
+ */
+async function bodyOf(registry, gzip, timeout) {
+  if (typeof registry.clusterMetricsBytes === 'function') {
+    const body = await registry.clusterMetricsBytes({ gzip, timeout });
+    if (body !== undefined) return body.bytes;
+    return gzip ? compress(Buffer.alloc(0)) : Buffer.alloc(0);
+  }
+  const text = Buffer.from(await registry.metrics());
+  return gzip ? compress(text) : text;
+}
+
+/** @param {Buffer} bytes */
+function compress(bytes) {
+  const { gzip } = require('node:zlib');
+  /** @type {Promise<Buffer>} */
+  const compressed = new Promise((resolve, reject) => {
+    gzip(bytes, { level: 1 }, (error, result) => (error ? reject(error) : resolve(result)));
+  });
+  return compressed;
+}
+
+/**
+ * Whether a scraper takes gzip (RFC 9110, 12.5.3): named, or covered by `*`, and not weighted 0.
+ *
+ * @param {string | string[] | undefined} header
+ * @returns {boolean}
+ */
+function acceptsGzip(header) {
+  /** @type {Map<string, number>} */
+  const weights = new Map();
+  for (const part of String(header ?? '')
+    .toLowerCase()
+    .split(',')) {
+    const [coding, ...parameters] = part.split(';').map(text => text.trim());
+    const weight = parameters.find(parameter => parameter.startsWith('q='));
+    weights.set(coding, weight === undefined ? 1 : Number(weight.slice(2)));
+  }
+  return (weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0) > 0;
+}
+
+/**
+ * @param {string | string[] | undefined} header seconds
+ * @returns {number | undefined} milliseconds to wait for workers; undefined for the registry's own
+ */
+function timeoutOf(header) {
+  const milliseconds = Number(header) * 1000;
+  if (!(milliseconds > 0) || milliseconds === Infinity) return undefined;
+  return milliseconds - Math.min(MARGIN_MILLISECONDS, milliseconds * MARGIN_SHARE);
+}
+
+module.exports = { metricsHandler };
