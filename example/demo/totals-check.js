@@ -48,20 +48,22 @@ function totalsText({ counted, arrived }, phases) {
     phases.reduce((sum, phase) => sum + phase[key], 0),
   );
   const verdict = counted === arrived ? 'equal' : `DIFFERENT by ${counted - arrived}`;
+  const width = String(Math.max(counted, arrived)).length;
   const lines = [
-    `check: ${COUNTER} over all workers ${counted}, requests that arrived at the workers ${arrived}: ${verdict}`,
-    `       (sent ${sent}, answered ${answered}, warming up included)`,
+    `check: ${COUNTER}, summed over all workers:        ${String(counted).padStart(width)}`,
+    `       requests that arrived, by the workers' own count: ${String(arrived).padStart(width)}   ${verdict}`,
+    `       (${sent} sent, ${answered} answered, warm-up included)`,
   ];
   if (arrived > answered) {
     lines.push(
-      `       ${arrived - answered} arrived whose answer the load generator did not get: it gives a request up ` +
-        `after ten seconds (${timeouts} times) or when its connection fails (${errors - timeouts} times).`,
+      `       ${arrived - answered} arrived and the load generator did not get the answer: it gives a request`,
+      `       up after ten seconds (${timeouts} times) or when its connection fails (${errors - timeouts} times).`,
     );
   }
   if (arrived < sent) {
     lines.push(
-      `       ${sent - arrived} were sent and never arrived: given up, or their connection failed, before a worker ` +
-        'had accepted it.',
+      `       ${sent - arrived} were sent and never arrived: given up, or their connection failed,`,
+      '       before a worker had accepted it.',
     );
   }
   return lines.join('\n');
