@@ -82,7 +82,7 @@ async function runScenario(scenario, { directory, onRepetition }) {
 async function repeat(lanes, { warmUps, runs, timeLimit }, onRepetition) {
   const until = performance.now() + timeLimit;
   for (let warmUp = 0; warmUp < warmUps; warmUp++) {
-    for (const lane of lanes) await lane.warmUp();
+    for (const lane of lanes) await lane.warmUp(warmUp);
   }
   for (let run = 0; run < runs && performance.now() < until; run++) {
     onRepetition(run, runs);
@@ -98,6 +98,7 @@ class LaneRunner {
   #path;
   #bodyFile;
   #lastWall = 100;
+  #when = '';
 
   constructor(tree, lanePath, bodyFile) {
     this.#tree = tree;
@@ -106,8 +107,9 @@ class LaneRunner {
     this.result = { client: tree.settings.client, path: lanePath, runs: [], bodies: 0, failures: [] };
   }
 
-  async warmUp() {
-    await this.#guarded('warm-up', () => this.#scrapedWindow({ gaps: false }));
+  /** @param {number} warmUp its number */
+  async warmUp(warmUp) {
+    await this.#guarded(`warm-up ${warmUp + 1}`, () => this.#scrapedWindow({ gaps: false }));
   }
 
   /** @param {number} run its number; odd runs take the unscraped window first */
@@ -120,6 +122,7 @@ class LaneRunner {
   }
 
   async #guarded(when, action) {
+    this.#when = when;
     try {
       await action();
     } catch (error) {
@@ -165,7 +168,10 @@ class LaneRunner {
   #check(body, totals) {
     const problems = checkBody(body, expectedTotals(totals), this.#tree.settings.kind);
     this.result.bodies += 1;
-    if (problems.length > 0) this.result.failures.push(`wrong body: ${problems.slice(0, 3).join('; ')}`);
+    if (problems.length > 0)
+      this.result.failures.push(
+        `${this.#when}: wrong body of ${body.length}: ${problems.slice(0, 3).join('; ')}`,
+      );
   }
 }
 
