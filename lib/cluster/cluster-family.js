@@ -4,14 +4,12 @@
 // numbers. Each scrape names the sources (one metric of one worker each) that take part, and merges them.
 
 const { LabelIndex } = require('../series/label-index');
-const { labelPair, joinLabels } = require('../exposition/label-text');
+const { labelPair } = require('../exposition/label-text');
 const { addTo, rounded } = require('./exact-sum');
 const { mergeDigests, quantileOf } = require('./digest-merge');
+const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals } = require('./retired-totals');
 const { widthOf, columnMap, unionOf, isSame } = require('./column-layout');
-
-/** What a worker's row has in place of a family row that was not looked up yet. */
-const UNMAPPED = -1;
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
@@ -20,9 +18,6 @@ let nextGeneration = 0;
 
 /** Stands for the workers that are gone where others have their id. */
 const RETIRED = 0;
-
-/** A sample that goes by another name than its family carries it as this label, which Prometheus reserves for it. */
-const NAME_LABEL = '__name__';
 
 /**
  * One metric of one worker, as it takes part in a scrape.
@@ -45,14 +40,7 @@ const NAME_LABEL = '__name__';
 
 /** @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution `weight`: how many observations */
 
-/**
- * A worker's rows, translated to the family's when they are first needed.
- *
- * @typedef {object} RowMap
- * @property {Int32Array} rows UNMAPPED until then
- * @property {number} generation of the family that they were translated for
- * @property {(family: ClusterFamily, row: number) => number} translate
- */
+/** @typedef {import('./row-map').RowMap} RowMap */
 
 class ClusterFamily {
   /** @type {Source[]} of the scrape that goes on */
@@ -116,20 +104,39 @@ class ClusterFamily {
    * The row of a label set, created if need be.
    *
    * @param {readonly string[]} names
-   * @param {readonly string[]} values in the same order; later ones of a name that was there already do not count
+   * @param {readonly string[]} values in the same order
    * @returns {number}
    */
   rowOf(names, values) {
-    this.#ensureLabelNames(names);
+    const positions = this.positionsOf(names);
     const { index } = this;
     index.ids.fill(0);
-    for (let i = 0; i < names.length; i++) {
-      const position = /** @type {number} */ (index.positions.get(names[i]));
-      if (index.ids[position] === 0) index.ids[position] = index.dictionaries[position].add(values[i]);
-    }
-    const row = index.findOrAddTuple();
+    positions.forEach((position, i) => (index.ids[position] = index.dictionaries[position].add(values[i])));
+    return this.rowOfIds(names, values);
+  }
+
+  /**
+   * The row of the tuple in `index.ids`, created if need be.
+   *
+   * @param {readonly string[]} names of the labels it stands for, in the order they are printed
+   * @param {readonly string[]} values
+   * @returns {number}
+   */
+  rowOfIds(names, values) {
+    const row = this.index.findOrAddTuple();
     if (this.#texts[row] === undefined) this.#texts[row] = textOf(names, values, undefined);
     return row;
+  }
+
+  /**
+   * Where in a tuple labels stand; names that are new to the family get a place.
+   *
+   * @param {readonly string[]} names
+   * @returns {number[]}
+   */
+  positionsOf(names) {
+    this.#ensureLabelNames(names);
+    return names.map(name => /** @type {number} */ (this.index.positions.get(name)));
   }
 
   /**
@@ -167,8 +174,9 @@ class ClusterFamily {
     retired.includeMarks(definition.layout, definition.marks);
     const columnOf = columnMap(definition.layout, definition.marks, retired.marks);
     const width = columnOf.length;
+    rows.bind(this);
     for (const row of liveRows(source)) {
-      if (rows.rows[row] === UNMAPPED || rows.generation !== this.generation) this.#translate(rows, row);
+      if (rows.rows[row] === UNMAPPED) rows.translate(this, row);
       const own = rows.rows[row];
       for (let column = 0; column < width; column++) {
         retired.add(own, columnOf[column], columns[row * width + column]);
@@ -238,8 +246,9 @@ class ClusterFamily {
     const width = widthOf(layout, marks.length);
     /** @type {any[]} */
     const values = [];
+    rows.bind(this);
     for (const row of liveRows(source)) {
-      if (rows.rows[row] === UNMAPPED || rows.generation !== this.generation) this.#translate(rows, row);
+      if (rows.rows[row] === UNMAPPED) rows.translate(this, row);
       const labels = this.#labelsOf(rows.rows[row]);
       const at = row * width;
       if (layout === 'value') {
@@ -279,30 +288,15 @@ class ClusterFamily {
   *#translateRows() {
     let steps = 0;
     for (const { rows, order, rowCount } of this.#sources) {
-      if (rows.generation !== this.generation) {
-        rows.rows.fill(UNMAPPED);
-        rows.generation = this.generation;
-      }
+      rows.bind(this);
       const count = order === undefined ? rowCount : order.length;
       for (let i = 0; i < count; i++) {
         const row = order === undefined ? i : order[i];
         if (rows.rows[row] !== UNMAPPED) continue;
-        this.#translate(rows, row);
+        rows.translate(this, row);
         if (++steps % ROWS_PER_STEP === 0) yield;
       }
     }
-  }
-
-  /**
-   * @param {RowMap} rows
-   * @param {number} row
-   */
-  #translate(rows, row) {
-    if (rows.generation !== this.generation) {
-      rows.rows.fill(UNMAPPED);
-      rows.generation = this.generation;
-    }
-    rows.rows[row] = rows.translate(this, row);
   }
 
   /** The bounds or quantiles of this scrape: everybody's, sorted where they differ. */
@@ -605,13 +599,12 @@ class ClusterFamily {
  * @param {string | undefined} except
  */
 function textOf(names, values, except) {
-  let text = '';
+  const pairs = [];
   for (let i = 0; i < names.length; i++) {
-    if (names[i] === NAME_LABEL || names[i] === except || names.indexOf(names[i]) !== i) continue;
-    text = joinLabels(text, labelPair(names[i], values[i]));
+    if (names[i] !== NAME_LABEL && names[i] !== except) pairs.push(labelPair(names[i], values[i]));
   }
-  // A flat copy: the pieces that `text` is strung together from take several times the memory of the characters.
-  return Buffer.from(text).toString();
+  // join() makes a flat string: one strung together by + would take several times the memory of its characters.
+  return pairs.join();
 }
 
 /**
@@ -646,4 +639,4 @@ function quantileFrom(digest, quantile) {
     : (digest.quantiles.get(quantile) ?? NaN);
 }
 
-module.exports = { ClusterFamily, UNMAPPED, NAME_LABEL };
+module.exports = { ClusterFamily };

@@ -4,7 +4,7 @@
 // and columns.
 
 const { toNumber } = require('../exposition/number-format');
-const { NAME_LABEL } = require('./cluster-family');
+const { NAME_LABEL } = require('./row-map');
 
 /** @typedef {import('./snapshot-format').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */

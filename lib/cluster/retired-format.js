@@ -45,8 +45,7 @@ function writeFamily(writer, { definition, index, retired }) {
   index.names.forEach((name, position) => {
     const { values } = index.dictionaries[position];
     writer.string(name);
-    writer.uint32(values.length);
-    for (const value of values) writer.string(value);
+    writer.strings(values);
   });
   const rows = [...retired.rows()];
   writer.uint32(rows.length);
@@ -91,7 +90,7 @@ function readFamily(reader, familyOf) {
   const marks = Array.from({ length: reader.count() }, () => reader.float64());
   const labels = Array.from({ length: reader.count() }, () => ({
     name: reader.string(),
-    values: Array.from({ length: reader.count() }, () => reader.string()),
+    values: reader.strings(),
   }));
   const definition = /** @type {Definition} */ ({
     name,

@@ -144,19 +144,21 @@ function writeSegment(writer, { metric, defines, fromRow, toRow, fromValues, toV
   if (index === undefined) return;
   index.dictionaries.forEach(({ values }, label) => {
     writer.uint32(fromValues[label]);
-    writer.uint32(toValues[label] - fromValues[label]);
-    for (let id = fromValues[label]; id < toValues[label]; id++) writer.string(values[id]);
+    writer.strings(values.slice(fromValues[label], toValues[label]));
   });
   writer.uint32(forms.list.length);
   for (const { positions } of forms.list) {
     writer.uint32(positions.length);
     for (const position of positions) writer.uint32(position);
   }
-  writer.align(4);
+  const tuples = new Int32Array(rows * (index.width + 1));
+  let at = 0;
   for (let row = fromRow; row < toRow; row++) {
-    writer.uint32(view.table.formOf(row));
-    for (let label = 0; label < index.width; label++) writer.uint32(index.idAt(row, label));
+    tuples[at++] = view.table.formOf(row);
+    for (let label = 0; label < index.width; label++) tuples[at++] = index.idAt(row, label);
   }
+  writer.align(4);
+  writer.bytes(new Uint8Array(tuples.buffer));
 }
 
 /**
@@ -424,7 +426,7 @@ function readRows(reader, metric, labelCount, definition) {
   const values = [];
   for (let label = 0; label < labelCount; label++) {
     const from = reader.uint32();
-    values.push({ from, values: Array.from({ length: reader.count() }, () => reader.string()) });
+    values.push({ from, values: reader.strings() });
   }
   const forms = Array.from({ length: reader.count() }, () =>
     Array.from({ length: reader.count() }, () => reader.uint32()),

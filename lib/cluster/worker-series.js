@@ -7,11 +7,13 @@ const { decodeSnapshot, columnsOf, digestsOf } = require('./snapshot-format');
 const { SnapshotError } = require('./byte-writer');
 const { widthOf } = require('./column-layout');
 const { readJsonMetric } = require('./json-source');
+const { TableRowMap, LabelRowMap } = require('./row-map');
+
+const MAX_ROW_MAPS = 8;
 
 /** @typedef {import('./snapshot-format').Snapshot} Snapshot */
 /** @typedef {import('./snapshot-format').Definition} Definition */
 /** @typedef {import('./cluster-family').Source} Source */
-/** @typedef {import('./cluster-family').RowMap} RowMap */
 
 /**
  * One metric of the worker's dictionary.
@@ -22,7 +24,7 @@ const { readJsonMetric } = require('./json-source');
  * @property {number[][]} forms
  * @property {Int32Array} tuples by row: its form, then its integer of each label
  * @property {number} rows
- * @property {Map<string, RowMap>} maps to the family's rows, by the default labels that were added
+ * @property {Map<string, TableRowMap>} maps to the family's rows, by the default labels that were added
  */
 
 class WorkerSeries {
@@ -204,52 +206,19 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }) {
  *
  * @param {KnownMetric} metric
  * @param {[string, string][]} defaults
- * @returns {RowMap}
+ * @returns {TableRowMap}
  */
 function rowMapOf(metric, defaults) {
   const key = JSON.stringify(defaults);
   let map = metric.maps.get(key);
   if (map === undefined) {
     // Default labels that change with each scrape must not leave a map behind each.
-    if (metric.maps.size > 8) metric.maps.clear();
-    map = { rows: new Int32Array(0), generation: -1, translate: () => -1 };
+    if (metric.maps.size >= MAX_ROW_MAPS) metric.maps.clear();
+    map = new TableRowMap(metric, defaults);
     metric.maps.set(key, map);
   }
-  if (map.rows.length < metric.rows) {
-    const rows = new Int32Array(Math.max(metric.rows, Math.min(map.rows.length * 2, metric.rows * 2))).fill(
-      -1,
-    );
-    rows.set(map.rows);
-    map.rows = rows;
-  }
-  map.translate = (family, row) => translateRow(metric, defaults, family, row);
+  map.extend(metric);
   return map;
-}
-
-/**
- * @param {KnownMetric} metric
- * @param {[string, string][]} defaults
- * @param {import('./cluster-family').ClusterFamily} family
- * @param {number} row
- */
-function translateRow({ definition, values, forms, tuples }, defaults, family, row) {
-  const { labelNames } = definition;
-  const start = row * (labelNames.length + 1);
-  /** @type {string[]} */
-  const names = [];
-  const texts = [];
-  for (const position of forms[tuples[start]] ?? []) {
-    const id = tuples[start + 1 + position];
-    if (id === 0) continue;
-    names.push(labelNames[position]);
-    texts.push(values[position][id]);
-  }
-  for (const [name, value] of defaults) {
-    if (names.includes(name)) continue;
-    names.push(name);
-    texts.push(value);
-  }
-  return family.rowOf(names, texts);
 }
 
 /**
@@ -261,27 +230,16 @@ function translateRow({ definition, values, forms, tuples }, defaults, family, r
 function jsonSource(workerId, metric, defaults) {
   const read = readJsonMetric(metric);
   if (read === undefined) return undefined;
-  const { definition, labels, columns, digestOf } = read;
-  return {
-    workerId,
-    definition,
-    rows: {
-      rows: new Int32Array(labels.length).fill(-1),
-      generation: -1,
-      translate: (family, row) => {
-        const { names, values } = labels[row];
-        const missing = defaults.filter(([name]) => !names.includes(name));
-        return family.rowOf(
-          [...names, ...missing.map(([name]) => name)],
-          [...values, ...missing.map(([, value]) => value)],
-        );
-      },
-    },
-    rowCount: labels.length,
-    order: undefined,
-    columns,
-    digestOf,
-  };
+  const { definition, columns, digestOf } = read;
+  const labels = read.labels.map(({ names, values }) => {
+    const missing = defaults.filter(([name]) => !names.includes(name));
+    return {
+      names: [...names, ...missing.map(([name]) => name)],
+      values: [...values, ...missing.map(([, value]) => value)],
+    };
+  });
+  const rows = new LabelRowMap(labels);
+  return { workerId, definition, rows, rowCount: labels.length, order: undefined, columns, digestOf };
 }
 
 module.exports = { WorkerSeries };

@@ -47,8 +47,12 @@ class LabelForms {
   /** @type {Map<string, number> | undefined} only once there are two */
   #byKey = undefined;
 
-  /** @param {Map<string, number>} positions of the label names */
-  constructor(positions) {
+  /**
+   * @param {readonly string[]} names
+   * @param {Map<string, number>} positions of the names
+   */
+  constructor(names, positions) {
+    this.names = names;
     this.positions = positions;
     /** @type {LabelForm[]} */
     this.list = [];
@@ -82,8 +86,9 @@ class LabelForms {
     for (const name in labels) {
       const value = labels[name];
       if (value === undefined) continue;
-      if (i === form.positions.length || form.positions[i] !== this.positions.get(name)) return false;
-      if (form.kinds[i] !== kindOf(value)) return false;
+      if (i === form.positions.length || this.names[form.positions[i]] !== name) return false;
+      if (typeof value === 'string' ? form.kinds[i] !== 'string' : form.kinds[i] !== kindOf(value))
+        return false;
       i++;
     }
     return i === form.positions.length;

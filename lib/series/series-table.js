@@ -29,7 +29,7 @@ class SeriesTable {
     this.width = width;
     /** undefined for a metric without labels: it has one row, 0 */
     this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
-    this.forms = new LabelForms(this.index === undefined ? NO_POSITIONS : this.index.positions);
+    this.forms = new LabelForms(labelNames, this.index === undefined ? NO_POSITIONS : this.index.positions);
     const rowsPerPage =
       this.index === undefined ? 1 : 2 ** Math.floor(Math.log2(Math.max(PAGE_NUMBERS / width, 1)));
     this.pageShift = Math.log2(rowsPerPage);
