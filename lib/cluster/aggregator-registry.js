@@ -3,6 +3,7 @@
 const { Registry } = require('../registry');
 const { aggregators } = require('./aggregation-rules');
 const { hookIntoWorker } = require('./worker-hook');
+const { timedSection } = require('./section');
 
 const DEFAULT_TIMEOUT = 5000;
 
@@ -60,7 +61,7 @@ class AggregatorRegistry extends Registry {
     const body = await this.clusterMetricsBytes({});
     if (body === undefined) return '';
     // Only ASCII can be taken byte by byte, which is several times faster.
-    return body.bytes.toString(body.ascii ? 'latin1' : 'utf8');
+    return timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
   }
 
   /**

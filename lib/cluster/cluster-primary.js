@@ -22,6 +22,10 @@ const debug = debuglog('prom-client-cluster');
 // How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
 const MAX_TRIES = 3;
 
+// Threads that die as fast as they are started are not started for ever.
+const MAX_LOSSES = 5;
+const LOSS_WINDOW_MILLISECONDS = 60_000;
+
 /** @typedef {import('node:cluster').Worker} Worker */
 /** @typedef {import('./protocol').Known} Known */
 /** @typedef {import('./aggregator-backend').RenderResult} RenderResult */
@@ -75,6 +79,10 @@ class ClusterPrimary {
   #round = undefined;
   /** @type {Set<Caller>} who came while a round was collecting */
   #next = new Set();
+  /** @type {Promise<unknown>} */
+  #rendering = Promise.resolve();
+  /** @type {number[]} when threads were lost, by performance.now() */
+  #losses = [];
   #closed = false;
   #listeners;
   #onExit = () => this.#removeDirectory();
@@ -195,6 +203,10 @@ class ClusterPrimary {
   #restart() {
     if (this.#closed) return;
     for (const member of this.#members.values()) member.known = undefined;
+    this.#backend = undefined;
+    const now = performance.now();
+    this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
+    if (this.#losses.length > MAX_LOSSES) this.#options = { ...this.#options, inPlace: true };
     this.#starting = this.#startBackend(this.#directory || undefined);
   }
 
@@ -316,7 +328,7 @@ class ClusterPrimary {
     }
     let ask = this.#connected();
     for (let tries = 1; ; tries++) {
-      await this.#start();
+      await this.#startedBy(Math.max(...Array.from(round.callers, caller => caller.deadline)));
       timedSection('primary:ask', () => this.#ask(round, ask));
       await this.#wait(round);
       if (round.callers.size === 0) return;
@@ -328,6 +340,23 @@ class ClusterPrimary {
       else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
       else return this.#deliver([...round.callers], result, round.answered);
     }
+  }
+
+  /**
+   * @param {number} deadline by performance.now()
+   * @throws {Error} where the aggregator has not started until then
+   */
+  async #startedBy(deadline) {
+    if (this.#backend?.isRunning) return;
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
+    const expired = new Promise((_, reject) => {
+      timer = setTimeout(
+        () => reject(new Error('Operation timed out.')),
+        Math.max(deadline - performance.now(), 1),
+      );
+    });
+    await Promise.race([this.#start(), expired]).finally(() => clearTimeout(timer));
   }
 
   /** @returns {number[]} ids of the workers that can be asked now */
@@ -417,7 +446,19 @@ class ClusterPrimary {
    * @param {boolean} final
    * @returns {Promise<RenderResult>}
    */
-  async #render(callers, final) {
+  #render(callers, final) {
+    // One after the other: a family that a program's own function aggregates takes two steps.
+    const result = this.#rendering.then(() => this.#renderNow(callers, final));
+    this.#rendering = result.catch(() => {});
+    return result;
+  }
+
+  /**
+   * @param {Caller[]} callers
+   * @param {boolean} final
+   * @returns {Promise<RenderResult>}
+   */
+  async #renderNow(callers, final) {
     const backend = this.#backend;
     if (backend === undefined || !backend.isRunning)
       throw new ThreadLostError('the aggregator is not running');
