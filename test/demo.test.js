@@ -23,13 +23,13 @@ class RunningDemo {
   #closed;
   #seen = '';
 
-  constructor(args, temporaryDirectory) {
+  constructor(args, temporaryDirectory, environment) {
     this.#mark = `PROM_CLIENT_CLUSTER_DEMO_TEST=${path.basename(temporaryDirectory)}`;
     const [name, value] = this.#mark.split('=');
     this.#child = spawn(process.execPath, [DEMO, ...args], {
       // A process group of its own, so that it can be sent what a terminal sends on Ctrl-C.
       detached: true,
-      env: { ...process.env, TMPDIR: temporaryDirectory, [name]: value },
+      env: { ...process.env, ...environment, TMPDIR: temporaryDirectory, [name]: value },
     });
     this.#closed = once(this.#child, 'close').then(() => 'closed');
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
@@ -138,6 +138,15 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
       assertNothingLeft();
     });
   }
+
+  it('fails when the library has lost counts', async () => {
+    const lossy = `--require=${path.join(__dirname, 'fixtures', 'lossy-counter.js')}`;
+    const args = [...QUICK, '--client', 'prom-client', '--seconds', '1'];
+    demo = new RunningDemo(args, temporaryDirectory, { NODE_OPTIONS: lossy });
+    assert.strictEqual(await demo.exitCode(), 1, demo.output);
+    assert.match(demo.output, /own count: 300 {3}DIFFERENT by -\d+$/m);
+    assertNothingLeft();
+  });
 
   it('ends everything on Ctrl-C while it measures', async () => {
     startDemo();
