@@ -158,6 +158,11 @@ class ThreadBackend {
     this.#thread?.postMessage({ op: 'answer', answer });
   }
 
+  /** @param {string} file that came too late to count */
+  discard(file) {
+    this.#thread?.postMessage({ op: 'discard', file });
+  }
+
   /** @param {number} workerId */
   retire(workerId) {
     this.#thread?.postMessage({ op: 'retire', workerId });
@@ -244,6 +249,11 @@ class InPlaceBackend {
   /** @param {Answer} answer */
   answer(answer) {
     this.#enqueue(() => this.#aggregator.answer(answer));
+  }
+
+  /** @param {string} file that came too late to count */
+  discard(file) {
+    this.#enqueue(() => this.#aggregator.discard(file));
   }
 
   /** @param {number} workerId */

@@ -31,6 +31,9 @@ function perform(message) {
     case 'answer':
       aggregator.answer(message.answer);
       break;
+    case 'discard':
+      aggregator.discard(message.file);
+      break;
     case 'retire':
       aggregator.retire(message.workerId);
       break;

@@ -136,6 +136,15 @@ class Aggregator {
   }
 
   /**
+   * Removes a snapshot unread.
+   *
+   * @param {string} file bare name in the spool
+   */
+  discard(file) {
+    this.#spool?.unlink(file);
+  }
+
+  /**
    * Adds what a dead worker has counted to the retired totals: its last numbers, or newer ones that it left in a file.
    *
    * @param {number} workerId

@@ -22,6 +22,9 @@ const debug = debuglog('prom-client-cluster');
 // How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
 const MAX_TRIES = 3;
 
+// How often a worker that has never spoken is asked the same again, at most.
+const ASK_AGAIN_MILLISECONDS = 1000;
+
 // Threads that die as fast as they are started are not started for ever.
 const MAX_LOSSES = 5;
 const LOSS_WINDOW_MILLISECONDS = 60_000;
@@ -38,6 +41,8 @@ const LOSS_WINDOW_MILLISECONDS = 60_000;
  * @property {string} exitName
  * @property {Known | undefined} known
  * @property {number} outstanding id of the request that it has not answered; 0 where there is none
+ * @property {number} askedAt when that was sent last, by performance.now()
+ * @property {boolean} spoken whether it has ever answered anything
  * @property {boolean} silent whether that request is past its deadline: no round waits for it
  * @property {boolean} exited
  * @property {boolean} disconnected
@@ -171,6 +176,8 @@ class ClusterPrimary {
       exitName: exitSnapshotName(worker.id),
       known: undefined,
       outstanding: 0,
+      askedAt: 0,
+      spoken: false,
       silent: false,
       exited: false,
       disconnected: false,
@@ -197,6 +204,8 @@ class ClusterPrimary {
     if (adopt === undefined) process.on('exit', this.#onExit);
     this.#backend = await startBackend(this.#options, events, adopt);
     for (const workerId of this.#retiring) this.#backend.retire(workerId);
+    if (adopt !== undefined)
+      for (const { worker } of this.#members.values()) if (isOnline(worker)) this.#welcome(worker);
   }
 
   /** The thread died: a new one goes on with the retired totals, and the workers are asked for everything. */
@@ -242,23 +251,26 @@ class ClusterPrimary {
    * @param {any} message
    */
   #onMessage(worker, message) {
-    if (!hasType(message) || message.type !== RESPONSE) {
-      if (hasType(message) && message.type === READY) debug('worker %d is ready', worker.id);
-      return;
-    }
-    timedSection('primary:answer', () => this.#onAnswer(worker, message));
+    if (!hasType(message)) return;
+    const member = this.#members.get(worker?.id);
+    if (member === undefined) return;
+    if (message.type === READY) member.spoken = true;
+    if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onAnswer(member, message));
   }
 
   /**
-   * @param {Worker} worker
+   * @param {Member} member
    * @param {any} message
    */
-  #onAnswer(worker, message) {
-    const member = this.#members.get(worker?.id);
-    // Late, for an unknown request, or for somebody else's: not ours.
-    if (member === undefined || member.outstanding === 0 || message.requestId !== member.outstanding) return;
-    const requestId = member.outstanding;
+  #onAnswer(member, message) {
+    const { worker, outstanding: requestId } = member;
+    if (requestId === 0 || message.requestId !== requestId) {
+      // An answer to an unknown request is not ours, but a snapshot that came too late is.
+      if (isSnapshotNameOf(message.file, worker.id, message.requestId)) this.#backend?.discard(message.file);
+      return;
+    }
     member.outstanding = 0;
+    member.spoken = true;
     member.silent = false;
     member.error = undefined;
     if (Array.isArray(message.metrics)) {
@@ -377,9 +389,17 @@ class ClusterPrimary {
     const timeout = Math.max(Math.round(deadline - performance.now()), 1);
     for (const workerId of workerIds) {
       const member = this.#members.get(workerId);
-      if (member === undefined || member.outstanding !== 0) continue;
-      member.outstanding = this.#nextRequest++;
-      round.waiting.add(workerId);
+      if (member === undefined) continue;
+      if (member.outstanding !== 0) {
+        // Node drops what is sent to a process that does not listen yet. One that has never spoken may have loaded the
+        // library since, and is asked again; nobody waits for it.
+        const isDue = performance.now() - member.askedAt >= ASK_AGAIN_MILLISECONDS;
+        if (member.spoken || !isDue) continue;
+      } else {
+        member.outstanding = this.#nextRequest++;
+        round.waiting.add(workerId);
+      }
+      member.askedAt = performance.now();
       const { outstanding: requestId, exitName, known, worker } = member;
       const directory = this.#directory;
       send(worker, { type: REQUEST, requestId, directory, exitName, known, timeout }, () =>

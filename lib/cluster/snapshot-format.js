@@ -304,14 +304,18 @@ function readNonFinite(_key, value) {
 /** @typedef {{defaults: number, json: any}} JsonEntry */
 
 /**
- * @typedef {object} Snapshot
+ * @typedef {object} SnapshotHeader
  * @property {number} workerId
  * @property {string} incarnation
  * @property {number} epoch
  * @property {number} sequence
- * @property {number} capturedAt
+ * @property {number} capturedAt milliseconds since the epoch
  * @property {number} dictionaryStart
  * @property {number} dictionaryEnd
+ */
+
+/**
+ * @typedef {object} SnapshotParts
  * @property {DictionaryRecord[]} dictionary
  * @property {[string, string][][]} defaultLabels
  * @property {[stage: string, name: string, count: number][]} failures
@@ -320,15 +324,19 @@ function readNonFinite(_key, value) {
  * @property {number} bytes
  */
 
+/** @typedef {SnapshotHeader & SnapshotParts} Snapshot */
+
 /**
- * Reads a snapshot's header and number part, and checks every length.
+ * Reads a snapshot, and checks every length.
  *
  * @param {Buffer} buffer whose memory starts at a multiple of 8
  * @param {(metric: number) => number | undefined} labelCountOf how many labels a metric has that the reader knows
+ * @param {(header: SnapshotHeader) => void} checkHeader may throw: before the dictionary is read, which only makes
+ *   sense to who knows what it continues
  * @returns {Snapshot}
  * @throws {SnapshotError} where anything does not fit
  */
-function decodeSnapshot(buffer, labelCountOf) {
+function decodeSnapshot(buffer, labelCountOf, checkHeader) {
   if (buffer.length < HEADER_BYTES + END_BYTES)
     throw new SnapshotError('length', `${buffer.length} bytes are too few`);
   if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'this is no snapshot');
@@ -356,22 +364,13 @@ function decodeSnapshot(buffer, labelCountOf) {
     throw new SnapshotError('length', 'the parts are not where they should be');
   }
 
+  const identity = { workerId, incarnation, epoch, sequence, capturedAt, dictionaryStart, dictionaryEnd };
+  checkHeader(identity);
+
   const columns = new ByteReader(buffer, columnsStart, endStart);
   const dictionary = readDictionary(new ByteReader(buffer, HEADER_BYTES, numbersStart), labelCountOf);
   const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns);
-  return {
-    workerId,
-    incarnation,
-    epoch,
-    sequence,
-    capturedAt,
-    dictionaryStart,
-    dictionaryEnd,
-    dictionary,
-    ...numbers,
-    columns,
-    bytes,
-  };
+  return { ...identity, dictionary, ...numbers, columns, bytes };
 }
 
 /**

@@ -342,7 +342,6 @@ class Spool {
 
   /** @param {string} reason */
   #lose(reason) {
-    if (this.#release === undefined) return;
     debug('lost %s: %s', this.#directory, reason);
     this.#letGo();
     try {

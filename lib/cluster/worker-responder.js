@@ -46,6 +46,8 @@ class WorkerResponder {
       this.#exit = { directory: message.directory, name: message.exitName };
     }
     if (message.type === WELCOME) {
+      // Also sent by a primary that has forgotten what it knew: the last snapshot then has to tell everything.
+      this.#known = undefined;
       send({ type: READY });
       return;
     }

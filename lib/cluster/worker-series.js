@@ -60,9 +60,15 @@ class WorkerSeries {
    *   worker has to tell more.
    */
   apply(buffer) {
-    const snapshot = decodeSnapshot(buffer, metric => this.#metrics[metric]?.definition.labelNames.length);
-    this.#checkOrder(snapshot);
-    const anew = snapshot.epoch !== this.#epoch;
+    let anew = false;
+    const snapshot = decodeSnapshot(
+      buffer,
+      metric => (anew ? undefined : this.#metrics[metric]?.definition.labelNames.length),
+      header => {
+        this.#checkOrder(header);
+        anew = header.epoch !== this.#epoch;
+      },
+    );
     const metrics = stageDictionary(anew ? [] : this.#metrics, snapshot);
     this.sources = this.#sourcesOf(snapshot, metrics);
     this.#metrics = metrics;
@@ -87,7 +93,7 @@ class WorkerSeries {
     this.capturedAt = now;
   }
 
-  /** @param {Snapshot} snapshot */
+  /** @param {import('./snapshot-format').SnapshotHeader} header */
   #checkOrder({ workerId, incarnation, epoch, sequence, dictionaryStart }) {
     if (workerId !== this.id)
       throw new SnapshotError('worker', `written by worker ${workerId}, not ${this.id}`);
