@@ -150,6 +150,28 @@ test("changing a label object after the call does not change the series' labels"
   ]);
 });
 
+// prom-client defect 2: set() and zero() keep the object of the last call instead
+test('a series keeps the key order of its first use until it is removed', async () => {
+  const registry = new Registry();
+  const common = { help: 'x', labelNames: ['a', 'b'], registers: [registry] };
+  const gauge = new Gauge({ name: 'g', ...common });
+  const histogram = new Histogram({ name: 'h', buckets: [], ...common });
+  gauge.set({ b: '2', a: '1' }, 1);
+  gauge.set({ a: '1', b: '2' }, 2);
+  gauge.labels('1', '2').set(3);
+  histogram.observe({ b: '2', a: '1' }, 1);
+  histogram.zero({ a: '1', b: '2' });
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'g{b="2",a="1"} 3',
+    'h_bucket{le="+Inf",b="2",a="1"} 0',
+    'h_sum{b="2",a="1"} 0',
+    'h_count{b="2",a="1"} 0',
+  ]);
+  gauge.remove({ a: '1', b: '2' });
+  gauge.set({ a: '1', b: '2' }, 4);
+  assert.strictEqual((await samplesOf(registry))[0], 'g{a="1",b="2"} 4');
+});
+
 // prom-client defect 8: explicit undefined and null crash
 test('labelNames may be undefined or null for none', async () => {
   for (const labelNames of [undefined, null]) {
