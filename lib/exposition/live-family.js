@@ -20,7 +20,7 @@ const { labelPair, joinLabels } = require('./label-text');
  * @property {SeriesTable} table
  * @property {() => void} [beforeRead] to be called after the `collect` hook, before rows are read
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
- * @property {(row: number, column: number) => any} [exemplarAt]
+ * @property {import('../metric/exemplar').Exemplars} [exemplars]
  * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a summary
  * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
  */
@@ -49,7 +49,7 @@ function liveFamily(view, defaultLabels) {
     offsetOf: row => table.offsetOf(row),
     labelText: (row, marked) => (marked ? writeMarkedLabels(row) : writeLabels(row)),
     quantileValues: view.quantileValues,
-    exemplarAt: view.exemplarAt,
+    exemplarAt: view.exemplars === undefined ? undefined : (row, column) => view.exemplars?.at(row, column),
   };
 }
 

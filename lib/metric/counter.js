@@ -3,6 +3,7 @@
 const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
+const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
   NO_LABELS,
@@ -24,15 +25,20 @@ const {
  * A value that only goes up: requests served, bytes sent, errors.
  */
 class Counter extends Metric {
+  /** @type {import('./exemplar').Exemplars | undefined} */
+  #exemplars = undefined;
+
   /**
-   * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`
-   * @throws {TypeError} where config is no object
+   * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
+   *   `enableExemplars`
+   * @throws {TypeError} where config is no object, or a registry cannot write the exemplars that are asked for
    * @throws {Error} where name, help or a label name is not valid, or the name is taken
    */
   constructor(config) {
     super(config, {});
     this.type = 'counter';
     const table = new SeriesTable(this.labelNames, 1);
+    if (this.enableExemplars) this.#exemplars = exemplarsOf(table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
     this.register(table);
   }
@@ -40,12 +46,18 @@ class Counter extends Metric {
   /**
    * Adds to the counter.
    *
-   * @param {Labels | number | null} [labels] or the value, for the series without labels
+   * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars are
+   *   enabled, `{labels, value, exemplarLabels}`
    * @param {number | null} [value] default 1; not negative
    * @throws {TypeError} where the value is not a finite number
-   * @throws {Error} where it is negative, or a label is not one of `labelNames`
+   * @throws {RangeError} where the labels of an exemplar are longer than 128 characters
+   * @throws {Error} where the value is negative, or a label is not one of `labelNames`
    */
   inc(labels, value) {
+    if (this.#exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
+      this.#incWithExemplar(this.#exemplars, labels);
+      return;
+    }
     /** @type {Labels} */
     let labelSet = NO_LABELS;
     if (isObject(labels)) labelSet = labels;
@@ -96,14 +108,31 @@ class Counter extends Metric {
       help: this.help,
       name: this.name,
       type: this.type,
-      values: singleValues(this),
+      values: singleValues(this, this.#exemplars),
       aggregator: this.aggregator,
     };
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
-    return this.get === Counter.prototype.get ? viewWith(this, { kind: 'value' }) : undefined;
+    if (this.get !== Counter.prototype.get) return undefined;
+    return { ...viewWith(this, { kind: 'value' }), exemplars: this.#exemplars };
+  }
+
+  /**
+   * @param {import('./exemplar').Exemplars} exemplars
+   * @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record
+   */
+  #incWithExemplar(exemplars, { labels, value, exemplarLabels }) {
+    const labelSet = labels ?? NO_LABELS;
+    const increment = value ?? 1;
+    if (!isIncrement(increment)) throw rejected(this, labelSet, increment);
+    // Made first: a sample whose exemplar is refused must not have been counted.
+    const exemplar = exemplarLabels ? createExemplar(exemplarLabels, increment || 1) : undefined;
+    const table = tableOf(this);
+    const row = locate(this, table, labelSet);
+    table.pageOf(row)[table.offsetOf(row)] += increment;
+    if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
   }
 }
 

@@ -3,6 +3,7 @@
 const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
+const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
   NO_LABELS,
@@ -32,11 +33,13 @@ const LINEAR_SEARCH_BOUNDS = 24;
 class Histogram extends Metric {
   /** @type {(value: number) => number} the column that counts a value */
   #columnOf;
+  /** @type {import('./exemplar').Exemplars | undefined} */
+  #exemplars = undefined;
 
   /**
    * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is observed),
-   *   `labelNames`, `registers`, `aggregator`, `collect`
-   * @throws {TypeError} where config is no object
+   *   `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`
+   * @throws {TypeError} where config is no object, or a registry cannot write the exemplars that are asked for
    * @throws {Error} where name, help or a label name is not valid or reserved, or the name is taken
    */
   constructor(config) {
@@ -54,6 +57,7 @@ class Histogram extends Metric {
     this.#columnOf = columnFinder(this.buckets);
     // One count per bound, the count above all of them, the sum.
     const table = new SeriesTable(this.labelNames, this.buckets.length + 2);
+    if (this.enableExemplars) this.#exemplars = exemplarsOf(table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
     this.register(table);
   }
@@ -61,12 +65,18 @@ class Histogram extends Metric {
   /**
    * Counts a value.
    *
-   * @param {Labels | number | null} [labels] or the value, for the series without labels
+   * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars are
+   *   enabled, `{labels, value, exemplarLabels}`
    * @param {number} [value]
    * @throws {TypeError} where the value is not a finite number
+   * @throws {RangeError} where the labels of an exemplar are longer than 128 characters
    * @throws {Error} where a label is not one of `labelNames`
    */
   observe(labels, value) {
+    if (this.#exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
+      this.#observeWithExemplar(labels);
+      return;
+    }
     /** @type {Labels} */
     let labelSet = NO_LABELS;
     if (isObject(labels)) labelSet = labels;
@@ -84,15 +94,23 @@ class Histogram extends Metric {
    * Starts a timer.
    *
    * @param {Labels} [labels]
-   * @returns {(labels?: Labels) => number} observes the seconds since the start, and returns them; labels given here
-   *   are added to those of the start
+   * @param {Labels} [exemplarLabels] where exemplars are enabled
+   * @returns {(labels?: Labels, exemplarLabels?: Labels) => number} observes the seconds since the start, and returns
+   *   them; labels given here are added to those of the start
    */
-  startTimer(labels) {
+  startTimer(labels, exemplarLabels) {
     const elapsed = stopwatch();
-    return endLabels => {
-      const seconds = elapsed();
-      this.observe({ ...labels, ...endLabels }, seconds);
-      return seconds;
+    return (endLabels, endExemplarLabels) => {
+      const value = elapsed();
+      const allLabels = { ...labels, ...endLabels };
+      if (this.#exemplars === undefined) this.observe(allLabels, value);
+      else
+        this.#observeWithExemplar({
+          labels: allLabels,
+          value,
+          exemplarLabels: { ...exemplarLabels, ...endExemplarLabels },
+        });
+      return value;
     };
   }
 
@@ -100,7 +118,8 @@ class Histogram extends Metric {
    * A child for one label set, for hot paths: it looks nothing up.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
-   * @returns {{observe: (value: number) => void, startTimer: () => (labels?: Labels) => number}}
+   * @returns {{observe: (value: number) => void, startTimer: (labels?: Labels, exemplarLabels?: Labels) =>
+   *   (labels?: Labels, exemplarLabels?: Labels) => number}}
    * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
@@ -114,7 +133,7 @@ class Histogram extends Metric {
         if (handle.generation !== table.generation) bind(this, handle);
         this.#count(handle.page, handle.offset, value);
       },
-      startTimer: () => this.startTimer(labelSet),
+      startTimer: (more, exemplarLabels) => this.startTimer({ ...labelSet, ...more }, exemplarLabels),
     };
   }
 
@@ -129,6 +148,7 @@ class Histogram extends Metric {
     const row = locate(this, table, labels ?? NO_LABELS);
     const offset = table.offsetOf(row);
     table.pageOf(row).fill(0, offset, offset + table.width);
+    this.#exemplars?.drop(row);
   }
 
   /** Drops all series; the one of a histogram without labels starts again with no observations. */
@@ -146,13 +166,30 @@ class Histogram extends Metric {
   async get() {
     await runCollect(this);
     const { name, help, type, aggregator } = this;
-    return { name, help, type, values: bucketValues(this), aggregator };
+    return { name, help, type, values: bucketValues(this, this.#exemplars), aggregator };
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== Histogram.prototype.get) return undefined;
-    return viewWith(this, { kind: 'histogram', bounds: this.buckets });
+    return { ...viewWith(this, { kind: 'histogram', bounds: this.buckets }), exemplars: this.#exemplars };
+  }
+
+  /** @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record */
+  #observeWithExemplar({ labels, value, exemplarLabels }) {
+    const labelSet = labels ?? NO_LABELS;
+    if (!Number.isFinite(value)) {
+      checkLabelNames(this, labelSet);
+      throw notANumber(value);
+    }
+    const number = /** @type {number} */ (value);
+    const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
+    // Made first: an observation whose exemplar is refused must not have been counted.
+    const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
+    const table = tableOf(this);
+    const row = locate(this, table, labelSet);
+    this.#count(table.pageOf(row), table.offsetOf(row), number);
+    if (exemplar !== undefined) this.#exemplars?.put(row, this.#columnOf(number), exemplar);
   }
 
   /**
@@ -192,8 +229,11 @@ function columnFinder(bounds) {
   };
 }
 
-/** @param {Histogram} histogram */
-function bucketValues(histogram) {
+/**
+ * @param {Histogram} histogram
+ * @param {import('./exemplar').Exemplars | undefined} exemplars
+ */
+function bucketValues(histogram, exemplars) {
   const table = tableOf(histogram);
   const { name, buckets } = histogram;
   const values = [];
@@ -205,7 +245,10 @@ function bucketValues(histogram) {
       count += page[offset + column];
       const le = column === buckets.length ? '+Inf' : buckets[column];
       const labels = { le, ...table.labelsOf(row) };
-      values.push({ value: count, metricName: `${name}_bucket`, exemplar: null, labels });
+      // What an empty bucket has here is prom-client's: null, or undefined above all bounds where exemplars are enabled.
+      const none = exemplars !== undefined && column === buckets.length ? undefined : null;
+      const exemplar = exemplars?.at(row, column) ?? none;
+      values.push({ value: count, metricName: `${name}_bucket`, exemplar, labels });
     }
     const sum = page[offset + buckets.length + 1];
     values.push({ value: sum, metricName: `${name}_sum`, exemplar: undefined, labels: table.labelsOf(row) });

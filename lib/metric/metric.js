@@ -198,14 +198,16 @@ function viewWith(metric, layout) {
  * The series of a counter or gauge as JSON.
  *
  * @param {Metric} metric
- * @returns {{value: number, labels: Labels}[]}
+ * @param {import('./exemplar').Exemplars} [exemplars]
+ * @returns {{value: number, labels: Labels, exemplar?: import('./exemplar').Exemplar}[]}
  */
-function singleValues(metric) {
+function singleValues(metric, exemplars) {
   const table = tableOf(metric);
-  return Array.from(table.liveRows(), row => ({
-    value: table.pageOf(row)[table.offsetOf(row)],
-    labels: table.labelsOf(row),
-  }));
+  return Array.from(table.liveRows(), row => {
+    const sample = { value: table.pageOf(row)[table.offsetOf(row)], labels: table.labelsOf(row) };
+    const exemplar = exemplars?.at(row, 0);
+    return exemplar === undefined ? sample : { ...sample, exemplar };
+  });
 }
 
 /**

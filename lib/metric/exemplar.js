@@ -1,0 +1,127 @@
+'use strict';
+
+// Exemplars: one concrete case (usually a trace id) beside a counter's or bucket's number. OpenMetrics 1.0.0,
+// "Exemplars": https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#exemplars
+
+const MAX_CHARACTERS = 128;
+
+/** The keys of the one object that recording with exemplars takes. */
+const RECORD_KEYS = new Set(['labels', 'value', 'exemplarLabels']);
+
+/**
+ * @typedef {object} Exemplar
+ * @property {Record<string, unknown>} labelSet
+ * @property {number} value
+ * @property {number} timestamp seconds since the epoch
+ */
+
+/**
+ * What a metric's exemplars are by row and column. An exemplar is replaced, never changed.
+ */
+class Exemplars {
+  /** @type {Map<number, (Exemplar | undefined)[]>} by row: by column */
+  #byRow = new Map();
+
+  constructor() {
+    /** Rises with each change. */
+    this.version = 0;
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   * @returns {Exemplar | undefined}
+   */
+  at(row, column) {
+    return this.#byRow.get(row)?.[column];
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   * @param {Exemplar} exemplar
+   */
+  put(row, column, exemplar) {
+    const columns = this.#byRow.get(row);
+    this.version++;
+    if (columns === undefined) {
+      /** @type {(Exemplar | undefined)[]} */
+      const fresh = [];
+      fresh[column] = exemplar;
+      this.#byRow.set(row, fresh);
+    } else {
+      columns[column] = exemplar;
+    }
+  }
+
+  /** @param {number} row that starts (again) from zero */
+  drop(row) {
+    if (this.#byRow.delete(row)) this.version++;
+  }
+
+  /** @param {number[]} rows the old number of each row that is kept, in their new order */
+  move(rows) {
+    const before = this.#byRow;
+    this.#byRow = new Map();
+    rows.forEach((old, row) => {
+      const columns = before.get(old);
+      if (columns !== undefined) this.#byRow.set(row, columns);
+    });
+    this.version++;
+  }
+
+  /** @returns {Generator<{row: number, column: number, exemplar: Exemplar}>} */
+  *entries() {
+    for (const [row, columns] of this.#byRow) {
+      for (const [column, exemplar] of columns.entries()) {
+        if (exemplar !== undefined) yield { row, column, exemplar };
+      }
+    }
+  }
+}
+
+/**
+ * Exemplars that live as long as their rows.
+ *
+ * @param {import('../series/series-table').SeriesTable} table
+ */
+function exemplarsOf(table) {
+  const exemplars = new Exemplars();
+  table.onRowStart = row => exemplars.drop(row);
+  table.onRowsMoved = rows => exemplars.move(rows);
+  return exemplars;
+}
+
+/**
+ * Whether the one argument of inc() or observe() is the object form, {labels, value, exemplarLabels}, and not a label
+ * set.
+ *
+ * @param {unknown} argument
+ * @param {readonly string[]} labelNames
+ * @returns {argument is {labels?: Record<string, any> | null, value?: number | null, exemplarLabels?: Record<string, any>}}
+ */
+function isRecordForm(argument, labelNames) {
+  if (typeof argument !== 'object' || argument === null) return false;
+  const keys = Object.keys(argument);
+  return keys.every(key => RECORD_KEYS.has(key)) || !keys.some(key => labelNames.includes(key));
+}
+
+/**
+ * @param {Record<string, unknown>} labels
+ * @param {number} value
+ * @returns {Exemplar}
+ * @throws {RangeError} where names and values together are longer than the format allows
+ */
+function createExemplar(labels, value) {
+  const labelSet = { ...labels };
+  let characters = 0;
+  for (const name of Object.keys(labelSet)) {
+    // Code points, as the format counts, and not UTF-16 units.
+    characters += [...`${name}${labelSet[name]}`].length;
+  }
+  if (characters > MAX_CHARACTERS)
+    throw new RangeError('Label set size must be smaller than 128 UTF-8 chars');
+  return { labelSet, value, timestamp: Date.now() / 1000 };
+}
+
+module.exports = { Exemplars, exemplarsOf, isRecordForm, createExemplar };
