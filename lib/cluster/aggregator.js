@@ -14,6 +14,9 @@ const debug = debuglog('prom-client-cluster');
 
 const RETIRED_FILE = 'retired.snap';
 
+// What another try in the same round may put right: the worker knows more than it told, or its file is gone.
+const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
+
 /** @typedef {{openMetrics: boolean, gzip: boolean}} Format */
 
 /**
@@ -28,7 +31,7 @@ const RETIRED_FILE = 'retired.snap';
 
 /**
  * @typedef {object} RenderResult
- * @property {[number, import('./protocol').Known][]} known by worker
+ * @property {[number, import('./protocol').Known | undefined][]} known by worker
  * @property {number[]} again workers that have to be asked again: their last answer could not be used
  * @property {{aggregator: string, metrics: any[]}[]} [custom] families that the primary has to aggregate itself
  * @property {Body[]} [bodies] by format
@@ -130,7 +133,8 @@ class Aggregator {
     } catch (error) {
       const { code } = /** @type {any} */ (error);
       this.#refuse(typeof code === 'string' ? code : 'unknown', error);
-      if (code === 'dictionary-start' || code === 'ENOENT') this.#again.add(workerId);
+      if (code === 'dictionary' || code === 'numbers') this.#store.distrust(workerId);
+      if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
       if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
     }
   }
@@ -286,7 +290,7 @@ class Aggregator {
     if (workerIds.length > 0) this.#options.onRetired(workerIds);
   }
 
-  /** @returns {[number, import('./protocol').Known][]} */
+  /** @returns {[number, import('./protocol').Known | undefined][]} */
   #known() {
     return Array.from(this.#store.workers(), ({ id, known }) => [id, known]);
   }

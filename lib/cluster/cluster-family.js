@@ -30,6 +30,7 @@ const RETIRED = 0;
  * @property {Int32Array | undefined} order the live rows, undefined where all are
  * @property {Float64Array} columns by row; counts of buckets not cumulative
  * @property {(row: number) => SourceDigest} [digestOf] of a summary
+ * @property {() => import('./exemplar-block').PlacedExemplar[]} [exemplars] by the source's rows and columns
  */
 
 /**
@@ -187,16 +188,12 @@ class ClusterFamily {
     }
   }
 
-  /**
-   * Drops what nobody exposed for long, and rows that nobody has any more when they are most.
-   *
-   * @param {number} oldest milliseconds since the epoch
-   */
-  sweep(oldest) {
-    this.retired.drop(oldest);
-    if (this.#mergedAt !== this.#scrape) return;
-    if (this.rowCount < COMPACT_FROM_ROWS || this.#orderLength * 2 >= this.rowCount) return;
-    const rows = new Set(this.#order.subarray(0, this.#orderLength));
+  /** Drops rows that nobody has had in the last scrape when they are most. */
+  compactIfSparse() {
+    if (this.rowCount < COMPACT_FROM_ROWS) return;
+    const isMerged = this.#mergedAt === this.#scrape;
+    if (isMerged && this.#orderLength * 2 >= this.rowCount) return;
+    const rows = new Set(isMerged ? this.#order.subarray(0, this.#orderLength) : this.#translatedRows());
     for (const row of this.retired.rows()) rows.add(row);
     if (rows.size * 2 < this.rowCount) this.#compact([...rows]);
   }
@@ -232,6 +229,7 @@ class ClusterFamily {
           : /** @type {string} */ (this.#texts[row]),
       quantileValues: row => this.#quantiles[row].values,
       sampleName: row => this.#labelOf(row, NAME_LABEL) ?? name,
+      exemplarAt: this.#exemplarReader(),
     };
   }
 
@@ -280,9 +278,53 @@ class ClusterFamily {
     return { name, help, type, aggregator, values };
   }
 
+  /**
+   * The newest exemplar of each place, put together when the first is asked for: only OpenMetrics shows them.
+   *
+   * @returns {((row: number, column: number) => import('../metric/exemplar').Exemplar | undefined) | undefined}
+   */
+  #exemplarReader() {
+    const sources = this.#sources.filter(({ exemplars }) => exemplars !== undefined);
+    if (sources.length === 0) return undefined;
+    /** @type {Map<number, import('../metric/exemplar').Exemplar> | undefined} */
+    let newest;
+    const { width } = this;
+    return (row, column) => {
+      newest ??= this.#newestExemplars(sources, width);
+      return newest.get(row * width + column);
+    };
+  }
+
+  /**
+   * @param {Source[]} sources
+   * @param {number} width
+   */
+  #newestExemplars(sources, width) {
+    /** @type {Map<number, import('../metric/exemplar').Exemplar>} by row and column */
+    const newest = new Map();
+    for (const { definition, exemplars, rows, rowCount } of sources) {
+      const columnOf = columnMap(definition.layout, definition.marks, this.marks);
+      for (const { row, column, exemplar } of exemplars?.() ?? []) {
+        // A row that is not live now was never translated.
+        if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
+        const place = rows.rows[row] * width + columnOf[column];
+        const known = newest.get(place);
+        if (known === undefined || known.timestamp < exemplar.timestamp) newest.set(place, exemplar);
+      }
+    }
+    return newest;
+  }
+
   /** @returns {readonly Source[]} */
   get sources() {
     return this.#sources;
+  }
+
+  /** The rows of a family that a program's own function aggregates. */
+  *#translatedRows() {
+    for (const source of this.#sources) {
+      for (const row of liveRows(source)) if (source.rows.rows[row] !== UNMAPPED) yield source.rows.rows[row];
+    }
   }
 
   *#translateRows() {

@@ -85,6 +85,15 @@ class ClusterStore {
   }
 
   /**
+   * Has a worker tell its whole dictionary again.
+   *
+   * @param {number} workerId
+   */
+  distrust(workerId) {
+    this.#workers.get(workerId)?.distrust();
+  }
+
+  /**
    * Takes over what a stock worker sent.
    *
    * @param {number} workerId
@@ -124,6 +133,7 @@ class ClusterStore {
    * @throws {Error} where a family names an aggregator that nobody knows
    */
   *merge(custom) {
+    this.#tidy();
     const families = this.#gather();
     const now = this.now();
     /** @type {MergedFamily[]} */
@@ -139,7 +149,7 @@ class ClusterStore {
       yield* family.merge(aggregator, now);
       merged.push({ view: family.view() });
     }
-    this.#sweep(now);
+    for (const family of this.#families.values()) family.retired.drop(now - this.retiredMaxAge);
     return merged;
   }
 
@@ -192,10 +202,10 @@ class ClusterStore {
     return new Set(byName.values());
   }
 
-  /** @param {number} now */
-  #sweep(now) {
+  /** Drops what the last scrape did not meet any more. Not at its end: what it handed out is still to be written. */
+  #tidy() {
     for (const [key, family] of this.#families) {
-      family.sweep(now - this.retiredMaxAge);
+      family.compactIfSparse();
       if (family.isEmpty) this.#families.delete(key);
     }
   }

@@ -37,6 +37,8 @@ class CollectHooks {
     if (pending.size === 0) return;
     await withinTime(Promise.all(pending.values()), timeout);
     for (const metric of pending.keys()) onFailure(metric.name, `its collect took longer than ${timeout} ms`);
+    // One that fails later has been counted.
+    pending.clear();
   }
 
   /**

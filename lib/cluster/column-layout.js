@@ -27,7 +27,8 @@ function widthOf(layout, marks) {
  */
 function columnMap(layout, from, to) {
   if (layout !== 'histogram') return layout === 'summary' ? [0, 1] : [0];
-  return [...from.map(bound => to.indexOf(bound)), to.length, to.length + 1];
+  // Not indexOf(): prom-client takes NaN for a bound as well.
+  return [...from.map(bound => to.findIndex(other => Object.is(other, bound))), to.length, to.length + 1];
 }
 
 /**

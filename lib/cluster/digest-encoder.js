@@ -9,11 +9,16 @@ const { compressCentroids } = require('./digest-merge');
 
 const SLICE_MILLISECONDS = 0.3;
 
-/** @typedef {{digest: object, version: number, centroids: Float64Array}} Encoded */
+/**
+ * `version` is the digest's, `number` that of the encoding: another digest of the same version has another number.
+ *
+ * @typedef {{digest: object, version: number, number: number, centroids: Float64Array}} Encoded
+ */
 
 class DigestEncoder {
   /** @type {WeakMap<object, Encoded[]>} by table: by row */
   #encoded = new WeakMap();
+  #nextNumber = 1;
 
   /**
    * Encodes what has changed, with a rest whenever a slice is used up.
@@ -50,7 +55,7 @@ class DigestEncoder {
       if (!table.isLive(row)) continue;
       const encoded = this.#centroidsOf(view, row);
       index[row * 2] = encoded.centroids.length / 2;
-      index[row * 2 + 1] = encoded.version;
+      index[row * 2 + 1] = encoded.number;
       centroids.push(encoded.centroids);
     }
     return { index, centroids };
@@ -77,7 +82,8 @@ class DigestEncoder {
       flat[i++] = centroid.mean;
       flat[i++] = centroid.n;
     });
-    return (rows[row] = { digest, version: digest.version, centroids: compressCentroids(flat) });
+    const number = this.#nextNumber++;
+    return (rows[row] = { digest, version: digest.version, number, centroids: compressCentroids(flat) });
   }
 }
 

@@ -6,6 +6,9 @@
 const { toNumber } = require('../exposition/number-format');
 const { NAME_LABEL } = require('./row-map');
 
+/** In place of a number that a row did not bring. */
+const MISSING = NaN;
+
 /** @typedef {import('./snapshot-format').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
 
@@ -15,6 +18,7 @@ const { NAME_LABEL } = require('./row-map');
  * @property {{names: string[], values: string[]}[]} labels by row
  * @property {Float64Array} columns
  * @property {((row: number) => SourceDigest) | undefined} digestOf
+ * @property {(() => import('./exemplar-block').PlacedExemplar[]) | undefined} exemplars
  */
 
 /**
@@ -99,6 +103,27 @@ class RowsByLabels {
   }
 }
 
+/** Exemplars as JSON has them, as far as they are whole. */
+class PlacedExemplars {
+  /** @type {import('./exemplar-block').PlacedExemplar[]} */
+  #list = [];
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   * @param {any} exemplar
+   */
+  add(row, column, exemplar) {
+    const isWhole = typeof exemplar?.labelSet === 'object' && typeof exemplar.value === 'number';
+    if (isWhole && typeof exemplar.timestamp === 'number') this.#list.push({ row, column, exemplar });
+  }
+
+  get reader() {
+    const list = this.#list;
+    return list.length === 0 ? undefined : () => list;
+  }
+}
+
 /**
  * @param {any} metric
  * @param {any[]} samples
@@ -109,28 +134,71 @@ function readHistogram(metric, samples) {
   const bounds = [...new Set(buckets.map(({ labels }) => markOf(labels.le)))].filter(
     bound => bound !== Infinity,
   );
+  /** @type {number[]} by row: what `_count` says */
+  const counts = [];
   const width = bounds.length + 2;
   const rows = new RowsByLabels();
   /** @type {number[]} */
   const columns = [];
-  for (const { metricName, labels, value } of samples) {
+  const exemplars = new PlacedExemplars();
+  for (const { metricName, labels, value, exemplar } of samples) {
     const row = rows.rowOf(labels, metricName === `${metric.name}_bucket` ? 'le' : undefined);
-    while (columns.length < rows.labels.length * width) columns.push(0);
+    while (columns.length < rows.labels.length * width) columns.push(MISSING);
     if (metricName === `${metric.name}_sum`) {
       columns[row * width + width - 1] = toNumber(value);
+    } else if (metricName === `${metric.name}_count`) {
+      counts[row] = toNumber(value);
     } else if (metricName === `${metric.name}_bucket`) {
       const bound = markOf(labels.le);
-      columns[row * width + (bound === Infinity ? bounds.length : bounds.indexOf(bound))] = toNumber(value);
+      const column = bound === Infinity ? bounds.length : bounds.indexOf(bound);
+      columns[row * width + column] = toNumber(value);
+      exemplars.add(row, column, exemplar);
     }
   }
-  // Buckets came cumulated.
+  const ascending = bounds.map((_, column) => column).sort((a, b) => bounds[a] - bounds[b]);
   for (let row = 0; row < rows.labels.length; row++) {
-    for (let column = bounds.length; column > 0; column--) {
-      columns[row * width + column] -= columns[row * width + column - 1];
-    }
+    undoCumulation(
+      columns,
+      row * width,
+      isSorted(bounds) ? undefined : ascending,
+      bounds.length,
+      counts[row],
+    );
   }
   const definition = definitionOf(metric, 'histogram', bounds);
-  return { definition, labels: rows.labels, columns: Float64Array.from(columns), digestOf: undefined };
+  return {
+    definition,
+    labels: rows.labels,
+    columns: Float64Array.from(columns),
+    digestOf: undefined,
+    exemplars: exemplars.reader,
+  };
+}
+
+/**
+ * Makes the counts of a row's buckets those of each bucket alone. A bucket that the row does not have has nothing.
+ *
+ * @param {number[]} columns
+ * @param {number} start of the row
+ * @param {number[] | undefined} ascending order in which buckets were cumulated, where it is not that of the columns
+ * @param {number} boundCount
+ * @param {number | undefined} total what `_count` says, for a row without a +Inf bucket
+ */
+function undoCumulation(columns, start, ascending, boundCount, total) {
+  let before = 0;
+  for (let i = 0; i <= boundCount; i++) {
+    const at = start + (i < boundCount && ascending !== undefined ? ascending[i] : i);
+    if (Number.isNaN(columns[at])) columns[at] = i === boundCount ? (total ?? before) : before;
+    const cumulated = columns[at];
+    columns[at] -= before;
+    before = cumulated;
+  }
+  if (Number.isNaN(columns[start + boundCount + 1])) columns[start + boundCount + 1] = 0;
+}
+
+/** @param {number[]} numbers */
+function isSorted(numbers) {
+  return numbers.every((number, i) => i === 0 || numbers[i - 1] < number);
 }
 
 /**
@@ -159,6 +227,7 @@ function readSummary(metric, samples) {
     labels: rows.labels,
     columns: Float64Array.from(columns),
     digestOf: row => ({ quantiles: quantiles[row] }),
+    exemplars: undefined,
   };
 }
 
@@ -171,12 +240,21 @@ function readValues(metric, samples) {
   const rows = new RowsByLabels();
   /** @type {number[]} */
   const columns = [];
-  for (const { metricName, labels, sharedLabels, value } of samples) {
+  const exemplars = new PlacedExemplars();
+  for (const { metricName, labels, sharedLabels, value, exemplar } of samples) {
     const renamed = metricName && metricName !== metric.name ? { [NAME_LABEL]: metricName } : undefined;
-    columns[rows.rowOf({ ...labels, ...sharedLabels, ...renamed })] = toNumber(value);
+    const row = rows.rowOf({ ...labels, ...sharedLabels, ...renamed });
+    columns[row] = toNumber(value);
+    exemplars.add(row, 0, exemplar);
   }
   const definition = definitionOf(metric, 'value', []);
-  return { definition, labels: rows.labels, columns: Float64Array.from(columns), digestOf: undefined };
+  return {
+    definition,
+    labels: rows.labels,
+    columns: Float64Array.from(columns),
+    digestOf: undefined,
+    exemplars: exemplars.reader,
+  };
 }
 
 module.exports = { readJsonMetric };

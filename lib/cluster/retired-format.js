@@ -4,6 +4,7 @@
 // in which order is written down in docs/snapshot-format.md.
 
 const { ByteWriter, ByteReader, SnapshotError } = require('./byte-writer');
+const { widthOf } = require('./column-layout');
 
 const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
 const VERSION = 1;
@@ -63,10 +64,19 @@ function writeFamily(writer, { definition, index, retired }) {
 }
 
 /**
+ * @typedef {object} RetiredRow
+ * @property {string[]} names
+ * @property {string[]} values
+ * @property {number} lastSeen
+ * @property {number[]} numbers sum and error term by column
+ * @property {Float64Array} digest
+ */
+
+/**
  * @param {Buffer} buffer whose memory starts at a multiple of 8
  * @param {(definition: Definition) => ClusterFamily} familyOf
  * @returns {number[]} ids of the workers that are in it
- * @throws {SnapshotError} where the bytes are not what they should be
+ * @throws {SnapshotError} where the bytes are not what they should be; nothing is taken over then
  */
 function decodeRetired(buffer, familyOf) {
   const isWhole = buffer.length >= 24 && buffer.compare(MAGIC, 0, 8, 0, 8) === 0;
@@ -76,16 +86,16 @@ function decodeRetired(buffer, familyOf) {
   const reader = new ByteReader(buffer, 8, buffer.length - 8);
   if (reader.uint32() !== VERSION) throw new SnapshotError('version', 'retired totals of another version');
   const closed = Array.from({ length: reader.count() }, () => reader.uint32());
-  for (let left = reader.count(); left > 0; left--) readFamily(reader, familyOf);
+  const families = Array.from({ length: reader.count() }, () => readFamily(reader));
+  for (const { definition, rows } of families) restoreFamily(familyOf(definition), definition, rows);
   return closed;
 }
 
-/**
- * @param {ByteReader} reader
- * @param {(definition: Definition) => ClusterFamily} familyOf
- */
-function readFamily(reader, familyOf) {
+/** @param {ByteReader} reader */
+function readFamily(reader) {
   const [name, help, type, aggregator, layout] = Array.from({ length: 5 }, () => reader.string());
+  if (!['value', 'histogram', 'summary'].includes(layout))
+    throw new SnapshotError('layout', `${layout} is no layout`);
   const windowed = reader.uint32() === 1;
   const marks = Array.from({ length: reader.count() }, () => reader.float64());
   const labels = Array.from({ length: reader.count() }, () => ({
@@ -102,26 +112,48 @@ function readFamily(reader, familyOf) {
     windowed,
     labelNames: [],
   });
-  const family = familyOf(definition);
+  const width = widthOf(layout, marks.length);
+  const rows = Array.from({ length: reader.count() }, () => readRow(reader, labels, width));
+  return { definition, rows };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {{name: string, values: string[]}[]} labels
+ * @param {number} width
+ * @returns {RetiredRow}
+ */
+function readRow(reader, labels, width) {
+  const names = [];
+  const values = [];
+  for (const label of labels) {
+    const id = reader.uint32();
+    if (id >= label.values.length) throw new SnapshotError('label', `value ${id} of ${label.values.length}`);
+    if (id === 0) continue;
+    names.push(label.name);
+    values.push(label.values[id]);
+  }
+  const lastSeen = reader.float64();
+  const numbers = Array.from({ length: width * 2 }, () => reader.float64());
+  const digest = Float64Array.from({ length: reader.count() }, () => reader.float64());
+  return { names, values, lastSeen, numbers, digest };
+}
+
+/**
+ * @param {ClusterFamily} family
+ * @param {Definition} definition
+ * @param {RetiredRow[]} rows
+ */
+function restoreFamily(family, { layout, marks }, rows) {
   const { retired } = family;
-  retired.includeMarks(definition.layout, marks);
-  for (let left = reader.count(); left > 0; left--) {
-    const names = [];
-    const values = [];
-    for (const label of labels) {
-      const id = reader.uint32();
-      if (id === 0) continue;
-      names.push(label.name);
-      values.push(label.values[id]);
-    }
+  retired.includeMarks(layout, marks);
+  for (const { names, values, lastSeen, numbers, digest } of rows) {
     const row = family.rowOf(names, values);
-    const lastSeen = reader.float64();
     retired.touch(row, lastSeen);
-    for (let column = 0; column < retired.width; column++) {
-      retired.add(row, column, reader.float64());
-      retired.addError(row, column, reader.float64());
+    for (let column = 0; column * 2 < numbers.length; column++) {
+      retired.add(row, column, numbers[column * 2]);
+      retired.addError(row, column, numbers[column * 2 + 1]);
     }
-    const digest = Float64Array.from({ length: reader.count() }, () => reader.float64());
     if (digest.length > 0) retired.addDigest(row, digest);
   }
 }

@@ -61,8 +61,10 @@ class RetiredTotals {
     const [sums, errors] = [new Float64Array(rows * width), new Float64Array(rows * width)];
     for (const row of this.rows()) {
       for (let column = 0; column < this.#width; column++) {
-        sums[row * width + columnOf[column]] = this.#sums[row * this.#width + column];
-        errors[row * width + columnOf[column]] = this.#errors[row * this.#width + column];
+        const at = row * width + columnOf[column];
+        // Added and not set: two equal bounds become one.
+        addTo(sums, errors, at, this.#sums[row * this.#width + column]);
+        errors[at] += this.#errors[row * this.#width + column];
       }
     }
     this.#sums = sums;

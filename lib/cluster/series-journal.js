@@ -38,6 +38,8 @@ class SeriesJournal {
   #segments = [];
   #capture = 0;
   #seen = 0;
+  /** Positions before this one mean nothing any more: what led there was merged. */
+  #settledTo = 0;
 
   constructor() {
     /** Rises whenever row numbers have changed their meaning. */
@@ -89,6 +91,7 @@ class SeriesJournal {
   #restart() {
     this.#metrics.clear();
     this.#segments = [];
+    this.#settledTo = 0;
     this.length = 0;
     this.epoch++;
   }
@@ -120,6 +123,7 @@ class SeriesJournal {
   since(known) {
     if (known === undefined || known.epoch !== this.epoch) return { start: 0, segments: this.#segments };
     if (known.series === this.length) return { start: this.length, segments: [] };
+    if (known.series < this.#settledTo) return { start: 0, segments: this.#segments };
     const first = this.#segments.findIndex(segment => segment.start === known.series);
     if (first === -1) return { start: 0, segments: this.#segments };
     return { start: known.series, segments: this.#segments.slice(first) };
@@ -155,6 +159,7 @@ class SeriesJournal {
       return placed;
     });
     this.#segments = [...first, ...later];
+    this.#settledTo = start;
   }
 
   /**

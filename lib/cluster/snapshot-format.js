@@ -4,6 +4,7 @@
 // description; a change here is a change there, and of VERSION.
 
 const { ByteWriter, ByteReader, SnapshotError } = require('./byte-writer');
+const { decodeExemplars } = require('./exemplar-block');
 
 const MAGIC = Buffer.from('PCCSNAP\x01', 'latin1');
 const END_MARK = Buffer.from('PCCSEND\x01', 'latin1');
@@ -34,7 +35,8 @@ const GATHER_BELOW_BYTES = 16384;
  * @property {number} defaults number of its registry's default labels
  * @property {MetricView} [view]
  * @property {EncodedDigests} [digests] of a summary
- * @property {unknown} [json]
+ * @property {import('./exemplar-block').ExemplarBlock} [exemplars]
+ * @property {string} [json] by stringifyJson()
  */
 
 /** @typedef {{index: Float64Array, centroids: Float64Array[]}} EncodedDigests `index`: by row, how many centroids and which version */
@@ -208,12 +210,13 @@ function writeNumbers(writer, columns, capture, journal) {
     if (entry.view === undefined) {
       writer.uint32(JSON_ENTRY);
       writer.uint32(entry.defaults);
-      writer.string(JSON.stringify(entry.json, writeNonFinite) ?? 'null');
+      writer.string(entry.json ?? 'null');
     } else {
       writer.uint32(TABLE_ENTRY);
       writer.uint32(entry.defaults);
       writer.uint32(journal.numberOf(entry.view));
-      writeColumns(writer, columns, entry.view, entry.digests);
+      writeColumns(writer, columns, entry.view);
+      writeExtras(writer, columns, entry);
     }
   }
 }
@@ -222,9 +225,8 @@ function writeNumbers(writer, columns, capture, journal) {
  * @param {ByteWriter} writer
  * @param {ColumnArea} columns
  * @param {MetricView} view
- * @param {EncodedDigests | undefined} digests
  */
-function writeColumns(writer, columns, { table }, digests) {
+function writeColumns(writer, columns, { table }) {
   const { rowCount, liveCount, order, orderLength, pages, width } = table;
   writer.uint32(rowCount);
   writer.uint32(liveCount);
@@ -241,21 +243,36 @@ function writeColumns(writer, columns, { table }, digests) {
     const live = order.subarray(0, orderLength);
     writer.float64(columns.add(liveCount === orderLength ? live : live.filter(row => row !== -1)));
   }
-  writer.uint32(digests === undefined ? 0 : 1);
-  if (digests === undefined) return;
-  columns.align();
-  writer.float64(columns.add(digests.index));
-  for (const centroids of digests.centroids) columns.add(centroids);
 }
 
 /**
- * JSON has no NaN and no infinities.
- *
- * @param {string} _key
- * @param {unknown} value
+ * @param {ByteWriter} writer
+ * @param {ColumnArea} columns
+ * @param {CaptureEntry} entry
  */
-function writeNonFinite(_key, value) {
-  return typeof value === 'number' && !Number.isFinite(value) ? { $number: String(value) } : value;
+function writeExtras(writer, columns, { digests, exemplars }) {
+  columns.align();
+  writer.uint32(digests === undefined ? 0 : 1);
+  if (digests !== undefined) {
+    writer.float64(columns.add(digests.index));
+    for (const centroids of digests.centroids) columns.add(centroids);
+  }
+  writer.uint32(exemplars === undefined ? 0 : exemplars.count);
+  if (exemplars !== undefined) writer.float64(columns.add(exemplars.bytes));
+}
+
+/**
+ * Somebody's own metric as JSON, which by itself has no NaN, no infinities and no BigInt.
+ *
+ * @param {unknown} metric
+ * @returns {string}
+ * @throws {TypeError} where it cannot be written as JSON
+ */
+function stringifyJson(metric) {
+  return JSON.stringify(metric, (_key, value) => {
+    const isSpecial = typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value));
+    return isSpecial ? { $number: String(value) } : value;
+  });
 }
 
 /**
@@ -299,6 +316,8 @@ function readNonFinite(_key, value) {
  * @property {number} columnsStart
  * @property {Int32Array | undefined} order undefined where all rows are live and in order
  * @property {number | undefined} digestsStart
+ * @property {number} exemplarCount
+ * @property {number} exemplarsStart
  */
 
 /** @typedef {{defaults: number, json: any}} JsonEntry */
@@ -480,7 +499,19 @@ function readEntry(reader, columns) {
   if (dense === 1 && liveCount !== rowCount)
     throw new SnapshotError('numbers', 'live rows are not where they should be');
   const digestsStart = reader.uint32() === 1 ? reader.float64() : undefined;
-  return { defaults, metric, rowCount, liveCount, columnsStart, order, digestsStart };
+  const exemplarCount = reader.uint32();
+  const exemplarsStart = exemplarCount > 0 ? reader.float64() : 0;
+  return {
+    defaults,
+    metric,
+    rowCount,
+    liveCount,
+    columnsStart,
+    order,
+    digestsStart,
+    exemplarCount,
+    exemplarsStart,
+  };
 }
 
 /** @param {string} text */
@@ -552,4 +583,16 @@ function digestsOf(snapshot, entry) {
   return { versions, centroids };
 }
 
-module.exports = { encodeSnapshot, decodeSnapshot, columnsOf, digestsOf, readNonFinite };
+/**
+ * A metric's exemplars.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @returns {import('./exemplar-block').PlacedExemplar[]}
+ * @throws {SnapshotError} where they do not fit
+ */
+function exemplarsOf(snapshot, { exemplarCount, exemplarsStart }) {
+  return exemplarCount === 0 ? [] : decodeExemplars(viewAt(snapshot.columns, exemplarsStart), exemplarCount);
+}
+
+module.exports = { stringifyJson, encodeSnapshot, decodeSnapshot, columnsOf, digestsOf, exemplarsOf };

@@ -6,8 +6,9 @@ const { randomBytes } = require('node:crypto');
 const { viewOf, DEFAULT_LABELS } = require('../metric/view');
 const { SeriesJournal } = require('./series-journal');
 const { DigestEncoder } = require('./digest-encoder');
+const { ExemplarEncoder } = require('./exemplar-block');
 const { CollectHooks } = require('./collect-hooks');
-const { encodeSnapshot } = require('./snapshot-format');
+const { encodeSnapshot, stringifyJson } = require('./snapshot-format');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
@@ -16,10 +17,11 @@ class SnapshotSource {
   #sequence = 0;
   #journal = new SeriesJournal();
   #digests = new DigestEncoder();
+  #exemplars = new ExemplarEncoder();
   #hooks = new CollectHooks();
   /** @type {Map<string, [stage: string, name: string, count: number]>} */
   #failures = new Map();
-  /** @type {WeakMap<object, any>} by metric: what its own get() returned last */
+  /** @type {WeakMap<object, string>} by metric: what its own get() returned last */
   #lastJson = new WeakMap();
 
   /** @param {() => Iterable<any>} registries those that take part */
@@ -46,6 +48,7 @@ class SnapshotSource {
     ]);
     const views = /** @type {MetricView[]} */ (own.map(viewOf).filter(view => view !== undefined));
     await this.#digests.prepare(views);
+    await this.#exemplars.prepare(views);
   }
 
   /**
@@ -66,7 +69,8 @@ class SnapshotSource {
         if (view !== undefined) {
           view.beforeRead?.();
           view.table.compactIfSparse();
-          entries.push({ defaults, view, digests: this.#digests.digestsOf(view) });
+          const digests = this.#digests.digestsOf(view);
+          entries.push({ defaults, view, digests, exemplars: this.#exemplars.blockOf(view.exemplars) });
         } else if (this.#lastJson.has(metric)) {
           entries.push({ defaults, json: this.#lastJson.get(metric) });
         }
@@ -104,7 +108,8 @@ class SnapshotSource {
 
   /** @returns {any[]} */
   #metrics() {
-    return [...this.registries()].flatMap(registry => registry.getMetricsAsArray());
+    // A metric that is in two registries has one hook.
+    return [...new Set([...this.registries()].flatMap(registry => registry.getMetricsAsArray()))];
   }
 
   /**
@@ -119,7 +124,8 @@ class SnapshotSource {
         name: metric.name,
         collect: async () => {
           const json = await metric.get();
-          if (json != null) this.#lastJson.set(metric, json);
+          // Written at once: it may be changed before the capture, and a failure is this metric's alone.
+          if (json != null) this.#lastJson.set(metric, stringifyJson(json));
         },
       };
       this.#hookOf.set(metric, hook);

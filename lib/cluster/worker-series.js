@@ -3,7 +3,7 @@
 // What the primary knows of one worker: its metrics and label sets (told once), and its last numbers. A snapshot is
 // taken as a whole or not at all.
 
-const { decodeSnapshot, columnsOf, digestsOf } = require('./snapshot-format');
+const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('./snapshot-format');
 const { SnapshotError } = require('./byte-writer');
 const { widthOf } = require('./column-layout');
 const { readJsonMetric } = require('./json-source');
@@ -27,6 +27,8 @@ const MAX_ROW_MAPS = 8;
  * @property {Map<string, TableRowMap>} maps to the family's rows, by the default labels that were added
  */
 
+/** @typedef {Omit<Source, 'rows'> & {metric: KnownMetric, defaults: [string, string][]}} CheckedEntry */
+
 class WorkerSeries {
   /** @type {KnownMetric[]} by number */
   #metrics = [];
@@ -34,6 +36,7 @@ class WorkerSeries {
   #epoch = 0;
   #sequence = 0;
   #series = 0;
+  #isTrusted = true;
 
   /** @param {number} id the worker's */
   constructor(id) {
@@ -47,8 +50,9 @@ class WorkerSeries {
     this.snapshotBytes = 0;
   }
 
-  /** What a request tells the worker. */
+  /** What a request tells the worker; nothing where what is known turned out not to fit. */
   get known() {
+    if (!this.#isTrusted) return undefined;
     return { incarnation: this.#incarnation, epoch: this.#epoch, series: this.#series };
   }
 
@@ -66,19 +70,29 @@ class WorkerSeries {
       metric => (anew ? undefined : this.#metrics[metric]?.definition.labelNames.length),
       header => {
         this.#checkOrder(header);
-        anew = header.epoch !== this.#epoch;
+        anew = header.epoch !== this.#epoch || !this.#isTrusted;
       },
     );
     const metrics = stageDictionary(anew ? [] : this.#metrics, snapshot);
-    this.sources = this.#sourcesOf(snapshot, metrics);
+    // Only when all of it was found right is anything of it taken over.
+    const checked = this.#checkedEntries(snapshot, metrics);
+    this.sources = checked.map(entry =>
+      'metric' in entry ? { ...entry, rows: rowMapOf(entry.metric, entry.defaults) } : entry,
+    );
     this.#metrics = metrics;
     this.#incarnation = snapshot.incarnation;
     this.#epoch = snapshot.epoch;
     this.#sequence = snapshot.sequence;
     this.#series = snapshot.dictionaryEnd;
+    this.#isTrusted = true;
     this.failures = snapshot.failures;
     this.capturedAt = snapshot.capturedAt;
     this.snapshotBytes = snapshot.bytes;
+  }
+
+  /** A snapshot did not fit what is known of the dictionary: the next one has to tell all of it. Numbers stand. */
+  distrust() {
+    this.#isTrusted = false;
   }
 
   /**
@@ -106,7 +120,7 @@ class WorkerSeries {
         `${epoch}.${sequence} is not after ${this.#epoch}.${this.#sequence}`,
       );
     }
-    const known = epoch === this.#epoch ? this.#series : 0;
+    const known = epoch === this.#epoch && this.#isTrusted ? this.#series : 0;
     if (dictionaryStart > known) {
       throw new SnapshotError('dictionary-start', `starts at ${dictionaryStart}, known is ${known}`);
     }
@@ -115,9 +129,9 @@ class WorkerSeries {
   /**
    * @param {Snapshot} snapshot
    * @param {KnownMetric[]} metrics
-   * @returns {Source[]}
+   * @returns {(Source | CheckedEntry)[]}
    */
-  #sourcesOf(snapshot, metrics) {
+  #checkedEntries(snapshot, metrics) {
     return snapshot.entries.flatMap(entry => {
       const defaults = snapshot.defaultLabels[entry.defaults];
       if ('json' in entry) return jsonSource(this.id, entry.json, defaults) ?? [];
@@ -129,11 +143,13 @@ class WorkerSeries {
       return {
         workerId: this.id,
         definition,
-        rows: rowMapOf(metric, defaults),
+        metric,
+        defaults,
         rowCount: entry.rowCount,
         order: entry.order,
         columns: columnsOf(snapshot, entry, widthOf(definition.layout, definition.marks.length)),
         digestOf: digestReader(snapshot, entry),
+        exemplars: entry.exemplarCount > 0 ? () => exemplarsOf(snapshot, entry) : undefined,
       };
     });
   }
@@ -161,8 +177,13 @@ function stageDictionary(known, { dictionary }) {
   const metrics = [...known];
   for (const record of dictionary) {
     const before = metrics[record.metric];
-    if (record.definition !== undefined && before === undefined) {
-      const { definition } = record;
+    const { definition } = record;
+    if (definition !== undefined && before !== undefined && !isSameMetric(definition, before.definition)) {
+      throw new SnapshotError('dictionary', `metric ${record.metric} is another one than before`);
+    }
+    if (definition !== undefined && before === undefined) {
+      if (record.metric !== metrics.length)
+        throw new SnapshotError('dictionary', `metric ${record.metric} is not the next`);
       const values = definition.labelNames.map(() => ['']);
       metrics[record.metric] = {
         definition,
@@ -180,6 +201,19 @@ function stageDictionary(known, { dictionary }) {
     metrics[record.metric] = withRows(metric, record);
   }
   return metrics;
+}
+
+/**
+ * @param {Definition} left
+ * @param {Definition} right
+ */
+function isSameMetric(left, right) {
+  return (
+    left.name === right.name &&
+    left.layout === right.layout &&
+    left.marks.length === right.marks.length &&
+    left.labelNames.join() === right.labelNames.join()
+  );
 }
 
 /**
@@ -236,7 +270,7 @@ function rowMapOf(metric, defaults) {
 function jsonSource(workerId, metric, defaults) {
   const read = readJsonMetric(metric);
   if (read === undefined) return undefined;
-  const { definition, columns, digestOf } = read;
+  const { definition, columns, digestOf, exemplars } = read;
   const labels = read.labels.map(({ names, values }) => {
     const missing = defaults.filter(([name]) => !names.includes(name));
     return {
@@ -245,7 +279,16 @@ function jsonSource(workerId, metric, defaults) {
     };
   });
   const rows = new LabelRowMap(labels);
-  return { workerId, definition, rows, rowCount: labels.length, order: undefined, columns, digestOf };
+  return {
+    workerId,
+    definition,
+    rows,
+    rowCount: labels.length,
+    order: undefined,
+    columns,
+    digestOf,
+    exemplars,
+  };
 }
 
 module.exports = { WorkerSeries };

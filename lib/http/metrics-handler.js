@@ -34,7 +34,7 @@ function metricsHandler(registry) {
       if (res.destroyed) return;
       res.statusCode = 200;
       res.setHeader('Content-Type', registry.contentType);
-      res.setHeader('Vary', 'Accept-Encoding');
+      addVary(res);
       if (gzip) res.setHeader('Content-Encoding', 'gzip');
       send(req, res, body);
     } catch (error) {
@@ -49,6 +49,17 @@ function metricsHandler(registry) {
       send(req, res, Buffer.from('Metrics are not available.\n'));
     }
   };
+}
+
+/**
+ * Beside what a middleware has put there.
+ *
+ * @param {import('node:http').ServerResponse} res
+ */
+function addVary(res) {
+  const names = [res.getHeader('Vary') ?? []].flat().join(', ');
+  if (names === '*' || /\baccept-encoding\b/i.test(names)) return;
+  res.setHeader('Vary', names === '' ? 'Accept-Encoding' : `${names}, Accept-Encoding`);
 }
 
 /**

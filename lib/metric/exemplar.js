@@ -16,10 +16,16 @@ const RECORD_KEYS = new Set(['labels', 'value', 'exemplarLabels']);
  */
 
 /**
+ * An exemplar's place. `encoded` is the snapshot writer's: its bytes, for as long as the exemplar stands there.
+ *
+ * @typedef {{exemplar: Exemplar, encoded: Uint8Array | undefined}} Slot
+ */
+
+/**
  * What a metric's exemplars are by row and column. An exemplar is replaced, never changed.
  */
 class Exemplars {
-  /** @type {Map<number, (Exemplar | undefined)[]>} by row: by column */
+  /** @type {Map<number, (Slot | undefined)[]>} by row: by column */
   #byRow = new Map();
 
   constructor() {
@@ -33,7 +39,7 @@ class Exemplars {
    * @returns {Exemplar | undefined}
    */
   at(row, column) {
-    return this.#byRow.get(row)?.[column];
+    return this.#byRow.get(row)?.[column]?.exemplar;
   }
 
   /**
@@ -42,16 +48,13 @@ class Exemplars {
    * @param {Exemplar} exemplar
    */
   put(row, column, exemplar) {
-    const columns = this.#byRow.get(row);
-    this.version++;
+    let columns = this.#byRow.get(row);
     if (columns === undefined) {
-      /** @type {(Exemplar | undefined)[]} */
-      const fresh = [];
-      fresh[column] = exemplar;
-      this.#byRow.set(row, fresh);
-    } else {
-      columns[column] = exemplar;
+      columns = [];
+      this.#byRow.set(row, columns);
     }
+    columns[column] = { exemplar, encoded: undefined };
+    this.version++;
   }
 
   /** @param {number} row that starts (again) from zero */
@@ -63,19 +66,18 @@ class Exemplars {
   move(rows) {
     const before = this.#byRow;
     this.#byRow = new Map();
-    rows.forEach((old, row) => {
-      const columns = before.get(old);
-      if (columns !== undefined) this.#byRow.set(row, columns);
-    });
     this.version++;
+    rows.forEach((old, row) => {
+      before.get(old)?.forEach((slot, column) => {
+        if (slot !== undefined) this.put(row, column, slot.exemplar);
+      });
+    });
   }
 
-  /** @returns {Generator<{row: number, column: number, exemplar: Exemplar}>} */
-  *entries() {
+  /** @returns {Generator<{row: number, column: number, slot: Slot}>} */
+  *slots() {
     for (const [row, columns] of this.#byRow) {
-      for (const [column, exemplar] of columns.entries()) {
-        if (exemplar !== undefined) yield { row, column, exemplar };
-      }
+      for (const [column, slot] of columns.entries()) if (slot !== undefined) yield { row, column, slot };
     }
   }
 }

@@ -1,0 +1,107 @@
+'use strict';
+
+// A metric's exemplars as bytes. Each exemplar is encoded once, and again only when it was replaced; what is put
+// together from them is put together in slices that let the worker's requests through. An exemplar may then be a
+// moment older than the numbers beside it, which it illustrates but does not count.
+
+const { ByteWriter, SnapshotError } = require('./byte-writer');
+const { runThrough } = require('./steps');
+
+const SLICE_MILLISECONDS = 0.3;
+
+/** @typedef {import('../metric/exemplar').Exemplars} Exemplars */
+/** @typedef {import('../metric/exemplar').Exemplar} Exemplar */
+/** @typedef {{version: number, count: number, bytes: Uint8Array}} ExemplarBlock */
+/** @typedef {{row: number, column: number, exemplar: Exemplar}} PlacedExemplar */
+
+class ExemplarEncoder {
+  /** @type {WeakMap<Exemplars, ExemplarBlock>} */
+  #blocks = new WeakMap();
+
+  /**
+   * Encodes what has changed, with a rest whenever a slice is used up.
+   *
+   * @param {import('../exposition/live-family').MetricView[]} views
+   */
+  async prepare(views) {
+    let end = performance.now() + SLICE_MILLISECONDS;
+    for (const { exemplars } of views) {
+      if (exemplars === undefined || this.#blocks.get(exemplars)?.version === exemplars.version) continue;
+      const steps = this.#encode(exemplars);
+      for (let step = steps.next(); !step.done; step = steps.next()) {
+        if (performance.now() < end) continue;
+        await new Promise(resolve => setImmediate(resolve));
+        end = performance.now() + SLICE_MILLISECONDS;
+      }
+    }
+  }
+
+  /**
+   * @param {Exemplars | undefined} exemplars
+   * @returns {ExemplarBlock | undefined} as it was prepared; undefined where there is none
+   */
+  blockOf(exemplars) {
+    if (exemplars === undefined) return undefined;
+    if (!this.#blocks.has(exemplars)) runThrough(this.#encode(exemplars));
+    const block = this.#blocks.get(exemplars);
+    return block?.count === 0 ? undefined : block;
+  }
+
+  /**
+   * @param {Exemplars} exemplars
+   * @returns {Generator<void>} yields between exemplars
+   */
+  *#encode(exemplars) {
+    const { version } = exemplars;
+    const writer = new ByteWriter(4096);
+    let count = 0;
+    for (const { row, column, slot } of exemplars.slots()) {
+      slot.encoded ??= encodeExemplar(row, column, slot.exemplar);
+      writer.bytes(slot.encoded);
+      if (++count % 16 === 0) yield;
+    }
+    writer.align(8);
+    this.#blocks.set(exemplars, { version, count, bytes: writer.finish() });
+  }
+}
+
+/**
+ * @param {number} row
+ * @param {number} column
+ * @param {Exemplar} exemplar
+ */
+function encodeExemplar(row, column, { labelSet, value, timestamp }) {
+  const writer = new ByteWriter(128);
+  writer.uint32(row);
+  writer.uint32(column);
+  writer.float64(value);
+  writer.float64(timestamp);
+  const names = Object.keys(labelSet);
+  writer.uint32(names.length);
+  for (const name of names) {
+    writer.string(name);
+    writer.string(String(labelSet[name]));
+  }
+  return writer.finish();
+}
+
+/**
+ * @param {import('./byte-writer').ByteReader} reader
+ * @param {number} count
+ * @returns {PlacedExemplar[]}
+ * @throws {SnapshotError} where there are not that many
+ */
+function decodeExemplars(reader, count) {
+  if (count > reader.end - reader.position)
+    throw new SnapshotError('length', `${count} exemplars do not fit`);
+  return Array.from({ length: count }, () => {
+    const [row, column] = [reader.uint32(), reader.uint32()];
+    const [value, timestamp] = [reader.float64(), reader.float64()];
+    /** @type {Record<string, string>} */
+    const labelSet = {};
+    for (let left = reader.count(); left > 0; left--) labelSet[reader.string()] = reader.string();
+    return { row, column, exemplar: { labelSet, value, timestamp } };
+  });
+}
+
+module.exports = { ExemplarEncoder, decodeExemplars };
