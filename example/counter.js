@@ -1,0 +1,21 @@
+'use strict';
+
+// A counter only goes up: requests served, bytes sent, errors. Prints what a scraper would see.
+
+const { Counter, register } = require('..');
+
+const jobs = new Counter({
+  name: 'jobs_processed_total',
+  help: 'Jobs that were processed',
+  labelNames: ['queue', 'result'],
+});
+
+jobs.inc({ queue: 'mail', result: 'done' });
+jobs.inc({ queue: 'mail', result: 'done' }, 4);
+jobs.labels('mail', 'failed').inc();
+
+// On a hot path, keep the child: its inc() looks nothing up.
+const imported = jobs.labels({ queue: 'import', result: 'done' });
+for (let i = 0; i < 1000; i++) imported.inc();
+
+register.metrics().then(text => process.stdout.write(text));

@@ -1,0 +1,40 @@
+'use strict';
+
+// An express application in one process, with its metrics at /metrics.
+// PORT=3000 node example/server.js
+
+const express = require('express');
+const { Counter, Histogram, metricsHandler, register } = require('..');
+
+const durations = new Histogram({
+  name: 'http_request_duration_seconds',
+  help: 'Time from the request to the end of its response',
+  labelNames: ['method', 'route', 'status'],
+});
+const greetings = new Counter({ name: 'greetings_total', help: 'Greetings', labelNames: ['language'] });
+
+const application = express();
+
+application.use((request, response, next) => {
+  const end = durations.startTimer({ method: request.method });
+  // The route and not the URL: every value of a label is a series of its own.
+  response.on('close', () => end({ route: request.route?.path ?? 'none', status: response.statusCode }));
+  next();
+});
+
+application.get('/hello/:language', (request, response) => {
+  const known = { en: 'Hello', fr: 'Bonjour', ja: 'こんにちは' };
+  const { language } = request.params;
+  if (!Object.hasOwn(known, language)) {
+    response.sendStatus(404);
+    return;
+  }
+  greetings.inc({ language });
+  response.send(`${known[language]}\n`);
+});
+
+application.get('/metrics', metricsHandler(register));
+
+const server = application.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${server.address().port}/metrics`);
+});

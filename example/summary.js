@@ -1,0 +1,18 @@
+'use strict';
+
+// A summary computes quantiles in the process, here of the last ten minutes. In a cluster the digests of all workers are
+// merged, so that a quantile is one of all observations.
+
+const { Summary, register } = require('..');
+
+const sizes = new Summary({
+  name: 'upload_size_bytes',
+  help: 'Size of uploads',
+  percentiles: [0.5, 0.9, 0.99],
+  maxAgeSeconds: 600,
+  ageBuckets: 5,
+});
+
+for (let i = 1; i <= 100; i++) sizes.observe(i * 1024);
+
+register.metrics().then(text => process.stdout.write(text));
