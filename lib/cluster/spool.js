@@ -4,28 +4,29 @@
 // be done before the next file can be read is synchronous and short: a saturated libuv pool would hold asynchronous
 // fs up for seconds, and the lock with it. Only the sweep, which nobody waits for, is asynchronous.
 
-const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { debuglog } = require('node:util');
 const { isMainThread } = require('node:worker_threads');
 
-const { EXIT_NAME, workerIdOfFile } = require('./protocol.js');
+const { EXIT_NAME, workerIdOfFile } = require('./protocol');
+const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./spool-owner');
+const { PREFIX, sweep, removeDirectory } = require('./spool-sweep');
+const {
+  isOurs,
+  readRegularFile,
+  writeFile,
+  touch,
+  unlessMissing,
+  invalid,
+  codeOf,
+  messageOf,
+} = require('./spool-files');
 
 const debug = debuglog('prom-client-cluster');
 
-const PREFIX = 'prom-client-cluster-';
-const OWNER_FILE = 'owner.json';
-const OWNER_FILE_VERSION = 1;
 const LOCK = 'lock';
-const SWEEP_AGE_MS = 10 * 60 * 1000;
-
-// Neither flag exists on Windows. O_NONBLOCK is for a FIFO in the place of a file: opening one waits for its writer.
-const OPEN_TO_READ = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
-const OPEN_TO_REPLACE =
-  fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_TRUNC | (fs.constants.O_NOFOLLOW ?? 0);
-
 /**
  * @typedef {object} OpenOptions
  * @property {string} [directory] existing directory to make the spool in, before any other
@@ -39,17 +40,6 @@ const OPEN_TO_REPLACE =
  * @property {string[]} [fallbacks] directories to try after `directory`
  * @property {number} [stale] milliseconds after which a lock that was not renewed may be taken (at least 2000)
  * @property {number} [update] milliseconds between two renewals (at least 1000 with `lock`)
- */
-
-/**
- * Who made a directory, as far as it can be known. A process is identified by its id *and* its start time within one
- * boot and one pid namespace; where /proc cannot say, the fields are missing.
- *
- * @typedef {object} Owner
- * @property {number} pid
- * @property {string} [startTime] clock ticks after boot
- * @property {string} [bootId]
- * @property {string} [pidNamespace]
  */
 
 /**
@@ -379,207 +369,9 @@ function makeDirectory(place, inThread) {
   return require('tmp').dirSync({ tmpdir: place, prefix: PREFIX.slice(0, -1), mode: 0o700, keep: true }).name;
 }
 
-/**
- * Renames before removing: nobody can put another file in under the name they know, and of two that remove the same
- * directory only one gets it. The new name keeps the prefix, so that a later sweep finds what was left half done.
- *
- * @param {string} directory
- * @returns {string}
- */
-function setAside(directory) {
-  const aside = path.join(path.dirname(directory), `${PREFIX}removed-${randomBytes(12).toString('hex')}`);
-  fs.renameSync(directory, aside);
-  return aside;
-}
-
-/** @param {string} directory */
-function removeDirectory(directory) {
-  fs.rmSync(setAside(directory), { recursive: true, force: true });
-}
-
 /** @param {string} directory */
 function removeLock(directory) {
   unlessMissing(() => fs.rmdirSync(path.join(directory, LOCK)));
-}
-
-/**
- * Removes what primaries left that were killed before they could: directories of this user named like ours, in which
- * nothing has changed for ten minutes (a lock or mark that is kept fresh included), and whose owner is not alive.
- *
- * @param {string[]} places
- * @param {string} except our own directory
- * @param {() => number} now
- * @returns {Promise<string[]>} absolute paths of those removed
- */
-async function sweep(places, except, now) {
-  const removed = [];
-  for (const directory of await spoolsIn(places)) {
-    try {
-      if (directory === except || !(await isAbandoned(directory, now() - SWEEP_AGE_MS))) continue;
-      await fs.promises.rm(setAside(directory), { recursive: true, force: true });
-      removed.push(directory);
-    } catch (error) {
-      debug('cannot sweep %s: %s', directory, messageOf(error));
-    }
-  }
-  return removed;
-}
-
-/**
- * @param {string[]} places
- * @returns {Promise<string[]>}
- */
-async function spoolsIn(places) {
-  const found = new Set();
-  for (const place of places) {
-    try {
-      const parent = await fs.promises.realpath(place);
-      for (const name of await fs.promises.readdir(parent)) {
-        if (name.startsWith(PREFIX)) found.add(path.join(parent, name));
-      }
-    } catch (error) {
-      debug('cannot sweep in %s: %s', place, messageOf(error));
-    }
-  }
-  return [...found];
-}
-
-/**
- * @param {string} directory
- * @param {number} since milliseconds since the epoch
- * @returns {Promise<boolean>}
- */
-async function isAbandoned(directory, since) {
-  if (!isOurs(await fs.promises.lstat(directory))) return false;
-  if (await hasChanged(directory, since)) return false;
-  return !isKnownToLive(readOwner(directory));
-}
-
-/**
- * Whether a file, or anything below a directory, was written at or after a time. Does not follow links.
- *
- * @param {string} file
- * @param {number} since
- * @returns {Promise<boolean>}
- */
-async function hasChanged(file, since) {
-  const stat = await fs.promises.lstat(file);
-  if (stat.mtimeMs >= since) return true;
-  if (!stat.isDirectory()) return false;
-  for (const name of await fs.promises.readdir(file)) {
-    if (await hasChanged(path.join(file, name), since)) return true;
-  }
-  return false;
-}
-
-/**
- * @param {string} directory
- * @returns {Owner | undefined}
- */
-function readOwner(directory) {
-  return parseOwner(ifReadable(() => readRegularFile(path.join(directory, OWNER_FILE))));
-}
-
-/**
- * @param {Buffer | undefined} bytes
- * @returns {Owner | undefined} undefined if it is not what `ownerRecord` writes
- */
-function parseOwner(bytes) {
-  try {
-    const owner = JSON.parse(String(bytes));
-    return Number.isSafeInteger(owner?.pid) && owner.pid > 0 ? owner : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * @param {number} startedAt milliseconds since the epoch
- * @returns {Buffer}
- */
-function ownerRecord(startedAt) {
-  const record = { version: OWNER_FILE_VERSION, ...thisProcess(), startedAt };
-  return Buffer.from(`${JSON.stringify(record)}\n`);
-}
-
-/** @returns {Owner} in a thread, that of the whole process */
-function thisProcess() {
-  return {
-    pid: process.pid,
-    startTime: processState(process.pid)?.startTime,
-    bootId: ifReadable(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()),
-    pidNamespace: ifReadable(() => fs.readlinkSync('/proc/self/ns/pid')),
-  };
-}
-
-/**
- * @param {Owner | undefined} owner
- * @returns {boolean}
- */
-function isThisProcess(owner) {
-  const self = thisProcess();
-  return (
-    owner?.pid === self.pid &&
-    owner.startTime === self.startTime &&
-    owner.bootId === self.bootId &&
-    owner.pidNamespace === self.pidNamespace
-  );
-}
-
-/**
- * Whether the owner of a directory certainly runs. False says less: it is dead, or it cannot be told (a pid from
- * another pid namespace or another machine means nothing here), and then the age of its files has to do.
- *
- * @param {Owner | undefined} owner
- * @returns {boolean}
- */
-function isKnownToLive(owner) {
-  const self = thisProcess();
-  if (owner === undefined || self.bootId === undefined || self.pidNamespace === undefined) return false;
-  if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return false;
-  if (!processExists(owner.pid)) return false;
-  const state = processState(owner.pid);
-  if (state === undefined) return true;
-  if (state.isZombie) return false; // in a container whose first process reaps nobody, zombies stay for good
-  return owner.startTime === undefined || owner.startTime === state.startTime; // else the pid was given away again
-}
-
-/**
- * @param {number} pid
- * @returns {boolean}
- */
-function processExists(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== 'ESRCH';
-  }
-}
-
-/**
- * From /proc/<pid>/stat: state is field 3 and start time field 22, counted after the command's name, which is in
- * parentheses and may contain anything. See proc_pid_stat(5).
- *
- * @param {number} pid
- * @returns {{isZombie: boolean, startTime: string} | undefined}
- */
-function processState(pid) {
-  const line = ifReadable(() => fs.readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  if (line === undefined) return undefined;
-  const fromThird = line.slice(line.lastIndexOf(')') + 2).split(' ');
-  return { isZombie: fromThird[0] === 'Z' || fromThird[0] === 'X', startTime: fromThird[19] };
-}
-
-/**
- * A real directory of this user. Where there are no user ids (Windows), any directory.
- *
- * @param {fs.Stats} stat from lstat
- * @returns {boolean}
- */
-function isOurs(stat) {
-  const user = process.geteuid?.();
-  return stat.isDirectory() && (user === undefined || stat.uid === user);
 }
 
 /**
@@ -588,114 +380,6 @@ function isOurs(stat) {
  */
 function requestIdOfFile(name) {
   return EXIT_NAME.test(name) ? Infinity : Number(name.slice(name.indexOf('-r') + 2, name.lastIndexOf('-')));
-}
-
-/**
- * @param {string} file
- * @returns {Buffer}
- */
-function readRegularFile(file) {
-  const descriptor = fs.openSync(file, OPEN_TO_READ);
-  try {
-    const stat = fs.fstatSync(descriptor);
-    if (!stat.isFile()) throw invalid(`not a regular file, read '${file}'`);
-    return readFully(descriptor, stat.size);
-  } finally {
-    fs.closeSync(descriptor);
-  }
-}
-
-/**
- * @param {number} descriptor
- * @param {number} size
- * @returns {Buffer} shorter if the file was
- */
-function readFully(descriptor, size) {
-  const bytes = Buffer.allocUnsafeSlow(size);
-  let end = 0;
-  while (end < size) {
-    const count = fs.readSync(descriptor, bytes, end, size - end, null);
-    if (count === 0) return bytes.subarray(0, end);
-    end += count;
-  }
-  return bytes;
-}
-
-/**
- * @param {string} file
- * @param {Uint8Array[]} chunks
- */
-function writeFile(file, chunks) {
-  const descriptor = fs.openSync(file, OPEN_TO_REPLACE, 0o600);
-  try {
-    for (const chunk of chunks) {
-      let end = 0;
-      while (end < chunk.length) end += fs.writeSync(descriptor, chunk, end);
-    }
-  } finally {
-    fs.closeSync(descriptor);
-  }
-}
-
-/** @param {string} file */
-function touch(file) {
-  try {
-    const time = new Date();
-    fs.utimesSync(file, time, time);
-  } catch (error) {
-    debug('cannot touch %s: %s', file, messageOf(error));
-  }
-}
-
-/**
- * @template T
- * @param {() => T} action
- * @returns {T | undefined} undefined if the file it is about does not exist
- */
-function unlessMissing(action) {
-  try {
-    return action();
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error;
-    return undefined;
-  }
-}
-
-/**
- * @template T
- * @param {() => T} action
- * @returns {T | undefined}
- */
-function ifReadable(action) {
-  try {
-    return action();
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * @param {string} message
- * @returns {NodeJS.ErrnoException}
- */
-function invalid(message) {
-  return Object.assign(new Error(`EINVAL: ${message}`), { code: 'EINVAL' });
-}
-
-/**
- * @param {unknown} error
- * @returns {string | undefined}
- */
-function codeOf(error) {
-  return /** @type {NodeJS.ErrnoException} */ (error).code;
-}
-
-/**
- * @param {unknown} error
- * @returns {string}
- */
-function messageOf(error) {
-  return error instanceof Error ? error.message : String(error);
 }
 
 module.exports = { Spool };
