@@ -64,7 +64,7 @@ class ThreadBackend {
     try {
       await this.#startThread({ execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }, adopt);
     } catch (error) {
-      debug('the thread does not start clean, trying with inherited options: %o', error);
+      debug('the thread does not start clean, trying with inherited options: %s', error);
       await this.#startThread({}, adopt);
     }
   }
@@ -97,7 +97,7 @@ class ThreadBackend {
       });
       // Without a listener an error in the thread would be an uncaught exception of the application.
       thread.on('error', error => {
-        debug('the aggregator thread failed: %o', error);
+        debug('the aggregator thread failed: %s', error);
         reject(error);
       });
       thread.on('exit', code => {
@@ -301,7 +301,7 @@ class InPlaceBackend {
    */
   #enqueue(operation) {
     const done = this.#queue.then(operation);
-    this.#queue = done.catch(error => debug('aggregation failed: %o', error));
+    this.#queue = done.catch(error => debug('aggregation failed: %s', error));
     return done;
   }
 }
@@ -338,7 +338,7 @@ async function startBackend(options, events, adopt) {
       await backend.start(adopt);
       return backend;
     } catch (error) {
-      debug('no thread can be started, aggregating in place: %o', error);
+      debug('no thread can be started, aggregating in place: %s', error);
     }
   }
   const backend = new InPlaceBackend(options, events);

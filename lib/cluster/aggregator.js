@@ -160,7 +160,7 @@ class Aggregator {
           this.#store.apply(workerId, this.#spool?.read(file) ?? Buffer.alloc(0));
       } catch (error) {
         // Half a file, or one that was applied before.
-        debug('%s of a dead worker is left out: %o', file, error);
+        debug('%s of a dead worker is left out: %s', file, error);
       }
     }
     this.#again.delete(workerId);
@@ -272,7 +272,7 @@ class Aggregator {
     try {
       return this.#spool?.filesOfWorker(workerId) ?? [];
     } catch (error) {
-      debug('the snapshot directory cannot be read: %o', error);
+      debug('the snapshot directory cannot be read: %s', error);
       return [];
     }
   }
@@ -300,7 +300,7 @@ class Aggregator {
    * @param {unknown} error
    */
   #refuse(reason, error) {
-    debug('refused (%s): %o', reason, error);
+    debug('refused (%s): %s', reason, error);
     this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1);
   }
 }

@@ -3,6 +3,7 @@
 // One metric family of the whole cluster. Its rows persist: a series enters once, and from then on a scrape only moves
 // numbers. Each scrape names the sources (one metric of one worker each) that take part, and merges them.
 
+const { debuglog } = require('node:util');
 const { LabelIndex } = require('../series/label-index');
 const { labelPair } = require('../exposition/label-text');
 const { addTo, rounded } = require('./exact-sum');
@@ -10,6 +11,8 @@ const { mergeDigests, quantileOf } = require('./digest-merge');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals } = require('./retired-totals');
 const { widthOf, columnMap, unionOf, isSame } = require('./column-layout');
+
+const debug = debuglog('prom-client-cluster');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
@@ -304,7 +307,7 @@ class ClusterFamily {
     const newest = new Map();
     for (const { definition, exemplars, rows, rowCount } of sources) {
       const columnOf = columnMap(definition.layout, definition.marks, this.marks);
-      for (const { row, column, exemplar } of exemplars?.() ?? []) {
+      for (const { row, column, exemplar } of readable(exemplars)) {
         // A row that is not live now was never translated.
         if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
         const place = rows.rows[row] * width + columnOf[column];
@@ -632,6 +635,20 @@ class ClusterFamily {
     this.#order = new Int32Array(0);
     this.#orderLength = 0;
     this.#totals = this.#errors = new Float64Array(0);
+  }
+}
+
+/**
+ * Exemplars are read when they are shown. Those that cannot be read cost nothing but themselves.
+ *
+ * @param {Source['exemplars']} exemplars
+ */
+function readable(exemplars) {
+  try {
+    return exemplars?.() ?? [];
+  } catch (error) {
+    debug('exemplars cannot be read: %s', error);
+    return [];
   }
 }
 

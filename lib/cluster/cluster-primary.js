@@ -551,7 +551,7 @@ function send(worker, message, onFailure = () => {}) {
   /** @param {Error | null} error */
   const onSent = error => {
     if (!error) return;
-    debug('worker %d cannot be reached: %o', worker.id, error);
+    debug('worker %d cannot be reached: %s', worker.id, error);
     onFailure();
   };
   try {

@@ -11,7 +11,7 @@ const SLICE_MILLISECONDS = 0.3;
 
 /** @typedef {import('../metric/exemplar').Exemplars} Exemplars */
 /** @typedef {import('../metric/exemplar').Exemplar} Exemplar */
-/** @typedef {{version: number, count: number, bytes: Uint8Array}} ExemplarBlock */
+/** @typedef {{version: number, epoch: number, count: number, bytes: Uint8Array}} ExemplarBlock */
 /** @typedef {{row: number, column: number, exemplar: Exemplar}} PlacedExemplar */
 
 class ExemplarEncoder {
@@ -25,9 +25,9 @@ class ExemplarEncoder {
    */
   async prepare(views) {
     let end = performance.now() + SLICE_MILLISECONDS;
-    for (const { exemplars } of views) {
+    for (const { exemplars, table } of views) {
       if (exemplars === undefined || this.#blocks.get(exemplars)?.version === exemplars.version) continue;
-      const steps = this.#encode(exemplars);
+      const steps = this.#encode(exemplars, table.epoch);
       for (let step = steps.next(); !step.done; step = steps.next()) {
         if (performance.now() < end) continue;
         await new Promise(resolve => setImmediate(resolve));
@@ -37,21 +37,23 @@ class ExemplarEncoder {
   }
 
   /**
-   * @param {Exemplars | undefined} exemplars
-   * @returns {ExemplarBlock | undefined} as it was prepared; undefined where there is none
+   * @param {import('../exposition/live-family').MetricView} view
+   * @returns {ExemplarBlock | undefined} as it was prepared, if rows have their numbers still; undefined where there is
+   *   no exemplar
    */
-  blockOf(exemplars) {
+  blockOf({ exemplars, table }) {
     if (exemplars === undefined) return undefined;
-    if (!this.#blocks.has(exemplars)) runThrough(this.#encode(exemplars));
+    if (this.#blocks.get(exemplars)?.epoch !== table.epoch) runThrough(this.#encode(exemplars, table.epoch));
     const block = this.#blocks.get(exemplars);
     return block?.count === 0 ? undefined : block;
   }
 
   /**
    * @param {Exemplars} exemplars
+   * @param {number} epoch
    * @returns {Generator<void>} yields between exemplars
    */
-  *#encode(exemplars) {
+  *#encode(exemplars, epoch) {
     const { version } = exemplars;
     const writer = new ByteWriter(4096);
     let count = 0;
@@ -61,7 +63,7 @@ class ExemplarEncoder {
       if (++count % 16 === 0) yield;
     }
     writer.align(8);
-    this.#blocks.set(exemplars, { version, count, bytes: writer.finish() });
+    this.#blocks.set(exemplars, { version, epoch, count, bytes: writer.finish() });
   }
 }
 

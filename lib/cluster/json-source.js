@@ -114,7 +114,8 @@ class PlacedExemplars {
    * @param {any} exemplar
    */
   add(row, column, exemplar) {
-    const isWhole = typeof exemplar?.labelSet === 'object' && typeof exemplar.value === 'number';
+    if (typeof exemplar !== 'object' || exemplar === null || exemplar.labelSet === null) return;
+    const isWhole = typeof exemplar.labelSet === 'object' && typeof exemplar.value === 'number';
     if (isWhole && typeof exemplar.timestamp === 'number') this.#list.push({ row, column, exemplar });
   }
 

@@ -47,6 +47,8 @@ class SnapshotSource {
       ),
     ]);
     const views = /** @type {MetricView[]} */ (own.map(viewOf).filter(view => view !== undefined));
+    // Before anything is encoded by row numbers.
+    for (const view of views) view.table.compactIfSparse();
     await this.#digests.prepare(views);
     await this.#exemplars.prepare(views);
   }
@@ -68,9 +70,8 @@ class SnapshotSource {
         const view = viewOf(metric);
         if (view !== undefined) {
           view.beforeRead?.();
-          view.table.compactIfSparse();
           const digests = this.#digests.digestsOf(view);
-          entries.push({ defaults, view, digests, exemplars: this.#exemplars.blockOf(view.exemplars) });
+          entries.push({ defaults, view, digests, exemplars: this.#exemplars.blockOf(view) });
         } else if (this.#lastJson.has(metric)) {
           entries.push({ defaults, json: this.#lastJson.get(metric) });
         }

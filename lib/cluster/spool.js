@@ -117,7 +117,7 @@ class Spool {
         removeDirectory(directory);
       }
     } catch (error) {
-      debug('cannot remove %s: %s', directory, messageOf(error));
+      if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, messageOf(error));
     }
   }
 

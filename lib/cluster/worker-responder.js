@@ -68,7 +68,7 @@ class WorkerResponder {
       }
     } catch (error) {
       // Nothing above is expected to throw; whatever it is, the application must not see it.
-      debug('a scrape failed in worker %d: %o', this.workerId, error);
+      debug('a scrape failed in worker %d: %s', this.workerId, error);
       if (this.#newest !== undefined) respond(this.#newest, { error: messageOf(error) });
       this.#newest = undefined;
     } finally {
@@ -136,7 +136,7 @@ class WorkerResponder {
     try {
       SnapshotFile.writeSync(path.join(directory, name), this.#source.capture(this.workerId, this.#known));
     } catch (error) {
-      debug('worker %d could not write its last snapshot: %o', this.workerId, error);
+      debug('worker %d could not write its last snapshot: %s', this.workerId, error);
     }
   }
 }
@@ -164,7 +164,7 @@ function send(message) {
   if (!process.connected) return;
   // With a callback a channel that closes meanwhile is no 'error' event on the application's process.
   /** @type {any} */ (process).send(message, undefined, undefined, (/** @type {Error | null} */ error) => {
-    if (error) debug('the primary did not get an answer: %o', error);
+    if (error) debug('the primary did not get an answer: %s', error);
   });
 }
 
