@@ -25,6 +25,7 @@ exports.Summary = Summary;
 exports.linearBuckets = linearBuckets;
 exports.exponentialBuckets = exponentialBuckets;
 exports.AggregatorRegistry = AggregatorRegistry;
+exports.ClusterRegistry = AggregatorRegistry;
 exports.aggregators = aggregators;
 exports.metricsHandler = metricsHandler;
 

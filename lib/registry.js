@@ -74,13 +74,14 @@ class Registry {
   /**
    * Everything as objects, with default labels where a sample does not have them.
    *
+   * @param {string} [aggregator] only metrics of that aggregator
    * @returns {Promise<any[]>}
    */
-  async getMetricsAsJSON() {
+  async getMetricsAsJSON(aggregator) {
     const defaultLabels = this.#defaultLabels;
     const hasDefaults = Object.keys(defaultLabels).length > 0;
     return Promise.all(
-      this.getMetricsAsArray().map(async metric => {
+      this.getMetricsAsArray(aggregator).map(async metric => {
         const json = await metric.get();
         return hasDefaults && json?.values
           ? { ...json, values: withDefaults(json.values, defaultLabels) }
@@ -89,9 +90,14 @@ class Registry {
     );
   }
 
-  /** @returns {any[]} the metrics themselves, in order of registration */
-  getMetricsAsArray() {
-    return [...this.#metrics.values()];
+  /**
+   * @param {string} [aggregator] only metrics of that aggregator
+   * @returns {any[]} the metrics themselves, in order of registration
+   */
+  getMetricsAsArray(aggregator) {
+    const metrics = [...this.#metrics.values()];
+    if (aggregator === undefined) return metrics;
+    return metrics.filter(metric => /** @type {any} */ ((metric).aggregator ?? 'sum') === aggregator);
   }
 
   /**

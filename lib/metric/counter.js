@@ -3,6 +3,7 @@
 const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
+const { hashMapOf } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
@@ -111,6 +112,20 @@ class Counter extends Metric {
       values: singleValues(this, this.#exemplars),
       aggregator: this.aggregator,
     };
+  }
+
+  /**
+   * The series by prom-client's keys, made when read.
+   *
+   * @returns {Record<string, object>}
+   */
+  get hashMap() {
+    const table = tableOf(this);
+    return hashMapOf(table, (row, labels) => {
+      const value = table.pageOf(row)[table.offsetOf(row)];
+      const exemplar = this.#exemplars?.at(row, 0);
+      return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
+    });
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */

@@ -4,6 +4,7 @@ const { format } = require('node:util');
 const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
+const { hashMapOf } = require('./hash-map');
 const {
   Metric,
   NO_LABELS,
@@ -163,6 +164,19 @@ class Gauge extends Metric {
     const table = tableOf(this);
     const row = table.find(labels ?? NO_LABELS);
     return row === -1 ? 0 : table.pageOf(row)[table.offsetOf(row)];
+  }
+
+  /**
+   * The series by prom-client's keys, made when read.
+   *
+   * @returns {Record<string, object>}
+   */
+  get hashMap() {
+    const table = tableOf(this);
+    return hashMapOf(table, (row, labels) => {
+      const value = table.pageOf(row)[table.offsetOf(row)];
+      return { value, labels };
+    });
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */

@@ -3,6 +3,7 @@
 const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
+const { hashMapOf } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
@@ -169,10 +170,41 @@ class Histogram extends Metric {
     return { name, help, type, values: bucketValues(this, this.#exemplars), aggregator };
   }
 
+  /**
+   * The series by prom-client's keys, made when read. Counts of buckets are not cumulative.
+   *
+   * @returns {Record<string, object>}
+   */
+  get hashMap() {
+    const table = tableOf(this);
+    return hashMapOf(table, (row, labels) => this.#seriesOf(table, row, labels));
+  }
+
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== Histogram.prototype.get) return undefined;
     return { ...viewWith(this, { kind: 'histogram', bounds: this.buckets }), exemplars: this.#exemplars };
+  }
+
+  /**
+   * @param {SeriesTable} table
+   * @param {number} row
+   * @param {Labels} labels
+   */
+  #seriesOf(table, row, labels) {
+    const { buckets } = this;
+    const numbers = table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + table.width);
+    const counts = numbers.subarray(0, buckets.length + 1);
+    const series = {
+      labels,
+      bucketValues: Object.fromEntries(buckets.map((bound, column) => [bound, numbers[column]])),
+      sum: numbers[buckets.length + 1],
+      count: counts.reduce((sum, count) => sum + count, 0),
+    };
+    const exemplars = this.#exemplars;
+    if (exemplars === undefined) return series;
+    const places = [...buckets, '-1'].map((bound, column) => [bound, exemplars.at(row, column) ?? null]);
+    return { ...series, bucketExemplars: Object.fromEntries(places) };
   }
 
   /** @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record */

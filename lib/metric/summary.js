@@ -4,6 +4,7 @@ const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { TimeWindowQuantiles } = require('./time-window-quantiles');
 const { VIEW } = require('./view');
+const { hashMapOf } = require('./hash-map');
 const {
   Metric,
   NO_LABELS,
@@ -132,6 +133,20 @@ class Summary extends Metric {
     await runCollect(this);
     const { name, help, type, aggregator } = this;
     return { name, help, type, values: this.#values(), aggregator };
+  }
+
+  /**
+   * The series by prom-client's keys, made when read.
+   *
+   * @returns {Record<string, object>}
+   */
+  get hashMap() {
+    const table = tableOf(this);
+    return hashMapOf(table, (row, labels) => {
+      const page = table.pageOf(row);
+      const offset = table.offsetOf(row);
+      return { labels, td: this.#quantiles[row], count: page[offset + COUNT], sum: page[offset + SUM] };
+    });
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */

@@ -1,0 +1,35 @@
+'use strict';
+
+// `hashMap`, as prom-client's metrics have it: a plain object of their series, by a key of glued labels. Here it is made
+// when somebody reads it, and is nobody's store: changes of it change nothing.
+
+/**
+ * prom-client's key of a label set. Two sets whose values hold separators may share one.
+ *
+ * @param {Record<string, unknown>} [labels]
+ * @returns {string} `name:value,` for each label, by name
+ */
+function hashObject(labels) {
+  if (labels === undefined || labels === null) return '';
+  return Object.keys(labels)
+    .sort()
+    .map(name => `${name}:${labels[name]},`)
+    .join('');
+}
+
+/**
+ * @param {import('../series/series-table').SeriesTable} table
+ * @param {(row: number, labels: Record<string, unknown>) => object} seriesOf
+ * @returns {Record<string, object>}
+ */
+function hashMapOf(table, seriesOf) {
+  /** @type {Record<string, object>} */
+  const map = {};
+  for (const row of table.liveRows()) {
+    const labels = table.labelsOf(row);
+    map[hashObject(labels)] = seriesOf(row, labels);
+  }
+  return map;
+}
+
+module.exports = { hashObject, hashMapOf };
