@@ -95,9 +95,10 @@ class Registry {
    * @returns {any[]} the metrics themselves, in order of registration
    */
   getMetricsAsArray(aggregator) {
+    /** @type {any[]} */
     const metrics = [...this.#metrics.values()];
     if (aggregator === undefined) return metrics;
-    return metrics.filter(metric => /** @type {any} */ ((metric).aggregator ?? 'sum') === aggregator);
+    return metrics.filter(metric => /** @type {any} */ (metric.aggregator ?? 'sum') === aggregator);
   }
 
   /**

@@ -96,9 +96,9 @@ function cpuBudgets() {
 
 function wallBudgets() {
   const budget = (samples, kind, limit) => {
-    const value = lanes => valueOf(runsOf(laneOf(lanes, OURS, 'bytes'), 'wall'), median);
+    const value = lanes => valueOf(runsOf(laneOf(lanes, OURS, 'http'), 'wall'), median);
     return {
-      title: 'wall time, bytes',
+      title: 'wall time, http',
       samples,
       kind,
       side: 'at most',
@@ -192,17 +192,17 @@ function isWithin(value, limit, side) {
 }
 
 /**
- * P99 of the requests of a scraped segment against that of the unscraped one before it.
+ * P99 of the requests with a scrape every second against that without, each as the median of all segments.
  *
  * @param {import('./latency.js').LatencyLane | undefined} lane
- * @returns {number | null} median of all pairs
+ * @returns {number | null}
  */
 function latencyRatio(lane) {
-  if (!lane) return null;
-  return valueOf(
-    lane.scraped.map(({ p99 }, pair) => p99 / lane.unscraped[pair].p99),
-    median,
+  if (!lane?.scraped.length) return null;
+  const [scraped, unscraped] = [lane.scraped, lane.unscraped].map(loads =>
+    median(loads.map(({ p99 }) => p99)),
   );
+  return scraped / unscraped;
 }
 
 /**

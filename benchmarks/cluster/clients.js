@@ -12,15 +12,20 @@ const REFERENCE = 'prom-client';
  * @property {string} key how results name it
  * @property {string} title how tables name it
  * @property {string} module what `require` takes
- * @property {string[]} paths the ways to its scrape body that are measured: `string` is `clusterMetrics()`, `bytes` and
- *   `gzip` are `metricsHandler` over HTTP on loopback without and with compression
+ * @property {string[]} paths the ways to its scrape body that are measured: `string` is `clusterMetrics()`, `bytes` is
+ *   `metricsHandler` with a response that goes nowhere, `http` and `gzip` are the same over HTTP on loopback
  */
 
 /** @type {Client[]} */
 const CLIENTS = [
   { key: REFERENCE, title: '15.1.3', module: 'prom-client', paths: ['string'] },
   { key: 'prometheus-io', title: '0.16.1', module: '@prometheus-io/client', paths: ['string'] },
-  { key: OURS, title: 'ours', module: path.join(__dirname, '..', '..'), paths: ['string', 'bytes', 'gzip'] },
+  {
+    key: OURS,
+    title: 'ours',
+    module: path.join(__dirname, '..', '..'),
+    paths: ['string', 'bytes', 'http', 'gzip'],
+  },
 ];
 
 /**

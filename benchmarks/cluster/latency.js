@@ -7,6 +7,7 @@ const { fork } = require('node:child_process');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { checkBody, expectedTotals } = require('./body-check.js');
+const { OURS } = require('./clients.js');
 const { scrapeOverHttp } = require('./scraper.js');
 const { Tree } = require('./tree.js');
 
@@ -21,7 +22,7 @@ const SCRAPE_EVERY = 1000;
  * @property {number} samples
  * @property {number} workers
  * @property {'integers' | 'floats'} kind
- * @property {number} segments pairs of an unscraped and a scraped segment
+ * @property {number} segments pairs of an unscraped and a scraped segment; of the rivals half as many
  * @property {number} seconds of each
  * @property {number} timeLimit milliseconds after which no further pair begins
  */
@@ -54,9 +55,8 @@ async function runLatencyScenario(scenario, { onRepetition }) {
     const until = performance.now() + timeLimit;
     for (let segment = 0; segment < segments && performance.now() < until; segment++) {
       onRepetition(segment, segments);
-      for (let turn = 0; turn < lanes.length; turn++) {
-        await measurePair(generator, lanes[(segment + turn) % lanes.length], { rate, seconds });
-      }
+      for (const lane of lanesOfSegment(lanes, segment))
+        await measurePair(generator, lane, { rate, seconds });
     }
     onRepetition(segments, segments);
     return { rate, saturation, lanes: lanes.map(({ result }) => result) };
@@ -73,6 +73,12 @@ async function latencyLane(tree) {
     expected,
     result: { client: tree.settings.client, unscraped: [], scraped: [], scrapes: 0, failures: [] },
   };
+}
+
+/** Lanes in turn. The rivals' effect can be seen in half as many segments. */
+function lanesOfSegment(lanes, segment) {
+  const turned = lanes.map((_, turn) => lanes[(segment + turn) % lanes.length]);
+  return segment % 2 === 0 ? turned : turned.filter(({ tree }) => tree.settings.client === OURS);
 }
 
 /** One rate for all: that of the library which saturates first. The first load warms up and is not counted. */

@@ -12,6 +12,7 @@ const { isControl } = require('./control-messages.js');
 const { IpcMeter } = require('./ipc-meter.js');
 const { ProcessWindow } = require('./process-window.js');
 const { loadClient, OURS } = require('./clients.js');
+const { KeptResponse, plainRequest } = require('./kept-response.js');
 
 // Before a window everybody sleeps a little, so that CPU accounts are up to date and gap timers have ticked once; after
 // it longer, so that work which a scrape leaves behind counts as the scrape's.
@@ -21,6 +22,8 @@ const SLEEP_AFTER = 25;
 /** @type {import('./tree.js').TreeSettings} */
 const settings = JSON.parse(process.argv[2]);
 const { library, aggregator } = loadClient(settings.client);
+// the way each library's manual shows, bytes where it offers bytes
+const handler = settings.client === OURS ? library.metricsHandler(aggregator) : answerWithString;
 const workers = [];
 let window;
 let writtenBefore;
@@ -47,6 +50,15 @@ const commands = {
   async scrape() {
     const began = performance.now();
     body = await aggregator.clusterMetrics();
+    return { milliseconds: performance.now() - began };
+  },
+
+  async scrapeBytes() {
+    const response = new KeptResponse();
+    const began = performance.now();
+    await handler(plainRequest(), response);
+    if (response.statusCode !== 200) throw new Error(`the handler answered ${response.statusCode}`);
+    body = response.body;
     return { milliseconds: performance.now() - began };
   },
 
@@ -118,9 +130,8 @@ function answerOf(worker, id) {
   });
 }
 
-/** Where a scraper asks: the way each library's manual shows, bytes where it offers bytes. */
+/** Where a scraper asks. */
 function serveMetrics() {
-  const handler = settings.client === OURS ? library.metricsHandler(aggregator) : answerWithString;
   const server = http.createServer(handler);
   return new Promise(resolve => {
     server.listen(0, '127.0.0.1', () => resolve(server.address().port));

@@ -25,7 +25,7 @@ const { Tree } = require('./tree.js');
  * What one repetition of one lane showed; CPU figures are those of a scraped window minus an equally long unscraped one.
  *
  * @typedef {object} Run
- * @property {number} wall milliseconds from the call (string) or the request (bytes, gzip) to the whole body
+ * @property {number} wall milliseconds from the call (string, bytes) or the request (http, gzip) to the whole body
  * @property {number} bodyBytes
  * @property {number} primaryMain CPU of the primary's main thread, ms
  * @property {number} primaryProcess CPU of the whole primary, ms
@@ -155,10 +155,11 @@ class LaneRunner {
 
   #scrape() {
     if (this.#path === 'string') return this.#tree.call('scrape');
+    if (this.#path === 'bytes') return this.#tree.call('scrapeBytes');
     return scrapeOverHttp(this.#tree.metricsPort, { gzip: this.#path === 'gzip' });
   }
 
-  /** Fetches a string body through a file, after the window has ended. */
+  /** Fetches a body that did not come over HTTP through a file, after the window has ended. */
   async #bodyOf(scrape) {
     if (scrape.text) return scrape.text();
     await this.#tree.call('saveBody', { file: this.#bodyFile });
