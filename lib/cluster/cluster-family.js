@@ -3,21 +3,18 @@
 // One metric family of the whole cluster. Its rows persist: a series enters once, and from then on a scrape only moves
 // numbers. Each scrape names the sources (one metric of one worker each) that take part, and merges them.
 
-const { debuglog } = require('node:util');
-const { LabelIndex } = require('../series/label-index');
-const { labelPair } = require('../exposition/label-text');
 const { addTo, rounded } = require('./exact-sum');
-const { mergeDigests, quantileOf } = require('./digest-merge');
+const { FamilyRows } = require('./family-rows');
+const { FamilyQuantiles } = require('./family-quantiles');
+const { exemplarReader } = require('./family-exemplars');
+const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals } = require('./retired-totals');
-const { widthOf, columnMap, unionOf, isSame } = require('./column-layout');
-
-const debug = debuglog('prom-client-cluster');
+const { runThrough } = require('./steps');
+const { widthOf, columnMap, unionOf, isSame, combined } = require('./column-layout');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
-
-let nextGeneration = 0;
 
 /** Stands for the workers that are gone where others have their id. */
 const RETIRED = 0;
@@ -36,15 +33,8 @@ const RETIRED = 0;
  * @property {() => import('./exemplar-block').PlacedExemplar[]} [exemplars] by the source's rows and columns
  */
 
-/**
- * A summary's row in one worker: its digest, or the quantiles themselves where a stock worker sent no more.
- *
- * @typedef {{version: number, centroids: Float64Array} | {quantiles: Map<number, number>}} SourceDigest
- */
-
-/** @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution `weight`: how many observations */
-
 /** @typedef {import('./row-map').RowMap} RowMap */
+/** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
 
 class ClusterFamily {
   /** @type {Source[]} of the scrape that goes on */
@@ -59,26 +49,15 @@ class ClusterFamily {
   /** @type {Int32Array} rows of the last scrape in order */
   #order = new Int32Array(0);
   #orderLength = 0;
-  /** @type {(string | undefined)[]} by row */
-  #texts = [];
-  /** @type {{key: number[], values: Float64Array}[]} by row, of a summary */
-  #quantiles = [];
-  /** @type {Contribution[][]} by row, of a summary in the scrape that goes on */
-  #contributions = [];
+  #quantiles = new FamilyQuantiles();
 
   /** @param {import('./snapshot-format').Definition} definition */
   constructor(definition) {
     this.definition = definition;
-    this.index = new LabelIndex([]);
-    /** Changes when rows got new numbers; no two families have the same. */
-    this.generation = nextGeneration++;
+    this.rows = new FamilyRows();
     /** Bounds or quantiles of the last merge. */
     this.marks = definition.marks;
     this.retired = new RetiredTotals();
-  }
-
-  get rowCount() {
-    return this.index.rowCount;
   }
 
   get width() {
@@ -94,7 +73,7 @@ class ClusterFamily {
   begin(scrape) {
     this.#scrape = scrape;
     this.#sources = [];
-    this.#contributions = [];
+    this.#quantiles.begin();
   }
 
   /** @param {Source} source */
@@ -102,45 +81,6 @@ class ClusterFamily {
     // The worker of the lowest id, which comes first, says what the family is.
     if (this.#sources.length === 0) this.definition = source.definition;
     this.#sources.push(source);
-  }
-
-  /**
-   * The row of a label set, created if need be.
-   *
-   * @param {readonly string[]} names
-   * @param {readonly string[]} values in the same order
-   * @returns {number}
-   */
-  rowOf(names, values) {
-    const positions = this.positionsOf(names);
-    const { index } = this;
-    index.ids.fill(0);
-    positions.forEach((position, i) => (index.ids[position] = index.dictionaries[position].add(values[i])));
-    return this.rowOfIds(names, values);
-  }
-
-  /**
-   * The row of the tuple in `index.ids`, created if need be.
-   *
-   * @param {readonly string[]} names of the labels it stands for, in the order they are printed
-   * @param {readonly string[]} values
-   * @returns {number}
-   */
-  rowOfIds(names, values) {
-    const row = this.index.findOrAddTuple();
-    if (this.#texts[row] === undefined) this.#texts[row] = textOf(names, values, undefined);
-    return row;
-  }
-
-  /**
-   * Where in a tuple labels stand; names that are new to the family get a place.
-   *
-   * @param {readonly string[]} names
-   * @returns {number[]}
-   */
-  positionsOf(names) {
-    this.#ensureLabelNames(names);
-    return names.map(name => /** @type {number} */ (this.index.positions.get(name)));
   }
 
   /**
@@ -153,7 +93,7 @@ class ClusterFamily {
   *merge(rule, now) {
     this.#mergedAt = this.#scrape;
     this.#orderLength = 0;
-    yield* this.#translateRows();
+    for (const source of this.#sources) yield* this.#translate(source);
     this.#setMarks();
     this.#makeRoom();
     for (const source of this.#sources) {
@@ -162,7 +102,9 @@ class ClusterFamily {
     if (rule === 'sum') yield* this.#finishSums(now);
     else if (rule === 'average') this.#finishAverages();
     if (this.definition.layout === 'histogram' && rule !== 'sum') this.#undoCumulation();
-    if (this.definition.layout === 'summary') yield* this.#mergeQuantiles(rule);
+    if (this.definition.layout === 'summary') {
+      yield* this.#quantiles.merge(this.#order.subarray(0, this.#orderLength), this.marks, rule);
+    }
   }
 
   /**
@@ -178,9 +120,9 @@ class ClusterFamily {
     retired.includeMarks(definition.layout, definition.marks);
     const columnOf = columnMap(definition.layout, definition.marks, retired.marks);
     const width = columnOf.length;
-    rows.bind(this);
+    rows.bind(this.rows);
+    runThrough(this.#translate(source));
     for (const row of liveRows(source)) {
-      if (rows.rows[row] === UNMAPPED) rows.translate(this, row);
       const own = rows.rows[row];
       for (let column = 0; column < width; column++) {
         retired.add(own, columnOf[column], columns[row * width + column]);
@@ -193,12 +135,12 @@ class ClusterFamily {
 
   /** Drops rows that nobody has had in the last scrape when they are most. */
   compactIfSparse() {
-    if (this.rowCount < COMPACT_FROM_ROWS) return;
+    if (this.rows.count < COMPACT_FROM_ROWS) return;
     const isMerged = this.#mergedAt === this.#scrape;
-    if (isMerged && this.#orderLength * 2 >= this.rowCount) return;
+    if (isMerged && this.#orderLength * 2 >= this.rows.count) return;
     const rows = new Set(isMerged ? this.#order.subarray(0, this.#orderLength) : this.#translatedRows());
     for (const row of this.retired.rows()) rows.add(row);
-    if (rows.size * 2 < this.rowCount) this.#compact([...rows]);
+    if (rows.size * 2 < this.rows.count) this.#compact([...rows]);
   }
 
   /**
@@ -210,9 +152,9 @@ class ClusterFamily {
     const { name, help, type, layout } = this.definition;
     const { width, marks } = this;
     const totals = this.#totals;
-    const named = this.index.positions.has(NAME_LABEL);
+    const named = this.rows.hasLabel(NAME_LABEL);
     const marker = layout === 'histogram' ? 'le' : layout === 'summary' ? 'quantile' : undefined;
-    const hidesMarker = marker !== undefined && this.index.positions.has(marker);
+    const hidesMarker = marker !== undefined && this.rows.hasLabel(marker);
     return {
       name,
       help,
@@ -228,94 +170,22 @@ class ClusterFamily {
       offsetOf: row => row * width,
       labelText: (row, marked) =>
         marked && hidesMarker
-          ? this.#textWithout(row, /** @type {string} */ (marker))
-          : /** @type {string} */ (this.#texts[row]),
-      quantileValues: row => this.#quantiles[row].values,
-      sampleName: row => this.#labelOf(row, NAME_LABEL) ?? name,
-      exemplarAt: this.#exemplarReader(),
+          ? this.rows.textWithout(row, /** @type {string} */ (marker))
+          : this.rows.textOf(row),
+      quantileValues: row => this.#quantiles.valuesOf(row),
+      sampleName: row => this.rows.labelOf(row, NAME_LABEL) ?? name,
+      exemplarAt: exemplarReader(this.#sources, marks, width),
     };
   }
 
   /**
-   * The rows of one source as the JSON of prom-client, for an aggregator that is not one of ours.
+   * One source as the JSON of prom-client, for an aggregator that is not one of ours.
    *
    * @param {Source} source
    */
   toJson(source) {
-    const { definition, rows, columns, digestOf } = source;
-    const { name, help, type, aggregator, layout, marks } = definition;
-    const width = widthOf(layout, marks.length);
-    /** @type {any[]} */
-    const values = [];
-    rows.bind(this);
-    for (const row of liveRows(source)) {
-      if (rows.rows[row] === UNMAPPED) rows.translate(this, row);
-      const labels = this.#labelsOf(rows.rows[row]);
-      const at = row * width;
-      if (layout === 'value') {
-        const { [NAME_LABEL]: metricName, ...own } = labels;
-        values.push(
-          metricName === undefined
-            ? { value: columns[at], labels }
-            : { value: columns[at], metricName, labels: own },
-        );
-        continue;
-      }
-      let count = 0;
-      if (layout === 'histogram') {
-        for (let column = 0; column <= marks.length; column++) {
-          count += columns[at + column];
-          const le = column === marks.length ? '+Inf' : marks[column];
-          values.push({ value: count, metricName: `${name}_bucket`, labels: { ...labels, le } });
-        }
-        values.push({ value: columns[at + marks.length + 1], metricName: `${name}_sum`, labels });
-      } else {
-        const digest = digestOf?.(row);
-        for (const quantile of marks)
-          values.push({ value: quantileFrom(digest, quantile), labels: { ...labels, quantile } });
-        count = columns[at + 1];
-        values.push({ value: columns[at], metricName: `${name}_sum`, labels });
-      }
-      values.push({ value: count, metricName: `${name}_count`, labels });
-    }
-    return { name, help, type, aggregator, values };
-  }
-
-  /**
-   * The newest exemplar of each place, put together when the first is asked for: only OpenMetrics shows them.
-   *
-   * @returns {((row: number, column: number) => import('../metric/exemplar').Exemplar | undefined) | undefined}
-   */
-  #exemplarReader() {
-    const sources = this.#sources.filter(({ exemplars }) => exemplars !== undefined);
-    if (sources.length === 0) return undefined;
-    /** @type {Map<number, import('../metric/exemplar').Exemplar> | undefined} */
-    let newest;
-    const { width } = this;
-    return (row, column) => {
-      newest ??= this.#newestExemplars(sources, width);
-      return newest.get(row * width + column);
-    };
-  }
-
-  /**
-   * @param {Source[]} sources
-   * @param {number} width
-   */
-  #newestExemplars(sources, width) {
-    /** @type {Map<number, import('../metric/exemplar').Exemplar>} by row and column */
-    const newest = new Map();
-    for (const { definition, exemplars, rows, rowCount } of sources) {
-      const columnOf = columnMap(definition.layout, definition.marks, this.marks);
-      for (const { row, column, exemplar } of readable(exemplars)) {
-        // A row that is not live now was never translated.
-        if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
-        const place = rows.rows[row] * width + columnOf[column];
-        const known = newest.get(place);
-        if (known === undefined || known.timestamp < exemplar.timestamp) newest.set(place, exemplar);
-      }
-    }
-    return newest;
+    runThrough(this.#translate(source));
+    return sourceAsJson(source, liveRows(source), row => this.rows.labelsOf(source.rows.rows[row]));
   }
 
   /** @returns {readonly Source[]} */
@@ -330,17 +200,18 @@ class ClusterFamily {
     }
   }
 
-  *#translateRows() {
-    let steps = 0;
-    for (const { rows, order, rowCount } of this.#sources) {
-      rows.bind(this);
-      const count = order === undefined ? rowCount : order.length;
-      for (let i = 0; i < count; i++) {
-        const row = order === undefined ? i : order[i];
-        if (rows.rows[row] !== UNMAPPED) continue;
-        rows.translate(this, row);
-        if (++steps % ROWS_PER_STEP === 0) yield;
-      }
+  /**
+   * Looks up the family's rows for those of a source that were not yet.
+   *
+   * @param {Source} source
+   */
+  *#translate({ rows, order, rowCount }) {
+    rows.bind(this.rows);
+    const count = order === undefined ? rowCount : order.length;
+    for (let i = 0; i < count; i++) {
+      const row = order === undefined ? i : order[i];
+      if (rows.rows[row] === UNMAPPED) rows.translate(this.rows, row);
+      if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
 
@@ -348,13 +219,11 @@ class ClusterFamily {
   #setMarks() {
     const lists = this.#sources.map(({ definition }) => definition.marks);
     if (!this.retired.isEmpty) lists.push(this.retired.marks);
-    const marks = unionOf(lists);
-    if (!isSame(marks, this.marks)) this.#quantiles = [];
-    this.marks = marks;
+    this.marks = unionOf(lists);
   }
 
   #makeRoom() {
-    const { rowCount } = this;
+    const rowCount = this.rows.count;
     const numbers = rowCount * this.width;
     if (this.#totals.length < numbers) {
       const capacity = Math.max(numbers, Math.min(this.#totals.length * 2, numbers * 2));
@@ -407,7 +276,8 @@ class ClusterFamily {
           addTo(totals, errors, columnOf === undefined ? to + c : to + columnOf[c], columns[from + c]);
         }
       }
-      if (digestOf !== undefined) this.#contribute(own, workerId, digestOf(row), columns[row * 2 + 1]);
+      if (digestOf !== undefined)
+        this.#quantiles.contribute(own, workerId, digestOf(row), columns[row * 2 + 1]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -433,7 +303,12 @@ class ClusterFamily {
         }
         const centroids = retired.digestOf(row);
         if (centroids !== undefined) {
-          this.#contribute(row, RETIRED, { version: retired.version, centroids }, retired.sumAt(row, 1));
+          this.#quantiles.contribute(
+            row,
+            RETIRED,
+            { version: retired.version, centroids },
+            retired.sumAt(row, 1),
+          );
         }
       }
     } else if (this.#sources.length === 1) {
@@ -477,7 +352,8 @@ class ClusterFamily {
           contributions[to + c]++;
         }
       }
-      if (digestOf !== undefined) this.#contribute(own, workerId, digestOf(row), columns[row * 2 + 1]);
+      if (digestOf !== undefined)
+        this.#quantiles.contribute(own, workerId, digestOf(row), columns[row * 2 + 1]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -498,172 +374,16 @@ class ClusterFamily {
     }
   }
 
-  /**
-   * @param {number} row
-   * @param {number} workerId
-   * @param {SourceDigest} digest
-   * @param {number} weight
-   */
-  #contribute(row, workerId, digest, weight) {
-    (this.#contributions[row] ??= []).push({ workerId, digest, weight });
-  }
-
-  /**
-   * Quantiles of rows whose digests have changed since they were computed last.
-   *
-   * @param {string} rule
-   */
-  *#mergeQuantiles(rule) {
-    for (let i = 0; i < this.#orderLength; i++) {
-      const row = this.#order[i];
-      const contributions = this.#contributions[row] ?? [];
-      const key = contributions.flatMap(({ workerId, digest }) => [
-        workerId,
-        'version' in digest ? digest.version : NaN,
-      ]);
-      const known = this.#quantiles[row];
-      const hasVersions = contributions.every(({ digest }) => 'version' in digest);
-      if (hasVersions && known !== undefined && isSame(known.key, key)) continue;
-      const values = Float64Array.from(
-        rule === 'sum' ? this.#quantilesOf(contributions) : this.#quantilesByRule(contributions, rule),
-      );
-      this.#quantiles[row] = { key, values };
-      yield;
-    }
-  }
-
-  /** @param {Contribution[]} contributions */
-  #quantilesOf(contributions) {
-    const centroids = contributions.flatMap(({ digest }) =>
-      'centroids' in digest ? [digest.centroids] : [],
-    );
-    if (centroids.length === contributions.length) {
-      const merged = mergeDigests(centroids);
-      return this.marks.map(quantile => quantileOf(merged, quantile));
-    }
-    // Stock workers send no digests. The mean of their quantiles, weighted by count, is the best that is left.
-    return this.marks.map(quantile => {
-      const known = contributions
-        .map(({ digest, weight }) => ({ value: quantileFrom(digest, quantile), weight }))
-        .filter(({ value, weight }) => weight > 0 && !Number.isNaN(value));
-      const total = known.reduce((sum, { weight }) => sum + weight, 0);
-      return total === 0 ? 0 : known.reduce((sum, { value, weight }) => sum + value * weight, 0) / total;
-    });
-  }
-
-  /**
-   * @param {Contribution[]} contributions
-   * @param {string} rule
-   */
-  #quantilesByRule(contributions, rule) {
-    return this.marks.map(quantile => {
-      const values = contributions
-        .map(({ digest }) => quantileFrom(digest, quantile))
-        .filter(value => !Number.isNaN(value));
-      if (values.length === 0 || rule === 'first') return values[0] ?? NaN;
-      const total = values.reduce((left, right) => combined(rule, left, right));
-      return rule === 'average' ? total / values.length : total;
-    });
-  }
-
-  /** @param {readonly string[]} names */
-  #ensureLabelNames(names) {
-    const { index } = this;
-    if (names.every(name => index.positions.has(name))) return;
-    const all = [...new Set([...index.names, ...names])];
-    const wider = new LabelIndex(all);
-    index.dictionaries.forEach((dictionary, position) => (wider.dictionaries[position] = dictionary));
-    for (let row = 0; row < index.rowCount; row++) {
-      wider.ids.fill(0);
-      for (let position = 0; position < index.width; position++)
-        wider.ids[position] = index.idAt(row, position);
-      wider.findOrAddTuple();
-    }
-    this.index = wider;
-  }
-
-  /**
-   * @param {number} row
-   * @param {string} name
-   * @returns {string | undefined}
-   */
-  #labelOf(row, name) {
-    const position = this.index.positions.get(name);
-    const id = position === undefined ? 0 : this.index.idAt(row, position);
-    return id === 0 ? undefined : this.index.dictionaries[/** @type {number} */ (position)].values[id];
-  }
-
-  /** @param {number} row */
-  #labelsOf(row) {
-    /** @type {Record<string, string>} */
-    const labels = {};
-    for (const name of this.index.names) {
-      const value = this.#labelOf(row, name);
-      if (value !== undefined) labels[name] = value;
-    }
-    return labels;
-  }
-
-  /**
-   * @param {number} row
-   * @param {string} except
-   */
-  #textWithout(row, except) {
-    const labels = this.#labelsOf(row);
-    return textOf(Object.keys(labels), Object.values(labels), except);
-  }
-
   /** @param {number[]} rows those to keep */
   #compact(rows) {
-    const old = this.index;
-    const index = new LabelIndex(old.names);
-    const texts = this.#texts;
-    this.#texts = [];
-    for (const row of rows) {
-      for (let position = 0; position < old.width; position++) {
-        const id = old.idAt(row, position);
-        index.ids[position] =
-          id === 0 ? 0 : index.dictionaries[position].add(old.dictionaries[position].values[id]);
-      }
-      this.#texts[index.findOrAddTuple()] = texts[row];
-    }
-    this.index = index;
+    this.rows.compact(rows);
     this.retired.renumber(rows);
-    this.generation = nextGeneration++;
-    this.#quantiles = [];
+    this.#quantiles.forget();
     this.#metAt = new Int32Array(0);
     this.#order = new Int32Array(0);
     this.#orderLength = 0;
     this.#totals = this.#errors = new Float64Array(0);
   }
-}
-
-/**
- * Exemplars are read when they are shown. Those that cannot be read cost nothing but themselves.
- *
- * @param {Source['exemplars']} exemplars
- */
-function readable(exemplars) {
-  try {
-    return exemplars?.() ?? [];
-  } catch (error) {
-    debug('exemplars cannot be read: %s', error);
-    return [];
-  }
-}
-
-/**
- * @param {readonly string[]} names
- * @param {readonly string[]} values
- * @param {string | undefined} except
- */
-function textOf(names, values, except) {
-  const pairs = [];
-  for (let i = 0; i < names.length; i++) {
-    if (names[i] !== NAME_LABEL && names[i] !== except) pairs.push(labelPair(names[i], values[i]));
-  }
-  // join() makes a flat string: one strung together by + would take several times the memory of its characters.
-  return pairs.join();
 }
 
 /**
@@ -673,29 +393,6 @@ function textOf(names, values, except) {
 function* liveRows({ order, rowCount }) {
   if (order !== undefined) yield* order;
   else for (let row = 0; row < rowCount; row++) yield row;
-}
-
-/**
- * @param {string} rule
- * @param {number} left
- * @param {number} right
- */
-function combined(rule, left, right) {
-  if (rule === 'min') return Math.min(left, right);
-  if (rule === 'max') return Math.max(left, right);
-  return left + right;
-}
-
-/**
- * @param {SourceDigest | undefined} digest
- * @param {number} quantile
- * @returns {number} NaN where it is not known
- */
-function quantileFrom(digest, quantile) {
-  if (digest === undefined) return NaN;
-  return 'centroids' in digest
-    ? quantileOf(digest.centroids, quantile)
-    : (digest.quantiles.get(quantile) ?? NaN);
 }
 
 module.exports = { ClusterFamily };

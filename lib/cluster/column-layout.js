@@ -49,4 +49,17 @@ function isSame(left, right) {
   return left.length === right.length && left.every((number, i) => Object.is(number, right[i]));
 }
 
-module.exports = { widthOf, columnMap, unionOf, isSame };
+/**
+ * Two values as one by a rule; those that are not min or max add up.
+ *
+ * @param {string} rule
+ * @param {number} left
+ * @param {number} right
+ */
+function combined(rule, left, right) {
+  if (rule === 'min') return Math.min(left, right);
+  if (rule === 'max') return Math.max(left, right);
+  return left + right;
+}
+
+module.exports = { combined, widthOf, columnMap, unionOf, isSame };

@@ -35,7 +35,7 @@ function encodeRetired(families, closed) {
  * @param {ByteWriter} writer
  * @param {ClusterFamily} family
  */
-function writeFamily(writer, { definition, index, retired }) {
+function writeFamily(writer, { definition, rows: { index }, retired }) {
   for (const key of /** @type {const} */ (['name', 'help', 'type', 'aggregator', 'layout'])) {
     writer.string(definition[key]);
   }
@@ -148,7 +148,7 @@ function restoreFamily(family, { layout, marks }, rows) {
   const { retired } = family;
   retired.includeMarks(layout, marks);
   for (const { names, values, lastSeen, numbers, digest } of rows) {
-    const row = family.rowOf(names, values);
+    const row = family.rows.rowOf(names, values);
     retired.touch(row, lastSeen);
     for (let column = 0; column * 2 < numbers.length; column++) {
       retired.add(row, column, numbers[column * 2]);

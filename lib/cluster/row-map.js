@@ -9,7 +9,7 @@ const UNMAPPED = -1;
 /** A sample that goes by another name than its family carries it as this label, which Prometheus reserves for it. */
 const NAME_LABEL = '__name__';
 
-/** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
+/** @typedef {import('./family-rows').FamilyRows} FamilyRows */
 /** @typedef {import('./worker-series').KnownMetric} KnownMetric */
 /** @typedef {TableRowMap | LabelRowMap} RowMap */
 
@@ -53,7 +53,7 @@ class TableRowMap {
    * To be called before rows are translated: what was translated for another family, or before its rows got new
    * numbers, is forgotten.
    *
-   * @param {ClusterFamily} family
+   * @param {FamilyRows} family
    */
   bind(family) {
     if (this.#generation === family.generation) return;
@@ -69,7 +69,7 @@ class TableRowMap {
   }
 
   /**
-   * @param {ClusterFamily} family
+   * @param {FamilyRows} family
    * @param {number} row
    */
   translate(family, row) {
@@ -98,7 +98,7 @@ class TableRowMap {
   }
 
   /**
-   * @param {ClusterFamily} family
+   * @param {FamilyRows} family
    * @param {number} label
    * @param {number} id the worker's
    */
@@ -126,7 +126,7 @@ class LabelRowMap {
     this.rows = new Int32Array(labels.length).fill(UNMAPPED);
   }
 
-  /** @param {ClusterFamily} family */
+  /** @param {FamilyRows} family */
   bind(family) {
     if (this.#generation === family.generation) return;
     this.#generation = family.generation;
@@ -134,7 +134,7 @@ class LabelRowMap {
   }
 
   /**
-   * @param {ClusterFamily} family
+   * @param {FamilyRows} family
    * @param {number} row
    */
   translate(family, row) {
