@@ -22,8 +22,11 @@ const debug = debuglog('prom-client-cluster');
 // How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
 const MAX_TRIES = 3;
 
-// How often a worker that has never spoken is asked the same again, at most.
+// How long a silent worker is left alone before it is asked the same again: one that has never spoken, and one that
+// has. The latter longer each time: what is sent to a stopped process piles up.
 const ASK_AGAIN_MILLISECONDS = 1000;
+const ASK_SPOKEN_AGAIN_MILLISECONDS = 5000;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 // Threads that die as fast as they are started are not started for ever.
 const MAX_LOSSES = 5;
@@ -42,6 +45,7 @@ const LOSS_WINDOW_MILLISECONDS = 60_000;
  * @property {Known | undefined} known
  * @property {number} outstanding id of the request that it has not answered; 0 where there is none
  * @property {number} askedAt when that was sent last, by performance.now()
+ * @property {number} pause milliseconds until it may be sent again
  * @property {boolean} spoken whether it has ever answered anything
  * @property {boolean} silent whether that request is past its deadline: no round waits for it
  * @property {boolean} exited
@@ -177,6 +181,7 @@ class ClusterPrimary {
       known: undefined,
       outstanding: 0,
       askedAt: 0,
+      pause: 0,
       spoken: false,
       silent: false,
       exited: false,
@@ -391,12 +396,14 @@ class ClusterPrimary {
       const member = this.#members.get(workerId);
       if (member === undefined) continue;
       if (member.outstanding !== 0) {
-        // Node drops what is sent to a process that does not listen yet. One that has never spoken may have loaded the
-        // library since, and is asked again; nobody waits for it.
-        const isDue = performance.now() - member.askedAt >= ASK_AGAIN_MILLISECONDS;
-        if (member.spoken || !isDue) continue;
+        // Node drops what is sent to a process that does not listen yet: one that has never spoken may have loaded the
+        // library since. One that has may have lost a message. Both are asked the same again; nobody waits for them.
+        if (!member.silent || performance.now() - member.askedAt < member.pause) continue;
+        const longest = member.spoken ? LONGEST_PAUSE_MILLISECONDS : ASK_AGAIN_MILLISECONDS;
+        member.pause = Math.min(member.pause * 2, longest);
       } else {
         member.outstanding = this.#nextRequest++;
+        member.pause = member.spoken ? ASK_SPOKEN_AGAIN_MILLISECONDS : ASK_AGAIN_MILLISECONDS;
         round.waiting.add(workerId);
       }
       member.askedAt = performance.now();
