@@ -71,13 +71,29 @@ class AggregatorRegistry extends Registry {
    * @param {boolean} [options.gzip] compress, off the primary's loop
    * @param {number} [options.timeout] milliseconds, default that of the registry
    * @returns {Promise<{bytes: Buffer, ascii: boolean} | undefined>} undefined where there are no workers
+   * @throws {TypeError} where timeout is no number of milliseconds
    * @throws {Error} as clusterMetrics()
    */
   async clusterMetricsBytes({ gzip = false, timeout = this.#timeout } = {}) {
+    checkOptions({ timeout });
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     if (shared === undefined) return undefined;
     const openMetrics = this.contentType === Registry.OPENMETRICS_CONTENT_TYPE;
     return shared.primary.collect({ openMetrics, gzip }, timeout);
+  }
+
+  /**
+   * How the last scrape went: silent workers, refused answers, failed hooks.
+   *
+   * @returns {import('./cluster-primary').ClusterState | undefined} undefined where this process is no primary
+   */
+  clusterState() {
+    return /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED]?.primary.state();
+  }
+
+  /** @returns {number} milliseconds that clusterMetrics() waits for workers */
+  get timeout() {
+    return this.#timeout;
   }
 
   /**

@@ -36,6 +36,7 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
  * @property {{aggregator: string, metrics: any[]}[]} [custom] families that the primary has to aggregate itself
  * @property {Body[]} [bodies] by format
  * @property {[string, number][]} refused how many answers were refused so far, by reason
+ * @property {ReturnType<ClusterStore['state']>} state
  * @property {boolean} isEmpty whether no worker's numbers are known
  */
 
@@ -183,7 +184,13 @@ class Aggregator {
     const again = [...this.#again];
     const refused = /** @type {[string, number][]} */ ([...this.refused]);
     /** @type {RenderResult} */
-    const result = { known: this.#known(), again, refused, isEmpty: this.#store.isEmpty };
+    const result = {
+      known: this.#known(),
+      again,
+      refused,
+      isEmpty: this.#store.isEmpty,
+      state: this.#store.state(),
+    };
     if (again.length > 0 && !final) return result;
     this.#again.clear();
     this.#merged = yield* this.#store.merge(new Set(custom));

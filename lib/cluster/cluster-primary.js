@@ -22,6 +22,9 @@ const debug = debuglog('prom-client-cluster');
 // How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
 const MAX_TRIES = 3;
 
+// Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
+const MAX_TIMEOUT_MILLISECONDS = 600_000;
+
 // How long a silent worker is left alone before it is asked the same again: one that has never spoken, and one that
 // has. The latter longer each time: what is sent to a stopped process piles up.
 const ASK_AGAIN_MILLISECONDS = 1000;
@@ -56,12 +59,29 @@ const LOSS_WINDOW_MILLISECONDS = 60_000;
 /**
  * @typedef {object} Caller
  * @property {number} deadline milliseconds, by performance.now()
+ * @property {NodeJS.Timeout | undefined} timer until then
  * @property {import('./aggregator').Format} format
  * @property {(bytes: Bytes | undefined) => void} resolve
  * @property {(error: Error) => void} reject
  */
 
 /** @typedef {{bytes: Buffer, ascii: boolean}} Bytes */
+
+/**
+ * How the cluster's metrics are collected.
+ *
+ * @typedef {object} ClusterState
+ * @property {number} workers that are connected, or were and are not retired yet
+ * @property {number} silent workers that have not answered in time and are served from their last numbers
+ * @property {number} failing workers whose last answer was an error
+ * @property {number} retiring dead workers whose numbers are not among the retired totals yet
+ * @property {string} directory of the snapshot files; '' where none can be written
+ * @property {Record<string, number>} refused how many answers could not be used, or came over IPC, by reason
+ * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by metric, writes
+ * @property {number} conflicts how often a worker's metric was left out because others have its name for another type
+ * @property {number} oldestCapture when the oldest numbers of the last scrape were taken, milliseconds since the epoch
+ * @property {number} snapshotBytes size of all workers' last snapshots together
+ */
 
 /**
  * @typedef {object} Round
@@ -88,6 +108,8 @@ class ClusterPrimary {
   #round = undefined;
   /** @type {Set<Caller>} who came while a round was collecting */
   #next = new Set();
+  /** @type {RenderResult['state'] | undefined} as of the last render */
+  #storeState = undefined;
   /** @type {Promise<unknown>} */
   #rendering = Promise.resolve();
   /** @type {number[]} when threads were lost, by performance.now() */
@@ -136,8 +158,22 @@ class ClusterPrimary {
   collect(format, timeout) {
     return new Promise((resolve, reject) => {
       /** @type {Caller} */
-      const caller = { deadline: performance.now() + timeout, format, resolve, reject };
+      const caller = {
+        deadline: performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS),
+        timer: undefined,
+        format,
+        resolve: bytes => {
+          disarm(caller);
+          resolve(bytes);
+        },
+        reject: error => {
+          disarm(caller);
+          reject(error);
+        },
+      };
       this.#next.add(caller);
+      // From its own call on, also while it waits for somebody else's round to end.
+      this.#arm(caller);
       // Callers of the same turn share a round. One that is collecting already asked before they came.
       if (this.#round === undefined) queueMicrotask(() => this.#startRound());
     });
@@ -154,16 +190,21 @@ class ClusterPrimary {
     this.#removeDirectory();
   }
 
-  /** Numbers for those who look after a cluster. */
+  /** @returns {ClusterState} */
   state() {
     const members = [...this.#members.values()];
+    const refused = [...this.#refusedByAggregator, ...this.#refused];
     return {
       workers: members.length,
       silent: members.filter(({ silent }) => silent).length,
       failing: members.filter(({ error }) => error !== undefined).length,
       retiring: this.#retiring.size,
       directory: this.#directory,
-      refused: Object.fromEntries([...this.#refusedByAggregator, ...this.#refused]),
+      refused: Object.fromEntries(refused),
+      failures: this.#storeState?.failures ?? [],
+      conflicts: this.#storeState?.conflicts ?? 0,
+      oldestCapture: this.#storeState?.oldestCapture ?? Infinity,
+      snapshotBytes: this.#storeState?.snapshotBytes ?? 0,
     };
   }
 
@@ -345,7 +386,7 @@ class ClusterPrimary {
     }
     let ask = this.#connected();
     for (let tries = 1; ; tries++) {
-      await this.#startedBy(Math.max(...Array.from(round.callers, caller => caller.deadline)));
+      await this.#start();
       timedSection('primary:ask', () => this.#ask(round, ask));
       await this.#wait(round);
       if (round.callers.size === 0) return;
@@ -357,23 +398,6 @@ class ClusterPrimary {
       else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
       else return this.#deliver([...round.callers], result, round.answered);
     }
-  }
-
-  /**
-   * @param {number} deadline by performance.now()
-   * @throws {Error} where the aggregator has not started until then
-   */
-  async #startedBy(deadline) {
-    if (this.#backend?.isRunning) return;
-    /** @type {NodeJS.Timeout | undefined} */
-    let timer;
-    const expired = new Promise((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error('Operation timed out.')),
-        Math.max(deadline - performance.now(), 1),
-      );
-    });
-    await Promise.race([this.#start(), expired]).finally(() => clearTimeout(timer));
   }
 
   /** @returns {number[]} ids of the workers that can be asked now */
@@ -390,6 +414,7 @@ class ClusterPrimary {
    * @param {number[]} workerIds
    */
   #ask(round, workerIds) {
+    if (round.callers.size === 0) return;
     const deadline = Math.max(...Array.from(round.callers, caller => caller.deadline));
     const timeout = Math.max(Math.round(deadline - performance.now()), 1);
     for (const workerId of workerIds) {
@@ -416,56 +441,55 @@ class ClusterPrimary {
   }
 
   /**
-   * Waits until everybody has answered, or nobody waits any more. Callers whose time is up are served on the way.
+   * Waits until everybody has answered, or no caller waits any more.
    *
    * @param {Round} round
    * @returns {Promise<void>}
    */
-  #wait(round) {
-    return new Promise(resolve => {
-      /** @type {NodeJS.Timeout | undefined} */
-      let timer;
-      const proceed = () => {
-        clearTimeout(timer);
-        const now = performance.now();
-        const late = [...round.callers].filter(caller => caller.deadline <= now);
-        if (round.waiting.size > 0 && late.length < round.callers.size) {
-          for (const caller of late) round.callers.delete(caller);
-          if (late.length > 0) this.#serve(late, round);
-          const next = Math.min(...Array.from(round.callers, caller => caller.deadline));
-          // A timer may fire a millisecond early.
-          timer = setTimeout(proceed, Math.max(Math.ceil(next - now), 1));
-          return;
-        }
-        for (const workerId of round.waiting) {
-          const member = this.#members.get(workerId);
-          if (member === undefined || member.outstanding === 0) continue;
-          member.silent = true;
-          debug('worker %d is silent', workerId);
-        }
-        round.waiting.clear();
-        round.onProgress = () => {};
-        resolve();
-      };
+  async #wait(round) {
+    for (const caller of round.callers) this.#arm(caller);
+    await new Promise(resolve => {
       round.onProgress = () => {
-        if (round.waiting.size === 0) proceed();
+        if (round.waiting.size === 0 || round.callers.size === 0) resolve(undefined);
       };
-      proceed();
+      round.onProgress();
     });
+    round.onProgress = () => {};
+    for (const caller of round.callers) disarm(caller);
+    for (const workerId of round.waiting) {
+      const member = this.#members.get(workerId);
+      if (member === undefined || member.outstanding === 0) continue;
+      member.silent = true;
+      debug('worker %d is silent', workerId);
+    }
+    round.waiting.clear();
+  }
+
+  /** @param {Caller} caller */
+  #arm(caller) {
+    if (caller.timer !== undefined) return;
+    const left = Math.max(Math.ceil(caller.deadline - performance.now()), 1);
+    caller.timer = setTimeout(() => this.#expire(caller), left);
   }
 
   /**
-   * Serves callers whose time is up with what is known.
+   * Serves a caller whose time is up with what is known.
    *
-   * @param {Caller[]} callers
-   * @param {Round} round
+   * @param {Caller} caller
    */
-  async #serve(callers, round) {
+  async #expire(caller) {
+    const round = this.#round;
+    this.#next.delete(caller);
+    round?.callers.delete(caller);
     try {
-      this.#deliver(callers, await this.#render(callers, true), round.answered);
+      const result = await this.#render([caller], true);
+      this.#deliver([caller], result, round?.answered ?? false);
     } catch (error) {
-      for (const caller of callers) caller.reject(/** @type {Error} */ (error));
+      const lost = error instanceof ThreadLostError;
+      caller.reject(lost ? new Error('Operation timed out.') : /** @type {Error} */ (error));
     }
+    // Only now: whoever is served last does not wait for the round to render for nobody.
+    round?.onProgress();
   }
 
   /**
@@ -493,6 +517,7 @@ class ClusterPrimary {
     const custom = customAggregators();
     const result = await backend.render({ formats, custom, final });
     this.#refusedByAggregator = result.refused;
+    this.#storeState = result.state;
     for (const [workerId, known] of result.known) {
       const member = this.#members.get(workerId);
       if (member !== undefined) member.known = known;
@@ -542,6 +567,12 @@ function distinctFormats(callers) {
 /** @param {import('./aggregator').Format} format */
 function keyOf({ openMetrics, gzip }) {
   return `${openMetrics} ${gzip}`;
+}
+
+/** @param {Caller} caller */
+function disarm(caller) {
+  clearTimeout(caller.timer);
+  caller.timer = undefined;
 }
 
 /** @param {Worker} worker */

@@ -19,6 +19,9 @@ const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 // Workers whose death is remembered, so that one is not added up twice when a new thread is told of it again.
 const REMEMBERED_DEATHS = 4096;
 
+// Workers that invent metric names must not make the list of failures grow without end.
+const MAX_FAILURE_KINDS = 1000;
+
 /** @typedef {import('../exposition/text-format').Family} Family */
 
 /**
@@ -36,6 +39,8 @@ class ClusterStore {
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
   #scrape = 1;
+  /** @type {Map<string, [stage: string, name: string, count: number]>} of workers that are retired */
+  #retiredFailures = new Map();
 
   /** @param {{retiredMaxAge?: number, now?: () => number}} [options] milliseconds */
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = Date.now } = {}) {
@@ -69,6 +74,19 @@ class ClusterStore {
   /** @returns {IterableIterator<WorkerSeries>} */
   workers() {
     return this.#workers.values();
+  }
+
+  /** What went wrong and how old the numbers are, for those who look after a cluster. */
+  state() {
+    const workers = [...this.#workers.values()];
+    const failures = new Map(Array.from(this.#retiredFailures, ([key, failure]) => [key, [...failure]]));
+    for (const worker of workers) addFailures(failures, worker.failures);
+    return {
+      failures: Array.from(failures.values(), ([stage, metric, count]) => ({ stage, metric, count })),
+      conflicts: this.conflicts,
+      oldestCapture: workers.reduce((oldest, { capturedAt }) => Math.min(oldest, capturedAt), Infinity),
+      snapshotBytes: workers.reduce((sum, { snapshotBytes }) => sum + snapshotBytes, 0),
+    };
   }
 
   /**
@@ -117,6 +135,7 @@ class ClusterStore {
     const worker = this.#workers.get(workerId);
     this.#workers.delete(workerId);
     if (worker === undefined) return false;
+    addFailures(this.#retiredFailures, worker.failures);
     const now = this.now();
     const lasting = worker.sources.filter(({ definition }) => {
       return LASTING_TYPES.has(definition.type) && definition.aggregator === 'sum';
@@ -231,6 +250,19 @@ class ClusterStore {
     // Ids rise and are never used again: the oldest deaths are those that nobody will ask about.
     if (this.#closed.size > REMEMBERED_DEATHS)
       this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
+  }
+}
+
+/**
+ * @param {Map<string, any[]>} sums
+ * @param {[stage: string, name: string, count: number][]} failures
+ */
+function addFailures(sums, failures) {
+  for (const [stage, name, count] of failures) {
+    const key = `${stage} ${name}`;
+    const sum = sums.get(key);
+    if (sum !== undefined) sum[2] += count;
+    else if (sums.size < MAX_FAILURE_KINDS) sums.set(key, [stage, name, count]);
   }
 }
 

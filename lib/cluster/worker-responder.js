@@ -12,6 +12,7 @@ const { RESPONSE, READY, WELCOME, EXIT_NAME, snapshotName } = require('./protoco
 const debug = debuglog('prom-client-cluster');
 
 const DEFAULT_TIMEOUT = 5000;
+const MAX_TIMEOUT = 600_000; // a message may say anything, and timers go wrong beyond 2^31 ms
 
 /** @typedef {import('./protocol').Request} Request */
 
@@ -147,7 +148,8 @@ class WorkerResponder {
  * @param {unknown} timeout milliseconds
  */
 function hookTime(timeout) {
-  const available = typeof timeout === 'number' && timeout > 0 ? timeout : DEFAULT_TIMEOUT;
+  const asked = typeof timeout === 'number' && timeout > 0 ? timeout : DEFAULT_TIMEOUT;
+  const available = Math.min(asked, MAX_TIMEOUT);
   return available - Math.min(available / 4, 250);
 }
 

@@ -8,6 +8,10 @@ const debug = debuglog('prom-client-cluster');
 const MARGIN_MILLISECONDS = 500;
 const MARGIN_SHARE = 0.2;
 
+// The header is anybody's to write: it may not make a scrape wait longer for a hung worker than this, or than the
+// registry itself would.
+const MAX_WAIT_MILLISECONDS = 10_000;
+
 /**
  * Answers with a registry's metrics: for node's http and https, express, and the raw objects of fastify. Of an
  * AggregatorRegistry, those of the whole cluster; the text is written, and compressed where the scraper accepts that,
@@ -26,11 +30,7 @@ function metricsHandler(registry) {
   return async (req, res) => {
     try {
       const gzip = acceptsGzip(req.headers['accept-encoding']);
-      const body = await bodyOf(
-        registry,
-        gzip,
-        timeoutOf(req.headers['x-prometheus-scrape-timeout-seconds']),
-      );
+      const body = await bodyOf(registry, gzip, timeoutOf(req, registry.timeout ?? 0));
       if (res.destroyed) return;
       res.statusCode = 200;
       res.setHeader('Content-Type', registry.contentType);
@@ -119,13 +119,15 @@ function acceptsGzip(header) {
 }
 
 /**
- * @param {string | string[] | undefined} header seconds
+ * @param {import('node:http').IncomingMessage} req
+ * @param {number} own milliseconds that the registry itself would wait
  * @returns {number | undefined} milliseconds to wait for workers; undefined for the registry's own
  */
-function timeoutOf(header) {
-  const milliseconds = Number(header) * 1000;
+function timeoutOf(req, own) {
+  const milliseconds = Number(req.headers['x-prometheus-scrape-timeout-seconds']) * 1000;
   if (!(milliseconds > 0) || milliseconds === Infinity) return undefined;
-  return milliseconds - Math.min(MARGIN_MILLISECONDS, milliseconds * MARGIN_SHARE);
+  const wait = milliseconds - Math.min(MARGIN_MILLISECONDS, milliseconds * MARGIN_SHARE);
+  return Math.min(wait, Math.max(own, MAX_WAIT_MILLISECONDS));
 }
 
 module.exports = { metricsHandler };

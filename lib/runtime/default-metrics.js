@@ -2,6 +2,9 @@
 
 const { Registry } = require('../registry');
 
+// Together with the library, before anybody replaces the timers that it takes for itself.
+require('./loop-turn');
+
 /** @typedef {import('./metric-group').MetricGroup} MetricGroup */
 /** @typedef {(registry?: Registry, config?: any) => MetricGroup | undefined} Family */
 
@@ -28,21 +31,26 @@ const FAMILIES = {
 };
 
 /**
+ * Options that are not listed are ignored; null and undefined stand for the default.
+ *
+ * @typedef {object} DefaultMetricsConfig
+ * @property {Registry | null} [register] default: the global registry
+ * @property {string | null} [prefix] in front of every metric's name
+ * @property {Record<string, string | number> | null} [labels] added to every sample
+ * @property {readonly number[] | null} [gcDurationBuckets] upper bounds in seconds, default [0.001, 0.01, 0.1, 1, 2, 5]
+ * @property {number | null} [eventLoopMonitoringPrecision] milliseconds between two samples of the event loop's delay,
+ *   default 10
+ * @property {boolean | null} [enableExemplars] whether the CPU counters point to the trace that is active when they are
+ *   read (OpenTelemetry's `traceId` and `spanId`); for OpenMetrics registries
+ */
+
+/**
  * Registers metrics of the process and of Node.js: CPU, memory, file descriptors, event loop, heap, garbage
  * collection. They are sampled when they are read. Two observers run meanwhile, of the event loop's delay and of
  * garbage collections; they keep no process alive, and end with the call's metrics: at register.clear(), or when the
  * registry itself is garbage.
  *
- * @param {object | null} [config] options that are not listed are ignored
- * @param {Registry | null} [config.register] default: the global registry
- * @param {string | null} [config.prefix] in front of every metric's name
- * @param {Record<string, string | number> | null} [config.labels] added to every sample
- * @param {readonly number[] | null} [config.gcDurationBuckets] upper bounds in seconds, default
- *   [0.001, 0.01, 0.1, 1, 2, 5]
- * @param {number | null} [config.eventLoopMonitoringPrecision] milliseconds between two samples of the event loop's
- *   delay, default 10
- * @param {boolean} [config.enableExemplars] whether the CPU counters point to the trace that is active when they are
- *   read (OpenTelemetry's `traceId` and `spanId`); for OpenMetrics registries
+ * @param {DefaultMetricsConfig | null} [config]
  * @returns {() => void} stops: from then on nothing runs and no default metric changes. Their last values stand until
  *   the registry is cleared, or this function is called for it again.
  * @throws {TypeError} where config is something else, or a registry cannot write the exemplars that are asked for

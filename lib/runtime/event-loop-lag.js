@@ -85,6 +85,8 @@ function addStatistics(group, monitor) {
       aggregator,
     }),
   );
+  // With and without labels alike: 0 until something was measured.
+  for (const gauge of gauges) gauge.set(group.labels, 0);
   group.onStop(monitor.disable.bind(monitor));
   monitor.enable();
   group.collectTogether(gauges, () => {

@@ -17,7 +17,7 @@ const MILLISECONDS = 1e3;
  * @param {import('./metric-group').FamilyConfig & {gcDurationBuckets?: readonly number[] | null}} [config]
  */
 function gc(registry, config = {}) {
-  const { PerformanceObserver } = require('perf_hooks');
+  const { PerformanceObserver } = /** @type {any} */ (require('perf_hooks'));
   if (!PerformanceObserver?.supportedEntryTypes?.includes('gc')) return undefined;
   return MetricGroup.build(registry, config, group => {
     const histogram = group.histogram({

@@ -177,7 +177,7 @@ class MetricGroup {
 
   /** @param {any} metric */
   #holds(metric) {
-    return this.#registry.getSingleMetric(metric.name) === metric;
+    return this.#registry.getSingleMetric?.(metric.name) === metric;
   }
 }
 

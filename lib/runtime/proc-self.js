@@ -15,7 +15,7 @@ const DIRECTORY = '/proc/self';
  */
 function isOnProcSelf(name) {
   if (process.platform !== 'linux') return false;
-  return require('fs').statSync(`${DIRECTORY}/${name}`, { throwIfNoEntry: false }) !== undefined;
+  return orUndefined(() => require('fs').statSync(`${DIRECTORY}/${name}`))() !== undefined;
 }
 
 /**
@@ -23,11 +23,7 @@ function isOnProcSelf(name) {
  * @returns {string | undefined} undefined where it cannot be read (at the moment)
  */
 function readProcSelf(name) {
-  try {
-    return require('fs').readFileSync(`${DIRECTORY}/${name}`, 'utf8');
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => require('fs').readFileSync(`${DIRECTORY}/${name}`, 'utf8'))();
 }
 
 /**
