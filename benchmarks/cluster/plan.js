@@ -48,7 +48,7 @@ function fullPlan() {
       ),
     ),
   );
-  steps.push(millionStep(), latencyStep(10_000), latencyStep(100_000));
+  steps.push(millionStep(), latencyStep(10_000, 9), latencyStep(100_000, 5));
   return steps;
 }
 
@@ -66,18 +66,18 @@ function millionStep() {
   return { ...step, seconds: 60 };
 }
 
-function latencyStep(samples) {
+function latencyStep(samples, segments) {
   const scenario = {
     clients: ALL,
     samples,
     workers: 4,
     kind: 'integers',
-    segments: 5,
+    segments,
     seconds: 4,
-    timeLimit: 180_000,
+    timeLimit: 240_000,
   };
   const title = `latency of requests, ${samples.toLocaleString('en')} samples x 4 workers`;
-  return { measure: 'latency', title, seconds: 15 + 3 * 5 * 9, scenario };
+  return { measure: 'latency', title, seconds: 15 + segments * 2 * 9, scenario };
 }
 
 function isWanted({ measure, scenario }, { samples, workers, kind, clients, latency }) {
