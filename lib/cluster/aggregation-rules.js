@@ -121,4 +121,4 @@ function customAggregators() {
   return Object.keys(aggregators).filter(name => aggregators[name] !== BUILT_IN.get(name));
 }
 
-module.exports = { aggregators, isBuiltIn, customAggregators };
+module.exports = { aggregators, aggregatorOf, isBuiltIn, customAggregators };

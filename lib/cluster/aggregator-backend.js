@@ -31,6 +31,9 @@ const THREAD_FILE = path.join(__dirname, 'aggregator-thread.js');
  * @property {boolean} [inPlace] never start a thread
  */
 
+// Merging and writing a million series takes half a second.
+const HANG_MILLISECONDS = 30_000;
+
 /** Thrown to a scrape whose thread died: it may be tried again. */
 class ThreadLostError extends Error {}
 
@@ -143,6 +146,18 @@ class ThreadBackend {
     for (const { reject } of pending) reject(new ThreadLostError('the aggregator thread is gone'));
   }
 
+  /**
+   * A thread that does not answer (its directory is on a file system that hangs) is replaced by another.
+   *
+   * @param {import('node:worker_threads').Worker} thread
+   */
+  #giveUp(thread) {
+    debug('the aggregator thread does not answer');
+    // First: a thread that hangs in the kernel may take its time to end.
+    this.#onThreadLost(thread);
+    thread.terminate();
+  }
+
   /** Whether there is a thread to talk to. */
   get isRunning() {
     return this.#thread !== undefined;
@@ -202,10 +217,15 @@ class ThreadBackend {
     if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
     const id = this.#nextId++;
     thread.ref();
-    return new Promise((resolve, reject) => {
+    /** @type {NodeJS.Timeout | undefined} */
+    let watchdog;
+    const reply = new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
+      watchdog = setTimeout(() => this.#giveUp(thread), HANG_MILLISECONDS);
+      watchdog.unref();
       thread.postMessage({ ...message, id });
     });
+    return reply.finally(() => clearTimeout(watchdog));
   }
 }
 

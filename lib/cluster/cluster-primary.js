@@ -25,6 +25,9 @@ const MAX_TRIES = 3;
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
+// How much longer than asked for a caller may wait for its text, once the workers have answered.
+const RENDER_GRACE_MILLISECONDS = 2000;
+
 // How long a silent worker is left alone before it is asked the same again: one that has never spoken, and one that
 // has. The latter longer each time: what is sent to a stopped process piles up.
 const ASK_AGAIN_MILLISECONDS = 1000;
@@ -114,6 +117,12 @@ class ClusterPrimary {
   #rendering = Promise.resolve();
   /** @type {number[]} when threads were lost, by performance.now() */
   #losses = [];
+  /** Which backend it is: what one was told, the next does not know. */
+  #generation = 0;
+  /** Whether the backend has heard from all workers that can be heard since it started. */
+  #isComplete = true;
+  /** @type {string[]} files that were announced while there was no backend */
+  #orphans = [];
   #closed = false;
   #listeners;
   #onExit = () => this.#removeDirectory();
@@ -250,6 +259,7 @@ class ClusterPrimary {
     if (adopt === undefined) process.on('exit', this.#onExit);
     this.#backend = await startBackend(this.#options, events, adopt);
     for (const workerId of this.#retiring) this.#backend.retire(workerId);
+    for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
     if (adopt !== undefined)
       for (const { worker } of this.#members.values()) if (isOnline(worker)) this.#welcome(worker);
   }
@@ -259,6 +269,8 @@ class ClusterPrimary {
     if (this.#closed) return;
     for (const member of this.#members.values()) member.known = undefined;
     this.#backend = undefined;
+    this.#generation++;
+    this.#isComplete = false;
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
     if (this.#losses.length > MAX_LOSSES) this.#options = { ...this.#options, inPlace: true };
@@ -326,7 +338,8 @@ class ClusterPrimary {
       this.#count('over-ipc');
       this.#backend?.answer({ workerId: worker.id, snapshot: message.snapshot });
     } else if (isSnapshotNameOf(message.file, worker.id, requestId)) {
-      this.#backend?.answer({ workerId: worker.id, file: message.file });
+      if (this.#backend === undefined) this.#orphans.push(message.file);
+      else this.#backend.answer({ workerId: worker.id, file: message.file });
     } else {
       member.error = typeof message.error === 'string' ? message.error : 'Its answer is not understood';
       debug('worker %d failed: %s', worker.id, member.error);
@@ -387,16 +400,27 @@ class ClusterPrimary {
     let ask = this.#connected();
     for (let tries = 1; ; tries++) {
       await this.#start();
+      const generation = this.#generation;
       timedSection('primary:ask', () => this.#ask(round, ask));
       await this.#wait(round);
       if (round.callers.size === 0) return;
+      if (generation !== this.#generation && tries < MAX_TRIES) {
+        // The backend that some have answered to is gone; another is there already, and knows nothing of them.
+        ask = this.#connected();
+        continue;
+      }
       const result = await this.#render([...round.callers], tries >= MAX_TRIES).catch(error => {
         if (!(error instanceof ThreadLostError) || tries >= MAX_TRIES) throw error;
         return undefined;
       });
-      if (result === undefined) ask = this.#connected();
+      if (result === undefined || generation !== this.#generation) ask = this.#connected();
       else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
-      else return this.#deliver([...round.callers], result, round.answered);
+      else {
+        this.#isComplete = true;
+        this.#deliver([...round.callers], result, round.answered);
+        return;
+      }
+      if (tries > MAX_TRIES) throw new Error('Operation timed out.');
     }
   }
 
@@ -455,7 +479,7 @@ class ClusterPrimary {
       round.onProgress();
     });
     round.onProgress = () => {};
-    for (const caller of round.callers) disarm(caller);
+    for (const caller of round.callers) this.#boundRendering(caller);
     for (const workerId of round.waiting) {
       const member = this.#members.get(workerId);
       if (member === undefined || member.outstanding === 0) continue;
@@ -467,9 +491,23 @@ class ClusterPrimary {
 
   /** @param {Caller} caller */
   #arm(caller) {
-    if (caller.timer !== undefined) return;
+    disarm(caller);
     const left = Math.max(Math.ceil(caller.deadline - performance.now()), 1);
     caller.timer = setTimeout(() => this.#expire(caller), left);
+  }
+
+  /**
+   * What is left to do for a caller takes milliseconds, unless the backend hangs.
+   *
+   * @param {Caller} caller
+   */
+  #boundRendering(caller) {
+    disarm(caller);
+    const left = Math.max(caller.deadline - performance.now(), 0) + RENDER_GRACE_MILLISECONDS;
+    caller.timer = setTimeout(() => {
+      this.#round?.callers.delete(caller);
+      caller.reject(new Error('Operation timed out.'));
+    }, left);
   }
 
   /**
@@ -481,7 +519,10 @@ class ClusterPrimary {
     const round = this.#round;
     this.#next.delete(caller);
     round?.callers.delete(caller);
+    this.#boundRendering(caller);
     try {
+      // Less than was known before would look like a reset of all counters.
+      if (!this.#isComplete) throw new ThreadLostError('workers have to tell the new backend first');
       const result = await this.#render([caller], true);
       this.#deliver([caller], result, round?.answered ?? false);
     } catch (error) {

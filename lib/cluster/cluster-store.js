@@ -79,7 +79,9 @@ class ClusterStore {
   /** What went wrong and how old the numbers are, for those who look after a cluster. */
   state() {
     const workers = [...this.#workers.values()];
-    const failures = new Map(Array.from(this.#retiredFailures, ([key, failure]) => [key, [...failure]]));
+    /** @type {Map<string, [stage: string, name: string, count: number]>} */
+    const failures = new Map();
+    addFailures(failures, [...this.#retiredFailures.values()]);
     for (const worker of workers) addFailures(failures, worker.failures);
     return {
       failures: Array.from(failures.values(), ([stage, metric, count]) => ({ stage, metric, count })),
@@ -254,8 +256,8 @@ class ClusterStore {
 }
 
 /**
- * @param {Map<string, any[]>} sums
- * @param {[stage: string, name: string, count: number][]} failures
+ * @param {Map<string, [stage: string, name: string, count: number]>} sums
+ * @param {readonly [stage: string, name: string, count: number][]} failures
  */
 function addFailures(sums, failures) {
   for (const [stage, name, count] of failures) {
