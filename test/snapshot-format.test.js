@@ -540,7 +540,7 @@ for (const whole of [false, true]) {
         for (const [position, byte] of changes) damaged[position] = byte;
         applyDamaged(snapshots, damaged);
       }),
-      { numRuns: 1500 },
+      { numRuns: 600 },
     );
   });
 
