@@ -22,6 +22,13 @@ exports.Counter = Counter;
 exports.Gauge = Gauge;
 exports.Histogram = Histogram;
 exports.Summary = Summary;
+/** What `type` says of a metric. prom-client's types have an enum of this name, which is missing there at run time. */
+exports.MetricType = Object.freeze({
+  Counter: 'counter',
+  Gauge: 'gauge',
+  Histogram: 'histogram',
+  Summary: 'summary',
+});
 exports.linearBuckets = linearBuckets;
 exports.exponentialBuckets = exponentialBuckets;
 exports.AggregatorRegistry = AggregatorRegistry;

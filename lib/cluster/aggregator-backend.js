@@ -87,9 +87,16 @@ class ThreadBackend {
         workerData: { directory, retiredMaxAge, adopt },
       });
       let started = false;
+      // The thread makes its directory before it is ready, and a file system may hang.
+      const watchdog = setTimeout(() => {
+        reject(new Error('the aggregator thread does not start'));
+        thread.terminate();
+      }, HANG_MILLISECONDS);
+      watchdog.unref();
       thread.on('message', message => {
         if (message.op === 'ready') {
           started = true;
+          clearTimeout(watchdog);
           this.#thread = thread;
           // Idle, it must not keep the process alive; #request() holds it while a scrape is pending.
           thread.unref();
@@ -104,6 +111,7 @@ class ThreadBackend {
         reject(error);
       });
       thread.on('exit', code => {
+        clearTimeout(watchdog);
         reject(new Error(`the aggregator thread ended with code ${code}`));
         if (started) this.#onThreadLost(thread);
       });

@@ -52,6 +52,7 @@ class Aggregator {
   /** @type {import('./cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
   #merged = [];
   #lastLength = 65536;
+  #isSaving = false;
   #closed = false;
 
   /**
@@ -129,6 +130,8 @@ class Aggregator {
         this.#store.applyJson(workerId, metrics);
       } else {
         this.#store.apply(workerId, file === undefined ? fromBase64(snapshot ?? '') : this.#take(file));
+        // Worker and directory may have lost each other: others, and the exit files, want a new one.
+        if (file === undefined && this.#spool?.isPresent() === false) this.#onLost('a worker found it gone');
       }
       this.#again.delete(workerId);
     } catch (error) {
@@ -167,8 +170,7 @@ class Aggregator {
     this.#again.delete(workerId);
     this.#store.retire(workerId);
     this.#unsaved.push(workerId);
-    // Several deaths at once are written down at once.
-    if (this.#unsaved.length === 1) setImmediate(() => this.#saveRetired());
+    this.#saveSoon();
   }
 
   /**
@@ -193,6 +195,7 @@ class Aggregator {
     };
     if (again.length > 0 && !final) return result;
     this.#again.clear();
+    if (this.#unsaved.length > 0) this.#saveSoon();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     if (waiting.length > 0) return { ...result, custom: waiting };
@@ -284,6 +287,16 @@ class Aggregator {
     }
   }
 
+  /** Several deaths at once are written down at once. */
+  #saveSoon() {
+    if (this.#isSaving) return;
+    this.#isSaving = true;
+    setImmediate(() => {
+      this.#isSaving = false;
+      this.#saveRetired();
+    });
+  }
+
   /** Writes the retired totals down before the files of those who are in it are removed. */
   #saveRetired() {
     const workerIds = this.#unsaved.splice(0);
@@ -291,8 +304,10 @@ class Aggregator {
       this.#spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
       for (const workerId of workerIds) for (const file of this.#filesOf(workerId)) this.#spool?.unlink(file);
     } catch (error) {
-      // The totals themselves are in memory; only a thread that dies now would miss them.
+      // The totals themselves are in memory; only a thread that dies now would miss them. Tried again at the next scrape.
       this.#refuse('save-retired', error);
+      this.#unsaved.unshift(...workerIds);
+      return;
     }
     if (workerIds.length > 0) this.#options.onRetired(workerIds);
   }

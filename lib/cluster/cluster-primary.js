@@ -82,7 +82,7 @@ const LOSS_WINDOW_MILLISECONDS = 60_000;
  * @property {Record<string, number>} refused how many answers could not be used, or came over IPC, by reason
  * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by metric, writes
  * @property {number} conflicts how often a worker's metric was left out because others have its name for another type
- * @property {number} oldestCapture when the oldest numbers of the last scrape were taken, milliseconds since the epoch
+ * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were taken, milliseconds since the epoch
  * @property {number} snapshotBytes size of all workers' last snapshots together
  */
 
@@ -194,8 +194,9 @@ class ClusterPrimary {
     for (const [event, listener] of this.#listeners)
       this.#cluster.removeListener(event, /** @type {any} */ (listener));
     process.removeListener('exit', this.#onExit);
-    await this.#starting;
-    await this.#backend?.close();
+    // A backend that does not come up is not waited for: its thread keeps nothing alive.
+    if (this.#backend === undefined) this.#starting?.then(() => this.#backend?.close());
+    else await this.#backend.close();
     this.#removeDirectory();
   }
 
@@ -212,7 +213,7 @@ class ClusterPrimary {
       refused: Object.fromEntries(refused),
       failures: this.#storeState?.failures ?? [],
       conflicts: this.#storeState?.conflicts ?? 0,
-      oldestCapture: this.#storeState?.oldestCapture ?? Infinity,
+      oldestCapture: this.#storeState?.oldestCapture,
       snapshotBytes: this.#storeState?.snapshotBytes ?? 0,
     };
   }
@@ -416,7 +417,8 @@ class ClusterPrimary {
       if (result === undefined || generation !== this.#generation) ask = this.#connected();
       else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
       else {
-        this.#isComplete = true;
+        // A worker that hung when the backend was lost cannot tell it again: its counts are missing until it can.
+        this.#isComplete ||= ![...this.#members.values()].some(({ silent, spoken }) => silent && spoken);
         this.#deliver([...round.callers], result, round.answered);
         return;
       }

@@ -86,7 +86,8 @@ class ClusterStore {
     return {
       failures: Array.from(failures.values(), ([stage, metric, count]) => ({ stage, metric, count })),
       conflicts: this.conflicts,
-      oldestCapture: workers.reduce((oldest, { capturedAt }) => Math.min(oldest, capturedAt), Infinity),
+      oldestCapture:
+        workers.length === 0 ? undefined : Math.min(...workers.map(({ capturedAt }) => capturedAt)),
       snapshotBytes: workers.reduce((sum, { snapshotBytes }) => sum + snapshotBytes, 0),
     };
   }

@@ -25,6 +25,7 @@
  * @property {number} start position in the journal
  * @property {JournalMetric} metric
  * @property {boolean} defines whether the metric itself enters here
+ * @property {boolean} drops whether the metric leaves here for good
  * @property {number} fromRow
  * @property {number} toRow
  * @property {number[]} fromValues by label
@@ -38,6 +39,8 @@ class SeriesJournal {
   #segments = [];
   #capture = 0;
   #seen = 0;
+  /** How many metrics got a number in this epoch. */
+  #numbers = 0;
   /** Positions before this one mean nothing any more: what led there was merged. */
   #settledTo = 0;
 
@@ -55,7 +58,7 @@ class SeriesJournal {
    */
   note(views) {
     const list = [...views];
-    if (this.#isStale || list.some(view => this.#isOutdatedBy(view))) this.#restart();
+    if (this.#isStale) this.#restart();
     this.#capture++;
     this.#seen = 0;
     for (const view of list) this.#noteMetric(view);
@@ -70,26 +73,16 @@ class SeriesJournal {
   }
 
   /**
-   * Whether the row numbers or the definition of a metric are not those that were noted before: then all has to be
-   * told anew.
-   *
-   * @param {MetricView} view
-   */
-  #isOutdatedBy(view) {
-    const metric = this.#metrics.get(view.table);
-    return metric !== undefined && (metric.tableEpoch !== view.table.epoch || isRedefined(metric.view, view));
-  }
-
-  /**
    * Whether most of what the journal holds belongs to metrics that are gone: a program that makes and drops metrics
    * must not make it grow.
    */
   get #isStale() {
-    return this.#metrics.size > 64 && this.#seen * 2 < this.#metrics.size;
+    return this.#numbers > 64 && this.#seen * 2 < this.#numbers;
   }
 
   #restart() {
     this.#metrics.clear();
+    this.#numbers = 0;
     this.#segments = [];
     this.#settledTo = 0;
     this.length = 0;
@@ -100,10 +93,14 @@ class SeriesJournal {
   #noteMetric(view) {
     const { table } = view;
     let metric = this.#metrics.get(table);
+    if (metric !== undefined && isOutdated(metric, view)) {
+      this.#drop(metric);
+      metric = undefined;
+    }
     const defines = metric === undefined;
     if (metric === undefined) {
       const values = table.labelNames.map(() => 1);
-      metric = { number: this.#metrics.size, view, tableEpoch: table.epoch, rows: 0, values, seenAt: 0 };
+      metric = { number: this.#numbers++, view, tableEpoch: table.epoch, rows: 0, values, seenAt: 0 };
       this.#metrics.set(table, metric);
     }
     metric.view = view;
@@ -148,18 +145,32 @@ class SeriesJournal {
       if (whole === undefined) {
         merged.set(segment.metric, { ...segment });
       } else {
-        whole.toRow = segment.toRow;
-        whole.toValues = segment.toValues;
+        whole.toRow = Math.max(whole.toRow, segment.toRow);
+        if (!segment.drops) whole.toValues = segment.toValues;
+        whole.drops ||= segment.drops;
       }
     }
-    let start = 0;
-    const first = [...merged.values()].map(segment => {
-      const placed = { ...segment, start };
-      start += lengthOf(segment);
-      return placed;
-    });
+    // What they start at means nothing any more: whoever does not know them all is told from the beginning.
+    const first = [...merged.values()].map(segment => ({ ...segment, start: 0 }));
     this.#segments = [...first, ...later];
-    this.#settledTo = start;
+    this.#settledTo = known.series;
+  }
+
+  /**
+   * A metric whose rows have got new numbers, or which is another one now, goes on as a new metric: the others need not
+   * be told again. Its old number stays taken, with no rows.
+   *
+   * @param {JournalMetric} metric
+   */
+  #drop(metric) {
+    this.#segments = this.#segments.filter(segment => segment.metric !== metric || segment.defines);
+    for (const segment of this.#segments) {
+      if (segment.metric !== metric) continue;
+      segment.toRow = segment.fromRow;
+      segment.toValues = segment.fromValues;
+    }
+    this.#segments.push({ ...NO_ROWS, start: this.length, metric, defines: false, drops: true });
+    this.length++;
   }
 
   /**
@@ -175,6 +186,7 @@ class SeriesJournal {
       start: this.length,
       metric,
       defines,
+      drops: false,
       fromRow: metric.rows,
       toRow: table.rowCount,
       fromValues: metric.values,
@@ -187,9 +199,19 @@ class SeriesJournal {
   }
 }
 
+const NO_ROWS = { fromRow: 0, toRow: 0, fromValues: [], toValues: [] };
+
 /** @param {Segment} segment */
-function lengthOf({ defines, fromRow, toRow }) {
-  return (defines ? 1 : 0) + toRow - fromRow;
+function lengthOf({ defines, drops, fromRow, toRow }) {
+  return (defines || drops ? 1 : 0) + toRow - fromRow;
+}
+
+/**
+ * @param {JournalMetric} metric
+ * @param {MetricView} view
+ */
+function isOutdated(metric, view) {
+  return metric.tableEpoch !== view.table.epoch || isRedefined(metric.view, view);
 }
 
 /**

@@ -16,6 +16,7 @@ const INCARNATION_BYTES = 16;
 
 const DEFINITION = 1;
 const ROWS = 2;
+const DROPPED = 3;
 
 const TABLE_ENTRY = 0;
 const JSON_ENTRY = 1;
@@ -133,10 +134,15 @@ function encodeSnapshot(capture, journal, known) {
  * @param {ByteWriter} writer
  * @param {import('./series-journal').Segment} segment
  */
-function writeSegment(writer, { metric, defines, fromRow, toRow, fromValues, toValues }) {
+function writeSegment(writer, { metric, defines, drops, fromRow, toRow, fromValues, toValues }) {
   const { view, number } = metric;
   if (defines) writeDefinition(writer, number, view);
   else writer.uint32(0);
+  if (drops) {
+    writer.uint32(DROPPED);
+    writer.uint32(number);
+    return;
+  }
   const rows = toRow - fromRow;
   writer.uint32(ROWS);
   writer.uint32(number);
@@ -300,6 +306,7 @@ function readNonFinite(_key, value) {
  * @typedef {object} DictionaryRecord
  * @property {number} metric
  * @property {Definition | undefined} definition
+ * @property {boolean} dropped whether the metric is gone for good; its number stays taken
  * @property {number} fromRow
  * @property {number} rows
  * @property {{from: number, values: string[]}[]} values by label
@@ -404,8 +411,22 @@ function readDictionary(reader, labelCountOf) {
   for (let left = reader.count(); left > 0; left--) {
     const definition = reader.uint32() === DEFINITION ? readDefinition(reader) : undefined;
     if (definition !== undefined) defined.set(definition.number, definition.labelNames.length);
-    if (reader.uint32() !== ROWS) throw new SnapshotError('dictionary', 'rows expected');
+    const kind = reader.uint32();
+    if (kind !== ROWS && kind !== DROPPED) throw new SnapshotError('dictionary', `a record of kind ${kind}`);
     const metric = reader.uint32();
+    if (kind === DROPPED) {
+      records.push({
+        metric,
+        definition,
+        dropped: true,
+        fromRow: 0,
+        rows: 0,
+        values: [],
+        forms: [],
+        tuples: new Int32Array(0),
+      });
+      continue;
+    }
     const labelCount = defined.get(metric) ?? labelCountOf(metric);
     if (labelCount === undefined || (definition !== undefined && definition.number !== metric)) {
       throw new SnapshotError('dictionary', `rows of metric ${metric}, which is not known`);
@@ -439,7 +460,16 @@ function readRows(reader, metric, labelCount, definition) {
   if (labelCount === 0) {
     if (fromRow + rows > 1)
       throw new SnapshotError('dictionary', `metric ${metric} has no labels, but ${rows} rows`);
-    return { metric, definition, fromRow, rows, values: [], forms: [[]], tuples: new Int32Array(rows) };
+    return {
+      metric,
+      definition,
+      dropped: false,
+      fromRow,
+      rows,
+      values: [],
+      forms: [[]],
+      tuples: new Int32Array(rows),
+    };
   }
   const values = [];
   for (let label = 0; label < labelCount; label++) {
@@ -453,7 +483,7 @@ function readRows(reader, metric, labelCount, definition) {
     throw new SnapshotError('dictionary', `a form of metric ${metric} has a label that it does not have`);
   }
   const tuples = reader.int32Array(rows * (labelCount + 1));
-  return { metric, definition, fromRow, rows, values, forms, tuples };
+  return { metric, definition, dropped: false, fromRow, rows, values, forms, tuples };
 }
 
 /**

@@ -8,6 +8,7 @@ const { SeriesJournal } = require('./series-journal');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-block');
 const { CollectHooks } = require('./collect-hooks');
+const { timedSection } = require('./section');
 const { encodeSnapshot, stringifyJson } = require('./snapshot-format');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
@@ -48,7 +49,9 @@ class SnapshotSource {
     ]);
     const views = /** @type {MetricView[]} */ (own.map(viewOf).filter(view => view !== undefined));
     // Before anything is encoded by row numbers.
-    for (const view of views) view.table.compactIfSparse();
+    for (const { table } of views) {
+      if (table.isSparse) timedSection('worker:compact', () => table.compactIfSparse());
+    }
     await this.#digests.prepare(views);
     await this.#exemplars.prepare(views);
   }

@@ -184,23 +184,24 @@ function stageDictionary(known, { dictionary }) {
     if (definition !== undefined && before === undefined) {
       if (record.metric !== metrics.length)
         throw new SnapshotError('dictionary', `metric ${record.metric} is not the next`);
-      const values = definition.labelNames.map(() => ['']);
-      metrics[record.metric] = {
-        definition,
-        values,
-        forms: [],
-        tuples: new Int32Array(0),
-        rows: 0,
-        maps: new Map(),
-      };
+      metrics[record.metric] = withoutRows({ definition });
     }
     const metric = metrics[record.metric];
     if (metric === undefined || record.fromRow > metric.rows) {
       throw new SnapshotError('dictionary', `rows of metric ${record.metric} are missing`);
     }
-    metrics[record.metric] = withRows(metric, record);
+    metrics[record.metric] = record.dropped ? withoutRows(metric) : withRows(metric, record);
   }
   return metrics;
+}
+
+/**
+ * @param {{definition: Definition}} metric
+ * @returns {KnownMetric}
+ */
+function withoutRows({ definition }) {
+  const values = definition.labelNames.map(() => ['']);
+  return { definition, values, forms: [], tuples: new Int32Array(0), rows: 0, maps: new Map() };
 }
 
 /**

@@ -1,6 +1,6 @@
 'use strict';
 
-const { format } = require('node:util');
+const { format } = require('util');
 const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');

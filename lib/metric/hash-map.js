@@ -6,13 +6,13 @@
 /**
  * prom-client's key of a label set. Two sets whose values hold separators may share one.
  *
- * @param {Record<string, unknown>} [labels]
- * @returns {string} `name:value,` for each label, by name
+ * @param {Record<string, unknown>} labels
+ * @param {readonly string[]} [names] which labels, in which order; default all, by name
+ * @returns {string} `name:value,` for each label that is not undefined
  */
-function hashObject(labels) {
-  if (labels === undefined || labels === null) return '';
-  return Object.keys(labels)
-    .sort()
+function hashObject(labels, names = Object.keys(labels).sort()) {
+  return names
+    .filter(name => labels[name] !== undefined)
     .map(name => `${name}:${labels[name]},`)
     .join('');
 }

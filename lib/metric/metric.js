@@ -3,7 +3,7 @@
 // What the four metric types share: checks of name, help and labels, registration, and the way from a call's
 // arguments to a row of the metric's table.
 
-const { format, inspect } = require('node:util');
+const { format, inspect } = require('util');
 const { Registry, alreadyRegistered } = require('../registry');
 const { isValidMetricName, isValidLabelName } = require('./names');
 

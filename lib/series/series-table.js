@@ -193,9 +193,14 @@ class SeriesTable {
    * @returns {boolean} whether that was the case
    */
   compactIfSparse() {
-    if (this.rowCount < COMPACT_FROM_ROWS || this.liveCount * 2 >= this.rowCount) return false;
+    if (!this.isSparse) return false;
     this.#compact();
     return true;
+  }
+
+  /** Whether the table is large, and rows that are not live are more than half of it. */
+  get isSparse() {
+    return this.rowCount >= COMPACT_FROM_ROWS && this.liveCount * 2 < this.rowCount;
   }
 
   /**
@@ -309,6 +314,11 @@ class SeriesTable {
   #compact() {
     const old = /** @type {LabelIndex} */ (this.index);
     const index = new LabelIndex(this.labelNames);
+    // Giving every value a new integer takes most of the time: only where most values are gone it is worth it.
+    const keeps = old.dictionaries.map(({ values }) => values.length <= this.liveCount * 2);
+    keeps.forEach((keep, i) => {
+      if (keep) index.dictionaries[i] = old.dictionaries[i];
+    });
     const pages = this.pages;
     const forms = this.#formOfRow;
     const rows = [...this.liveRows()];
@@ -321,7 +331,7 @@ class SeriesTable {
     for (const row of rows) {
       for (let i = 0; i < index.width; i++) {
         const id = old.idAt(row, i);
-        index.ids[i] = id === 0 ? 0 : index.dictionaries[i].add(old.dictionaries[i].values[id]);
+        index.ids[i] = id === 0 || keeps[i] ? id : index.dictionaries[i].add(old.dictionaries[i].values[id]);
       }
       const moved = index.findOrAddTuple();
       this.rowCount = moved + 1;

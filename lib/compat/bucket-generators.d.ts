@@ -1,0 +1,1 @@
+export { exponentialBuckets, linearBuckets } from '../..';

@@ -1,0 +1,3 @@
+import { AggregatorRegistry } from '../..';
+
+export = AggregatorRegistry;

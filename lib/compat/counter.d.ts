@@ -1,0 +1,3 @@
+import { Counter } from '../..';
+
+export = Counter;

@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/counter
+
+module.exports = require('../metric/counter').Counter;

@@ -1,0 +1,3 @@
+import { collectDefaultMetrics } from '../..';
+
+export = collectDefaultMetrics;

@@ -1,0 +1,3 @@
+import { Gauge } from '../..';
+
+export = Gauge;

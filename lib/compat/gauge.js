@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/gauge
+
+module.exports = require('../metric/gauge').Gauge;

@@ -1,0 +1,6 @@
+/**
+ * prom-client's key of a label set: `name:value,` for each label. Two sets whose values hold separators may share one.
+ *
+ * @param labelNames the names to take, in their order; default all, sorted
+ */
+export function hashObject(labels: object, labelNames?: readonly string[]): string;

@@ -1,0 +1,3 @@
+import { Histogram } from '../..';
+
+export = Histogram;

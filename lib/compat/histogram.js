@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/histogram
+
+module.exports = require('../metric/histogram').Histogram;

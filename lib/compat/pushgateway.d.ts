@@ -1,0 +1,3 @@
+import { Pushgateway } from '../..';
+
+export = Pushgateway;

@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/pushgateway
+
+module.exports = require('../pushgateway').Pushgateway;

@@ -1,0 +1,3 @@
+import { Registry } from '../..';
+
+export = Registry;

@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/registry
+
+module.exports = require('../registry').Registry;

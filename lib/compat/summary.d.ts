@@ -1,0 +1,3 @@
+import { Summary } from '../..';
+
+export = Summary;

@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/summary
+
+module.exports = require('../metric/summary').Summary;
