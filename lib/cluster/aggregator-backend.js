@@ -246,12 +246,14 @@ class InPlaceBackend {
   /**
    * @param {BackendOptions} options
    * @param {Events} events
+   * @param {string} [adopt] directory of a thread that is gone
    */
-  constructor({ directory, retiredMaxAge }, { onDirectory, onRetired }) {
+  constructor({ directory, retiredMaxAge }, { onDirectory, onRetired }, adopt) {
     const { Aggregator } = require('./aggregator');
     this.#aggregator = new Aggregator({
       directory,
       retiredMaxAge,
+      adopt,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
       onDirectory: place => {
@@ -369,7 +371,7 @@ async function startBackend(options, events, adopt) {
       debug('no thread can be started, aggregating in place: %s', error);
     }
   }
-  const backend = new InPlaceBackend(options, events);
+  const backend = new InPlaceBackend(options, events, adopt);
   await backend.start();
   return backend;
 }

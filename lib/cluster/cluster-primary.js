@@ -28,6 +28,9 @@ const MAX_TIMEOUT_MILLISECONDS = 600_000;
 // How much longer than asked for a caller may wait for its text, once the workers have answered.
 const RENDER_GRACE_MILLISECONDS = 2000;
 
+// Starting a thread takes some 50 ms.
+const START_MILLISECONDS = 5000;
+
 // How long a silent worker is left alone before it is asked the same again: one that has never spoken, and one that
 // has. The latter longer each time: what is sent to a stopped process piles up.
 const ASK_AGAIN_MILLISECONDS = 1000;
@@ -194,9 +197,12 @@ class ClusterPrimary {
     for (const [event, listener] of this.#listeners)
       this.#cluster.removeListener(event, /** @type {any} */ (listener));
     process.removeListener('exit', this.#onExit);
-    // A backend that does not come up is not waited for: its thread keeps nothing alive.
-    if (this.#backend === undefined) this.#starting?.then(() => this.#backend?.close());
-    else await this.#backend.close();
+    // A backend that does not come up is not waited for longer than this: its thread keeps nothing alive.
+    await Promise.race([
+      this.#starting,
+      new Promise(resolve => setTimeout(resolve, START_MILLISECONDS).unref()),
+    ]);
+    await this.#backend?.close();
     this.#removeDirectory();
   }
 

@@ -143,7 +143,7 @@ function define(labels, name, value) {
 }
 
 /**
- * @param {Metric} metric
+ * @param {{labelNames: readonly string[]}} metric
  * @param {Labels} labels
  * @throws {Error} for the first label that is not one of `labelNames`
  */
