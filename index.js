@@ -11,6 +11,8 @@ const { linearBuckets, exponentialBuckets } = require('./lib/metric/bucket-gener
 const { isValidMetricName } = require('./lib/metric/names');
 const { AggregatorRegistry } = require('./lib/cluster/aggregator-registry');
 const { aggregators } = require('./lib/cluster/aggregation-rules');
+const { Pushgateway } = require('./lib/pushgateway');
+const collectDefaultMetrics = require('./lib/runtime/default-metrics');
 const { metricsHandler } = require('./lib/http/metrics-handler');
 
 exports.register = Registry.globalRegistry;
@@ -31,6 +33,8 @@ exports.MetricType = Object.freeze({
 });
 exports.linearBuckets = linearBuckets;
 exports.exponentialBuckets = exponentialBuckets;
+exports.Pushgateway = Pushgateway;
+exports.collectDefaultMetrics = collectDefaultMetrics;
 exports.AggregatorRegistry = AggregatorRegistry;
 exports.ClusterRegistry = AggregatorRegistry;
 exports.aggregators = aggregators;
