@@ -142,7 +142,7 @@ class AggregatorRegistry extends Registry {
     const registry = new Registry(contentType);
     for (const metrics of byName.values()) {
       const name = metrics[0].aggregator ?? 'sum';
-      const aggregator = aggregators[name];
+      const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;
       if (typeof aggregator !== 'function') throw new Error(`'${name}' is not a defined aggregator.`);
       const metric = aggregator(metrics);
       if (metric) registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric }));

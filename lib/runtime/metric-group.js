@@ -165,14 +165,9 @@ class MetricGroup {
     return metric;
   }
 
-  /**
-   * A group whose last metric has left its registry has no reader any more. Another registry that has the same
-   * metrics (a merged one) may drop them without consequence.
-   *
-   * @param {unknown} registry
-   */
-  #noteRemoval(registry) {
-    if (registry === this.#registry && !this.#metrics.some(metric => this.#holds(metric))) this.stop();
+  /** A group whose last metric has left its registry has no reader any more. */
+  #noteRemoval() {
+    if (!this.#metrics.some(metric => this.#holds(metric))) this.stop();
   }
 
   /** @param {any} metric */
