@@ -195,6 +195,7 @@ class Registry {
       const view = viewOf(metric);
       if (view !== undefined) {
         view.beforeRead?.();
+        view.table.compactIfSparse();
         return liveFamily(view, this.#defaultLabels);
       }
     }

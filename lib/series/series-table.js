@@ -10,6 +10,7 @@ const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4; // applications have hundreds of metrics with a handful of series each
 const NOT_LIVE = -1;
 const COMPACT_FROM_ROWS = 1024;
+const COMPACT_AT_ONCE_ROWS = 8192;
 
 /** @type {Map<string, number>} */
 const NO_POSITIONS = new Map();
@@ -209,9 +210,11 @@ class SeriesTable {
    */
   #addRow(row, labels) {
     // A table that is about to grow while most of it is dead is compacted instead, so that label sets which come and
-    // go do not pile up in a process that nobody scrapes.
+    // go do not pile up in a process that nobody scrapes. Here somebody's request is waiting: a table of which much is
+    // live is left to the next scrape, within bounds.
     if (this.rowCount >= COMPACT_FROM_ROWS && (this.rowCount & (this.rowCount - 1)) === 0) {
-      if (this.liveCount * 2 < this.rowCount) {
+      const isQuick = this.liveCount <= COMPACT_AT_ONCE_ROWS;
+      if (this.liveCount * (isQuick ? 2 : 8) < this.rowCount) {
         this.#compact();
         row = /** @type {LabelIndex} */ (this.index).findOrAdd(labels);
       }
