@@ -1,0 +1,131 @@
+// What these types have beyond prom-client's.
+
+import {
+  Aggregator,
+  AggregatorRegistry,
+  ClusterRegistry,
+  Counter,
+  Exemplar,
+  Histogram,
+  MetricObject,
+  MetricType,
+  OpenMetricsContentType,
+  PrometheusContentType,
+  Pushgateway,
+  Registry,
+  RegistryContentType,
+  aggregators,
+  collectDefaultMetrics,
+  metricsHandler,
+  openMetricsContentType,
+  prometheusContentType,
+} from 'prom-client';
+import * as http from 'node:http';
+import * as http2 from 'node:http2';
+import * as https from 'node:https';
+import express = require('express');
+import { fastify } from 'fastify';
+
+/** Compiles where two types are the same. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function assert<_T extends true>(): void {}
+
+// A registry has the format that it is made with.
+const openMetrics = new Registry(openMetricsContentType);
+assert<Same<typeof openMetrics, Registry<OpenMetricsContentType>>>();
+assert<Same<typeof openMetrics.contentType, OpenMetricsContentType>>();
+const prometheus = new Registry();
+assert<Same<typeof prometheus, Registry<PrometheusContentType>>>();
+const byStatic = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+assert<Same<typeof byStatic, Registry<OpenMetricsContentType>>>();
+assert<Same<typeof Registry.globalRegistry, Registry<PrometheusContentType>>>();
+// @ts-expect-error: not a format
+new Registry('text/plain');
+// @ts-expect-error: another format
+const other: Registry<PrometheusContentType> = new Registry(openMetricsContentType);
+
+const counter = new Counter({ name: 'c', help: 'help', labelNames: ['status'], registers: [openMetrics] });
+const text: Promise<string> = openMetrics.getMetricsAsString(counter);
+// @ts-expect-error: a metric, not a name
+openMetrics.getMetricsAsString('c');
+const sums: MetricObject[] = openMetrics.getMetricsAsArray('sum');
+openMetrics.getMetricsAsJSON('sum').then(([{ values }]) => values);
+
+// Labels of exemplars are others than those of the metric.
+counter.inc({ labels: { status: 200 }, exemplarLabels: { trace_id: 'x' } });
+// @ts-expect-error: no such label
+counter.inc({ labels: { trace_id: 'x' }, exemplarLabels: { status: 200 } });
+const histogram = new Histogram({ name: 'h', help: 'help', labelNames: ['status'] });
+histogram.observe({ value: 1, labels: { status: 200 }, exemplarLabels: { trace_id: 'x' } });
+histogram.startTimer({ status: 200 }, { trace_id: 'x' })({}, { span_id: 'y' });
+counter.get().then(({ values }) => {
+  const exemplar: Exemplar | null | undefined = values[0].exemplar;
+  console.log(exemplar?.labelSet.trace_id, exemplar?.value.toFixed(), exemplar?.timestamp.toFixed());
+});
+
+// A type of metric is its name.
+const gaugeType: MetricType = 'gauge';
+assert<Same<MetricType, 'counter' | 'gauge' | 'histogram' | 'summary'>>();
+function isDistribution({ type }: MetricObject): boolean {
+  return type === 'summary' || type === MetricType.Histogram;
+}
+// @ts-expect-error: no such type
+const noType: MetricType = 'untyped';
+
+// Aggregators of one's own.
+assert<Same<Aggregator, 'sum' | 'first' | 'min' | 'max' | 'average' | 'omit'>>();
+aggregators.median = metrics => {
+  const [{ name, help, type, values }] = metrics;
+  const sorted = metrics.flatMap(metric => metric.values.map(({ value }) => value)).sort((a, b) => a - b);
+  return { name, help, type, values: [{ value: sorted[sorted.length >> 1], labels: values[0].labels }] };
+};
+openMetrics.getMetricsAsJSON().then(json => aggregators.sum(json)?.values[0].metricName);
+
+// The cluster.
+const cluster = new AggregatorRegistry(openMetricsContentType, { timeout: 1000 });
+assert<Same<typeof cluster, AggregatorRegistry<OpenMetricsContentType>>>();
+const anyFormat: AggregatorRegistry = new AggregatorRegistry();
+assert<Same<typeof anyFormat, AggregatorRegistry<RegistryContentType>>>();
+const alias: AggregatorRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
+new AggregatorRegistry(undefined, { directory: '/tmp', retiredMaxAge: 0, inPlace: true });
+// @ts-expect-error: not an option
+new AggregatorRegistry(prometheusContentType, { dir: '/tmp' });
+async function scrape(): Promise<void> {
+  const body = await cluster.clusterMetricsBytes({ gzip: true, timeout: 100 });
+  // A Buffer, since the types of Node.js are there.
+  const latin1: string | undefined = body?.bytes.toString('latin1');
+  const buffer: Buffer | undefined = body?.bytes;
+  // @ts-expect-error: there may be no worker
+  body.bytes;
+  await cluster.clusterMetricsBytes();
+  const milliseconds: number = cluster.timeout;
+  const silent: number | undefined = cluster.clusterState()?.silent;
+  await cluster.close();
+  console.log(latin1, buffer, milliseconds, silent);
+}
+const aggregated = AggregatorRegistry.aggregate([], openMetricsContentType);
+assert<Same<typeof aggregated, Registry<OpenMetricsContentType>>>();
+
+// The handler, wherever requests come from.
+const handle = metricsHandler(prometheus);
+http.createServer(handle);
+http.createServer(metricsHandler(cluster)).listen(0);
+https.createServer({}, metricsHandler(openMetrics));
+http2.createServer(handle);
+express().get('/metrics', handle);
+const application = fastify();
+application.get('/metrics', (request, reply) => {
+  reply.hijack();
+  return handle(request.raw, reply.raw);
+});
+// @ts-expect-error: not a registry
+metricsHandler(counter);
+
+// Default metrics can be stopped.
+const stop: () => void = collectDefaultMetrics({ register: openMetrics, enableExemplars: true });
+stop();
+collectDefaultMetrics(null)();
+
+// A Pushgateway takes its registry without options.
+const gateway = new Pushgateway('http://127.0.0.1:9091', openMetrics);
+assert<Same<typeof gateway, Pushgateway<OpenMetricsContentType>>>();
