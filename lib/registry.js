@@ -8,7 +8,7 @@ const {
 const { renderFamilies, renderFamily } = require('./exposition/text-format');
 const { liveFamily } = require('./exposition/live-family');
 const { sampleFamily } = require('./exposition/sample-family');
-const { viewOf, DEFAULT_LABELS } = require('./metric/view');
+const { viewOf, DEFAULT_LABELS, REMOVED } = require('./metric/view');
 
 /**
  * Something that a registry holds: one of our metrics, or any object with a name and a get().
@@ -121,13 +121,17 @@ class Registry {
 
   /** @param {string} name */
   removeSingleMetric(name) {
+    const metric = this.#metrics.get(name);
     this.#metrics.delete(name);
+    tellRemoved(metric);
   }
 
   /** Drops all metrics and the default labels. */
   clear() {
+    const removed = this.#metrics;
     this.#metrics = new Map();
     this.#defaultLabels = {};
+    for (const metric of removed.values()) tellRemoved(metric);
   }
 
   /** Resets each metric. */
@@ -207,6 +211,15 @@ class Registry {
   get [DEFAULT_LABELS]() {
     return this.#defaultLabels;
   }
+}
+
+/**
+ * Lets a metric that is fed by an observer or a timer end these.
+ *
+ * @param {any} metric that left a registry, or undefined
+ */
+function tellRemoved(metric) {
+  metric?.[REMOVED]?.();
 }
 
 /** @param {string} name */

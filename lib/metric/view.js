@@ -8,6 +8,9 @@ const VIEW = Symbol.for('prom-client-cluster.metric-view.v1');
 /** The default labels of a registry, by the same token. */
 const DEFAULT_LABELS = Symbol.for('prom-client-cluster.default-labels.v1');
 
+/** Where a metric has this method, a registry that drops the metric calls it. */
+const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
+
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
@@ -21,4 +24,4 @@ function viewOf(metric) {
   return typeof metric[VIEW] === 'function' ? metric[VIEW]() : undefined;
 }
 
-module.exports = { VIEW, DEFAULT_LABELS, viewOf };
+module.exports = { VIEW, DEFAULT_LABELS, REMOVED, viewOf };

@@ -7,9 +7,7 @@ const { Registry } = require('../registry');
 const { Counter } = require('../metric/counter');
 const { Gauge } = require('../metric/gauge');
 const { Histogram } = require('../metric/histogram');
-
-/** Where a metric has this, a registry that drops the metric calls it with itself. */
-const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
+const { REMOVED } = require('../metric/view');
 
 /**
  * The options that all families take. A family ignores those that it does not know.
@@ -181,4 +179,4 @@ function stopAll(stops) {
   for (const stop of stops.splice(0)) stop();
 }
 
-module.exports = { MetricGroup, REMOVED };
+module.exports = { MetricGroup };
