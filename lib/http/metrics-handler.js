@@ -28,26 +28,27 @@ const MAX_WAIT_MILLISECONDS = 10_000;
 function metricsHandler(registry) {
   if (typeof registry?.metrics !== 'function') throw new TypeError('metricsHandler expected a Registry');
   return async (req, res) => {
+    const gzip = acceptsGzip(req.headers['accept-encoding']);
+    /** @type {Buffer | undefined} */
+    let body;
     try {
-      const gzip = acceptsGzip(req.headers['accept-encoding']);
-      const body = await bodyOf(registry, gzip, timeoutOf(req, registry.timeout ?? 0));
-      if (res.destroyed) return;
-      res.statusCode = 200;
-      res.setHeader('Content-Type', registry.contentType);
-      addVary(res);
-      if (gzip) res.setHeader('Content-Encoding', 'gzip');
-      send(req, res, body);
+      body = await bodyOf(registry, gzip, timeoutOf(req, registry.timeout ?? 0));
     } catch (error) {
-      debug('metrics cannot be served: %o', error);
-      if (res.headersSent || res.destroyed) {
-        res.destroy();
-        return;
-      }
+      debug('metrics cannot be served: %s', error);
+    }
+    // Somebody else (a timeout of the application's) may have answered, or the scraper may have gone.
+    if (res.destroyed || res.headersSent || res.writableEnded) return;
+    if (body === undefined) {
       res.statusCode = 500;
-      res.removeHeader('Content-Encoding');
       res.setHeader('Content-Type', 'text/plain; charset=utf-8');
       send(req, res, Buffer.from('Metrics are not available.\n'));
+      return;
     }
+    res.statusCode = 200;
+    res.setHeader('Content-Type', registry.contentType);
+    addVary(res);
+    if (gzip) res.setHeader('Content-Encoding', 'gzip');
+    send(req, res, body);
   };
 }
 
