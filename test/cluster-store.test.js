@@ -528,19 +528,23 @@ test('retired series, live ones and their quantiles survive the compaction of th
   }
 });
 
-test('a worker whose table was compacted is told anew and shown right', async () => {
+test('a metric whose table was compacted is told anew, and no other, and shown right', async () => {
   const workers = workersWith(Counter, 2, { labelNames: ['a'] });
   const store = new ClusterStore();
+  const registers = [workers[0].registry];
+  const other = new Gauge({ name: 'other', help: 'x', labelNames: ['a'], registers });
+  other.set({ a: 'is not told again' }, 1);
   for (const { metric } of workers) for (let a = 0; a < 3000; a++) metric.inc({ a }, a);
   scrapeAll(workers, store);
-  const { epoch } = store.knownOf(1);
   for (let a = 0; a < 2500; a++) workers[0].metric.remove({ a });
   workers[0].metric.inc({ a: 'new' }, 3);
   await workers[0].source.prepare(1000);
-  scrapeAll(workers, store);
-  assert.ok(store.knownOf(1).epoch > epoch);
+  const snapshot = scrape(workers[0], store, 1);
+  assert.ok(!snapshot.includes('is not told again'));
+  assert.ok(scrape(workers[0], store, 1).length < 500 * 8 + 500, 'the dictionary is told once');
   const samples = samplesOf(textOf(store));
-  assert.strictEqual(samples.size, 3001);
+  assert.strictEqual(samples.size, 3002);
+  assert.strictEqual(samples.get(seriesKey('other', { a: 'is not told again' })), 1);
   assert.strictEqual(samples.get(seriesKey('m', { a: 2600 })), 5200);
   assert.strictEqual(samples.get(seriesKey('m', { a: 100 })), 100);
   assert.strictEqual(samples.get(seriesKey('m', { a: 'new' })), 3);
