@@ -11,7 +11,7 @@ const { Summary } = require('../lib/metric/summary');
 const { viewOf } = require('../lib/metric/view');
 const { ClusterStore } = require('../lib/cluster/cluster-store');
 const { SeriesJournal } = require('../lib/cluster/series-journal');
-const { encodeSnapshot } = require('../lib/cluster/snapshot-format');
+const { encodeSnapshot } = require('../lib/cluster/snapshot-encoder');
 const { SnapshotError } = require('../lib/cluster/byte-writer');
 const {
   makeWorker,
@@ -398,7 +398,8 @@ async function richWorker() {
   const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['a'], buckets: [1, 2], registers });
   histogram.observe({ a: 'x' }, 1.5);
   histogram.observe({ a: 'y' }, 5);
-  new Gauge({ name: 'g', help: 'g', registers }).set(NaN);
+  const gauge = new Gauge({ name: 'g', help: 'g', registers });
+  gauge.set(NaN);
   const summary = new Summary({
     name: 's',
     help: 's',
@@ -412,7 +413,7 @@ async function richWorker() {
   registry.registerMetric({ name: 'j', get: () => json });
   registry.registerMetric({ name: 'broken', get: () => Promise.reject(new Error('no')) });
   await worker.source.prepare(1000);
-  return { ...worker, counter, histogram, summary };
+  return { ...worker, counter, histogram, summary, gauge };
 }
 
 /**
@@ -426,6 +427,7 @@ async function formerAndLater({ whole }) {
   worker.counter.inc({ labels: { a: 'new', b: 'three' }, value: 5 });
   worker.histogram.observe({ a: 'new' }, 0.5);
   worker.summary.observe({ a: 'new' }, 9);
+  worker.gauge.help = 'another metric from now on';
   new Gauge({ name: 'later', help: 'later', labelNames: ['a'], registers: [worker.registry] }).set(
     { a: 'x' },
     1,
@@ -640,6 +642,7 @@ function forgedSnapshot({
   sequence = 1,
   number = 0,
   segment = {},
+  dropped = false,
   ...journal
 }) {
   const counter = new Counter({ name: 'c', help: 'c', labelNames: names, registers: [] });
@@ -649,6 +652,7 @@ function forgedSnapshot({
   honest.note([view]);
   const [own] = honest.since(undefined).segments;
   const segments = [{ ...own, metric: { ...own.metric, number }, ...segment }];
+  if (dropped) segments.push({ ...segments[0], defines: false, drops: true });
   const forged = forgedJournal(segments, { numberOf: () => number, ...journal });
   return bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), forged, undefined));
 }
@@ -662,6 +666,8 @@ for (const [name, forgery] of [
   ['label values that do not follow the known ones', { segment: { fromValues: [2] } }],
   ['label sets whose values are not told', { segment: { toValues: [2] } }],
   ['a metric that is not defined', { segment: { defines: false } }],
+  ['the end of a metric that is not defined', { segment: { defines: false, drops: true } }],
+  ['numbers of a metric that is gone', { dropped: true }],
 ]) {
   test(`a snapshot with ${name} is refused`, () => {
     const store = new ClusterStore();

@@ -24,7 +24,7 @@ const RETIRED = 0;
  *
  * @typedef {object} Source
  * @property {number} workerId
- * @property {import('./snapshot-format').Definition} definition
+ * @property {import('./snapshot-decoder').Definition} definition
  * @property {RowMap} rows
  * @property {number} rowCount
  * @property {Int32Array | undefined} order the live rows, undefined where all are
@@ -51,7 +51,7 @@ class ClusterFamily {
   #orderLength = 0;
   #quantiles = new FamilyQuantiles();
 
-  /** @param {import('./snapshot-format').Definition} definition */
+  /** @param {import('./snapshot-decoder').Definition} definition */
   constructor(definition) {
     this.definition = definition;
     this.rows = new FamilyRows();

@@ -233,7 +233,7 @@ class ClusterStore {
   }
 
   /**
-   * @param {import('./snapshot-format').Definition} definition
+   * @param {import('./snapshot-decoder').Definition} definition
    * @returns {ClusterFamily}
    */
   #familyOf(definition) {

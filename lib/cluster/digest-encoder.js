@@ -43,7 +43,7 @@ class DigestEncoder {
    * All digests of a summary, encoding what changed since prepare().
    *
    * @param {MetricView} view
-   * @returns {import('./snapshot-format').EncodedDigests | undefined} undefined for what is no summary
+   * @returns {import('./snapshot-encoder').EncodedDigests | undefined} undefined for what is no summary
    */
   digestsOf(view) {
     if (view.digestOf === undefined) return undefined;

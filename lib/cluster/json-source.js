@@ -9,7 +9,7 @@ const { NAME_LABEL } = require('./row-map');
 /** In place of a number that a row did not bring. */
 const MISSING = NaN;
 
-/** @typedef {import('./snapshot-format').Definition} Definition */
+/** @typedef {import('./snapshot-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
 
 /**

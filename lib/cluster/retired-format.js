@@ -10,7 +10,7 @@ const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
 const VERSION = 1;
 
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
-/** @typedef {import('./snapshot-format').Definition} Definition */
+/** @typedef {import('./snapshot-decoder').Definition} Definition */
 
 /**
  * @param {ClusterFamily[]} families

@@ -9,7 +9,7 @@ const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-block');
 const { CollectHooks } = require('./collect-hooks');
 const { timedSection } = require('./section');
-const { encodeSnapshot, stringifyJson } = require('./snapshot-format');
+const { encodeSnapshot, stringifyJson } = require('./snapshot-encoder');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
@@ -65,7 +65,7 @@ class SnapshotSource {
    */
   capture(workerId, known) {
     const defaultLabels = [];
-    /** @type {import('./snapshot-format').CaptureEntry[]} */
+    /** @type {import('./snapshot-encoder').CaptureEntry[]} */
     const entries = [];
     for (const registry of this.registries()) {
       const defaults = defaultLabels.push(registry[DEFAULT_LABELS] ?? {}) - 1;

@@ -3,7 +3,7 @@
 // What the primary knows of one worker: its metrics and label sets (told once), and its last numbers. A snapshot is
 // taken as a whole or not at all.
 
-const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('./snapshot-format');
+const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('./snapshot-decoder');
 const { SnapshotError } = require('./byte-writer');
 const { widthOf } = require('./column-layout');
 const { readJsonMetric } = require('./json-source');
@@ -11,8 +11,8 @@ const { TableRowMap, LabelRowMap } = require('./row-map');
 
 const MAX_ROW_MAPS = 8;
 
-/** @typedef {import('./snapshot-format').Snapshot} Snapshot */
-/** @typedef {import('./snapshot-format').Definition} Definition */
+/** @typedef {import('./snapshot-decoder').Snapshot} Snapshot */
+/** @typedef {import('./snapshot-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').Source} Source */
 
 /**
@@ -107,7 +107,7 @@ class WorkerSeries {
     this.capturedAt = now;
   }
 
-  /** @param {import('./snapshot-format').SnapshotHeader} header */
+  /** @param {import('./snapshot-decoder').SnapshotHeader} header */
   #checkOrder({ workerId, incarnation, epoch, sequence, dictionaryStart }) {
     if (workerId !== this.id)
       throw new SnapshotError('worker', `written by worker ${workerId}, not ${this.id}`);
@@ -157,7 +157,7 @@ class WorkerSeries {
 
 /**
  * @param {Snapshot} snapshot
- * @param {import('./snapshot-format').TableEntry} entry
+ * @param {import('./snapshot-decoder').TableEntry} entry
  */
 function digestReader(snapshot, entry) {
   if (entry.digestsStart === undefined) return undefined;
@@ -219,7 +219,7 @@ function isSameMetric(left, right) {
 
 /**
  * @param {KnownMetric} metric
- * @param {import('./snapshot-format').DictionaryRecord} record
+ * @param {import('./snapshot-decoder').DictionaryRecord} record
  * @returns {KnownMetric}
  */
 function withRows(metric, { fromRow, rows, values, forms, tuples }) {

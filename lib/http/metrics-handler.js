@@ -38,18 +38,39 @@ function metricsHandler(registry) {
     }
     // Somebody else (a timeout of the application's) may have answered, or the scraper may have gone.
     if (res.destroyed || res.headersSent || res.writableEnded) return;
-    if (body === undefined) {
-      res.statusCode = 500;
-      res.setHeader('Content-Type', 'text/plain; charset=utf-8');
-      send(req, res, Buffer.from('Metrics are not available.\n'));
-      return;
+    try {
+      if (body === undefined) sendFailure(req, res);
+      else sendMetrics(req, res, body, registry.contentType, gzip);
+    } catch (error) {
+      debug('the response broke while it was written: %s', error);
+      res.destroy();
     }
-    res.statusCode = 200;
-    res.setHeader('Content-Type', registry.contentType);
-    addVary(res);
-    if (gzip) res.setHeader('Content-Encoding', 'gzip');
-    send(req, res, body);
   };
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} req
+ * @param {import('node:http').ServerResponse} res
+ * @param {Buffer} body
+ * @param {string} contentType
+ * @param {boolean} gzip whether that is how the body is compressed
+ */
+function sendMetrics(req, res, body, contentType, gzip) {
+  res.statusCode = 200;
+  res.setHeader('Content-Type', contentType);
+  addVary(res);
+  if (gzip) res.setHeader('Content-Encoding', 'gzip');
+  send(req, res, body);
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} req
+ * @param {import('node:http').ServerResponse} res
+ */
+function sendFailure(req, res) {
+  res.statusCode = 500;
+  res.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  send(req, res, Buffer.from('Metrics are not available.\n'));
 }
 
 /**
