@@ -132,9 +132,7 @@ class PlacedExemplars {
  */
 function readHistogram(metric, samples) {
   const buckets = samples.filter(({ metricName }) => metricName === `${metric.name}_bucket`);
-  const bounds = [...new Set(buckets.map(({ labels }) => markOf(labels.le)))].filter(
-    bound => bound !== Infinity,
-  );
+  const bounds = boundsOf(buckets);
   /** @type {number[]} by row: what `_count` says */
   const counts = [];
   const width = bounds.length + 2;
@@ -156,15 +154,8 @@ function readHistogram(metric, samples) {
       exemplars.add(row, column, exemplar);
     }
   }
-  const ascending = bounds.map((_, column) => column).sort((a, b) => bounds[a] - bounds[b]);
   for (let row = 0; row < rows.labels.length; row++) {
-    undoCumulation(
-      columns,
-      row * width,
-      isSorted(bounds) ? undefined : ascending,
-      bounds.length,
-      counts[row],
-    );
+    undoCumulation(columns, row * width, bounds.length, counts[row]);
   }
   const definition = definitionOf(metric, 'histogram', bounds);
   return {
@@ -177,29 +168,46 @@ function readHistogram(metric, samples) {
 }
 
 /**
+ * The bounds of a histogram's buckets, in the order in which they were cumulated: as given where all series have the
+ * same, else ascending.
+ *
+ * @param {any[]} buckets
+ * @returns {number[]}
+ */
+function boundsOf(buckets) {
+  const rows = new RowsByLabels();
+  /** @type {number[]} by row */
+  const counts = [];
+  const bounds = new Set();
+  for (const { labels } of buckets) {
+    const bound = markOf(labels.le);
+    if (bound === Infinity) continue;
+    bounds.add(bound);
+    const row = rows.rowOf(labels, 'le');
+    counts[row] = (counts[row] ?? 0) + 1;
+  }
+  const isRegular = counts.every(count => count >= bounds.size);
+  return isRegular ? [...bounds] : [...bounds].sort((a, b) => a - b);
+}
+
+/**
  * Makes the counts of a row's buckets those of each bucket alone. A bucket that the row does not have has nothing.
  *
  * @param {number[]} columns
  * @param {number} start of the row
- * @param {number[] | undefined} ascending order in which buckets were cumulated, where it is not that of the columns
  * @param {number} boundCount
  * @param {number | undefined} total what `_count` says, for a row without a +Inf bucket
  */
-function undoCumulation(columns, start, ascending, boundCount, total) {
+function undoCumulation(columns, start, boundCount, total) {
   let before = 0;
   for (let i = 0; i <= boundCount; i++) {
-    const at = start + (i < boundCount && ascending !== undefined ? ascending[i] : i);
+    const at = start + i;
     if (Number.isNaN(columns[at])) columns[at] = i === boundCount ? (total ?? before) : before;
     const cumulated = columns[at];
     columns[at] -= before;
     before = cumulated;
   }
   if (Number.isNaN(columns[start + boundCount + 1])) columns[start + boundCount + 1] = 0;
-}
-
-/** @param {number[]} numbers */
-function isSorted(numbers) {
-  return numbers.every((number, i) => i === 0 || numbers[i - 1] < number);
 }
 
 /**
