@@ -204,6 +204,68 @@ describe('docs/snapshot-format.md', () => {
     assert.deepStrictEqual(third.families, changed.families);
   });
 
+  it('says what becomes of a metric whose rows have got new numbers, or that is another one now', async () => {
+    const { registry } = someRegistry();
+    const options = { name: 'sessions', help: 'S', labelNames: ['id'], registers: [registry] };
+    const sessions = new Gauge(options);
+    for (let id = 0; id < 1100; id++) sessions.set({ id }, id);
+    const source = new SnapshotSource(() => [registry]);
+    const metrics = [];
+    const first = readSnapshot(await captured(source, undefined), HEADER, metrics);
+    const lastOf = ({ families }) =>
+      families.at(-1).samples.map(({ labels, numbers }) => [labels.id, ...numbers]);
+    assert.strictEqual(lastOf(first).length, 1100);
+    const knownOf = ({ header }) => ({
+      incarnation: header.incarnation.toString('hex'),
+      epoch: header.epoch,
+      series: header.dictionaryEnd,
+    });
+
+    for (let id = 0; id < 1098; id++) sessions.remove({ id });
+    const compacted = readSnapshot(await captured(source, knownOf(first)), HEADER, metrics);
+    assert.strictEqual(compacted.header.epoch, 1);
+    assert.strictEqual(compacted.header.dictionaryStart, first.header.dictionaryEnd);
+    assert.strictEqual(compacted.units, 4); // dropped, defined, two rows
+    assert.strictEqual(compacted.header.dictionaryEnd, first.header.dictionaryEnd + 4);
+    assert.deepStrictEqual(lastOf(compacted), [
+      ['1098', 1098],
+      ['1099', 1099],
+    ]);
+
+    sessions.help = 'Sessions';
+    const redefined = readSnapshot(await captured(source, knownOf(compacted)), HEADER, metrics);
+    assert.strictEqual(redefined.header.epoch, 1);
+    assert.strictEqual(redefined.units, 4);
+    assert.deepStrictEqual(lastOf(redefined), lastOf(compacted));
+    const { number, help } = metrics.at(-1);
+    assert.deepStrictEqual(
+      [metrics.length, number, help],
+      [first.families.length - 1 + 2, metrics.length - 1, 'Sessions'],
+    );
+
+    // Whoever knows nothing is not told the rows that are gone.
+    const anew = readSnapshot(await captured(source, undefined), HEADER, []);
+    assert.strictEqual(anew.header.dictionaryStart, 0);
+    assert.strictEqual(anew.header.dictionaryEnd, redefined.header.dictionaryEnd);
+    assert.ok(anew.units < 100, `${anew.units}`);
+    assert.deepStrictEqual(anew.families, redefined.families);
+  });
+
+  it('says when an epoch ends', async () => {
+    const registry = new Registry();
+    const source = new SnapshotSource(() => [registry]);
+    const epochAfter = async metricCount => {
+      for (let i = 0; i < metricCount; i++) new Counter({ name: `c${i}`, help: 'c', registers: [registry] });
+      await captured(source, undefined);
+      registry.clear();
+      // What the last capture was without is found out by it, and told by the next.
+      await captured(source, undefined);
+      return readSnapshot(await captured(source, undefined), HEADER, []).header.epoch;
+    };
+    assert.strictEqual(await epochAfter(64), 1);
+    assert.strictEqual(await epochAfter(1), 2);
+  });
+
   it('names each code of refusal that there is, and no other', async () => {
     const ofSnapshots = codesBelow('### Codes of refusal');
     assert.deepStrictEqual([...(await codesOfRefusal()).keys()].sort(), ofSnapshots.sort());
