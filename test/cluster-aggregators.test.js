@@ -48,7 +48,7 @@ function startWith(t, library, setup = {}) {
 
 const ways = { 'in a thread': {}, 'in place': { options: { inPlace: true } } };
 
-describe('aggregators', () => {
+describe('aggregators', { concurrency: 3 }, () => {
   for (const [way, setup] of Object.entries(ways)) {
     it(`give what they give in prom-client, own functions included, ${way}`, async t => {
       const [ours, stock] = await Promise.all([startWith(t, LIBRARY, setup), startWith(t, STOCK)]);

@@ -45,7 +45,7 @@ const gaugesIn = samples => GAUGES.map(name => samples.get(name));
 const count = ({ state }) => state.counter.inc();
 const fail = ({ state }, names) => (state.fail = Object.fromEntries(names.map(name => [name, true])));
 
-describe('collect hooks', () => {
+describe('collect hooks', { concurrency: 3 }, () => {
   it('run once a scrape, in every worker', async t => {
     const cluster = await startCluster(t, { workers: 2, worker: collecting });
     await cluster.scrape();
@@ -102,7 +102,7 @@ describe('collect hooks', () => {
   });
 });
 
-describe('two copies of the package', () => {
+describe('two copies of the package', { concurrency: 3 }, () => {
   const counting = {
     start: ({ client, state }) => {
       state.counter = new client.Counter({ name: 'done_total', help: 'h', labelNames: ['copy'] });

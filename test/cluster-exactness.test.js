@@ -130,51 +130,55 @@ const ways = {
   'with messages as structured clones': { settings: { serialization: 'advanced' } },
 };
 
-describe('the aggregate equals the sum of what the workers recorded, to the last bit', () => {
-  for (const [way, setup] of Object.entries(ways)) {
-    it(`while scrapes overlap, series come and go, workers die, start and compact, ${way}`, async t => {
-      const cluster = await startCluster(t, { workers: 3, worker: recording, ...setup });
-      const ledger = new Ledger(cluster, [1, 2, 3]);
-      await ledger.recordAndScrape();
-      await ledger.compare();
+describe(
+  'the aggregate equals the sum of what the workers recorded, to the last bit',
+  { concurrency: 3 },
+  () => {
+    for (const [way, setup] of Object.entries(ways)) {
+      it(`while scrapes overlap, series come and go, workers die, start and compact, ${way}`, async t => {
+        const cluster = await startCluster(t, { workers: 3, worker: recording, ...setup });
+        const ledger = new Ledger(cluster, [1, 2, 3]);
+        await ledger.recordAndScrape();
+        await ledger.compare();
 
-      await cluster.inWorkers([1, 2], ({ state }) =>
-        state.recorder.setDefaultLabels('first', { zone: 'a', app: 'shop' }),
-      );
-      await cluster.inWorker(3, ({ state }) => state.recorder.setDefaultLabels('second', { zone: 'b' }));
-      await ledger.recordAndScrape(() => ledger.letExit(2));
-      const before = await ledger.compare();
+        await cluster.inWorkers([1, 2], ({ state }) =>
+          state.recorder.setDefaultLabels('first', { zone: 'a', app: 'shop' }),
+        );
+        await cluster.inWorker(3, ({ state }) => state.recorder.setDefaultLabels('second', { zone: 'b' }));
+        await ledger.recordAndScrape(() => ledger.letExit(2));
+        const before = await ledger.compare();
 
-      await ledger.kill(3, before);
-      await cluster.inWorker(1, ({ state }) => state.recorder.gatherCrowd(3000));
-      await ledger.recordAndScrape(() => ledger.add());
-      await ledger.compare();
+        await ledger.kill(3, before);
+        await cluster.inWorker(1, ({ state }) => state.recorder.gatherCrowd(3000));
+        await ledger.recordAndScrape(() => ledger.add());
+        await ledger.compare();
 
-      // Worker 1 compacts, has other default labels, and another comes, between the same two scrapes.
-      const { compactions } = await cluster.inWorker(1, ({ state }) => {
-        state.recorder.scatterCrowd(100);
-        state.recorder.setDefaultLabels('first', { zone: 'c' });
-        return { compactions: state.compactions };
+        // Worker 1 compacts, has other default labels, and another comes, between the same two scrapes.
+        const { compactions } = await cluster.inWorker(1, ({ state }) => {
+          state.recorder.scatterCrowd(100);
+          state.recorder.setDefaultLabels('first', { zone: 'c' });
+          return { compactions: state.compactions };
+        });
+        await ledger.add();
+        await ledger.compare();
+        await ledger.recordAndScrape();
+        const { expected } = await ledger.compare();
+        const since = (await cluster.inWorker(1, ({ state }) => state.compactions)) - compactions;
+        assert.ok(since > 0, 'the table was compacted');
+
+        const texts = await cluster.run(({ aggregator }) =>
+          Promise.all(Array.from({ length: 100 }, () => aggregator.clusterMetrics())).then(all => [
+            all.length,
+            ...new Set(all),
+          ]),
+        );
+        assert.equal(texts[0], 100);
+        assert.equal(texts.length, 2, '100 callers at once got the same');
+        assertSame(parseText(texts[1]), expected);
+        await until(() => cluster.spooledFiles().length === 0, 'all files are taken');
+        assert.deepEqual((await cluster.internals()).refused, {});
+        await cluster.end();
       });
-      await ledger.add();
-      await ledger.compare();
-      await ledger.recordAndScrape();
-      const { expected } = await ledger.compare();
-      const since = (await cluster.inWorker(1, ({ state }) => state.compactions)) - compactions;
-      assert.ok(since > 0, 'the table was compacted');
-
-      const texts = await cluster.run(({ aggregator }) =>
-        Promise.all(Array.from({ length: 100 }, () => aggregator.clusterMetrics())).then(all => [
-          all.length,
-          ...new Set(all),
-        ]),
-      );
-      assert.equal(texts[0], 100);
-      assert.equal(texts.length, 2, '100 callers at once got the same');
-      assertSame(parseText(texts[1]), expected);
-      await until(() => cluster.spooledFiles().length === 0, 'all files are taken');
-      assert.deepEqual((await cluster.internals()).refused, {});
-      await cluster.end();
-    });
-  }
-});
+    }
+  },
+);

@@ -36,7 +36,7 @@ async function serve(t, setup) {
   return { cluster, port, get, end };
 }
 
-describe('metricsHandler of a cluster', () => {
+describe('metricsHandler of a cluster', { concurrency: 3 }, () => {
   it('serves the same text plain and compressed, with its length', async t => {
     const { get, end } = await serve(t);
     const plain = await get({});

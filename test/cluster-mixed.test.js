@@ -44,7 +44,7 @@ function assertOfThree(samples) {
   assert.deepEqual(new Map([...shown].sort()), new Map(Object.entries(expected).sort()));
 }
 
-describe('a primary with prom-client', () => {
+describe('a primary with prom-client', { concurrency: 3 }, () => {
   it('understands our workers', async t => {
     const cluster = await startCluster(t, {
       library: STOCK,
@@ -101,7 +101,7 @@ describe('a primary with prom-client', () => {
   });
 });
 
-describe('our primary', () => {
+describe('our primary', { concurrency: 3 }, () => {
   const setups = {
     'workers with prom-client': [stockWorker, stockWorker, stockWorker],
     'both kinds of workers': [stockWorker, ourWorker, stockWorker],
@@ -143,7 +143,7 @@ describe('our primary', () => {
   it('waits once for a worker with prom-client that has no AggregatorRegistry yet, and hears it then', async t => {
     const late = { library: STOCK, construct: false };
     const cluster = await startCluster(t, { worker: counting, workers: [ourWorker, late] });
-    assert.equal((await cluster.scrape({ timeout: 1000 })).get('size_count'), 1);
+    assert.equal((await cluster.scrape({ timeout: 2000 })).get('size_count'), 1);
     assert.equal((await cluster.scrape({ timeout: 600_000 })).get('size_count'), 1);
     await cluster.inWorker(2, ({ client }) => void new client.AggregatorRegistry());
     await until(async () => (await cluster.scrape()).get('size_count') === 3, 'it has answered');
