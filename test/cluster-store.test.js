@@ -9,6 +9,7 @@ const { Counter } = require('../lib/metric/counter');
 const { Gauge } = require('../lib/metric/gauge');
 const { Histogram } = require('../lib/metric/histogram');
 const { Summary } = require('../lib/metric/summary');
+const { LabelIndex } = require('../lib/series/label-index');
 const { ClusterStore } = require('../lib/cluster/cluster-store');
 const { runThrough } = require('../lib/cluster/steps');
 const { makeWorker, bytesOf, scrape, textOf, samplesOf, seriesKey } = require('./fixtures/unit-scrape');
@@ -673,4 +674,36 @@ test('a worker that is distrusted tells its whole dictionary again, and its numb
   assert.ok(buffer.includes('x'));
   assert.strictEqual(samplesOf(textOf(store)).size, 2);
   assert.notStrictEqual(store.knownOf(1), undefined);
+});
+
+test('what continues a dictionary that is distrusted is refused: the whole is asked for', () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
+  worker.metric.inc({ a: 'x' });
+  const store = cluster([worker]);
+  worker.metric.inc({ a: 'y' });
+  const continued = bytesOf(worker.source.capture(1, store.knownOf(1)));
+  store.distrust(1);
+  assert.throws(() => store.apply(1, continued), { code: 'dictionary-start' });
+  assert.strictEqual(samplesOf(textOf(store)).size, 1);
+});
+
+test('a series is looked up once: later scrapes only move numbers', t => {
+  const workers = workersWith(Counter, 3, { labelNames: ['a'] });
+  for (const { metric } of workers) for (let a = 0; a < 100; a++) metric.inc({ a });
+  const store = cluster(workers);
+  const lookUp = t.mock.method(LabelIndex.prototype, 'findOrAddTuple');
+  textOf(store);
+  assert.strictEqual(lookUp.mock.callCount(), 300);
+  for (let round = 0; round < 3; round++) {
+    for (const { metric } of workers) metric.inc({ a: 5 });
+    lookUp.mock.resetCalls();
+    scrapeAll(workers, store);
+    assert.strictEqual(valueOf(store, 'm', { a: 5 }), 3 * (round + 2));
+    assert.strictEqual(lookUp.mock.callCount(), 0);
+  }
+  workers[0].metric.inc({ a: 'new' });
+  lookUp.mock.resetCalls();
+  scrape(workers[0], store, 1);
+  textOf(store);
+  assert.strictEqual(lookUp.mock.callCount(), 1);
 });
