@@ -2,6 +2,10 @@
 
 // The thread beside the primary's event loop. Takes messages in order; each is done before the next.
 
+// Where a loader provides the dependencies (Yarn PnP) and this thread was started without it, it fails here, at once, and
+// is started again with the loader. Later, the failure would look like one of the file system.
+for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(dependency);
+
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
 const { runThrough } = require('./steps');

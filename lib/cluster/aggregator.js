@@ -8,6 +8,7 @@ const { ClusterStore } = require('./cluster-store');
 const { renderFamilies } = require('../exposition/text-format');
 const { sampleFamily } = require('../exposition/sample-family');
 const { compress } = require('./body-compression');
+const { workerIdOfFile } = require('./protocol');
 const { Spool } = require('./spool');
 
 const debug = debuglog('prom-client-cluster');
@@ -53,6 +54,8 @@ class Aggregator {
   #merged = [];
   #lastLength = 65536;
   #isSaving = false;
+  /** @type {string[]} snapshots that a thread which is gone was told of and did not read */
+  #leftBehind = [];
   #closed = false;
 
   /**
@@ -74,7 +77,9 @@ class Aggregator {
   /** Makes the spool, or takes over that of a thread that is gone. Never rejects. */
   async open() {
     await this.#openSpool(this.#options.adopt);
-    if (this.#options.adopt !== undefined) this.#restoreRetired();
+    if (this.#options.adopt === undefined) return;
+    this.#restoreRetired();
+    this.#leftBehind = this.#spool?.snapshots() ?? [];
   }
 
   /** @param {string} [adopt] */
@@ -134,6 +139,7 @@ class Aggregator {
         if (file === undefined && this.#spool?.isPresent() === false) this.#onLost('a worker found it gone');
       }
       this.#again.delete(workerId);
+      this.#removeLeftBehind(workerId);
     } catch (error) {
       const { code } = /** @type {any} */ (error);
       this.#refuse(typeof code === 'string' ? code : 'unknown', error);
@@ -285,6 +291,14 @@ class Aggregator {
       debug('the snapshot directory cannot be read: %s', error);
       return [];
     }
+  }
+
+  /** @param {number} workerId of whom something newer was read */
+  #removeLeftBehind(workerId) {
+    if (this.#leftBehind.length === 0) return;
+    const files = this.#leftBehind.filter(file => workerIdOfFile(file) === workerId);
+    for (const file of files) this.#spool?.unlink(file);
+    this.#leftBehind = this.#leftBehind.filter(file => !files.includes(file));
   }
 
   /** Several deaths at once are written down at once. */

@@ -7,15 +7,9 @@ const { debuglog } = require('node:util');
 const { aggregators, customAggregators } = require('./aggregation-rules');
 const { startBackend, ThreadLostError } = require('./aggregator-backend');
 const { timedSection } = require('./section');
-const {
-  REQUEST,
-  RESPONSE,
-  READY,
-  WELCOME,
-  exitSnapshotName,
-  isSnapshotNameOf,
-  hasType,
-} = require('./protocol');
+const { REQUEST, RESPONSE, READY, WELCOME, isSnapshotNameOf, hasType } = require('./protocol');
+const { newMember, isOnline, send } = require('./cluster-member');
+const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -42,36 +36,10 @@ const MAX_LOSSES = 5;
 const LOSS_WINDOW_MILLISECONDS = 60_000;
 
 /** @typedef {import('node:cluster').Worker} Worker */
-/** @typedef {import('./protocol').Known} Known */
+/** @typedef {import('./cluster-member').Member} Member */
+/** @typedef {import('./scrape-callers').Caller} Caller */
+/** @typedef {import('./scrape-callers').Bytes} Bytes */
 /** @typedef {import('./aggregator-backend').RenderResult} RenderResult */
-
-/**
- * A worker as the primary sees it.
- *
- * @typedef {object} Member
- * @property {Worker} worker
- * @property {string} exitName
- * @property {Known | undefined} known
- * @property {number} outstanding id of the request that it has not answered; 0 where there is none
- * @property {number} askedAt when that was sent last, by performance.now()
- * @property {number} pause milliseconds until it may be sent again
- * @property {boolean} spoken whether it has ever answered anything
- * @property {boolean} silent whether that request is past its deadline: no round waits for it
- * @property {boolean} exited
- * @property {boolean} disconnected
- * @property {string | undefined} error what its last answer said went wrong
- */
-
-/**
- * @typedef {object} Caller
- * @property {number} deadline milliseconds, by performance.now()
- * @property {NodeJS.Timeout | undefined} timer until then
- * @property {import('./aggregator').Format} format
- * @property {(bytes: Bytes | undefined) => void} resolve
- * @property {(error: Error) => void} reject
- */
-
-/** @typedef {{bytes: Buffer, ascii: boolean}} Bytes */
 
 /**
  * How the cluster's metrics are collected.
@@ -197,6 +165,12 @@ class ClusterPrimary {
     for (const [event, listener] of this.#listeners)
       this.#cluster.removeListener(event, /** @type {any} */ (listener));
     process.removeListener('exit', this.#onExit);
+    for (const caller of [...this.#next, ...(this.#round?.callers ?? [])]) {
+      caller.reject(new Error('The AggregatorRegistry was closed.'));
+    }
+    this.#next.clear();
+    this.#round?.callers.clear();
+    this.#round?.onProgress();
     // A backend that does not come up is not waited for longer than this: its thread keeps nothing alive.
     await Promise.race([
       this.#starting,
@@ -232,19 +206,7 @@ class ClusterPrimary {
   /** @param {Worker} worker */
   #adopt(worker) {
     if (this.#members.has(worker.id)) return;
-    this.#members.set(worker.id, {
-      worker,
-      exitName: exitSnapshotName(worker.id),
-      known: undefined,
-      outstanding: 0,
-      askedAt: 0,
-      pause: 0,
-      spoken: false,
-      silent: false,
-      exited: false,
-      disconnected: false,
-      error: undefined,
-    });
+    this.#members.set(worker.id, newMember(worker));
     this.#start();
   }
 
@@ -602,50 +564,6 @@ class ClusterPrimary {
   /** @param {string} reason */
   #count(reason) {
     this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
-  }
-}
-
-/**
- * @param {Caller[]} callers
- * @returns {import('./aggregator').Format[]}
- */
-function distinctFormats(callers) {
-  return [...new Map(callers.map(({ format }) => [keyOf(format), format])).values()];
-}
-
-/** @param {import('./aggregator').Format} format */
-function keyOf({ openMetrics, gzip }) {
-  return `${openMetrics} ${gzip}`;
-}
-
-/** @param {Caller} caller */
-function disarm(caller) {
-  clearTimeout(caller.timer);
-  caller.timer = undefined;
-}
-
-/** @param {Worker} worker */
-function isOnline(worker) {
-  return worker.isConnected() && !worker.isDead();
-}
-
-/**
- * @param {Worker} worker
- * @param {object} message
- * @param {() => void} [onFailure]
- */
-function send(worker, message, onFailure = () => {}) {
-  /** @param {Error | null} error */
-  const onSent = error => {
-    if (!error) return;
-    debug('worker %d cannot be reached: %s', worker.id, error);
-    onFailure();
-  };
-  try {
-    // With a callback a channel that closes meanwhile is no 'error' event on the application's worker.
-    /** @type {any} */ (worker.process).send(message, undefined, undefined, onSent);
-  } catch (error) {
-    onSent(/** @type {Error} */ (error));
   }
 }
 

@@ -220,6 +220,12 @@ class Spool {
     unlessMissing(() => fs.unlinkSync(this.#pathOf(name)));
   }
 
+  /** @returns {string[]} names of the snapshots that are there, other than last ones */
+  snapshots() {
+    const names = unlessMissing(() => fs.readdirSync(this.#directory)) ?? [];
+    return names.filter(name => workerIdOfFile(name) !== undefined && !EXIT_NAME.test(name));
+  }
+
   /**
    * Names of the files that a worker has put here and nobody has unlinked yet, oldest request first, its last snapshot
    * at the end. Empty if the directory is gone.
