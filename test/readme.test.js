@@ -11,6 +11,7 @@ const { describe, it, before, after } = require('node:test');
 const zlib = require('node:zlib');
 const client = require('..');
 const { Program, get } = require('./fixtures/program');
+const { RecordingServer } = require('./fixtures/pushgateway-recorder');
 
 const ROOT = path.join(__dirname, '..');
 const README = fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8');
@@ -54,6 +55,19 @@ const CHECKS = {
     assert.match(text, /^http_requests_total\{path="other"\} 1$/m);
     assert.match(text, /^http_request_duration_seconds_count 2$/m);
   },
+  'Default metrics': async program => {
+    const text = await textOf(await portOf(program, 3000));
+    const names = Array.from(text.matchAll(/^# TYPE (\S+) /gm), ([, name]) => name);
+    assert.ok(names.length > 20 && names.every(name => name.startsWith('shop_')), text);
+    assert.match(text, /^shop_process_cpu_seconds_total\{region="eu"\} \d/m);
+    assert.match(text, /^shop_nodejs_version_info\{version="v[^}]*region="eu"\} 1$/m);
+  },
+  Pushgateway: async (program, gateway) => {
+    assert.strictEqual(await program.ended(), 0, program.errors);
+    const [{ method, path: group, body }, ...others] = gateway.requests.splice(0);
+    assert.deepStrictEqual([method, group, others], ['PUT', '/metrics/job/backup/target/disk', []]);
+    assert.match(body.toString(), /^backup_last_success_timestamp_seconds 1\d{9}(\.\d+)?$/m);
+  },
   'A cluster': async program => {
     const url = await portOf(program, 3000, 4);
     const metrics = await portOf(program, 3001);
@@ -93,13 +107,27 @@ const CHECKS = {
     );
     assert.deepStrictEqual(end, ['# EOF', '']);
   },
+  'OpenMetrics and exemplars 2': async program => {
+    const url = await portOf(program, 3000, 2);
+    const metrics = await portOf(program, 3001);
+    await get(url, { 'x-trace-id': '4bf92f3577b34da6' });
+    const { headers, body } = await get(metrics);
+    assert.strictEqual(headers['content-type'], client.openMetricsContentType);
+    assert.match(
+      body.toString(),
+      /^http_request_duration_seconds_bucket\{le="[\d.]+"\} 1 # \{trace_id="4bf92f3577b34da6"\} [\d.e-]+ [\d.]+$/m,
+    );
+    assert.match(body.toString(), /^http_request_duration_seconds_count 1\n# EOF\n$/m);
+  },
 };
 
 describe('the README', () => {
   const snippets = snippetsOf(README);
   let directory;
+  let gateway;
 
-  before(() => {
+  before(async () => {
+    gateway = await RecordingServer.start();
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-'));
     fs.mkdirSync(path.join(directory, 'node_modules'));
     for (const [name, target] of [
@@ -112,7 +140,10 @@ describe('the README', () => {
     }
   });
 
-  after(() => fs.rmSync(directory, { recursive: true }));
+  after(async () => {
+    await gateway.stop();
+    fs.rmSync(directory, { recursive: true });
+  });
 
   it('has the snippets that are run here, and no other', () => {
     assert.deepStrictEqual([...snippets.keys()].sort(), Object.keys(CHECKS).sort());
@@ -129,10 +160,10 @@ describe('the README', () => {
         const preload = path.join(__dirname, 'fixtures/any-port.js');
         const program = new Program(['--require', preload, file], {
           cwd: directory,
-          env: { TMPDIR: directory },
+          env: { TMPDIR: directory, PUSHGATEWAY_URL: gateway.url },
         });
         try {
-          await CHECKS[name](program);
+          await CHECKS[name](program, gateway);
         } catch (error) {
           error.message += `\n${program.output}${program.errors}`;
           throw error;
@@ -175,11 +206,18 @@ describe('the README', () => {
         `${name} ${isMissing ? 'is missing' : 'is there'}`,
       );
     }
-    assert.strictEqual(fs.existsSync(path.join(ROOT, 'index.d.ts')), !status.includes('`index.d.ts`'));
-    const exported = Object.keys(require('../package.json').exports);
-    assert.strictEqual(
-      exported.some(name => name.startsWith('./lib')),
-      !status.includes('Deep imports'),
-    );
+    const theirs = fs
+      .readdirSync(path.join(ROOT, 'node_modules/prom-client/lib'), { recursive: true })
+      .filter(file => file.endsWith('.js'));
+    const exported = require('../package.json').exports;
+    const privateFiles = theirs.filter(file => !(`./lib/${file}` in exported)).map(withoutEnding);
+    const documented = Array.from(status.matchAll(/`(lib\/[^`]+)`/g), ([, file]) => file);
+    assert.ok(documented.every(file => privateFiles.some(name => name.startsWith(file))));
+    assert.ok(privateFiles.every(name => documented.some(file => name.startsWith(file))));
   });
 });
+
+/** A file of prom-client as it is written in an import. */
+function withoutEnding(file) {
+  return `lib/${file.replaceAll(path.sep, '/').replace(/\.js$/, '')}`;
+}
