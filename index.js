@@ -40,9 +40,13 @@ exports.ClusterRegistry = AggregatorRegistry;
 exports.aggregators = aggregators;
 exports.metricsHandler = metricsHandler;
 
+// Assigned first, because Node's scanner of CommonJS exports, which ES modules depend on, does not see an accessor.
+exports.contentType = Registry.globalRegistry.contentType;
+
 /** The format of the global registry; setting it is `register.setContentType()`. */
 Object.defineProperty(exports, 'contentType', {
   enumerable: true,
+  configurable: false,
   get: () => Registry.globalRegistry.contentType,
   set(contentType) {
     Registry.globalRegistry.setContentType(contentType);
