@@ -1,0 +1,119 @@
+'use strict';
+
+// The tarball on each line of Node.js that it is for: from CommonJS, from ES modules, from TypeScript, in a cluster.
+// Installs the programs of Node.js from the npm registry, so it is part of `npm run test:long`.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const { ROOT, run, npm, makePlace, pack, installAlone, manifestOf } = require('../fixtures/drop-in-package');
+
+const VERSIONS = [20, 22, 24, 26];
+const FIXTURES = path.join(ROOT, 'test/fixtures');
+const TSC = path.join(ROOT, 'node_modules/typescript/lib/tsc.js');
+const STRICT = [
+  '--strict',
+  '--esModuleInterop',
+  '--module',
+  'node16',
+  '--target',
+  'es2022',
+  '--types',
+  'node',
+];
+
+const place = makePlace({ after });
+const application = path.join(place, 'application');
+const programs = path.join(place, 'programs');
+
+before(async () => {
+  const { tarball } = await pack(place);
+  await installAlone(tarball, application);
+  fs.mkdirSync(programs);
+  fs.writeFileSync(path.join(programs, 'package.json'), '{"name": "programs", "private": true}');
+  await npm(['install', ...VERSIONS.map(version => `node${version}@npm:node@${version}`)], programs);
+  for (const name of ['loading-everything.cjs', 'loading-everything.mts']) {
+    fs.copyFileSync(path.join(FIXTURES, name), path.join(application, name));
+  }
+  fs.symlinkSync(
+    path.join(ROOT, 'node_modules/@types'),
+    path.join(application, 'node_modules/@types'),
+    'junction',
+  );
+  await run(process.execPath, [TSC, 'loading-everything.mts', ...STRICT], { cwd: application });
+});
+
+/** Runs a program on a version of Node.js. */
+function runOn(version, args, cwd = application) {
+  const file = process.platform === 'win32' ? 'bin/node.exe' : 'bin/node';
+  const program = path.join(programs, `node_modules/node${version}`, file);
+  // This process is a test that reports to another one; what it runs is not.
+  return run(program, args, { cwd, env: { NODE_TEST_CONTEXT: undefined, NODE_OPTIONS: '' } });
+}
+
+function assertImported(stdout) {
+  assert.deepStrictEqual(JSON.parse(stdout), {
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    same: true,
+    text: '# HELP c h\n# TYPE c counter\nc{a="x"} 3\n\n# HELP g h\n# TYPE g gauge\ng 2\n',
+  });
+}
+
+for (const version of VERSIONS) {
+  describe(`Node.js ${version}`, () => {
+    it('is what this runs on', async () => {
+      const { stdout } = await runOn(version, ['--version']);
+      assert.match(stdout, new RegExp(`^v${version}\\.`));
+      assert.match(manifestOf(ROOT).engines.node, /^>=20$/);
+    });
+
+    it('aggregates a cluster', async () => {
+      const { stdout, stderr } = await runOn(version, ['loading-everything.cjs']);
+      assert.strictEqual(stderr, '');
+      const { status, text, refused, files } = JSON.parse(stdout);
+      assert.deepStrictEqual({ status, refused, files }, { status: 200, refused: {}, files: true });
+      assert.match(text, /^c_total\{a="x"\} 4 # \{trace_id="y"\} 2 \d+(\.\d+)?$/m);
+      assert.match(text, /^g 3$/m);
+      assert.match(text, /^h_bucket\{le="1"\} 2$/m);
+      assert.match(text, /^s\{quantile="0\.5"\} 3$/m);
+      assert.match(text, /^global_total 2$/m);
+      assert.match(text, new RegExp(`^nodejs_version_info\\{version="v${version}\\..*\\} 1$`, 'm'));
+      for (const name of [
+        'process_cpu_seconds_total',
+        'nodejs_eventloop_lag_p99_seconds',
+        'nodejs_active_resources_total',
+      ]) {
+        assert.match(text, new RegExp(`^${name} [\\d.e-]+$`, 'm'));
+      }
+      assert.ok(text.endsWith('# EOF\n'));
+    });
+
+    it('imports names from compiled TypeScript', async () => {
+      assertImported((await runOn(version, ['loading-everything.mjs'])).stdout);
+    });
+
+    it(
+      'imports names from TypeScript as it is',
+      {
+        skip: version < 22 && 'Node.js 20 does not take types away',
+      },
+      async () => {
+        assertImported((await runOn(version, ['loading-everything.mts'])).stdout);
+      },
+    );
+
+    it('passes tests that lean on Node.js itself', async () => {
+      const files = fs
+        .readdirSync(path.join(ROOT, 'test'))
+        .filter(name =>
+          /^(loading|spool|metrics-handler|default-metrics-.*|cluster-(lifecycle|mixed|thread))\.test\.js$/.test(
+            name,
+          ),
+        )
+        .map(name => path.join('test', name));
+      assert.ok(files.length > 5);
+      await runOn(version, ['--test', '--test-reporter=tap', ...files], ROOT);
+    });
+  });
+}
