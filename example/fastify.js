@@ -1,0 +1,35 @@
+'use strict';
+
+// A fastify application, with its metrics at /metrics.
+// PORT=3000 node example/fastify.js
+
+const fastify = require('fastify')();
+const { Histogram, metricsHandler, register } = require('..');
+
+const durations = new Histogram({
+  name: 'http_request_duration_seconds',
+  help: 'Time from the request to the end of its response',
+  labelNames: ['method', 'route', 'status'],
+});
+
+fastify.addHook('onResponse', async (request, reply) => {
+  const labels = {
+    method: request.method,
+    // The route and not the URL: every value of a label is a series of its own.
+    route: request.routeOptions.url ?? 'none',
+    status: reply.statusCode,
+  };
+  durations.observe(labels, reply.elapsedTime / 1000);
+});
+
+fastify.get('/users/:id', async request => ({ id: request.params.id }));
+
+const handleMetrics = metricsHandler(register);
+fastify.get('/metrics', (request, reply) => {
+  reply.hijack();
+  return handleMetrics(request.raw, reply.raw);
+});
+
+fastify.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 3000) }).then(address => {
+  console.log(`${address}/metrics`);
+});

@@ -1,0 +1,36 @@
+'use strict';
+
+// A job that ends before anybody could scrape it pushes its metrics to a Pushgateway, which is scraped in its place.
+// PUSHGATEWAY_URL=http://127.0.0.1:9091 node example/pushgateway.js
+
+const { Counter, Gauge, Pushgateway, Registry } = require('..');
+
+const registry = new Registry();
+const registers = [registry];
+const rows = new Counter({ name: 'import_rows_total', help: 'Rows that were read', registers });
+const duration = new Gauge({ name: 'import_duration_seconds', help: 'Time that the import took', registers });
+const success = new Gauge({
+  name: 'import_last_success_timestamp_seconds',
+  help: 'When an import ended well',
+  registers,
+});
+
+async function runImport() {
+  const end = duration.startTimer();
+  for (const line of ['id,name', '1,one', '2,two']) {
+    if (line !== 'id,name') rows.inc();
+  }
+  end();
+  success.setToCurrentTime();
+}
+
+async function main() {
+  const url = process.env.PUSHGATEWAY_URL ?? 'http://127.0.0.1:9091';
+  const gateway = new Pushgateway(url, { timeout: 5000 }, registry);
+  const group = { jobName: 'import', groupings: { file: 'in/customers.csv' } };
+  await runImport();
+  const { resp } = await gateway.push(group);
+  console.log(`pushed: ${resp.statusCode}`);
+}
+
+main();
