@@ -180,6 +180,22 @@ test('quantiles follow what is observed, removed and observed again', async () =
   assert.strictEqual(valueOf(store, 'm', { quantile: 0.5, a: 'x' }), 0);
 });
 
+test('quantiles follow the aggregator, should a program change it', () => {
+  const workers = workersWith(Summary, 2, { percentiles: [0.5] });
+  workers.forEach(({ metric }, i) => metric.observe(i === 0 ? 1 : 5));
+  const store = cluster(workers);
+  assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 3);
+  for (const [aggregator, median] of [
+    ['max', 5],
+    ['min', 1],
+    ['sum', 3],
+  ]) {
+    for (const { metric } of workers) metric.aggregator = aggregator;
+    scrapeAll(workers, store);
+    assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), median);
+  }
+});
+
 test('workers whose percentiles differ show all of them', () => {
   const workers = workersWith(Summary, 2, i => ({ percentiles: i === 0 ? [0.5] : [0.9, 0.5] }));
   for (const { metric, id } of workers) metric.observe(id);
@@ -706,4 +722,48 @@ test('a series is looked up once: later scrapes only move numbers', t => {
   scrape(workers[0], store, 1);
   textOf(store);
   assert.strictEqual(lookUp.mock.callCount(), 1);
+});
+
+test('exemplars leave with their series, their worker, and what they were recorded for', async () => {
+  const workers = [1, 2].map(id => {
+    const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
+    const counter = new Counter({
+      name: 'c',
+      help: 'c',
+      labelNames: ['a'],
+      enableExemplars: true,
+      registers: [worker.registry],
+    });
+    return { ...worker, id, counter };
+  });
+  const store = new ClusterStore();
+  const scrapeExemplars = async () => {
+    for (const worker of workers) {
+      if (store.isClosed(worker.id)) continue;
+      await worker.source.prepare(1000);
+      scrape(worker, store, worker.id);
+    }
+    return textOf(store, { openMetrics: true })
+      .split('\n')
+      .flatMap(line => /a="(\w)"} (\d+)(?: # \{of="(.*)"\})?/.exec(line)?.slice(1).join(' ') ?? []);
+  };
+  const [first, second] = workers;
+  first.counter.inc({ labels: { a: 'x' }, exemplarLabels: { of: 'first' } });
+  second.counter.inc({ labels: { a: 'x' } });
+  second.counter.inc({ labels: { a: 'y' }, exemplarLabels: { of: 'second' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 2 first', 'y 1 second']);
+  // Removed in one worker, the series lives on in the other, without what was the other's.
+  first.counter.remove({ a: 'x' });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 1 second']);
+  first.counter.inc({ labels: { a: 'x' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 2 ', 'y 1 second']);
+  second.counter.inc({ labels: { a: 'y' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 2 ', 'y 2 second']);
+  second.counter.reset();
+  second.counter.inc({ labels: { a: 'y' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 1 ']);
+  second.counter.inc({ labels: { a: 'y' }, exemplarLabels: { of: 'again' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 2 again']);
+  store.retire(2);
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 2 ']);
 });

@@ -151,6 +151,23 @@ test('what a worker counted before a default label changed is its own series no 
   assert.deepStrictEqual(keys, [seriesKey('c', { a: 'x', zone: 'b' })]);
 });
 
+test('a gauge does not get what a dead worker has counted under its name', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  const [former, present] = [makeWorker(), makeWorker()];
+  new Counter({ name: 'm', help: 'x', registers: [former.registry] }).inc(1000);
+  new Gauge({ name: 'm', help: 'x', registers: [present.registry] }).set(5);
+  scrape(former, store, 1);
+  scrape(present, store, 2);
+  store.retire(1);
+  for (let i = 0; i < 3; i++) {
+    assert.deepStrictEqual([...samplesOf(textOf(store))], [[seriesKey('m'), 5]]);
+    clock.now += HOUR;
+  }
+  store.retire(2);
+  textOf(store);
+  assert.strictEqual(textOf(store), '\n');
+});
+
 test('the digest of a dead worker stays, unless its quantiles are those of a window', () => {
   for (const [summary, expected] of [
     [{}, 10],
@@ -376,6 +393,7 @@ test('retired totals survive a restart to the last bit', () => {
   const fresh = restarted(store);
   assert.strictEqual(textOf(fresh), textOf(store));
   const again = restarted(fresh);
+  assert.deepStrictEqual(fresh.encodeRetired(), store.encodeRetired());
   assert.deepStrictEqual(again.encodeRetired(), fresh.encodeRetired());
   for (const id of [1, 2, 3]) assert.strictEqual(again.isClosed(id), true);
   // Error terms and digests included: what is added later rounds as if nothing had happened.
