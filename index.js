@@ -40,15 +40,17 @@ exports.ClusterRegistry = AggregatorRegistry;
 exports.aggregators = aggregators;
 exports.metricsHandler = metricsHandler;
 
-// Assigned first, because Node's scanner of CommonJS exports, which ES modules depend on, does not see an accessor.
+// Assigned first, and then defined by defineProperties(): the scanner by which ES modules find names sees no accessor,
+// and takes back the name of one that defineProperty() makes. They get the format as it is when they are loaded.
 exports.contentType = Registry.globalRegistry.contentType;
-
-/** The format of the global registry; setting it is `register.setContentType()`. */
-Object.defineProperty(exports, 'contentType', {
-  enumerable: true,
-  configurable: false,
-  get: () => Registry.globalRegistry.contentType,
-  set(contentType) {
-    Registry.globalRegistry.setContentType(contentType);
+Object.defineProperties(exports, {
+  /** The format of the global registry; setting it is `register.setContentType()`. */
+  contentType: {
+    enumerable: true,
+    configurable: false,
+    get: () => Registry.globalRegistry.contentType,
+    set(contentType) {
+      Registry.globalRegistry.setContentType(contentType);
+    },
   },
 });

@@ -9,7 +9,7 @@ const { FamilyQuantiles } = require('./family-quantiles');
 const { exemplarReader } = require('./family-exemplars');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
-const { RetiredTotals } = require('./retired-totals');
+const { RetiredTotals, isLasting } = require('./retired-totals');
 const { runThrough } = require('./steps');
 const { widthOf, columnMap, unionOf, isSame, combined } = require('./column-layout');
 
@@ -215,10 +215,15 @@ class ClusterFamily {
     }
   }
 
+  /** Whether there are retired totals to add: not to a gauge that has taken the name of a counter. */
+  get #hasRetired() {
+    return !this.retired.isEmpty && isLasting(this.definition);
+  }
+
   /** The bounds or quantiles of this scrape: everybody's, sorted where they differ. */
   #setMarks() {
     const lists = this.#sources.map(({ definition }) => definition.marks);
-    if (!this.retired.isEmpty) lists.push(this.retired.marks);
+    if (this.#hasRetired) lists.push(this.retired.marks);
     this.marks = unionOf(lists);
   }
 
@@ -287,7 +292,7 @@ class ClusterFamily {
     const { retired, width } = this;
     const totals = this.#totals;
     const errors = this.#errors;
-    if (!retired.isEmpty) {
+    if (this.#hasRetired) {
       const live = this.#orderLength;
       for (let i = 0; i < live; i++) if (retired.has(this.#order[i])) retired.touch(this.#order[i], now);
       const columnOf = columnMap(this.definition.layout, retired.marks, this.marks);

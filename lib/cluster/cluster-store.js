@@ -6,13 +6,11 @@
 const { debuglog } = require('node:util');
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
+const { isLasting } = require('./retired-totals');
 const { isBuiltIn } = require('./aggregation-rules');
 const { encodeRetired, decodeRetired } = require('./retired-format');
 
 const debug = debuglog('prom-client-cluster');
-
-/** What stays of a dead worker, if its aggregator is 'sum'. */
-const LASTING_TYPES = new Set(['counter', 'histogram', 'summary']);
 
 const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 
@@ -141,7 +139,7 @@ class ClusterStore {
     addFailures(this.#retiredFailures, worker.failures);
     const now = this.now();
     const lasting = worker.sources.filter(({ definition }) => {
-      return LASTING_TYPES.has(definition.type) && definition.aggregator === 'sum';
+      return isLasting(definition) && definition.aggregator === 'sum';
     });
     for (const source of lasting) this.#familyOf(source.definition).retire(source, now);
     return lasting.length > 0;

@@ -36,11 +36,13 @@ function exemplarReader(all, marks, width) {
 function newestExemplars(sources, marks, width) {
   /** @type {Map<number, Exemplar>} by row and column */
   const newest = new Map();
-  for (const { definition, exemplars, rows, rowCount } of sources) {
+  for (const { definition, exemplars, rows, rowCount, order } of sources) {
+    const live = order === undefined ? undefined : new Set(order);
     const columnOf = columnMap(definition.layout, definition.marks, marks);
     for (const { row, column, exemplar } of readable(exemplars)) {
-      // A row that is not live now was never translated.
       if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
+      // A removed series leaves its exemplars behind until its row is used again.
+      if (live !== undefined && !live.has(row)) continue;
       const place = rows.rows[row] * width + columnOf[column];
       const known = newest.get(place);
       if (known === undefined || known.timestamp < exemplar.timestamp) newest.set(place, exemplar);

@@ -17,6 +17,7 @@ const { isSame, combined } = require('./column-layout');
 class FamilyQuantiles {
   /** @type {number[]} */
   #marks = [];
+  #rule = 'sum';
   /** @type {{key: number[], values: Float64Array}[]} by row */
   #quantiles = [];
   /** @type {Contribution[][]} by row, in the scrape that goes on */
@@ -59,7 +60,8 @@ class FamilyQuantiles {
    * @returns {Generator<void, void>} yields between rows
    */
   *merge(order, marks, rule) {
-    if (!isSame(marks, this.#marks)) this.#quantiles = [];
+    if (!isSame(marks, this.#marks) || rule !== this.#rule) this.#quantiles = [];
+    this.#rule = rule;
     this.#marks = [...marks];
     for (const row of order) {
       const contributions = this.#contributions[row] ?? [];

@@ -7,6 +7,9 @@ const { addTo, normalise } = require('./exact-sum');
 const { mergeDigests } = require('./digest-merge');
 const { widthOf, columnMap, unionOf, isSame } = require('./column-layout');
 
+/** What stays of a dead worker, if its aggregator is 'sum'. */
+const LASTING_TYPES = new Set(['counter', 'histogram', 'summary']);
+
 /** A row that nothing was retired into. */
 const NEVER = 0;
 
@@ -209,4 +212,12 @@ function grown(numbers, length) {
   return longer;
 }
 
-module.exports = { RetiredTotals };
+/**
+ * @param {{type: string}} definition
+ * @returns {boolean} whether what a metric has counted outlives its worker
+ */
+function isLasting({ type }) {
+  return LASTING_TYPES.has(type);
+}
+
+module.exports = { RetiredTotals, isLasting };
