@@ -126,7 +126,7 @@ describe('the directory is removed', { concurrency: 3 }, () => {
           await cluster.gone(1);
         }
         cluster.run(end).catch(() => {});
-        assert.deepEqual(await cluster.ended, { code, signal: null });
+        assert.deepEqual(await cluster.hasEnded(), { code, signal: null });
         // Workers write their last numbers only where there is a directory: none of them makes one.
         await until(() => !pids.some(isAlive), 'its workers are dead, too');
         assert.deepEqual(fs.readdirSync(cluster.place), []);
@@ -143,7 +143,7 @@ describe('the directory is removed', { concurrency: 3 }, () => {
         setImmediate(() => process.exit());
       })
       .catch(() => {});
-    await cluster.ended;
+    await cluster.hasEnded();
     await until(() => !pids.some(isAlive), 'its workers are dead, too');
     assert.deepEqual(fs.readdirSync(cluster.place), []);
   });

@@ -518,7 +518,7 @@ describe('what crosses IPC', { concurrency: 3 }, () => {
     assert.equal(size, answer.bytes);
     if (process.platform !== 'win32') assert.equal(mode & 0o777, 0o600);
     cluster.release();
-    await cluster.ended;
+    await cluster.hasEnded();
     const left = fs.readdirSync(directory).filter(name => name !== answer.file);
     assert.deepEqual(left, [`w1-exit-${'0'.repeat(24)}.snap`]);
   });

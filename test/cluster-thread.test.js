@@ -320,7 +320,7 @@ describe('the thread', { concurrency: 3 }, () => {
     cluster.tellWorker(2, ({ process }) => process.exit());
     await Promise.all([cluster.gone(1), cluster.gone(2)]);
     await cluster.run(({ process }) => process.disconnect()).catch(() => {});
-    assert.deepEqual(await cluster.ended, { code: 0, signal: null });
+    assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
     assert.deepEqual(fs.readdirSync(cluster.place), []);
   });
 
@@ -336,7 +336,7 @@ describe('the thread', { concurrency: 3 }, () => {
           process.disconnect();
         })
         .catch(() => {});
-      assert.deepEqual(await cluster.ended, { code: 0, signal: null });
+      assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
       await until(() => cluster.output.includes('done_total 15\n'), 'the text has come');
       assert.deepEqual(fs.readdirSync(cluster.place), []);
     });
