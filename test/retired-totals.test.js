@@ -8,7 +8,7 @@ const { Gauge } = require('../lib/metric/gauge');
 const { Histogram } = require('../lib/metric/histogram');
 const { Summary } = require('../lib/metric/summary');
 const { ClusterStore } = require('../lib/cluster/cluster-store');
-const { SnapshotError } = require('../lib/cluster/byte-writer');
+const { SnapshotError } = require('../lib/cluster/snapshot-bytes');
 const { makeWorker, copyOf, scrape, textOf, samplesOf, seriesKey } = require('./fixtures/unit-scrape');
 
 const START = 1_700_000_000_000;

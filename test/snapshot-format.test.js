@@ -12,7 +12,7 @@ const { viewOf } = require('../lib/metric/view');
 const { ClusterStore } = require('../lib/cluster/cluster-store');
 const { SeriesJournal } = require('../lib/cluster/series-journal');
 const { encodeSnapshot } = require('../lib/cluster/snapshot-encoder');
-const { SnapshotError } = require('../lib/cluster/byte-writer');
+const { SnapshotError } = require('../lib/cluster/snapshot-bytes');
 const {
   makeWorker,
   bytesOf,

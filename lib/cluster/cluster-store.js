@@ -95,7 +95,7 @@ class ClusterStore {
    *
    * @param {number} workerId
    * @param {Buffer} buffer
-   * @throws {import('./byte-writer').SnapshotError} where it does not fit; the worker's former numbers stand then
+   * @throws {import('./snapshot-bytes').SnapshotError} where it does not fit; the worker's former numbers stand then
    */
   apply(workerId, buffer) {
     const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId);

@@ -4,7 +4,7 @@
 // together from them is put together in slices that let the worker's requests through. An exemplar may then be a
 // moment older than the numbers beside it, which it illustrates but does not count.
 
-const { ByteWriter, SnapshotError } = require('./byte-writer');
+const { ByteWriter, SnapshotError } = require('./snapshot-bytes');
 const { runThrough } = require('./steps');
 
 const SLICE_MILLISECONDS = 0.3;
@@ -88,7 +88,7 @@ function encodeExemplar(row, column, { labelSet, value, timestamp }) {
 }
 
 /**
- * @param {import('./byte-writer').ByteReader} reader
+ * @param {import('./snapshot-bytes').ByteReader} reader
  * @param {number} count
  * @returns {PlacedExemplar[]}
  * @throws {SnapshotError} where there are not that many

@@ -3,7 +3,7 @@
 // The file in which retired totals survive the aggregator thread. Same building blocks as a snapshot; what is in it and
 // in which order is written down in docs/snapshot-format.md.
 
-const { ByteWriter, ByteReader, SnapshotError } = require('./byte-writer');
+const { ByteWriter, ByteReader, SnapshotError } = require('./snapshot-bytes');
 const { widthOf } = require('./column-layout');
 
 const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');

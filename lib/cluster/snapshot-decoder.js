@@ -2,7 +2,7 @@
 
 // Reads one snapshot of a worker, and refuses what does not fit before anything is made of it.
 
-const { ByteReader, SnapshotError } = require('./byte-writer');
+const { ByteReader, SnapshotError } = require('./snapshot-bytes');
 const { decodeExemplars } = require('./exemplar-block');
 const {
   MAGIC,

@@ -2,7 +2,7 @@
 
 // Writes one snapshot of a worker: header, dictionary part, number part, columns, end mark.
 
-const { ByteWriter } = require('./byte-writer');
+const { ByteWriter } = require('./snapshot-bytes');
 const {
   MAGIC,
   END_MARK,

@@ -37,17 +37,15 @@ class SnapshotSource {
    */
   async prepare(timeout) {
     const metrics = this.#metrics();
-    const own = metrics.filter(metric => viewOf(metric) !== undefined);
-    const foreign = metrics.filter(metric => viewOf(metric) === undefined);
-    await Promise.all([
-      this.#hooks.run(own, timeout, (name, reason) => this.countFailure('collect', name, reason)),
-      this.#hooks.run(
-        foreign.map(metric => this.#asHook(metric)),
-        timeout,
-        (name, reason) => this.countFailure('collect', name, reason),
-      ),
-    ]);
-    const views = /** @type {MetricView[]} */ (own.map(viewOf).filter(view => view !== undefined));
+    /** @type {MetricView[]} */
+    const views = [];
+    const hooks = metrics.map(metric => {
+      const view = viewOf(metric);
+      if (view === undefined) return this.#asHook(metric);
+      views.push(view);
+      return metric;
+    });
+    await this.#hooks.run(hooks, timeout, (name, reason) => this.countFailure('collect', name, reason));
     // Before anything is encoded by row numbers.
     for (const { table } of views) {
       if (table.isSparse) timedSection('worker:compact', () => table.compactIfSparse());

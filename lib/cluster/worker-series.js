@@ -4,7 +4,7 @@
 // taken as a whole or not at all.
 
 const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('./snapshot-decoder');
-const { SnapshotError } = require('./byte-writer');
+const { SnapshotError } = require('./snapshot-bytes');
 const { widthOf } = require('./column-layout');
 const { readJsonMetric } = require('./json-source');
 const { TableRowMap, LabelRowMap } = require('./row-map');

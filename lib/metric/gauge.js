@@ -17,7 +17,7 @@ const {
   singleValues,
   isObject,
   notANumber,
-  stopwatch,
+  timer,
   runCollect,
 } = require('./metric');
 
@@ -91,12 +91,7 @@ class Gauge extends Metric {
    *   given here are added to those of the start
    */
   startTimer(labels) {
-    const elapsed = stopwatch();
-    return endLabels => {
-      const seconds = elapsed();
-      this.set({ ...labels, ...endLabels }, seconds);
-      return seconds;
-    };
+    return timer(labels, (allLabels, seconds) => this.set(allLabels, seconds));
   }
 
   /**

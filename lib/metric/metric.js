@@ -240,6 +240,22 @@ function stopwatch() {
 }
 
 /**
+ * A running timer.
+ *
+ * @param {Labels | undefined} labels of the start
+ * @param {(labels: Labels, seconds: number) => void} record takes them with those of the end, which win
+ * @returns {(labels?: Labels) => number} records the seconds since the start, and returns them
+ */
+function timer(labels, record) {
+  const elapsed = stopwatch();
+  return endLabels => {
+    const seconds = elapsed();
+    record({ ...labels, ...endLabels }, seconds);
+    return seconds;
+  };
+}
+
+/**
  * Runs a metric's `collect` hook, if it has one.
  *
  * @param {{collect?: Function}} metric
@@ -262,5 +278,6 @@ module.exports = {
   isObject,
   notANumber,
   stopwatch,
+  timer,
   runCollect,
 };

@@ -16,7 +16,7 @@ const {
   viewWith,
   isObject,
   notANumber,
-  stopwatch,
+  timer,
   runCollect,
 } = require('./metric');
 
@@ -83,12 +83,7 @@ class Summary extends Metric {
    *   are added to those of the start
    */
   startTimer(labels) {
-    const elapsed = stopwatch();
-    return endLabels => {
-      const seconds = elapsed();
-      this.observe({ ...labels, ...endLabels }, seconds);
-      return seconds;
-    };
+    return timer(labels, (allLabels, seconds) => this.observe(allLabels, seconds));
   }
 
   /**

@@ -149,15 +149,6 @@ class LabelIndex {
   }
 
   /**
-   * The row of the tuple in `this.ids`.
-   *
-   * @returns {number} the row, or -1
-   */
-  findTuple() {
-    return this.#lookUp(hashOf(this.ids, 0, this.width));
-  }
-
-  /**
    * The integer that a row has for the label name at a position.
    *
    * @param {number} row
@@ -253,4 +244,4 @@ function insert(slots, hash, row) {
   slots[slot] = row + 1;
 }
 
-module.exports = { LabelIndex, TUPLE_ROWS_SHIFT, TUPLE_ROWS_PER_PAGE, TUPLE_ROW_MASK };
+module.exports = { LabelIndex };

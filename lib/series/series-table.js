@@ -127,11 +127,6 @@ class SeriesTable {
     return this.#formOfRow === undefined ? 0 : this.#formOfRow[row];
   }
 
-  /** Whether all rows are printed in the form 0. */
-  get hasOneForm() {
-    return this.#formOfRow === undefined;
-  }
-
   /**
    * @param {number} row
    * @param {number} position
