@@ -243,7 +243,7 @@ export interface ClusterState {
   directory: string;
   /** How many answers could not be used, or came over IPC, by reason. */
   refused: { [reason: string]: number };
-  /** What failed in workers: `collect` hooks, by metric, and writes. */
+  /** What failed in workers: `collect` hooks, by metric, and writes; and `max-series`, what metrics had no room for. */
   failures: { stage: string; metric: string; count: number }[];
   /** How often a worker's metric was left out because others have its name for another type. */
   conflicts: number;
@@ -361,6 +361,12 @@ export interface MetricConfiguration<T extends string> {
   collect?: CollectFunction<any>;
   /** Whether counters and histograms remember exemplars. Needs OpenMetrics registries. Default false. */
   enableExemplars?: boolean;
+  /**
+   * How many label sets are told apart, a positive integer; default as many as come. What comes after is recorded in one
+   * more series, all of whose labels have the value `overflow`. Where `remove()` or `reset()` have made room, label sets
+   * get series of their own again. In a cluster the limit is each worker's own.
+   */
+  maxSeries?: number;
 }
 
 export interface CounterConfiguration<T extends string> extends MetricConfiguration<T> {
@@ -385,6 +391,13 @@ export class Counter<T extends string = string> {
    * @throws {Error} where name, help or a label name is not valid, or the name is taken
    */
   constructor(configuration: CounterConfiguration<T>);
+
+  /**
+   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
+   * written to fit prom-client's type still do.
+   */
+  readonly overflowCount?: number;
 
   /**
    * @param value default 1, not negative
@@ -427,6 +440,13 @@ export interface GaugeConfiguration<T extends string> extends MetricConfiguratio
 export class Gauge<T extends string = string> {
   /** @throws {Error} where name, help or a label name is not valid, or the name is taken */
   constructor(configuration: GaugeConfiguration<T>);
+
+  /**
+   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
+   * written to fit prom-client's type still do.
+   */
+  readonly overflowCount?: number;
 
   /** @param value default 1 */
   inc(labels: LabelValues<T>, value?: number): void;
@@ -501,6 +521,13 @@ export class Histogram<T extends string = string> {
   constructor(configuration: HistogramConfiguration<T>);
 
   /**
+   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
+   * written to fit prom-client's type still do.
+   */
+  readonly overflowCount?: number;
+
+  /**
    * @throws {TypeError} where the value is not a finite number
    * @throws {Error} where a label is not one of `labelNames`
    */
@@ -571,6 +598,13 @@ export interface SummaryConfiguration<T extends string> extends MetricConfigurat
 export class Summary<T extends string = string> {
   /** @throws {Error} where name, help or a label name is not valid or `quantile`, or the name is taken */
   constructor(configuration: SummaryConfiguration<T>);
+
+  /**
+   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
+   * written to fit prom-client's type still do.
+   */
+  readonly overflowCount?: number;
 
   /**
    * @throws {TypeError} where the value is not a finite number

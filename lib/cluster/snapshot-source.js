@@ -88,7 +88,7 @@ class SnapshotSource {
       capturedAt: Date.now(),
       defaultLabels,
       entries,
-      failures: [...this.#failures.values()],
+      failures: [...this.#failures.values(), ...overflows(entries)],
     };
     return encodeSnapshot(capture, this.#journal, ours);
   }
@@ -137,6 +137,24 @@ class SnapshotSource {
 
   /** @type {WeakMap<object, {name: string, collect: () => Promise<void>}>} */
   #hookOf = new WeakMap();
+}
+
+/**
+ * What metrics had no room for. They count themselves; a metric that is in two registries is told once.
+ *
+ * @param {import('./snapshot-encoder').CaptureEntry[]} entries
+ * @returns {[stage: string, name: string, count: number][]}
+ */
+function overflows(entries) {
+  /** @type {Map<object, [stage: string, name: string, count: number]>} */
+  const byTable = new Map();
+  for (const { view } of entries) {
+    if (view === undefined) continue;
+    const { overflowCount } = view.table;
+    // A table of another release of this package may not count.
+    if (overflowCount > 0) byTable.set(view.table, ['max-series', view.name, overflowCount]);
+  }
+  return [...byTable.values()];
 }
 
 // Names of metrics are the program's, so there are few of them; a program that invents names must not make this grow.

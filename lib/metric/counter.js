@@ -1,6 +1,5 @@
 'use strict';
 
-const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
 const { hashMapOf } = require('./hash-map');
@@ -8,6 +7,7 @@ const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
   NO_LABELS,
+  createTable,
   tableOf,
   labelSetOf,
   checkLabelNames,
@@ -31,14 +31,15 @@ class Counter extends Metric {
 
   /**
    * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
-   *   `enableExemplars`
-   * @throws {TypeError} where config is no object, or a registry cannot write the exemplars that are asked for
+   *   `enableExemplars`, `maxSeries`
+   * @throws {TypeError} where config is no object, `maxSeries` is no positive integer, or a registry cannot write the
+   *   exemplars that are asked for
    * @throws {Error} where name, help or a label name is not valid, or the name is taken
    */
   constructor(config) {
     super(config, {});
     this.type = 'counter';
-    const table = new SeriesTable(this.labelNames, 1);
+    const table = createTable(this, 1);
     if (this.enableExemplars) this.#exemplars = exemplarsOf(table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
     this.register(table);

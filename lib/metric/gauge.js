@@ -1,13 +1,13 @@
 'use strict';
 
 const { format } = require('util');
-const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
 const { hashMapOf } = require('./hash-map');
 const {
   Metric,
   NO_LABELS,
+  createTable,
   tableOf,
   labelSetOf,
   checkLabelNames,
@@ -28,14 +28,15 @@ const {
  */
 class Gauge extends Metric {
   /**
-   * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`
-   * @throws {TypeError} where config is no object
+   * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
+   *   `maxSeries`
+   * @throws {TypeError} where config is no object, or `maxSeries` is no positive integer
    * @throws {Error} where name, help or a label name is not valid, or the name is taken
    */
   constructor(config) {
     super(config, {});
     this.type = 'gauge';
-    const table = new SeriesTable(this.labelNames, 1);
+    const table = createTable(this, 1);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
     this.register(table);
   }

@@ -1,6 +1,5 @@
 'use strict';
 
-const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
 const { hashMapOf } = require('./hash-map');
@@ -8,6 +7,7 @@ const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
   NO_LABELS,
+  createTable,
   tableOf,
   labelSetOf,
   checkLabelNames,
@@ -21,6 +21,7 @@ const {
 } = require('./metric');
 
 /** @typedef {import('./metric').Labels} Labels */
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -39,8 +40,9 @@ class Histogram extends Metric {
 
   /**
    * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is observed),
-   *   `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`
-   * @throws {TypeError} where config is no object, or a registry cannot write the exemplars that are asked for
+   *   `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
+   * @throws {TypeError} where config is no object, `maxSeries` is no positive integer, or a registry cannot write the
+   *   exemplars that are asked for
    * @throws {Error} where name, help or a label name is not valid or reserved, or the name is taken
    */
   constructor(config) {
@@ -57,7 +59,7 @@ class Histogram extends Metric {
     this.upperBounds = this.buckets;
     this.#columnOf = columnFinder(this.buckets);
     // One count per bound, the count above all of them, the sum.
-    const table = new SeriesTable(this.labelNames, this.buckets.length + 2);
+    const table = createTable(this, this.buckets.length + 2);
     if (this.enableExemplars) this.#exemplars = exemplarsOf(table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
     this.register(table);
@@ -141,12 +143,17 @@ class Histogram extends Metric {
   /**
    * Sets a series to no observations, creating it if need be.
    *
-   * @param {Labels} [labels]
+   * @param {Labels} [labels] of a series; where `maxSeries` leaves no room for it, nothing that others observed is lost
    * @throws {Error} where a label is not one of `labelNames`
    */
   zero(labels) {
     const table = tableOf(this);
-    const row = locate(this, table, labels ?? NO_LABELS);
+    const row = table.find(labels ?? NO_LABELS);
+    if (row === -1) {
+      // A new series has no observations, and the one that a label set is folded into is not that label set's own.
+      locate(this, table, labels ?? NO_LABELS);
+      return;
+    }
     const offset = table.offsetOf(row);
     table.pageOf(row).fill(0, offset, offset + table.width);
     this.#exemplars?.drop(row);

@@ -3,11 +3,11 @@
 // What the four metric types share: checks of name, help and labels, registration, and the way from a call's
 // arguments to a row of the metric's table.
 
-const { format, inspect } = require('util');
+const { debuglog, format, inspect } = require('util');
 const { Registry, alreadyRegistered } = require('../registry');
+const { SeriesTable, NO_LIMIT } = require('../series/series-table');
 const { isValidMetricName, isValidLabelName } = require('./names');
 
-/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {Record<string, any>} Labels */
 
 /** The table of a metric: a symbol, so that it is neither enumerated nor in the way of a config key. */
@@ -15,6 +15,8 @@ const TABLE = Symbol('table');
 
 /** @type {Labels} */
 const NO_LABELS = Object.freeze({});
+
+const debug = debuglog('prom-client-cluster');
 
 /**
  * The base of Counter, Gauge, Histogram and Summary.
@@ -82,6 +84,16 @@ class Metric {
   }
 
   /**
+   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`, since the
+   * metric was made; a child counts when it binds to that series, not with each call.
+   *
+   * @returns {number}
+   */
+  get overflowCount() {
+    return tableOf(this).overflowCount;
+  }
+
+  /**
    * Forgets a label set. It starts from zero when it is used again.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
@@ -94,6 +106,25 @@ class Metric {
     const row = table.find(set);
     if (row !== -1) table.removeRow(row);
   }
+}
+
+/**
+ * An empty table for a metric.
+ *
+ * @param {any} metric
+ * @param {number} width numbers a series
+ * @returns {SeriesTable}
+ * @throws {TypeError} where `maxSeries` is no limit
+ */
+function createTable({ name, labelNames, maxSeries }, width) {
+  const limit = maxSeries ?? Infinity;
+  if (limit !== Infinity && !(Number.isInteger(limit) && limit > 0)) {
+    throw new TypeError(`maxSeries must be a positive integer: ${inspect(limit)}`);
+  }
+  const table = new SeriesTable(labelNames, width, Math.min(limit, NO_LIMIT));
+  table.onFirstOverflow = () =>
+    debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
+  return table;
 }
 
 /**
@@ -268,6 +299,7 @@ function runCollect(metric) {
 module.exports = {
   Metric,
   NO_LABELS,
+  createTable,
   tableOf,
   labelSetOf,
   checkLabelNames,

@@ -1,6 +1,5 @@
 'use strict';
 
-const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { TimeWindowQuantiles } = require('./time-window-quantiles');
 const { VIEW } = require('./view');
@@ -8,6 +7,7 @@ const { hashMapOf } = require('./hash-map');
 const {
   Metric,
   NO_LABELS,
+  createTable,
   tableOf,
   labelSetOf,
   checkLabelNames,
@@ -40,15 +40,15 @@ class Summary extends Metric {
   /**
    * @param {any} config `name` and `help` are mandatory; `percentiles` (0 to 1), `maxAgeSeconds` and `ageBuckets` (a
    *   window needs both), `pruneAgedBuckets` (drop series whose window is empty), `compressCount` (observations between
-   *   two compressions of a digest, default 1000), `labelNames`, `registers`, `aggregator`, `collect`
-   * @throws {TypeError} where config is no object
+   *   two compressions of a digest, default 1000), `labelNames`, `registers`, `aggregator`, `collect`, `maxSeries`
+   * @throws {TypeError} where config is no object, or `maxSeries` is no positive integer
    * @throws {Error} where name, help or a label name is not valid or reserved, or the name is taken
    */
   constructor(config) {
     super(config, { percentiles: DEFAULT_PERCENTILES, compressCount: 1000 });
     this.type = 'summary';
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
-    const table = new SeriesTable(this.labelNames, 2);
+    const table = createTable(this, 2);
     table.onRowStart = row => this.#startRow(row);
     table.onRowsMoved = rows => this.#moveRows(rows);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);

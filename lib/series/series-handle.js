@@ -1,7 +1,8 @@
 'use strict';
 
 // A child's hold on its row. It binds when it is first used (asking for a child must not create the series) and then
-// keeps page and offset, so that recording is one addition behind one comparison.
+// keeps page and offset, so that recording is one addition behind one comparison. A child whose label set was folded
+// into the overflow series asks again after each removal: there may be room for it now.
 
 /** @typedef {import('./series-table').SeriesTable} SeriesTable */
 
@@ -24,7 +25,8 @@ class SeriesHandle {
   /** Makes row, page and offset right: `generation` has changed since they were. */
   bind() {
     const { table } = this;
-    if (this.row === -1 || this.epoch !== table.epoch || !table.isLive(this.row)) {
+    const { row } = this;
+    if (row === -1 || row === table.overflowRow || this.epoch !== table.epoch || !table.isLive(row)) {
       this.row = table.locate(this.labels);
     }
     this.page = table.pageOf(this.row);

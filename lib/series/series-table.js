@@ -12,6 +12,11 @@ const NOT_LIVE = -1;
 const COMPACT_FROM_ROWS = 1024;
 const COMPACT_AT_ONCE_ROWS = 8192;
 
+/** As the limit of a table that has none: more rows than an index can number, and an integer that is quickly compared. */
+const NO_LIMIT = 2 ** 31 - 1;
+/** The value that all labels of the overflow series have. */
+const OVERFLOW = 'overflow';
+
 /** @type {Map<string, number>} */
 const NO_POSITIONS = new Map();
 
@@ -20,14 +25,26 @@ const NO_POSITIONS = new Map();
 class SeriesTable {
   /** @type {Int32Array | undefined} each row's form; undefined while all rows have form 0 */
   #formOfRow = undefined;
+  /** How many live rows leave no room for another label set. */
+  #fullAt;
 
   /**
    * @param {readonly string[]} labelNames
    * @param {number} width numbers a row
+   * @param {number} [maxSeries] how many label sets are told apart; all others share the overflow series, which is not
+   *   among these
    */
-  constructor(labelNames, width) {
+  constructor(labelNames, width, maxSeries = NO_LIMIT) {
     this.labelNames = labelNames;
     this.width = width;
+    this.maxSeries = maxSeries;
+    this.#fullAt = maxSeries;
+    /** The overflow series while it is live and there is a limit, else -1. */
+    this.overflowRow = -1;
+    /** How many look-ups were given the overflow series because there was no room. */
+    this.overflowCount = 0;
+    /** @type {(() => void) | undefined} told of the first of these */
+    this.onFirstOverflow = undefined;
     /** undefined for a metric without labels: it has one row, 0 */
     this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
     this.forms = new LabelForms(labelNames, this.index === undefined ? NO_POSITIONS : this.index.positions);
@@ -61,7 +78,8 @@ class SeriesTable {
   }
 
   /**
-   * The live row of a label set; created, or revived from zero, if need be.
+   * The live row of a label set; created, or revived from zero, if need be. Where there is no room for it, that of the
+   * overflow series.
    *
    * @param {Labels} labels
    * @returns {number} the row, or -1 where a label is not one of the names
@@ -72,12 +90,11 @@ class SeriesTable {
     if (index === undefined) {
       for (const _ in labels) return -1;
     } else {
+      if (this.liveCount >= this.#fullAt) return this.#locateWhenFull(index, labels);
       row = index.findOrAdd(labels);
       if (row === -1) return -1;
     }
-    if (row >= this.rowCount) return this.#addRow(row, labels);
-    if (this.position !== undefined && this.position[row] === NOT_LIVE) this.#revive(row, labels);
-    return row;
+    return this.#started(row, labels);
   }
 
   /**
@@ -163,6 +180,7 @@ class SeriesTable {
    * @param {number} row a live one
    */
   removeRow(row) {
+    if (row === this.overflowRow) this.#setOverflowRow(-1);
     if (this.order === undefined) this.#startOrder();
     const order = /** @type {Int32Array} */ (this.order);
     const position = /** @type {Int32Array} */ (this.position);
@@ -176,6 +194,7 @@ class SeriesTable {
   /** Forgets every label set. Rows are kept for those that return, as those of a gauge that is refilled do. */
   clear() {
     if (this.liveCount === 0) return;
+    this.#setOverflowRow(-1);
     if (this.position === undefined) this.#startOrder();
     /** @type {Int32Array} */ (this.position).fill(NOT_LIVE);
     this.orderLength = 0;
@@ -197,6 +216,60 @@ class SeriesTable {
   /** Whether the table is large, and rows that are not live are more than half of it. */
   get isSparse() {
     return this.rowCount >= COMPACT_FROM_ROWS && this.liveCount * 2 < this.rowCount;
+  }
+
+  /**
+   * The row of a label set in a table that has no room for another. Nothing of a label set that is folded is kept: they
+   * come from strangers, without end.
+   *
+   * @param {LabelIndex} index
+   * @param {Labels} labels
+   * @returns {number} the row, or -1 where a label is not one of the names
+   */
+  #locateWhenFull(index, labels) {
+    const row = this.find(labels);
+    if (row !== -1) return row;
+    if (index.unknownLabel(labels) !== undefined) return -1;
+    if (this.overflowRow === -1) {
+      this.#startOverflow(index);
+      // Once more: it may be the overflow series that was asked for.
+      return this.locate(labels);
+    }
+    this.overflowCount++;
+    if (this.overflowCount === 1 && this.onFirstOverflow !== undefined) this.onFirstOverflow();
+    return this.overflowRow;
+  }
+
+  /** @param {LabelIndex} index */
+  #startOverflow(index) {
+    const labels = Object.fromEntries(this.labelNames.map(name => [name, OVERFLOW]));
+    this.#started(index.findOrAdd(labels), labels);
+  }
+
+  /** @param {number} row that is the overflow series from now on; -1 for none */
+  #setOverflowRow(row) {
+    this.overflowRow = row;
+    this.#fullAt = row === -1 ? this.maxSeries : this.maxSeries + 1;
+  }
+
+  /** @param {number} row */
+  #isOverflow(row) {
+    const index = /** @type {LabelIndex} */ (this.index);
+    for (const position of index.positions.values()) {
+      if (this.labelText(row, position) !== OVERFLOW) return false;
+    }
+    return true;
+  }
+
+  /**
+   * @param {number} row of the index
+   * @param {Labels} labels
+   * @returns {number} the row, which is live
+   */
+  #started(row, labels) {
+    if (row >= this.rowCount) return this.#addRow(row, labels);
+    if (this.position !== undefined && this.position[row] === NOT_LIVE) this.#revive(row, labels);
+    return row;
   }
 
   /**
@@ -253,7 +326,10 @@ class SeriesTable {
    * @param {Labels} labels
    */
   #append(row, labels) {
-    if (this.index !== undefined) this.#setForm(row, this.forms.numberOf(labels));
+    if (this.index !== undefined) {
+      this.#setForm(row, this.forms.numberOf(labels));
+      if (this.maxSeries < NO_LIMIT && this.#isOverflow(row)) this.#setOverflowRow(row);
+    }
     this.liveCount++;
     if (this.position !== undefined) {
       if (row >= this.position.length) this.position = grownRows(this.position, row + 1);
@@ -341,6 +417,7 @@ class SeriesTable {
       );
       if (forms !== undefined) /** @type {Int32Array} */ (this.#formOfRow)[moved] = forms[row];
     }
+    if (this.overflowRow !== -1) this.overflowRow = rows.indexOf(this.overflowRow);
     if (this.onRowsMoved !== undefined) this.onRowsMoved(rows);
     this.liveCount = rows.length;
     this.epoch++;
@@ -369,4 +446,4 @@ function ownProperty(value) {
   return { value, writable: true, enumerable: true, configurable: true };
 }
 
-module.exports = { SeriesTable };
+module.exports = { SeriesTable, NO_LIMIT };
