@@ -213,13 +213,25 @@ export interface AggregatorRegistryOptions {
   retiredMaxAge?: number;
   /** Aggregate on this event loop, in slices, instead of in a thread. Default false. */
   inPlace?: boolean;
+  /** Add the primary's own registries (see setRegistries) to the workers'. Default false. */
+  includePrimary?: boolean;
+  /**
+   * Milliseconds after which a worker that has recorded something writes it down, at least 100: one that is killed
+   * loses no more than that. Default 0: a worker writes at its orderly end only.
+   */
+  checkpointInterval?: number;
 }
 
 export interface ClusterMetricsOptions {
-  /** Compress with gzip, off this event loop. Default false. */
-  gzip?: boolean;
   /** Milliseconds to wait for workers, default that of the registry. */
   timeout?: number;
+  /** Add metrics of the scrape itself: workers by state, age of the numbers, failures. Default false. */
+  selfMetrics?: boolean;
+}
+
+export interface ClusterMetricsBytesOptions extends ClusterMetricsOptions {
+  /** Compress with gzip, off this event loop. Default false. */
+  gzip?: boolean;
 }
 
 export interface ClusterMetricsBody {
@@ -239,6 +251,10 @@ export interface ClusterState {
   failing: number;
   /** Dead workers whose numbers are not among the retired totals yet. */
   retiring: number;
+  /** Dead workers whose numbers are. */
+  retired: number;
+  /** Aggregator threads that ended or hung, and were replaced. */
+  lostThreads: number;
   /** Where snapshot files are; '' where none can be written. */
   directory: string;
   /** How many answers could not be used, or came over IPC, by reason. */
@@ -290,18 +306,27 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
    * The metrics of all workers as text; '' where there are no workers. Rejected only where nobody answered in time and
    * nothing is known, or a metric names an unknown aggregator.
    */
-  clusterMetrics(): Promise<string>;
+  clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
   /**
    * The same as bytes, which costs the primary's event loop far less. Undefined where there are no workers.
    */
-  clusterMetricsBytes(options?: ClusterMetricsOptions): Promise<ClusterMetricsBody | undefined>;
+  clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<ClusterMetricsBody | undefined>;
 
   /** How the last scrape went. Undefined where this process is no primary. */
   clusterState(): ClusterState | undefined;
 
   /** Milliseconds that clusterMetrics() waits for workers. */
   readonly timeout: number;
+
+  /**
+   * Makes the end of a process orderly; to be awaited before `process.exit()`. A worker's `collect` hooks run once more
+   * and its numbers are left to the primary. In the primary, scrapes that are under way are answered, and what dead
+   * workers have left is added to the totals. The registry can still be used.
+   *
+   * @param timeout milliseconds after which the promise is resolved anyway, default 5000
+   */
+  shutdown(timeout?: number): Promise<void>;
 
   /** Lets go of the cluster. The last AggregatorRegistry that does ends the thread and removes the directory. */
   close(): Promise<void>;
@@ -329,6 +354,11 @@ export interface MetricsResponse {
   destroy(): unknown;
 }
 
+export interface MetricsHandlerOptions {
+  /** Add to a cluster's page metrics of the scrape itself: workers by state, age of the numbers, failures. Default true. */
+  selfMetrics?: boolean;
+}
+
 /**
  * Answers with a registry's metrics: for node's http and https, express, and the raw objects of fastify. Of an
  * AggregatorRegistry, those of the whole cluster. Never rejects; a failure is answered with status 500.
@@ -337,6 +367,7 @@ export interface MetricsResponse {
  */
 export function metricsHandler(
   registry: Registry<RegistryContentType>,
+  options?: MetricsHandlerOptions,
 ): (request: MetricsRequest, response: MetricsResponse) => Promise<void>;
 
 // ------------------------------------------------------------------------------------------------------------- metrics

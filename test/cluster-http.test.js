@@ -15,11 +15,16 @@ const counting = {
   },
 };
 
-/** A cluster whose primary serves metrics over HTTP on the loopback interface. */
+/** A cluster whose primary serves metrics over HTTP on the loopback interface; of its workers alone, unless told. */
 async function serve(t, setup) {
-  const cluster = await startCluster(t, { workers: 2, worker: counting, ...setup });
-  const port = await cluster.run(async ({ require, client, aggregator, state }) => {
-    state.server = require('node:http').createServer(client.metricsHandler(aggregator));
+  const cluster = await startCluster(t, {
+    workers: 2,
+    worker: counting,
+    handler: { selfMetrics: false },
+    ...setup,
+  });
+  const port = await cluster.run(async ({ require, client, aggregator, state, setup }) => {
+    state.server = require('node:http').createServer(client.metricsHandler(aggregator, setup.handler));
     await new Promise(resolve => state.server.listen(0, '127.0.0.1', resolve));
     return state.server.address().port;
   });

@@ -241,7 +241,7 @@ for (const [header, own, expected] of [
     const headers = header === undefined ? {} : { 'x-prometheus-scrape-timeout-seconds': header };
     const { req, res, written } = fakeExchange({ headers });
     await metricsHandler(cluster)(req, res);
-    assert.deepStrictEqual(cluster.asked, [{ gzip: false, timeout: expected }]);
+    assert.deepStrictEqual(cluster.asked, [{ gzip: false, timeout: expected, selfMetrics: true }]);
     assert.strictEqual(written.ended, 1);
   });
 }

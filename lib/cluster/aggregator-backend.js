@@ -13,7 +13,9 @@ const THREAD_FILE = path.join(__dirname, 'aggregator-thread.js');
 /** @typedef {import('./aggregator').Answer} Answer */
 /** @typedef {import('./aggregator').Format} Format */
 /** @typedef {import('./aggregator').RenderResult} RenderResult */
-/** @typedef {{formats: Format[], custom: string[], final: boolean}} RenderRequest */
+/** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
+/** @typedef {{formats: Format[], custom: string[], final: boolean, facts?: PrimaryFacts}} RenderRequest */
+/** @typedef {{formats: Format[], aggregated: any[], facts?: PrimaryFacts}} FinishRequest */
 
 /**
  * What the backend tells its owner.
@@ -128,8 +130,13 @@ class ThreadBackend {
       case 'retired':
         this.#events.onRetired(message.workerIds);
         break;
-      case 'failed':
+      case 'refused':
         this.#settle(message.id)?.reject(new Error(message.message));
+        break;
+      case 'broken':
+        // Whatever it was doing is half done: what is known is told to a new one.
+        debug('the aggregator thread is broken: %s', message.message);
+        if (this.#thread !== undefined) this.#giveUp(this.#thread);
         break;
       default:
         this.#settle(message.id)?.resolve(message.result);
@@ -155,12 +162,12 @@ class ThreadBackend {
   }
 
   /**
-   * A thread that does not answer (its directory is on a file system that hangs) is replaced by another.
+   * A thread that does not answer (its directory is on a file system that hangs), or that failed where nothing is
+   * expected to, is replaced by another.
    *
    * @param {import('node:worker_threads').Worker} thread
    */
   #giveUp(thread) {
-    debug('the aggregator thread does not answer');
     // First: a thread that hangs in the kernel may take its time to end.
     this.#onThreadLost(thread);
     thread.terminate();
@@ -178,7 +185,8 @@ class ThreadBackend {
 
   /** @param {Answer} answer */
   answer(answer) {
-    this.#thread?.postMessage({ op: 'answer', answer });
+    const memory = answer.bytes === undefined ? [] : [/** @type {ArrayBuffer} */ (answer.bytes.buffer)];
+    this.#thread?.postMessage({ op: 'answer', answer }, memory);
   }
 
   /** @param {string} file that came too late to count */
@@ -200,7 +208,7 @@ class ThreadBackend {
   }
 
   /**
-   * @param {{formats: Format[], aggregated: any[]}} request
+   * @param {FinishRequest} request
    * @param {RenderResult} result of render()
    * @returns {Promise<RenderResult>}
    */
@@ -229,7 +237,10 @@ class ThreadBackend {
     let watchdog;
     const reply = new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      watchdog = setTimeout(() => this.#giveUp(thread), HANG_MILLISECONDS);
+      watchdog = setTimeout(() => {
+        debug('the aggregator thread does not answer');
+        this.#giveUp(thread);
+      }, HANG_MILLISECONDS);
       watchdog.unref();
       thread.postMessage({ ...message, id });
     });
@@ -307,7 +318,7 @@ class InPlaceBackend {
   }
 
   /**
-   * @param {{formats: Format[], aggregated: any[]}} request
+   * @param {FinishRequest} request
    * @param {RenderResult} result of render()
    * @returns {Promise<RenderResult>}
    */

@@ -1,8 +1,8 @@
 'use strict';
 
 const { Registry } = require('../registry');
-const { aggregators } = require('./aggregation-rules');
-const { hookIntoWorker } = require('./worker-hook');
+const { aggregators, unknownAggregator } = require('./aggregation-rules');
+const { hookIntoWorker, handOver } = require('./worker-hook');
 const { timedSection } = require('./section');
 
 const DEFAULT_TIMEOUT = 5000;
@@ -32,6 +32,10 @@ class AggregatorRegistry extends Registry {
    * @param {number} [options.retiredMaxAge] milliseconds that a dead worker's series stays which no live worker
    *   exposes, default one hour
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
+   * @param {boolean} [options.includePrimary] whether the primary's own registries (see setRegistries) are added up
+   *   with the workers', default false
+   * @param {number} [options.checkpointInterval] milliseconds after which a worker that has recorded something writes
+   *   it down, at least 100; a worker that is killed loses no more than that. Default 0: only at its end
    * @throws {TypeError} where the content type is not known, or an option is not what it should be
    */
   constructor(contentType, options = {}) {
@@ -45,7 +49,8 @@ class AggregatorRegistry extends Registry {
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
     if (shared[SHARED] === undefined) {
       const { ClusterPrimary } = require('./cluster-primary');
-      shared[SHARED] = { primary: new ClusterPrimary(cluster, options), holders: new Set() };
+      const primary = new ClusterPrimary(cluster, options, () => registries);
+      shared[SHARED] = { primary, holders: new Set() };
     }
     shared[SHARED].holders.add(this);
   }
@@ -53,12 +58,15 @@ class AggregatorRegistry extends Registry {
   /**
    * The metrics of all workers as text. Workers that do not answer in time are served from their last numbers.
    *
-   * @param {unknown} [_callback] ignored, as prom-client does
+   * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] as of clusterMetricsBytes(); a function is
+   *   ignored, as prom-client does
    * @returns {Promise<string>} '' where there are no workers
+   * @throws {TypeError} where timeout is no number of milliseconds
    * @throws {Error} where nobody answered in time and nothing is known, or a metric names an unknown aggregator
    */
-  async clusterMetrics(_callback) {
-    const body = await this.clusterMetricsBytes({});
+  async clusterMetrics(options) {
+    const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
+    const body = await this.clusterMetricsBytes({ timeout, selfMetrics });
     if (body === undefined) return '';
     // Only ASCII can be taken byte by byte, which is several times faster.
     return timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
@@ -70,16 +78,18 @@ class AggregatorRegistry extends Registry {
    * @param {object} [options]
    * @param {boolean} [options.gzip] compress, off the primary's loop
    * @param {number} [options.timeout] milliseconds, default that of the registry
+   * @param {boolean} [options.selfMetrics] whether metrics of the scrape itself are added: workers by state, the age of
+   *   the numbers, failures
    * @returns {Promise<{bytes: Buffer, ascii: boolean} | undefined>} undefined where there are no workers
    * @throws {TypeError} where timeout is no number of milliseconds
    * @throws {Error} as clusterMetrics()
    */
-  async clusterMetricsBytes({ gzip = false, timeout = this.#timeout } = {}) {
+  async clusterMetricsBytes({ gzip = false, timeout = this.#timeout, selfMetrics = false } = {}) {
     checkOptions({ timeout });
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     if (shared === undefined) return undefined;
     const openMetrics = this.contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    return shared.primary.collect({ openMetrics, gzip }, timeout);
+    return shared.primary.collect({ openMetrics, gzip, selfMetrics }, timeout);
   }
 
   /**
@@ -94,6 +104,22 @@ class AggregatorRegistry extends Registry {
   /** @returns {number} milliseconds that clusterMetrics() waits for workers */
   get timeout() {
     return this.#timeout;
+  }
+
+  /**
+   * Makes the end of a process orderly; to be awaited before `process.exit()`. A worker's `collect` hooks run once more
+   * and its numbers are left to the primary. In the primary, scrapes that are under way are answered, and what
+   * dead workers have left is added to the totals. The registry can still be used.
+   *
+   * @param {number} [timeout] milliseconds, default 5000
+   * @returns {Promise<void>} resolved when that is done, or the time is up
+   * @throws {TypeError} where timeout is no number of milliseconds
+   */
+  async shutdown(timeout = DEFAULT_TIMEOUT) {
+    checkOptions({ timeout });
+    const { withinTime } = require('./collect-hooks');
+    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
+    await withinTime(shared === undefined ? handOver(timeout) : shared.primary.drained(), timeout);
   }
 
   /**
@@ -143,7 +169,7 @@ class AggregatorRegistry extends Registry {
     for (const metrics of byName.values()) {
       const name = metrics[0].aggregator ?? 'sum';
       const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;
-      if (typeof aggregator !== 'function') throw new Error(`'${name}' is not a defined aggregator.`);
+      if (typeof aggregator !== 'function') throw unknownAggregator(name);
       const metric = aggregator(metrics);
       if (metric) registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric }));
     }
@@ -151,12 +177,15 @@ class AggregatorRegistry extends Registry {
   }
 }
 
-/** @param {{timeout?: unknown, directory?: unknown, retiredMaxAge?: unknown}} options */
-function checkOptions({ timeout, directory, retiredMaxAge }) {
-  for (const [name, value] of Object.entries({ timeout, retiredMaxAge })) {
+/** @param {Record<string, unknown>} options */
+function checkOptions({ timeout, directory, retiredMaxAge, checkpointInterval }) {
+  for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
       throw new TypeError(`${name} must be a number of milliseconds`);
     }
+  }
+  if (typeof checkpointInterval === 'number' && checkpointInterval > 0 && checkpointInterval < 100) {
+    throw new TypeError('checkpointInterval must be 0 or at least 100 milliseconds');
   }
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
     throw new TypeError('directory must be a path');

@@ -8,6 +8,7 @@ for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
+const { isUnknownAggregator } = require('./aggregation-rules');
 const { runThrough } = require('./steps');
 
 /** @type {import('node:worker_threads').MessagePort} */
@@ -63,9 +64,9 @@ aggregator.open().then(() => {
     try {
       perform(message);
     } catch (error) {
-      // A caller's mistake (an unknown aggregator) is the caller's; anything else costs this scrape a second try.
+      // An unknown aggregator is the caller's mistake; anything else is ours, and costs this scrape a second try.
       port.postMessage({
-        op: 'failed',
+        op: isUnknownAggregator(error) ? 'refused' : 'broken',
         id: message.id,
         message: String(/** @type {any} */ (error)?.message ?? error),
       });

@@ -8,6 +8,7 @@ const { ClusterStore } = require('./cluster-store');
 const { renderFamilies } = require('../exposition/text-format');
 const { sampleFamily } = require('../exposition/sample-family');
 const { compress } = require('./body-compression');
+const { selfMetrics } = require('./self-metrics');
 const { workerIdOfFile } = require('./protocol');
 const { Spool } = require('./spool');
 
@@ -18,13 +19,16 @@ const RETIRED_FILE = 'retired.snap';
 // What another try in the same round may put right: the worker knows more than it told, or its file is gone.
 const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
 
-/** @typedef {{openMetrics: boolean, gzip: boolean}} Format */
+/** @typedef {{openMetrics: boolean, gzip: boolean, selfMetrics: boolean}} Format */
+
+/** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
 
 /**
  * @typedef {object} Answer
  * @property {number} workerId
  * @property {string} [file] bare name in the spool
  * @property {string} [snapshot] base64
+ * @property {Uint8Array} [bytes] the snapshot itself, in memory of its own
  * @property {unknown[]} [metrics] JSON of a stock worker
  */
 
@@ -38,6 +42,7 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
  * @property {Body[]} [bodies] by format
  * @property {[string, number][]} refused how many answers were refused so far, by reason
  * @property {ReturnType<ClusterStore['state']>} state
+ * @property {number} seconds that it took to add up and write, as far as it went
  * @property {boolean} isEmpty whether no worker's numbers are known
  */
 
@@ -127,16 +132,17 @@ class Aggregator {
    *
    * @param {Answer} answer
    */
-  answer({ workerId, file, snapshot, metrics }) {
+  answer({ workerId, file, snapshot, metrics, bytes }) {
     try {
       if (this.#store.isClosed(workerId)) {
         if (file !== undefined) this.#spool?.unlink(file);
       } else if (metrics !== undefined) {
         this.#store.applyJson(workerId, metrics);
       } else {
-        this.#store.apply(workerId, file === undefined ? fromBase64(snapshot ?? '') : this.#take(file));
+        this.#store.apply(workerId, this.#snapshotOf({ file, snapshot, bytes }));
         // Worker and directory may have lost each other: others, and the exit files, want a new one.
-        if (file === undefined && this.#spool?.isPresent() === false) this.#onLost('a worker found it gone');
+        if (snapshot !== undefined && this.#spool?.isPresent() === false)
+          this.#onLost('a worker found it gone');
       }
       this.#again.delete(workerId);
       this.#removeLeftBehind(workerId);
@@ -147,6 +153,16 @@ class Aggregator {
       if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
       if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
     }
+  }
+
+  /**
+   * @param {{file?: string, snapshot?: string, bytes?: Uint8Array}} answer
+   * @returns {Buffer}
+   */
+  #snapshotOf({ file, snapshot, bytes }) {
+    if (file !== undefined) return this.#take(file);
+    if (bytes !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    return fromBase64(snapshot ?? '');
   }
 
   /**
@@ -186,9 +202,11 @@ class Aggregator {
    * @param {Format[]} request.formats
    * @param {string[]} request.custom names of aggregators that only the primary can run
    * @param {boolean} request.final whether to go on although a worker's answer could not be used
+   * @param {PrimaryFacts} [request.facts] where a format asks for metrics of the scrape itself
    * @returns {Generator<void, RenderResult>}
    */
-  *render({ formats, custom, final }) {
+  *render({ formats, custom, final, facts }) {
+    const start = performance.now();
     const again = [...this.#again];
     const refused = /** @type {[string, number][]} */ ([...this.refused]);
     /** @type {RenderResult} */
@@ -198,14 +216,16 @@ class Aggregator {
       refused,
       isEmpty: this.#store.isEmpty,
       state: this.#store.state(),
+      seconds: 0,
     };
     if (again.length > 0 && !final) return result;
     this.#again.clear();
     if (this.#unsaved.length > 0) this.#saveSoon();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
-    if (waiting.length > 0) return { ...result, custom: waiting };
-    return { ...result, bodies: yield* this.finish({ formats, aggregated: [] }) };
+    const bodies = waiting.length > 0 ? undefined : yield* this.finish({ formats, aggregated: [], facts });
+    const seconds = (performance.now() - start) / 1000;
+    return waiting.length > 0 ? { ...result, seconds, custom: waiting } : { ...result, seconds, bodies };
   }
 
   /**
@@ -214,9 +234,10 @@ class Aggregator {
    * @param {object} request
    * @param {Format[]} request.formats
    * @param {any[]} request.aggregated what became of each family of `custom`: a metric as JSON, or undefined
+   * @param {PrimaryFacts} [request.facts]
    * @returns {Generator<void, Body[]>}
    */
-  *finish({ formats, aggregated }) {
+  *finish({ formats, aggregated, facts }) {
     let next = 0;
     const families = this.#merged.flatMap(family => {
       if ('view' in family) return family.view;
@@ -224,15 +245,17 @@ class Aggregator {
       return metric === undefined || metric === null ? [] : sampleFamily(metric, {});
     });
     this.#merged = [];
-    /** @type {Map<boolean, Body>} */
+    const ofItself = facts === undefined ? [] : this.#selfFamilies(facts);
+    /** @type {Map<string, Body>} */
     const texts = new Map();
     /** @type {Body[]} */
     const bodies = [];
-    for (const { openMetrics, gzip } of formats) {
-      let text = texts.get(openMetrics);
+    for (const { openMetrics, gzip, selfMetrics } of formats) {
+      const key = `${openMetrics} ${selfMetrics}`;
+      let text = texts.get(key);
       if (text === undefined) {
-        text = yield* this.#write(families, openMetrics);
-        texts.set(openMetrics, text);
+        text = yield* this.#write(selfMetrics ? [...families, ...ofItself] : families, openMetrics);
+        texts.set(key, text);
       }
       if (gzip) bodies.push(compress(text));
       else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
@@ -270,6 +293,12 @@ class Aggregator {
     this.#lastLength = length + (length >> 4) + 262144;
     const { buffer: memory } = buffer;
     return { buffer: /** @type {ArrayBuffer} */ (memory), length, ascii: length === characters };
+  }
+
+  /** @param {PrimaryFacts} facts */
+  #selfFamilies(facts) {
+    const metrics = selfMetrics(facts, this.#store.state(), this.refused, Date.now());
+    return metrics.map(metric => sampleFamily(metric, {}));
   }
 
   /** @param {string} file */

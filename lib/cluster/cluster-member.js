@@ -20,6 +20,7 @@ const debug = debuglog('prom-client-cluster');
  * @property {number} pause milliseconds until it may be sent again
  * @property {boolean} spoken whether it has ever answered anything
  * @property {boolean} silent whether that request is past its deadline: no round waits for it
+ * @property {number} answeredAt when it has answered last, by performance.now()
  * @property {boolean} exited
  * @property {boolean} disconnected
  * @property {string | undefined} error what its last answer said went wrong
@@ -39,6 +40,7 @@ function newMember(worker) {
     pause: 0,
     spoken: false,
     silent: false,
+    answeredAt: -Infinity,
     exited: false,
     disconnected: false,
     error: undefined,

@@ -1,26 +1,20 @@
 'use strict';
 
-// The primary's side of a scrape: asks the workers, waits, routes their answers to the aggregator, hands out the body.
-// One a process; all AggregatorRegistry objects share it, its thread and its spool.
+// The primary's side of a cluster: follows its workers' lives, asks them, routes their answers to the aggregator, and
+// starts that again where it is lost. One a process; all AggregatorRegistry objects share it, its thread and its spool.
 
 const { debuglog } = require('node:util');
 const { aggregators, customAggregators } = require('./aggregation-rules');
 const { startBackend, ThreadLostError } = require('./aggregator-backend');
+const { ScrapeRounds } = require('./scrape-rounds');
+const { ScrapeDurations } = require('./scrape-durations');
+const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
+const { hookTime } = require('./collect-hooks');
 const { timedSection } = require('./section');
 const { REQUEST, RESPONSE, READY, WELCOME, isSnapshotNameOf, hasType } = require('./protocol');
 const { newMember, isOnline, send } = require('./cluster-member');
-const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
 
 const debug = debuglog('prom-client-cluster');
-
-// How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
-const MAX_TRIES = 3;
-
-// Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
-const MAX_TIMEOUT_MILLISECONDS = 600_000;
-
-// How much longer than asked for a caller may wait for its text, once the workers have answered.
-const RENDER_GRACE_MILLISECONDS = 2000;
 
 // Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
@@ -35,11 +29,24 @@ const LONGEST_PAUSE_MILLISECONDS = 300_000;
 const MAX_LOSSES = 5;
 const LOSS_WINDOW_MILLISECONDS = 60_000;
 
+const MAX_REASONS = 32;
+
+const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
+
 /** @typedef {import('node:cluster').Worker} Worker */
 /** @typedef {import('./cluster-member').Member} Member */
-/** @typedef {import('./scrape-callers').Caller} Caller */
 /** @typedef {import('./scrape-callers').Bytes} Bytes */
-/** @typedef {import('./aggregator-backend').RenderResult} RenderResult */
+/** @typedef {import('./aggregator').Format} Format */
+/** @typedef {import('./aggregator').RenderResult} RenderResult */
+
+/**
+ * Beside those of the aggregator, what only workers need to know.
+ *
+ * @typedef {import('./aggregator-backend').BackendOptions & {
+ *   includePrimary?: boolean,
+ *   checkpointInterval?: number,
+ * }} PrimaryOptions
+ */
 
 /**
  * How the cluster's metrics are collected.
@@ -49,20 +56,14 @@ const LOSS_WINDOW_MILLISECONDS = 60_000;
  * @property {number} silent workers that have not answered in time and are served from their last numbers
  * @property {number} failing workers whose last answer was an error
  * @property {number} retiring dead workers whose numbers are not among the retired totals yet
+ * @property {number} retired dead workers whose numbers are
+ * @property {number} lostThreads aggregator threads that ended or hung and were replaced
  * @property {string} directory of the snapshot files; '' where none can be written
  * @property {Record<string, number>} refused how many answers could not be used, or came over IPC, by reason
  * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by metric, writes
  * @property {number} conflicts how often a worker's metric was left out because others have its name for another type
  * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were taken, milliseconds since the epoch
  * @property {number} snapshotBytes size of all workers' last snapshots together
- */
-
-/**
- * @typedef {object} Round
- * @property {Set<Caller>} callers
- * @property {Set<number>} waiting ids of the workers that have not answered
- * @property {boolean} answered whether anybody has
- * @property {() => void} onProgress called when a worker has answered or is not waited for any more
  */
 
 class ClusterPrimary {
@@ -78,18 +79,19 @@ class ClusterPrimary {
   /** @type {Set<number>} dead workers that the aggregator has not yet confirmed to be among the retired */
   #retiring = new Set();
   #nextRequest = 1;
-  /** @type {Round | undefined} */
-  #round = undefined;
-  /** @type {Set<Caller>} who came while a round was collecting */
-  #next = new Set();
+  #rounds;
+  #durations = new ScrapeDurations();
+  /** @type {OwnSnapshots | undefined} where the primary's own registries take part */
+  #own = undefined;
   /** @type {RenderResult['state'] | undefined} as of the last render */
   #storeState = undefined;
-  /** @type {Promise<unknown>} */
-  #rendering = Promise.resolve();
   /** @type {number[]} when threads were lost, by performance.now() */
   #losses = [];
   /** Which backend it is: what one was told, the next does not know. */
   #generation = 0;
+  #lostThreads = 0;
+  /** How many dead workers' numbers are among the retired totals. */
+  #retired = 0;
   /** Whether the backend has heard from all workers that can be heard since it started. */
   #isComplete = true;
   /** @type {string[]} files that were announced while there was no backend */
@@ -102,14 +104,33 @@ class ClusterPrimary {
   #refused = new Map();
   /** @type {[string, number][]} */
   #refusedByAggregator = [];
+  /** @type {Map<string, number>} snapshots that came over IPC, by the reason why there was no file */
+  #overIpc = new Map();
+  /** @type {(() => void)[]} who waits until a dead worker is among the retired */
+  #onRetired = [];
 
   /**
    * @param {import('node:cluster').Cluster} cluster
-   * @param {import('./aggregator-backend').BackendOptions} options
+   * @param {PrimaryOptions} options
+   * @param {() => Iterable<any>} registries the primary's own, for `includePrimary`
    */
-  constructor(cluster, options) {
+  constructor(cluster, options, registries) {
     this.#cluster = cluster;
     this.#options = options;
+    if (options.includePrimary) this.#own = new OwnSnapshots(registries);
+    this.#rounds = new ScrapeRounds({
+      // Without workers there is nothing to start for, unless the primary has numbers of its own.
+      ready: () => (this.#own === undefined ? this.#starting : this.#start()),
+      generation: () => this.#generation,
+      connected: () => this.#connected(),
+      ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
+      giveUp: workerIds => this.#giveUp(workerIds),
+      render: (formats, final) => this.#render(formats, final),
+      isComplete: () => this.#isComplete,
+      onRound: () => this.#onRound(),
+      failure: () => this.#failure(),
+    });
+    this.#rounds.onCollected = seconds => this.#durations.collected(seconds);
     this.#listeners = /** @type {const} */ ([
       ['fork', (/** @type {Worker} */ worker) => this.#adopt(worker)],
       ['online', (/** @type {Worker} */ worker) => this.#welcome(worker)],
@@ -130,33 +151,24 @@ class ClusterPrimary {
   /**
    * The cluster's metrics as text.
    *
-   * @param {import('./aggregator').Format} format
+   * @param {Format} format
    * @param {number} timeout milliseconds until the answer is given with what is known
    * @returns {Promise<Bytes | undefined>} undefined where there are no workers and never were
    * @throws {Error} where nobody answered in time and nothing is known
    */
   collect(format, timeout) {
-    return new Promise((resolve, reject) => {
-      /** @type {Caller} */
-      const caller = {
-        deadline: performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS),
-        timer: undefined,
-        format,
-        resolve: bytes => {
-          disarm(caller);
-          resolve(bytes);
-        },
-        reject: error => {
-          disarm(caller);
-          reject(error);
-        },
-      };
-      this.#next.add(caller);
-      // From its own call on, also while it waits for somebody else's round to end.
-      this.#arm(caller);
-      // Callers of the same turn share a round. One that is collecting already asked before they came.
-      if (this.#round === undefined) queueMicrotask(() => this.#startRound());
-    });
+    return this.#rounds.collect(format, timeout);
+  }
+
+  /**
+   * Waits until scrapes that are under way have been answered, and what dead workers left is among the totals.
+   *
+   * @returns {Promise<void>}
+   */
+  async drained() {
+    await this.#rounds.drained();
+    while (this.#retiring.size > 0)
+      await new Promise(resolve => this.#onRetired.push(() => resolve(undefined)));
   }
 
   /** Ends thread and spool, and leaves the cluster's events alone. A scrape that is under way is rejected. */
@@ -165,12 +177,7 @@ class ClusterPrimary {
     for (const [event, listener] of this.#listeners)
       this.#cluster.removeListener(event, /** @type {any} */ (listener));
     process.removeListener('exit', this.#onExit);
-    for (const caller of [...this.#next, ...(this.#round?.callers ?? [])]) {
-      caller.reject(new Error('The AggregatorRegistry was closed.'));
-    }
-    this.#next.clear();
-    this.#round?.callers.clear();
-    this.#round?.onProgress();
+    this.#rounds.close();
     // A backend that does not come up is not waited for longer than this: its thread keeps nothing alive.
     await Promise.race([
       this.#starting,
@@ -189,6 +196,8 @@ class ClusterPrimary {
       silent: members.filter(({ silent }) => silent).length,
       failing: members.filter(({ error }) => error !== undefined).length,
       retiring: this.#retiring.size,
+      retired: this.#retired,
+      lostThreads: this.#lostThreads,
       directory: this.#directory,
       refused: Object.fromEntries(refused),
       failures: this.#storeState?.failures ?? [],
@@ -221,7 +230,8 @@ class ClusterPrimary {
     const events = {
       onDirectory: (/** @type {string} */ directory) => this.#onDirectory(directory),
       onRetired: (/** @type {number[]} */ workerIds) => {
-        for (const workerId of workerIds) this.#retiring.delete(workerId);
+        for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.#retired++;
+        for (const resolve of this.#onRetired.splice(0)) resolve();
       },
       onRestart: () => this.#restart(),
     };
@@ -237,6 +247,8 @@ class ClusterPrimary {
   #restart() {
     if (this.#closed) return;
     for (const member of this.#members.values()) member.known = undefined;
+    if (this.#own !== undefined) this.#own.known = undefined;
+    this.#lostThreads++;
     this.#backend = undefined;
     this.#generation++;
     this.#isComplete = false;
@@ -244,6 +256,8 @@ class ClusterPrimary {
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
     if (this.#losses.length > MAX_LOSSES) this.#options = { ...this.#options, inPlace: true };
     this.#starting = this.#startBackend(this.#directory || undefined);
+    // Not at the next scrape only: what a worker has told the lost thread would be lost with the worker until then.
+    if (!this.#rounds.isCollecting) this.collect(PLAIN_TEXT, START_MILLISECONDS).catch(() => {});
   }
 
   /** @param {string} directory */
@@ -270,7 +284,13 @@ class ClusterPrimary {
   #sendWelcome(worker) {
     const member = this.#members.get(worker.id);
     if (member === undefined) return;
-    send(worker, { type: WELCOME, directory: this.#directory, exitName: member.exitName });
+    const { checkpointInterval } = this.#options;
+    send(worker, {
+      type: WELCOME,
+      directory: this.#directory,
+      exitName: member.exitName,
+      checkpointInterval,
+    });
   }
 
   /**
@@ -305,6 +325,7 @@ class ClusterPrimary {
     } else if (typeof message.snapshot === 'string') {
       debug('worker %d answered over IPC: %s', worker.id, message.reason);
       this.#count('over-ipc');
+      addOne(this.#overIpc, String(message.reason));
       this.#backend?.answer({ workerId: worker.id, snapshot: message.snapshot });
     } else if (isSnapshotNameOf(message.file, worker.id, requestId)) {
       if (this.#backend === undefined) this.#orphans.push(message.file);
@@ -314,18 +335,8 @@ class ClusterPrimary {
       debug('worker %d failed: %s', worker.id, member.error);
       this.#count(typeof message.error === 'string' ? 'worker-error' : 'answer');
     }
-    this.#settle(worker.id, member.error === undefined);
-  }
-
-  /**
-   * @param {number} workerId
-   * @param {boolean} answered
-   */
-  #settle(workerId, answered) {
-    const round = this.#round;
-    if (round === undefined) return;
-    round.answered ||= answered;
-    if (round.waiting.delete(workerId)) round.onProgress();
+    if (member.error === undefined) member.answeredAt = performance.now();
+    this.#rounds.settle(worker.id, member.error === undefined);
   }
 
   /**
@@ -336,7 +347,7 @@ class ClusterPrimary {
     const member = this.#members.get(worker.id);
     if (member === undefined) return;
     member[what] = true;
-    this.#settle(worker.id, false);
+    this.#rounds.settle(worker.id, false);
     // Between the two the worker may still work and count: it is served from its last numbers.
     if (!member.exited || !member.disconnected) return;
     this.#members.delete(worker.id);
@@ -344,227 +355,162 @@ class ClusterPrimary {
     this.#backend?.retire(worker.id);
   }
 
-  async #startRound() {
-    if (this.#round !== undefined || this.#next.size === 0) return;
-    /** @type {Round} */
-    const round = { callers: this.#next, waiting: new Set(), answered: false, onProgress: () => {} };
-    this.#next = new Set();
-    this.#round = round;
-    try {
-      await this.#run(round);
-    } catch (error) {
-      for (const caller of round.callers) caller.reject(/** @type {Error} */ (error));
-    } finally {
-      this.#round = undefined;
-      if (this.#next.size > 0) this.#startRound();
-    }
-  }
-
-  /** @param {Round} round */
-  async #run(round) {
-    if (this.#starting === undefined) {
-      for (const caller of round.callers) caller.resolve(undefined);
-      return;
-    }
-    let ask = this.#connected();
-    for (let tries = 1; ; tries++) {
-      await this.#start();
-      const generation = this.#generation;
-      timedSection('primary:ask', () => this.#ask(round, ask));
-      await this.#wait(round);
-      if (round.callers.size === 0) return;
-      if (generation !== this.#generation && tries < MAX_TRIES) {
-        // The backend that some have answered to is gone; another is there already, and knows nothing of them.
-        ask = this.#connected();
-        continue;
-      }
-      const result = await this.#render([...round.callers], tries >= MAX_TRIES).catch(error => {
-        if (!(error instanceof ThreadLostError) || tries >= MAX_TRIES) throw error;
-        return undefined;
-      });
-      if (result === undefined || generation !== this.#generation) ask = this.#connected();
-      else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
-      else {
-        // A worker that hung when the backend was lost cannot tell it again: its counts are missing until it can.
-        this.#isComplete ||= ![...this.#members.values()].some(({ silent, spoken }) => silent && spoken);
-        this.#deliver([...round.callers], result, round.answered);
-        return;
-      }
-      if (tries > MAX_TRIES) throw new Error('Operation timed out.');
-    }
-  }
-
-  /** @returns {number[]} ids of the workers that can be asked now */
+  /** @returns {number[]} ids of those who can be asked now */
   #connected() {
-    return [...this.#members.values()]
+    const workers = [...this.#members.values()]
       .filter(({ worker, disconnected, exited }) => !disconnected && !exited && isOnline(worker))
       .map(({ worker }) => worker.id);
+    return this.#own === undefined ? workers : [OWN_ID, ...workers];
   }
 
   /**
-   * Asks workers that have no other request to answer.
+   * Asks those that have no other request to answer.
    *
-   * @param {Round} round
    * @param {number[]} workerIds
+   * @param {number} timeout milliseconds
+   * @returns {number[]} who is to be waited for
    */
-  #ask(round, workerIds) {
-    if (round.callers.size === 0) return;
-    const deadline = Math.max(...Array.from(round.callers, caller => caller.deadline));
-    const timeout = Math.max(Math.round(deadline - performance.now()), 1);
-    for (const workerId of workerIds) {
+  #ask(workerIds, timeout) {
+    return workerIds.filter(workerId => {
+      if (workerId === OWN_ID) return this.#askOwn(timeout);
       const member = this.#members.get(workerId);
-      if (member === undefined) continue;
-      if (member.outstanding !== 0) {
-        // Node drops what is sent to a process that does not listen yet: one that has never spoken may have loaded the
-        // library since. One that has may have lost a message. Both are asked the same again; nobody waits for them.
-        if (!member.silent || performance.now() - member.askedAt < member.pause) continue;
-        const longest = member.spoken ? LONGEST_PAUSE_MILLISECONDS : ASK_AGAIN_MILLISECONDS;
-        member.pause = Math.min(member.pause * 2, longest);
-      } else {
-        member.outstanding = this.#nextRequest++;
-        member.pause = member.spoken ? ASK_SPOKEN_AGAIN_MILLISECONDS : ASK_AGAIN_MILLISECONDS;
-        round.waiting.add(workerId);
-      }
-      member.askedAt = performance.now();
-      const { outstanding: requestId, exitName, known, worker } = member;
-      const directory = this.#directory;
-      send(worker, { type: REQUEST, requestId, directory, exitName, known, timeout }, () =>
-        this.#settle(workerId, false),
-      );
-    }
+      return member !== undefined && this.#askMember(member, timeout);
+    });
   }
 
   /**
-   * Waits until everybody has answered, or no caller waits any more.
-   *
-   * @param {Round} round
-   * @returns {Promise<void>}
+   * @param {Member} member
+   * @param {number} timeout milliseconds
+   * @returns {boolean} whether to wait for it
    */
-  async #wait(round) {
-    for (const caller of round.callers) this.#arm(caller);
-    await new Promise(resolve => {
-      round.onProgress = () => {
-        if (round.waiting.size === 0 || round.callers.size === 0) resolve(undefined);
-      };
-      round.onProgress();
+  #askMember(member, timeout) {
+    const isWaitedFor = member.outstanding === 0;
+    if (isWaitedFor) {
+      member.outstanding = this.#nextRequest++;
+      member.pause = member.spoken ? ASK_SPOKEN_AGAIN_MILLISECONDS : ASK_AGAIN_MILLISECONDS;
+    } else {
+      // Node drops what is sent to a process that does not listen yet: one that has never spoken may have loaded the
+      // library since. One that has may have lost a message. Both are asked the same again; nobody waits for them.
+      if (!member.silent || performance.now() - member.askedAt < member.pause) return false;
+      const longest = member.spoken ? LONGEST_PAUSE_MILLISECONDS : ASK_AGAIN_MILLISECONDS;
+      member.pause = Math.min(member.pause * 2, longest);
+    }
+    member.askedAt = performance.now();
+    const { outstanding: requestId, exitName, known, worker } = member;
+    const directory = this.#directory;
+    const { checkpointInterval } = this.#options;
+    const request = { type: REQUEST, requestId, directory, exitName, known, timeout, checkpointInterval };
+    send(worker, request, () => this.#rounds.settle(worker.id, false));
+    return isWaitedFor;
+  }
+
+  /**
+   * Captures the primary's own numbers.
+   *
+   * @param {number} timeout milliseconds
+   * @returns {boolean} whether to wait for them: not where a hook is still busy for an earlier scrape
+   */
+  #askOwn(timeout) {
+    const own = /** @type {OwnSnapshots} */ (this.#own);
+    if (own.isBusy) return false;
+    own.capture(hookTime(timeout)).then(snapshot => {
+      if (snapshot === undefined) this.#count('primary');
+      else this.#backend?.answer({ workerId: OWN_ID, bytes: snapshot });
+      this.#rounds.settle(OWN_ID, snapshot !== undefined);
     });
-    round.onProgress = () => {};
-    for (const caller of round.callers) this.#boundRendering(caller);
-    for (const workerId of round.waiting) {
+    return true;
+  }
+
+  /** @param {Iterable<number>} workerIds of those who have not answered in time */
+  #giveUp(workerIds) {
+    for (const workerId of workerIds) {
       const member = this.#members.get(workerId);
       if (member === undefined || member.outstanding === 0) continue;
       member.silent = true;
       debug('worker %d is silent', workerId);
     }
-    round.waiting.clear();
   }
 
-  /** @param {Caller} caller */
-  #arm(caller) {
-    disarm(caller);
-    const left = Math.max(Math.ceil(caller.deadline - performance.now()), 1);
-    caller.timer = setTimeout(() => this.#expire(caller), left);
+  #onRound() {
+    // A worker that hung when the backend was lost cannot tell it again: its counts are missing until it can.
+    this.#isComplete ||= ![...this.#members.values()].some(({ silent, spoken }) => silent && spoken);
   }
 
-  /**
-   * What is left to do for a caller takes milliseconds, unless the backend hangs.
-   *
-   * @param {Caller} caller
-   */
-  #boundRendering(caller) {
-    disarm(caller);
-    const left = Math.max(caller.deadline - performance.now(), 0) + RENDER_GRACE_MILLISECONDS;
-    caller.timer = setTimeout(() => {
-      this.#round?.callers.delete(caller);
-      caller.reject(new Error('Operation timed out.'));
-    }, left);
+  /** @returns {Error | undefined} why a cluster of which nothing is known is not just empty */
+  #failure() {
+    const members = [...this.#members.values()];
+    if (members.length === 0) return undefined;
+    const failed = members.find(({ error }) => error !== undefined);
+    return new Error(failed?.error ?? 'Operation timed out.');
   }
 
   /**
-   * Serves a caller whose time is up with what is known.
-   *
-   * @param {Caller} caller
-   */
-  async #expire(caller) {
-    const round = this.#round;
-    this.#next.delete(caller);
-    round?.callers.delete(caller);
-    this.#boundRendering(caller);
-    try {
-      // Less than was known before would look like a reset of all counters.
-      if (!this.#isComplete) throw new ThreadLostError('workers have to tell the new backend first');
-      const result = await this.#render([caller], true);
-      this.#deliver([caller], result, round?.answered ?? false);
-    } catch (error) {
-      const lost = error instanceof ThreadLostError;
-      caller.reject(lost ? new Error('Operation timed out.') : /** @type {Error} */ (error));
-    }
-    // Only now: whoever is served last does not wait for the round to render for nobody.
-    round?.onProgress();
-  }
-
-  /**
-   * @param {Caller[]} callers
+   * @param {Format[]} formats
    * @param {boolean} final
    * @returns {Promise<RenderResult>}
    */
-  #render(callers, final) {
-    // One after the other: a family that a program's own function aggregates takes two steps.
-    const result = this.#rendering.then(() => this.#renderNow(callers, final));
-    this.#rendering = result.catch(() => {});
-    return result;
-  }
-
-  /**
-   * @param {Caller[]} callers
-   * @param {boolean} final
-   * @returns {Promise<RenderResult>}
-   */
-  async #renderNow(callers, final) {
+  async #render(formats, final) {
+    const facts = formats.some(({ selfMetrics }) => selfMetrics) ? await this.#facts() : undefined;
     const backend = this.#backend;
     if (backend === undefined || !backend.isRunning)
       throw new ThreadLostError('the aggregator is not running');
-    const formats = distinctFormats(callers);
     const custom = customAggregators();
-    const result = await backend.render({ formats, custom, final });
+    const result = await backend.render({ formats, custom, final, facts });
     this.#refusedByAggregator = result.refused;
     this.#storeState = result.state;
-    for (const [workerId, known] of result.known) {
-      const member = this.#members.get(workerId);
-      if (member !== undefined) member.known = known;
-    }
+    this.#durations.merged(result.seconds);
+    for (const [workerId, known] of result.known) this.#setKnown(workerId, known);
+    for (const workerId of result.again) this.#markStale(workerId);
     if (result.custom === undefined) return result;
     // A program's own functions cannot leave this thread.
     const aggregated = result.custom.map(({ aggregator, metrics }) => aggregators[aggregator](metrics));
-    return backend.finish({ formats, aggregated }, result);
+    return backend.finish({ formats, aggregated, facts }, result);
   }
 
   /**
-   * @param {Caller[]} callers
-   * @param {RenderResult} result
-   * @param {boolean} answered
+   * @param {number} workerId
+   * @param {import('./protocol').Known | undefined} known
    */
-  #deliver(callers, { bodies, isEmpty }, answered) {
-    if (isEmpty && !answered && this.#members.size > 0) {
-      const failed = [...this.#members.values()].find(({ error }) => error !== undefined);
-      throw new Error(failed?.error ?? 'Operation timed out.');
-    }
-    if (isEmpty && !answered) {
-      for (const caller of callers) caller.resolve(undefined);
-      return;
-    }
-    const keys = distinctFormats(callers).map(keyOf);
-    const results = (bodies ?? []).map(({ buffer, length, ascii }) => ({
-      bytes: Buffer.from(buffer, 0, length),
-      ascii,
-    }));
-    for (const caller of callers) caller.resolve(results[keys.indexOf(keyOf(caller.format))]);
+  #setKnown(workerId, known) {
+    if (workerId === OWN_ID && this.#own !== undefined) this.#own.known = known;
+    const member = this.#members.get(workerId);
+    if (member !== undefined) member.known = known;
+  }
+
+  /** @param {number} workerId whose last answer could not be used */
+  #markStale(workerId) {
+    const member = this.#members.get(workerId);
+    if (member !== undefined) member.answeredAt = -Infinity;
+  }
+
+  /** @returns {Promise<import('./self-metrics').PrimaryFacts>} what only the primary knows of how scrapes go */
+  async #facts() {
+    const members = [...this.#members.values()];
+    const { startedAt } = this.#rounds;
+    const silent = members.filter(member => member.silent).length;
+    const fresh = members.filter(member => !member.silent && member.answeredAt >= startedAt).length;
+    return {
+      workers: { fresh, stale: members.length - fresh - silent, silent, retired: this.#retired + this.#retiring.size },
+      refused: [...this.#refused],
+      overIpc: [...this.#overIpc],
+      lostThreads: this.#lostThreads,
+      durations: await this.#durations.toJSON(),
+    };
   }
 
   /** @param {string} reason */
   #count(reason) {
-    this.#refused.set(reason, (this.#refused.get(reason) ?? 0) + 1);
+    addOne(this.#refused, reason);
   }
+}
+
+/**
+ * @param {Map<string, number>} counts
+ * @param {string} reason may come from a worker, which must not make the map grow without end
+ */
+function addOne(counts, reason) {
+  const key = counts.has(reason) || counts.size < MAX_REASONS ? reason : 'other';
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
 module.exports = { ClusterPrimary };

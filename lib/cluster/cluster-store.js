@@ -7,7 +7,7 @@ const { debuglog } = require('node:util');
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
 const { isLasting } = require('./retired-totals');
-const { isBuiltIn } = require('./aggregation-rules');
+const { isBuiltIn, unknownAggregator } = require('./aggregation-rules');
 const { encodeRetired, decodeRetired } = require('./retired-format');
 
 const debug = debuglog('prom-client-cluster');
@@ -164,7 +164,7 @@ class ClusterStore {
         merged.push({ aggregator, metrics: family.sources.map(source => family.toJson(source)) });
         continue;
       }
-      if (!isBuiltIn(aggregator)) throw new Error(`'${aggregator}' is not a defined aggregator.`);
+      if (!isBuiltIn(aggregator)) throw unknownAggregator(aggregator);
       if (aggregator === 'omit') continue;
       yield* family.merge(aggregator, now);
       merged.push({ view: family.view() });

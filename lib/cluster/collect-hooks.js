@@ -3,6 +3,9 @@
 // Runs the `collect` hooks of a worker's metrics. One that throws or never ends costs its own metric, whose last
 // values stand, and never the scrape.
 
+const DEFAULT_TIMEOUT = 5000;
+const MAX_TIMEOUT = 600_000; // a message may say anything, and timers go wrong beyond 2^31 ms
+
 /** @typedef {(name: string, reason: unknown) => void} OnFailure */
 
 class CollectHooks {
@@ -75,4 +78,15 @@ function withinTime(promise, milliseconds) {
   });
 }
 
-module.exports = { CollectHooks };
+/**
+ * How long hooks may take of the time that the primary waits.
+ *
+ * @param {unknown} timeout milliseconds
+ */
+function hookTime(timeout) {
+  const asked = typeof timeout === 'number' && timeout > 0 ? timeout : DEFAULT_TIMEOUT;
+  const available = Math.min(asked, MAX_TIMEOUT);
+  return available - Math.min(available / 4, 250);
+}
+
+module.exports = { CollectHooks, hookTime, withinTime };

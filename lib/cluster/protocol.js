@@ -12,6 +12,9 @@ const READY = 'prom-client-cluster:ready';
 const SNAPSHOT_NAME = /^w([0-9]{1,10})-r([0-9]{1,16})-[0-9a-f]{24}\.snap$/;
 const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
 
+/** What a worker was about to put in the place of its last snapshot when it was killed. */
+const UNFINISHED_EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap\.part$/;
+
 /**
  * What the primary already knows of a worker's dictionary; see docs/snapshot-format.md.
  *
@@ -26,6 +29,8 @@ const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
  * @property {string} [exitName] bare name of the file for the worker's last snapshot
  * @property {Known} [known]
  * @property {number} [timeout] milliseconds the primary is prepared to wait
+ * @property {number} [checkpointInterval] milliseconds after which the worker writes its last snapshot before its end,
+ *   where something has changed
  */
 
 /**
@@ -86,8 +91,16 @@ function isSnapshotNameOf(name, workerId, requestId) {
  * @returns {number | undefined}
  */
 function workerIdOfFile(name) {
-  const match = SNAPSHOT_NAME.exec(name) ?? EXIT_NAME.exec(name);
+  const match = SNAPSHOT_NAME.exec(name) ?? EXIT_NAME.exec(name) ?? UNFINISHED_EXIT_NAME.exec(name);
   return match === null ? undefined : Number(match[1]);
+}
+
+/**
+ * @param {string} name of a worker's file
+ * @returns {boolean} whether that is its last snapshot, finished or not
+ */
+function isExitFile(name) {
+  return EXIT_NAME.test(name) || UNFINISHED_EXIT_NAME.test(name);
 }
 
 /**
@@ -110,5 +123,6 @@ module.exports = {
   exitSnapshotName,
   isSnapshotNameOf,
   workerIdOfFile,
+  isExitFile,
   hasType,
 };

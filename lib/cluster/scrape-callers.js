@@ -22,8 +22,8 @@ function distinctFormats(callers) {
 }
 
 /** @param {import('./aggregator').Format} format */
-function keyOf({ openMetrics, gzip }) {
-  return `${openMetrics} ${gzip}`;
+function keyOf({ openMetrics, gzip, selfMetrics }) {
+  return `${openMetrics} ${gzip} ${selfMetrics}`;
 }
 
 /** @param {Caller} caller */

@@ -11,8 +11,6 @@ const { CollectHooks } = require('./collect-hooks');
 const { timedSection } = require('./section');
 const { encodeSnapshot, stringifyJson } = require('./snapshot-encoder');
 
-/** @typedef {import('../exposition/live-family').MetricView} MetricView */
-
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
@@ -36,16 +34,16 @@ class SnapshotSource {
    * @param {number} timeout milliseconds for the hooks
    */
   async prepare(timeout) {
-    const metrics = this.#metrics();
-    /** @type {MetricView[]} */
-    const views = [];
-    const hooks = metrics.map(metric => {
-      const view = viewOf(metric);
-      if (view === undefined) return this.#asHook(metric);
-      views.push(view);
-      return metric;
-    });
+    const hooks = this.#metrics().map(metric =>
+      viewOf(metric) === undefined ? this.#asHook(metric) : metric,
+    );
     await this.#hooks.run(hooks, timeout, (name, reason) => this.countFailure('collect', name, reason));
+    await this.encode();
+  }
+
+  /** What may take its time without running anybody's hooks. */
+  async encode() {
+    const views = this.#metrics().flatMap(metric => viewOf(metric) ?? []);
     // Before anything is encoded by row numbers.
     for (const { table } of views) {
       if (table.isSparse) timedSection('worker:compact', () => table.compactIfSparse());

@@ -10,7 +10,7 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { isMainThread } = require('node:worker_threads');
 
-const { EXIT_NAME, workerIdOfFile } = require('./protocol');
+const { workerIdOfFile, isExitFile } = require('./protocol');
 const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./spool-owner');
 const { PREFIX, sweep, removeDirectory } = require('./spool-sweep');
 const {
@@ -223,7 +223,7 @@ class Spool {
   /** @returns {string[]} names of the snapshots that are there, other than last ones */
   snapshots() {
     const names = unlessMissing(() => fs.readdirSync(this.#directory)) ?? [];
-    return names.filter(name => workerIdOfFile(name) !== undefined && !EXIT_NAME.test(name));
+    return names.filter(name => workerIdOfFile(name) !== undefined && !isExitFile(name));
   }
 
   /**
@@ -385,7 +385,7 @@ function removeLock(directory) {
  * @returns {number} Infinity for its last snapshot
  */
 function requestIdOfFile(name) {
-  return EXIT_NAME.test(name) ? Infinity : Number(name.slice(name.indexOf('-r') + 2, name.lastIndexOf('-')));
+  return isExitFile(name) ? Infinity : Number(name.slice(name.indexOf('-r') + 2, name.lastIndexOf('-')));
 }
 
 module.exports = { Spool };

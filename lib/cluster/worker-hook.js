@@ -15,6 +15,7 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  * @property {(() => Iterable<any>)[]} sources each copy's registries
  * @property {(message: any) => void} onMessage
  * @property {() => void} onExit
+ * @property {(timeout: number) => Promise<void>} handOver
  */
 
 /**
@@ -45,6 +46,7 @@ function hookIntoWorker(registries) {
       responder.receive(message);
     },
     onExit: () => responder?.writeExitSnapshot(),
+    handOver: async timeout => responder?.handOver(timeout),
   });
   process.on('message', state.onMessage);
   process.on('exit', state.onExit);
@@ -69,4 +71,14 @@ function allRegistries(sources) {
   return new Set(sources.flatMap(registries => [...registries()]));
 }
 
-module.exports = { hookIntoWorker };
+/**
+ * Has a worker leave its numbers to its primary. Resolved at once in any other process, and where no primary has asked.
+ *
+ * @param {number} timeout milliseconds for `collect` hooks
+ * @returns {Promise<void>} never rejected
+ */
+async function handOver(timeout) {
+  await /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED]?.handOver(timeout);
+}
+
+module.exports = { hookIntoWorker, handOver };

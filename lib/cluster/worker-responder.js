@@ -3,16 +3,14 @@
 // The worker's side: asked by the primary, it captures its registries, writes them to a file and tells the file's name.
 
 const { debuglog } = require('node:util');
-const path = require('node:path');
 const { SnapshotSource } = require('./snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
+const { ExitSnapshot } = require('./exit-snapshot');
+const { hookTime } = require('./collect-hooks');
 const { timedSection } = require('./section');
 const { RESPONSE, READY, WELCOME, EXIT_NAME, snapshotName } = require('./protocol');
 
 const debug = debuglog('prom-client-cluster');
-
-const DEFAULT_TIMEOUT = 5000;
-const MAX_TIMEOUT = 600_000; // a message may say anything, and timers go wrong beyond 2^31 ms
 
 /** @typedef {import('./protocol').Request} Request */
 
@@ -22,8 +20,7 @@ class WorkerResponder {
   /** @type {Request | undefined} asked and not answered */
   #newest = undefined;
   #busy = false;
-  /** Where the last snapshot of this process goes, as the primary said last. */
-  #exit = { directory: '', name: '' };
+  #exit;
   /** @type {import('./protocol').Known | undefined} */
   #known = undefined;
 
@@ -35,6 +32,7 @@ class WorkerResponder {
     this.workerId = workerId;
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
+    this.#exit = new ExitSnapshot(this.#source, () => this.#source.capture(workerId, this.#known));
   }
 
   /** @param {any} message of one of the types that a primary sends */
@@ -44,11 +42,12 @@ class WorkerResponder {
       return;
     }
     if (typeof message.exitName === 'string' && EXIT_NAME.test(message.exitName)) {
-      this.#exit = { directory: message.directory, name: message.exitName };
+      this.#exit.aimAt(message.directory, message.exitName, message.checkpointInterval);
     }
     if (message.type === WELCOME) {
       // Also sent by a primary that has forgotten what it knew: the last snapshot then has to tell everything.
       this.#known = undefined;
+      this.#exit.forget();
       send({ type: READY });
       return;
     }
@@ -128,29 +127,26 @@ class WorkerResponder {
   }
 
   /**
+   * Leaves the numbers of this process to its primary, for a program that is about to end it.
+   *
+   * @param {number} timeout milliseconds for `collect` hooks
+   * @returns {Promise<void>} never rejected
+   */
+  handOver(timeout) {
+    return this.#exit.handOver(hookTime(timeout));
+  }
+
+  /**
    * The last numbers of this process, from its 'exit' handler: without hooks, if the directory is still there. Whoever
    * disconnected and then finished its work, or ended between two scrapes, loses nothing.
    */
   writeExitSnapshot() {
-    const { directory, name } = this.#exit;
-    if (directory === '') return;
     try {
-      SnapshotFile.writeSync(path.join(directory, name), this.#source.capture(this.workerId, this.#known));
+      this.#exit.write();
     } catch (error) {
       debug('worker %d could not write its last snapshot: %s', this.workerId, error);
     }
   }
-}
-
-/**
- * How long hooks may take of the time that the primary waits.
- *
- * @param {unknown} timeout milliseconds
- */
-function hookTime(timeout) {
-  const asked = typeof timeout === 'number' && timeout > 0 ? timeout : DEFAULT_TIMEOUT;
-  const available = Math.min(asked, MAX_TIMEOUT);
-  return available - Math.min(available / 4, 250);
 }
 
 /**

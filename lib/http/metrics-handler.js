@@ -21,18 +21,22 @@ const MAX_WAIT_MILLISECONDS = 10_000;
  * are served from their last numbers.
  *
  * @param {any} registry Registry or AggregatorRegistry
+ * @param {object} [options]
+ * @param {boolean} [options.selfMetrics] whether a cluster's page has metrics of the scrape itself (workers by state, age
+ *   of the numbers, failures), default true
  * @returns {(req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse) => Promise<void>} never
  *   rejects; a failure is answered with status 500 and reported through NODE_DEBUG=prom-client-cluster
  * @throws {TypeError} where it is no registry
  */
-function metricsHandler(registry) {
+function metricsHandler(registry, { selfMetrics = true } = {}) {
   if (typeof registry?.metrics !== 'function') throw new TypeError('metricsHandler expected a Registry');
   return async (req, res) => {
     const gzip = acceptsGzip(req.headers['accept-encoding']);
     /** @type {Buffer | undefined} */
     let body;
     try {
-      body = await bodyOf(registry, gzip, timeoutOf(req, registry.timeout ?? 0));
+      const timeout = timeoutOf(req, registry.timeout ?? 0);
+      body = await bodyOf(registry, { gzip, timeout, selfMetrics });
     } catch (error) {
       debug('metrics cannot be served: %s', error);
     }
@@ -97,13 +101,13 @@ function send(req, res, body) {
 
 /**
  * @param {any} registry
- * @param {boolean} gzip
- * @param {number | undefined} timeout milliseconds
+ * @param {{gzip: boolean, timeout: number | undefined, selfMetrics: boolean}} options `timeout` in milliseconds
  * @returns {Promise<Buffer>}
  */
-async function bodyOf(registry, gzip, timeout) {
+async function bodyOf(registry, options) {
+  const { gzip } = options;
   if (typeof registry.clusterMetricsBytes === 'function') {
-    const body = await registry.clusterMetricsBytes({ gzip, timeout });
+    const body = await registry.clusterMetricsBytes(options);
     if (body !== undefined) return body.bytes;
     return gzip ? compress(Buffer.alloc(0)) : Buffer.alloc(0);
   }

@@ -11,6 +11,7 @@ import {
   Bytes,
   Charset,
   ClusterMetricsBody,
+  ClusterMetricsBytesOptions,
   ClusterMetricsOptions,
   ClusterRegistry,
   ClusterState,
@@ -33,6 +34,7 @@ import {
   MetricType,
   MetricValue,
   MetricValueWithName,
+  MetricsHandlerOptions,
   MetricsRequest,
   MetricsResponse,
   ObserveDataWithExemplar,
@@ -135,14 +137,23 @@ const options: AggregatorRegistryOptions = {
   directory: '/tmp',
   retiredMaxAge: 1000,
   inPlace: true,
+  includePrimary: true,
+  checkpointInterval: 1000,
 };
 const cluster = new AggregatorRegistry(prometheusContentType, options);
 const byItsOtherName: ClusterRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
-const scrape: ClusterMetricsOptions = { gzip: true, timeout: 1000 };
-const body: Promise<ClusterMetricsBody | undefined> = cluster.clusterMetricsBytes(scrape);
+const scrape: ClusterMetricsOptions = { selfMetrics: true, timeout: 1000 };
+const text: Promise<string> = cluster.clusterMetrics(scrape);
+const scrapeOfBytes: ClusterMetricsBytesOptions = { ...scrape, gzip: true };
+const body: Promise<ClusterMetricsBody | undefined> = cluster.clusterMetricsBytes(scrapeOfBytes);
 const bytes: Promise<Bytes | undefined> = body.then(result => result?.bytes);
 const state: ClusterState | undefined = cluster.clusterState();
-const handle: (request: MetricsRequest, response: MetricsResponse) => Promise<void> = metricsHandler(cluster);
+const shownWith: MetricsHandlerOptions = { selfMetrics: false };
+const handle: (request: MetricsRequest, response: MetricsResponse) => Promise<void> = metricsHandler(
+  cluster,
+  shownWith,
+);
+const ended: Promise<void> = cluster.shutdown(1000);
 
 // Default metrics and the Pushgateway.
 const defaultMetrics: DefaultMetricsCollectorConfiguration<OpenMetricsContentType> = { register: registry };
