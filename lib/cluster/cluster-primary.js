@@ -490,7 +490,12 @@ class ClusterPrimary {
     const silent = members.filter(member => member.silent).length;
     const fresh = members.filter(member => !member.silent && member.answeredAt >= startedAt).length;
     return {
-      workers: { fresh, stale: members.length - fresh - silent, silent, retired: this.#retired + this.#retiring.size },
+      workers: {
+        fresh,
+        stale: members.length - fresh - silent,
+        silent,
+        retired: this.#retired + this.#retiring.size,
+      },
       refused: [...this.#refused],
       overIpc: [...this.#overIpc],
       lostThreads: this.#lostThreads,
