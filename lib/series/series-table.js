@@ -242,7 +242,7 @@ class SeriesTable {
 
   /** @param {LabelIndex} index */
   #startOverflow(index) {
-    const labels = Object.fromEntries(this.labelNames.map(name => [name, OVERFLOW]));
+    const labels = Object.fromEntries(index.names.map(name => [name, OVERFLOW]));
     this.#started(index.findOrAdd(labels), labels);
   }
 

@@ -208,6 +208,16 @@ for (const metric of all) {
   else metric.observe(1);
 }
 
+// An object that was written to stand for a metric, as tests do.
+const standIn: Counter = {
+  inc: () => {},
+  labels: () => ({ inc: () => {} }),
+  get: () => open.get(),
+  reset: () => {},
+  remove: () => {},
+};
+standIn.inc();
+
 const valid: boolean = validateMetricName('name');
 
 async function read(): Promise<void> {

@@ -6,6 +6,7 @@ import {
   ClusterRegistry,
   Counter,
   Exemplar,
+  Gauge,
   Histogram,
   MetricObject,
   MetricType,
@@ -14,6 +15,7 @@ import {
   Pushgateway,
   Registry,
   RegistryContentType,
+  Summary,
   aggregators,
   collectDefaultMetrics,
   metricsHandler,
@@ -62,6 +64,17 @@ counter.get().then(({ values }) => {
   const exemplar: Exemplar | null | undefined = values[0].exemplar;
   console.log(exemplar?.labelSet.trace_id, exemplar?.value.toFixed(), exemplar?.timestamp.toFixed());
 });
+
+// A limit on label sets.
+const limited = [Counter, Gauge, Histogram, Summary].map(
+  Type => new Type({ name: 'l', help: 'help', labelNames: ['status'], maxSeries: 100 }),
+);
+const overflows: (number | undefined)[] = limited.map(({ overflowCount }) => overflowCount);
+new Counter({ name: 'l', help: 'help', maxSeries: Infinity });
+// @ts-expect-error: not a number
+new Counter({ name: 'l', help: 'help', maxSeries: '100' });
+// @ts-expect-error: it cannot be set
+counter.overflowCount = 0;
 
 // A type of metric is its name.
 const gaugeType: MetricType = 'gauge';
