@@ -22,23 +22,25 @@ const { viewOf, DEFAULT_LABELS, REMOVED } = require('./metric/view');
  */
 
 /**
+ * Where a registry keeps what it holds: no private field, so that it works behind a Proxy or as somebody's prototype.
+ */
+const INSIDE = Symbol('inside');
+
+/** @typedef {{metrics: Map<string, RegisteredMetric>, defaultLabels: Record<string, unknown>, contentType: string}} Inside */
+
+/**
  * A set of metrics that are exposed together.
  */
 class Registry {
-  /** @type {Map<string, RegisteredMetric>} */
-  #metrics = new Map();
-  /** @type {Record<string, unknown>} */
-  #defaultLabels = {};
-  /** @type {string} */
-  #contentType;
-
   /**
    * @param {string} [contentType] the format that metrics() writes, default Prometheus text
    * @throws {TypeError} where the format is not known
    */
   constructor(contentType = PROMETHEUS_CONTENT_TYPE) {
     if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
-    this.#contentType = contentType;
+    /** @type {Inside} */
+    const inside = { metrics: new Map(), defaultLabels: {}, contentType };
+    Object.defineProperty(this, INSIDE, { value: inside, configurable: true });
   }
 
   /**
@@ -47,8 +49,8 @@ class Registry {
    * @returns {Promise<string>}
    */
   async metrics() {
-    const families = await Promise.all(this.getMetricsAsArray().map(metric => this.#familyOf(metric)));
-    return [...renderFamilies(families, this.#isOpenMetrics)].join('');
+    const families = await Promise.all(this.getMetricsAsArray().map(metric => familyOf(metric, this)));
+    return [...renderFamilies(families, isOpenMetrics(this))].join('');
   }
 
   /**
@@ -58,7 +60,7 @@ class Registry {
    * @returns {Promise<string>}
    */
   async getMetricsAsString(metric) {
-    return [...renderFamily(await this.#familyOf(metric), this.#isOpenMetrics)].join('');
+    return [...renderFamily(await familyOf(metric, this), isOpenMetrics(this))].join('');
   }
 
   /**
@@ -78,7 +80,7 @@ class Registry {
    * @returns {Promise<any[]>}
    */
   async getMetricsAsJSON(aggregator) {
-    const defaultLabels = this.#defaultLabels;
+    const { defaultLabels } = insideOf(this);
     const hasDefaults = Object.keys(defaultLabels).length > 0;
     return Promise.all(
       this.getMetricsAsArray(aggregator).map(async metric => {
@@ -96,7 +98,7 @@ class Registry {
    */
   getMetricsAsArray(aggregator) {
     /** @type {any[]} */
-    const metrics = [...this.#metrics.values()];
+    const metrics = [...insideOf(this).metrics.values()];
     if (aggregator === undefined) return metrics;
     return metrics.filter(metric => /** @type {any} */ (metric.aggregator ?? 'sum') === aggregator);
   }
@@ -106,7 +108,7 @@ class Registry {
    * @returns {any} the metric, or undefined
    */
   getSingleMetric(name) {
-    return this.#metrics.get(name);
+    return insideOf(this).metrics.get(name);
   }
 
   /**
@@ -114,29 +116,32 @@ class Registry {
    * @throws {Error} where another metric has that name
    */
   registerMetric(metric) {
-    const known = this.#metrics.get(metric.name);
+    const { metrics } = insideOf(this);
+    const known = metrics.get(metric.name);
     if (known !== undefined && known !== metric) throw alreadyRegistered(metric.name);
-    this.#metrics.set(metric.name, metric);
+    metrics.set(metric.name, metric);
   }
 
   /** @param {string} name */
   removeSingleMetric(name) {
-    const metric = this.#metrics.get(name);
-    this.#metrics.delete(name);
+    const { metrics } = insideOf(this);
+    const metric = metrics.get(name);
+    metrics.delete(name);
     tellRemoved(metric);
   }
 
   /** Drops all metrics and the default labels. */
   clear() {
-    const removed = this.#metrics;
-    this.#metrics = new Map();
-    this.#defaultLabels = {};
+    const inside = insideOf(this);
+    const removed = inside.metrics;
+    inside.metrics = new Map();
+    inside.defaultLabels = {};
     for (const metric of removed.values()) tellRemoved(metric);
   }
 
   /** Resets each metric. */
   resetMetrics() {
-    for (const metric of this.#metrics.values()) /** @type {any} */ (metric).reset();
+    for (const metric of insideOf(this).metrics.values()) /** @type {any} */ (metric).reset();
   }
 
   /**
@@ -145,12 +150,12 @@ class Registry {
    * @param {Record<string, unknown>} labels
    */
   setDefaultLabels(labels) {
-    this.#defaultLabels = labels ?? {};
+    insideOf(this).defaultLabels = labels ?? {};
   }
 
   /** @returns {string} the format that metrics() writes */
   get contentType() {
-    return this.#contentType;
+    return insideOf(this).contentType;
   }
 
   /**
@@ -159,7 +164,7 @@ class Registry {
    */
   setContentType(contentType) {
     if (!isSupported(contentType)) throw new Error(`Content type ${contentType} is unsupported`);
-    this.#contentType = contentType;
+    insideOf(this).contentType = contentType;
   }
 
   /**
@@ -182,35 +187,44 @@ class Registry {
     return merged;
   }
 
-  /** @returns {boolean} */
-  get #isOpenMetrics() {
-    return this.#contentType === OPENMETRICS_CONTENT_TYPE;
-  }
-
-  /**
-   * Runs a metric's `collect` hook and returns the metric as a family.
-   *
-   * @param {RegisteredMetric} metric
-   * @returns {Promise<import('./exposition/text-format').Family>}
-   */
-  async #familyOf(metric) {
-    if (viewOf(metric) !== undefined) {
-      if (metric.collect) await metric.collect();
-      const view = viewOf(metric);
-      if (view !== undefined) {
-        view.beforeRead?.();
-        view.table.compactIfSparse();
-        return liveFamily(view, this.#defaultLabels);
-      }
-    }
-    const json = typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
-    return sampleFamily(await json, this.#defaultLabels);
-  }
-
   /** What the cluster's snapshot writer needs beside the metrics. */
   get [DEFAULT_LABELS]() {
-    return this.#defaultLabels;
+    return insideOf(this).defaultLabels;
   }
+}
+
+/**
+ * @param {Registry} registry
+ * @returns {Inside}
+ */
+function insideOf(registry) {
+  return /** @type {any} */ (registry)[INSIDE];
+}
+
+/** @param {Registry} registry */
+function isOpenMetrics(registry) {
+  return registry.contentType === OPENMETRICS_CONTENT_TYPE;
+}
+
+/**
+ * Runs a metric's `collect` hook and returns the metric as a family.
+ *
+ * @param {RegisteredMetric} metric
+ * @param {Registry} registry
+ * @returns {Promise<import('./exposition/text-format').Family>}
+ */
+async function familyOf(metric, registry) {
+  if (viewOf(metric) !== undefined) {
+    if (metric.collect) await metric.collect();
+    const view = viewOf(metric);
+    if (view !== undefined) {
+      view.beforeRead?.();
+      view.table.compactIfSparse();
+      return liveFamily(view, insideOf(registry).defaultLabels);
+    }
+  }
+  const json = typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
+  return sampleFamily(await json, insideOf(registry).defaultLabels);
 }
 
 /**

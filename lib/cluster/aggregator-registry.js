@@ -7,6 +7,9 @@ const { timedSection } = require('./section');
 
 const DEFAULT_TIMEOUT = 5000;
 
+/** A symbol and no private field, as what a Registry holds. */
+const TIMEOUT = Symbol('timeout');
+
 /** The process's one ClusterPrimary, shared by all copies of this package. */
 const SHARED = Symbol.for('prom-client-cluster.primary.v1');
 
@@ -21,8 +24,6 @@ let registries = [Registry.globalRegistry];
  * from the moment that the library is loaded.
  */
 class AggregatorRegistry extends Registry {
-  #timeout;
-
   /**
    * @param {string} [contentType] the format of clusterMetrics(), default Prometheus text
    * @param {object} [options] those of the first AggregatorRegistry of a process count for all, except `timeout`
@@ -41,7 +42,7 @@ class AggregatorRegistry extends Registry {
   constructor(contentType, options = {}) {
     super(contentType);
     checkOptions(options);
-    this.#timeout = options.timeout ?? DEFAULT_TIMEOUT;
+    Object.defineProperty(this, TIMEOUT, { value: options.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     const cluster = /** @type {import('node:cluster').Cluster} */ (
       /** @type {unknown} */ (require('node:cluster'))
     );
@@ -84,7 +85,7 @@ class AggregatorRegistry extends Registry {
    * @throws {TypeError} where timeout is no number of milliseconds
    * @throws {Error} as clusterMetrics()
    */
-  async clusterMetricsBytes({ gzip = false, timeout = this.#timeout, selfMetrics = false } = {}) {
+  async clusterMetricsBytes({ gzip = false, timeout = this.timeout, selfMetrics = false } = {}) {
     checkOptions({ timeout });
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     if (shared === undefined) return undefined;
@@ -103,7 +104,7 @@ class AggregatorRegistry extends Registry {
 
   /** @returns {number} milliseconds that clusterMetrics() waits for workers */
   get timeout() {
-    return this.#timeout;
+    return /** @type {any} */ (this)[TIMEOUT];
   }
 
   /**

@@ -2,12 +2,14 @@
 
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
-const { hashMapOf } = require('./hash-map');
+const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
   NO_LABELS,
+  register,
   createTable,
+  insideOf,
   tableOf,
   labelSetOf,
   checkLabelNames,
@@ -26,9 +28,6 @@ const {
  * A value that only goes up: requests served, bytes sent, errors.
  */
 class Counter extends Metric {
-  /** @type {import('./exemplar').Exemplars | undefined} */
-  #exemplars = undefined;
-
   /**
    * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
    *   `enableExemplars`, `maxSeries`
@@ -40,9 +39,9 @@ class Counter extends Metric {
     super(config, {});
     this.type = 'counter';
     const table = createTable(this, 1);
-    if (this.enableExemplars) this.#exemplars = exemplarsOf(table);
+    const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
-    this.register(table);
+    register(this, { table, exemplars });
   }
 
   /**
@@ -56,8 +55,9 @@ class Counter extends Metric {
    * @throws {Error} where the value is negative, or a label is not one of `labelNames`
    */
   inc(labels, value) {
-    if (this.#exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
-      this.#incWithExemplar(this.#exemplars, labels);
+    const { table, exemplars } = insideOf(this);
+    if (exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
+      incWithExemplar(this, exemplars, labels);
       return;
     }
     /** @type {Labels} */
@@ -66,7 +66,6 @@ class Counter extends Metric {
     else value = labels;
     if (value == null) value = 1;
     if (!isIncrement(value)) throw rejected(this, labelSet, value);
-    const table = tableOf(this);
     const row = locate(this, table, labelSet);
     table.pageOf(row)[table.offsetOf(row)] += value;
   }
@@ -110,46 +109,44 @@ class Counter extends Metric {
       help: this.help,
       name: this.name,
       type: this.type,
-      values: singleValues(this, this.#exemplars),
+      values: singleValues(this, insideOf(this).exemplars),
       aggregator: this.aggregator,
     };
   }
 
   /**
-   * The series by prom-client's keys, made when read.
-   *
-   * @returns {Record<string, object>}
+   * @param {number} row
+   * @param {Labels} labels
    */
-  get hashMap() {
-    const table = tableOf(this);
-    return hashMapOf(table, (row, labels) => {
-      const value = table.pageOf(row)[table.offsetOf(row)];
-      const exemplar = this.#exemplars?.at(row, 0);
-      return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
-    });
+  [SERIES](row, labels) {
+    const { table, exemplars } = insideOf(this);
+    const value = table.pageOf(row)[table.offsetOf(row)];
+    const exemplar = exemplars?.at(row, 0);
+    return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== Counter.prototype.get) return undefined;
-    return { ...viewWith(this, { kind: 'value' }), exemplars: this.#exemplars };
+    return { ...viewWith(this, { kind: 'value' }), exemplars: insideOf(this).exemplars };
   }
+}
 
-  /**
-   * @param {import('./exemplar').Exemplars} exemplars
-   * @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record
-   */
-  #incWithExemplar(exemplars, { labels, value, exemplarLabels }) {
-    const labelSet = labels ?? NO_LABELS;
-    const increment = value ?? 1;
-    if (!isIncrement(increment)) throw rejected(this, labelSet, increment);
-    // Made first: a sample whose exemplar is refused must not have been counted.
-    const exemplar = exemplarLabels ? createExemplar(exemplarLabels, increment || 1) : undefined;
-    const table = tableOf(this);
-    const row = locate(this, table, labelSet);
-    table.pageOf(row)[table.offsetOf(row)] += increment;
-    if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
-  }
+/**
+ * @param {Counter} counter
+ * @param {import('./exemplar').Exemplars} exemplars
+ * @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record
+ */
+function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) {
+  const labelSet = labels ?? NO_LABELS;
+  const increment = value ?? 1;
+  if (!isIncrement(increment)) throw rejected(counter, labelSet, increment);
+  // Made first: a sample whose exemplar is refused must not have been counted.
+  const exemplar = exemplarLabels ? createExemplar(exemplarLabels, increment || 1) : undefined;
+  const table = tableOf(counter);
+  const row = locate(counter, table, labelSet);
+  table.pageOf(row)[table.offsetOf(row)] += increment;
+  if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
 }
 
 /** @param {unknown} value */

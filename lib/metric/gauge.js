@@ -3,10 +3,11 @@
 const { format } = require('util');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
-const { hashMapOf } = require('./hash-map');
+const { SERIES } = require('./hash-map');
 const {
   Metric,
   NO_LABELS,
+  register,
   createTable,
   tableOf,
   labelSetOf,
@@ -38,7 +39,7 @@ class Gauge extends Metric {
     this.type = 'gauge';
     const table = createTable(this, 1);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
-    this.register(table);
+    register(this, { table });
   }
 
   /**
@@ -163,16 +164,12 @@ class Gauge extends Metric {
   }
 
   /**
-   * The series by prom-client's keys, made when read.
-   *
-   * @returns {Record<string, object>}
+   * @param {number} row
+   * @param {Labels} labels
    */
-  get hashMap() {
+  [SERIES](row, labels) {
     const table = tableOf(this);
-    return hashMapOf(table, (row, labels) => {
-      const value = table.pageOf(row)[table.offsetOf(row)];
-      return { value, labels };
-    });
+    return { value: table.pageOf(row)[table.offsetOf(row)], labels };
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */

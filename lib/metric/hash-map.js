@@ -1,7 +1,10 @@
 'use strict';
 
 // `hashMap`, as prom-client's metrics have it: a plain object of their series, by a key of glued labels. Here it is made
-// when somebody reads it, and is nobody's store: changes of it change nothing.
+// when somebody reads it, and is nobody's store.
+
+/** How a metric shows the series of a row there. */
+const SERIES = Symbol('series');
 
 /**
  * prom-client's key of a label set. Two sets whose values hold separators may share one.
@@ -32,4 +35,4 @@ function hashMapOf(table, seriesOf) {
   return map;
 }
 
-module.exports = { hashObject, hashMapOf };
+module.exports = { hashObject, hashMapOf, SERIES };

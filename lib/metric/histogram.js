@@ -2,12 +2,14 @@
 
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('./view');
-const { hashMapOf } = require('./hash-map');
+const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
   NO_LABELS,
+  register,
   createTable,
+  insideOf,
   tableOf,
   labelSetOf,
   checkLabelNames,
@@ -21,7 +23,13 @@ const {
 } = require('./metric');
 
 /** @typedef {import('./metric').Labels} Labels */
-/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+
+/**
+ * @typedef {object} Inside
+ * @property {import('../series/series-table').SeriesTable} table
+ * @property {import('./exemplar').Exemplars | undefined} exemplars
+ * @property {(value: number) => number} columnOf the column that counts a value
+ */
 
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -33,11 +41,6 @@ const LINEAR_SEARCH_BOUNDS = 24;
  * quantiles computed from them (`histogram_quantile`).
  */
 class Histogram extends Metric {
-  /** @type {(value: number) => number} the column that counts a value */
-  #columnOf;
-  /** @type {import('./exemplar').Exemplars | undefined} */
-  #exemplars = undefined;
-
   /**
    * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is observed),
    *   `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
@@ -57,12 +60,11 @@ class Histogram extends Metric {
     this.buckets = /** @type {readonly number[]} */ (bounds);
     /** @type {readonly number[]} */
     this.upperBounds = this.buckets;
-    this.#columnOf = columnFinder(this.buckets);
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, this.buckets.length + 2);
-    if (this.enableExemplars) this.#exemplars = exemplarsOf(table);
+    const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
-    this.register(table);
+    register(this, { table, exemplars, columnOf: columnFinder(this.buckets) });
   }
 
   /**
@@ -76,8 +78,9 @@ class Histogram extends Metric {
    * @throws {Error} where a label is not one of `labelNames`
    */
   observe(labels, value) {
-    if (this.#exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
-      this.#observeWithExemplar(labels);
+    const inside = insideOf(this);
+    if (inside.exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
+      observeWithExemplar(this, labels);
       return;
     }
     /** @type {Labels} */
@@ -88,9 +91,9 @@ class Histogram extends Metric {
       checkLabelNames(this, labelSet);
       throw notANumber(value);
     }
-    const table = tableOf(this);
+    const { table } = inside;
     const row = locate(this, table, labelSet);
-    this.#count(table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+    count(inside, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
   }
 
   /**
@@ -106,13 +109,12 @@ class Histogram extends Metric {
     return (endLabels, endExemplarLabels) => {
       const value = elapsed();
       const allLabels = { ...labels, ...endLabels };
-      if (this.#exemplars === undefined) this.observe(allLabels, value);
-      else
-        this.#observeWithExemplar({
-          labels: allLabels,
-          value,
-          exemplarLabels: { ...exemplarLabels, ...endExemplarLabels },
-        });
+      if (insideOf(this).exemplars === undefined) {
+        this.observe(allLabels, value);
+      } else {
+        const allExemplarLabels = { ...exemplarLabels, ...endExemplarLabels };
+        observeWithExemplar(this, { labels: allLabels, value, exemplarLabels: allExemplarLabels });
+      }
       return value;
     };
   }
@@ -128,13 +130,14 @@ class Histogram extends Metric {
   labels(...labels) {
     const labelSet = labelSetOf(this, labels);
     checkLabelNames(this, labelSet);
-    const table = tableOf(this);
+    const inside = insideOf(this);
+    const { table } = inside;
     const handle = new SeriesHandle(table, labelSet);
     return {
       observe: value => {
         if (!Number.isFinite(value)) throw notANumber(value);
         if (handle.generation !== table.generation) bind(this, handle);
-        this.#count(handle.page, handle.offset, value);
+        count(inside, handle.page, handle.offset, value);
       },
       startTimer: (more, exemplarLabels) => this.startTimer({ ...labelSet, ...more }, exemplarLabels),
     };
@@ -156,7 +159,7 @@ class Histogram extends Metric {
     }
     const offset = table.offsetOf(row);
     table.pageOf(row).fill(0, offset, offset + table.width);
-    this.#exemplars?.drop(row);
+    insideOf(this).exemplars?.drop(row);
   }
 
   /** Drops all series; the one of a histogram without labels starts again with no observations. */
@@ -174,72 +177,69 @@ class Histogram extends Metric {
   async get() {
     await runCollect(this);
     const { name, help, type, aggregator } = this;
-    return { name, help, type, values: bucketValues(this, this.#exemplars), aggregator };
+    return { name, help, type, values: bucketValues(this), aggregator };
   }
 
   /**
-   * The series by prom-client's keys, made when read. Counts of buckets are not cumulative.
-   *
-   * @returns {Record<string, object>}
-   */
-  get hashMap() {
-    const table = tableOf(this);
-    return hashMapOf(table, (row, labels) => this.#seriesOf(table, row, labels));
-  }
-
-  /** @returns {import('../exposition/live-family').MetricView | undefined} */
-  [VIEW]() {
-    if (this.get !== Histogram.prototype.get) return undefined;
-    return { ...viewWith(this, { kind: 'histogram', bounds: this.buckets }), exemplars: this.#exemplars };
-  }
-
-  /**
-   * @param {SeriesTable} table
    * @param {number} row
    * @param {Labels} labels
    */
-  #seriesOf(table, row, labels) {
+  [SERIES](row, labels) {
     const { buckets } = this;
+    const { table, exemplars } = /** @type {Inside} */ (insideOf(this));
     const numbers = table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + table.width);
     const counts = numbers.subarray(0, buckets.length + 1);
     const series = {
       labels,
       bucketValues: Object.fromEntries(buckets.map((bound, column) => [bound, numbers[column]])),
       sum: numbers[buckets.length + 1],
-      count: counts.reduce((sum, count) => sum + count, 0),
+      count: counts.reduce((sum, number) => sum + number, 0),
     };
-    const exemplars = this.#exemplars;
     if (exemplars === undefined) return series;
     const places = [...buckets, '-1'].map((bound, column) => [bound, exemplars.at(row, column) ?? null]);
     return { ...series, bucketExemplars: Object.fromEntries(places) };
   }
 
-  /** @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record */
-  #observeWithExemplar({ labels, value, exemplarLabels }) {
-    const labelSet = labels ?? NO_LABELS;
-    if (!Number.isFinite(value)) {
-      checkLabelNames(this, labelSet);
-      throw notANumber(value);
-    }
-    const number = /** @type {number} */ (value);
-    const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
-    // Made first: an observation whose exemplar is refused must not have been counted.
-    const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
-    const table = tableOf(this);
-    const row = locate(this, table, labelSet);
-    this.#count(table.pageOf(row), table.offsetOf(row), number);
-    if (exemplar !== undefined) this.#exemplars?.put(row, this.#columnOf(number), exemplar);
+  /** @returns {import('../exposition/live-family').MetricView | undefined} */
+  [VIEW]() {
+    if (this.get !== Histogram.prototype.get) return undefined;
+    return {
+      ...viewWith(this, { kind: 'histogram', bounds: this.buckets }),
+      exemplars: insideOf(this).exemplars,
+    };
   }
+}
 
-  /**
-   * @param {Float64Array} page
-   * @param {number} offset of the row
-   * @param {number} value
-   */
-  #count(page, offset, value) {
-    page[offset + this.#columnOf(value)]++;
-    page[offset + this.buckets.length + 1] += value;
+/**
+ * @param {Inside} inside
+ * @param {Float64Array} page
+ * @param {number} offset of the row
+ * @param {number} value
+ */
+function count({ columnOf, table }, page, offset, value) {
+  page[offset + columnOf(value)]++;
+  page[offset + table.width - 1] += value;
+}
+
+/**
+ * @param {Histogram} histogram
+ * @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record
+ */
+function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
+  const labelSet = labels ?? NO_LABELS;
+  if (!Number.isFinite(value)) {
+    checkLabelNames(histogram, labelSet);
+    throw notANumber(value);
   }
+  const number = /** @type {number} */ (value);
+  const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
+  // Made first: an observation whose exemplar is refused must not have been counted.
+  const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
+  const inside = /** @type {Inside} */ (insideOf(histogram));
+  const { table, exemplars, columnOf } = inside;
+  const row = locate(histogram, table, labelSet);
+  count(inside, table.pageOf(row), table.offsetOf(row), number);
+  if (exemplar !== undefined) exemplars?.put(row, columnOf(number), exemplar);
 }
 
 /**
@@ -270,10 +270,9 @@ function columnFinder(bounds) {
 
 /**
  * @param {Histogram} histogram
- * @param {import('./exemplar').Exemplars | undefined} exemplars
  */
-function bucketValues(histogram, exemplars) {
-  const table = tableOf(histogram);
+function bucketValues(histogram) {
+  const { table, exemplars } = /** @type {Inside} */ (insideOf(histogram));
   const { name, buckets } = histogram;
   const values = [];
   for (const row of table.liveRows()) {

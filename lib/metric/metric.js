@@ -6,12 +6,16 @@
 const { debuglog, format, inspect } = require('util');
 const { Registry, alreadyRegistered } = require('../registry');
 const { SeriesTable, NO_LIMIT } = require('../series/series-table');
+const { hashMapOf, SERIES } = require('./hash-map');
 const { isValidMetricName, isValidLabelName } = require('./names');
 
 /** @typedef {Record<string, any>} Labels */
 
-/** The table of a metric: a symbol, so that it is neither enumerated nor in the way of a config key. */
-const TABLE = Symbol('table');
+/**
+ * Where a metric keeps its table, and what else its type needs: a symbol, so that it is neither enumerated nor in the
+ * way of a config key, and no private field, so that a metric works behind a Proxy or as somebody's prototype.
+ */
+const INSIDE = Symbol('inside');
 
 /** @type {Labels} */
 const NO_LABELS = Object.freeze({});
@@ -46,8 +50,6 @@ class Metric {
     this.aggregator = 'sum';
     /** @type {boolean} */
     this.enableExemplars = false;
-    /** @type {((this: any) => void | Promise<void>) | undefined} */
-    this.collect = undefined;
     Object.assign(this, defaults);
     for (const key of Object.keys(config)) {
       // An option that is there but undefined or null means its default.
@@ -57,30 +59,16 @@ class Metric {
     if (!this.name) throw new Error('Missing mandatory name parameter');
     if (!isValidMetricName(this.name)) throw new Error('Invalid metric name');
     if (!this.labelNames.every(isValidLabelName)) throw new Error('Invalid label name');
+    if (config.collect != null) {
+      // Not among the defaults: a subclass may have it as a method.
+      /** @type {((this: any) => void | Promise<void>) | undefined} */
+      this.collect = config.collect;
+    }
     if (this.collect && typeof this.collect !== 'function') {
       throw new Error('Optional "collect" parameter must be a function');
     }
     /** @type {string[]} */
     this.sortedLabelNames = [...this.labelNames].sort();
-  }
-
-  /**
-   * Gives the metric its table and registers it.
-   *
-   * @param {SeriesTable} table
-   * @throws {TypeError} where exemplars are enabled and a registry writes Prometheus text
-   * @throws {Error} where a registry has another metric of that name
-   */
-  register(table) {
-    Object.defineProperty(this, TABLE, { value: table });
-    // First all checks: a metric that its maker never got must not be left behind in some of the registries.
-    for (const registry of this.registers) {
-      if (this.enableExemplars && registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
-        throw new TypeError('Exemplars are supported only on OpenMetrics registries');
-      }
-      if (registry.getSingleMetric?.(this.name) !== undefined) throw alreadyRegistered(this.name);
-    }
-    for (const registry of this.registers) registry.registerMetric(/** @type {any} */ (this));
   }
 
   /**
@@ -91,6 +79,22 @@ class Metric {
    */
   get overflowCount() {
     return tableOf(this).overflowCount;
+  }
+
+  /**
+   * The series by prom-client's keys, made when read. Changing it changes nothing; assigning an empty object drops all
+   * series, as programs do it with prom-client.
+   *
+   * @returns {Record<string, object>}
+   * @throws {TypeError} where something else is assigned
+   */
+  get hashMap() {
+    return hashMapOf(tableOf(this), (row, labels) => /** @type {any} */ (this)[SERIES](row, labels));
+  }
+
+  set hashMap(series) {
+    if (Object.keys(series ?? {}).length > 0) throw new TypeError('hashMap can only be emptied');
+    tableOf(this).clear();
   }
 
   /**
@@ -109,6 +113,28 @@ class Metric {
 }
 
 /**
+ * Gives a metric its inside and registers it. No method: a config may well have a key `register`.
+ *
+ * @template {{table: SeriesTable}} Inside
+ * @param {Metric} metric
+ * @param {Inside} inside
+ * @throws {TypeError} where exemplars are enabled and a registry writes Prometheus text
+ * @throws {Error} where a registry has another metric of that name
+ */
+function register(metric, inside) {
+  Object.defineProperty(metric, INSIDE, { value: inside, configurable: true });
+  const { name, enableExemplars, registers } = metric;
+  // First all checks: a metric that its maker never got must not be left behind in some of the registries.
+  for (const registry of registers) {
+    if (enableExemplars && registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
+      throw new TypeError('Exemplars are supported only on OpenMetrics registries');
+    }
+    if (registry.getSingleMetric?.(name) !== undefined) throw alreadyRegistered(name);
+  }
+  for (const registry of registers) registry.registerMetric(/** @type {any} */ (metric));
+}
+
+/**
  * An empty table for a metric.
  *
  * @param {any} metric
@@ -122,9 +148,19 @@ function createTable({ name, labelNames, maxSeries }, width) {
     throw new TypeError(`maxSeries must be a positive integer: ${inspect(limit)}`);
   }
   const table = new SeriesTable(labelNames, width, Math.min(limit, NO_LIMIT));
-  table.onFirstOverflow = () =>
-    debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
+  if (limit !== Infinity) {
+    table.onFirstOverflow = () =>
+      debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
+  }
   return table;
+}
+
+/**
+ * @param {any} metric
+ * @returns {any} what it was registered with
+ */
+function insideOf(metric) {
+  return metric[INSIDE];
 }
 
 /**
@@ -132,7 +168,7 @@ function createTable({ name, labelNames, maxSeries }, width) {
  * @returns {SeriesTable}
  */
 function tableOf(metric) {
-  return metric[TABLE];
+  return metric[INSIDE].table;
 }
 
 /**
@@ -197,8 +233,23 @@ function checkLabelNames({ labelNames }, labels) {
  */
 function locate(metric, table, labels) {
   const row = table.locate(labels);
-  if (row === -1) checkLabelNames(metric, labels);
-  return row;
+  return row === -1 ? locateAnew(metric, table, labels) : row;
+}
+
+/**
+ * The row of a label set that the table could not have so far: `labelNames` is the program's, which may have added to it
+ * since the metric was made.
+ *
+ * @param {Metric} metric
+ * @param {SeriesTable} table the metric's
+ * @param {Labels} labels
+ * @returns {number}
+ * @throws {Error} where a label is not one of `labelNames`
+ */
+function locateAnew(metric, table, labels) {
+  checkLabelNames(metric, labels);
+  table.addLabelNames(metric.labelNames);
+  return table.locate(labels);
 }
 
 /**
@@ -209,7 +260,10 @@ function locate(metric, table, labels) {
  * @throws {Error} where a label is not one of `labelNames`
  */
 function bind(metric, handle) {
-  if (handle.row === -1) checkLabelNames(metric, handle.labels);
+  if (handle.row === -1) {
+    checkLabelNames(metric, handle.labels);
+    handle.table.addLabelNames(metric.labelNames);
+  }
   handle.bind();
 }
 
@@ -299,7 +353,9 @@ function runCollect(metric) {
 module.exports = {
   Metric,
   NO_LABELS,
+  register,
   createTable,
+  insideOf,
   tableOf,
   labelSetOf,
   checkLabelNames,

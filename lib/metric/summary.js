@@ -3,11 +3,13 @@
 const { SeriesHandle } = require('../series/series-handle');
 const { TimeWindowQuantiles } = require('./time-window-quantiles');
 const { VIEW } = require('./view');
-const { hashMapOf } = require('./hash-map');
+const { SERIES } = require('./hash-map');
 const {
   Metric,
   NO_LABELS,
+  register,
   createTable,
+  insideOf,
   tableOf,
   labelSetOf,
   checkLabelNames,
@@ -22,6 +24,13 @@ const {
 
 /** @typedef {import('./metric').Labels} Labels */
 
+/**
+ * @typedef {object} Inside
+ * @property {import('../series/series-table').SeriesTable} table
+ * @property {TimeWindowQuantiles[]} quantiles by row
+ * @property {number[]} sinceCompress by row: observations since the digest was compressed
+ */
+
 const DEFAULT_PERCENTILES = [0.01, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999];
 
 const SUM = 0;
@@ -32,11 +41,6 @@ const COUNT = 1;
  * be limited to a sliding window.
  */
 class Summary extends Metric {
-  /** @type {TimeWindowQuantiles[]} by row */
-  #quantiles = [];
-  /** @type {number[]} by row: observations since the digest was compressed */
-  #sinceCompress = [];
-
   /**
    * @param {any} config `name` and `help` are mandatory; `percentiles` (0 to 1), `maxAgeSeconds` and `ageBuckets` (a
    *   window needs both), `pruneAgedBuckets` (drop series whose window is empty), `compressCount` (observations between
@@ -49,10 +53,12 @@ class Summary extends Metric {
     this.type = 'summary';
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
     const table = createTable(this, 2);
-    table.onRowStart = row => this.#startRow(row);
-    table.onRowsMoved = rows => this.#moveRows(rows);
+    /** @type {Inside} */
+    const inside = { table, quantiles: [], sinceCompress: [] };
+    table.onRowStart = row => startRow(this, inside, row);
+    table.onRowsMoved = rows => moveRows(inside, rows);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
-    this.register(table);
+    register(this, inside);
   }
 
   /**
@@ -70,9 +76,10 @@ class Summary extends Metric {
       checkLabelNames(this, labelSet);
       throw notANumber(value === undefined ? labelSet : value);
     }
-    const table = tableOf(this);
+    const inside = insideOf(this);
+    const { table } = inside;
     const row = locate(this, table, labelSet);
-    this.#count(row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+    count(this, inside, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
   }
 
   /**
@@ -96,13 +103,14 @@ class Summary extends Metric {
   labels(...labels) {
     const labelSet = labelSetOf(this, labels);
     checkLabelNames(this, labelSet);
-    const table = tableOf(this);
+    const inside = insideOf(this);
+    const { table } = inside;
     const handle = new SeriesHandle(table, labelSet);
     return {
       observe: value => {
         if (!Number.isFinite(value)) throw notANumber(value === undefined ? labelSet : value);
         if (handle.generation !== table.generation) bind(this, handle);
-        this.#count(handle.row, handle.page, handle.offset, value);
+        count(this, inside, handle.row, handle.page, handle.offset, value);
       },
       startTimer: () => this.startTimer(labelSet),
     };
@@ -110,12 +118,12 @@ class Summary extends Metric {
 
   /** Sets all series to no observations; none is dropped. */
   reset() {
-    const table = tableOf(this);
+    const { table, quantiles, sinceCompress } = insideOf(this);
     for (const row of table.liveRows()) {
       const offset = table.offsetOf(row);
       table.pageOf(row).fill(0, offset, offset + table.width);
-      this.#quantiles[row].reset();
-      this.#sinceCompress[row] = 0;
+      quantiles[row].reset();
+      sinceCompress[row] = 0;
     }
   }
 
@@ -127,104 +135,112 @@ class Summary extends Metric {
   async get() {
     await runCollect(this);
     const { name, help, type, aggregator } = this;
-    return { name, help, type, values: this.#values(), aggregator };
+    return { name, help, type, values: valuesOf(this), aggregator };
   }
 
   /**
-   * The series by prom-client's keys, made when read.
-   *
-   * @returns {Record<string, object>}
+   * @param {number} row
+   * @param {Labels} labels
    */
-  get hashMap() {
-    const table = tableOf(this);
-    return hashMapOf(table, (row, labels) => {
-      const page = table.pageOf(row);
-      const offset = table.offsetOf(row);
-      return { labels, td: this.#quantiles[row], count: page[offset + COUNT], sum: page[offset + SUM] };
-    });
+  [SERIES](row, labels) {
+    const { table, quantiles } = /** @type {Inside} */ (insideOf(this));
+    const page = table.pageOf(row);
+    const offset = table.offsetOf(row);
+    return { labels, td: quantiles[row], count: page[offset + COUNT], sum: page[offset + SUM] };
   }
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== Summary.prototype.get) return undefined;
+    const { percentiles, maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
     return {
-      ...viewWith(this, { kind: 'summary', quantiles: this.#percentiles }),
-      beforeRead: () => this.#prune(),
-      quantileValues: row => this.#quantileValues(row),
-      digestOf: row => this.#quantiles[row],
-      windowed: Boolean(/** @type {any} */ (this).maxAgeSeconds && /** @type {any} */ (this).ageBuckets),
+      ...viewWith(this, { kind: 'summary', quantiles: percentiles }),
+      beforeRead: () => prune(this),
+      quantileValues: row => quantileValues(this, row),
+      digestOf: row => insideOf(this).quantiles[row],
+      windowed: Boolean(maxAgeSeconds && ageBuckets),
     };
   }
+}
 
-  /** @returns {number[]} */
-  get #percentiles() {
-    return /** @type {any} */ (this).percentiles;
+/**
+ * @param {any} summary
+ * @param {Inside} inside
+ * @param {number} row
+ * @param {Float64Array} page
+ * @param {number} offset
+ * @param {number} value
+ */
+function count({ compressCount }, { quantiles, sinceCompress }, row, page, offset, value) {
+  page[offset + SUM] += value;
+  page[offset + COUNT]++;
+  quantiles[row].push(value);
+  if (++sinceCompress[row] >= compressCount) {
+    sinceCompress[row] = 0;
+    quantiles[row].compress();
   }
+}
 
-  /**
-   * @param {number} row
-   * @param {Float64Array} page
-   * @param {number} offset
-   * @param {number} value
-   */
-  #count(row, page, offset, value) {
-    page[offset + SUM] += value;
-    page[offset + COUNT]++;
-    const quantiles = this.#quantiles[row];
-    quantiles.push(value);
-    if (++this.#sinceCompress[row] >= /** @type {any} */ (this).compressCount) {
-      this.#sinceCompress[row] = 0;
-      quantiles.compress();
+/**
+ * @param {any} summary
+ * @param {Inside} inside
+ * @param {number} row
+ */
+function startRow({ maxAgeSeconds, ageBuckets }, { quantiles, sinceCompress }, row) {
+  quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
+  sinceCompress[row] = 0;
+}
+
+/**
+ * @param {Inside} inside
+ * @param {number[]} rows the old number of each row that is kept, in their new order
+ */
+function moveRows(inside, rows) {
+  const { quantiles, sinceCompress } = inside;
+  inside.quantiles = rows.map(row => quantiles[row]);
+  inside.sinceCompress = rows.map(row => sinceCompress[row]);
+}
+
+/**
+ * @param {Summary} summary
+ * @param {number} row
+ * @returns {number[]}
+ */
+function quantileValues(summary, row) {
+  const quantiles = insideOf(summary).quantiles[row];
+  quantiles.compress();
+  const { percentiles } = /** @type {any} */ (summary);
+  return percentiles.map((/** @type {number} */ percentile) => quantiles.percentile(percentile));
+}
+
+/**
+ * Drops the series whose window is empty, where that is asked for.
+ *
+ * @param {any} summary
+ */
+function prune(summary) {
+  if (!summary.pruneAgedBuckets) return;
+  const { table, quantiles } = /** @type {Inside} */ (insideOf(summary));
+  for (const row of [...table.liveRows()]) if (quantiles[row].size() === 0) table.removeRow(row);
+}
+
+/** @param {any} summary */
+function valuesOf(summary) {
+  prune(summary);
+  const { name, percentiles } = summary;
+  const table = tableOf(summary);
+  const values = [];
+  for (const row of table.liveRows()) {
+    const quantiles = quantileValues(summary, row);
+    for (const [i, quantile] of percentiles.entries()) {
+      values.push({ labels: { quantile, ...table.labelsOf(row) }, value: quantiles[i] });
     }
+    const page = table.pageOf(row);
+    const offset = table.offsetOf(row);
+    values.push({ metricName: `${name}_sum`, labels: table.labelsOf(row), value: page[offset + SUM] });
+    values.push({ metricName: `${name}_count`, labels: table.labelsOf(row), value: page[offset + COUNT] });
   }
-
-  /** @param {number} row */
-  #startRow(row) {
-    const { maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
-    this.#quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
-    this.#sinceCompress[row] = 0;
-  }
-
-  /** @param {number[]} rows the old number of each row that is kept, in their new order */
-  #moveRows(rows) {
-    this.#quantiles = rows.map(row => this.#quantiles[row]);
-    this.#sinceCompress = rows.map(row => this.#sinceCompress[row]);
-  }
-
-  /** @param {number} row */
-  #quantileValues(row) {
-    const quantiles = this.#quantiles[row];
-    quantiles.compress();
-    return this.#percentiles.map(percentile => quantiles.percentile(percentile));
-  }
-
-  /** Drops the series whose window is empty, where that is asked for. */
-  #prune() {
-    if (!(/** @type {any} */ (this).pruneAgedBuckets)) return;
-    const table = tableOf(this);
-    for (const row of [...table.liveRows()]) if (this.#quantiles[row].size() === 0) table.removeRow(row);
-  }
-
-  #values() {
-    this.#prune();
-    const table = tableOf(this);
-    const values = [];
-    for (const row of table.liveRows()) {
-      const quantileValues = this.#quantileValues(row);
-      this.#percentiles.forEach((quantile, i) => {
-        values.push({ labels: { quantile, ...table.labelsOf(row) }, value: quantileValues[i] });
-      });
-      const page = table.pageOf(row);
-      const offset = table.offsetOf(row);
-      values.push({ metricName: `${this.name}_sum`, labels: table.labelsOf(row), value: page[offset + SUM] });
-      values.push({
-        metricName: `${this.name}_count`,
-        labels: table.labelsOf(row),
-        value: page[offset + COUNT],
-      });
-    }
-    return values;
-  }
+  return values;
 }
 
 module.exports = { Summary };

@@ -17,6 +17,9 @@ const NO_LIMIT = 2 ** 31 - 1;
 /** The value that all labels of the overflow series have. */
 const OVERFLOW = 'overflow';
 
+/** @type {readonly string[]} */
+const NO_NAMES = Object.freeze([]);
+
 /** @type {Map<string, number>} */
 const NO_POSITIONS = new Map();
 
@@ -35,7 +38,6 @@ class SeriesTable {
    *   among these
    */
   constructor(labelNames, width, maxSeries = NO_LIMIT) {
-    this.labelNames = labelNames;
     this.width = width;
     this.maxSeries = maxSeries;
     this.#fullAt = maxSeries;
@@ -47,11 +49,14 @@ class SeriesTable {
     this.onFirstOverflow = undefined;
     /** undefined for a metric without labels: it has one row, 0 */
     this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
-    this.forms = new LabelForms(labelNames, this.index === undefined ? NO_POSITIONS : this.index.positions);
-    const rowsPerPage =
-      this.index === undefined ? 1 : 2 ** Math.floor(Math.log2(Math.max(PAGE_NUMBERS / width, 1)));
-    this.pageShift = Math.log2(rowsPerPage);
-    this.pageMask = rowsPerPage - 1;
+    /** A copy: the metric's own array is the program's, which may change it. */
+    this.labelNames = this.index === undefined ? NO_NAMES : this.index.names;
+    this.forms = new LabelForms(
+      this.labelNames,
+      this.index === undefined ? NO_POSITIONS : this.index.positions,
+    );
+    this.pageShift = this.index === undefined ? 0 : pageShiftOf(width);
+    this.pageMask = (1 << this.pageShift) - 1;
     /** @type {Float64Array[]} */
     this.pages = [];
     /** Rows that exist, live or not. */
@@ -209,8 +214,19 @@ class SeriesTable {
    */
   compactIfSparse() {
     if (!this.isSparse) return false;
-    this.#compact();
+    this.#rebuild(this.labelNames);
     return true;
+  }
+
+  /**
+   * Lets label sets have labels that they could not have so far. Where there are any, rows get new numbers, and the epoch
+   * rises.
+   *
+   * @param {readonly string[]} names new ones and known ones
+   */
+  addLabelNames(names) {
+    const added = names.filter(name => !this.labelNames.includes(name));
+    if (added.length > 0) this.#rebuild([...this.labelNames, ...added]);
   }
 
   /** Whether the table is large, and rows that are not live are more than half of it. */
@@ -283,7 +299,7 @@ class SeriesTable {
     if (this.rowCount >= COMPACT_FROM_ROWS && (this.rowCount & (this.rowCount - 1)) === 0) {
       const isQuick = this.liveCount <= COMPACT_AT_ONCE_ROWS;
       if (this.liveCount * (isQuick ? 2 : 8) < this.rowCount) {
-        this.#compact();
+        this.#rebuild(this.labelNames);
         row = /** @type {LabelIndex} */ (this.index).findOrAdd(labels);
       }
     }
@@ -385,36 +401,46 @@ class SeriesTable {
     this.orderLength = length;
   }
 
-  #compact() {
-    const old = /** @type {LabelIndex} */ (this.index);
-    const index = new LabelIndex(this.labelNames);
+  /**
+   * Moves the live rows to a new index and new pages.
+   *
+   * @param {readonly string[]} labelNames those so far, and perhaps more
+   */
+  #rebuild(labelNames) {
+    const old = this.index;
+    const index = new LabelIndex(labelNames);
+    const dictionaries = old === undefined ? [] : old.dictionaries;
     // Giving every value a new integer takes most of the time: only where most values are gone it is worth it.
-    const keeps = old.dictionaries.map(({ values }) => values.length <= this.liveCount * 2);
+    const keeps = dictionaries.map(({ values }) => values.length <= this.liveCount * 2);
     keeps.forEach((keep, i) => {
-      if (keep) index.dictionaries[i] = old.dictionaries[i];
+      if (keep) index.dictionaries[i] = dictionaries[i];
     });
-    const pages = this.pages;
+    const { pages, pageShift, pageMask } = this;
     const forms = this.#formOfRow;
     const rows = [...this.liveRows()];
+    // A metric that had no labels so far has noted no form; that of its row is the empty one.
+    if (this.forms.list.length === 0) this.forms.numberOf({});
     this.index = index;
+    this.labelNames = this.forms.names = index.names;
+    this.forms.positions = index.positions;
     this.pages = [];
+    this.pageShift = pageShiftOf(this.width);
+    this.pageMask = (1 << this.pageShift) - 1;
     this.#formOfRow = forms === undefined ? undefined : new Int32Array(Math.max(rows.length, FIRST_ROWS));
     this.order = this.position = undefined;
     this.orderLength = 0;
     this.rowCount = 0;
     for (const row of rows) {
-      for (let i = 0; i < index.width; i++) {
-        const id = old.idAt(row, i);
-        index.ids[i] = id === 0 || keeps[i] ? id : index.dictionaries[i].add(old.dictionaries[i].values[id]);
+      index.ids.fill(0);
+      for (let i = 0; i < dictionaries.length; i++) {
+        const id = /** @type {LabelIndex} */ (old).idAt(row, i);
+        index.ids[i] = id === 0 || keeps[i] ? id : index.dictionaries[i].add(dictionaries[i].values[id]);
       }
       const moved = index.findOrAddTuple();
       this.rowCount = moved + 1;
       this.#growPages(moved);
-      const from = this.offsetOf(row);
-      this.pageOf(moved).set(
-        pages[row >> this.pageShift].subarray(from, from + this.width),
-        this.offsetOf(moved),
-      );
+      const from = (row & pageMask) * this.width;
+      this.pageOf(moved).set(pages[row >> pageShift].subarray(from, from + this.width), this.offsetOf(moved));
       if (forms !== undefined) /** @type {Int32Array} */ (this.#formOfRow)[moved] = forms[row];
     }
     if (this.overflowRow !== -1) this.overflowRow = rows.indexOf(this.overflowRow);
@@ -423,6 +449,14 @@ class SeriesTable {
     this.epoch++;
     this.generation++;
   }
+}
+
+/**
+ * @param {number} width numbers a row
+ * @returns {number} a page has 2 to the power of this rows
+ */
+function pageShiftOf(width) {
+  return Math.floor(Math.log2(Math.max(PAGE_NUMBERS / width, 1)));
 }
 
 /** @param {Labels} labels */
