@@ -164,6 +164,97 @@ describe('a worker that ends by itself loses nothing', { concurrency: 3 }, () =>
   });
 });
 
+describe('a worker that nobody has scraped loses nothing', { concurrency: 3 }, () => {
+  /** Counts as the others do, and knows when the primary has told it where its last numbers go. */
+  const welcomed = {
+    start: ({ client, cluster, process, state }) => {
+      const isWelcome = message => message?.type === 'prom-client-cluster:welcome';
+      state.welcomed = new Promise(resolve => {
+        // In a later turn: the library is another listener.
+        process.on('message', message => isWelcome(message) && setImmediate(resolve));
+      });
+      const counter = new client.Counter({ name: 'done_total', help: 'h', labelNames: ['worker'] });
+      const histogram = new client.Histogram({ name: 'took', help: 'h', buckets: [1] });
+      state.record = (times = 1) => {
+        counter.inc({ worker: cluster.worker.id }, times);
+        for (let i = 0; i < times; i++) histogram.observe(0.5);
+      };
+    },
+  };
+  const ends = {
+    'by process.exit': ({ process, state }) => (state.record(3), process.exit(1)),
+    'by process.exit in the middle of its work': ({ process, state }) => {
+      setImmediate(() => (state.record(3), process.exit(), state.record(7)));
+    },
+    'by an uncaught exception': ({ state }) => {
+      state.record(3);
+      setImmediate(() => {
+        throw new Error('this worker is meant to die');
+      });
+    },
+    'by an unhandled rejection': ({ state }) => {
+      state.record(3);
+      setImmediate(() => Promise.reject(new Error('this worker is meant to die')));
+    },
+    'by its own disconnect': ({ cluster, state }) => (state.record(3), cluster.worker.disconnect()),
+    'by a disconnect of its channel': ({ process, state }) => (state.record(3), process.disconnect()),
+    'at the end of its work': ({ cluster, state }) => {
+      let turns = 3;
+      const work = setInterval(() => {
+        state.record(1);
+        if (--turns === 0) clearInterval(work);
+      }, 1);
+      cluster.worker.disconnect();
+    },
+  };
+  const signals = {
+    'by a SIGTERM handler that exits': ({ process, state }) => {
+      process.once('SIGTERM', () => (state.record(2), process.exit(0)));
+    },
+    'by a SIGTERM handler that disconnects, and has work left': ({ cluster, process, state }) => {
+      process.once('SIGTERM', () => {
+        cluster.worker.disconnect();
+        setTimeout(() => state.record(2), 10);
+      });
+    },
+  };
+
+  for (const inPlace of [false, true]) {
+    it(`however it ends of itself, or by a signal that it handles${inPlace ? ', in place' : ''}`, async t => {
+      const cluster = await startCluster(t, { workers: 1, worker: welcomed, options: { inPlace } });
+      const fork = async () => {
+        const id = await cluster.fork();
+        await cluster.inWorker(id, ({ state }) => state.welcomed);
+        return id;
+      };
+      const how = new Map();
+      const lives = Object.entries(ends).map(async ([name, end]) => {
+        const id = await fork();
+        how.set(id, name);
+        cluster.tellWorker(id, end);
+        await cluster.gone(id);
+      });
+      lives.push(
+        ...Object.entries(signals).map(async ([name, handle]) => {
+          const id = await fork();
+          how.set(id, name);
+          await cluster.inWorker(id, handle);
+          await cluster.inWorker(id, record, 1);
+          await cluster.signal(id, 'SIGTERM');
+          await cluster.gone(id);
+        }),
+      );
+      await Promise.all(lives);
+      const samples = await cluster.scrape();
+      for (const [id, name] of how) assert.equal(samples.get(`done_total{worker="${id}"}`), 3, name);
+      assert.equal(samples.get('took_count'), 3 * lives.length);
+      assert.equal(samples.get('took_bucket{le="1"}'), 3 * lives.length);
+      await until(() => cluster.spooledFiles().length === 0, 'the exit files are removed');
+      await cluster.end();
+    });
+  }
+});
+
 describe('a worker that is killed', { concurrency: 3 }, () => {
   it('keeps what was scraped last, while its gauges leave', async t => {
     const cluster = await startCounting(t, { workers: 2 });
