@@ -13,10 +13,6 @@ describe('a busy cluster whose workers are killed at random', { concurrency: 2 }
   it('answers every scrape in time, no series ever falls, and none shows what was not recorded', async t => {
     await runChaos(t, { seconds: 5 });
   });
-
-  it('also while they are handed connections', async t => {
-    await runChaos(t, { seconds: 5, clients: 3 });
-  });
 });
 
 describe('a rolling restart', { concurrency: 2 }, () => {
