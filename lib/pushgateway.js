@@ -249,8 +249,11 @@ function addContentType(request, contentType) {
  * @returns {Promise<string | Buffer>}
  */
 async function bodyOf(registry, gzip) {
-  const cluster = await registry.clusterMetricsBytes?.({ gzip });
-  if (cluster !== undefined) return cluster.bytes;
+  if (typeof registry.clusterMetricsBytes === 'function') {
+    const cluster = await registry.clusterMetricsBytes({ gzip });
+    if (cluster !== undefined) return cluster.bytes;
+  }
+  // Not a turn later: a program may reset its metrics as soon as it has called push().
   const text = await registry.metrics();
   return gzip ? compress(text) : text;
 }

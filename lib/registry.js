@@ -5,7 +5,7 @@ const {
   OPENMETRICS_CONTENT_TYPE,
   isSupported,
 } = require('./exposition/content-type');
-const { renderFamilies, renderFamily } = require('./exposition/text-format');
+const { renderFamily, joinFamilies } = require('./exposition/text-format');
 const { liveFamily } = require('./exposition/live-family');
 const { sampleFamily } = require('./exposition/sample-family');
 const { viewOf, DEFAULT_LABELS, REMOVED } = require('./metric/view');
@@ -49,8 +49,20 @@ class Registry {
    * @returns {Promise<string>}
    */
   async metrics() {
-    const families = await Promise.all(this.getMetricsAsArray().map(metric => familyOf(metric, this)));
-    return [...renderFamilies(families, isOpenMetrics(this))].join('');
+    const metrics = this.getMetricsAsArray();
+    if (this.getMetricsAsString !== Registry.prototype.getMetricsAsString) {
+      // A subclass or a spy has its own way with single metrics.
+      const texts = await Promise.all(metrics.map(metric => this.getMetricsAsString(metric)));
+      return joinFamilies(texts, isOpenMetrics(this));
+    }
+    const hooks = metrics.map(startHook);
+    // Read now what no hook holds up: a program may reset its metrics as soon as it has called this.
+    const texts = metrics.map((metric, i) => textOf(metric, this, hooks[i]));
+    const isOpen = isOpenMetrics(this);
+    return joinFamilies(
+      texts.some(isThenable) ? await Promise.all(texts) : /** @type {string[]} */ (texts),
+      isOpen,
+    );
   }
 
   /**
@@ -60,7 +72,7 @@ class Registry {
    * @returns {Promise<string>}
    */
   async getMetricsAsString(metric) {
-    return [...renderFamily(await familyOf(metric, this), isOpenMetrics(this))].join('');
+    return textOf(metric, this, startHook(metric));
   }
 
   /**
@@ -187,6 +199,24 @@ class Registry {
     return merged;
   }
 
+  /**
+   * The metrics by name, as programs read and delete them in prom-client's registries, where this is the store.
+   *
+   * @returns {Record<string, RegisteredMetric>}
+   */
+  get _metrics() {
+    return new Proxy(Object.fromEntries(insideOf(this).metrics), {
+      set: (byName, name, metric) => {
+        insideOf(this).metrics.set(String(name), metric);
+        return Reflect.set(byName, name, metric);
+      },
+      deleteProperty: (byName, name) => {
+        this.removeSingleMetric(String(name));
+        return Reflect.deleteProperty(byName, name);
+      },
+    });
+  }
+
   /** What the cluster's snapshot writer needs beside the metrics. */
   get [DEFAULT_LABELS]() {
     return insideOf(this).defaultLabels;
@@ -207,24 +237,59 @@ function isOpenMetrics(registry) {
 }
 
 /**
- * Runs a metric's `collect` hook and returns the metric as a family.
+ * Starts what a metric needs before it can be read: its `collect` hook; of somebody's own metric, its get().
  *
  * @param {RegisteredMetric} metric
- * @param {Registry} registry
- * @returns {Promise<import('./exposition/text-format').Family>}
+ * @returns {unknown} a promise where that takes its time; of somebody's own metric, its JSON
  */
-async function familyOf(metric, registry) {
-  if (viewOf(metric) !== undefined) {
-    if (metric.collect) await metric.collect();
-    const view = viewOf(metric);
-    if (view !== undefined) {
-      view.beforeRead?.();
-      view.table.compactIfSparse();
-      return liveFamily(view, insideOf(registry).defaultLabels);
-    }
+function startHook(metric) {
+  try {
+    if (viewOf(metric) !== undefined) return metric.collect ? metric.collect() : undefined;
+    return typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
+  } catch (error) {
+    // Other hooks are started nevertheless, as in prom-client; textOf() takes this one over.
+    return Promise.reject(error);
   }
-  const json = typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
-  return sampleFamily(await json, insideOf(registry).defaultLabels);
+}
+
+/**
+ * @param {RegisteredMetric} metric
+ * @param {Registry} registry
+ * @param {any} hook of startHook()
+ * @returns {string | Promise<string>} at once where nothing has to be waited for
+ */
+function textOf(metric, registry, hook) {
+  if (isThenable(hook)) return Promise.resolve(hook).then(result => textNow(metric, registry, result));
+  try {
+    return textNow(metric, registry, hook);
+  } catch (error) {
+    // Not thrown: then nobody would wait for the hooks of the other metrics, and handle what these reject with.
+    return Promise.reject(error);
+  }
+}
+
+/**
+ * @param {RegisteredMetric} metric whose hook has ended
+ * @param {Registry} registry
+ * @param {any} json of somebody's own metric
+ */
+function textNow(metric, registry, json) {
+  const { defaultLabels } = insideOf(registry);
+  const view = viewOf(metric);
+  if (view === undefined) {
+    return [...renderFamily(sampleFamily(json, defaultLabels), isOpenMetrics(registry))].join('');
+  }
+  view.beforeRead?.();
+  view.table.compactIfSparse();
+  return [...renderFamily(liveFamily(view, defaultLabels), isOpenMetrics(registry))].join('');
+}
+
+/**
+ * @param {any} value
+ * @returns {value is PromiseLike<any>}
+ */
+function isThenable(value) {
+  return typeof value?.then === 'function';
 }
 
 /**

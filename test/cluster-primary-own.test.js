@@ -253,8 +253,7 @@ describe("the primary's own metrics", { concurrency: 3 }, () => {
 });
 
 describe("the primary's own metrics of two copies of the package", () => {
-  const todo = 'only those of the copy that made the first AggregatorRegistry take part';
-  it('are added up like those of two copies in a worker', { todo }, async t => {
+  it('are added up like those of two copies in a worker', async t => {
     const copy = copyPackage(t);
     const cluster = await startWith(t, {}, { workers: 1 });
     await recordInPrimary(cluster);

@@ -238,7 +238,7 @@ describe('shutdown() in the primary', { concurrency: 3 }, () => {
     await cluster.end();
   });
 
-  it('keeps the process until it is over', { todo: 'the idle thread is not held meanwhile' }, async t => {
+  it('keeps the process until it is over', async t => {
     const place = makePlace(t);
     const program = path.join(place, 'program.js');
     fs.writeFileSync(
@@ -313,7 +313,7 @@ describe('shutdown() anywhere', { concurrency: 3 }, () => {
     await cluster.end();
   });
 
-  it('waits longer than a timer can', { todo: 'a timer of that length ends at once' }, async t => {
+  it('waits longer than a timer can', async t => {
     const cluster = await start(t, { workers: 1 });
     await cluster.inWorker(1, ({ state }) => {
       state.held = new Promise(resolve => (state.release = resolve));

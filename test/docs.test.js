@@ -287,9 +287,10 @@ describe('docs/snapshot-format.md', () => {
     const retired = readRetired(store.encodeRetired());
     assert.deepStrictEqual(
       [retired.magic, retired.version, retired.endMagic, retired.isWhole],
-      ['PCCRETD\x01', 1, 'PCCRETD\x01', true],
+      ['PCCRETD\x01', 2, 'PCCRETD\x01', true],
     );
     assert.deepStrictEqual(retired.workerIds, [WORKER_ID]);
+    assert.deepStrictEqual(retired.failures, [['collect', 'failing', 1]]);
     assert.deepStrictEqual(
       retired.families.map(({ name, rows }) => [
         name,
@@ -415,7 +416,7 @@ async function codesOfRefusedTotals() {
   };
   const codes = [
     refusal(copy => copy.fill(0, 0, 4)),
-    refusal(copy => copy.writeUInt32LE(2, 8)),
+    refusal(copy => copy.writeUInt32LE(3, 8)),
     refusal(copy => copy.writeUInt32LE(1000, 12)),
     refusal(copy => copy.write('VALUE', copy.indexOf('value'))),
     refusal(copy => copy.writeUInt32LE(99, integer)),

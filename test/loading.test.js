@@ -133,6 +133,7 @@ describe('loading the library', () => {
     assert.deepStrictEqual(files.filter(file => /^lib\/(cluster|runtime)\//.test(file)).sort(), [
       'lib/cluster/aggregation-rules.js',
       'lib/cluster/aggregator-registry.js',
+      'lib/cluster/copies.js',
       'lib/cluster/protocol.js',
       'lib/cluster/section.js',
       'lib/cluster/worker-hook.js',

@@ -368,17 +368,3 @@ test('metrics go to the global registry unless told otherwise', () => {
     ours.register.removeSingleMetric('registry_test_gauge');
   }
 });
-
-test('what is recorded while hooks run is in the text, and the text is of one instant', async () => {
-  const registry = new Registry();
-  const gate = {};
-  gate.opened = new Promise(resolve => (gate.open = resolve));
-  const [early, late] = ['early', 'late'].map(
-    name => new Counter({ name, help: 'x', registers: [registry] }),
-  );
-  late.collect = () => gate.opened;
-  const text = registry.metrics();
-  for (const counter of [early, late]) counter.inc(5);
-  gate.open();
-  assert.deepStrictEqual([...samplesOf(await text).values()], [5, 5]);
-});

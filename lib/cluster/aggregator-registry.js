@@ -1,11 +1,14 @@
 'use strict';
 
 const { Registry } = require('../registry');
+const { DEFAULT_LABELS } = require('../metric/view');
 const { aggregators, unknownAggregator } = require('./aggregation-rules');
+const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./copies');
 const { hookIntoWorker, handOver } = require('./worker-hook');
 const { timedSection } = require('./section');
 
 const DEFAULT_TIMEOUT = 5000;
+const MAX_TIMER = 2 ** 31 - 1; // a longer one would be up at once
 
 /** A symbol and no private field, as what a Registry holds. */
 const TIMEOUT = Symbol('timeout');
@@ -47,10 +50,11 @@ class AggregatorRegistry extends Registry {
       /** @type {unknown} */ (require('node:cluster'))
     );
     if (!cluster.isPrimary) return;
+    joinCopies(AggregatorRegistry);
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
     if (shared[SHARED] === undefined) {
       const { ClusterPrimary } = require('./cluster-primary');
-      const primary = new ClusterPrimary(cluster, options, () => registries);
+      const primary = new ClusterPrimary(cluster, options, registriesOfAllCopies);
       shared[SHARED] = { primary, holders: new Set() };
     }
     shared[SHARED].holders.add(this);
@@ -118,9 +122,14 @@ class AggregatorRegistry extends Registry {
    */
   async shutdown(timeout = DEFAULT_TIMEOUT) {
     checkOptions({ timeout });
-    const { withinTime } = require('./collect-hooks');
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
-    await withinTime(shared === undefined ? handOver(timeout) : shared.primary.drained(), timeout);
+    const done = shared === undefined ? handOver(timeout) : shared.primary.drained();
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
+    // Not unref'd: whoever awaits this in a process with nothing else to do wants to see it done.
+    const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(timeout, MAX_TIMER))));
+    await Promise.race([done, timeIsUp]);
+    clearTimeout(timer);
   }
 
   /**
@@ -145,9 +154,14 @@ class AggregatorRegistry extends Registry {
   static setRegistries(list) {
     const all = Array.isArray(list) ? list : [list];
     for (const registry of all) {
-      if (!(registry instanceof Registry)) throw new TypeError(`Expected Registry, got ${typeof registry}`);
+      if (!isRegistry(registry)) throw new TypeError(`Expected Registry, got ${typeof registry}`);
     }
     registries = all;
+  }
+
+  /** @returns {Registry[]} those of this copy of the package that take part in the cluster */
+  static [TAKING_PART]() {
+    return registries;
   }
 
   /**
@@ -178,6 +192,14 @@ class AggregatorRegistry extends Registry {
   }
 }
 
+/**
+ * @param {any} value
+ * @returns {boolean} also for a Registry of another copy of this package
+ */
+function isRegistry(value) {
+  return value instanceof Registry || (typeof value === 'object' && value?.[DEFAULT_LABELS] !== undefined);
+}
+
 /** @param {Record<string, unknown>} options */
 function checkOptions({ timeout, directory, retiredMaxAge, checkpointInterval }) {
   for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
@@ -193,6 +215,7 @@ function checkOptions({ timeout, directory, retiredMaxAge, checkpointInterval })
   }
 }
 
+joinOthers(AggregatorRegistry);
 hookIntoWorker(() => registries);
 
 module.exports = { AggregatorRegistry };

@@ -53,6 +53,8 @@ class Aggregator {
   #options;
   /** @type {Set<number>} */
   #again = new Set();
+  /** @type {Set<number>} workers whose last answer could not be used: they are shown with earlier numbers */
+  #unusable = new Set();
   /** @type {number[]} workers that were retired since the totals were written last */
   #unsaved = [];
   /** @type {import('./cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
@@ -145,9 +147,11 @@ class Aggregator {
           this.#onLost('a worker found it gone');
       }
       this.#again.delete(workerId);
+      this.#unusable.delete(workerId);
       this.#removeLeftBehind(workerId);
     } catch (error) {
       const { code } = /** @type {any} */ (error);
+      this.#unusable.add(workerId);
       this.#refuse(typeof code === 'string' ? code : 'unknown', error);
       if (code === 'dictionary' || code === 'numbers') this.#store.distrust(workerId);
       if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
@@ -190,6 +194,7 @@ class Aggregator {
       }
     }
     this.#again.delete(workerId);
+    this.#unusable.delete(workerId);
     this.#store.retire(workerId);
     this.#unsaved.push(workerId);
     this.#saveSoon();
@@ -224,6 +229,7 @@ class Aggregator {
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     const bodies = waiting.length > 0 ? undefined : yield* this.finish({ formats, aggregated: [], facts });
+    result.state = this.#store.state();
     const seconds = (performance.now() - start) / 1000;
     return waiting.length > 0 ? { ...result, seconds, custom: waiting } : { ...result, seconds, bodies };
   }
@@ -297,7 +303,8 @@ class Aggregator {
 
   /** @param {PrimaryFacts} facts */
   #selfFamilies(facts) {
-    const metrics = selfMetrics(facts, this.#store.state(), this.refused, Date.now());
+    const state = { ...this.#store.state(), unusable: this.#unusable };
+    const metrics = selfMetrics(facts, state, this.refused, Date.now());
     return metrics.map(metric => sampleFamily(metric, {}));
   }
 

@@ -120,7 +120,10 @@ class ClusterPrimary {
     if (options.includePrimary) this.#own = new OwnSnapshots(registries);
     this.#rounds = new ScrapeRounds({
       // Without workers there is nothing to start for, unless the primary has numbers of its own.
-      ready: () => (this.#own === undefined ? this.#starting : this.#start()),
+      ready: () => {
+        this.#adoptStrangers();
+        return this.#own === undefined ? this.#starting : this.#start();
+      },
       generation: () => this.#generation,
       connected: () => this.#connected(),
       ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
@@ -217,6 +220,11 @@ class ClusterPrimary {
     if (this.#members.has(worker.id)) return;
     this.#members.set(worker.id, newMember(worker));
     this.#start();
+  }
+
+  /** Some workers come without an event: a test's, or those of a wrapped cluster module. */
+  #adoptStrangers() {
+    for (const worker of this.#workers()) if (isOnline(worker)) this.#adopt(worker);
   }
 
   /** Starts the aggregator, once. A process without workers never gets here. */
@@ -460,7 +468,6 @@ class ClusterPrimary {
     this.#storeState = result.state;
     this.#durations.merged(result.seconds);
     for (const [workerId, known] of result.known) this.#setKnown(workerId, known);
-    for (const workerId of result.again) this.#markStale(workerId);
     if (result.custom === undefined) return result;
     // A program's own functions cannot leave this thread.
     const aggregated = result.custom.map(({ aggregator, metrics }) => aggregators[aggregator](metrics));
@@ -477,22 +484,18 @@ class ClusterPrimary {
     if (member !== undefined) member.known = known;
   }
 
-  /** @param {number} workerId whose last answer could not be used */
-  #markStale(workerId) {
-    const member = this.#members.get(workerId);
-    if (member !== undefined) member.answeredAt = -Infinity;
-  }
-
   /** @returns {Promise<import('./self-metrics').PrimaryFacts>} what only the primary knows of how scrapes go */
   async #facts() {
     const members = [...this.#members.values()];
     const { startedAt } = this.#rounds;
     const silent = members.filter(member => member.silent).length;
-    const fresh = members.filter(member => !member.silent && member.answeredAt >= startedAt).length;
+    const fresh = members
+      .filter(member => !member.silent && member.answeredAt >= startedAt)
+      .map(({ worker }) => worker.id);
     return {
       workers: {
         fresh,
-        stale: members.length - fresh - silent,
+        stale: members.length - fresh.length - silent,
         silent,
         retired: this.#retired + this.#retiring.size,
       },

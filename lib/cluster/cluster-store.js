@@ -178,6 +178,7 @@ class ClusterStore {
     return encodeRetired(
       [...this.#families.values()].filter(family => !family.retired.isEmpty),
       this.#closed,
+      [...this.#retiredFailures.values()],
     );
   }
 
@@ -187,8 +188,9 @@ class ClusterStore {
    * @param {Buffer} buffer
    */
   restoreRetired(buffer) {
-    const closed = decodeRetired(buffer, definition => this.#familyOf(definition));
+    const { closed, failures } = decodeRetired(buffer, definition => this.#familyOf(definition));
     for (const workerId of closed) this.#close(workerId);
+    addFailures(this.#retiredFailures, failures);
   }
 
   /** @returns {Set<ClusterFamily>} in the order of exposition, with the sources of this scrape */

@@ -89,4 +89,4 @@ function hookTime(timeout) {
   return available - Math.min(available / 4, 250);
 }
 
-module.exports = { CollectHooks, hookTime, withinTime };
+module.exports = { CollectHooks, hookTime };

@@ -7,7 +7,7 @@ const { ByteWriter, ByteReader, SnapshotError } = require('./snapshot-bytes');
 const { widthOf } = require('./column-layout');
 
 const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
-const VERSION = 1;
+const VERSION = 2;
 
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('./snapshot-decoder').Definition} Definition */
@@ -15,15 +15,22 @@ const VERSION = 1;
 /**
  * @param {ClusterFamily[]} families
  * @param {Iterable<number>} closed ids of the workers that are in it
+ * @param {[stage: string, name: string, count: number][]} failures that these workers counted
  * @returns {Buffer}
  */
-function encodeRetired(families, closed) {
+function encodeRetired(families, closed, failures) {
   const writer = new ByteWriter(65536);
   writer.bytes(MAGIC);
   writer.uint32(VERSION);
   const ids = [...closed];
   writer.uint32(ids.length);
   for (const id of ids) writer.uint32(id);
+  writer.uint32(failures.length);
+  for (const [stage, name, count] of failures) {
+    writer.string(stage);
+    writer.string(name);
+    writer.float64(count);
+  }
   writer.uint32(families.length);
   for (const family of families) writeFamily(writer, family);
   writer.align(8);
@@ -75,7 +82,8 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
 /**
  * @param {Buffer} buffer whose memory starts at a multiple of 8
  * @param {(definition: Definition) => ClusterFamily} familyOf
- * @returns {number[]} ids of the workers that are in it
+ * @returns {{closed: number[], failures: [stage: string, name: string, count: number][]}} ids of the workers that are in
+ *   it, and the failures that they counted
  * @throws {SnapshotError} where the bytes are not what they should be; nothing is taken over then
  */
 function decodeRetired(buffer, familyOf) {
@@ -86,9 +94,12 @@ function decodeRetired(buffer, familyOf) {
   const reader = new ByteReader(buffer, 8, buffer.length - 8);
   if (reader.uint32() !== VERSION) throw new SnapshotError('version', 'retired totals of another version');
   const closed = Array.from({ length: reader.count() }, () => reader.uint32());
+  const failures = Array.from({ length: reader.count() }, () => {
+    return /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]);
+  });
   const families = Array.from({ length: reader.count() }, () => readFamily(reader));
   for (const { definition, rows } of families) restoreFamily(familyOf(definition), definition, rows);
-  return closed;
+  return { closed, failures };
 }
 
 /** @param {ByteReader} reader */

@@ -9,7 +9,8 @@ const PREFIX = 'prom_client_cluster_';
  * What only the primary knows.
  *
  * @typedef {object} PrimaryFacts
- * @property {{fresh: number, stale: number, silent: number, retired: number}} workers by state
+ * @property {{fresh: number[], stale: number, silent: number, retired: number}} workers by state; of those who have
+ *   answered this scrape, the ids
  * @property {[reason: string, count: number][]} refused answers, by reason
  * @property {[reason: string, count: number][]} overIpc snapshots that came over IPC, by why there was no file
  * @property {number} lostThreads how many aggregator threads were lost
@@ -18,18 +19,22 @@ const PREFIX = 'prom_client_cluster_';
 
 /**
  * @param {PrimaryFacts} facts
- * @param {ReturnType<import('./cluster-store').ClusterStore['state']>} state of the store
+ * @param {ReturnType<import('./cluster-store').ClusterStore['state']> & {unusable: Set<number>}} state of the store, and
+ *   whose last answer could not be used
  * @param {Iterable<[reason: string, count: number]>} refused by the aggregator
  * @param {number} now milliseconds since the epoch
  * @returns {any[]} metrics as JSON
  */
 function selfMetrics(facts, state, refused, now) {
   const oldest = state.oldestCapture === undefined ? 0 : Math.max(now - state.oldestCapture, 0) / 1000;
+  const { fresh, stale, ...others } = facts.workers;
+  const unusable = fresh.filter(workerId => state.unusable.has(workerId)).length;
+  const workers = { fresh: fresh.length - unusable, stale: stale + unusable, ...others };
   return [
     gauge(
       'workers',
       'Workers by what this scrape shows of them: fresh = numbers of this scrape; stale = earlier ones, because the last answer failed or there was none yet; silent = earlier ones, because the worker does not answer in time; retired = dead, its totals are kept.',
-      Object.entries(facts.workers).map(([workerState, count]) => sample(count, { state: workerState })),
+      Object.entries(workers).map(([workerState, count]) => sample(count, { state: workerState })),
     ),
     gauge('oldest_numbers_age_seconds', 'Age of the oldest numbers that this scrape shows.', [
       sample(oldest),

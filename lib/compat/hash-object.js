@@ -3,5 +3,6 @@
 // prom-client/lib/util
 
 const { hashObject } = require('../metric/hash-map');
+const { labelsByPosition } = require('../metric/metric');
 
-module.exports = { hashObject };
+module.exports = { hashObject, getLabels: labelsByPosition };

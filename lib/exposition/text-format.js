@@ -55,8 +55,7 @@ function* renderFamilies(families, openMetrics) {
   let text = '';
   let first = true;
   for (const family of families) {
-    // Prometheus text sets families apart by an empty line; OpenMetrics allows none.
-    if (!first) text += openMetrics ? '\n' : '\n\n';
+    if (!first) text += separator(openMetrics);
     first = false;
     for (const piece of renderFamily(family, openMetrics)) {
       text += piece;
@@ -66,7 +65,29 @@ function* renderFamilies(families, openMetrics) {
       }
     }
   }
-  yield text + (openMetrics ? '\n# EOF\n' : '\n');
+  yield text + ending(openMetrics);
+}
+
+/**
+ * A page of families that are written already, each by renderFamily().
+ *
+ * @param {string[]} texts
+ * @param {boolean} openMetrics
+ * @returns {string}
+ */
+function joinFamilies(texts, openMetrics) {
+  return texts.join(separator(openMetrics)) + ending(openMetrics);
+}
+
+/** @param {boolean} openMetrics */
+function separator(openMetrics) {
+  // Prometheus text sets families apart by an empty line; OpenMetrics allows none.
+  return openMetrics ? '\n' : '\n\n';
+}
+
+/** @param {boolean} openMetrics */
+function ending(openMetrics) {
+  return openMetrics ? '\n# EOF\n' : '\n';
 }
 
 /**
@@ -219,4 +240,4 @@ function formatExemplar({ labelSet, value, timestamp }) {
   return ` # {${labels}} ${formatNumber(value)} ${timestamp}`;
 }
 
-module.exports = { renderFamilies, renderFamily };
+module.exports = { renderFamilies, renderFamily, joinFamilies };

@@ -21,15 +21,15 @@ const MAX_WAIT_MILLISECONDS = 10_000;
  * are served from their last numbers.
  *
  * @param {any} registry Registry or AggregatorRegistry
- * @param {object} [options]
- * @param {boolean} [options.selfMetrics] whether a cluster's page has metrics of the scrape itself (workers by state, age
+ * @param {{selfMetrics?: boolean} | null} [options] `selfMetrics`: whether a cluster's page has metrics of the scrape itself (workers by state, age
  *   of the numbers, failures), default true
  * @returns {(req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse) => Promise<void>} never
  *   rejects; a failure is answered with status 500 and reported through NODE_DEBUG=prom-client-cluster
  * @throws {TypeError} where it is no registry
  */
-function metricsHandler(registry, { selfMetrics = true } = {}) {
+function metricsHandler(registry, options) {
   if (typeof registry?.metrics !== 'function') throw new TypeError('metricsHandler expected a Registry');
+  const selfMetrics = options?.selfMetrics ?? true;
   return async (req, res) => {
     const gzip = acceptsGzip(req.headers['accept-encoding']);
     /** @type {Buffer | undefined} */

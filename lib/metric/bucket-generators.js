@@ -12,7 +12,7 @@
  */
 function linearBuckets(start, width, count) {
   if (count < 1) throw new Error('Linear buckets needs a positive count');
-  return Array.from(new Array(count), (_, i) => start + i * width);
+  return Array.from(new Array(Number(count)), (_, i) => start + i * width);
 }
 
 /**
@@ -30,7 +30,7 @@ function exponentialBuckets(start, factor, count) {
   if (count < 1) throw new Error('Exponential buckets needs a positive count');
   if (factor <= 1) throw new Error('Exponential buckets needs a factor greater than 1');
   let bound = start;
-  return Array.from(new Array(count), (_, i) => (i === 0 ? bound : (bound *= factor)));
+  return Array.from(new Array(Number(count)), (_, i) => (i === 0 ? bound : (bound *= factor)));
 }
 
 module.exports = { linearBuckets, exponentialBuckets };

@@ -40,7 +40,6 @@ class Counter extends Metric {
     this.type = 'counter';
     const table = createTable(this, 1);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
-    if (this.labelNames.length === 0) table.locate(NO_LABELS);
     register(this, { table, exemplars });
   }
 
@@ -83,6 +82,11 @@ class Counter extends Metric {
     const handle = new SeriesHandle(table, labelSet);
     return {
       inc: value => {
+        if (this.inc !== inc) {
+          // A subclass, a spy or a bridge to another system has its own way.
+          this.inc(labelSet, value);
+          return;
+        }
         if (value == null) value = 1;
         if (!isIncrement(value)) throw rejected(this, labelSet, value);
         if (handle.generation !== table.generation) bind(this, handle);
@@ -104,7 +108,8 @@ class Counter extends Metric {
    * @returns {Promise<object>}
    */
   async get() {
-    await runCollect(this);
+    const hook = runCollect(this);
+    if (hook !== undefined) await hook;
     return {
       help: this.help,
       name: this.name,
@@ -131,6 +136,9 @@ class Counter extends Metric {
     return { ...viewWith(this, { kind: 'value' }), exemplars: insideOf(this).exemplars };
   }
 }
+
+/** The method as it is here, whatever replaces it later. */
+const { inc } = Counter.prototype;
 
 /**
  * @param {Counter} counter

@@ -8,12 +8,20 @@ const MAX_CHARACTERS = 128;
 /** The keys of the one object that recording with exemplars takes. */
 const RECORD_KEYS = new Set(['labels', 'value', 'exemplarLabels']);
 
-/**
- * @typedef {object} Exemplar
- * @property {Record<string, unknown>} labelSet
- * @property {number} value
- * @property {number} timestamp seconds since the epoch
- */
+class Exemplar {
+  /**
+   * @param {Record<string, unknown>} [labelSet]
+   * @param {any} [value] a number
+   * @param {any} [timestamp] seconds since the epoch
+   */
+  constructor(labelSet = {}, value = null, timestamp = undefined) {
+    this.labelSet = labelSet;
+    /** @type {number} */
+    this.value = value;
+    /** @type {number} */
+    this.timestamp = timestamp;
+  }
+}
 
 /**
  * An exemplar's place. `encoded` is the snapshot writer's: its bytes, for as long as the exemplar stands there.
@@ -123,7 +131,7 @@ function createExemplar(labels, value) {
   }
   if (characters > MAX_CHARACTERS)
     throw new RangeError('Label set size must be smaller than 128 UTF-8 chars');
-  return { labelSet, value, timestamp: Date.now() / 1000 };
+  return new Exemplar(labelSet, value, Date.now() / 1000);
 }
 
-module.exports = { Exemplars, exemplarsOf, isRecordForm, createExemplar };
+module.exports = { Exemplar, Exemplars, exemplarsOf, isRecordForm, createExemplar };

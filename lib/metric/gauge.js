@@ -38,7 +38,6 @@ class Gauge extends Metric {
     super(config, {});
     this.type = 'gauge';
     const table = createTable(this, 1);
-    if (this.labelNames.length === 0) table.locate(NO_LABELS);
     register(this, { table });
   }
 
@@ -82,7 +81,9 @@ class Gauge extends Metric {
    * @throws {Error} where a label is not one of `labelNames`
    */
   setToCurrentTime(labels) {
-    setRow(this, isObject(labels) ? labels : NO_LABELS, Date.now() / 1000);
+    const now = Date.now() / 1000;
+    if (isObject(labels)) this.set(labels, now);
+    else this.set(now);
   }
 
   /**
@@ -116,9 +117,14 @@ class Gauge extends Metric {
       handle.page[handle.offset] += sign * number;
     };
     return {
-      inc: value => add(value, 1),
-      dec: value => add(value, -1),
+      // A subclass, a spy or a bridge to another system has its own way.
+      inc: value => (this.inc === inc ? add(value, 1) : this.inc(labelSet, value)),
+      dec: value => (this.dec === dec ? add(value, -1) : this.dec(labelSet, value)),
       set: value => {
+        if (this.set !== set) {
+          this.set(labelSet, value);
+          return;
+        }
         if (typeof value !== 'number') throw notANumber(value);
         if (handle.generation !== table.generation) bind(this, handle);
         handle.page[handle.offset] = value;
@@ -141,7 +147,8 @@ class Gauge extends Metric {
    * @returns {Promise<object>}
    */
   async get() {
-    await runCollect(this);
+    const hook = runCollect(this);
+    if (hook !== undefined) await hook;
     return {
       help: this.help,
       name: this.name,
@@ -177,6 +184,9 @@ class Gauge extends Metric {
     return this.get === Gauge.prototype.get ? viewWith(this, { kind: 'value' }) : undefined;
   }
 }
+
+/** The methods as they are here, whatever replaces them later. */
+const { inc, dec, set } = Gauge.prototype;
 
 /**
  * @param {Gauge} gauge

@@ -53,9 +53,7 @@ class Histogram extends Metric {
     this.type = 'histogram';
     if (this.labelNames.includes('le')) throw new Error('le is a reserved label keyword');
     // A copy, for the caller's array is the caller's. Infinity is the bucket that every histogram has anyway.
-    const bounds = Object.freeze(
-      Array.from(/** @type {any} */ (this).buckets).filter(bound => bound !== Infinity),
-    );
+    const bounds = Object.freeze([.../** @type {any} */ (this).buckets].filter(bound => bound !== Infinity));
     /** @type {readonly number[]} */
     this.buckets = /** @type {readonly number[]} */ (bounds);
     /** @type {readonly number[]} */
@@ -63,7 +61,6 @@ class Histogram extends Metric {
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, this.buckets.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
-    if (this.labelNames.length === 0) table.locate(NO_LABELS);
     register(this, { table, exemplars, columnOf: columnFinder(this.buckets) });
   }
 
@@ -175,7 +172,8 @@ class Histogram extends Metric {
    * @returns {Promise<object>}
    */
   async get() {
-    await runCollect(this);
+    const hook = runCollect(this);
+    if (hook !== undefined) await hook;
     const { name, help, type, aggregator } = this;
     return { name, help, type, values: bucketValues(this), aggregator };
   }

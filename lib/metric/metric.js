@@ -4,7 +4,7 @@
 // arguments to a row of the metric's table.
 
 const { debuglog, format, inspect } = require('util');
-const { Registry, alreadyRegistered } = require('../registry');
+const { Registry } = require('../registry');
 const { SeriesTable, NO_LIMIT } = require('../series/series-table');
 const { hashMapOf, SERIES } = require('./hash-map');
 const { isValidMetricName, isValidLabelName } = require('./names');
@@ -53,7 +53,7 @@ class Metric {
     Object.assign(this, defaults);
     for (const key of Object.keys(config)) {
       // An option that is there but undefined or null means its default.
-      if (config[key] != null || !(key in this)) /** @type {any} */ (this)[key] = config[key];
+      if (config[key] != null || !(key in this)) setOwn(this, key, config[key]);
     }
     if (!this.help) throw new Error('Missing mandatory help parameter');
     if (!this.name) throw new Error('Missing mandatory name parameter');
@@ -113,25 +113,35 @@ class Metric {
 }
 
 /**
- * Gives a metric its inside and registers it. No method: a config may well have a key `register`.
+ * Gives a metric its inside, has it reset itself, and registers it. No method: a config may well have a key `register`.
  *
  * @template {{table: SeriesTable}} Inside
- * @param {Metric} metric
+ * @param {Metric & {reset: () => void}} metric
  * @param {Inside} inside
  * @throws {TypeError} where exemplars are enabled and a registry writes Prometheus text
  * @throws {Error} where a registry has another metric of that name
  */
 function register(metric, inside) {
   Object.defineProperty(metric, INSIDE, { value: inside, configurable: true });
-  const { name, enableExemplars, registers } = metric;
-  // First all checks: a metric that its maker never got must not be left behind in some of the registries.
-  for (const registry of registers) {
-    if (enableExemplars && registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
+  metric.reset();
+  const { enableExemplars, registers } = metric;
+  for (const { contentType } of registers) {
+    if (enableExemplars && contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
       throw new TypeError('Exemplars are supported only on OpenMetrics registries');
     }
-    if (registry.getSingleMetric?.(name) !== undefined) throw alreadyRegistered(name);
   }
-  for (const registry of registers) registry.registerMetric(/** @type {any} */ (metric));
+  /** @type {Registry[]} */
+  const done = [];
+  try {
+    for (const registry of registers) {
+      registry.registerMetric(/** @type {any} */ (metric));
+      done.push(registry);
+    }
+  } catch (error) {
+    // A metric that its maker never got must not be left behind in some of the registries.
+    for (const registry of done) registry.removeSingleMetric(metric.name);
+    throw error;
+  }
 }
 
 /**
@@ -180,19 +190,31 @@ function tableOf(metric) {
  * @throws {Error} where the number of values does not fit
  */
 function labelSetOf({ labelNames }, args) {
-  /** @type {Labels} */
-  const labels = {};
   if (typeof args[0] === 'object') {
+    /** @type {Labels} */
+    const labels = {};
     // Inherited labels count as well; a caller that changes its object later does not change the series.
     for (const name in args[0]) define(labels, name, args[0][name]);
     return labels;
   }
-  if (args.length !== labelNames.length) {
+  return labelsByPosition(labelNames, args);
+}
+
+/**
+ * @param {readonly string[]} labelNames
+ * @param {readonly unknown[]} values one for each name
+ * @returns {Labels}
+ * @throws {Error} where there are more or less
+ */
+function labelsByPosition(labelNames, values) {
+  if (values.length !== labelNames.length) {
     throw new Error(
-      `Invalid number of arguments (${args.length}): "${args.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
+      `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
     );
   }
-  labelNames.forEach((name, i) => define(labels, name, args[i]));
+  /** @type {Labels} */
+  const labels = {};
+  labelNames.forEach((name, i) => define(labels, name, values[i]));
   return labels;
 }
 
@@ -202,11 +224,19 @@ function labelSetOf({ labelNames }, args) {
  * @param {unknown} value
  */
 function define(labels, name, value) {
-  if (name === '__proto__') {
-    Object.defineProperty(labels, name, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    labels[name] = value;
-  }
+  if (name === '__proto__') setOwn(labels, name, value);
+  else labels[name] = value;
+}
+
+/**
+ * Sets a property of an object's own, whatever its prototypes have by that name.
+ *
+ * @param {object} object
+ * @param {string} key
+ * @param {unknown} value
+ */
+function setOwn(object, key, value) {
+  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
 /**
@@ -344,10 +374,12 @@ function timer(labels, record) {
  * Runs a metric's `collect` hook, if it has one.
  *
  * @param {{collect?: Function}} metric
- * @returns {unknown} a promise or thenable where the hook returned one
+ * @returns {PromiseLike<unknown> | undefined} what has to be awaited. Otherwise the metric is to be read at once: a
+ *   program may reset it as soon as it has called get()
  */
 function runCollect(metric) {
-  return metric.collect ? metric.collect() : undefined;
+  const result = metric.collect ? metric.collect() : undefined;
+  return typeof result?.then === 'function' ? result : undefined;
 }
 
 module.exports = {
@@ -358,6 +390,7 @@ module.exports = {
   insideOf,
   tableOf,
   labelSetOf,
+  labelsByPosition,
   checkLabelNames,
   locate,
   bind,

@@ -71,7 +71,7 @@ class Summary extends Metric {
     /** @type {Labels} */
     let labelSet = NO_LABELS;
     if (isObject(labels)) labelSet = labels;
-    else if (labels != null) value = labels;
+    else if (labels != null && value === undefined) value = labels;
     if (!Number.isFinite(value)) {
       checkLabelNames(this, labelSet);
       throw notANumber(value === undefined ? labelSet : value);
@@ -133,7 +133,8 @@ class Summary extends Metric {
    * @returns {Promise<object>}
    */
   async get() {
-    await runCollect(this);
+    const hook = runCollect(this);
+    if (hook !== undefined) await hook;
     const { name, help, type, aggregator } = this;
     return { name, help, type, values: valuesOf(this), aggregator };
   }

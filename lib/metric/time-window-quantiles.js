@@ -8,25 +8,23 @@ const { TDigest } = require('tdigest');
  * Quantiles of what was observed in the last `maxAgeSeconds`, or ever where there is no window.
  *
  * A window is a ring of digests, each of which is fed with every value and emptied in turn. The one that was emptied
- * longest ago answers: it holds what was observed in the last `maxAgeSeconds`, less one step at most.
+ * longest ago answers: it holds what was observed in the last `maxAgeSeconds`, less one step at most. Its fields have
+ * prom-client's names, for those who import it from `lib/timeWindowQuantiles`.
  */
 class TimeWindowQuantiles {
-  /** @type {TDigest[]} */
-  #ring;
-  #current = 0;
-  /** @type {number} milliseconds between two steps; 0 without a window */
-  #step;
-  #lastStep;
-
   /**
    * @param {number | undefined} maxAgeSeconds
    * @param {number | undefined} ageBuckets how many digests; there is a window only where both are given
    */
   constructor(maxAgeSeconds, ageBuckets) {
     const windowed = maxAgeSeconds && ageBuckets;
-    this.#ring = Array.from({ length: windowed ? ageBuckets : 1 }, () => new TDigest());
-    this.#step = windowed ? (maxAgeSeconds * 1000) / ageBuckets : 0;
-    this.#lastStep = Date.now();
+    /** @type {TDigest[]} */
+    this.ringBuffer = Array.from({ length: windowed ? ageBuckets : 1 }, () => new TDigest());
+    /** Which of them answers. */
+    this.currentBuffer = 0;
+    /** Milliseconds between two steps; Infinity without a window. */
+    this.durationBetweenRotatesMillis = windowed ? (maxAgeSeconds * 1000) / ageBuckets : Infinity;
+    this.lastRotateTimestampMillis = Date.now();
     /** How often something was observed or dropped: tells whether an encoding of the digest is still right. */
     this.version = 0;
   }
@@ -34,7 +32,7 @@ class TimeWindowQuantiles {
   /** @param {number} value */
   push(value) {
     this.#rotate();
-    for (const digest of this.#ring) digest.push(value);
+    for (const digest of this.ringBuffer) digest.push(value);
     this.version++;
   }
 
@@ -58,7 +56,7 @@ class TimeWindowQuantiles {
 
   /** Forgets everything. The window's steps go on as they were. */
   reset() {
-    for (let i = 0; i < this.#ring.length; i++) this.#ring[i] = new TDigest();
+    for (let i = 0; i < this.ringBuffer.length; i++) this.ringBuffer[i] = new TDigest();
     this.version++;
   }
 
@@ -78,21 +76,21 @@ class TimeWindowQuantiles {
 
   /** Empties what has become too old, and returns the digest that answers. */
   #rotate() {
-    const ring = this.#ring;
-    if (this.#step > 0) {
+    const { ringBuffer, durationBetweenRotatesMillis: step } = this;
+    if (step !== Infinity) {
       const now = Date.now();
       let steps = 0;
-      while (now - this.#lastStep > this.#step && steps++ < ring.length) {
-        ring[this.#current] = new TDigest();
-        this.#current = (this.#current + 1) % ring.length;
-        this.#lastStep += this.#step;
+      while (now - this.lastRotateTimestampMillis > step && steps++ < ringBuffer.length) {
+        ringBuffer[this.currentBuffer] = new TDigest();
+        this.currentBuffer = (this.currentBuffer + 1) % ringBuffer.length;
+        this.lastRotateTimestampMillis += step;
         this.version++;
       }
       // After a long rest every digest is empty: no need to make up for each step that was slept through.
-      const rest = now - this.#lastStep;
-      if (rest > this.#step) this.#lastStep += (Math.ceil(rest / this.#step) - 1) * this.#step;
+      const rest = now - this.lastRotateTimestampMillis;
+      if (rest > step) this.lastRotateTimestampMillis += (Math.ceil(rest / step) - 1) * step;
     }
-    return ring[this.#current];
+    return ringBuffer[this.currentBuffer];
   }
 }
 

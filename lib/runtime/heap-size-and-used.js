@@ -14,6 +14,7 @@ const EXTERNAL = 'nodejs_external_memory_bytes';
  * @param {import('./metric-group').FamilyConfig} [config]
  */
 function heapSizeAndUsed(registry, config = {}) {
+  if (typeof process.memoryUsage !== 'function') return undefined;
   return MetricGroup.build(registry, config, group => {
     const total = group.gauge({ name: TOTAL, help: 'Size of the JavaScript heap in bytes.' });
     const used = group.gauge({ name: USED, help: 'Used part of the JavaScript heap in bytes.' });

@@ -1,7 +1,7 @@
 'use strict';
 
 const { MetricGroup } = require('./metric-group');
-const { isOnProcSelf, readProcSelf } = require('./proc-self');
+const { readProcSelf } = require('./proc-self');
 
 const MAX_FDS = 'process_max_fds';
 
@@ -13,7 +13,7 @@ const MAX_FDS = 'process_max_fds';
  * @param {import('./metric-group').FamilyConfig} [config]
  */
 function processMaxFileDescriptors(registry, config = {}) {
-  const limits = isOnProcSelf('limits') ? readProcSelf('limits') : undefined;
+  const limits = readProcSelf('limits');
   const match = /^Max open files\s+(\d+)/m.exec(limits ?? '');
   if (match === null) return undefined;
   const softLimit = Number(match[1]);

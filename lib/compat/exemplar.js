@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/exemplar
+
+module.exports = require('../metric/exemplar').Exemplar;

@@ -1,0 +1,7 @@
+'use strict';
+
+// prom-client/lib/metric
+
+const { Metric } = require('../metric/metric');
+
+module.exports = { Metric };

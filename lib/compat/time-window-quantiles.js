@@ -1,0 +1,5 @@
+'use strict';
+
+// prom-client/lib/timeWindowQuantiles
+
+module.exports = require('../metric/time-window-quantiles').TimeWindowQuantiles;

@@ -1,0 +1,79 @@
+'use strict';
+
+// The small classes behind metrics, as suites written for prom-client's files test them.
+
+const assert = require('node:assert/strict');
+const { describe, it } = require('node:test');
+
+const { Counter, Histogram, Registry, openMetricsContentType } = require('prom-client-cluster');
+const { getLabels } = require('prom-client-cluster/lib/util');
+const TimeWindowQuantiles = require('prom-client-cluster/lib/timeWindowQuantiles');
+const Exemplar = require('prom-client-cluster/lib/exemplar.js');
+const { Metric } = require('prom-client-cluster/lib/metric');
+const stock = {
+  util: require('prom-client/lib/util'),
+  TimeWindowQuantiles: require('prom-client/lib/timeWindowQuantiles'),
+};
+
+describe('lib/util', () => {
+  it('has getLabels(), with the results and errors of prom-client', () => {
+    const calls = [
+      [[], []],
+      [
+        ['a', 'b'],
+        ['1', 2],
+      ],
+      [['a', 'b'], ['1']],
+      [['a'], ['1', '2']],
+    ];
+    const outcome = (run, args) => {
+      try {
+        return run(...args);
+      } catch (error) {
+        return error.message;
+      }
+    };
+    for (const args of calls) assert.deepEqual(outcome(getLabels, args), outcome(stock.util.getLabels, args));
+  });
+});
+
+describe('lib/timeWindowQuantiles', () => {
+  it('rotates as the window does, and forgets', t => {
+    t.mock.timers.enable({ apis: ['Date'] });
+    const [ours, theirs] = [new TimeWindowQuantiles(5, 5), new stock.TimeWindowQuantiles(5, 5)];
+    for (let second = 0; second < 12; second++) {
+      if (second % 4 === 0) for (const quantiles of [ours, theirs]) quantiles.push(second);
+      assert.equal(ours.percentile(1), second - (second % 4), `second ${second}`);
+      theirs.percentile(1);
+      assert.equal(ours.currentBuffer, theirs.currentBuffer, `second ${second}`);
+      t.mock.timers.tick(1001);
+    }
+    assert.equal(ours.ringBuffer.length, 5);
+    ours.push(1);
+    for (const digest of ours.ringBuffer) assert.ok(digest.centroids.size > 0);
+    ours.compress();
+    ours.reset();
+    for (const digest of ours.ringBuffer) assert.equal(digest.centroids.size, 0);
+  });
+
+  it('has no steps without a window', () => {
+    for (const args of [[], [5], [1, 1], [5, 5]]) {
+      const [ours, theirs] = [new TimeWindowQuantiles(...args), new stock.TimeWindowQuantiles(...args)];
+      assert.equal(ours.durationBetweenRotatesMillis, theirs.durationBetweenRotatesMillis);
+    }
+  });
+});
+
+describe('lib/exemplar and lib/metric', () => {
+  it('are the classes of what the package makes', async () => {
+    const registers = [new Registry(openMetricsContentType)];
+    const counter = new Counter({ name: 'c', help: 'h', enableExemplars: true, registers });
+    counter.inc({ exemplarLabels: { a: 'b' } });
+    const { exemplar } = (await counter.get()).values[0];
+    assert.ok(exemplar instanceof Exemplar);
+    assert.equal(exemplar.constructor.name, 'Exemplar');
+    assert.deepEqual(Object.keys(exemplar), ['labelSet', 'value', 'timestamp']);
+    assert.ok(counter instanceof Metric);
+    assert.ok(new Histogram({ name: 'h', help: 'h', registers }) instanceof Metric);
+  });
+});
