@@ -6,12 +6,30 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
-const { startCluster, makePlace, until, LIBRARY } = require('./fixtures/cluster-harness.js');
+const harness = require('./fixtures/cluster-harness.js');
 const { runChaos, Watch } = require('./fixtures/cluster-chaos.js');
+const { growthPerLife } = require('./fixtures/cluster-chaos-memory.js');
+
+const { startCluster, makePlace, until, LIBRARY } = harness;
 
 describe('a busy cluster whose workers are killed at random', { concurrency: 2 }, () => {
   it('answers every scrape in time, no series ever falls, and none shows what was not recorded', async t => {
     await runChaos(t, { seconds: 5 });
+  });
+});
+
+describe('lives of workers', () => {
+  // 200 series in each of four metrics, all of them its own, take a hundred times as much.
+  const BYTES_A_LIFE = 10_000;
+
+  it('leave nothing in the primary and its thread', async t => {
+    const options = { lives: 32, every: 8, warmUp: 16, scrapes: 100, series: 200, pid: true };
+    const growth = await growthPerLife(harness, t, options);
+    for (const [what, bytes] of Object.entries(growth)) {
+      // The long form of this test looks at that as well.
+      if (what === 'resident set') continue;
+      assert.ok(bytes < BYTES_A_LIFE, `${what} grows by ${Math.round(bytes)} bytes a life`);
+    }
   });
 });
 

@@ -1,0 +1,66 @@
+'use strict';
+
+// Chaos for as long as it takes to be believed. The short forms are in test/cluster-chaos.test.js and
+// test/cluster-deadlines.test.js.
+
+const assert = require('node:assert/strict');
+const { describe, it } = require('node:test');
+const { setTimeout: pause } = require('node:timers/promises');
+
+const { startCluster, until } = require('../fixtures/cluster-harness.js');
+const { runChaos } = require('../fixtures/cluster-chaos.js');
+
+describe('a minute of workers killed at random, twice a second', () => {
+  const ways = {
+    'with a thread': {},
+    'in place': { inPlace: true },
+    'with checkpoints': { checkpointInterval: 100 },
+  };
+  for (const [way, options] of Object.entries(ways)) {
+    it(`lets no series fall and no scrape be late, ${way}`, async t => {
+      await runChaos(t, { seconds: 60, clients: 3, options });
+    });
+  }
+});
+
+describe('a worker that holds its loop for 20 seconds', () => {
+  it('costs one deadline, no total falls, and it comes back', async t => {
+    const worker = {
+      start: ({ client, state }) => {
+        state.counter = new client.Counter({ name: 'done_total', help: 'h' });
+        state.counter.inc(100);
+      },
+    };
+    const cluster = await startCluster(t, { workers: 2, worker });
+    await cluster.scrape();
+    let holds = true;
+    const held = cluster
+      .inWorker(2, ({ state }) => {
+        state.counter.inc(10);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20_000);
+        state.counter.inc(10);
+      })
+      .finally(() => (holds = false));
+    let [scrapes, late, last] = [0, 0, 0];
+    while (holds) {
+      const { total, took } = await cluster.run(async ({ aggregator }) => {
+        const start = performance.now();
+        const text = await aggregator.clusterMetrics({ timeout: 1000 });
+        return { total: Number(/^done_total (.*)$/m.exec(text)[1]), took: performance.now() - start };
+      });
+      assert.ok(took < 2000, `${took} ms`);
+      assert.ok(total >= last, `it fell from ${last} to ${total}`);
+      last = total;
+      scrapes++;
+      if (took > 500) late++;
+      await pause(100);
+    }
+    await held;
+    t.diagnostic(`${scrapes} scrapes, ${late} of them waited`);
+    assert.ok(scrapes > 50, `${scrapes} scrapes`);
+    assert.ok(late <= 2, `${late} scrapes waited`);
+    await until(async () => (await cluster.scrape()).get('done_total') === 220, 'it is back');
+    assert.equal((await cluster.internals()).silent, 0);
+    await cluster.end();
+  });
+});
