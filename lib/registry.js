@@ -5,10 +5,9 @@ const {
   OPENMETRICS_CONTENT_TYPE,
   isSupported,
 } = require('./exposition/content-type');
-const { renderFamily, joinFamilies } = require('./exposition/text-format');
-const { liveFamily } = require('./exposition/live-family');
-const { sampleFamily } = require('./exposition/sample-family');
-const { viewOf, DEFAULT_LABELS, REMOVED } = require('./metric/view');
+const { joinFamilies } = require('./exposition/text-format');
+const { scrapeText, scrapeBytes, scrapeOne } = require('./scrape');
+const { DEFAULT_LABELS, METRICS_BYTES, REMOVED } = require('./metric/view');
 
 /**
  * Something that a registry holds: one of our metrics, or any object with a name and a get().
@@ -55,14 +54,7 @@ class Registry {
       const texts = await Promise.all(metrics.map(metric => this.getMetricsAsString(metric)));
       return joinFamilies(texts, isOpenMetrics(this));
     }
-    const hooks = metrics.map(startHook);
-    // Read now what no hook holds up: a program may reset its metrics as soon as it has called this.
-    const texts = metrics.map((metric, i) => textOf(metric, this, hooks[i]));
-    const isOpen = isOpenMetrics(this);
-    return joinFamilies(
-      texts.some(isThenable) ? await Promise.all(texts) : /** @type {string[]} */ (texts),
-      isOpen,
-    );
+    return scrapeText(metrics, () => settingOf(this));
   }
 
   /**
@@ -72,7 +64,7 @@ class Registry {
    * @returns {Promise<string>}
    */
   async getMetricsAsString(metric) {
-    return textOf(metric, this, startHook(metric));
+    return scrapeOne(metric, () => settingOf(this));
   }
 
   /**
@@ -217,6 +209,18 @@ class Registry {
     });
   }
 
+  /**
+   * What metrics() returns as UTF-8, for those who send it: a page of megabytes then never is one string. Undefined where
+   * a subclass or a spy has its own way of writing.
+   *
+   * @returns {Promise<Buffer> | undefined}
+   */
+  [METRICS_BYTES]() {
+    const { metrics, getMetricsAsString } = Registry.prototype;
+    if (this.metrics !== metrics || this.getMetricsAsString !== getMetricsAsString) return undefined;
+    return scrapeBytes(this.getMetricsAsArray(), () => settingOf(this));
+  }
+
   /** What the cluster's snapshot writer needs beside the metrics. */
   get [DEFAULT_LABELS]() {
     return insideOf(this).defaultLabels;
@@ -237,59 +241,11 @@ function isOpenMetrics(registry) {
 }
 
 /**
- * Starts what a metric needs before it can be read: its `collect` hook; of somebody's own metric, its get().
- *
- * @param {RegisteredMetric} metric
- * @returns {unknown} a promise where that takes its time; of somebody's own metric, its JSON
- */
-function startHook(metric) {
-  try {
-    if (viewOf(metric) !== undefined) return metric.collect ? metric.collect() : undefined;
-    return typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
-  } catch (error) {
-    // Other hooks are started nevertheless, as in prom-client; textOf() takes this one over.
-    return Promise.reject(error);
-  }
-}
-
-/**
- * @param {RegisteredMetric} metric
  * @param {Registry} registry
- * @param {any} hook of startHook()
- * @returns {string | Promise<string>} at once where nothing has to be waited for
+ * @returns {import('./scrape').Setting}
  */
-function textOf(metric, registry, hook) {
-  if (isThenable(hook)) return Promise.resolve(hook).then(result => textNow(metric, registry, result));
-  try {
-    return textNow(metric, registry, hook);
-  } catch (error) {
-    // Not thrown: then nobody would wait for the hooks of the other metrics, and handle what these reject with.
-    return Promise.reject(error);
-  }
-}
-
-/**
- * @param {RegisteredMetric} metric whose hook has ended
- * @param {Registry} registry
- * @param {any} json of somebody's own metric
- */
-function textNow(metric, registry, json) {
-  const { defaultLabels } = insideOf(registry);
-  const view = viewOf(metric);
-  if (view === undefined) {
-    return [...renderFamily(sampleFamily(json, defaultLabels), isOpenMetrics(registry))].join('');
-  }
-  view.beforeRead?.();
-  view.table.compactIfSparse();
-  return [...renderFamily(liveFamily(view, defaultLabels), isOpenMetrics(registry))].join('');
-}
-
-/**
- * @param {any} value
- * @returns {value is PromiseLike<any>}
- */
-function isThenable(value) {
-  return typeof value?.then === 'function';
+function settingOf(registry) {
+  return { defaultLabels: insideOf(registry).defaultLabels, openMetrics: isOpenMetrics(registry) };
 }
 
 /**

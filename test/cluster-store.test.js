@@ -11,7 +11,7 @@ const { Histogram } = require('../lib/metric/histogram');
 const { Summary } = require('../lib/metric/summary');
 const { LabelIndex } = require('../lib/series/label-index');
 const { ClusterStore } = require('../lib/cluster/cluster-store');
-const { runThrough } = require('../lib/cluster/steps');
+const { runThrough } = require('../lib/exposition/steps');
 const { makeWorker, bytesOf, scrape, textOf, samplesOf, seriesKey } = require('./fixtures/unit-scrape');
 
 const START = 1_700_000_000_000;

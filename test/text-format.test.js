@@ -328,7 +328,8 @@ test('many small families are gathered into few pieces', () => {
     family({ name: `m${i}`, rows: [{ numbers: [i] }] }),
   );
   const pieces = [...renderFamilies(families, false)];
-  assert.ok(pieces.length <= 4, `${pieces.length} pieces`);
+  const filled = pieces.filter(piece => piece !== '');
+  assert.ok(filled.length <= 4, `${filled.length} pieces`);
   assert.strictEqual(samplesOf(pieces.join('')).size, 3000);
 });
 

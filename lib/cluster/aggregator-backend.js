@@ -307,7 +307,7 @@ class InPlaceBackend {
    * @returns {Promise<RenderResult>}
    */
   render(request) {
-    const { runInSlices } = require('./steps');
+    const { runInSlices } = require('../exposition/steps');
     return this.#enqueue(async () => {
       const result = await runInSlices(
         this.#aggregator.render({ ...request, formats: uncompressed(request.formats) }),
@@ -323,7 +323,7 @@ class InPlaceBackend {
    * @returns {Promise<RenderResult>}
    */
   finish(request, result) {
-    const { runInSlices } = require('./steps');
+    const { runInSlices } = require('../exposition/steps');
     return this.#enqueue(async () => {
       const steps = this.#aggregator.finish({ ...request, formats: uncompressed(request.formats) });
       const bodies = await compressSome(await runInSlices(steps), request.formats);

@@ -9,7 +9,7 @@ for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
 const { isUnknownAggregator } = require('./aggregation-rules');
-const { runThrough } = require('./steps');
+const { runThrough } = require('../exposition/steps');
 
 /** @type {import('node:worker_threads').MessagePort} */
 const port = /** @type {any} */ (parentPort);

@@ -5,7 +5,7 @@
 
 const { debuglog } = require('node:util');
 const { ClusterStore } = require('./cluster-store');
-const { renderFamilies } = require('../exposition/text-format');
+const { renderBytes } = require('../exposition/text-bytes');
 const { sampleFamily } = require('../exposition/sample-family');
 const { compress } = require('./body-compression');
 const { selfMetrics } = require('./self-metrics');
@@ -282,23 +282,10 @@ class Aggregator {
    * @returns {Generator<void, Body>}
    */
   *#write(families, openMetrics) {
-    let buffer = Buffer.allocUnsafeSlow(this.#lastLength);
-    let length = 0;
-    let characters = 0;
-    for (const piece of renderFamilies(families, openMetrics)) {
-      if (buffer.length - length < piece.length * 3) {
-        const grown = Buffer.allocUnsafeSlow(buffer.length * 2 + piece.length * 3);
-        buffer.copy(grown, 0, 0, length);
-        buffer = grown;
-      }
-      length += buffer.write(piece, length);
-      characters += piece.length;
-      yield;
-    }
+    const body = yield* renderBytes(families, openMetrics, this.#lastLength);
     // Room for the next text of about this length, and for its last piece as UTF-8.
-    this.#lastLength = length + (length >> 4) + 262144;
-    const { buffer: memory } = buffer;
-    return { buffer: /** @type {ArrayBuffer} */ (memory), length, ascii: length === characters };
+    this.#lastLength = body.length + (body.length >> 4) + 262144;
+    return body;
   }
 
   /** @param {PrimaryFacts} facts */

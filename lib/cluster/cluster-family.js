@@ -10,7 +10,7 @@ const { exemplarReader } = require('./family-exemplars');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals, isLasting } = require('./retired-totals');
-const { runThrough } = require('./steps');
+const { runThrough } = require('../exposition/steps');
 const { widthOf, columnMap, unionOf, isSame, combined } = require('./column-layout');
 
 const COMPACT_FROM_ROWS = 1024;

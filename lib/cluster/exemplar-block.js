@@ -5,7 +5,7 @@
 // moment older than the numbers beside it, which it illustrates but does not count.
 
 const { ByteWriter, SnapshotError } = require('./snapshot-bytes');
-const { runThrough } = require('./steps');
+const { runThrough } = require('../exposition/steps');
 
 const SLICE_MILLISECONDS = 0.3;
 

@@ -6,6 +6,7 @@
 const { labelPair, joinLabels } = require('./label-text');
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('../series/captured-table').CapturedTable} CapturedTable */
 /** @typedef {import('./text-format').Layout} Layout */
 
 /**
@@ -20,13 +21,15 @@ const { labelPair, joinLabels } = require('./label-text');
  * @property {SeriesTable} table
  * @property {() => void} [beforeRead] to be called after the `collect` hook, before rows are read
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
+ * @property {() => (row: number) => ArrayLike<number>} [captureQuantiles] those of what has been observed by now, to be
+ *   computed later
  * @property {import('../metric/exemplar').Exemplars} [exemplars]
  * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a summary
  * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
  */
 
 /**
- * @param {MetricView} view
+ * @param {Omit<MetricView, 'table'> & {table: SeriesTable | CapturedTable}} view
  * @param {Record<string, unknown>} defaultLabels
  * @returns {import('./text-format').Family}
  */
@@ -54,7 +57,7 @@ function liveFamily(view, defaultLabels) {
 }
 
 /**
- * @param {SeriesTable} table
+ * @param {SeriesTable | CapturedTable} table
  * @param {Layout} layout
  * @param {Record<string, unknown>} defaultLabels
  * @param {string | undefined} except a default label that is left out

@@ -59,10 +59,13 @@ function* renderFamilies(families, openMetrics) {
     first = false;
     for (const piece of renderFamily(family, openMetrics)) {
       text += piece;
-      if (text.length >= PIECE_CHARACTERS) {
-        yield text;
-        text = '';
+      if (text.length < PIECE_CHARACTERS) {
+        // A rest all the same: little text may have taken its time (quantiles are computed on the way).
+        yield '';
+        continue;
       }
+      yield text;
+      text = '';
     }
   }
   yield text + ending(openMetrics);

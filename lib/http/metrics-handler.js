@@ -2,6 +2,8 @@
 
 const { debuglog } = require('node:util');
 
+const { METRICS_BYTES } = require('../metric/view');
+
 const debug = debuglog('prom-client-cluster');
 
 // What is left of the scraper's own timeout for rendering and the way back.
@@ -111,7 +113,7 @@ async function bodyOf(registry, options) {
     if (body !== undefined) return body.bytes;
     return gzip ? compress(Buffer.alloc(0)) : Buffer.alloc(0);
   }
-  const text = Buffer.from(await registry.metrics());
+  const text = (await registry[METRICS_BYTES]?.()) ?? Buffer.from(await registry.metrics());
   return gzip ? compress(text) : text;
 }
 

@@ -158,6 +158,7 @@ class Summary extends Metric {
       ...viewWith(this, { kind: 'summary', quantiles: percentiles }),
       beforeRead: () => prune(this),
       quantileValues: row => quantileValues(this, row),
+      captureQuantiles: () => captureQuantiles(this),
       digestOf: row => insideOf(this).quantiles[row],
       windowed: Boolean(maxAgeSeconds && ageBuckets),
     };
@@ -212,6 +213,26 @@ function quantileValues(summary, row) {
   quantiles.compress();
   const { percentiles } = /** @type {any} */ (summary);
   return percentiles.map((/** @type {number} */ percentile) => quantiles.percentile(percentile));
+}
+
+/**
+ * Notes the digests that answer now: a reset, or a window that moves on, puts others in their place. What is observed
+ * until they are read counts as well.
+ *
+ * @param {any} summary
+ * @returns {(row: number) => number[]}
+ */
+function captureQuantiles(summary) {
+  const { percentiles } = summary;
+  const { table, quantiles } = /** @type {Inside} */ (insideOf(summary));
+  /** @type {import('tdigest').TDigest[]} by row */
+  const digests = [];
+  for (const row of table.liveRows()) digests[row] = quantiles[row].current();
+  return row => {
+    const digest = digests[row];
+    digest.compress();
+    return percentiles.map((/** @type {number} */ percentile) => digest.percentile(percentile) || 0);
+  };
 }
 
 /**

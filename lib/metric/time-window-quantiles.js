@@ -31,19 +31,19 @@ class TimeWindowQuantiles {
 
   /** @param {number} value */
   push(value) {
-    this.#rotate();
+    this.current();
     for (const digest of this.ringBuffer) digest.push(value);
     this.version++;
   }
 
   /** Merges centroids that are close to each other (about 1 ms). */
   compress() {
-    this.#rotate().compress();
+    this.current().compress();
   }
 
   /** @returns {number} how many observations the window holds */
   size() {
-    return this.#rotate().size();
+    return this.current().size();
   }
 
   /**
@@ -51,7 +51,7 @@ class TimeWindowQuantiles {
    * @returns {number} 0 where nothing was observed
    */
   percentile(quantile) {
-    return this.#rotate().percentile(quantile) || 0;
+    return this.current().percentile(quantile) || 0;
   }
 
   /** Forgets everything. The window's steps go on as they were. */
@@ -66,16 +66,20 @@ class TimeWindowQuantiles {
    * @param {(centroid: Centroid) => void} visit
    */
   eachCentroid(visit) {
-    this.#rotate().centroids.each(visit);
+    this.current().centroids.each(visit);
   }
 
   /** @returns {number} how many centroids eachCentroid() will visit */
   centroidCount() {
-    return this.#rotate().centroids.size;
+    return this.current().centroids.size;
   }
 
-  /** Empties what has become too old, and returns the digest that answers. */
-  #rotate() {
+  /**
+   * Empties what has become too old.
+   *
+   * @returns {TDigest} the digest that answers
+   */
+  current() {
     const { ringBuffer, durationBetweenRotatesMillis: step } = this;
     if (step !== Infinity) {
       const now = Date.now();

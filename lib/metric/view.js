@@ -8,6 +8,9 @@ const VIEW = Symbol.for('prom-client-cluster.metric-view.v1');
 /** The default labels of a registry, by the same token. */
 const DEFAULT_LABELS = Symbol.for('prom-client-cluster.default-labels.v1');
 
+/** A registry's page as bytes. */
+const METRICS_BYTES = Symbol.for('prom-client-cluster.metrics-bytes.v1');
+
 /** Where a metric has this method, a registry that drops the metric calls it. */
 const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
 
@@ -24,4 +27,4 @@ function viewOf(metric) {
   return typeof metric[VIEW] === 'function' ? metric[VIEW]() : undefined;
 }
 
-module.exports = { VIEW, DEFAULT_LABELS, REMOVED, viewOf };
+module.exports = { VIEW, DEFAULT_LABELS, METRICS_BYTES, REMOVED, viewOf };

@@ -1,0 +1,182 @@
+'use strict';
+
+// One scrape of a registry: starts the `collect` hooks, reads the metrics, has them written. What no hook holds up is
+// read in the turn of the call, for a program may reset its metrics right after it. A small page is written at once. Of
+// a large one only the numbers are copied (0.2 ms for 100,000 of them); it is written in slices that leave the
+// loop to the application.
+
+const { renderFamily, joinFamilies } = require('./exposition/text-format');
+const { renderBytes } = require('./exposition/text-bytes');
+const { runInSlices } = require('./exposition/steps');
+const { liveFamily } = require('./exposition/live-family');
+const { sampleFamily } = require('./exposition/sample-family');
+const { viewOf } = require('./metric/view');
+
+// Written at once up to here: some 2 ms.
+const AT_ONCE_SAMPLES = 4096;
+
+const BYTES_PER_SAMPLE = 100;
+
+/** @typedef {import('./registry').RegisteredMetric} RegisteredMetric */
+/** @typedef {import('./exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./exposition/text-format').Family} Family */
+
+/**
+ * What a registry says about all of its metrics.
+ *
+ * @typedef {object} Setting
+ * @property {Record<string, unknown>} defaultLabels
+ * @property {boolean} openMetrics
+ */
+
+/**
+ * @param {RegisteredMetric[]} metrics
+ * @param {() => Setting} setting asked whenever a metric is read
+ * @returns {Promise<string>} the page
+ */
+async function scrapeText(metrics, setting) {
+  const { openMetrics } = setting();
+  const hooks = metrics.map(startHook);
+  const samples = sampleCount(metrics);
+  if (samples <= AT_ONCE_SAMPLES) {
+    const texts = await all(metrics.map((metric, i) => read(metric, hooks[i], setting, writeFamily)));
+    return joinFamilies(texts, openMetrics);
+  }
+  const { buffer, length, ascii } = await writeInSlices(metrics, hooks, setting, samples);
+  // Not joined from pieces: V8 would put off the copying to one long pause at the end.
+  return Buffer.from(buffer, 0, length).toString(ascii ? 'latin1' : 'utf8');
+}
+
+/**
+ * @param {RegisteredMetric[]} metrics
+ * @param {() => Setting} setting asked whenever a metric is read
+ * @returns {Promise<Buffer>} the page as UTF-8
+ */
+async function scrapeBytes(metrics, setting) {
+  const { buffer, length } = await writeInSlices(
+    metrics,
+    metrics.map(startHook),
+    setting,
+    sampleCount(metrics),
+  );
+  return Buffer.from(buffer, 0, length);
+}
+
+/**
+ * @param {RegisteredMetric[]} metrics
+ * @param {unknown[]} hooks of startHook()
+ * @param {() => Setting} setting asked whenever a metric is read
+ * @param {number} samples about how many there are
+ */
+async function writeInSlices(metrics, hooks, setting, samples) {
+  const { openMetrics } = setting();
+  const families = await all(metrics.map((metric, i) => read(metric, hooks[i], setting, captureFamily)));
+  return runInSlices(renderBytes(families, openMetrics, 65536 + samples * BYTES_PER_SAMPLE));
+}
+
+/**
+ * @param {RegisteredMetric} metric
+ * @param {() => Setting} setting
+ * @returns {string | Promise<string>} one metric, without a line feed at its end
+ */
+function scrapeOne(metric, setting) {
+  return read(metric, startHook(metric), setting, writeFamily);
+}
+
+/**
+ * Starts what a metric needs before it can be read: its `collect` hook; of somebody's own metric, its get().
+ *
+ * @param {RegisteredMetric} metric
+ * @returns {unknown} a promise where that takes its time; of somebody's own metric, its JSON
+ */
+function startHook(metric) {
+  try {
+    if (viewOf(metric) !== undefined) return metric.collect ? metric.collect() : undefined;
+    return typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
+  } catch (error) {
+    // Other hooks are started nevertheless, as in prom-client; read() takes this one over.
+    return Promise.reject(error);
+  }
+}
+
+/**
+ * @template T
+ * @param {RegisteredMetric} metric
+ * @param {any} hook of startHook()
+ * @param {() => Setting} setting
+ * @param {(family: MetricView | Family, setting: Setting) => T} make of what was read
+ * @returns {T | Promise<T>} at once where nothing has to be waited for
+ */
+function read(metric, hook, setting, make) {
+  /** @param {any} json of somebody's own metric */
+  const now = json => {
+    const view = viewOf(metric);
+    if (view === undefined) return make(sampleFamily(json, setting().defaultLabels), setting());
+    view.beforeRead?.();
+    view.table.compactIfSparse();
+    return make(view, setting());
+  };
+  if (isThenable(hook)) return Promise.resolve(hook).then(now);
+  try {
+    return now(hook);
+  } catch (error) {
+    // Not thrown: then nobody would wait for the hooks of the other metrics, and handle what these reject with.
+    return Promise.reject(error);
+  }
+}
+
+/**
+ * @param {MetricView | Family} source
+ * @param {Setting} setting
+ * @returns {string}
+ */
+function writeFamily(source, { defaultLabels, openMetrics }) {
+  const family = 'table' in source ? liveFamily(source, defaultLabels) : source;
+  return [...renderFamily(family, openMetrics)].join('');
+}
+
+/**
+ * @param {MetricView | Family} source
+ * @param {Setting} setting
+ * @returns {Family} as it is now
+ */
+function captureFamily(source, { defaultLabels }) {
+  if (!('table' in source)) return source;
+  const table = source.table.captured();
+  return liveFamily({ ...source, table, quantileValues: source.captureQuantiles?.() }, defaultLabels);
+}
+
+/** @param {RegisteredMetric[]} metrics */
+function sampleCount(metrics) {
+  let count = 0;
+  for (const metric of metrics) {
+    const view = viewOf(metric);
+    if (view !== undefined) count += view.table.liveCount * samplesPerSeries(view.layout);
+  }
+  return count;
+}
+
+/** @param {import('./exposition/text-format').Layout} layout */
+function samplesPerSeries(layout) {
+  if (layout.kind === 'histogram') return layout.bounds.length + 3;
+  return layout.kind === 'summary' ? layout.quantiles.length + 2 : 1;
+}
+
+/**
+ * @template T
+ * @param {(T | Promise<T>)[]} results
+ * @returns {T[] | Promise<T[]>} without a promise where there is none among them
+ */
+function all(results) {
+  return results.some(isThenable) ? Promise.all(results) : /** @type {T[]} */ (results);
+}
+
+/**
+ * @param {any} value
+ * @returns {boolean}
+ */
+function isThenable(value) {
+  return typeof value?.then === 'function';
+}
+
+module.exports = { scrapeText, scrapeBytes, scrapeOne };

@@ -1,0 +1,175 @@
+'use strict';
+
+// A large registry is written in slices that leave the loop to the application, from numbers of one instant.
+
+const assert = require('node:assert/strict');
+const { describe, it } = require('node:test');
+const fc = require('fast-check');
+
+const { Registry, Counter, Gauge, Histogram, Summary, openMetricsContentType } = require('..');
+const { METRICS_BYTES } = require('../lib/metric/view');
+const { labelValue, number } = require('./fixtures/property-programs');
+
+const SERIES = 20_000;
+
+function largeRegistry() {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = new Counter({ name: 'many', help: 'h', labelNames: ['i', 'kind'], registers });
+  for (let i = 0; i < SERIES; i++) counter.inc({ i, kind: 'ünïcode ☃' }, i);
+  const histogram = new Histogram({ name: 'took', help: 'h', labelNames: ['i'], buckets: [1, 5], registers });
+  const summary = new Summary({ name: 'size', help: 'h', percentiles: [0, 0.5, 1], registers });
+  for (let i = 1; i <= 100; i++) {
+    histogram.observe({ i }, i % 7);
+    summary.observe(i);
+  }
+  return { registry, counter, histogram, summary };
+}
+
+/** Calls back in each turn of the loop until a promise is settled; how often that was, and with what result. */
+async function whileWaiting(promise, onTurn = () => {}) {
+  let turns = 0;
+  const turn = () => {
+    turns++;
+    onTurn();
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  const result = await promise;
+  clearImmediate(next);
+  return { turns, result };
+}
+
+describe('a registry with many series', () => {
+  it('leaves the loop to others while its page is written', async () => {
+    const { registry } = largeRegistry();
+    for (const read of [() => registry.metrics(), () => registry[METRICS_BYTES]()]) {
+      const { turns } = await whileWaiting(read());
+      assert.ok(turns > 3, `${turns} turns`);
+    }
+  });
+
+  it('shows the numbers of the instant of the call, whatever is recorded, removed and reset meanwhile', async () => {
+    const { registry, counter, histogram, summary } = largeRegistry();
+    const expected = await registry.metrics();
+    let next = 0;
+    const disturb = () => {
+      for (let i = 0; i < 50; i++, next++) {
+        counter.inc({ i: next, kind: 'ünïcode ☃' }, 1e9);
+        counter.inc({ i: `new ${next}` });
+        counter.remove({ i: SERIES - next, kind: 'ünïcode ☃' });
+        histogram.observe({ i: next }, 1e9);
+      }
+    };
+    const { result } = await whileWaiting(registry.metrics(), disturb);
+    assert.ok(result === expected, 'another page');
+    assert.ok(next > 100, `${next} disturbances`);
+    const before = registry.metrics();
+    registry.resetMetrics();
+    summary.observe(5000);
+    const text = await before;
+    assert.ok(/^size_count 100$/m.test(text));
+    assert.ok(/^many\{i="7000",kind="ünïcode ☃"\} 7000$/m.test(text));
+    assert.doesNotMatch(await registry.metrics(), /^many\{/m);
+  });
+
+  it('keeps the label sets of its page while the table is compacted', async () => {
+    const { registry, counter } = largeRegistry();
+    const expected = await registry.metrics();
+    const page = registry.metrics();
+    for (let i = 0; i < SERIES - 10; i++) counter.remove({ i, kind: 'ünïcode ☃' });
+    const small = await registry.getSingleMetricAsString('many');
+    assert.equal(small.split('\n').length, 12);
+    for (let i = 0; i < SERIES; i++) counter.inc({ i, kind: `other ${i}` });
+    assert.ok((await page) === expected, 'another page');
+  });
+
+  it('is written while timers are faked', async t => {
+    const { registry } = largeRegistry();
+    t.mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'Date'] });
+    assert.ok(/^many\{/m.test(await registry.metrics()));
+  });
+
+  it('waits for hooks, and fails with the first that fails', async () => {
+    const { registry } = largeRegistry();
+    const gauge = new Gauge({
+      name: 'late',
+      help: 'h',
+      registers: [registry],
+      collect: () => new Promise(resolve => setImmediate(() => resolve(gauge.set(7)))),
+    });
+    assert.ok(/^late 7$/m.test(await registry.metrics()));
+    new Gauge({
+      name: 'bad',
+      help: 'h',
+      registers: [registry],
+      collect: () => Promise.reject(new Error('no')),
+    });
+    await assert.rejects(registry.metrics(), new Error('no'));
+  });
+});
+
+describe('what is written in slices', () => {
+  const TYPES = { Counter: 'inc', Gauge: 'set', Histogram: 'observe', Summary: 'observe' };
+  const step = fc.record({
+    type: fc.constantFrom(...Object.keys(TYPES)),
+    remove: fc.boolean(),
+    labels: fc.dictionary(fc.constantFrom('a', 'b'), labelValue, { maxKeys: 2, noNullPrototype: true }),
+    value: number.filter(value => value >= 0),
+  });
+  const setting = fc.record({
+    steps: fc.array(step, { maxLength: 60, size: 'max' }),
+    openMetrics: fc.boolean(),
+    defaults: fc.dictionary(fc.constantFrom('a', 'env', 'le', 'quantile'), labelValue, {
+      maxKeys: 2,
+      noNullPrototype: true,
+    }),
+    hasLabels: fc.boolean(),
+  });
+
+  it('is what is written at once', async () => {
+    await fc.assert(
+      fc.asyncProperty(setting, async ({ steps, openMetrics, defaults, hasLabels }) => {
+        const registry = new Registry(openMetrics ? openMetricsContentType : undefined);
+        registry.setDefaultLabels(defaults);
+        const classes = { Counter, Gauge, Histogram, Summary };
+        const metrics = Object.fromEntries(
+          Object.entries(classes).map(([type, Class]) => [
+            type,
+            new Class({
+              name: type,
+              help: 'h',
+              labelNames: hasLabels ? ['a', 'b'] : [],
+              registers: [registry],
+              enableExemplars: openMetrics,
+            }),
+          ]),
+        );
+        for (const { type, remove, labels, value } of steps) {
+          const given = hasLabels ? labels : {};
+          if (remove && hasLabels) metrics[type].remove(given);
+          else if (openMetrics && (type === 'Counter' || type === 'Histogram')) {
+            metrics[type][TYPES[type]]({ labels: given, value, exemplarLabels: { trace: 'x' } });
+          } else metrics[type][TYPES[type]](given, value);
+        }
+        // As a scraper gets it: half a surrogate pair is no character in UTF-8.
+        assert.equal(String(await registry[METRICS_BYTES]()), String(Buffer.from(await registry.metrics())));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('goes to metricsHandler() as bytes, unless somebody has another way of writing', async () => {
+    const registry = new Registry();
+    new Gauge({ name: 'a', help: 'h', registers: [registry] });
+    assert.ok(Buffer.isBuffer(await registry[METRICS_BYTES]()));
+    registry.metrics = async () => 'replaced';
+    assert.equal(registry[METRICS_BYTES](), undefined);
+    class Own extends Registry {
+      async getMetricsAsString() {
+        return 'own';
+      }
+    }
+    assert.equal(new Own()[METRICS_BYTES](), undefined);
+  });
+});
