@@ -2,13 +2,13 @@
 
 // Whether the body of a scrape says what the workers recorded.
 
-const { labelSetNumber, weightOf } = require('./label-sets.js');
-const { bucketPlace } = require('./workload.js');
+const { labelSetNumber, weightOf } = require('../shared/label-sets.js');
+const { bucketPlace } = require('../shared/workload.js');
 
 const OWN_PREFIX = 'bench_'; // other families (a library's own metrics) are allowed and not looked at
 const TOLERANCE = { integers: 0, floats: 1e-9 };
 
-/** @typedef {import('./workload.js').Total} Total */
+/** @typedef {import('../shared/workload.js').Total} Total */
 
 /**
  * Adds up what the workers say. All have the same series, so sums add and line counts stay.

@@ -2,19 +2,18 @@
 
 // The budgets of a scrape (four workers), and what a result says about each.
 //
-// A gate is a budget that `--short` enforces, with a margin for noise; how the margins were found is in
-// docs/benchmark-cluster.md. Wall times and latencies have budgets but no gates: on a busy machine they say more about
+// A gate is a budget that `--short` enforces, at the floor that benchmarks/floors.json has for it: the budget with a
+// margin for noise. How the margins were found is in docs/benchmark-cluster.md. Wall times and latencies have budgets but no gates: on a busy machine they say more about
 // the neighbours.
 
-const { median, quantile } = require('./statistics.js');
-const { OURS, REFERENCE } = require('./clients.js');
+const { median, quantile } = require('../shared/statistics.js');
+const { floorOf, isHeld } = require('../shared/floors.js');
+const { OURS, REFERENCE } = require('../shared/clients.js');
 
 const KINDS = ['integers', 'floats'];
 
 // Preemption only ever lengthens a section, so the lower quartile is nearer to what the library causes than the median.
 const SECTION_QUANTILE = 0.25;
-const SECTION_MARGIN = 2;
-const CPU_RATIO_MARGIN = 2;
 const SMALLEST_CPU = 0.05; // ms; below it the difference of two windows is noise
 
 /**
@@ -27,7 +26,7 @@ const SMALLEST_CPU = 0.05; // ms; below it the difference of two windows is nois
  * @property {string} unit
  * @property {'scrape' | 'latency'} measure where its number comes from
  * @property {(result: object) => number | null} value null: it was not measured
- * @property {{limit: number, value: (result: object) => number | null}} [gate]
+ * @property {{floor: import('../shared/floors.js').Floor, value: (result: object) => number | null}} [gate]
  */
 
 /** @returns {Budget[]} */
@@ -64,8 +63,15 @@ function sectionBudget(title, key, { samples, path = 'bytes', kind, limit }) {
   const sections = lanes => sectionsOf(laneOf(lanes, OURS, path), key);
   const value = lanes => valueOf(sections(lanes), median);
   const undisturbed = lanes => valueOf(sections(lanes), values => quantile(values, SECTION_QUANTILE));
-  const gate = { limit: limit * SECTION_MARGIN, value: undisturbed };
+  const where = key === 'primarySections' ? `primary section, ${path}` : 'worker section';
+  const gate = gateOf(`${where}, ${samples} samples`, undisturbed);
   return { title, samples, kind, side: 'at most', limit, unit: 'ms', measure: 'scrape', value, gate };
+}
+
+/** Undefined where no floor stands. */
+function gateOf(name, value) {
+  const floor = floorOf('cluster', name);
+  return floor && { floor, value };
 }
 
 function cpuBudgets() {
@@ -73,7 +79,7 @@ function cpuBudgets() {
     KINDS.map(kind => {
       const title = `primary: CPU of its main thread, against 15.1.3, ${path}`;
       const value = lanes => cpuRatio(laneOf(lanes, REFERENCE, 'string'), laneOf(lanes, OURS, path));
-      const gate = { limit: limit / CPU_RATIO_MARGIN, value };
+      const gate = gateOf(`primary CPU, ${path}, ${samples} samples`, value);
       return {
         title,
         samples,
@@ -125,7 +131,7 @@ function ipcBudgets() {
           oursOnAllPaths(lanes).flatMap(lane => runsOf(lane, 'ipcPerWorker')),
           largest,
         );
-      const gate = { limit: 767, value };
+      const gate = gateOf(`IPC, ${samples} samples`, value);
       return {
         title,
         samples,
@@ -181,10 +187,9 @@ function verdictOf(budget, result) {
   return { budget, value, holds, gate: budget.gate ? gateVerdict(budget, result) : null };
 }
 
-/** What could not be measured does not pass a gate. */
-function gateVerdict({ gate, side }, result) {
+function gateVerdict({ gate }, result) {
   const value = gate.value(result);
-  return { value, limit: gate.limit, holds: value !== null && isWithin(value, gate.limit, side) };
+  return { value, limit: gate.floor.atMost ?? gate.floor.atLeast, holds: isHeld(gate.floor, value) };
 }
 
 function isWithin(value, limit, side) {

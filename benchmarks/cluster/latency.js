@@ -7,7 +7,7 @@ const { fork } = require('node:child_process');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { checkBody, expectedTotals } = require('./body-check.js');
-const { OURS } = require('./clients.js');
+const { OURS } = require('../shared/clients.js');
 const { scrapeOverHttp } = require('./scraper.js');
 const { Tree } = require('./tree.js');
 

@@ -4,7 +4,7 @@
 // under way (to find saturation) or a fixed rate, whatever the answers take.
 
 const net = require('node:net');
-const { quantile } = require('./statistics.js');
+const { quantile } = require('../shared/statistics.js');
 
 const REQUEST = 'GET /api/v1/resources/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 const ANSWER = 'HTTP/1.1 200';

@@ -2,7 +2,7 @@
 
 // What is measured, in which order, and how often.
 
-const { CLIENTS, OURS } = require('./clients.js');
+const { CLIENTS, OURS } = require('../shared/clients.js');
 
 const ALL = CLIENTS.map(({ key }) => key);
 const KINDS = ['integers', 'floats'];

@@ -11,7 +11,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { isControl } = require('./control-messages.js');
 const { IpcMeter } = require('./ipc-meter.js');
 const { ProcessWindow } = require('./process-window.js');
-const { loadClient, OURS } = require('./clients.js');
+const { loadClient, OURS } = require('../shared/clients.js');
 const { KeptResponse, plainRequest } = require('./kept-response.js');
 
 // Before a window everybody sleeps a little, so that CPU accounts are up to date and gap timers have ticked once; after

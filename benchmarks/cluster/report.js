@@ -3,8 +3,9 @@
 // Results as Markdown tables that also line up in a terminal.
 
 const { latencyRatio, sectionsOf } = require('./budgets.js');
-const { CLIENTS, OURS, clientNamed } = require('./clients.js');
-const { summarise } = require('./statistics.js');
+const { CLIENTS, OURS, clientNamed } = require('../shared/clients.js');
+const { summarise } = require('../shared/statistics.js');
+const { count, number, table } = require('../shared/table.js');
 
 /** @typedef {import('./scenario.js').Lane} Lane */
 
@@ -166,26 +167,6 @@ function failuresOf(lanes) {
   return lanes.flatMap(({ client, path = '', failures }) =>
     failures.slice(0, 3).map(failure => `FAILED ${clientNamed(client).title} ${path}: ${failure}`),
   );
-}
-
-function table(head, rows) {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map(row => row[column].length)));
-  const line = cells => `| ${cells.map((text, column) => text.padEnd(widths[column])).join(' | ')} |`;
-  const rule = `|${widths.map(width => '-'.repeat(width + 2)).join('|')}|`;
-  return [line(head), rule, ...rows.map(line)].join('\n');
-}
-
-/** Three digits are more than the noise leaves; large numbers keep all theirs. */
-function number(value) {
-  if (value === null || Number.isNaN(value)) return '–';
-  if (Math.abs(value) >= 1000) return count(Math.round(value));
-  if (Math.abs(value) >= 100) return value.toFixed(0);
-  if (Number.isInteger(value)) return String(value);
-  return value.toFixed(Math.abs(value) >= 10 ? 1 : 2);
-}
-
-function count(value) {
-  return value.toLocaleString('en');
 }
 
 const LEGEND =

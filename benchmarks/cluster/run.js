@@ -8,10 +8,11 @@ const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { judge } = require('./budgets.js');
-const { clientNamed, OURS } = require('./clients.js');
+const { clientNamed, OURS } = require('../shared/clients.js');
 const { runLatencyScenario } = require('./latency.js');
+const { describeMachine } = require('../shared/machine.js');
 const { planFor } = require('./plan.js');
-const { Progress } = require('./progress.js');
+const { Progress } = require('../shared/progress.js');
 const { budgetTable, failuresOf, latencyTable, LEGEND, remarks, scrapeTable } = require('./report.js');
 const { runScenario } = require('./scenario.js');
 const { stopAllTrees } = require('./tree.js');
@@ -131,12 +132,6 @@ function gatesHold(outcomes) {
 
 function oursAmong(lanes) {
   return lanes.filter(({ client }) => client === OURS);
-}
-
-function describeMachine() {
-  const cpus = os.cpus();
-  const memory = Math.round(os.totalmem() / 2 ** 30);
-  return `Node ${process.version}, ${cpus.length} x ${cpus[0]?.model ?? 'CPU'}, ${memory} GiB, load ${os.loadavg()[0]}`;
 }
 
 /** Everything measured, for later comparison. */

@@ -4,7 +4,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { clientNamed } = require('./clients.js');
+const { clientNamed } = require('../shared/clients.js');
 const { checkBody, expectedTotals } = require('./body-check.js');
 const { scrapeOverHttp } = require('./scraper.js');
 const { Tree } = require('./tree.js');

@@ -60,7 +60,7 @@ class Tree {
   /**
    * Has every worker record some more.
    *
-   * @returns {Promise<Record<string, import('./workload.js').Total>[]>} the totals of each worker
+   * @returns {Promise<Record<string, import('../shared/workload.js').Total>[]>} the totals of each worker
    */
   change() {
     this.#round += 1;

@@ -6,8 +6,8 @@ const http = require('node:http');
 const { isControl } = require('./control-messages.js');
 const { IpcMeter } = require('./ipc-meter.js');
 const { ProcessWindow } = require('./process-window.js');
-const { loadClient } = require('./clients.js');
-const { Workload } = require('./workload.js');
+const { loadClient } = require('../shared/clients.js');
+const { Workload } = require('../shared/workload.js');
 
 /** @type {import('./tree.js').TreeSettings & {seed: number}} */
 const settings = JSON.parse(process.argv[2]);

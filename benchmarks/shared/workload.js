@@ -4,6 +4,7 @@
 // exposition), and beside it the totals that the body of a scrape must show.
 
 const { LABEL_NAMES, labelSet, weightOf } = require('./label-sets.js');
+const { randomFrom } = require('./random.js');
 
 const BOUNDS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10];
 const LINES_OF_A_HISTOGRAM = BOUNDS.length + 3; // +Inf, sum, count
@@ -191,17 +192,6 @@ function add(total, value, weight) {
  */
 function bucketPlace(le) {
   return le === '+Inf' ? BOUNDS.length : BOUNDS.indexOf(Number(le));
-}
-
-/** Mulberry32: small, fast, and the same numbers from the same seed on every machine. */
-function randomFrom(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }
 
 module.exports = { Workload, bucketPlace };

@@ -39,6 +39,23 @@ function clientNamed(key) {
 }
 
 /**
+ * @param {string} key
+ * @returns {any} what `require` returns for the library
+ */
+function loadLibrary(key) {
+  return require(clientNamed(key).module);
+}
+
+/**
+ * @param {string} key
+ * @param {any} library of that key
+ * @returns {any} its class for clusters: 0.16.1 calls it ClusterRegistry and keeps the old name as a deprecated alias
+ */
+function clusterClassOf(key, library) {
+  return key === 'prometheus-io' ? library.ClusterRegistry : library.AggregatorRegistry;
+}
+
+/**
  * Loads a library and makes the object that aggregates, which primary and workers of all three need (a worker of the
  * two rivals answers only when it has made one).
  *
@@ -46,10 +63,9 @@ function clientNamed(key) {
  * @returns {{library: object, aggregator: object}}
  */
 function loadClient(key) {
-  const library = require(clientNamed(key).module);
-  // 0.16.1 calls its class ClusterRegistry and keeps the old name as a deprecated alias
-  const Aggregator = key === 'prometheus-io' ? library.ClusterRegistry : library.AggregatorRegistry;
+  const library = loadLibrary(key);
+  const Aggregator = clusterClassOf(key, library);
   return { library, aggregator: new Aggregator() };
 }
 
-module.exports = { CLIENTS, OURS, REFERENCE, clientNamed, loadClient };
+module.exports = { CLIENTS, OURS, REFERENCE, clientNamed, clusterClassOf, loadClient, loadLibrary };

@@ -11,7 +11,7 @@ class Progress {
   #stream;
 
   /**
-   * @param {import('./plan.js').Step[]} steps
+   * @param {{title: string, seconds: number}[]} steps what is to be done, with a rough guess of how long each takes
    * @param {NodeJS.WriteStream} stream
    */
   constructor(steps, stream) {

@@ -1,0 +1,48 @@
+'use strict';
+
+// What CI enforces: benchmarks/floors.json. How each number was found is in docs/benchmarks.md and
+// docs/benchmark-cluster.md.
+
+const FLOORS = require('../floors.json');
+
+/**
+ * @typedef {object} Floor
+ * @property {string} gate what it is about
+ * @property {number} [atMost]
+ * @property {number} [atLeast]
+ */
+
+/**
+ * @param {'micro' | 'cluster'} benchmark
+ * @param {string} gate
+ * @returns {Floor | undefined} undefined where nothing is enforced
+ * @throws {Error} where the file says two things about it, or nothing to hold it against
+ */
+function floorOf(benchmark, gate) {
+  const floors = FLOORS[benchmark].filter(floor => floor.gate === gate);
+  if (floors.length > 1) throw new Error(`${floors.length} floors of ${gate}`);
+  const [floor] = floors;
+  if (floor && (floor.atMost === undefined) === (floor.atLeast === undefined)) {
+    throw new Error(`the floor of ${gate} has to say either atMost or atLeast`);
+  }
+  return floor;
+}
+
+/**
+ * @param {'micro' | 'cluster'} benchmark
+ * @returns {Floor[]}
+ */
+function floorsOf(benchmark) {
+  return FLOORS[benchmark];
+}
+
+/**
+ * @param {Floor} floor
+ * @param {number | null} value null: it was not measured, which no floor lets pass
+ */
+function isHeld({ atMost, atLeast }, value) {
+  if (value === null || Number.isNaN(value)) return false;
+  return atMost === undefined ? value >= atLeast : value <= atMost;
+}
+
+module.exports = { floorOf, floorsOf, isHeld };

@@ -1,0 +1,19 @@
+'use strict';
+
+/**
+ * Mulberry32: small, fast, and the same numbers from the same seed on every machine.
+ *
+ * @param {number} seed
+ * @returns {() => number} from 0 to below 1
+ */
+function randomFrom(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+module.exports = { randomFrom };
