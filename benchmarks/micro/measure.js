@@ -1,0 +1,22 @@
+'use strict';
+
+// The process in which one case is measured with one library, and nothing else before it.
+
+const { loadLibrary } = require('../shared/clients.js');
+const { caseOf } = require('./plan.js');
+
+const { id, client, seconds } = JSON.parse(process.argv[2]);
+
+caseOf(id)
+  .measure({
+    client,
+    seconds,
+    get library() {
+      return loadLibrary(client);
+    },
+  })
+  .then(
+    figures => process.send({ figures }),
+    error => process.send({ error: String(error?.message ?? error).split('\n', 1)[0] }),
+  )
+  .finally(() => process.disconnect());

@@ -1,0 +1,86 @@
+'use strict';
+
+// Results as Markdown tables that also line up in a terminal.
+
+const { CLIENTS, OURS, clientNamed } = require('../shared/clients.js');
+const { summarise } = require('../shared/statistics.js');
+const { number, table } = require('../shared/table.js');
+const { ratioOf, valuesOf } = require('./budgets.js');
+const { caseOf } = require('./plan.js');
+
+/** @typedef {import('./budgets.js').Outcome} Outcome */
+
+const RIVALS = CLIENTS.filter(({ key }) => key !== OURS);
+const COLUMNS = [clientNamed(OURS), ...RIVALS];
+
+/**
+ * @param {Outcome[]} outcomes of one subject
+ * @returns {string}
+ */
+function subjectTable(outcomes) {
+  const head = ['median (least–most)', 'unit', ...COLUMNS.map(({ title }) => title)];
+  head.push(...RIVALS.map(({ title }) => `${title} / ours`));
+  const rows = outcomes.flatMap(outcome =>
+    Object.keys(outcome.figures).map(figure => rowOf(outcome, figure)),
+  );
+  return table(head, rows);
+}
+
+function rowOf(outcome, figure) {
+  const { title, figures } = outcome;
+  const isOnlyFigure = Object.keys(figures).length === 1;
+  return [
+    isOnlyFigure ? title : `${title}: ${figure}`,
+    figures[figure],
+    ...COLUMNS.map(({ key }) => cell(valuesOf(outcome, key, figure))),
+    ...RIVALS.map(({ key }) => times(ratioOf(outcome, figure, key))),
+  ];
+}
+
+function cell(values) {
+  if (values.length === 0) return '–';
+  const { median, min, max } = summarise(values);
+  const [shown, least, most] = [median, min, max].map(number);
+  return least === most ? shown : `${shown} (${least}–${most})`;
+}
+
+function times(ratio) {
+  return ratio === null ? '–' : `${number(ratio)}x`;
+}
+
+/**
+ * Why there is nothing, or less, in some places.
+ *
+ * @param {Outcome[]} outcomes
+ * @returns {string[]} lines
+ */
+function errorLines(outcomes) {
+  return outcomes.flatMap(({ title, errors }) =>
+    Object.entries(errors).map(
+      ([client, error]) => `- ${clientNamed(client).title} could not run “${title}”: ${error}`,
+    ),
+  );
+}
+
+/**
+ * @param {import('./budgets.js').Verdict[]} verdicts
+ * @returns {string}
+ */
+function budgetTable(verdicts) {
+  const head = ['budget', 'figure', 'against', 'measured', 'at least / at most', 'verdict', 'floor in CI'];
+  const rows = verdicts.map(({ budget, value, holds, gate }) => {
+    const { id, figure, against, atLeast, atMost } = budget;
+    const unit = against ? 'x' : ` ${caseOf(id).figures[figure]}`;
+    const limitOf = limit => (against ? `${number(limit)}x less` : `at most ${number(limit)}${unit}`);
+    const shown = value === null ? 'not measured' : `${number(value)}${unit}`;
+    const verdict = holds === null ? '–' : holds ? 'pass' : 'MISSED';
+    const floor = gate
+      ? `${limitOf(gate.floor.atLeast ?? gate.floor.atMost)}: ${gate.holds ? 'pass' : 'FAIL'}`
+      : 'none';
+    const rival = against ? clientNamed(against).title : '';
+    return [id, figure, rival, shown, limitOf(atLeast ?? atMost), verdict, floor];
+  });
+  return table(head, rows);
+}
+
+module.exports = { subjectTable, errorLines, budgetTable };

@@ -1,0 +1,165 @@
+'use strict';
+
+// The micro benchmarks: `npm run bench`, or `npm run bench -- --short` for CI. docs/benchmarks.md is generated from the
+// results.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { parseArgs } = require('node:util');
+const { OURS, clientNamed } = require('../shared/clients.js');
+const { describeMachine } = require('../shared/machine.js');
+const { Progress } = require('../shared/progress.js');
+const { gateOf, judge } = require('./budgets.js');
+const { documentOf } = require('./document.js');
+const { caseOf, planFor, subjectNamed } = require('./plan.js');
+const { measureInProcess, stopAllProcesses } = require('./processes.js');
+const { budgetTable, errorLines, subjectTable } = require('./report.js');
+const { newestCompleteResults, writeResults } = require('./results.js');
+
+/** @typedef {import('./budgets.js').Outcome} Outcome */
+
+const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmarks.md');
+
+const USAGE = `Usage: npm run bench -- [options]
+  --short             only what benchmarks/floors.json has floors for, in under 90 seconds; fails when one is not held
+  --only A,B          only cases whose id begins like this: inc-labels, memory/counter-series
+  --clients A,B       only these of prom-client, prometheus-io, ours
+  --repetitions N     fresh processes for each case and library, default 3
+  --seconds S         how long each process measures
+  --document          measures nothing, and writes docs/benchmarks.md from the newest results of a whole run`;
+
+main().catch(error => {
+  console.error(error);
+  stopAllProcesses();
+  process.exit(2);
+});
+
+async function main() {
+  const options = readOptions();
+  if (options.document) return writeDocument();
+  stopOnSignals();
+  const steps = planFor(options);
+  if (steps.length === 0) throw new Error('nothing to measure is left by these options');
+  const date = new Date().toISOString();
+  const machine = describeMachine();
+  console.log(`${machine}\n`);
+  const outcomes = await runSteps(steps);
+  const verdicts = outcomes.flatMap(judge);
+  if (verdicts.length > 0) console.log(`## Budgets\n\n${budgetTable(verdicts)}\n`);
+  const loadAtEnd = os.loadavg()[0].toFixed(1);
+  const file = writeResults({ date, machine, loadAtEnd, options, outcomes });
+  console.log(`Written to ${path.relative(process.cwd(), file)}`);
+  const problems = problemsOf(outcomes, options.short ? verdicts : []);
+  for (const problem of problems) console.error(`FAILED: ${problem}`);
+  process.exitCode = problems.length > 0 ? 1 : 0;
+}
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      short: { type: 'boolean', default: false },
+      only: { type: 'string' },
+      clients: { type: 'string' },
+      repetitions: { type: 'string' },
+      seconds: { type: 'string' },
+      document: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(USAGE);
+    process.exit(0);
+  }
+  const clients = values.clients?.split(',');
+  clients?.forEach(clientNamed); // throws for an unknown one
+  const numberOf = text => (text === undefined ? undefined : Number(text));
+  const { short, document } = values;
+  const only = values.only?.split(',');
+  return {
+    short,
+    document,
+    only,
+    clients,
+    repetitions: numberOf(values.repetitions),
+    seconds: numberOf(values.seconds),
+  };
+}
+
+function stopOnSignals() {
+  for (const [signal, number] of [
+    ['SIGINT', 2],
+    ['SIGTERM', 15],
+  ]) {
+    process.once(signal, () => {
+      console.error(`\n${signal}: stopping`);
+      stopAllProcesses();
+      process.exit(128 + number);
+    });
+  }
+}
+
+/** Measures, and prints a table whenever a subject is done. */
+async function runSteps(steps) {
+  const progress = new Progress(steps, process.stderr);
+  const outcomes = [];
+  for (const [index, step] of steps.entries()) {
+    progress.begin(index);
+    outcomes.push(await runStep(step, progress));
+    progress.end();
+    const subject = subjectOf(step);
+    if (index + 1 < steps.length && subjectOf(steps[index + 1]) === subject) continue;
+    const ofSubject = outcomes.filter(outcome => subjectOf(outcome) === subject);
+    const lines = [
+      `## ${subjectNamed(subject).title}`,
+      '',
+      subjectTable(ofSubject),
+      ...errorLines(ofSubject),
+    ];
+    console.log(`${lines.join('\n')}\n`);
+  }
+  return outcomes;
+}
+
+function subjectOf({ id }) {
+  return id.split('/')[0];
+}
+
+/**
+ * A repetition measures the libraries one after the other, within seconds, and begins each time with another one.
+ *
+ * @param {import('./plan.js').Step} step
+ * @param {Progress} progress
+ * @returns {Promise<Outcome>}
+ */
+async function runStep({ id, clients, repetitions, secondsOfProcess, figures }, progress) {
+  const runs = Object.fromEntries(clients.map(client => [client, []]));
+  const errors = {};
+  for (let repetition = 0; repetition < repetitions; repetition++) {
+    progress.repetition(repetition, repetitions);
+    for (let turn = 0; turn < clients.length; turn++) {
+      const client = clients[(repetition + turn) % clients.length];
+      const answer = await measureInProcess({ id, client, seconds: secondsOfProcess });
+      runs[client].push(answer.figures ?? null);
+      if (answer.error !== undefined) errors[client] = answer.error;
+    }
+  }
+  return { id, title: caseOf(id).title, figures, runs, errors };
+}
+
+/** What makes a run fail: ours has to be able to do everything, and to hold the floors. */
+function problemsOf(outcomes, verdicts) {
+  const errors = outcomes.flatMap(({ id, errors }) => (OURS in errors ? [`${id}: ${errors[OURS]}`] : []));
+  const gates = verdicts
+    .filter(({ gate }) => gate && !gate.holds)
+    .map(
+      ({ budget, gate }) => `${gateOf(budget)}: ${gate.value} does not hold ${JSON.stringify(gate.floor)}`,
+    );
+  return [...errors, ...gates];
+}
+
+function writeDocument() {
+  const results = newestCompleteResults(planFor({ short: false }).map(({ id }) => id));
+  fs.writeFileSync(DOCUMENT, documentOf(results));
+  console.log(`Written: ${path.relative(process.cwd(), DOCUMENT)}, from the results of ${results.date}`);
+}

@@ -1,0 +1,75 @@
+'use strict';
+
+const { nanosecondsPerOperation } = require('../timing.js');
+const { sumOf, observationsOf, highestOf } = require('../recorded.js');
+const { keptStrings, OPERATIONS } = require('../label-strings.js');
+const { LABEL_NAMES } = require('../../shared/label-sets.js');
+const { observedValues } = require('../observed-values.js');
+
+const MANY = 2000;
+
+function metricOf(library, type) {
+  return new library[type]({ name: 'bound', help: 'Bound', labelNames: LABEL_NAMES });
+}
+
+async function incOne({ library, seconds }) {
+  const counter = metricOf(library, 'Counter');
+  const [labels] = keptStrings(1).sets;
+  const child = counter.labels(labels);
+  const run = () => {
+    for (let operation = 0; operation < OPERATIONS; operation++) child.inc();
+  };
+  return timed({ run, recorded: () => sumOf(counter) }, seconds);
+}
+
+async function incMany({ library, seconds }) {
+  const counter = metricOf(library, 'Counter');
+  const children = keptStrings(MANY).sets.map(labels => counter.labels(labels));
+  let next = 0;
+  const run = () => {
+    for (let operation = 0; operation < OPERATIONS; operation++) {
+      children[next].inc();
+      next = next + 1 < MANY ? next + 1 : 0;
+    }
+  };
+  return timed({ run, recorded: () => sumOf(counter) }, seconds);
+}
+
+async function setOne({ library, seconds }) {
+  const gauge = metricOf(library, 'Gauge');
+  const [labels] = keptStrings(1).sets;
+  const child = gauge.labels(labels);
+  let value = 0;
+  const run = () => {
+    for (let operation = 0; operation < OPERATIONS; operation++) child.set(++value);
+  };
+  return timed({ run, recorded: () => highestOf(gauge) }, seconds);
+}
+
+async function observeOne({ library, seconds }) {
+  const histogram = metricOf(library, 'Histogram');
+  const [labels] = keptStrings(1).sets;
+  const child = histogram.labels(labels);
+  const values = observedValues();
+  const run = () => {
+    for (let operation = 0; operation < OPERATIONS; operation++) child.observe(values[operation]);
+  };
+  return timed({ run, recorded: () => observationsOf(histogram) }, seconds);
+}
+
+async function timed(recording, seconds) {
+  return { time: await nanosecondsPerOperation({ operations: OPERATIONS, ...recording }, seconds) };
+}
+
+const figures = { time: 'ns' };
+
+module.exports = {
+  title: 'Bound children, `labels(…)`',
+  note: 'Four labels, given once.',
+  cases: [
+    { key: 'inc', title: '`inc()`', figures, measure: incOne },
+    { key: 'inc-2k', title: '`inc()` of 2,000 children in turn', figures, measure: incMany },
+    { key: 'set', title: '`set(value)`', figures, measure: setOne },
+    { key: 'observe', title: '`observe(value)` of a histogram', figures, measure: observeOne },
+  ],
+};

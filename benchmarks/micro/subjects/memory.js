@@ -1,0 +1,71 @@
+'use strict';
+
+const { memoryOf } = require('../memory.js');
+const { LABEL_NAMES, labelSet } = require('../../shared/label-sets.js');
+
+const COUNTER_SERIES = 50_000;
+const HISTOGRAM_LABEL_SETS = 10_000;
+const UNLABELLED = 1000;
+const TYPES = ['Counter', 'Gauge', 'Histogram', 'Summary'];
+
+async function ofCounterSeries({ library }) {
+  const bytes = await memoryOf(async () => {
+    const options = { name: 'requests_total', help: 'Requests', labelNames: LABEL_NAMES };
+    const counter = new library.Counter(options);
+    for (let number = 0; number < COUNTER_SERIES; number++) counter.inc(labelSet(number));
+    await library.register.metrics();
+  });
+  return { bytes: bytes / COUNTER_SERIES };
+}
+
+async function ofHistogramLabelSets({ library }) {
+  const bytes = await memoryOf(async () => {
+    const options = { name: 'duration_seconds', help: 'Duration', labelNames: LABEL_NAMES };
+    const histogram = new library.Histogram(options);
+    for (let number = 0; number < HISTOGRAM_LABEL_SETS; number++) {
+      histogram.observe(labelSet(number), (number % 100) / 10);
+    }
+    await library.register.metrics();
+  });
+  return { bytes: bytes / HISTOGRAM_LABEL_SETS };
+}
+
+async function ofUnlabelledMetrics({ library }) {
+  const bytes = await memoryOf(async () => {
+    for (let number = 0; number < UNLABELLED; number++) {
+      const type = TYPES[number % TYPES.length];
+      const metric = new library[type]({ name: `metric_${number}`, help: 'A metric' });
+      if (type === 'Counter' || type === 'Gauge') metric.inc();
+      else metric.observe(number / 100);
+    }
+    await library.register.metrics();
+  });
+  return { bytes: bytes / UNLABELLED };
+}
+
+const figures = { bytes: 'bytes' };
+
+module.exports = {
+  title: 'Memory',
+  note: 'Heap and array buffers that are more than before, after one `metrics()` whose text is dropped and after collections of garbage. Label values are strings that nobody but the library keeps.',
+  cases: [
+    {
+      key: 'counter-series',
+      title: `a counter series, of ${COUNTER_SERIES.toLocaleString('en')} with four labels`,
+      figures,
+      measure: ofCounterSeries,
+    },
+    {
+      key: 'histogram-label-set',
+      title: `a label set of a histogram, of ${HISTOGRAM_LABEL_SETS.toLocaleString('en')} with four labels, default buckets`,
+      figures,
+      measure: ofHistogramLabelSets,
+    },
+    {
+      key: 'unlabelled',
+      title: `a metric without labels, of ${UNLABELLED.toLocaleString('en')} of all four types`,
+      figures,
+      measure: ofUnlabelledMetrics,
+    },
+  ],
+};

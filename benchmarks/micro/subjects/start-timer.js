@@ -1,0 +1,43 @@
+'use strict';
+
+const { nanosecondsPerOperation } = require('../timing.js');
+const { observationsOf } = require('../recorded.js');
+const { keptStrings, OPERATIONS } = require('../label-strings.js');
+const { LABEL_NAMES } = require('../../shared/label-sets.js');
+
+async function timeUnlabelled({ library, seconds }) {
+  const histogram = new library.Histogram({ name: 'duration_seconds', help: 'Duration' });
+  const run = () => {
+    for (let operation = 0; operation < OPERATIONS; operation++) histogram.startTimer()();
+  };
+  const recording = { operations: OPERATIONS, run, recorded: () => observationsOf(histogram) };
+  return { time: await nanosecondsPerOperation(recording, seconds) };
+}
+
+async function timeLabelled({ library, seconds }) {
+  const histogram = new library.Histogram({
+    name: 'duration_seconds',
+    help: 'Duration',
+    labelNames: LABEL_NAMES,
+  });
+  const { operations, walk } = keptStrings(2000);
+  // As a handler does it: some labels are known at first, the status at the end.
+  const run = () =>
+    walk(({ method, route, status, zone }) => histogram.startTimer({ method, route, zone })({ status }));
+  const recording = { operations, run, recorded: () => observationsOf(histogram) };
+  return { time: await nanosecondsPerOperation(recording, seconds) };
+}
+
+module.exports = {
+  title: 'Histogram, `startTimer`',
+  note: 'Start and end together.',
+  cases: [
+    { key: 'unlabelled', title: '`startTimer()()`', figures: { time: 'ns' }, measure: timeUnlabelled },
+    {
+      key: 'kept-2k',
+      title: '`startTimer(three labels)(one label)`, 2,000 label sets, kept strings',
+      figures: { time: 'ns' },
+      measure: timeLabelled,
+    },
+  ],
+};

@@ -1,0 +1,119 @@
+'use strict';
+
+// The clocks of the micro benchmarks, run in the process that measures.
+
+const Benchmark = require('benchmark');
+const { median } = require('../shared/statistics.js');
+
+// A cycle that is shorter than the scheduler's slices is often not interrupted at all, so that the median of many short
+// ones moves less on a busy machine than that of a few long ones.
+const CYCLE_SECONDS = 0.01;
+
+// What takes milliseconds is called a few times before it counts: it is compiled while it runs.
+const WARM_UPS = 2;
+const FEWEST_CALLS = 3;
+const MOST_CALLS = 200;
+
+/**
+ * @typedef {object} Recording
+ * @property {number} operations how many one call of `run` performs
+ * @property {() => void} run
+ * @property {() => number | Promise<number>} recorded what the library says of how many operations there were; or any
+ *   number that rises by one with each
+ */
+
+/**
+ * Times a small operation with the package `benchmark`, and makes sure that every single one was performed: work that
+ * an optimising compiler left out would be missing from what the library has recorded.
+ *
+ * @param {Recording} recording
+ * @param {number} seconds to spend
+ * @returns {Promise<number>} nanoseconds per operation, the median of all cycles
+ * @throws {Error} where the library counted otherwise
+ */
+async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
+  const before = await recorded();
+  let runs = 0;
+  const benchmark = new Benchmark({
+    minTime: CYCLE_SECONDS,
+    maxTime: seconds,
+    // Given as a function without setup and teardown, it is called, and not taken apart and compiled anew.
+    fn() {
+      run();
+      runs++;
+    },
+  });
+  benchmark.run();
+  if (benchmark.error) throw benchmark.error;
+  const counted = (await recorded()) - before;
+  if (counted !== runs * operations) {
+    throw new Error(`${runs * operations} operations were timed, the library recorded ${counted}`);
+  }
+  return (median(benchmark.stats.sample) * 1e9) / operations;
+}
+
+/**
+ * Times something that takes milliseconds, and the longest time for which it holds the event loop: in calls that take
+ * turns, as the probe of the loop costs time as well.
+ *
+ * @param {() => any} call whose promise, if it returns one, is waited for
+ * @param {{seconds: number, before?: () => any}} options how long to go on; what comes before each call, untimed
+ * @returns {Promise<{wall: number, gap: number}>} medians, milliseconds
+ */
+async function millisecondsPerCall(call, { seconds, before = () => {} }) {
+  const walls = [];
+  const gaps = [];
+  let until = Infinity;
+  for (let turn = -WARM_UPS; walls.length < MOST_CALLS; turn++) {
+    if (turn === 0) until = performance.now() + seconds * 1000;
+    if (turn >= FEWEST_CALLS && performance.now() > until) break;
+    await before();
+    const wall = await wallTime(call);
+    await before();
+    const gap = await longestGap(call);
+    if (turn < 0) continue;
+    walls.push(wall);
+    gaps.push(gap);
+  }
+  return { wall: median(walls), gap: median(gaps) };
+}
+
+/**
+ * @param {() => any} call
+ * @returns {Promise<number>} milliseconds
+ */
+async function wallTime(call) {
+  await nextTurn();
+  const began = performance.now();
+  await call();
+  return performance.now() - began;
+}
+
+/**
+ * @param {() => any} call
+ * @returns {Promise<number>} the longest time between two turns of the event loop while it was under way, milliseconds
+ */
+async function longestGap(call) {
+  await nextTurn();
+  let longest = 0;
+  let isOver = false;
+  let last = performance.now();
+  setImmediate(function tick() {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!isOver) setImmediate(tick);
+  });
+  await call();
+  // What ran since the last tick is seen by the next one, which stands in the queue before this.
+  await nextTurn();
+  isOver = true;
+  return longest;
+}
+
+/** @returns {Promise<void>} */
+function nextTurn() {
+  return new Promise(resolve => setImmediate(resolve));
+}
+
+module.exports = { nanosecondsPerOperation, millisecondsPerCall, nextTurn };
