@@ -16,6 +16,10 @@ describe('a busy cluster whose workers are killed at random', { concurrency: 2 }
   it('answers every scrape in time, no series ever falls, and none shows what was not recorded', async t => {
     await runChaos(t, { seconds: 5 });
   });
+
+  it('also while they are handed connections', async t => {
+    await runChaos(t, { seconds: 5, clients: 3 });
+  });
 });
 
 describe('lives of workers', () => {
@@ -321,6 +325,37 @@ describe('a thread that fails', { concurrency: 3 }, () => {
     await cluster.run(({ threads }) => threads.at(-1).terminate());
     assert.equal((await cluster.scrape()).get('done_total'), 117);
     assert.deepEqual(Object.keys((await cluster.internals()).refused), []);
+    await cluster.end();
+  });
+
+  it('takes no count of those with it who end by themselves meanwhile', async t => {
+    const cluster = await startWithDead(t);
+    await cluster.run(async ({ threads, cluster }) => {
+      const thread = threads.at(-1);
+      thread.terminate();
+      // Before there is another one, which could tell it to begin anew.
+      const source = '({ process, state }) => (state.record(100), process.exit())';
+      cluster.workers[2].send({ call: -1, source, args: [] });
+      await new Promise(resolve => cluster.workers[2].once('exit', resolve));
+    });
+    await cluster.gone(2);
+    const samples = await cluster.scrape();
+    assert.equal(samples.get('done_total'), 115);
+    assert.equal(samples.get('own_total{worker="2"}'), 105);
+    await cluster.end();
+  });
+
+  it('by throwing while it adds up who ended by themselves takes no count of them with it', async t => {
+    const { threadPreload, pull } = sabotage(t, 'retire');
+    const cluster = await startWithDead(t, { threadPreload });
+    pull();
+    cluster.tellWorker(2, ({ process, state }) => (state.record(100), process.exit()));
+    await cluster.gone(2);
+    await until(async () => (await cluster.internals()).retired === 2, 'it is among the retired');
+    const samples = await cluster.scrape();
+    assert.equal(samples.get('done_total'), 115);
+    assert.equal(samples.get('own_total{worker="2"}'), 105);
+    await assertLost(cluster, 1);
     await cluster.end();
   });
 });

@@ -232,6 +232,12 @@ describe('a checkpoint', { concurrency: 4 }, () => {
     'an observation of nothing': ({ state }) => state.metrics.histogram.observe(0),
     'an observation of a summary': ({ state }) => state.metrics.summary.observe(3),
     'an observation of nothing in a summary': ({ state }) => state.metrics.summary.observe(0),
+    // Its quantiles are others.
+    'a summary that begins anew, with the same sum': ({ state }) => {
+      state.metrics.summary.reset();
+      state.metrics.summary.observe(2);
+      state.metrics.summary.observe(1);
+    },
     'a reset': ({ state }) => state.metrics.labelled.reset(),
     'a default label': ({ client }) => client.register.setDefaultLabels({ zone: 'a' }),
     'the value of a default label': ({ client }) => client.register.setDefaultLabels({ zone: 'b' }),
@@ -556,6 +562,26 @@ describe('a fingerprint', () => {
         }
       }
     }
+  });
+
+  it('tells a default label that looks like two from two', async () => {
+    const registry = new client.Registry();
+    const fingerprint = new Fingerprint();
+    registry.setDefaultLabels({ a: '1\nb=2' });
+    await fingerprint.hasChanged([registry]);
+    registry.setDefaultLabels({ a: '1', b: '2' });
+    assert.equal(await fingerprint.hasChanged([registry]), true);
+  });
+
+  it('tells a summary from one that has the same sum and other quantiles', async () => {
+    const registry = new client.Registry();
+    const summary = new client.Summary({ name: 's', help: 'h', registers: [registry], percentiles: [0.9] });
+    const fingerprint = new Fingerprint();
+    for (const value of [1, 5]) summary.observe(value);
+    await fingerprint.hasChanged([registry]);
+    summary.reset();
+    for (const value of [3, 3]) summary.observe(value);
+    assert.equal(await fingerprint.hasChanged([registry]), true);
   });
 
   it('says yes once after it was told to forget', async () => {

@@ -356,8 +356,17 @@ class ClusterPrimary {
     if (member === undefined) return;
     member[what] = true;
     this.#rounds.settle(worker.id, false);
-    // Between the two the worker may still work and count: it is served from its last numbers.
-    if (!member.exited || !member.disconnected) return;
+    this.#retireIfGone(member);
+  }
+
+  /**
+   * Between 'disconnect' and 'exit' the worker may still work and count: it is served from its last numbers.
+   *
+   * @param {Member} member
+   */
+  #retireIfGone({ worker, exited, disconnected }) {
+    // Node puts 'disconnect' off while a connection is being handed over, and for ever if the worker dies over that.
+    if (!exited || (!disconnected && worker.isConnected())) return;
     this.#members.delete(worker.id);
     this.#retiring.add(worker.id);
     this.#backend?.retire(worker.id);
@@ -365,6 +374,7 @@ class ClusterPrimary {
 
   /** @returns {number[]} ids of those who can be asked now */
   #connected() {
+    for (const member of [...this.#members.values()]) this.#retireIfGone(member);
     const workers = [...this.#members.values()]
       .filter(({ worker, disconnected, exited }) => !disconnected && !exited && isOnline(worker))
       .map(({ worker }) => worker.id);

@@ -36,7 +36,9 @@ class ExitSnapshot {
 
   /**
    * @param {SnapshotSource} source
-   * @param {() => Snapshot} capture of this instant, from what the primary knows
+   * @param {object} capture the numbers of this instant
+   * @param {() => Snapshot} capture.whole with all label sets
+   * @param {() => Snapshot} capture.news with those that the primary does not know
    */
   constructor(source, capture) {
     this.#source = source;
@@ -84,7 +86,8 @@ class ExitSnapshot {
     const unfinished = this.#unfinished();
     // An asynchronous write of a checkpoint may still be under way; it goes on where nobody sees it.
     fs.rmSync(unfinished, { force: true });
-    SnapshotFile.writeSync(unfinished, this.#capture());
+    // Whole: by the time it is read, the primary's thread may be another, which knows nothing.
+    SnapshotFile.writeSync(unfinished, this.#capture.whole());
     fs.renameSync(unfinished, path.join(this.#directory, this.#name));
   }
 
@@ -121,7 +124,7 @@ class ExitSnapshot {
     const [unfinished, file] = [this.#unfinished(), path.join(this.#directory, this.#name)];
     try {
       const writing = timedSection('worker:checkpoint', () =>
-        this.#file.write(path.dirname(unfinished), path.basename(unfinished), this.#capture()),
+        this.#file.write(path.dirname(unfinished), path.basename(unfinished), this.#capture.news()),
       );
       if (writing !== undefined) await writing;
       if (!this.#hasEnded) fs.renameSync(unfinished, file);

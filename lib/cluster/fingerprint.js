@@ -59,6 +59,10 @@ class Fingerprint {
           version,
         ];
         for (const page of table.pages) yield new Int32Array(page.buffer, page.byteOffset, page.length * 2);
+        if (view.digestOf !== undefined) {
+          // Another distribution may have the same sum and count.
+          for (const row of table.liveRows()) yield [row, view.digestOf(row).version];
+        }
       }
     }
   }
@@ -73,9 +77,7 @@ class Fingerprint {
 
 /** @param {Record<string, unknown>} labels */
 function textOf(labels) {
-  return Object.keys(labels)
-    .map(name => `${name}=${String(labels[name])}`)
-    .join('\n');
+  return JSON.stringify(Object.keys(labels).map(name => [name, String(labels[name])]));
 }
 
 /**

@@ -32,7 +32,10 @@ class WorkerResponder {
     this.workerId = workerId;
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
-    this.#exit = new ExitSnapshot(this.#source, () => this.#source.capture(workerId, this.#known));
+    this.#exit = new ExitSnapshot(this.#source, {
+      whole: () => this.#source.capture(workerId, undefined),
+      news: () => this.#source.capture(workerId, this.#known),
+    });
   }
 
   /** @param {any} message of one of the types that a primary sends */
