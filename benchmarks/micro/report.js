@@ -64,23 +64,38 @@ function errorLines(outcomes) {
 
 /**
  * @param {import('./budgets.js').Verdict[]} verdicts
+ * @param {{gates: boolean}} options whether floors are shown, too
  * @returns {string}
  */
-function budgetTable(verdicts) {
-  const head = ['budget', 'figure', 'against', 'measured', 'at least / at most', 'verdict', 'floor in CI'];
+function budgetTable(verdicts, { gates }) {
+  const head = ['case and figure', 'against', 'measured', 'budget', 'verdict'];
+  if (gates) head.push('floor');
   const rows = verdicts.map(({ budget, value, holds, gate }) => {
-    const { id, figure, against, atLeast, atMost } = budget;
-    const unit = against ? 'x' : ` ${caseOf(id).figures[figure]}`;
-    const limitOf = limit => (against ? `${number(limit)}x less` : `at most ${number(limit)}${unit}`);
-    const shown = value === null ? 'not measured' : `${number(value)}${unit}`;
-    const verdict = holds === null ? '–' : holds ? 'pass' : 'MISSED';
-    const floor = gate
-      ? `${limitOf(gate.floor.atLeast ?? gate.floor.atMost)}: ${gate.holds ? 'pass' : 'FAIL'}`
-      : 'none';
+    const { id, figure, against } = budget;
     const rival = against ? clientNamed(against).title : '';
-    return [id, figure, rival, shown, limitOf(atLeast ?? atMost), verdict, floor];
+    const verdict = holds === null ? '–' : holds ? 'pass' : 'MISSED';
+    const row = [`${id} ${figure}`, rival, measuredText(budget, value), limitText(budget, budget), verdict];
+    return gates ? [...row, gate ? gateText(budget, gate) : 'none'] : row;
   });
   return table(head, rows);
 }
 
-module.exports = { subjectTable, errorLines, budgetTable };
+function measuredText(budget, value) {
+  return value === null ? 'not measured' : `${number(value)}${unitOf(budget)}`;
+}
+
+function gateText(budget, { floor, value, holds }) {
+  return `${measuredText(budget, value)}, ${limitText(budget, floor)}: ${holds ? 'pass' : 'FAIL'}`;
+}
+
+/** @param {{atLeast?: number, atMost?: number}} limit of the budget, or the floor's */
+function limitText(budget, { atLeast, atMost }) {
+  const side = atMost === undefined ? 'at least' : 'at most';
+  return `${side} ${number(atLeast ?? atMost)}${unitOf(budget)}`;
+}
+
+function unitOf({ id, figure, against }) {
+  return against ? 'x less' : ` ${caseOf(id).figures[figure]}`;
+}
+
+module.exports = { subjectTable, errorLines, budgetTable, unitOf };

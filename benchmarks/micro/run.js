@@ -46,7 +46,7 @@ async function main() {
   console.log(`${machine}\n`);
   const outcomes = await runSteps(steps);
   const verdicts = outcomes.flatMap(judge);
-  if (verdicts.length > 0) console.log(`## Budgets\n\n${budgetTable(verdicts)}\n`);
+  if (verdicts.length > 0) console.log(`## Budgets\n\n${budgetTable(verdicts, { gates: options.short })}\n`);
   const loadAtEnd = os.loadavg()[0].toFixed(1);
   const file = writeResults({ date, machine, loadAtEnd, options, outcomes });
   console.log(`Written to ${path.relative(process.cwd(), file)}`);
@@ -158,8 +158,8 @@ function problemsOf(outcomes, verdicts) {
   return [...errors, ...gates];
 }
 
-function writeDocument() {
+async function writeDocument() {
   const results = newestCompleteResults(planFor({ short: false }).map(({ id }) => id));
-  fs.writeFileSync(DOCUMENT, documentOf(results));
+  fs.writeFileSync(DOCUMENT, await documentOf(results));
   console.log(`Written: ${path.relative(process.cwd(), DOCUMENT)}, from the results of ${results.date}`);
 }
