@@ -201,7 +201,7 @@ describe('a crash loop', { concurrency: 2 }, () => {
         await Promise.all(Array.from({ length: 5 }, (_, i) => live(_, done + i)));
       }
       assert.equal(counted(await cluster.scrape()), (lives * (lives + 1)) / 2);
-      assert.equal((await cluster.internals()).retired, lives);
+      await until(async () => (await cluster.internals()).retired === lives, 'all are among the retired');
       await cluster.end();
     });
   }

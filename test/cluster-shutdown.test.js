@@ -32,7 +32,13 @@ const shutDown = ({ aggregator }, timeout) => aggregator.shutdown(timeout);
 const exit = ({ process }) => process.exit();
 const totalsOf = samples => ['done_total', 'collected_total'].map(name => samples.get(name));
 
-const start = (t, setup) => startCluster(t, { workers: 2, worker: counting, ...setup });
+async function start(t, setup) {
+  const cluster = await startCluster(t, { workers: 2, worker: counting, ...setup });
+  if (setup?.construct === false) return cluster;
+  // What comes over IPC now comes after the welcome.
+  await until(() => cluster.run($ => $.internals().directory !== ''), 'there is a directory');
+  return cluster;
+}
 
 /** How long something takes that must not wait for a timeout of this many milliseconds. */
 const LONG = 600_000;
@@ -137,7 +143,7 @@ describe('shutdown() in a worker', { concurrency: 3 }, () => {
     const cluster = await start(t);
     await cluster.scrape();
     await cluster.inWorkers([1, 2], shutDown);
-    const names = fs.readdirSync(cluster.spool).filter(name => name.startsWith('w'));
+    const names = fs.readdirSync(cluster.spool).filter(name => name.includes('-exit-'));
     assert.ok(names.length === 2 && names.every(name => /^w[12]-exit-[0-9a-f]{24}\.snap$/.test(name)));
     for (const workerId of [1, 2]) {
       cluster.tellWorker(workerId, exit);

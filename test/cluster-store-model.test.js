@@ -100,7 +100,7 @@ class TestWorker {
   write(known) {
     this.lastKnown = known;
     const captured = Object.entries(this.model).map(([name, model]) => [name, model.captured(this.defaults)]);
-    const buffer = bytesOf(this.source.capture(this.id, known));
+    const buffer = bytesOf(this.source.capture(this.id, known, true));
     const snapshot = {
       sequence: ++this.sequence,
       buffer,
@@ -280,7 +280,7 @@ class Cluster {
   retire(worker, { leavesFile, filesAreRead }) {
     this.alive = this.alive.filter(other => other !== worker);
     this.dead.push(worker);
-    if (leavesFile) worker.write(worker.lastKnown);
+    if (leavesFile) worker.write(undefined);
     if (filesAreRead) for (const snapshot of worker.written) this.deliver(worker, snapshot);
     const isNew = !this.store.isClosed(worker.id);
     this.store.retire(worker.id);
@@ -292,6 +292,10 @@ class Cluster {
     this.store = this.newStore();
     this.store.restoreRetired(bytes);
     this.model.last.clear();
+    // Their time begins anew: who exposes them is yet to be told.
+    for (const retired of this.model.retired.values()) {
+      for (const entry of retired.values()) entry.lastSeen = this.now;
+    }
   }
 
   check() {

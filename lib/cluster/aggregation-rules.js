@@ -121,32 +121,4 @@ function customAggregators() {
   return Object.keys(aggregators).filter(name => aggregators[name] !== BUILT_IN.get(name));
 }
 
-/** @type {WeakSet<object>} */
-const unknownAggregators = new WeakSet();
-
-/**
- * @param {string} name
- * @returns {Error} in the words of prom-client
- */
-function unknownAggregator(name) {
-  const error = new Error(`'${name}' is not a defined aggregator.`);
-  unknownAggregators.add(error);
-  return error;
-}
-
-/**
- * @param {unknown} error
- * @returns {boolean} whether it says that a metric names an aggregator which nobody knows
- */
-function isUnknownAggregator(error) {
-  return unknownAggregators.has(/** @type {object} */ (error));
-}
-
-module.exports = {
-  aggregators,
-  aggregatorOf,
-  isBuiltIn,
-  customAggregators,
-  unknownAggregator,
-  isUnknownAggregator,
-};
+module.exports = { aggregators, aggregatorOf, isBuiltIn, customAggregators };

@@ -130,9 +130,6 @@ class ThreadBackend {
       case 'retired':
         this.#events.onRetired(message.workerIds);
         break;
-      case 'refused':
-        this.#settle(message.id)?.reject(new Error(message.message));
-        break;
       case 'broken':
         // Whatever it was doing is half done: what is known is told to a new one.
         debug('the aggregator thread is broken: %s', message.message);

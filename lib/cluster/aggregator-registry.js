@@ -2,7 +2,7 @@
 
 const { Registry } = require('../registry');
 const { DEFAULT_LABELS } = require('../metric/view');
-const { aggregators, unknownAggregator } = require('./aggregation-rules');
+const { aggregators } = require('./aggregation-rules');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./copies');
 const { hookIntoWorker, handOver } = require('./worker-hook');
 const { timedSection } = require('./section');
@@ -20,7 +20,7 @@ const SHARED = Symbol.for('prom-client-cluster.primary.v1');
 let registries = [Registry.globalRegistry];
 
 /** Who still holds the shared primary. */
-/** @typedef {{primary: import('./cluster-primary').ClusterPrimary, holders: Set<object>}} SharedPrimary */
+/** @typedef {{primary: import('./cluster-primary').ClusterPrimary, holders: WeakSet<object>, count: number}} SharedPrimary */
 
 /**
  * The metrics of all workers of a cluster, in its primary. In a worker it is a registry like any other: workers answer
@@ -55,9 +55,11 @@ class AggregatorRegistry extends Registry {
     if (shared[SHARED] === undefined) {
       const { ClusterPrimary } = require('./cluster-primary');
       const primary = new ClusterPrimary(cluster, options, registriesOfAllCopies);
-      shared[SHARED] = { primary, holders: new Set() };
+      shared[SHARED] = { primary, holders: new WeakSet(), count: 0 };
     }
+    // Weakly: programs make one for each scrape.
     shared[SHARED].holders.add(this);
+    shared[SHARED].count++;
   }
 
   /**
@@ -67,7 +69,7 @@ class AggregatorRegistry extends Registry {
    *   ignored, as prom-client does
    * @returns {Promise<string>} '' where there are no workers
    * @throws {TypeError} where timeout is no number of milliseconds
-   * @throws {Error} where nobody answered in time and nothing is known, or a metric names an unknown aggregator
+   * @throws {Error} where nobody answered in time and nothing is known
    */
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
@@ -140,7 +142,7 @@ class AggregatorRegistry extends Registry {
   async close() {
     const global = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
     const shared = global[SHARED];
-    if (!shared?.holders.delete(this) || shared.holders.size > 0) return;
+    if (!shared?.holders.delete(this) || --shared.count > 0) return;
     delete global[SHARED];
     await shared.primary.close();
   }
@@ -184,7 +186,7 @@ class AggregatorRegistry extends Registry {
     for (const metrics of byName.values()) {
       const name = metrics[0].aggregator ?? 'sum';
       const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;
-      if (typeof aggregator !== 'function') throw unknownAggregator(name);
+      if (typeof aggregator !== 'function') throw new Error(`'${name}' is not a defined aggregator.`);
       const metric = aggregator(metrics);
       if (metric) registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric }));
     }

@@ -8,7 +8,6 @@ for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
-const { isUnknownAggregator } = require('./aggregation-rules');
 const { runThrough } = require('../exposition/steps');
 
 /** @type {import('node:worker_threads').MessagePort} */
@@ -64,10 +63,9 @@ aggregator.open().then(() => {
     try {
       perform(message);
     } catch (error) {
-      // An unknown aggregator is the caller's mistake; anything else is ours, and costs this scrape a second try.
+      // Costs this scrape a second try, in another thread.
       port.postMessage({
-        op: isUnknownAggregator(error) ? 'refused' : 'broken',
-        id: message.id,
+        op: 'broken',
         message: String(/** @type {any} */ (error)?.message ?? error),
       });
     }

@@ -9,7 +9,8 @@ const { renderBytes } = require('../exposition/text-bytes');
 const { sampleFamily } = require('../exposition/sample-family');
 const { compress } = require('./body-compression');
 const { selfMetrics } = require('./self-metrics');
-const { workerIdOfFile } = require('./protocol');
+const { KeptSnapshots } = require('./kept-snapshots');
+const { isExitFile, isUnfinished } = require('./protocol');
 const { Spool } = require('./spool');
 
 const debug = debuglog('prom-client-cluster');
@@ -18,6 +19,13 @@ const RETIRED_FILE = 'retired.snap';
 
 // What another try in the same round may put right: the worker knows more than it told, or its file is gone.
 const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
+
+// Writing the retired totals takes a twentieth of the time, even if workers die all the time.
+const SAVING_PAUSE = 20;
+const SHORT_PAUSE = 100; // milliseconds; below it the pause is not worth a timer
+
+// A file that cannot be read for one of these may be readable the next time.
+const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
 
 /** @typedef {{openMetrics: boolean, gzip: boolean, selfMetrics: boolean}} Format */
 
@@ -61,8 +69,12 @@ class Aggregator {
   #merged = [];
   #lastLength = 65536;
   #isSaving = false;
-  /** @type {string[]} snapshots that a thread which is gone was told of and did not read */
-  #leftBehind = [];
+  /** When the retired totals may be written again, by performance.now(). */
+  #nextSave = 0;
+  /** @type {KeptSnapshots | undefined} for the next thread; undefined where there is none to come */
+  #kept = undefined;
+  /** @type {Set<number>} dead workers of whom a file could not be read yet */
+  #unread = new Set();
   #closed = false;
 
   /**
@@ -86,7 +98,7 @@ class Aggregator {
     await this.#openSpool(this.#options.adopt);
     if (this.#options.adopt === undefined) return;
     this.#restoreRetired();
-    this.#leftBehind = this.#spool?.snapshots() ?? [];
+    for (const workerId of this.#spool?.workers() ?? []) this.#restoreWorker(workerId);
   }
 
   /** @param {string} [adopt] */
@@ -94,13 +106,14 @@ class Aggregator {
     const { directory, lock, onDirectory } = this.#options;
     try {
       this.#spool = await Spool.open({ directory, adopt, lock, onLost: reason => this.#onLost(reason) });
+      if (lock) this.#kept = new KeptSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
     } catch (error) {
       debug(
         'no directory can be written, snapshots travel over IPC: %o',
         /** @type {any} */ (error).failures ?? error,
       );
-      this.#spool = undefined;
+      this.#spool = this.#kept = undefined;
       onDirectory('');
     }
   }
@@ -115,6 +128,27 @@ class Aggregator {
   }
 
   /**
+   * Goes on from what the thread that is gone has kept of a living worker, and from what it was told of and did not read.
+   *
+   * @param {number} workerId
+   */
+  #restoreWorker(workerId) {
+    if (this.#store.isClosed(workerId)) {
+      this.#spool?.unlinkAllOf(workerId);
+      return;
+    }
+    try {
+      for (const snapshot of this.#kept?.of(workerId) ?? []) this.#store.apply(workerId, snapshot);
+    } catch (error) {
+      this.#refuse('restore-worker', error);
+    }
+    for (const file of this.#filesOf(workerId)) {
+      if (!isExitFile(file)) this.answer({ workerId, file });
+    }
+    this.#again.delete(workerId);
+  }
+
+  /**
    * A directory that vanished is replaced by a new one; nothing was in it that a worker cannot write again.
    *
    * @param {unknown} reason
@@ -126,6 +160,8 @@ class Aggregator {
     this.#spool = undefined;
     await lost?.close({ remove: false });
     await this.#openSpool();
+    // What was kept of the workers went with it: they tell all of it again.
+    for (const { id } of this.#store.workers()) this.#store.distrust(id);
     this.#saveRetired();
   }
 
@@ -141,16 +177,19 @@ class Aggregator {
       } else if (metrics !== undefined) {
         this.#store.applyJson(workerId, metrics);
       } else {
-        this.#store.apply(workerId, this.#snapshotOf({ file, snapshot, bytes }));
+        const buffer = this.#snapshotOf({ file, snapshot, bytes });
+        this.#store.apply(workerId, buffer);
+        if (file !== undefined && this.#kept?.keep(workerId, file, buffer)) this.#store.distrust(workerId);
+        if (file !== undefined && this.#kept === undefined) this.#spool?.unlink(file);
         // Worker and directory may have lost each other: others, and the exit files, want a new one.
         if (snapshot !== undefined && this.#spool?.isPresent() === false)
           this.#onLost('a worker found it gone');
       }
       this.#again.delete(workerId);
       this.#unusable.delete(workerId);
-      this.#removeLeftBehind(workerId);
     } catch (error) {
       const { code } = /** @type {any} */ (error);
+      if (file !== undefined) this.discard(file);
       this.#unusable.add(workerId);
       this.#refuse(typeof code === 'string' ? code : 'unknown', error);
       if (code === 'dictionary' || code === 'numbers') this.#store.distrust(workerId);
@@ -175,7 +214,11 @@ class Aggregator {
    * @param {string} file bare name in the spool
    */
   discard(file) {
-    this.#spool?.unlink(file);
+    try {
+      this.#spool?.unlink(file);
+    } catch (error) {
+      debug('%s cannot be removed: %s', file, error);
+    }
   }
 
   /**
@@ -184,20 +227,41 @@ class Aggregator {
    * @param {number} workerId
    */
   retire(workerId) {
-    for (const file of this.#filesOf(workerId)) {
-      try {
-        if (!this.#store.isClosed(workerId))
-          this.#store.apply(workerId, this.#spool?.read(file) ?? Buffer.alloc(0));
-      } catch (error) {
-        // Half a file, or one that was applied before.
-        debug('%s of a dead worker is left out: %s', file, error);
-      }
+    if (!this.#store.isClosed(workerId) && !this.#readLeft(workerId)) {
+      this.#unread.add(workerId);
+      return;
     }
+    this.#unread.delete(workerId);
     this.#again.delete(workerId);
     this.#unusable.delete(workerId);
     this.#store.retire(workerId);
+    this.#kept?.forget(workerId);
     this.#unsaved.push(workerId);
     this.#saveSoon();
+  }
+
+  /**
+   * Takes over what a dead worker has left in files.
+   *
+   * @param {number} workerId
+   * @returns {boolean} false where one is there and cannot be read at the moment: the process is out of descriptors
+   */
+  #readLeft(workerId) {
+    let isComplete = true;
+    for (const file of this.#filesOf(workerId)) {
+      try {
+        const bytes = this.#spool?.readIfPresent(file);
+        if (bytes !== undefined) this.#store.apply(workerId, bytes);
+      } catch (error) {
+        const { code } = /** @type {any} */ (error);
+        if (TRANSIENT_CODES.has(code)) isComplete = false;
+        // Half a file, or one that was applied before, is nothing to worry about.
+        if (code === 'sequence' || isUnfinished(file))
+          debug('%s of a dead worker is left out: %s', file, error);
+        else this.#refuse(`exit-${code}`, error);
+      }
+    }
+    return isComplete;
   }
 
   /**
@@ -225,6 +289,7 @@ class Aggregator {
     };
     if (again.length > 0 && !final) return result;
     this.#again.clear();
+    for (const workerId of [...this.#unread]) this.retire(workerId);
     if (this.#unsaved.length > 0) this.#saveSoon();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
@@ -299,11 +364,7 @@ class Aggregator {
   #take(file) {
     const spool = this.#spool;
     if (spool === undefined) throw Object.assign(new Error('there is no directory'), { code: 'ENOENT' });
-    try {
-      return spool.read(file);
-    } finally {
-      spool.unlink(file);
-    }
+    return spool.read(file);
   }
 
   /** @param {number} workerId */
@@ -316,22 +377,20 @@ class Aggregator {
     }
   }
 
-  /** @param {number} workerId of whom something newer was read */
-  #removeLeftBehind(workerId) {
-    if (this.#leftBehind.length === 0) return;
-    const files = this.#leftBehind.filter(file => workerIdOfFile(file) === workerId);
-    for (const file of files) this.#spool?.unlink(file);
-    this.#leftBehind = this.#leftBehind.filter(file => !files.includes(file));
-  }
-
-  /** Several deaths at once are written down at once. */
+  /** Several deaths at once are written down at once, and many of them after each other take a small part of the time. */
   #saveSoon() {
     if (this.#isSaving) return;
     this.#isSaving = true;
-    setImmediate(() => {
+    const save = () => {
       this.#isSaving = false;
+      const start = performance.now();
       this.#saveRetired();
-    });
+      this.#nextSave = performance.now() + (performance.now() - start) * SAVING_PAUSE;
+    };
+    const pause = this.#nextSave - performance.now();
+    // Until then the files of the dead stay, and tell a new thread what it needs.
+    if (pause > SHORT_PAUSE) setTimeout(save, pause).unref();
+    else setImmediate(save);
   }
 
   /** Writes the retired totals down before the files of those who are in it are removed. */
@@ -339,7 +398,7 @@ class Aggregator {
     const workerIds = this.#unsaved.splice(0);
     try {
       this.#spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
-      for (const workerId of workerIds) for (const file of this.#filesOf(workerId)) this.#spool?.unlink(file);
+      for (const workerId of workerIds) this.#spool?.unlinkAllOf(workerId);
     } catch (error) {
       // The totals themselves are in memory; only a thread that dies now would miss them. Tried again at the next scrape.
       this.#refuse('save-retired', error);

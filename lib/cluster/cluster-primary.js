@@ -92,7 +92,7 @@ class ClusterPrimary {
   #lostThreads = 0;
   /** How many dead workers' numbers are among the retired totals. */
   #retired = 0;
-  /** Whether the backend has heard from all workers that can be heard since it started. */
+  /** Whether the last page had numbers of all workers that have ever told any. */
   #isComplete = true;
   /** @type {string[]} files that were announced while there was no backend */
   #orphans = [];
@@ -128,9 +128,8 @@ class ClusterPrimary {
       connected: () => this.#connected(),
       ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
       giveUp: workerIds => this.#giveUp(workerIds),
-      render: (formats, final) => this.#render(formats, final),
+      render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
       isComplete: () => this.#isComplete,
-      onRound: () => this.#onRound(),
       failure: () => this.#failure(),
     });
     this.#rounds.onCollected = seconds => this.#durations.collected(seconds);
@@ -170,7 +169,7 @@ class ClusterPrimary {
    */
   async drained() {
     await this.#rounds.drained();
-    while (this.#retiring.size > 0)
+    while (this.#retiring.size > 0 && !this.#closed)
       await new Promise(resolve => this.#onRetired.push(() => resolve(undefined)));
   }
 
@@ -181,6 +180,7 @@ class ClusterPrimary {
       this.#cluster.removeListener(event, /** @type {any} */ (listener));
     process.removeListener('exit', this.#onExit);
     this.#rounds.close();
+    for (const resolve of this.#onRetired.splice(0)) resolve();
     // A backend that does not come up is not waited for longer than this: its thread keeps nothing alive.
     await Promise.race([
       this.#starting,
@@ -243,7 +243,7 @@ class ClusterPrimary {
       },
       onRestart: () => this.#restart(),
     };
-    if (adopt === undefined) process.on('exit', this.#onExit);
+    if (!process.listeners('exit').includes(this.#onExit)) process.on('exit', this.#onExit);
     this.#backend = await startBackend(this.#options, events, adopt);
     for (const workerId of this.#retiring) this.#backend.retire(workerId);
     for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
@@ -259,7 +259,6 @@ class ClusterPrimary {
     this.#lostThreads++;
     this.#backend = undefined;
     this.#generation++;
-    this.#isComplete = false;
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
     if (this.#losses.length > MAX_LOSSES) this.#options = { ...this.#options, inPlace: true };
@@ -365,8 +364,9 @@ class ClusterPrimary {
    * @param {Member} member
    */
   #retireIfGone({ worker, exited, disconnected }) {
-    // Node puts 'disconnect' off while a connection is being handed over, and for ever if the worker dies over that.
-    if (!exited || (!disconnected && worker.isConnected())) return;
+    // A worker that could not be started is dead without 'exit'. And Node puts 'disconnect' off while a connection is being
+    // handed over, for ever if the worker dies over that.
+    if (!(exited || worker.isDead?.()) || (!disconnected && worker.isConnected())) return;
     this.#members.delete(worker.id);
     this.#retiring.add(worker.id);
     this.#backend?.retire(worker.id);
@@ -402,6 +402,8 @@ class ClusterPrimary {
    * @returns {boolean} whether to wait for it
    */
   #askMember(member, timeout) {
+    // Another round has asked it: one answer serves both.
+    if (member.outstanding !== 0 && !member.silent) return true;
     const isWaitedFor = member.outstanding === 0;
     if (isWaitedFor) {
       member.outstanding = this.#nextRequest++;
@@ -409,7 +411,7 @@ class ClusterPrimary {
     } else {
       // Node drops what is sent to a process that does not listen yet: one that has never spoken may have loaded the
       // library since. One that has may have lost a message. Both are asked the same again; nobody waits for them.
-      if (!member.silent || performance.now() - member.askedAt < member.pause) return false;
+      if (performance.now() - member.askedAt < member.pause) return false;
       const longest = member.spoken ? LONGEST_PAUSE_MILLISECONDS : ASK_AGAIN_MILLISECONDS;
       member.pause = Math.min(member.pause * 2, longest);
     }
@@ -418,7 +420,11 @@ class ClusterPrimary {
     const directory = this.#directory;
     const { checkpointInterval } = this.#options;
     const request = { type: REQUEST, requestId, directory, exitName, known, timeout, checkpointInterval };
-    send(worker, request, () => this.#rounds.settle(worker.id, false));
+    send(worker, request, () => {
+      // Asked again after its pause.
+      member.silent = true;
+      this.#rounds.settle(worker.id, false);
+    });
     return isWaitedFor;
   }
 
@@ -449,11 +455,6 @@ class ClusterPrimary {
     }
   }
 
-  #onRound() {
-    // A worker that hung when the backend was lost cannot tell it again: its counts are missing until it can.
-    this.#isComplete ||= ![...this.#members.values()].some(({ silent, spoken }) => silent && spoken);
-  }
-
   /** @returns {Error | undefined} why a cluster of which nothing is known is not just empty */
   #failure() {
     const members = [...this.#members.values()];
@@ -465,10 +466,11 @@ class ClusterPrimary {
   /**
    * @param {Format[]} formats
    * @param {boolean} final
+   * @param {number} startedAt when the workers were asked for it, by performance.now()
    * @returns {Promise<RenderResult>}
    */
-  async #render(formats, final) {
-    const facts = formats.some(({ selfMetrics }) => selfMetrics) ? await this.#facts() : undefined;
+  async #render(formats, final, startedAt) {
+    const facts = formats.some(({ selfMetrics }) => selfMetrics) ? await this.#facts(startedAt) : undefined;
     const backend = this.#backend;
     if (backend === undefined || !backend.isRunning)
       throw new ThreadLostError('the aggregator is not running');
@@ -478,6 +480,10 @@ class ClusterPrimary {
     this.#storeState = result.state;
     this.#durations.merged(result.seconds);
     for (const [workerId, known] of result.known) this.#setKnown(workerId, known);
+    const shown = new Set(result.known.map(([workerId]) => workerId));
+    this.#isComplete = [...this.#members.values()].every(
+      ({ worker, answeredAt }) => answeredAt === -Infinity || shown.has(worker.id),
+    );
     if (result.custom === undefined) return result;
     // A program's own functions cannot leave this thread.
     const aggregated = result.custom.map(({ aggregator, metrics }) => aggregators[aggregator](metrics));
@@ -494,10 +500,12 @@ class ClusterPrimary {
     if (member !== undefined) member.known = known;
   }
 
-  /** @returns {Promise<import('./self-metrics').PrimaryFacts>} what only the primary knows of how scrapes go */
-  async #facts() {
+  /**
+   * @param {number} startedAt when the workers were asked, by performance.now()
+   * @returns {Promise<import('./self-metrics').PrimaryFacts>} what only the primary knows of how scrapes go
+   */
+  async #facts(startedAt) {
     const members = [...this.#members.values()];
-    const { startedAt } = this.#rounds;
     const silent = members.filter(member => member.silent).length;
     const fresh = members
       .filter(member => !member.silent && member.answeredAt >= startedAt)

@@ -7,7 +7,7 @@ const { debuglog } = require('node:util');
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
 const { isLasting } = require('./retired-totals');
-const { isBuiltIn, unknownAggregator } = require('./aggregation-rules');
+const { isBuiltIn } = require('./aggregation-rules');
 const { encodeRetired, decodeRetired } = require('./retired-format');
 
 const debug = debuglog('prom-client-cluster');
@@ -39,6 +39,8 @@ class ClusterStore {
   #scrape = 1;
   /** @type {Map<string, [stage: string, name: string, count: number]>} of workers that are retired */
   #retiredFailures = new Map();
+  /** @type {Map<string, [stage: string, name: string, count: number]>} what this store had to leave out */
+  #ownFailures = new Map();
 
   /** @param {{retiredMaxAge?: number, now?: () => number}} [options] milliseconds */
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = Date.now } = {}) {
@@ -79,7 +81,7 @@ class ClusterStore {
     const workers = [...this.#workers.values()];
     /** @type {Map<string, [stage: string, name: string, count: number]>} */
     const failures = new Map();
-    addFailures(failures, [...this.#retiredFailures.values()]);
+    addFailures(failures, [...this.#retiredFailures.values(), ...this.#ownFailures.values()]);
     for (const worker of workers) addFailures(failures, worker.failures);
     return {
       failures: Array.from(failures.values(), ([stage, metric, count]) => ({ stage, metric, count })),
@@ -150,7 +152,6 @@ class ClusterStore {
    *
    * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run
    * @returns {Generator<void, MergedFamily[]>} yields where others may have the loop
-   * @throws {Error} where a family names an aggregator that nobody knows
    */
   *merge(custom) {
     this.#tidy();
@@ -164,7 +165,12 @@ class ClusterStore {
         merged.push({ aggregator, metrics: family.sources.map(source => family.toJson(source)) });
         continue;
       }
-      if (!isBuiltIn(aggregator)) throw unknownAggregator(aggregator);
+      if (!isBuiltIn(aggregator)) {
+        // Old code in the primary, new code in a worker: the page is not to fail for it.
+        addFailures(this.#ownFailures, [['aggregator', family.definition.name, 1]]);
+        debug("%s: '%s' is not a defined aggregator", family.definition.name, aggregator);
+        continue;
+      }
       if (aggregator === 'omit') continue;
       yield* family.merge(aggregator, now);
       merged.push({ view: family.view() });
@@ -188,7 +194,7 @@ class ClusterStore {
    * @param {Buffer} buffer
    */
   restoreRetired(buffer) {
-    const { closed, failures } = decodeRetired(buffer, definition => this.#familyOf(definition));
+    const { closed, failures } = decodeRetired(buffer, definition => this.#familyOf(definition), this.now());
     for (const workerId of closed) this.#close(workerId);
     addFailures(this.#retiredFailures, failures);
   }

@@ -9,8 +9,8 @@ const MAX_TIMEOUT = 600_000; // a message may say anything, and timers go wrong 
 /** @typedef {(name: string, reason: unknown) => void} OnFailure */
 
 class CollectHooks {
-  /** @type {WeakSet<object>} metrics whose hook was called and has not ended */
-  #running = new WeakSet();
+  /** @type {WeakMap<object, Promise<void>>} metrics whose hook was called and has not ended */
+  #running = new WeakMap();
 
   /**
    * Calls all hooks, and waits for them until the time is up.
@@ -18,21 +18,31 @@ class CollectHooks {
    * @param {Iterable<any>} metrics
    * @param {number} timeout milliseconds
    * @param {OnFailure} onFailure called once for each metric whose hook failed
+   * @param {boolean} [isLast] whether to wait for hooks, too, that an earlier call has started: there will be no other
    */
-  async run(metrics, timeout, onFailure) {
+  async run(metrics, timeout, onFailure, isLast = false) {
     /** @type {Map<any, Promise<void>>} */
     const pending = new Map();
     for (const metric of metrics) {
       if (typeof metric.collect !== 'function') continue;
-      if (this.#running.has(metric)) {
+      const running = this.#running.get(metric);
+      if (running !== undefined && isLast) {
+        pending.set(
+          metric,
+          running.finally(() => pending.delete(metric)),
+        );
+        continue;
+      }
+      if (running !== undefined) {
         onFailure(metric.name, 'its last collect has not ended');
         continue;
       }
       try {
         const result = metric.collect();
         if (typeof result?.then !== 'function') continue;
-        this.#running.add(metric);
-        pending.set(metric, this.#ended(metric, result, pending, onFailure));
+        const ended = this.#ended(metric, result, pending, onFailure);
+        this.#running.set(metric, ended);
+        pending.set(metric, ended);
       } catch (error) {
         onFailure(metric.name, error);
       }

@@ -12,7 +12,7 @@ const SLICE_MILLISECONDS = 0.3;
 /**
  * `version` is the digest's, `number` that of the encoding: another digest of the same version has another number.
  *
- * @typedef {{digest: object, version: number, number: number, centroids: Float64Array}} Encoded
+ * @typedef {{digest: object, version: number, number: number, observations: number, centroids: Float64Array}} Encoded
  */
 
 class DigestEncoder {
@@ -40,12 +40,14 @@ class DigestEncoder {
   }
 
   /**
-   * All digests of a summary, encoding what changed since prepare().
+   * All digests of a summary. One that was observed since prepare() is as it was then, which illustrates no less: of a
+   * thousand busy summaries each would be encoded again here, in one go.
    *
    * @param {MetricView} view
+   * @param {boolean} isLast whether these are the last ones: then each is as it is now
    * @returns {import('./snapshot-encoder').EncodedDigests | undefined} undefined for what is no summary
    */
-  digestsOf(view) {
+  digestsOf(view, isLast) {
     if (view.digestOf === undefined) return undefined;
     const { table } = view;
     const index = new Float64Array(table.rowCount * 2);
@@ -53,12 +55,23 @@ class DigestEncoder {
     const centroids = [];
     for (let row = 0; row < table.rowCount; row++) {
       if (!table.isLive(row)) continue;
-      const encoded = this.#centroidsOf(view, row);
+      const encoded = (isLast ? undefined : this.#recentOf(view, row)) ?? this.#centroidsOf(view, row);
       index[row * 2] = encoded.centroids.length / 2;
       index[row * 2 + 1] = encoded.number;
       centroids.push(encoded.centroids);
     }
     return { index, centroids };
+  }
+
+  /**
+   * @param {MetricView} view
+   * @param {number} row
+   * @returns {Encoded | undefined} as it was encoded last, unless it was reset since
+   */
+  #recentOf(view, row) {
+    const known = this.#encoded.get(view.table)?.[row];
+    if (known === undefined || known.digest !== view.digestOf?.(row)) return undefined;
+    return observationsOf(view, row) >= known.observations ? known : undefined;
   }
 
   /**
@@ -83,8 +96,18 @@ class DigestEncoder {
       flat[i++] = centroid.n;
     });
     const number = this.#nextNumber++;
-    return (rows[row] = { digest, version: digest.version, number, centroids: compressCentroids(flat) });
+    const observations = observationsOf(view, row);
+    const { version } = digest;
+    return (rows[row] = { digest, version, number, observations, centroids: compressCentroids(flat) });
   }
+}
+
+/**
+ * @param {MetricView} view of a summary, whose second number is its count
+ * @param {number} row
+ */
+function observationsOf({ table }, row) {
+  return table.pageOf(row)[table.offsetOf(row) + 1];
 }
 
 module.exports = { DigestEncoder };

@@ -75,7 +75,7 @@ class ExitSnapshot {
    * @returns {Promise<void>} never rejected
    */
   async handOver(hookTime) {
-    await this.#source.prepare(hookTime);
+    await this.#source.prepare(hookTime, true);
     await this.#checkpoint();
   }
 

@@ -12,6 +12,8 @@ const READY = 'prom-client-cluster:ready';
 const SNAPSHOT_NAME = /^w([0-9]{1,10})-r([0-9]{1,16})-[0-9a-f]{24}\.snap$/;
 const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
 
+const KEPT_NAME = /^w([0-9]{1,10})-(?:last|dictionary)\.snap(?:\.tmp)?$/;
+
 /** What a worker was about to put in the place of its last snapshot when it was killed. */
 const UNFINISHED_EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap\.part$/;
 
@@ -58,6 +60,22 @@ function snapshotName(workerId, requestId) {
 
 /**
  * @param {number} workerId
+ * @returns {string} name of the file in which the primary keeps the worker's last snapshot
+ */
+function lastName(workerId) {
+  return `w${workerId}-last.snap`;
+}
+
+/**
+ * @param {number} workerId
+ * @returns {string} name of the file in which the primary keeps the worker's label sets
+ */
+function dictionaryName(workerId) {
+  return `w${workerId}-dictionary.snap`;
+}
+
+/**
+ * @param {number} workerId
  * @returns {string}
  */
 function exitSnapshotName(workerId) {
@@ -91,8 +109,18 @@ function isSnapshotNameOf(name, workerId, requestId) {
  * @returns {number | undefined}
  */
 function workerIdOfFile(name) {
-  const match = SNAPSHOT_NAME.exec(name) ?? EXIT_NAME.exec(name) ?? UNFINISHED_EXIT_NAME.exec(name);
-  return match === null ? undefined : Number(match[1]);
+  const match = [SNAPSHOT_NAME, EXIT_NAME, UNFINISHED_EXIT_NAME, KEPT_NAME]
+    .map(pattern => pattern.exec(name))
+    .find(found => found !== null);
+  return match == null ? undefined : Number(match[1]);
+}
+
+/**
+ * @param {string} name of a worker's file
+ * @returns {boolean} whether the primary keeps it
+ */
+function isKeptFile(name) {
+  return KEPT_NAME.test(name);
 }
 
 /**
@@ -101,6 +129,14 @@ function workerIdOfFile(name) {
  */
 function isExitFile(name) {
   return EXIT_NAME.test(name) || UNFINISHED_EXIT_NAME.test(name);
+}
+
+/**
+ * @param {string} name of a worker's file
+ * @returns {boolean} whether it may be half of one
+ */
+function isUnfinished(name) {
+  return UNFINISHED_EXIT_NAME.test(name);
 }
 
 /**
@@ -124,5 +160,9 @@ module.exports = {
   isSnapshotNameOf,
   workerIdOfFile,
   isExitFile,
+  isKeptFile,
+  isUnfinished,
+  lastName,
+  dictionaryName,
   hasType,
 };

@@ -82,11 +82,12 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
 /**
  * @param {Buffer} buffer whose memory starts at a multiple of 8
  * @param {(definition: Definition) => ClusterFamily} familyOf
+ * @param {number} now milliseconds since the epoch
  * @returns {{closed: number[], failures: [stage: string, name: string, count: number][]}} ids of the workers that are in
  *   it, and the failures that they counted
  * @throws {SnapshotError} where the bytes are not what they should be; nothing is taken over then
  */
-function decodeRetired(buffer, familyOf) {
+function decodeRetired(buffer, familyOf, now) {
   const isWhole = buffer.length >= 24 && buffer.compare(MAGIC, 0, 8, 0, 8) === 0;
   if (!isWhole || buffer.compare(MAGIC, 0, 8, buffer.length - 8) !== 0) {
     throw new SnapshotError('magic', 'these are no retired totals');
@@ -98,7 +99,7 @@ function decodeRetired(buffer, familyOf) {
     return /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]);
   });
   const families = Array.from({ length: reader.count() }, () => readFamily(reader));
-  for (const { definition, rows } of families) restoreFamily(familyOf(definition), definition, rows);
+  for (const { definition, rows } of families) restoreFamily(familyOf(definition), definition, rows, now);
   return { closed, failures };
 }
 
@@ -154,13 +155,15 @@ function readRow(reader, labels, width) {
  * @param {ClusterFamily} family
  * @param {Definition} definition
  * @param {RetiredRow[]} rows
+ * @param {number} now milliseconds since the epoch
  */
-function restoreFamily(family, { layout, marks }, rows) {
+function restoreFamily(family, { layout, marks }, rows, now) {
   const { retired } = family;
   retired.includeMarks(layout, marks);
   for (const { names, values, lastSeen, numbers, digest } of rows) {
     const row = family.rows.rowOf(names, values);
-    retired.touch(row, lastSeen);
+    // As of now: which of them live workers expose is yet to be told.
+    retired.touch(row, Math.max(lastSeen, now));
     for (let column = 0; column * 2 < numbers.length; column++) {
       retired.add(row, column, numbers[column * 2]);
       retired.addError(row, column, numbers[column * 2 + 1]);

@@ -64,7 +64,7 @@ class TableRowMap {
     this.#ids = labelNames.map(() => undefined);
     const positions = family.positionsOf(this.#defaults.map(([name]) => name));
     this.#defaultIds = this.#defaults.map(([name, value], i) => {
-      return { position: positions[i], id: family.index.dictionaries[positions[i]].add(value), name, value };
+      return { position: positions[i], id: 0, name, value };
     });
   }
 
@@ -88,11 +88,13 @@ class TableRowMap {
       names.push(labelNames[label]);
       texts.push(values[label][id]);
     }
-    for (const { position, id, name, value } of this.#defaultIds) {
-      if (ids[position] !== 0) continue;
-      ids[position] = id;
-      names.push(name);
-      texts.push(value);
+    for (const label of this.#defaultIds) {
+      if (ids[label.position] !== 0) continue;
+      // Looked up with the first row: a metric without rows must leave no value of a worker's own (its pid) behind.
+      label.id ||= family.index.dictionaries[label.position].add(label.value);
+      ids[label.position] = label.id;
+      names.push(label.name);
+      texts.push(label.value);
     }
     this.rows[row] = family.rowOfIds(names, texts);
   }

@@ -2,7 +2,7 @@
 
 // Scrapes of the cluster, in rounds: callers that come while a round collects share the next one, each with its own
 // deadline. A round asks the workers, waits until all have answered or nobody waits for them any more, has the
-// aggregator write the text, and hands it out.
+// aggregator write the text, and hands it out. One that is held up by somebody does not hold up those who come later.
 
 const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
 const { ThreadLostError } = require('./aggregator-backend');
@@ -13,6 +13,10 @@ const MAX_TRIES = 3;
 
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
+
+// A round that takes longer waits for a worker that is slow or hangs, and perhaps for a caller with much patience. Others
+// need not wait with it: the next round begins beside it.
+const OVERLAP_MILLISECONDS = 250;
 
 // How much longer than asked for a caller may wait for its text, once the workers have answered.
 const RENDER_GRACE_MILLISECONDS = 2000;
@@ -30,16 +34,17 @@ const RENDER_GRACE_MILLISECONDS = 2000;
  *   aggregate, and never was
  * @property {() => number} generation which aggregator it is: what one was told, the next does not know
  * @property {() => number[]} connected ids of those who can be asked now
- * @property {(workerIds: number[], timeout: number) => number[]} ask within milliseconds; returns who is to be waited for
+ * @property {(workerIds: number[], timeout: number) => number[]} ask within milliseconds, unless they are asked already;
+ *   returns who is to be waited for
  * @property {(workerIds: Iterable<number>) => void} giveUp on those who have not answered in time
- * @property {(formats: Format[], final: boolean) => Promise<RenderResult>} render
- * @property {() => boolean} isComplete whether all who can be heard have told the aggregator what they know
- * @property {() => void} onRound a round has heard everybody who can be heard
+ * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
+ * @property {() => boolean} isComplete whether the last render had numbers of all who have ever told any
  * @property {() => Error | undefined} failure why a cluster of which nothing is known is not just empty
  */
 
 /**
  * @typedef {object} Round
+ * @property {number} startedAt by performance.now()
  * @property {Set<Caller>} callers
  * @property {Set<number>} waiting ids of the workers that have not answered
  * @property {boolean} answered whether anybody has
@@ -48,10 +53,12 @@ const RENDER_GRACE_MILLISECONDS = 2000;
 
 class ScrapeRounds {
   #cluster;
-  /** @type {Round | undefined} */
-  #round = undefined;
+  /** @type {Set<Round>} under way, in the order of their start */
+  #rounds = new Set();
   /** @type {Set<Caller>} who came while a round was collecting */
   #next = new Set();
+  /** @type {NodeJS.Timeout | undefined} until the next round begins beside the others */
+  #overlap = undefined;
   /** @type {Promise<unknown>} */
   #rendering = Promise.resolve();
   /** @type {(() => void)[]} who waits until no round is under way */
@@ -60,15 +67,13 @@ class ScrapeRounds {
   /** @param {Cluster} cluster */
   constructor(cluster) {
     this.#cluster = cluster;
-    /** When the last round began, by performance.now(). */
-    this.startedAt = -Infinity;
     /** @type {(seconds: number) => void} told how long each round has waited for answers */
     this.onCollected = () => {};
   }
 
   /** Whether a round is under way. */
   get isCollecting() {
-    return this.#round !== undefined;
+    return this.#rounds.size > 0;
   }
 
   /**
@@ -98,8 +103,7 @@ class ScrapeRounds {
       this.#next.add(caller);
       // From its own call on, also while it waits for somebody else's round to end.
       this.#arm(caller);
-      // Callers of the same turn share a round. One that is collecting already asked before they came.
-      if (this.#round === undefined) queueMicrotask(() => this.#startRound());
+      this.#startSoon();
     });
   }
 
@@ -108,15 +112,15 @@ class ScrapeRounds {
    * @param {boolean} answered
    */
   settle(workerId, answered) {
-    const round = this.#round;
-    if (round === undefined) return;
-    round.answered ||= answered;
-    if (round.waiting.delete(workerId)) round.onProgress();
+    for (const round of this.#rounds) {
+      round.answered ||= answered;
+      if (round.waiting.delete(workerId)) round.onProgress();
+    }
   }
 
   /** Waits until all callers have been answered. */
   async drained() {
-    while (this.#round !== undefined || this.#next.size > 0) {
+    while (this.#rounds.size > 0 || this.#next.size > 0) {
       await new Promise(resolve => this.#onIdle.push(() => resolve(undefined)));
     }
     await this.#rendering;
@@ -124,29 +128,55 @@ class ScrapeRounds {
 
   /** Rejects all that is under way. */
   close() {
-    for (const caller of [...this.#next, ...(this.#round?.callers ?? [])]) {
+    clearTimeout(this.#overlap);
+    const callers = [this.#next, ...Array.from(this.#rounds, round => round.callers)];
+    for (const caller of callers.flatMap(set => [...set])) {
       caller.reject(new Error('The AggregatorRegistry was closed.'));
     }
-    this.#next.clear();
-    this.#round?.callers.clear();
-    this.#round?.onProgress();
+    for (const set of callers) set.clear();
+    for (const round of this.#rounds) round.onProgress();
+  }
+
+  /** Callers of the same turn share a round. One that is collecting already has asked before they came. */
+  #startSoon() {
+    const youngest = [...this.#rounds].at(-1);
+    if (youngest === undefined) {
+      queueMicrotask(() => this.#startRound());
+      return;
+    }
+    if (this.#overlap !== undefined) return;
+    const left = youngest.startedAt + OVERLAP_MILLISECONDS - performance.now();
+    this.#overlap = setTimeout(() => this.#startRound(), Math.max(left, 0));
   }
 
   async #startRound() {
-    if (this.#round !== undefined || this.#next.size === 0) return;
+    clearTimeout(this.#overlap);
+    this.#overlap = undefined;
+    if (this.#next.size === 0) return;
     /** @type {Round} */
-    const round = { callers: this.#next, waiting: new Set(), answered: false, onProgress: () => {} };
+    const round = {
+      startedAt: performance.now(),
+      callers: this.#next,
+      waiting: new Set(),
+      answered: false,
+      onProgress: () => {},
+    };
     this.#next = new Set();
-    this.#round = round;
+    this.#rounds.add(round);
     try {
       await this.#run(round);
     } catch (error) {
       for (const caller of round.callers) caller.reject(/** @type {Error} */ (error));
     } finally {
-      this.#round = undefined;
-      if (this.#next.size > 0) this.#startRound();
-      else for (const resolve of this.#onIdle.splice(0)) resolve();
+      this.#rounds.delete(round);
+      this.#onRoundEnded();
     }
+  }
+
+  #onRoundEnded() {
+    if (this.#rounds.size > 0) return;
+    if (this.#next.size > 0) this.#startRound();
+    else for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   /** @param {Round} round */
@@ -156,7 +186,6 @@ class ScrapeRounds {
       for (const caller of round.callers) caller.resolve(undefined);
       return;
     }
-    this.startedAt = performance.now();
     let ask = cluster.connected();
     for (let tries = 1; ; tries++) {
       await cluster.ready();
@@ -169,14 +198,16 @@ class ScrapeRounds {
         ask = cluster.connected();
         continue;
       }
-      const result = await this.#render([...round.callers], tries >= MAX_TRIES).catch(error => {
-        if (!(error instanceof ThreadLostError) || tries >= MAX_TRIES) throw error;
-        return undefined;
-      });
+      const result = await this.#render([...round.callers], tries >= MAX_TRIES, round.startedAt).catch(
+        error => {
+          if (!(error instanceof ThreadLostError)) throw error;
+          if (tries >= MAX_TRIES) throw new Error('Operation timed out.');
+          return undefined;
+        },
+      );
       if (result === undefined || generation !== cluster.generation()) ask = cluster.connected();
       else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
       else {
-        cluster.onRound();
         this.#deliver([...round.callers], result, round.answered);
         return;
       }
@@ -211,7 +242,7 @@ class ScrapeRounds {
     });
     round.onProgress = () => {};
     for (const caller of round.callers) this.#boundRendering(caller);
-    this.onCollected((performance.now() - this.startedAt) / 1000);
+    this.onCollected((performance.now() - round.startedAt) / 1000);
     this.#cluster.giveUp(round.waiting);
     round.waiting.clear();
   }
@@ -232,7 +263,7 @@ class ScrapeRounds {
     disarm(caller);
     const left = Math.max(caller.deadline - performance.now(), 0) + RENDER_GRACE_MILLISECONDS;
     caller.timer = setTimeout(() => {
-      this.#round?.callers.delete(caller);
+      for (const { callers } of this.#rounds) callers.delete(caller);
       caller.reject(new Error('Operation timed out.'));
     }, left);
   }
@@ -243,15 +274,17 @@ class ScrapeRounds {
    * @param {Caller} caller
    */
   async #expire(caller) {
-    const round = this.#round;
+    const round = [...this.#rounds].find(({ callers }) => callers.has(caller));
     this.#next.delete(caller);
     round?.callers.delete(caller);
     this.#boundRendering(caller);
     try {
+      // The aggregator may be about to start again.
+      await this.#cluster.ready();
+      const result = await this.#render([caller], true, round?.startedAt ?? performance.now());
       // Less than was known before would look like a reset of all counters.
       if (!this.#cluster.isComplete())
         throw new ThreadLostError('workers have to tell the new aggregator first');
-      const result = await this.#render([caller], true);
       this.#deliver([caller], result, round?.answered ?? false);
     } catch (error) {
       const lost = error instanceof ThreadLostError;
@@ -264,11 +297,14 @@ class ScrapeRounds {
   /**
    * @param {Caller[]} callers
    * @param {boolean} final
+   * @param {number} startedAt when their round began
    * @returns {Promise<RenderResult>}
    */
-  #render(callers, final) {
+  #render(callers, final, startedAt) {
     // One after the other: a family that a program's own function aggregates takes two steps.
-    const result = this.#rendering.then(() => this.#cluster.render(distinctFormats(callers), final));
+    const result = this.#rendering.then(() =>
+      this.#cluster.render(distinctFormats(callers), final, startedAt),
+    );
     this.#rendering = result.catch(() => {});
     return result;
   }

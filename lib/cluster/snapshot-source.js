@@ -32,12 +32,18 @@ class SnapshotSource {
    * Whatever may take its time: hooks, somebody's own metrics, digests. Never rejects.
    *
    * @param {number} timeout milliseconds for the hooks
+   * @param {boolean} [isLast] see CollectHooks.run()
    */
-  async prepare(timeout) {
+  async prepare(timeout, isLast) {
     const hooks = this.#metrics().map(metric =>
       viewOf(metric) === undefined ? this.#asHook(metric) : metric,
     );
-    await this.#hooks.run(hooks, timeout, (name, reason) => this.countFailure('collect', name, reason));
+    await this.#hooks.run(
+      hooks,
+      timeout,
+      (name, reason) => this.countFailure('collect', name, reason),
+      isLast,
+    );
     await this.encode();
   }
 
@@ -57,9 +63,10 @@ class SnapshotSource {
    *
    * @param {number} workerId
    * @param {{incarnation: string, epoch: number, series: number} | undefined} known
+   * @param {boolean} [isLast] whether to encode also what has changed since prepare(), however long that takes
    * @returns {{chunks: Uint8Array[], bytes: number}}
    */
-  capture(workerId, known) {
+  capture(workerId, known, isLast = false) {
     const defaultLabels = [];
     /** @type {import('./snapshot-encoder').CaptureEntry[]} */
     const entries = [];
@@ -69,7 +76,7 @@ class SnapshotSource {
         const view = viewOf(metric);
         if (view !== undefined) {
           view.beforeRead?.();
-          const digests = this.#digests.digestsOf(view);
+          const digests = this.#digests.digestsOf(view, isLast);
           entries.push({ defaults, view, digests, exemplars: this.#exemplars.blockOf(view) });
         } else if (this.#lastJson.has(metric)) {
           entries.push({ defaults, json: this.#lastJson.get(metric) });

@@ -10,7 +10,7 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { isMainThread } = require('node:worker_threads');
 
-const { workerIdOfFile, isExitFile } = require('./protocol');
+const { workerIdOfFile, isExitFile, isKeptFile } = require('./protocol');
 const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./spool-owner');
 const { PREFIX, sweep, removeDirectory } = require('./spool-sweep');
 const {
@@ -27,6 +27,7 @@ const {
 const debug = debuglog('prom-client-cluster');
 
 const LOCK = 'lock';
+const FRESHEN_MILLISECONDS = 3_600_000;
 /**
  * @typedef {object} OpenOptions
  * @property {string} [directory] existing directory to make the spool in, before any other
@@ -220,10 +221,10 @@ class Spool {
     unlessMissing(() => fs.unlinkSync(this.#pathOf(name)));
   }
 
-  /** @returns {string[]} names of the snapshots that are there, other than last ones */
-  snapshots() {
-    const names = unlessMissing(() => fs.readdirSync(this.#directory)) ?? [];
-    return names.filter(name => workerIdOfFile(name) !== undefined && !isExitFile(name));
+  /** @returns {number[]} ids of the workers of whom there are files */
+  workers() {
+    const ids = this.#names().map(name => workerIdOfFile(name) ?? NaN);
+    return [...new Set(ids)].filter(id => !Number.isNaN(id));
   }
 
   /**
@@ -234,12 +235,41 @@ class Spool {
    * @returns {string[]}
    */
   filesOfWorker(workerId) {
-    const names = unlessMissing(() => fs.readdirSync(this.#directory)) ?? [];
-    return names
-      .filter(name => workerIdOfFile(name) === workerId)
+    return this.#names()
+      .filter(name => workerIdOfFile(name) === workerId && !isKeptFile(name))
       .map(name => ({ name, request: requestIdOfFile(name) }))
       .sort((a, b) => (a.request === b.request ? 0 : a.request - b.request))
       .map(({ name }) => name);
+  }
+
+  /**
+   * Removes all that a worker has put here, and what is kept of it.
+   *
+   * @param {number} workerId
+   */
+  unlinkAllOf(workerId) {
+    for (const name of this.#names()) if (workerIdOfFile(name) === workerId) this.unlink(name);
+  }
+
+  /**
+   * @param {string} name bare file name
+   * @param {string} newName bare file name; a file of that name is replaced
+   */
+  rename(name, newName) {
+    fs.renameSync(this.#pathOf(name), this.#pathOf(newName));
+  }
+
+  /**
+   * @param {string} name bare file name
+   * @param {Uint8Array} chunk
+   */
+  append(name, chunk) {
+    fs.appendFileSync(this.#pathOf(name), chunk, { mode: 0o600 });
+  }
+
+  /** @returns {string[]} empty if the directory is gone */
+  #names() {
+    return unlessMissing(() => fs.readdirSync(this.#directory)) ?? [];
   }
 
   /**
@@ -289,7 +319,18 @@ class Spool {
 
   /** @param {Terms} terms */
   #hold({ lock, stale, update }) {
-    this.#release = lock ? this.#takeLock(stale, update) : this.#keepMark(update);
+    const release = lock ? this.#takeLock(stale, update) : this.#keepMark(update);
+    // Temporary directories are cleaned of files that nobody has touched for days.
+    const timer = setInterval(() => this.#freshen(), FRESHEN_MILLISECONDS);
+    timer.unref();
+    this.#release = () => {
+      clearInterval(timer);
+      release();
+    };
+  }
+
+  #freshen() {
+    for (const name of this.#names()) if (name !== LOCK) touch(this.#pathOf(name));
   }
 
   /**

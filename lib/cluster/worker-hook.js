@@ -43,6 +43,9 @@ function hookIntoWorker(registries) {
         const { WorkerResponder } = require('./worker-responder');
         responder = new WorkerResponder(/** @type {any} */ (cluster).worker.id, () => allRegistries(sources));
       }
+      // Behind the listeners that the application has added meanwhile: what they count counts, too.
+      process.removeListener('exit', state.onExit);
+      process.on('exit', state.onExit);
       responder.receive(message);
     },
     onExit: () => responder?.writeExitSnapshot(),

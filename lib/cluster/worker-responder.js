@@ -33,7 +33,7 @@ class WorkerResponder {
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
     this.#exit = new ExitSnapshot(this.#source, {
-      whole: () => this.#source.capture(workerId, undefined),
+      whole: () => this.#source.capture(workerId, undefined, true),
       news: () => this.#source.capture(workerId, this.#known),
     });
   }
@@ -54,6 +54,7 @@ class WorkerResponder {
       send({ type: READY });
       return;
     }
+    this.#known = message.known;
     // Several questions may have piled up while this process was stopped or busy: one capture answers the newest.
     this.#newest = message;
     if (!this.#busy) this.#answerNewest();
@@ -81,7 +82,6 @@ class WorkerResponder {
 
   /** @param {Request} request */
   async #answer(request) {
-    this.#known = request.known;
     const name = snapshotName(this.workerId, request.requestId);
     try {
       const { writing, bytes } = timedSection('worker:capture', () => {

@@ -1,0 +1,151 @@
+'use strict';
+
+// What the next thread needs, should this one be lost: of each living worker its last snapshot, as it was read, and a log
+// of its label sets, because a snapshot tells only those that were new. A worker that hangs, drains or dies at that moment
+// cannot be asked again.
+
+const { debuglog } = require('node:util');
+const { HEADER_BYTES, END_MARK, END_BYTES } = require('./snapshot-format');
+const { lastName, dictionaryName } = require('./protocol');
+
+const debug = debuglog('prom-client-cluster');
+
+// Where the numbers of a header lie; see docs/snapshot-format.md.
+const SEQUENCE = 40;
+const DICTIONARY_START = 56;
+const DICTIONARY_END = 64;
+const NUMBERS_START = 72;
+const COLUMNS_START = 80;
+const BYTES = 88;
+
+const NO_NUMBERS = 16; // bytes: three empty lists, and padding
+
+// Tables that are compacted again and again are told again and again. From this on it is shorter to be told everything.
+const MAX_LOG_GROWTH = 2;
+const SMALL_LOG_BYTES = 1 << 20;
+
+/** @typedef {import('./spool').Spool} Spool */
+/** @typedef {{first: number, bytes: number}} Log how long it was at first, and is now */
+
+class KeptSnapshots {
+  #spool;
+  /** @type {Map<number, Log>} by worker; without an entry there is none that is whole */
+  #logs = new Map();
+
+  /** @param {Spool} spool */
+  constructor(spool) {
+    this.#spool = spool;
+  }
+
+  /**
+   * Keeps a snapshot in place of the one before it.
+   *
+   * @param {number} workerId
+   * @param {string} file in the spool
+   * @param {Buffer} snapshot what is in it, which was found right
+   * @returns {boolean} whether the worker should tell all of its label sets next: the log has become too long
+   */
+  keep(workerId, file, snapshot) {
+    try {
+      this.#spool.rename(file, lastName(workerId));
+      return this.#log(workerId, snapshot);
+    } catch (error) {
+      // A full disk. What is known is in memory; only a thread that is lost now would miss it.
+      debug('the snapshot of worker %d is not kept: %s', workerId, error);
+      this.#logs.delete(workerId);
+      return false;
+    }
+  }
+
+  /**
+   * The snapshots that an earlier thread has kept of a worker: its dictionary piece by piece, then its numbers.
+   *
+   * @param {number} workerId
+   * @returns {Buffer[]} in the order in which they are to be applied
+   */
+  of(workerId) {
+    const log = this.#spool.readIfPresent(dictionaryName(workerId)) ?? Buffer.alloc(0);
+    const last = this.#spool.readIfPresent(lastName(workerId));
+    const pieces = piecesOf(log);
+    if (pieces.length > 0) this.#logs.set(workerId, { first: pieces[0].length, bytes: log.length });
+    return last === undefined ? pieces : [...pieces, last];
+  }
+
+  /** @param {number} workerId that is gone */
+  forget(workerId) {
+    this.#logs.delete(workerId);
+  }
+
+  /**
+   * @param {number} workerId
+   * @param {Buffer} snapshot
+   */
+  #log(workerId, snapshot) {
+    const [start, end] = [numberAt(snapshot, DICTIONARY_START), numberAt(snapshot, DICTIONARY_END)];
+    if (start === 0) {
+      const piece = withoutNumbers(snapshot);
+      this.#spool.writeAtomically(dictionaryName(workerId), [piece]);
+      this.#logs.set(workerId, { first: piece.length, bytes: piece.length });
+      return false;
+    }
+    const log = this.#logs.get(workerId);
+    if (log === undefined || start === end) return false;
+    const piece = withoutNumbers(snapshot);
+    this.#spool.append(dictionaryName(workerId), piece);
+    log.bytes += piece.length;
+    return log.bytes > SMALL_LOG_BYTES + log.first * MAX_LOG_GROWTH;
+  }
+}
+
+/**
+ * A snapshot of the same label sets without numbers, which comes before it.
+ *
+ * @param {Buffer} snapshot
+ * @returns {Buffer}
+ */
+function withoutNumbers(snapshot) {
+  const numbersStart = numberAt(snapshot, NUMBERS_START);
+  const bytes = numbersStart + NO_NUMBERS + END_BYTES;
+  const sequence = numberAt(snapshot, SEQUENCE) - 0.5;
+  const piece = Buffer.alloc(bytes);
+  snapshot.copy(piece, 0, 0, numbersStart);
+  const view = viewOf(piece);
+  view.setFloat64(SEQUENCE, sequence, LITTLE_ENDIAN);
+  view.setFloat64(COLUMNS_START, numbersStart + NO_NUMBERS, LITTLE_ENDIAN);
+  view.setFloat64(BYTES, bytes, LITTLE_ENDIAN);
+  view.setFloat64(bytes - END_BYTES, sequence, LITTLE_ENDIAN);
+  END_MARK.copy(piece, bytes - END_MARK.length);
+  return piece;
+}
+
+/**
+ * @param {Buffer} log
+ * @returns {Buffer[]} what is whole of it
+ */
+function piecesOf(log) {
+  const pieces = [];
+  for (let start = 0; start + HEADER_BYTES <= log.length;) {
+    const bytes = numberAt(log.subarray(start), BYTES);
+    if (!(bytes >= HEADER_BYTES) || start + bytes > log.length) break;
+    pieces.push(log.subarray(start, start + bytes));
+    start += bytes;
+  }
+  return pieces;
+}
+
+/**
+ * @param {Buffer} snapshot
+ * @param {number} offset
+ */
+function numberAt(snapshot, offset) {
+  return viewOf(snapshot).getFloat64(offset, LITTLE_ENDIAN);
+}
+
+/** @param {Buffer} buffer */
+function viewOf(buffer) {
+  return new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
+}
+
+const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+
+module.exports = { KeptSnapshots };
