@@ -22,6 +22,7 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
 
 // Writing the retired totals takes a twentieth of the time, even if workers die all the time.
 const SAVING_PAUSE = 20;
+const SAVE_AGAIN_MILLISECONDS = 5000;
 const SHORT_PAUSE = 100; // milliseconds; below it the pause is not worth a timer
 
 // A file that cannot be read for one of these may be readable the next time.
@@ -395,14 +396,17 @@ class Aggregator {
 
   /** Writes the retired totals down before the files of those who are in it are removed. */
   #saveRetired() {
+    if (this.#closed) return;
     const workerIds = this.#unsaved.splice(0);
     try {
       this.#spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
       for (const workerId of workerIds) this.#spool?.unlinkAllOf(workerId);
     } catch (error) {
-      // The totals themselves are in memory; only a thread that dies now would miss them. Tried again at the next scrape.
+      // The totals themselves are in memory; only a thread that dies now would miss them. Tried again at the next scrape,
+      // and after a while.
       this.#refuse('save-retired', error);
       this.#unsaved.unshift(...workerIds);
+      setTimeout(() => this.#saveSoon(), SAVE_AGAIN_MILLISECONDS).unref();
       return;
     }
     if (workerIds.length > 0) this.#options.onRetired(workerIds);
