@@ -99,7 +99,11 @@ class Aggregator {
     await this.#openSpool(this.#options.adopt);
     if (this.#options.adopt === undefined) return;
     this.#restoreRetired();
-    for (const workerId of this.#spool?.workers() ?? []) this.#restoreWorker(workerId);
+    try {
+      for (const workerId of this.#spool?.workers() ?? []) this.#restoreWorker(workerId);
+    } catch (error) {
+      this.#refuse('restore-worker', error);
+    }
   }
 
   /** @param {string} [adopt] */

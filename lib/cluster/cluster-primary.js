@@ -229,8 +229,19 @@ class ClusterPrimary {
 
   /** Starts the aggregator, once. A process without workers never gets here. */
   #start() {
-    this.#starting ??= this.#startBackend(undefined);
+    this.#starting ??= this.#handled(this.#startBackend(undefined));
     return this.#starting;
+  }
+
+  /**
+   * Nobody may be waiting for it at the moment.
+   *
+   * @template T
+   * @param {Promise<T>} starting
+   */
+  #handled(starting) {
+    starting.catch(error => debug('the aggregator does not start: %s', error));
+    return starting;
   }
 
   /** @param {string | undefined} adopt */
@@ -262,7 +273,7 @@ class ClusterPrimary {
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
     if (this.#losses.length > MAX_LOSSES) this.#options = { ...this.#options, inPlace: true };
-    this.#starting = this.#startBackend(this.#directory || undefined);
+    this.#starting = this.#handled(this.#startBackend(this.#directory || undefined));
     // Not at the next scrape only: what a worker has told the lost thread would be lost with the worker until then.
     if (!this.#rounds.isCollecting) this.collect(PLAIN_TEXT, START_MILLISECONDS).catch(() => {});
   }

@@ -1,7 +1,8 @@
 'use strict';
 
 // Turns the digests of a worker's summaries into plain numbers, each again only after it has changed. Takes 20-50 µs a
-// digest, so a thousand of them are encoded in slices that let the worker's requests through.
+// digest, so a thousand of them are encoded in slices that let the worker's requests through; and laid side by side, so
+// that the capture has one piece of memory to write and 5 MB less to gather.
 
 const { compressCentroids } = require('./digest-merge');
 
@@ -15,9 +16,17 @@ const SLICE_MILLISECONDS = 0.3;
  * @typedef {{digest: object, version: number, number: number, observations: number, centroids: Float64Array}} Encoded
  */
 
+/**
+ * All digests of a table one after the other, by rising row. `encoded` by row: what is in it.
+ *
+ * @typedef {{encoded: Encoded[], flat: Float64Array}} Laid
+ */
+
 class DigestEncoder {
   /** @type {WeakMap<object, Encoded[]>} by table: by row */
   #encoded = new WeakMap();
+  /** @type {WeakMap<object, Laid>} by table, as of the last prepare() */
+  #laid = new WeakMap();
   #nextNumber = 1;
 
   /**
@@ -26,17 +35,47 @@ class DigestEncoder {
    * @param {MetricView[]} views
    */
   async prepare(views) {
-    let start = performance.now();
+    let end = performance.now() + SLICE_MILLISECONDS;
     for (const view of views) {
       if (view.digestOf === undefined) continue;
-      for (const row of [...view.table.liveRows()]) {
-        // A row may have been removed while we rested.
-        if (row < view.table.rowCount && view.table.isLive(row)) this.#centroidsOf(view, row);
-        if (performance.now() - start < SLICE_MILLISECONDS) continue;
+      for (const _ of this.#prepareTable(view)) {
+        if (performance.now() < end) continue;
         await new Promise(resolve => setImmediate(resolve));
-        start = performance.now();
+        end = performance.now() + SLICE_MILLISECONDS;
       }
     }
+  }
+
+  /**
+   * @param {MetricView} view
+   * @returns {Generator<void>} yields where others may have the loop
+   */
+  *#prepareTable(view) {
+    const { table } = view;
+    const before = this.#nextNumber;
+    /** @type {Encoded[]} */
+    const encoded = [];
+    for (const row of [...table.liveRows()]) {
+      // A row may have been removed while we rested.
+      if (row < table.rowCount && table.isLive(row)) encoded[row] = this.#centroidsOf(view, row);
+      yield;
+    }
+    const laid = this.#laid.get(table);
+    const isSame =
+      laid !== undefined && this.#nextNumber === before && laid.encoded.length === encoded.length;
+    if (isSame && encoded.every((entry, row) => entry === laid.encoded[row])) return;
+    const flat = new Float64Array(encoded.reduce((sum, { centroids }) => sum + centroids.length, 0));
+    let length = 0;
+    for (const entry of encoded) {
+      if (entry === undefined) continue;
+      const { centroids } = entry;
+      flat.set(centroids, length);
+      // Not kept twice.
+      entry.centroids = flat.subarray(length, length + centroids.length);
+      length += centroids.length;
+      yield;
+    }
+    this.#laid.set(table, { encoded, flat });
   }
 
   /**
@@ -51,16 +90,28 @@ class DigestEncoder {
     if (view.digestOf === undefined) return undefined;
     const { table } = view;
     const index = new Float64Array(table.rowCount * 2);
+    const laid = this.#laid.get(table);
     /** @type {Float64Array[]} */
     const centroids = [];
+    let isLaid = laid !== undefined;
+    let laidRows = 0;
     for (let row = 0; row < table.rowCount; row++) {
-      if (!table.isLive(row)) continue;
+      if (!table.isLive(row)) {
+        // One of those that were laid side by side has gone.
+        if (laid?.encoded[row] !== undefined) isLaid = false;
+        continue;
+      }
       const encoded = (isLast ? undefined : this.#recentOf(view, row)) ?? this.#centroidsOf(view, row);
       index[row * 2] = encoded.centroids.length / 2;
       index[row * 2 + 1] = encoded.number;
       centroids.push(encoded.centroids);
+      if (laid === undefined || row >= laid.encoded.length) continue;
+      laidRows++;
+      if (laid.encoded[row] !== encoded) isLaid = false;
     }
-    return { index, centroids };
+    // Rows that are new since come after the others.
+    if (laid === undefined || !isLaid) return { index, centroids };
+    return { index, centroids: [laid.flat, ...centroids.slice(laidRows)] };
   }
 
   /**

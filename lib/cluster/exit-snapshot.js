@@ -123,6 +123,8 @@ class ExitSnapshot {
     if (this.#directory === '' || this.#hasEnded) return;
     const [unfinished, file] = [this.#unfinished(), path.join(this.#directory, this.#name)];
     try {
+      // One that could not be put in place.
+      fs.rmSync(unfinished, { force: true });
       const writing = timedSection('worker:checkpoint', () =>
         this.#file.write(path.dirname(unfinished), path.basename(unfinished), this.#capture.news()),
       );
