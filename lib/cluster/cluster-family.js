@@ -17,7 +17,7 @@ const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
 
 /** Stands for the workers that are gone where others have their id. */
-const RETIRED = 0;
+const RETIRED = -1;
 
 /**
  * One metric of one worker, as it takes part in a scrape.
