@@ -128,13 +128,14 @@ function floorsSection() {
   });
   return [
     '\n## Floors in CI',
-    `\`--short\` fails where a floor of [benchmarks/floors.json](../benchmarks/floors.json) is not held, or where ours cannot run. It
-enforces what noise cannot fake: memory, the longest synchronous sections (the least of three processes, as
-whoever else wants the processor only lengthens them), and how many times faster recording is than in the same minute with
-the rivals. Wall times of longer operations are reported only.`,
-    `How the floors were found: *seen* is the range over repeated runs of \`--short\` on the machine above, while others kept it
-busy. A floor against a rival is nine tenths of the least that was seen, but no more than the budget: noise of the size that
-was there does not fail a run, and a loss of a budget does, unless it was never held. The section floors are the budget.`,
+    `\`--short\` fails where a floor of [benchmarks/floors.json](../benchmarks/floors.json) is not held, or where ours cannot
+run. It enforces what noise cannot fake: memory, the longest synchronous sections (the shortest of five processes, as
+whoever else wants the processor only lengthens them), and how many times faster recording is than with the rivals in
+the same minute. Wall times of longer operations are reported only.`,
+    `How the floors were found: _seen_ is what five runs of \`--short\` showed, some of them while others kept the machine
+busy. A floor against a rival is nine tenths of the least, but no more than the budget; so noise of the size that was
+there does not fail a run, but a budget that is lost does, unless it was not held then. A floor of a length or size is ten
+ninths of the most, but no less than the budget.`,
     table(['case and figure', 'against', 'budget', 'floor', 'seen'], rows),
   ].join('\n\n');
 }

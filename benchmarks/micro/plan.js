@@ -32,6 +32,8 @@ const ORDER = [
 
 const SECONDS = { short: 0.2, full: 0.6 }; // of measuring in one process
 const REPETITIONS = 3;
+// Of what has no rival beside it and is judged by its shortest process: others must let only one of them be.
+const REPETITIONS_ALONE = 5;
 const ELSEWHERE = 0.6; // seconds that a process spends on everything else, roughly
 
 /**
@@ -94,7 +96,7 @@ function caseOf(id) {
  *   beginnings of ids
  * @returns {Step[]}
  */
-function planFor({ short, only, clients, repetitions = REPETITIONS, seconds }) {
+function planFor({ short, only, clients, repetitions, seconds }) {
   const secondsOfProcess = seconds ?? (short ? SECONDS.short : SECONDS.full);
   const gated = short ? clientsOfGates() : undefined;
   const steps = [];
@@ -105,13 +107,14 @@ function planFor({ short, only, clients, repetitions = REPETITIONS, seconds }) {
       const wanted = gated ? (gated.get(id) ?? []) : CLIENTS.map(({ key }) => key);
       const measured = wanted.filter(client => clients?.includes(client) ?? true);
       if (measured.length === 0) continue;
+      const times = repetitions ?? (gated && measured.length === 1 ? REPETITIONS_ALONE : REPETITIONS);
       const secondsOfOne = each.seconds ?? secondsOfProcess * Object.keys(each.figures).length + ELSEWHERE;
       steps.push({
         id,
         title: `${subjectNamed(name).title}: ${each.title}`,
-        seconds: secondsOfOne * measured.length * repetitions,
+        seconds: secondsOfOne * measured.length * times,
         clients: measured,
-        repetitions,
+        repetitions: times,
         secondsOfProcess,
         figures: each.figures,
       });

@@ -46,7 +46,8 @@ async function main() {
   console.log(`${machine}\n`);
   const outcomes = await runSteps(steps);
   const verdicts = outcomes.flatMap(judge);
-  if (verdicts.length > 0) console.log(`## Budgets\n\n${budgetTable(verdicts, { gates: options.short })}\n`);
+  const shown = options.short ? verdicts.filter(({ gate }) => gate) : verdicts;
+  if (shown.length > 0) console.log(`## Budgets\n\n${budgetTable(shown, { gates: options.short })}\n`);
   const loadAtEnd = os.loadavg()[0].toFixed(1);
   const file = writeResults({ date, machine, loadAtEnd, options, outcomes });
   console.log(`Written to ${path.relative(process.cwd(), file)}`);

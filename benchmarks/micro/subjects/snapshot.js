@@ -57,6 +57,7 @@ function fileExchange(registry, directory) {
   const { SnapshotSource } = require('../../../lib/cluster/snapshot-source');
   const { SnapshotFile } = require('../../../lib/cluster/snapshot-file');
   const { ClusterStore } = require('../../../lib/cluster/cluster-store');
+  const { runThrough } = require('../../../lib/exposition/steps');
   const { readRegularFile } = require('../../../lib/cluster/spool-files');
   const source = new SnapshotSource(() => [registry]);
   const file = new SnapshotFile();
@@ -72,6 +73,7 @@ function fileExchange(registry, directory) {
       const bytes = readRegularFile(path.join(directory, 'snapshot'));
       fs.unlinkSync(path.join(directory, 'snapshot'));
       store.apply(WORKER_ID, bytes);
+      runThrough(store.merge(new Set()));
     },
   };
 }
