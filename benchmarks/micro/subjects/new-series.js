@@ -1,10 +1,44 @@
 'use strict';
 
+const { processorWait } = require('../processor-wait.js');
 const { nextTurn } = require('../timing.js');
 const { sumOf } = require('../recorded.js');
 const { LABEL_NAMES, labelSet } = require('../../shared/label-sets.js');
 
 const CHUNK = 1000;
+const SLOW = 1; // ms; a call that takes longer may have waited for a processor
+
+/** Calls one right after the other, less the time for which they waited for a processor. */
+class TimedCalls {
+  total = 0; // ms
+  longest = 0; // ms
+  #last = 0;
+  #waited = 0;
+
+  begin() {
+    this.#waited = processorWait();
+    this.#last = performance.now();
+  }
+
+  end() {
+    const now = performance.now();
+    const duration = now - this.#last;
+    this.#last = now;
+    this.#add(duration > SLOW ? duration - this.#waitOfCall() : duration);
+  }
+
+  /** Whatever has waited before was slow as well, and is not in here. */
+  #waitOfCall() {
+    const waitedBefore = this.#waited;
+    this.begin();
+    return this.#waited - waitedBefore;
+  }
+
+  #add(duration) {
+    this.total += duration;
+    this.longest = Math.max(this.longest, duration);
+  }
+}
 
 /** Label sets are made in chunks between the calls that are timed, as requests bring them, and not kept. */
 function creating(size) {
@@ -14,24 +48,19 @@ function creating(size) {
       help: 'Requests',
       labelNames: LABEL_NAMES,
     });
-    let total = 0;
-    let longest = 0;
+    const calls = new TimedCalls();
     for (let from = 0; from < size; from += CHUNK) {
       const sets = Array.from({ length: CHUNK }, (_, offset) => labelSet(from + offset));
-      const began = performance.now();
-      let last = began;
+      calls.begin();
       for (const labels of sets) {
         counter.inc(labels);
-        const now = performance.now();
-        longest = Math.max(longest, now - last);
-        last = now;
+        calls.end();
       }
-      total += last - began;
       await nextTurn();
     }
     const recorded = await sumOf(counter);
     if (recorded !== size) throw new Error(`${size} series were created, the library has ${recorded}`);
-    return { mean: (total * 1e6) / size, longest };
+    return { mean: (calls.total * 1e6) / size, longest: calls.longest };
   };
 }
 
@@ -39,7 +68,7 @@ const figures = { mean: 'ns', longest: 'ms' };
 
 module.exports = {
   title: 'New series',
-  note: 'A counter with four labels grows; each `inc(labels)` creates a series. The longest single call contains collections of garbage and, on a busy machine, the wait for a processor. Each call is timed by itself, so the mean contains a look at the clock.',
+  note: 'A counter with four labels grows; each `inc(labels)` creates a series. The longest single call contains collections of garbage, but (on Linux) not the wait for a processor on a busy machine. Each call is timed by itself, so the mean contains a look at the clock.',
   cases: [
     { key: '100k', title: '100,000 series', figures, measure: creating(100_000) },
     { key: '1m', title: 'a million series', figures, seconds: 20, measure: creating(1_000_000) },
