@@ -108,6 +108,20 @@ describe('a thread that is lost', { concurrency: 3 }, () => {
     await cluster.end();
   });
 
+  it('with all that was kept of a worker that drains leaves what that worker tells at its end', async t => {
+    const cluster = await start(t);
+    const end = await drain(cluster, t, 1);
+    for (const name of cluster.keptFiles(1)) fs.rmSync(path.join(cluster.spool, name));
+    await loseThread(cluster);
+    await end();
+    await isRetired(cluster, 1);
+    const samples = await cluster.scrape();
+    assert.equal(counted(samples), 210);
+    assert.equal(samples.get('own_total{worker="1"}'), 110);
+    assert.deepEqual((await cluster.internals()).refused, {});
+    await cluster.end();
+  });
+
   it('while a worker hangs that is killed then costs nothing of what was scraped', async t => {
     const cluster = await start(t);
     await hang(cluster, 1, 200);

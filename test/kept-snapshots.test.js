@@ -274,4 +274,55 @@ describe('what is kept of a worker', () => {
     }
     assert.notStrictEqual(textOf(life.store), text);
   });
+
+  it('is what was scraped last or before, wherever in the writing of it the thread was lost', async t => {
+    const life = new Life();
+    life.define('a_total', 'counter', ['x'], 'help');
+    for (let number = 1; number <= 4; number++) {
+      if (number === 4) life.store.distrust(life.id);
+      const [before, states] = [textOf(life.store), []];
+      for (const method of ['append', 'writeAtomically', 'rename']) {
+        const { [method]: original } = spool;
+        t.mock.method(spool, method, (name, ...rest) => {
+          states.push(filesOf(life.id));
+          if (method === 'append') {
+            const log = Buffer.concat([states[0].get(name), rest[0].subarray(0, 200)]);
+            states.push(new Map([...states[0], [name, log]]));
+          }
+          original.call(spool, name, ...rest);
+          states.push(filesOf(life.id));
+        });
+      }
+      life.record('a_total', number);
+      life.scrape();
+      t.mock.restoreAll();
+      const texts = [before, textOf(life.store)];
+      assert.ok(states.length >= 4);
+      for (const state of states)
+        assert.ok(texts.includes(await textAfterLoss(life.id, state)), `scrape ${number}`);
+    }
+  });
 });
+
+/** All that is in the spool of a worker. */
+function filesOf(id) {
+  const names = fs.readdirSync(spool.directory).filter(name => name.startsWith(`w${id}-`));
+  return new Map(names.map(name => [name, fs.readFileSync(path.join(spool.directory, name))]));
+}
+
+/** What the next thread shows that finds these files: what was kept, and an answer that was not. */
+async function textAfterLoss(id, files) {
+  const found = await Spool.open({ directory: place, fallbacks: [], lock: false });
+  for (const [name, bytes] of files) found.writeAtomically(name, [bytes]);
+  const store = new ClusterStore();
+  const answers = found.filesOfWorker(id).map(name => found.read(name));
+  for (const snapshot of [...new KeptSnapshots(found).of(id), ...answers]) {
+    try {
+      store.apply(id, copyOf(snapshot));
+    } catch (error) {
+      assert.ok(['sequence', 'dictionary-start'].includes(error.code), error.stack);
+    }
+  }
+  await found.close();
+  return textOf(store);
+}
