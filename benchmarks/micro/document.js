@@ -132,7 +132,7 @@ function floorsSection() {
 run. It enforces what noise cannot fake: memory, the longest synchronous sections (the shortest of five processes, as
 whoever else wants the processor only lengthens them), and how many times faster recording is than with the rivals in
 the same minute. Wall times of longer operations are reported only.`,
-    `How the floors were found: _seen_ is what six runs of \`--short\` showed, some of them while others kept the machine
+    `How the floors were found: _seen_ is what seven runs of \`--short\` showed, some of them while others kept the machine
 busy. A floor against a rival is nine tenths of the least, but no more than the budget; so noise of the size that was
 there does not fail a run, but a budget that is lost does, unless it was not held then. A floor of a length or size is ten
 ninths of the most, but no less than the budget.`,
