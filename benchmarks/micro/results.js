@@ -31,7 +31,7 @@ function writeResults(results) {
 
 /**
  * @param {string[]} ids of all cases
- * @returns {Results} the newest that have all of them, with all libraries; what was measured again later, with all
+ * @returns {Results & {measuredAgain: string[]}} the newest that have all of them, with all libraries; what was measured again later, with all
  *   libraries and not in short, stands in its place
  * @throws {Error} where there are none
  */
@@ -49,7 +49,8 @@ function newestCompleteResults(ids) {
     const measured = results.outcomes.filter(({ runs }) => CLIENTS.every(({ key }) => key in runs));
     const known = new Set(measured.map(({ id }) => id));
     if (ids.every(id => known.has(id))) {
-      return { ...results, outcomes: measured.map(outcome => again.get(outcome.id) ?? outcome) };
+      const outcomes = measured.map(outcome => again.get(outcome.id) ?? outcome);
+      return { ...results, outcomes, measuredAgain: [...again.keys()].sort() };
     }
     for (const outcome of measured) if (!again.has(outcome.id)) again.set(outcome.id, outcome);
   }
