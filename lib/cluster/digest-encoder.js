@@ -38,7 +38,8 @@ class DigestEncoder {
     let end = performance.now() + SLICE_MILLISECONDS;
     for (const view of views) {
       if (view.digestOf === undefined) continue;
-      for (const _ of this.#prepareTable(view)) {
+      const steps = this.#prepareTable(view);
+      for (let step = steps.next(); !step.done; step = steps.next()) {
         if (performance.now() < end) continue;
         await new Promise(resolve => setImmediate(resolve));
         end = performance.now() + SLICE_MILLISECONDS;

@@ -12,6 +12,7 @@ const {
   insideOf,
   tableOf,
   labelSetOf,
+  mergedLabels,
   checkLabelNames,
   locate,
   bind,
@@ -105,11 +106,11 @@ class Histogram extends Metric {
     const elapsed = stopwatch();
     return (endLabels, endExemplarLabels) => {
       const value = elapsed();
-      const allLabels = { ...labels, ...endLabels };
+      const allLabels = mergedLabels(labels, endLabels);
       if (insideOf(this).exemplars === undefined) {
         this.observe(allLabels, value);
       } else {
-        const allExemplarLabels = { ...exemplarLabels, ...endExemplarLabels };
+        const allExemplarLabels = mergedLabels(exemplarLabels, endExemplarLabels);
         observeWithExemplar(this, { labels: allLabels, value, exemplarLabels: allExemplarLabels });
       }
       return value;
@@ -136,7 +137,7 @@ class Histogram extends Metric {
         if (handle.generation !== table.generation) bind(this, handle);
         count(inside, handle.page, handle.offset, value);
       },
-      startTimer: (more, exemplarLabels) => this.startTimer({ ...labelSet, ...more }, exemplarLabels),
+      startTimer: (more, exemplarLabels) => this.startTimer(mergedLabels(labelSet, more), exemplarLabels),
     };
   }
 

@@ -229,6 +229,21 @@ function define(labels, name, value) {
 }
 
 /**
+ * Label sets of a timer's start and end. Not by spreading: that takes 400 ns for four labels, this 50.
+ *
+ * @param {Labels | null | undefined} first
+ * @param {Labels | null | undefined} second whose values win
+ * @returns {Labels}
+ */
+function mergedLabels(first, second) {
+  /** @type {Labels} */
+  const labels = {};
+  for (const name of Object.keys(first ?? NO_LABELS)) define(labels, name, first?.[name]);
+  for (const name of Object.keys(second ?? NO_LABELS)) define(labels, name, second?.[name]);
+  return labels;
+}
+
+/**
  * Sets a property of an object's own, whatever its prototypes have by that name.
  *
  * @param {object} object
@@ -365,7 +380,7 @@ function timer(labels, record) {
   const elapsed = stopwatch();
   return endLabels => {
     const seconds = elapsed();
-    record({ ...labels, ...endLabels }, seconds);
+    record(mergedLabels(labels, endLabels), seconds);
     return seconds;
   };
 }
@@ -391,6 +406,7 @@ module.exports = {
   tableOf,
   labelSetOf,
   labelsByPosition,
+  mergedLabels,
   checkLabelNames,
   locate,
   bind,
