@@ -34,16 +34,21 @@ function groupSamples(metrics) {
 }
 
 /**
+ * A text that two label sets share only if they are the same: each part says how long it is.
+ *
  * @param {Record<string, unknown>} labels
  * @param {string} [except]
  */
 function keyOf(labels, except) {
-  return JSON.stringify(
-    Object.keys(labels ?? {})
-      .filter(name => name !== except)
-      .sort()
-      .map(name => [name, String(labels[name])]),
-  );
+  const names = Object.keys(labels ?? {});
+  if (names.length > 1) names.sort();
+  let key = '';
+  for (const name of names) {
+    if (name === except) continue;
+    const value = String(labels[name]);
+    key += `${name.length} ${value.length} ${name}${value}`;
+  }
+  return key;
 }
 
 /** @param {JsonMetric} summary */
