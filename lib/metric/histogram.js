@@ -32,7 +32,7 @@ const {
  * @property {(value: number) => number} columnOf the column that counts a value
  */
 
-const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const DEFAULT_BUCKETS = Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]);
 
 // Up to here a linear search beats a binary one: most observations fall into one of the first buckets.
 const LINEAR_SEARCH_BOUNDS = 24;
@@ -53,16 +53,14 @@ class Histogram extends Metric {
     super(config, { buckets: DEFAULT_BUCKETS });
     this.type = 'histogram';
     if (this.labelNames.includes('le')) throw new Error('le is a reserved label keyword');
-    // A copy, for the caller's array is the caller's. Infinity is the bucket that every histogram has anyway.
-    const bounds = Object.freeze([.../** @type {any} */ (this).buckets].filter(bound => bound !== Infinity));
     /** @type {readonly number[]} */
-    this.buckets = /** @type {readonly number[]} */ (bounds);
+    this.buckets = boundsOf(/** @type {any} */ (this).buckets);
     /** @type {readonly number[]} */
     this.upperBounds = this.buckets;
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, this.buckets.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
-    register(this, { table, exemplars, columnOf: columnFinder(this.buckets) });
+    register(this, { table, exemplars, columnOf: columnFinderOf(this.buckets) });
   }
 
   /**
@@ -242,6 +240,23 @@ function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
 }
 
 /**
+ * A copy, for the caller's array is the caller's; the default bounds are shared. Infinity is the bucket that every histogram
+ * has anyway.
+ *
+ * @param {Iterable<number>} buckets
+ * @returns {readonly number[]}
+ */
+function boundsOf(buckets) {
+  if (buckets === DEFAULT_BUCKETS) return DEFAULT_BUCKETS;
+  return Object.freeze([...buckets].filter(bound => bound !== Infinity));
+}
+
+/** @param {readonly number[]} bounds */
+function columnFinderOf(bounds) {
+  return bounds === DEFAULT_BUCKETS ? defaultColumnOf : columnFinder(bounds);
+}
+
+/**
  * @param {readonly number[]} bounds in the caller's order
  * @returns {(value: number) => number} the number of the first bound that is not below a value, or how many there are
  */
@@ -298,5 +313,7 @@ function bucketValues(histogram) {
   }
   return values;
 }
+
+const defaultColumnOf = columnFinder(DEFAULT_BUCKETS);
 
 module.exports = { Histogram };

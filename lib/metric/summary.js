@@ -54,7 +54,7 @@ class Summary extends Metric {
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
     const table = createTable(this, 2);
     /** @type {Inside} */
-    const inside = { table, quantiles: [], sinceCompress: [] };
+    const inside = { table, quantiles: roomFor(this), sinceCompress: roomFor(this) };
     table.onRowStart = row => startRow(this, inside, row);
     table.onRowsMoved = rows => moveRows(inside, rows);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
@@ -181,6 +181,14 @@ function count({ compressCount }, { quantiles, sinceCompress }, row, page, offse
     sinceCompress[row] = 0;
     quantiles[row].compress();
   }
+}
+
+/**
+ * @param {Summary} summary
+ * @returns {any[]} without labels for one row; otherwise it grows, to 17 at once
+ */
+function roomFor({ labelNames }) {
+  return labelNames.length === 0 ? new Array(1) : [];
 }
 
 /**

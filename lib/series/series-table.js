@@ -21,8 +21,8 @@ const OVERFLOW = 'overflow';
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
 
-/** @type {Map<string, number>} */
-const NO_POSITIONS = new Map();
+/** What all tables without labels share: applications have hundreds of them. */
+const NO_FORMS = new LabelForms(NO_NAMES, new Map());
 
 /** @typedef {Record<string, unknown>} Labels */
 
@@ -52,10 +52,7 @@ class SeriesTable {
     this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
     /** A copy: the metric's own array is the program's, which may change it. */
     this.labelNames = this.index === undefined ? NO_NAMES : this.index.names;
-    this.forms = new LabelForms(
-      this.labelNames,
-      this.index === undefined ? NO_POSITIONS : this.index.positions,
-    );
+    this.forms = this.index === undefined ? NO_FORMS : new LabelForms(this.index.names, this.index.positions);
     this.pageShift = this.index === undefined ? 0 : pageShiftOf(width);
     this.pageMask = (1 << this.pageShift) - 1;
     /** @type {Float64Array[]} */
@@ -326,7 +323,10 @@ class SeriesTable {
     const page = this.pages[number];
     if (page === undefined) {
       const rows = number === 0 ? Math.min(FIRST_ROWS, rowsPerPage) : rowsPerPage;
-      this.pages.push(new Float64Array(rows * this.width));
+      const added = new Float64Array(rows * this.width);
+      // Pushing to an empty array makes room for 17.
+      if (number === 0) this.pages = [added];
+      else this.pages.push(added);
     } else if (this.offsetOf(row) >= page.length) {
       const grown = new Float64Array(page.length * 2);
       grown.set(page);
@@ -428,8 +428,11 @@ class SeriesTable {
     const { pages, pageShift, pageMask } = this;
     const forms = this.#formOfRow;
     const rows = [...this.liveRows()];
-    // A metric that had no labels so far has noted no form; that of its row is the empty one.
-    if (this.forms.list.length === 0) this.forms.numberOf({});
+    if (old === undefined) {
+      this.forms = new LabelForms(index.names, index.positions);
+      // Its row has no labels.
+      this.forms.numberOf({});
+    }
     this.index = index;
     this.labelNames = this.forms.names = index.names;
     this.forms.positions = index.positions;
