@@ -110,6 +110,12 @@ class Life {
     if (this.kept.keep(this.id, file, snapshot)) this.store.distrust(this.id);
   }
 
+  /** A worker's answer that came over IPC, since no file could be written. */
+  scrapeWithoutFile() {
+    const { source } = this.worker;
+    this.store.apply(this.id, bytesOf(source.capture(this.id, this.store.knownOf(this.id), true)));
+  }
+
   /** What a thread shows that comes after this one. */
   textOfNext() {
     const next = new ClusterStore();
@@ -273,6 +279,38 @@ describe('what is kept of a worker', () => {
       );
     }
     assert.notStrictEqual(textOf(life.store), text);
+  });
+
+  it('begins anew after an answer that came without a file', () => {
+    const life = new Life();
+    life.define('a_total', 'counter', ['x'], 'help');
+    life.record('a_total', 1);
+    life.scrape();
+    life.record('a_total', 2);
+    life.scrapeWithoutFile();
+    for (const number of [3, 4]) {
+      life.record('a_total', number);
+      life.scrape();
+    }
+    life.check();
+  });
+
+  it('begins anew where it could not be written', t => {
+    const life = new Life();
+    life.define('a_total', 'counter', ['x'], 'help');
+    life.record('a_total', 1);
+    life.scrape();
+    t.mock.method(spool, 'append', () => {
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    });
+    life.record('a_total', 2);
+    life.scrape();
+    t.mock.restoreAll();
+    for (const number of [3, 4]) {
+      life.record('a_total', number);
+      life.scrape();
+    }
+    life.check();
   });
 
   it('is what was scraped last or before, wherever in the writing of it the thread was lost', async t => {

@@ -29,6 +29,9 @@ const LONGEST_PAUSE_MILLISECONDS = 300_000;
 const MAX_LOSSES = 5;
 const LOSS_WINDOW_MILLISECONDS = 60_000;
 
+// Where none of them has written a page, a round's last try is not for another one.
+const MAX_LOSSES_IN_VAIN = 2;
+
 const MAX_REASONS = 32;
 
 const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
@@ -87,6 +90,8 @@ class ClusterPrimary {
   #storeState = undefined;
   /** @type {number[]} when threads were lost, by performance.now() */
   #losses = [];
+  /** How many threads were lost since one has written a page. */
+  #lossesInVain = 0;
   /** Which backend it is: what one was told, the next does not know. */
   #generation = 0;
   #lostThreads = 0;
@@ -272,7 +277,9 @@ class ClusterPrimary {
     this.#generation++;
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
-    if (this.#losses.length > MAX_LOSSES) this.#options = { ...this.#options, inPlace: true };
+    this.#lossesInVain++;
+    const isHopeless = this.#losses.length > MAX_LOSSES || this.#lossesInVain >= MAX_LOSSES_IN_VAIN;
+    if (isHopeless) this.#options = { ...this.#options, inPlace: true };
     this.#starting = this.#handled(this.#startBackend(this.#directory || undefined));
     // Not at the next scrape only: what a worker has told the lost thread would be lost with the worker until then.
     if (!this.#rounds.isCollecting) this.collect(PLAIN_TEXT, START_MILLISECONDS).catch(() => {});
@@ -495,10 +502,13 @@ class ClusterPrimary {
     this.#isComplete = [...this.#members.values()].every(
       ({ worker, answeredAt }) => answeredAt === -Infinity || shown.has(worker.id),
     );
+    if (result.bodies !== undefined) this.#lossesInVain = 0;
     if (result.custom === undefined) return result;
     // A program's own functions cannot leave this thread.
     const aggregated = result.custom.map(({ aggregator, metrics }) => aggregators[aggregator](metrics));
-    return backend.finish({ formats, aggregated, facts }, result);
+    const finished = await backend.finish({ formats, aggregated, facts }, result);
+    this.#lossesInVain = 0;
+    return finished;
   }
 
   /**

@@ -25,7 +25,12 @@ const MAX_LOG_GROWTH = 2;
 const SMALL_LOG_BYTES = 1 << 20;
 
 /** @typedef {import('./spool').Spool} Spool */
-/** @typedef {{first: number, bytes: number}} Log how long it was at first, and is now */
+/**
+ * @typedef {object} Log
+ * @property {number} first its length at first, in bytes
+ * @property {number} bytes its length now
+ * @property {number} end how far it tells the worker's journal
+ */
 
 class KeptSnapshots {
   #spool;
@@ -43,17 +48,19 @@ class KeptSnapshots {
    * @param {number} workerId
    * @param {string} file in the spool
    * @param {Buffer} snapshot what is in it, which was found right
-   * @returns {boolean} whether the worker should tell all of its label sets next: the log has become too long
+   * @returns {boolean} whether the worker should tell all of its label sets next: the log has become too long, or has a gap
    */
   keep(workerId, file, snapshot) {
     try {
+      // In this order: a snapshot has its own news with it, should this thread be lost in between.
       this.#spool.rename(file, lastName(workerId));
       return this.#log(workerId, snapshot);
     } catch (error) {
-      // A full disk. What is known is in memory; only a thread that is lost now would miss it.
+      // A full disk. What is known is in memory; only a thread that is lost before the next scrape would miss it.
       debug('the snapshot of worker %d is not kept: %s', workerId, error);
       this.#logs.delete(workerId);
-      return false;
+      this.#discard(file);
+      return true;
     }
   }
 
@@ -67,7 +74,12 @@ class KeptSnapshots {
     const log = this.#spool.readIfPresent(dictionaryName(workerId)) ?? Buffer.alloc(0);
     const last = this.#spool.readIfPresent(lastName(workerId));
     const pieces = piecesOf(log);
-    if (pieces.length > 0) this.#logs.set(workerId, { first: pieces[0].length, bytes: log.length });
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    // Nothing can be added behind half a piece.
+    if (bytes > 0 && bytes === log.length) {
+      const end = numberAt(pieces[pieces.length - 1], DICTIONARY_END);
+      this.#logs.set(workerId, { first: pieces[0].length, bytes, end });
+    }
     return last === undefined ? pieces : [...pieces, last];
   }
 
@@ -76,23 +88,36 @@ class KeptSnapshots {
     this.#logs.delete(workerId);
   }
 
+  /** @param {string} file */
+  #discard(file) {
+    try {
+      this.#spool.unlink(file);
+    } catch (error) {
+      debug('%s cannot be removed: %s', file, error);
+    }
+  }
+
   /**
    * @param {number} workerId
    * @param {Buffer} snapshot
+   * @returns {boolean} see keep()
    */
   #log(workerId, snapshot) {
     const [start, end] = [numberAt(snapshot, DICTIONARY_START), numberAt(snapshot, DICTIONARY_END)];
     if (start === 0) {
       const piece = withoutNumbers(snapshot);
       this.#spool.writeAtomically(dictionaryName(workerId), [piece]);
-      this.#logs.set(workerId, { first: piece.length, bytes: piece.length });
+      this.#logs.set(workerId, { first: piece.length, bytes: piece.length, end });
       return false;
     }
     const log = this.#logs.get(workerId);
-    if (log === undefined || start === end) return false;
+    // An answer between came over IPC, or could not be kept.
+    if (log === undefined || log.end !== start) return true;
+    if (start === end) return false;
     const piece = withoutNumbers(snapshot);
     this.#spool.append(dictionaryName(workerId), piece);
     log.bytes += piece.length;
+    log.end = end;
     return log.bytes > SMALL_LOG_BYTES + log.first * MAX_LOG_GROWTH;
   }
 }
