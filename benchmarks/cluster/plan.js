@@ -14,24 +14,32 @@ const REPETITIONS = {
   10_000: { warmUps: 10, runs: 11 },
   100_000: { warmUps: 3, runs: 5 },
 };
+// a curve needs many sizes, and its ends lie far enough apart that three repetitions place them
+const GROWTH_WARM_UPS = { 1000: 10, 5000: 10, 20_000: 5, 50_000: 3, 100_000: 2, 200_000: 2 };
+const GROWTH_WORKERS = [2, 4, 8];
 const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
 
 /**
  * @typedef {object} Step
- * @property {'scrape' | 'latency'} measure
+ * @property {'scrape' | 'latency' | 'growth'} measure
  * @property {string} title
  * @property {number} seconds rough guess of what it takes, for the progress report only
  * @property {import('./scenario.js').Scenario | import('./latency.js').LatencyScenario} scenario
  */
 
 /**
- * @param {{short: boolean, samples?: number, workers?: number, kind?: string, clients?: string[], latency: boolean,
+ * @param {{short: boolean, growth?: boolean, samples?: number, workers?: number, kind?: string, clients?: string[], latency: boolean,
  *   runs?: number}} options the last but one are filters
  * @returns {Step[]}
  */
 function planFor(options) {
-  const steps = options.short ? shortPlan() : fullPlan();
+  const steps = allSteps(options);
   return steps.filter(step => isWanted(step, options)).map(step => adapted(step, options));
+}
+
+function allSteps({ short, growth }) {
+  if (growth) return growthPlan();
+  return short ? shortPlan() : fullPlan();
 }
 
 function shortPlan() {
@@ -66,6 +74,19 @@ function millionStep() {
   return { ...step, seconds: 60 };
 }
 
+/** From small to large for each number of workers, so that who has become too slow is known before the next size. */
+function growthPlan() {
+  return GROWTH_WORKERS.flatMap(workers =>
+    Object.entries(GROWTH_WARM_UPS).map(([size, warmUps]) => growthStep(Number(size), workers, warmUps)),
+  );
+}
+
+function growthStep(samples, workers, warmUps) {
+  const size = { samples, workers, kind: 'integers', paths: ['bytes'], gaps: false };
+  const step = scrapeStep({ ...size, warmUps, runs: 3, timeLimit: 120_000 });
+  return { ...step, measure: 'growth', seconds: 3 + (samples * workers) / 20_000 };
+}
+
 function latencyStep(samples, segments) {
   const scenario = {
     clients: ALL,
@@ -92,7 +113,7 @@ function isWanted({ measure, scenario }, { samples, workers, kind, clients, late
 function adapted(step, { clients, runs }) {
   const scenario = { ...step.scenario };
   if (clients) scenario.clients = scenario.clients.filter(client => clients.includes(client));
-  if (runs && step.measure === 'scrape') scenario.runs = runs;
+  if (runs && step.measure !== 'latency') scenario.runs = runs;
   return { ...step, scenario };
 }
 

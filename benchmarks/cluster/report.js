@@ -56,7 +56,8 @@ function cell(lane, { key, ratio }, lanes) {
 }
 
 function valuesOf(lane, key) {
-  return key.endsWith('Sections') ? sectionsOf(lane, key) : lane.runs.map(run => run[key]);
+  if (key.endsWith('Sections')) return sectionsOf(lane, key);
+  return lane.runs.map(run => run[key]).filter(value => value !== null);
 }
 
 /** How many times less than each rival, in the order of the columns. */

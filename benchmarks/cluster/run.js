@@ -9,6 +9,8 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { judge } = require('./budgets.js');
 const { clientNamed, OURS } = require('../shared/clients.js');
+const { GrowthLimits, growthOf, growthTable } = require('./growth.js');
+const { drawGrowth } = require('./growth-drawing.js');
 const { runLatencyScenario } = require('./latency.js');
 const { describeMachine } = require('../shared/machine.js');
 const { planFor } = require('./plan.js');
@@ -18,15 +20,20 @@ const { runScenario } = require('./scenario.js');
 const { stopAllTrees } = require('./tree.js');
 
 const RESULTS = path.join(__dirname, '..', 'results');
+const DOCUMENTED_DRAWING = path.join(__dirname, '..', '..', 'docs', 'benchmark-cluster-growth.svg');
 
 const USAGE = `Usage: npm run bench:cluster -- [options]
   --short             a few scenarios in under 90 seconds; fails when a gate fails
+  --growth            instead, how the cost grows from 1,000 to 200,000 samples and 2 to 8 workers, also as a drawing
+  --document          with --growth: put the drawing into docs/ as well
   --samples N         only scenarios with so many samples a worker (1000, 10000, 100000, 1000000)
   --workers N         only scenarios with so many workers (2, 4)
   --kind KIND         only integers or floats
   --clients A,B       only these of prom-client, prometheus-io, ours
   --runs N            repetitions instead of the plan's
   --no-latency        leave out the latency of requests`;
+
+const machine = describeMachine(); // its load before anything was measured
 
 main().catch(async error => {
   console.error(error);
@@ -44,18 +51,41 @@ async function main() {
   stopOnSignals();
   const steps = planFor(options);
   if (steps.length === 0) throw new Error('nothing to measure is left by these options');
-  console.log(`${describeMachine()}\n${LEGEND}\n`);
+  console.log(`${machine}\n${LEGEND}\n`);
   const outcomes = await runSteps(steps, directory);
+  if (options.growth) reportGrowth(options, outcomes);
+  else reportBudgets(options, outcomes);
+  process.exitCode = options.short && !gatesHold(outcomes) ? 1 : 0;
+}
+
+function reportBudgets(options, outcomes) {
   const verdicts = outcomes.flatMap(outcome => outcome.verdicts);
   console.log(`## All budgets\n\n${budgetTable(verdicts, { gates: options.short })}\n`);
-  console.log(`Written to ${path.relative(process.cwd(), writeResults(options, outcomes))}`);
-  process.exitCode = options.short && !gatesHold(outcomes) ? 1 : 0;
+  sayWritten(writeResults('cluster', options, outcomes));
+}
+
+function reportGrowth(options, outcomes) {
+  const growth = growthOf(outcomes);
+  console.log([`## Growth\n\n${growthTable(growth)}\n`, ...growth.notes, ''].join('\n'));
+  const file = writeResults('cluster-growth', options, outcomes);
+  const drawing = drawGrowth(growth, { machine, date: new Date().toISOString().slice(0, 10) });
+  for (const target of [file.replace(/json$/, 'svg'), ...(options.document ? [DOCUMENTED_DRAWING] : [])]) {
+    fs.writeFileSync(target, drawing);
+    sayWritten(target);
+  }
+  sayWritten(file);
+}
+
+function sayWritten(file) {
+  console.log(`Written to ${path.relative(process.cwd(), file)}`);
 }
 
 function readOptions() {
   const { values } = parseArgs({
     options: {
       short: { type: 'boolean', default: false },
+      growth: { type: 'boolean', default: false },
+      document: { type: 'boolean', default: false },
       samples: { type: 'string' },
       workers: { type: 'string' },
       kind: { type: 'string' },
@@ -69,16 +99,18 @@ function readOptions() {
     console.log(USAGE);
     process.exit(0);
   }
+  if (values.growth && values.short) throw new Error('--growth and --short exclude each other');
+  if (values.document && !values.growth) throw new Error('--document goes with --growth only');
   const clients = values.clients?.split(',');
   clients?.forEach(clientNamed); // throws for an unknown one
   const numberOf = text => (text === undefined ? undefined : Number(text));
-  const { short, kind } = values;
+  const { short, growth, document, kind } = values;
   const filters = {
     samples: numberOf(values.samples),
     workers: numberOf(values.workers),
     runs: numberOf(values.runs),
   };
-  return { short, kind, clients, latency: !values['no-latency'], ...filters };
+  return { short, growth, document, kind, clients, latency: !values['no-latency'], ...filters };
 }
 
 function stopOnSignals() {
@@ -96,13 +128,16 @@ function stopOnSignals() {
 
 async function runSteps(steps, directory) {
   const progress = new Progress(steps, process.stderr);
+  const limits = new GrowthLimits();
   const outcomes = [];
-  for (const [index, step] of steps.entries()) {
+  for (const [index, planned] of steps.entries()) {
+    const step = planned.measure === 'growth' ? limits.applyTo(planned) : planned;
     progress.begin(index);
     const onRepetition = (done, of) => progress.repetition(done, of);
     const run = step.measure === 'latency' ? runLatencyScenario : runScenario;
     const result = await run(step.scenario, { directory, onRepetition });
     progress.end();
+    if (step.measure === 'growth') limits.note(step, result);
     const verdicts = judge(step, result);
     console.log(`${describeOutcome(step, result, verdicts)}\n`);
     outcomes.push({ step, result, verdicts });
@@ -135,11 +170,11 @@ function oursAmong(lanes) {
 }
 
 /** Everything measured, for later comparison. */
-function writeResults(options, outcomes) {
+function writeResults(name, options, outcomes) {
   const date = new Date().toISOString();
-  const file = path.join(RESULTS, `cluster-${date.replaceAll(':', '-')}.json`);
+  const file = path.join(RESULTS, `${name}-${date.replaceAll(':', '-')}.json`);
   const scenarios = outcomes.map(({ step, result, verdicts }) => ({ ...step, result, verdicts }));
   fs.mkdirSync(RESULTS, { recursive: true });
-  fs.writeFileSync(file, JSON.stringify({ date, machine: describeMachine(), options, scenarios }, null, 1));
+  fs.writeFileSync(file, JSON.stringify({ date, machine, options, scenarios }, null, 1));
   return file;
 }

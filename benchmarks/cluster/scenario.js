@@ -4,7 +4,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { clientNamed } = require('../shared/clients.js');
+const { clientNamed, OURS } = require('../shared/clients.js');
 const { checkBody, expectedTotals } = require('./body-check.js');
 const { scrapeOverHttp } = require('./scraper.js');
 const { Tree } = require('./tree.js');
@@ -12,13 +12,14 @@ const { Tree } = require('./tree.js');
 /**
  * @typedef {object} Scenario
  * @property {string[]} clients
- * @property {string[]} [paths] only these; else all that a client has
+ * @property {string[]} [paths] only these of ours; else all (the rivals have one)
  * @property {number} samples of each worker
  * @property {number} workers
  * @property {'integers' | 'floats'} kind
  * @property {number} warmUps scrapes before anything is measured
  * @property {number} runs measured repetitions
  * @property {number} timeLimit milliseconds after which no further repetition begins
+ * @property {boolean} [gaps] false: the event loops' gaps are left out, which halves the scrapes
  */
 
 /**
@@ -40,10 +41,10 @@ const { Tree } = require('./tree.js');
  * @property {(number | null)[]} primarySections the longest section of each scraped window, ms; null: none was reported
  * @property {(number | null)[]} workerSections the same of each worker
  * @property {Record<string, number>} sectionsByName longest of each section's name, `primary:` or `worker:` before it, ms
- * @property {number} primaryGap longest gap of the event loop in a scraped window, ms
- * @property {number} primaryIdleGap the same in an equally long unscraped window
- * @property {number} workerGap longest of all workers
- * @property {number} workerIdleGap
+ * @property {number | null} primaryGap longest gap of the event loop in a scraped window, ms; null: left out, as the next three
+ * @property {number | null} primaryIdleGap the same in an equally long unscraped window
+ * @property {number | null} workerGap longest of all workers
+ * @property {number | null} workerIdleGap
  */
 
 /**
@@ -68,8 +69,8 @@ async function runScenario(scenario, { directory, onRepetition }) {
       const { samples, workers, kind } = scenario;
       const tree = await Tree.start({ client, samples, workers, kind });
       trees.push(tree);
-      const paths = clientNamed(client).paths.filter(each => scenario.paths?.includes(each) ?? true);
-      for (const each of paths) lanes.push(new LaneRunner(tree, each, path.join(directory, 'body.txt')));
+      const bodyFile = path.join(directory, 'body.txt');
+      for (const each of pathsOf(client, scenario)) lanes.push(new LaneRunner(tree, each, bodyFile));
     }
     await repeat(lanes, scenario, onRepetition);
     return lanes.map(lane => lane.result);
@@ -78,8 +79,13 @@ async function runScenario(scenario, { directory, onRepetition }) {
   }
 }
 
+function pathsOf(client, { paths }) {
+  const all = clientNamed(client).paths;
+  return client === OURS && paths ? all.filter(each => paths.includes(each)) : all;
+}
+
 /** Warm-ups, then repetitions in turn, each beginning with another lane. */
-async function repeat(lanes, { warmUps, runs, timeLimit }, onRepetition) {
+async function repeat(lanes, { warmUps, runs, timeLimit, gaps = true }, onRepetition) {
   const until = performance.now() + timeLimit;
   for (let warmUp = 0; warmUp < warmUps; warmUp++) {
     for (const lane of lanes) await lane.warmUp(warmUp);
@@ -87,7 +93,7 @@ async function repeat(lanes, { warmUps, runs, timeLimit }, onRepetition) {
   for (let run = 0; run < runs && performance.now() < until; run++) {
     onRepetition(run, runs);
     for (let turn = 0; turn < lanes.length; turn++) {
-      await lanes[(run + turn) % lanes.length].measure(run);
+      await lanes[(run + turn) % lanes.length].measure(run, { gaps });
     }
   }
   onRepetition(runs, runs);
@@ -112,11 +118,14 @@ class LaneRunner {
     await this.#guarded(`warm-up ${warmUp + 1}`, () => this.#scrapedWindow({ gaps: false }));
   }
 
-  /** @param {number} run its number; odd runs take the unscraped window first */
-  async measure(run) {
+  /**
+   * @param {number} run its number; odd runs take the unscraped window first
+   * @param {{gaps: boolean}} options whether to find the gaps of the event loops too, in windows of their own
+   */
+  async measure(run, options) {
     await this.#guarded(`run ${run + 1}`, async () => {
       const cpu = await this.#pair({ gaps: false, idleFirst: run % 2 === 1 });
-      const gaps = await this.#pair({ gaps: true, idleFirst: run % 2 === 1 });
+      const gaps = options.gaps ? await this.#pair({ gaps: true, idleFirst: run % 2 === 1 }) : null;
       this.result.runs.push(runOf(cpu, gaps));
     });
   }
@@ -177,12 +186,14 @@ class LaneRunner {
 }
 
 /**
+ * @param {{scraped: object, idle: object}} cpu
+ * @param {{scraped: object, idle: object} | null} gaps
  * @returns {Run}
  */
 function runOf(cpu, gaps) {
   const { scraped, idle } = cpu;
   const both = scraped.workers.map(({ written }, worker) => written + scraped.written[worker]);
-  const windows = [scraped, gaps.scraped];
+  const windows = gaps ? [scraped, gaps.scraped] : [scraped];
   return {
     wall: scraped.wall,
     bodyBytes: scraped.bodyBytes,
@@ -199,11 +210,15 @@ function runOf(cpu, gaps) {
     primarySections: windows.map(({ primary }) => longestSection(primary)),
     workerSections: windows.flatMap(({ workers }) => workers.map(longestSection)),
     sectionsByName: sectionsByName(windows),
-    primaryGap: gaps.scraped.primary.longestGap,
-    primaryIdleGap: gaps.idle.primary.longestGap,
-    workerGap: Math.max(...gaps.scraped.workers.map(({ longestGap }) => longestGap)),
-    workerIdleGap: Math.max(...gaps.idle.workers.map(({ longestGap }) => longestGap)),
+    primaryGap: gaps && gaps.scraped.primary.longestGap,
+    primaryIdleGap: gaps && gaps.idle.primary.longestGap,
+    workerGap: gaps && longestGapOfWorkers(gaps.scraped),
+    workerIdleGap: gaps && longestGapOfWorkers(gaps.idle),
   };
+}
+
+function longestGapOfWorkers({ workers }) {
+  return Math.max(...workers.map(({ longestGap }) => longestGap));
 }
 
 function longestSection({ sections }) {

@@ -1,0 +1,215 @@
+'use strict';
+
+// Draws how the cost of a scrape grows, as one SVG that needs nothing else: a panel for each cost, both axes
+// logarithmic. Who is who can be told without colour: a client has a dash pattern, a number of workers a marker, and
+// every line has its name at its end.
+
+const { CLIENTS, OURS } = require('../shared/clients.js');
+const { curveTitle } = require('./growth.js');
+const { count } = require('../shared/table.js');
+
+const PANELS = [
+  { cost: 'wall', title: 'Wall time of a scrape' },
+  { cost: 'primaryMain', title: 'CPU of the primary’s main thread per scrape' },
+  { cost: 'allProcesses', title: 'CPU of all processes per scrape' },
+];
+
+const WIDTH = 960;
+const PLOT = { left: 80, width: 680, height: 300 };
+const HEADER = 58;
+const PANEL_HEIGHT = 390; // plot, its title above, ticks and axis label below
+const PLOT_OFFSET = 34; // from the top of a panel
+const NAME_GAP = 14; // of two names, so that neither covers the other
+const NOTE_HEIGHT = 17;
+const NOTE_LENGTH = 150; // characters that fit a line
+
+const STYLES = [
+  { stroke: '#a33b00', dash: '' },
+  { stroke: '#0057a3', dash: '9 4' },
+  { stroke: '#1a6b34', dash: '2 3' },
+];
+const SMALLEST = 0.05; // ms; a difference of two windows below it is noise, and has no logarithm when negative
+
+/**
+ * @param {import('./growth.js').Growth} growth
+ * @param {{machine: string, date: string}} where and when it was measured
+ * @returns {string} the text of an SVG file
+ * @throws {Error} when there is nothing to draw
+ */
+function drawGrowth({ curves, notes }, { machine, date }) {
+  if (curves.length === 0) throw new Error('no curve to draw');
+  const footer = footLines(notes);
+  const height = HEADER + PANELS.length * PANEL_HEIGHT + footer.length * NOTE_HEIGHT + 16;
+  const workerCounts = [...new Set(curves.map(({ workers }) => workers))];
+  const panels = PANELS.map((panel, index) =>
+    drawPanel(panel, curves, { top: HEADER + index * PANEL_HEIGHT, workerCounts }),
+  );
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}"`,
+    ' role="img" font-family="sans-serif" font-size="12" fill="#222222">\n',
+    '<title>Cost of a scrape by samples and workers</title>\n',
+    `<desc>${escaped(curves.map(curveTitle).join('; '))}. ${escaped(notes.join('; '))}</desc>\n`,
+    `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>\n`,
+    text(20, 26, 'Cost of a scrape by samples and workers', 'font-size="18" font-weight="bold"'),
+    text(20, 46, `${date}, ${machine}; medians; both axes logarithmic`),
+    ...panels,
+    ...footer.map((line, index) => text(20, footTop(index), line)),
+    '</svg>\n',
+  ].join('');
+}
+
+function footTop(index) {
+  return HEADER + PANELS.length * PANEL_HEIGHT + 10 + index * NOTE_HEIGHT;
+}
+
+function footLines(notes) {
+  const reach = `Values below ${SMALLEST} ms are drawn at ${SMALLEST} ms: less cannot be told from noise.`;
+  return [...notes, reach].flatMap(wrapped);
+}
+
+function wrapped(note) {
+  const lines = [''];
+  for (const word of note.split(/\s+/)) {
+    const line = lines.at(-1);
+    if (line && line.length + word.length >= NOTE_LENGTH) lines.push(word);
+    else lines[lines.length - 1] = line ? `${line} ${word}` : word;
+  }
+  return lines;
+}
+
+function drawPanel({ cost, title }, curves, { top, workerCounts }) {
+  const plot = { ...PLOT, top: top + PLOT_OFFSET };
+  const sizes = [...new Set(curves.flatMap(({ points }) => points.map(({ samples }) => samples)))];
+  const values = curves.flatMap(({ points }) => points.map(point => drawable(point[cost])));
+  const decades = decadesAround(values);
+  const x = scale([Math.min(...sizes), Math.max(...sizes)], [plot.left + 16, plot.left + plot.width - 16]);
+  const y = scale([10 ** decades[0], 10 ** decades.at(-1)], [plot.top + plot.height, plot.top]);
+  const lines = curves.map(curve => ({
+    curve,
+    style: STYLES[CLIENTS.findIndex(({ key }) => key === curve.client)],
+    marker: MARKERS[workerCounts.indexOf(curve.workers) % MARKERS.length],
+    places: curve.points.map(point => [x(point.samples), y(drawable(point[cost]))]),
+  }));
+  return [
+    '<g>\n',
+    text(plot.left, top + 20, title, 'font-size="14" font-weight="bold"'),
+    drawAxes(plot, { sizes, decades, x, y }),
+    ...lines.map(drawLine),
+    drawNames(lines, plot),
+    '</g>\n',
+  ].join('');
+}
+
+function drawable(value) {
+  return Math.max(value, SMALLEST);
+}
+
+/** Whole powers of ten, at least two of them. */
+function decadesAround(values) {
+  const first = Math.floor(Math.log10(Math.min(...values)));
+  const last = Math.max(Math.ceil(Math.log10(Math.max(...values))), first + 1);
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+/** A single value, which has no extent, goes to the middle. */
+function scale([from, to], [start, end]) {
+  const extent = Math.log10(to / from);
+  return value => start + (end - start) * (extent === 0 ? 0.5 : Math.log10(value / from) / extent);
+}
+
+function drawAxes(plot, { sizes, decades, x, y }) {
+  const right = plot.left + plot.width;
+  const bottom = plot.top + plot.height;
+  const horizontal = decades.flatMap(decade => [
+    segment(plot.left, y(10 ** decade), right, y(10 ** decade), 'stroke="#d0d0d0"'),
+    text(plot.left - 8, y(10 ** decade) + 4, count(10 ** decade), 'text-anchor="end"'),
+  ]);
+  const vertical = sizes.flatMap(size => [
+    segment(x(size), plot.top, x(size), bottom, 'stroke="#eeeeee"'),
+    text(x(size), bottom + 17, count(size), 'text-anchor="middle"'),
+  ]);
+  const middle = plot.top + plot.height / 2;
+  return [
+    ...vertical,
+    ...horizontal,
+    `<rect x="${plot.left}" y="${plot.top}" width="${plot.width}" height="${plot.height}" fill="none" stroke="#666666"/>\n`,
+    text(plot.left + plot.width / 2, bottom + 36, 'samples per worker', 'text-anchor="middle"'),
+    text(22, middle, 'milliseconds', `text-anchor="middle" transform="rotate(-90 22 ${middle})"`),
+  ].join('');
+}
+
+const MARKERS = [
+  (x, y) => `<circle cx="${rounded(x)}" cy="${rounded(y)}" r="3.5"/>`,
+  (x, y) => `<rect x="${rounded(x - 3.5)}" y="${rounded(y - 3.5)}" width="7" height="7"/>`,
+  (x, y) => `<path d="M${rounded(x)} ${rounded(y - 5)}l5 9h-10z"/>`,
+];
+
+function drawLine({ curve, style, marker, places }) {
+  const points = places.map(place => place.map(rounded).join(',')).join(' ');
+  const dash = style.dash ? ` stroke-dasharray="${style.dash}"` : '';
+  const width = curve.client === OURS ? 2.5 : 1.8;
+  return [
+    `<polyline points="${points}" fill="none" stroke="${style.stroke}" stroke-width="${width}"${dash}/>\n`,
+    `<g fill="${style.stroke}">${places.map(([x, y]) => marker(x, y)).join('')}</g>\n`,
+  ].join('');
+}
+
+/** The name of each line right of the plot, at the height of its end or as near as the others leave room. */
+function drawNames(lines, plot) {
+  const column = plot.left + plot.width + 24;
+  const byHeight = [...lines].sort((one, other) => endOf(one)[1] - endOf(other)[1]);
+  const heights = spread(
+    byHeight.map(line => endOf(line)[1]),
+    plot,
+  );
+  return byHeight
+    .map((line, index) => {
+      const [x, y] = endOf(line);
+      const { stroke } = line.style;
+      return [
+        segment(x + 6, y, column - 4, heights[index], `stroke="${stroke}" stroke-width="0.6"`),
+        `<g fill="${stroke}">${line.marker(column + 5, heights[index])}</g>\n`,
+        text(column + 14, heights[index] + 4, curveTitle(line.curve), `fill="${stroke}"`),
+      ].join('');
+    })
+    .join('');
+}
+
+function endOf({ places }) {
+  return places.at(-1);
+}
+
+/** Moves heights (from the top down) apart until names fit: down first, then up from the bottom of the plot. */
+function spread(heights, plot) {
+  const moved = [...heights];
+  for (let index = 1; index < moved.length; index++) {
+    moved[index] = Math.max(moved[index], moved[index - 1] + NAME_GAP);
+  }
+  let limit = plot.top + plot.height;
+  for (let index = moved.length - 1; index >= 0; index--) {
+    moved[index] = Math.min(moved[index], limit);
+    limit = moved[index] - NAME_GAP;
+  }
+  return moved;
+}
+
+function segment(x1, y1, x2, y2, attributes) {
+  const [fromX, fromY, toX, toY] = [x1, y1, x2, y2].map(rounded);
+  return `<line x1="${fromX}" y1="${fromY}" x2="${toX}" y2="${toY}" ${attributes}/>\n`;
+}
+
+function text(x, y, content, attributes = '') {
+  return `<text x="${rounded(x)}" y="${rounded(y)}"${attributes && ` ${attributes}`}>${escaped(content)}</text>\n`;
+}
+
+function rounded(value) {
+  return Number(value.toFixed(1));
+}
+
+/** As XML takes it; control characters, which XML has no way to write, become spaces. */
+function escaped(content) {
+  const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+  return content.replace(/\p{Cc}/gu, ' ').replace(/[&<>"]/g, character => entities[character]);
+}
+
+module.exports = { drawGrowth };
