@@ -108,6 +108,15 @@ test('every line has its name in every panel, and no two names cover each other'
   for (let index = 1; index < heights.length; index++) assert.ok(heights[index] - heights[index - 1] >= 13);
 });
 
+test('the name of a line that ends before the others says where', () => {
+  const growth = wholeGrowth();
+  growth.curves[0].points.pop();
+  const texts = parseXml(drawGrowth(growth, WHERE)).filter(
+    ({ text }) => text === '15.1.3, 2 workers (to 20,000)',
+  );
+  assert.equal(texts.length, 3);
+});
+
 test('axes have names with their units, and the sizes that were measured as ticks', () => {
   const texts = parseXml(drawGrowth(wholeGrowth(), WHERE))
     .filter(({ name }) => name === 'text')

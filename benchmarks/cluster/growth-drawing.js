@@ -14,7 +14,7 @@ const PANELS = [
   { cost: 'allProcesses', title: 'CPU of all processes per scrape' },
 ];
 
-const WIDTH = 960;
+const WIDTH = 1010;
 const PLOT = { left: 80, width: 680, height: 300 };
 const HEADER = 58;
 const PANEL_HEIGHT = 390; // plot, its title above, ticks and axis label below
@@ -51,7 +51,7 @@ function drawGrowth({ curves, notes }, { machine, date }) {
     `<desc>${escaped(curves.map(curveTitle).join('; '))}. ${escaped(notes.join('; '))}</desc>\n`,
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>\n`,
     text(20, 26, 'Cost of a scrape by samples and workers', 'font-size="18" font-weight="bold"'),
-    text(20, 46, `${date}, ${machine}; medians; both axes logarithmic`),
+    text(20, 46, `${date}, ${machine} (at the start). Medians; both axes logarithmic; ours is the body as bytes.`),
     ...panels,
     ...footer.map((line, index) => text(20, footTop(index), line)),
     '</svg>\n',
@@ -95,7 +95,7 @@ function drawPanel({ cost, title }, curves, { top, workerCounts }) {
     text(plot.left, top + 20, title, 'font-size="14" font-weight="bold"'),
     drawAxes(plot, { sizes, decades, x, y }),
     ...lines.map(drawLine),
-    drawNames(lines, plot),
+    drawNames(lines, plot, Math.max(...sizes)),
     '</g>\n',
   ].join('');
 }
@@ -155,7 +155,7 @@ function drawLine({ curve, style, marker, places }) {
 }
 
 /** The name of each line right of the plot, at the height of its end or as near as the others leave room. */
-function drawNames(lines, plot) {
+function drawNames(lines, plot, largest) {
   const column = plot.left + plot.width + 24;
   const byHeight = [...lines].sort((one, other) => endOf(one)[1] - endOf(other)[1]);
   const heights = spread(
@@ -169,10 +169,16 @@ function drawNames(lines, plot) {
       return [
         segment(x + 6, y, column - 4, heights[index], `stroke="${stroke}" stroke-width="0.6"`),
         `<g fill="${stroke}">${line.marker(column + 5, heights[index])}</g>\n`,
-        text(column + 14, heights[index] + 4, curveTitle(line.curve), `fill="${stroke}"`),
+        text(column + 14, heights[index] + 4, nameOf(line.curve, largest), `fill="${stroke}"`),
       ].join('');
     })
     .join('');
+}
+
+/** With the size up to which it was measured, if others were measured further up. */
+function nameOf(curve, largest) {
+  const { samples } = curve.points.at(-1);
+  return samples < largest ? `${curveTitle(curve)} (to ${count(samples)})` : curveTitle(curve);
 }
 
 function endOf({ places }) {
