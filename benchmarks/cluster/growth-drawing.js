@@ -51,7 +51,11 @@ function drawGrowth({ curves, notes }, { machine, date }) {
     `<desc>${escaped(curves.map(curveTitle).join('; '))}. ${escaped(notes.join('; '))}</desc>\n`,
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>\n`,
     text(20, 26, 'Cost of a scrape by samples and workers', 'font-size="18" font-weight="bold"'),
-    text(20, 46, `${date}, ${machine} (at the start). Medians; both axes logarithmic; ours is the body as bytes.`),
+    text(
+      20,
+      46,
+      `${date}, ${machine} (at the start). Medians; both axes logarithmic; ours is the body as bytes.`,
+    ),
     ...panels,
     ...footer.map((line, index) => text(20, footTop(index), line)),
     '</svg>\n',
