@@ -42,10 +42,7 @@ function perform(message) {
       aggregator.retire(message.workerId);
       break;
     case 'render':
-      reply(message.id, {
-        ...runThrough(aggregator.render(message.request)),
-        refused: [...aggregator.refused],
-      });
+      reply(message.id, runThrough(aggregator.render(message.request)));
       break;
     case 'finish':
       reply(message.id, { ...message.result, bodies: runThrough(aggregator.finish(message.request)) });

@@ -282,26 +282,32 @@ class Aggregator {
   *render({ formats, custom, final, facts }) {
     const start = performance.now();
     const again = [...this.#again];
-    const refused = /** @type {[string, number][]} */ ([...this.refused]);
-    /** @type {RenderResult} */
-    const result = {
-      known: this.#known(),
-      again,
-      refused,
-      isEmpty: this.#store.isEmpty,
-      state: this.#store.state(),
-      seconds: 0,
-    };
-    if (again.length > 0 && !final) return result;
+    // Before the merge drops what is too old, which is shown once more.
+    const { isEmpty } = this.#store;
+    if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
     this.#again.clear();
     for (const workerId of [...this.#unread]) this.retire(workerId);
     if (this.#unsaved.length > 0) this.#saveSoon();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
-    const bodies = waiting.length > 0 ? undefined : yield* this.finish({ formats, aggregated: [], facts });
-    result.state = this.#store.state();
-    const seconds = (performance.now() - start) / 1000;
-    return waiting.length > 0 ? { ...result, seconds, custom: waiting } : { ...result, seconds, bodies };
+    if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };
+    const bodies = yield* this.finish({ formats, aggregated: [], facts });
+    return { ...this.#outcome(again, start), isEmpty, bodies };
+  }
+
+  /**
+   * @param {number[]} again
+   * @param {number} start when the render began, by performance.now()
+   * @returns {Omit<RenderResult, 'isEmpty'>}
+   */
+  #outcome(again, start) {
+    return {
+      known: Array.from(this.#store.workers(), ({ id, known }) => [id, known]),
+      again,
+      refused: [...this.refused],
+      state: this.#store.state(),
+      seconds: (performance.now() - start) / 1000,
+    };
   }
 
   /**
@@ -414,11 +420,6 @@ class Aggregator {
       return;
     }
     if (workerIds.length > 0) this.#options.onRetired(workerIds);
-  }
-
-  /** @returns {[number, import('./protocol').Known | undefined][]} */
-  #known() {
-    return Array.from(this.#store.workers(), ({ id, known }) => [id, known]);
   }
 
   /**

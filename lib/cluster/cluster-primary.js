@@ -92,8 +92,7 @@ class ClusterPrimary {
   #losses = [];
   /** How many threads were lost since one has written a page. */
   #lossesInVain = 0;
-  /** Which backend it is: what one was told, the next does not know. */
-  #generation = 0;
+  /** Counts the backends: what one was told, the next does not know. */
   #lostThreads = 0;
   /** How many dead workers' numbers are among the retired totals. */
   #retired = 0;
@@ -129,7 +128,7 @@ class ClusterPrimary {
         this.#adoptStrangers();
         return this.#own === undefined ? this.#starting : this.#start();
       },
-      generation: () => this.#generation,
+      generation: () => this.#lostThreads,
       connected: () => this.#connected(),
       ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
       giveUp: workerIds => this.#giveUp(workerIds),
@@ -198,7 +197,9 @@ class ClusterPrimary {
   /** @returns {ClusterState} */
   state() {
     const members = [...this.#members.values()];
-    const refused = [...this.#refusedByAggregator, ...this.#refused];
+    const refused = new Map([...this.#refusedByAggregator, ...this.#refused]);
+    const overIpc = [...this.#overIpc.values()].reduce((sum, count) => sum + count, 0);
+    if (overIpc > 0) refused.set('over-ipc', overIpc);
     return {
       workers: members.length,
       silent: members.filter(({ silent }) => silent).length,
@@ -274,7 +275,6 @@ class ClusterPrimary {
     if (this.#own !== undefined) this.#own.known = undefined;
     this.#lostThreads++;
     this.#backend = undefined;
-    this.#generation++;
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
     this.#lossesInVain++;
@@ -349,7 +349,6 @@ class ClusterPrimary {
       this.#backend?.answer({ workerId: worker.id, metrics: message.metrics });
     } else if (typeof message.snapshot === 'string') {
       debug('worker %d answered over IPC: %s', worker.id, message.reason);
-      this.#count('over-ipc');
       addOne(this.#overIpc, String(message.reason));
       this.#backend?.answer({ workerId: worker.id, snapshot: message.snapshot });
     } else if (isSnapshotNameOf(message.file, worker.id, requestId)) {

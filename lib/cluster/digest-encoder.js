@@ -4,6 +4,7 @@
 // digest, so a thousand of them are encoded in slices that let the worker's requests through; and laid side by side, so
 // that the capture has one piece of memory to write and 5 MB less to gather.
 
+const { runInSlices } = require('../exposition/steps');
 const { compressCentroids } = require('./digest-merge');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
@@ -35,16 +36,15 @@ class DigestEncoder {
    * @param {MetricView[]} views
    */
   async prepare(views) {
-    let end = performance.now() + SLICE_MILLISECONDS;
-    for (const view of views) {
-      if (view.digestOf === undefined) continue;
-      const steps = this.#prepareTable(view);
-      for (let step = steps.next(); !step.done; step = steps.next()) {
-        if (performance.now() < end) continue;
-        await new Promise(resolve => setImmediate(resolve));
-        end = performance.now() + SLICE_MILLISECONDS;
-      }
-    }
+    await runInSlices(this.#prepareTables(views), SLICE_MILLISECONDS);
+  }
+
+  /**
+   * @param {MetricView[]} views
+   * @returns {Generator<void>} yields where others may have the loop
+   */
+  *#prepareTables(views) {
+    for (const view of views) if (view.digestOf !== undefined) yield* this.#prepareTable(view);
   }
 
   /**

@@ -5,7 +5,7 @@
 // moment older than the numbers beside it, which it illustrates but does not count.
 
 const { ByteWriter, SnapshotError } = require('./snapshot-bytes');
-const { runThrough } = require('../exposition/steps');
+const { runThrough, runInSlices } = require('../exposition/steps');
 
 const SLICE_MILLISECONDS = 0.3;
 
@@ -24,15 +24,17 @@ class ExemplarEncoder {
    * @param {import('../exposition/live-family').MetricView[]} views
    */
   async prepare(views) {
-    let end = performance.now() + SLICE_MILLISECONDS;
+    await runInSlices(this.#encodeChanged(views), SLICE_MILLISECONDS);
+  }
+
+  /**
+   * @param {import('../exposition/live-family').MetricView[]} views
+   * @returns {Generator<void>} yields between exemplars
+   */
+  *#encodeChanged(views) {
     for (const { exemplars, table } of views) {
       if (exemplars === undefined || this.#blocks.get(exemplars)?.version === exemplars.version) continue;
-      const steps = this.#encode(exemplars, table.epoch);
-      for (let step = steps.next(); !step.done; step = steps.next()) {
-        if (performance.now() < end) continue;
-        await new Promise(resolve => setImmediate(resolve));
-        end = performance.now() + SLICE_MILLISECONDS;
-      }
+      yield* this.#encode(exemplars, table.epoch);
     }
   }
 

@@ -5,18 +5,11 @@
 // cannot be asked again.
 
 const { debuglog } = require('node:util');
-const { HEADER_BYTES, END_MARK, END_BYTES } = require('./snapshot-format');
+const { HEADER_BYTES, HEADER_OFFSETS, END_MARK, END_BYTES } = require('./snapshot-format');
+const { viewOf, LITTLE_ENDIAN } = require('./snapshot-bytes');
 const { lastName, dictionaryName } = require('./protocol');
 
 const debug = debuglog('prom-client-cluster');
-
-// Where the numbers of a header lie; see docs/snapshot-format.md.
-const SEQUENCE = 40;
-const DICTIONARY_START = 56;
-const DICTIONARY_END = 64;
-const NUMBERS_START = 72;
-const COLUMNS_START = 80;
-const BYTES = 88;
 
 const NO_NUMBERS = 16; // bytes: three empty lists, and padding
 
@@ -77,7 +70,7 @@ class KeptSnapshots {
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
     // Nothing can be added behind half a piece.
     if (bytes > 0 && bytes === log.length) {
-      const end = numberAt(pieces[pieces.length - 1], DICTIONARY_END);
+      const end = numberAt(pieces[pieces.length - 1], HEADER_OFFSETS.dictionaryEnd);
       this.#logs.set(workerId, { first: pieces[0].length, bytes, end });
     }
     return last === undefined ? pieces : [...pieces, last];
@@ -103,7 +96,10 @@ class KeptSnapshots {
    * @returns {boolean} see keep()
    */
   #log(workerId, snapshot) {
-    const [start, end] = [numberAt(snapshot, DICTIONARY_START), numberAt(snapshot, DICTIONARY_END)];
+    const [start, end] = [
+      numberAt(snapshot, HEADER_OFFSETS.dictionaryStart),
+      numberAt(snapshot, HEADER_OFFSETS.dictionaryEnd),
+    ];
     if (start === 0) {
       const piece = withoutNumbers(snapshot);
       this.#spool.writeAtomically(dictionaryName(workerId), [piece]);
@@ -129,15 +125,15 @@ class KeptSnapshots {
  * @returns {Buffer}
  */
 function withoutNumbers(snapshot) {
-  const numbersStart = numberAt(snapshot, NUMBERS_START);
+  const numbersStart = numberAt(snapshot, HEADER_OFFSETS.numbersStart);
   const bytes = numbersStart + NO_NUMBERS + END_BYTES;
-  const sequence = numberAt(snapshot, SEQUENCE) - 0.5;
+  const sequence = numberAt(snapshot, HEADER_OFFSETS.sequence) - 0.5;
   const piece = Buffer.alloc(bytes);
   snapshot.copy(piece, 0, 0, numbersStart);
   const view = viewOf(piece);
-  view.setFloat64(SEQUENCE, sequence, LITTLE_ENDIAN);
-  view.setFloat64(COLUMNS_START, numbersStart + NO_NUMBERS, LITTLE_ENDIAN);
-  view.setFloat64(BYTES, bytes, LITTLE_ENDIAN);
+  view.setFloat64(HEADER_OFFSETS.sequence, sequence, LITTLE_ENDIAN);
+  view.setFloat64(HEADER_OFFSETS.columnsStart, numbersStart + NO_NUMBERS, LITTLE_ENDIAN);
+  view.setFloat64(HEADER_OFFSETS.bytes, bytes, LITTLE_ENDIAN);
   view.setFloat64(bytes - END_BYTES, sequence, LITTLE_ENDIAN);
   END_MARK.copy(piece, bytes - END_MARK.length);
   return piece;
@@ -150,7 +146,7 @@ function withoutNumbers(snapshot) {
 function piecesOf(log) {
   const pieces = [];
   for (let start = 0; start + HEADER_BYTES <= log.length;) {
-    const bytes = numberAt(log.subarray(start), BYTES);
+    const bytes = numberAt(log.subarray(start), HEADER_OFFSETS.bytes);
     if (!(bytes >= HEADER_BYTES) || start + bytes > log.length) break;
     pieces.push(log.subarray(start, start + bytes));
     start += bytes;
@@ -165,12 +161,5 @@ function piecesOf(log) {
 function numberAt(snapshot, offset) {
   return viewOf(snapshot).getFloat64(offset, LITTLE_ENDIAN);
 }
-
-/** @param {Buffer} buffer */
-function viewOf(buffer) {
-  return new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
-}
-
-const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 module.exports = { KeptSnapshots };

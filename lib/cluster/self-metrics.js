@@ -54,9 +54,7 @@ function selfMetrics(facts, state, refused, now) {
     counter(
       'refused_answers_total',
       'Answers that could not be used, so that a worker was asked again or shown with earlier numbers, by reason.',
-      [...refused, ...facts.refused]
-        .filter(([reason]) => reason !== 'over-ipc')
-        .map(([reason, count]) => sample(count, { reason })),
+      [...refused, ...facts.refused].map(([reason, count]) => sample(count, { reason })),
     ),
     counter('lost_threads_total', 'Aggregator threads that ended or hung and were replaced.', [
       sample(facts.lostThreads),

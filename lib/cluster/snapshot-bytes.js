@@ -190,4 +190,4 @@ class ByteReader {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-module.exports = { ByteWriter, ByteReader, SnapshotError };
+module.exports = { ByteWriter, ByteReader, SnapshotError, viewOf, LITTLE_ENDIAN };

@@ -9,6 +9,17 @@ const BYTE_ORDER = 0x01020304;
 const VERSION = 1;
 const HEADER_BYTES = 128;
 const END_BYTES = 16;
+
+/** Where a header has the numbers (f64) that somebody reads or changes without decoding the rest. */
+const HEADER_OFFSETS = Object.freeze({
+  sequence: 40,
+  dictionaryStart: 56,
+  dictionaryEnd: 64,
+  numbersStart: 72,
+  columnsStart: 80,
+  bytes: 88,
+});
+
 const INCARNATION_BYTES = 16;
 
 const DEFINITION = 1;
@@ -27,6 +38,7 @@ module.exports = {
   VERSION,
   HEADER_BYTES,
   END_BYTES,
+  HEADER_OFFSETS,
   INCARNATION_BYTES,
   DEFINITION,
   ROWS,

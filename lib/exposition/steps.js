@@ -23,11 +23,12 @@ function runThrough(steps) {
 /**
  * @template T
  * @param {Generator<unknown, T>} steps
+ * @param {number} [sliceMilliseconds] how long others wait at most for the loop, save for the length of a step
  * @returns {Promise<T>}
  */
-async function runInSlices(steps) {
+async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS) {
   for (;;) {
-    const end = performance.now() + SLICE_MILLISECONDS;
+    const end = performance.now() + sliceMilliseconds;
     do {
       const step = steps.next();
       if (step.done) return step.value;
