@@ -256,6 +256,34 @@ describe('a worker that nobody has scraped loses nothing', { concurrency: 3 }, (
 });
 
 describe('a worker that is killed', { concurrency: 3 }, () => {
+  const ends = {
+    'by abort()': ({ process, state }) => {
+      state.record(100);
+      process.abort();
+    },
+    'for want of memory': ({ state }) => {
+      state.record(100);
+      state.hoard = [];
+      for (;;) state.hoard.push(new Array(1000).fill({}));
+    },
+  };
+  for (const [how, end] of Object.entries(ends)) {
+    it(`${how} keeps what was scraped last`, async t => {
+      const cluster = await startCounting(t, {
+        workers: 2,
+        settings: { execArgv: ['--max-old-space-size=40'] },
+      });
+      await cluster.inWorkers([1, 2], record, 2);
+      assert.equal(counted(await cluster.scrape()), 4);
+      cluster.tellWorker(2, end);
+      const { code, signal } = await cluster.gone(2);
+      assert.ok(signal !== null || code > 128, `ended with ${code}, ${signal}`);
+      await cluster.inWorker(1, record, 3);
+      assert.equal(counted(await cluster.scrape()), 7);
+      await cluster.end();
+    });
+  }
+
   it('keeps what was scraped last, while its gauges leave', async t => {
     const cluster = await startCounting(t, { workers: 2 });
     await cluster.inWorkers([1, 2], record, 2);
