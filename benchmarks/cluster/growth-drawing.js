@@ -6,6 +6,7 @@
 
 const { CLIENTS, OURS } = require('../shared/clients.js');
 const { curveTitle } = require('./growth.js');
+const { escaped, rounded, segment, spread, text } = require('../shared/svg.js');
 const { count } = require('../shared/table.js');
 
 const PANELS = [
@@ -164,7 +165,7 @@ function drawNames(lines, plot, largest) {
   const byHeight = [...lines].sort((one, other) => endOf(one)[1] - endOf(other)[1]);
   const heights = spread(
     byHeight.map(line => endOf(line)[1]),
-    plot,
+    { gap: NAME_GAP, bottom: plot.top + plot.height },
   );
   return byHeight
     .map((line, index) => {
@@ -187,39 +188,6 @@ function nameOf(curve, largest) {
 
 function endOf({ places }) {
   return places.at(-1);
-}
-
-/** Moves heights (from the top down) apart until names fit: down first, then up from the bottom of the plot. */
-function spread(heights, plot) {
-  const moved = [...heights];
-  for (let index = 1; index < moved.length; index++) {
-    moved[index] = Math.max(moved[index], moved[index - 1] + NAME_GAP);
-  }
-  let limit = plot.top + plot.height;
-  for (let index = moved.length - 1; index >= 0; index--) {
-    moved[index] = Math.min(moved[index], limit);
-    limit = moved[index] - NAME_GAP;
-  }
-  return moved;
-}
-
-function segment(x1, y1, x2, y2, attributes) {
-  const [fromX, fromY, toX, toY] = [x1, y1, x2, y2].map(rounded);
-  return `<line x1="${fromX}" y1="${fromY}" x2="${toX}" y2="${toY}" ${attributes}/>\n`;
-}
-
-function text(x, y, content, attributes = '') {
-  return `<text x="${rounded(x)}" y="${rounded(y)}"${attributes && ` ${attributes}`}>${escaped(content)}</text>\n`;
-}
-
-function rounded(value) {
-  return Number(value.toFixed(1));
-}
-
-/** As XML takes it; control characters, which XML has no way to write, become spaces. */
-function escaped(content) {
-  const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-  return content.replace(/\p{Cc}/gu, ' ').replace(/[&<>"]/g, character => entities[character]);
 }
 
 module.exports = { drawGrowth };

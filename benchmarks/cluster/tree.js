@@ -5,6 +5,7 @@
 const { fork } = require('node:child_process');
 const path = require('node:path');
 
+const PRIMARY = path.join(__dirname, 'primary.js');
 const STOP_GRACE = 5000;
 const CALL_DEADLINE = 90_000;
 
@@ -27,11 +28,14 @@ class Tree {
   #exited;
   #round = 0;
 
-  /** @param {TreeSettings} settings */
-  constructor(settings) {
+  /**
+   * @param {TreeSettings} settings
+   * @param {string} program of the primary
+   */
+  constructor(settings, program) {
     this.settings = settings;
     // a process group of its own: a signal to it reaches every process of the tree, and Ctrl-C reaches only the runner
-    this.#primary = fork(path.join(__dirname, 'primary.js'), [JSON.stringify(settings)], { detached: true });
+    this.#primary = fork(program, [JSON.stringify(settings)], { detached: true });
     this.#primary.on('message', message => this.#settle(message));
     this.#exited = new Promise(resolve => {
       this.#primary.once('exit', () => {
@@ -47,10 +51,11 @@ class Tree {
    * Starts a tree and waits until all workers have recorded their samples.
    *
    * @param {TreeSettings} settings
+   * @param {string} [program] of the primary; obeys at least `ready` and `stop`
    * @returns {Promise<Tree>}
    */
-  static async start(settings) {
-    const tree = new Tree(settings);
+  static async start(settings, program = PRIMARY) {
+    const tree = new Tree(settings, program);
     const { servicePort, metricsPort } = await tree.call('ready');
     tree.servicePort = servicePort;
     tree.metricsPort = metricsPort;

@@ -29,6 +29,7 @@ class Workload {
   #metrics = [];
   #random;
   #kind;
+  #requests = 0;
 
   /**
    * Creates and fills all series.
@@ -74,6 +75,14 @@ class Workload {
       for (let number = round % ONE_IN; number < metric.series; number += ONE_IN) {
         metric.record(number, this.#value(metric));
       }
+    }
+  }
+
+  /** Records once in each metric, as the handling of a request does; in the metric's next series each time. */
+  recordRequest() {
+    this.#requests += 1;
+    for (const metric of this.#metrics) {
+      if (metric.series > 0) metric.record(this.#requests % metric.series, this.#value(metric));
     }
   }
 

@@ -1,0 +1,65 @@
+'use strict';
+
+// The load generator, in a process of its own: autocannon, with clients that take turns.
+
+const autocannon = require('autocannon');
+const { PacedClients } = require('./paced-clients.js');
+
+const KEPT_CONNECTIONS = 64;
+const CLIENTS_TO_SATURATE = 64;
+const LOOK_FOR_THE_END_EVERY = 50; // ms
+const NEVER = 3600; // seconds; requests are given up by their turn instead, not by when they were sent
+
+/**
+ * @typedef {object} Load
+ * @property {number} port
+ * @property {number} seconds
+ * @property {number} [rate] requests a second; without it as many as are answered, to find saturation
+ * @property {boolean} kept whether connections are kept, see paced-clients.js
+ */
+
+/**
+ * @typedef {object} LoadResult
+ * @property {number[]} latencies of the requests that were answered, ms
+ * @property {number} failed requests that were not, within 10 s
+ * @property {number} perSecond answered
+ */
+
+process.on('disconnect', () => process.exit(0));
+process.on('message', async ({ id, settings }) => {
+  try {
+    process.send({ id, answer: await generate(settings, () => process.send({ id, hasBegun: true })) });
+  } catch (error) {
+    process.send({ id, error: String(error?.message ?? error) });
+  }
+});
+
+/**
+ * @param {Load} load
+ * @param {() => void} onBegin
+ * @returns {Promise<LoadResult>}
+ */
+async function generate({ port, seconds, rate, kept }, onBegin) {
+  const clients = rate ? clientsFor({ rate, seconds, kept }) : CLIENTS_TO_SATURATE;
+  const paced = new PacedClients({ rate, seconds, clients, kept }, onBegin);
+  await autocannon({
+    url: `http://127.0.0.1:${port}/api/v1/resources/1`,
+    connections: clients,
+    reconnectRate: kept ? undefined : 1,
+    duration: NEVER,
+    timeout: NEVER,
+    sampleInt: LOOK_FOR_THE_END_EVERY,
+    setupClient: paced.setup,
+  });
+  paced.end();
+  const { latencies, failed, elapsed } = paced;
+  if (rate && latencies.length + failed !== paced.turns) {
+    throw new Error(`${latencies.length + failed} of ${paced.turns} requests were counted`);
+  }
+  return { latencies, failed, perSecond: latencies.length / elapsed };
+}
+
+/** With connections of their own one request a second and client, so that many can be under way in a blocked cluster. */
+function clientsFor({ rate, seconds, kept }) {
+  return Math.max(1, Math.min(kept ? KEPT_CONNECTIONS : rate, Math.round(rate * seconds)));
+}

@@ -1,0 +1,177 @@
+'use strict';
+
+// Measures rounds: the clients' trees of processes are up at the same time, and one of them at a time is under load.
+
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { expectedTotals } = require('../cluster/body-check.js');
+const { Tree } = require('../cluster/tree.js');
+const { OURS } = require('../shared/clients.js');
+const { MeasuringProcess } = require('./measuring-process.js');
+const { runsOf } = require('./plan.js');
+const { BARE } = require('./runs.js');
+const { segmentOf } = require('./segment.js');
+
+const SHARE_OF_SATURATION = 0.4;
+const SECONDS_TO_SATURATE = { warmUp: 1, measured: 2 };
+const WARM_UP = { every: 0.5, seconds: 3 };
+const QUIET = 500; // ms before each segment, for what the last one left behind
+const KIND = 'integers'; // can be checked to the last digit
+const NO_SCRAPES = { milliseconds: [], failures: [] };
+const SERVICE = path.join(__dirname, 'service-primary.js');
+
+/**
+ * @typedef {object} MeasuredRound
+ * @property {import('./plan.js').Round} round
+ * @property {string} date
+ * @property {number} rate requests a second
+ * @property {Record<string, number>} saturation requests a second, by client
+ * @property {number} expositionBytes of one worker; 0 without a metrics library
+ * @property {import('./segment.js').Segment[]} segments in the order in which they were measured
+ * @property {Record<string, string[]>} wrongTotals by client: what was wrong in the scrape after all segments
+ */
+
+/**
+ * @param {import('./plan.js').Round[]} rounds
+ * @param {{onStep: () => void}} surroundings called before each of the plan's steps
+ * @returns {AsyncGenerator<MeasuredRound>}
+ */
+async function* measureRounds(rounds, { onStep }) {
+  const stage = new Stage();
+  try {
+    for (const round of rounds) {
+      onStep();
+      await stage.prepareFor(round);
+      yield await measureRound(stage, round, onStep);
+    }
+  } finally {
+    await stage.clear();
+  }
+}
+
+/** The processes: those that stay for all rounds, and the trees, which stay for all rounds of their size. */
+class Stage {
+  generator = new MeasuringProcess(path.join(__dirname, 'load.js'));
+  scraper = new MeasuringProcess(path.join(__dirname, 'scrape-process.js'));
+  /** @type {{tree: Tree, expected: object}[]} */
+  lanes = [];
+  #settings = '';
+
+  async prepareFor({ samples, workers, clients }) {
+    const settings = JSON.stringify({ samples, workers, clients });
+    if (settings === this.#settings) return;
+    await this.#stopTrees();
+    this.#settings = settings;
+    for (const client of clients) {
+      const tree = await Tree.start({ client, samples, workers, kind: KIND }, SERVICE);
+      this.lanes.push({ tree, expected: await expectedOf(tree) });
+    }
+  }
+
+  async #stopTrees() {
+    const trees = this.lanes.map(({ tree }) => tree);
+    this.lanes = [];
+    await Promise.all(trees.map(tree => tree.stop()));
+  }
+
+  async clear() {
+    this.generator.stop();
+    this.scraper.stop();
+    await this.#stopTrees();
+  }
+}
+
+async function expectedOf(tree) {
+  return tree.settings.client === BARE ? {} : expectedTotals(await tree.call('totals'));
+}
+
+async function measureRound(stage, round, onStep) {
+  const date = new Date().toISOString();
+  const saturation = await findSaturation(stage, round);
+  const rate = Math.max(1, Math.round(slowestOf(saturation) * SHARE_OF_SATURATION));
+  for (const lane of stage.lanes) await warmUp(stage, lane, round, rate);
+  const segments = [];
+  for (let repetition = 0; repetition < round.repetitions; repetition++) {
+    for (const run of runsOf(round, repetition)) {
+      onStep();
+      const lane = stage.lanes.find(({ tree }) => tree.settings.client === run.client);
+      const { load, scraped } = await underLoad(stage, lane, { ...round, rate, scraped: run.scraped });
+      segments.push(segmentOf({ repetition, run: run.key }, load, scraped));
+    }
+  }
+  const expositionBytes = await expositionOf(stage.lanes);
+  return {
+    round,
+    date,
+    rate,
+    saturation,
+    expositionBytes,
+    segments,
+    wrongTotals: await checkTotals(stage, round),
+  };
+}
+
+/** The rate is that of the library that saturates first; a cluster without metrics only sets it when it is alone. */
+function slowestOf(saturation) {
+  const { [BARE]: bare, ...libraries } = saturation;
+  return Math.min(...(Object.keys(libraries).length > 0 ? Object.values(libraries) : [bare]));
+}
+
+async function findSaturation({ generator, lanes }, { kept, seconds }) {
+  const saturation = {};
+  for (const { tree } of lanes) {
+    const load = { port: tree.servicePort, kept };
+    await generator.call('load', { ...load, seconds: Math.min(SECONDS_TO_SATURATE.warmUp, seconds) });
+    const measured = { ...load, seconds: Math.min(SECONDS_TO_SATURATE.measured, seconds) };
+    saturation[tree.settings.client] = (await generator.call('load', measured)).perSecond;
+  }
+  return saturation;
+}
+
+/** More scrapes than later, so that whoever compiles on the way has done so. */
+async function warmUp(stage, lane, round, rate) {
+  const seconds = Math.min(WARM_UP.seconds, round.seconds);
+  await underLoad(stage, lane, { ...round, rate, seconds, every: WARM_UP.every, scraped: true });
+}
+
+async function underLoad(
+  { generator, scraper },
+  { tree, expected },
+  { rate, seconds, kept, every, scraped, gzip },
+) {
+  await sleep(QUIET);
+  const isScraped = scraped && tree.metricsPort !== undefined;
+  const scrapes = { port: tree.metricsPort, every, gzip: asksForGzip(tree, gzip), expected };
+  const load = await generator.call('load', { port: tree.servicePort, rate, seconds, kept }, () => {
+    if (isScraped) scraper.call('start', scrapes);
+  });
+  return { load, scraped: isScraped ? await scraper.call('stop', {}) : NO_SCRAPES };
+}
+
+/** The rivals' manuals show none. */
+function asksForGzip(tree, gzip) {
+  return gzip && tree.settings.client === OURS;
+}
+
+async function expositionOf(lanes) {
+  const lane = lanes.find(({ tree }) => tree.settings.client !== BARE);
+  return lane ? Math.max(...(await lane.tree.call('exposition'))) : 0;
+}
+
+/** When nothing is under way any more, a scrape must show exactly what workers have recorded under load. */
+async function checkTotals({ scraper, lanes }, { gzip }) {
+  const wrong = {};
+  for (const { tree } of lanes) {
+    const { client } = tree.settings;
+    if (client === BARE) continue;
+    const expected = await expectedOf(tree);
+    const settings = { port: tree.metricsPort, gzip: asksForGzip(tree, gzip), expected, kind: KIND };
+    const { problems } = await scraper
+      .call('check', settings)
+      .catch(error => ({ problems: [`no scrape: ${error.message}`] }));
+    if (problems.length > 0) wrong[client] = problems.slice(0, 3);
+  }
+  return wrong;
+}
+
+module.exports = { measureRounds };

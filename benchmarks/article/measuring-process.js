@@ -1,0 +1,52 @@
+'use strict';
+
+const { fork } = require('node:child_process');
+
+/** A process that is told what to do and answers: the load generator, the scraper. */
+class MeasuringProcess {
+  #process;
+  #waiting = new Map();
+  #lastId = 0;
+
+  /** @param {string} program */
+  constructor(program) {
+    this.#process = fork(program);
+    this.#process.on('message', message => this.#take(message));
+    this.#process.once('exit', () => {
+      for (const { reject } of this.#waiting.values()) reject(new Error(`${program} has gone`));
+      this.#waiting.clear();
+    });
+  }
+
+  /**
+   * @param {string | undefined} command
+   * @param {object} settings
+   * @param {() => void} [onBegun] called when it says that it has begun
+   * @returns {Promise<any>} rejects with its error, or when it has gone
+   */
+  call(command, settings, onBegun) {
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject, onBegun });
+      this.#process.send({ id, command, settings }, error => error && reject(error));
+    });
+  }
+
+  #take({ id, hasBegun, answer, error }) {
+    const call = this.#waiting.get(id);
+    if (hasBegun) {
+      call.onBegun?.();
+      return;
+    }
+    this.#waiting.delete(id);
+    if (error === undefined) call.resolve(answer);
+    else call.reject(new Error(error));
+  }
+
+  /** It ends by itself when nobody listens any more. */
+  stop() {
+    if (this.#process.connected) this.#process.disconnect();
+  }
+}
+
+module.exports = { MeasuringProcess };

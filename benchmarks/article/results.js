@@ -1,0 +1,103 @@
+'use strict';
+
+// Files of results: everything measured as JSON, a page to look at, and its drawing.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const prettier = require('prettier');
+const { drawRounds } = require('./drawing.js');
+const { pageOf } = require('./page.js');
+const { ROUND_KEYS } = require('./plan.js');
+const { describeRatios, describeRound } = require('./report.js');
+
+const FORMAT = 1;
+const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmark-article.md');
+const BEGIN = '<!-- results: written by --document -->';
+const END = '<!-- end of results -->';
+
+/**
+ * @typedef {object} Results
+ * @property {string} date when the last round was measured, ISO 8601
+ * @property {string} machine
+ * @property {import('./measurement.js').MeasuredRound[]} rounds
+ */
+
+/**
+ * @param {Results} results
+ * @param {string} directory is made where it is missing
+ * @returns {string[]} the files written
+ */
+function writeResults(results, directory) {
+  const stem = path.join(directory, `article-${results.date.replaceAll(':', '-')}`);
+  const where = whereAndWhen(results);
+  const contents = {
+    [`${stem}.json`]: JSON.stringify({ format: FORMAT, ...results }),
+    [`${stem}.html`]: pageOf(results.rounds, where),
+    [`${stem}.svg`]: drawRounds(results.rounds, where),
+  };
+  fs.mkdirSync(directory, { recursive: true });
+  for (const [file, content] of Object.entries(contents)) fs.writeFileSync(file, content);
+  return Object.keys(contents);
+}
+
+function whereAndWhen({ date, machine }) {
+  return { date: date.slice(0, 10), machine };
+}
+
+/**
+ * Unites the rounds of several files; of a round that is in more than one, the newest counts.
+ *
+ * @param {string[]} files
+ * @returns {Results}
+ * @throws {Error} where a file is of another format, or was measured on another machine or Node
+ */
+function mergeResults(files) {
+  const all = files.map(readResults).sort((one, other) => (one.date < other.date ? -1 : 1));
+  const rounds = new Map(all.flatMap(results => results.rounds.map(round => [round.round.key, round])));
+  const machines = new Set(all.map(({ machine }) => machine));
+  if (machines.size > 1) throw new Error(`not of one machine: ${[...machines].join(' and ')}`);
+  const { date, machine } = all.at(-1);
+  return { date, machine, rounds: ROUND_KEYS.filter(key => rounds.has(key)).map(key => rounds.get(key)) };
+}
+
+function readResults(file) {
+  const { format, ...results } = JSON.parse(fs.readFileSync(file, 'utf8'));
+  if (format !== FORMAT)
+    throw new Error(`${file} does not hold results of this benchmark in format ${FORMAT}`);
+  return results;
+}
+
+/**
+ * Puts tables and drawing into docs/.
+ *
+ * @param {Results} results
+ * @returns {Promise<string[]>} the files written
+ */
+async function writeDocument(results) {
+  const drawing = DOCUMENT.replace(/md$/, 'svg');
+  const text = withResults(fs.readFileSync(DOCUMENT, 'utf8'), results);
+  const style = await prettier.resolveConfig(DOCUMENT);
+  fs.writeFileSync(DOCUMENT, await prettier.format(text, { ...style, parser: 'markdown' }));
+  fs.writeFileSync(drawing, drawRounds(results.rounds, whereAndWhen(results)));
+  return [DOCUMENT, drawing];
+}
+
+/**
+ * @param {string} text Markdown with the two marks
+ * @param {Results} results
+ * @returns {string} the same with other results between the marks
+ * @throws {Error} where a mark is missing
+ */
+function withResults(text, results) {
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`no place for results: ${BEGIN} … ${END}`);
+  const { rounds } = results;
+  const parts = [
+    `${results.date.slice(0, 10)}, ${results.machine}.`,
+    describeRatios(rounds),
+    ...rounds.map(describeRound),
+  ];
+  return [text.slice(0, begin + BEGIN.length), ...parts, text.slice(end)].join('\n\n');
+}
+
+module.exports = { mergeResults, withResults, writeDocument, writeResults };

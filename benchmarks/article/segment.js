@@ -1,0 +1,56 @@
+'use strict';
+
+// One run for some seconds, and what is kept of it.
+
+const { LatencyHistogram } = require('./latency-histogram.js');
+const { PATIENCE } = require('./paced-clients.js');
+
+/** @type {{key: string, share: number, title: string}[]} */
+const FIGURES = [
+  { key: 'p50', share: 0.5, title: 'P50' },
+  { key: 'p99', share: 0.99, title: 'P99' },
+  { key: 'p995', share: 0.995, title: 'P99.5' },
+  { key: 'p999', share: 0.999, title: 'P99.9' },
+  { key: 'max', share: 1, title: 'max' },
+];
+
+/**
+ * @typedef {object} Segment
+ * @property {number} repetition
+ * @property {string} run see runs.js
+ * @property {number} requests
+ * @property {number} failed of these: not answered in 10 s, or not with 200
+ * @property {Record<string, number>} figures ms, see {@link FIGURES}; a failed request counts as 10 s
+ * @property {[number, number][]} histogram see latency-histogram.js
+ * @property {number[]} scrapes ms of each
+ * @property {string[]} failures of scrapes
+ */
+
+/**
+ * @param {{repetition: number, run: string}} which
+ * @param {import('./load.js').LoadResult} load
+ * @param {import('./scrape-process.js').Scraped} scraped
+ * @returns {Segment}
+ */
+function segmentOf({ repetition, run }, { latencies, failed }, { milliseconds, failures }) {
+  const all = Float64Array.from([...latencies, ...new Array(failed).fill(PATIENCE)]).sort();
+  const histogram = new LatencyHistogram();
+  for (const latency of all) histogram.record(latency);
+  return {
+    repetition,
+    run,
+    requests: all.length,
+    failed,
+    figures: Object.fromEntries(FIGURES.map(({ key, share }) => [key, nearestRank(all, share)])),
+    histogram: histogram.toJSON(),
+    scrapes: milliseconds,
+    failures,
+  };
+}
+
+/** The latency that is not exceeded by so large a share; one that was measured, nothing between two of them. */
+function nearestRank(sorted, share) {
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+}
+
+module.exports = { FIGURES, segmentOf };

@@ -1,0 +1,95 @@
+'use strict';
+
+// The primary of a loaded service: forks the workers and answers scrapes as each library's manual shows, and measures
+// nothing. All that is known about it is what its clients see.
+
+const cluster = require('node:cluster');
+const http = require('node:http');
+const path = require('node:path');
+const { isControl } = require('../cluster/control-messages.js');
+const { loadClient, OURS } = require('../shared/clients.js');
+const { BARE } = require('./runs.js');
+
+/** @type {import('../cluster/tree.js').TreeSettings} */
+const settings = JSON.parse(process.argv[2]);
+const workers = [];
+let lastControlId = 0;
+
+const commands = {
+  async ready() {
+    forkWorkers();
+    await Promise.all(workers.map(worker => new Promise(resolve => worker.once('online', resolve))));
+    const [{ port }] = await askWorkers('ready');
+    return { servicePort: port, metricsPort: settings.client === BARE ? undefined : await serveMetrics() };
+  },
+
+  /** What each worker has recorded by now. */
+  totals: () => askWorkers('totals'),
+
+  /** Bytes of each worker's own exposition. */
+  exposition: () => askWorkers('exposition'),
+
+  async stop() {
+    const exits = workers.map(worker => new Promise(resolve => worker.once('exit', resolve)));
+    for (const worker of workers) worker.send({ bench: 'stop' });
+    await Promise.all(exits);
+    process.exit(0);
+  },
+};
+
+process.on('message', async ({ id, command }) => {
+  try {
+    process.send({ id, answer: await commands[command]() });
+  } catch (error) {
+    process.send({ id, error: String(error?.message ?? error) });
+  }
+});
+process.on('disconnect', () => process.exit(1));
+
+function forkWorkers() {
+  cluster.setupPrimary({ exec: path.join(__dirname, 'service-worker.js'), serialization: 'json' });
+  for (let number = 1; number <= settings.workers; number++) {
+    cluster.setupPrimary({ args: [JSON.stringify({ ...settings, seed: number })] });
+    workers.push(cluster.fork());
+  }
+}
+
+/** Sends a command to every worker and collects the answers in order. */
+function askWorkers(command) {
+  const id = ++lastControlId;
+  return Promise.all(
+    workers.map(worker => {
+      const answer = new Promise(resolve => {
+        worker.on('message', function take(message) {
+          if (!isControl(message) || message.id !== id) return;
+          worker.off('message', take);
+          resolve(message.answer);
+        });
+      });
+      worker.send({ bench: command, id });
+      return answer;
+    }),
+  );
+}
+
+function serveMetrics() {
+  const { library, aggregator } = loadClient(settings.client);
+  const handler = settings.client === OURS ? library.metricsHandler(aggregator) : stringHandler(aggregator);
+  const server = http.createServer(handler);
+  return new Promise(resolve => {
+    server.listen(0, '127.0.0.1', () => resolve(server.address().port));
+  });
+}
+
+function stringHandler(aggregator) {
+  return async (_request, response) => {
+    try {
+      const text = await aggregator.clusterMetrics();
+      response.setHeader('Content-Type', aggregator.contentType);
+      response.end(text);
+    } catch (error) {
+      response.statusCode = 500;
+      response.end(String(error?.message ?? error));
+    }
+  };
+}
