@@ -327,6 +327,12 @@ describe('what is kept of a worker', () => {
             const log = Buffer.concat([states[0].get(name), rest[0].subarray(0, 200)]);
             states.push(new Map([...states[0], [name, log]]));
           }
+          if (method === 'rename') {
+            // The old file goes before the new one takes its name.
+            const between = filesOf(life.id);
+            between.delete(rest[0]);
+            states.push(between);
+          }
           original.call(spool, name, ...rest);
           states.push(filesOf(life.id));
         });

@@ -129,7 +129,11 @@ class ExitSnapshot {
         this.#file.write(path.dirname(unfinished), path.basename(unfinished), this.#capture.news()),
       );
       if (writing !== undefined) await writing;
-      if (!this.#hasEnded) fs.renameSync(unfinished, file);
+      if (this.#hasEnded) return;
+      // Not over it, which some file systems answer with a write to the disk at once (see Spool.rename). A process that is
+      // killed in between leaves the unfinished name, with all that belongs in it.
+      fs.rmSync(file, { force: true });
+      fs.renameSync(unfinished, file);
     } catch (error) {
       this.forget();
       this.#source.countFailure('checkpoint', '', error);

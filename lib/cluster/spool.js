@@ -252,10 +252,15 @@ class Spool {
   }
 
   /**
+   * Gives a file another name. A file of that name goes first: ext4 takes a rename over a file for the end of a careful
+   * update and writes the new one to the disk at once (auto_da_alloc), which is 0.4 ms for 80 kB and 1 ms for 800 kB
+   * against 0.04 and 0.1 ms. In between, the file is still there under its old name.
+   *
    * @param {string} name bare file name
-   * @param {string} newName bare file name; a file of that name is replaced
+   * @param {string} newName bare file name
    */
   rename(name, newName) {
+    this.unlink(newName);
     fs.renameSync(this.#pathOf(name), this.#pathOf(newName));
   }
 
