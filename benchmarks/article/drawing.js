@@ -7,7 +7,7 @@ const { escaped, rounded, segment, spread, text } = require('../shared/svg.js');
 const { count } = require('../shared/table.js');
 const { LatencyHistogram } = require('./latency-histogram.js');
 const { roundTitle } = require('./plan.js');
-const { RUNS, titleOf } = require('./runs.js');
+const { RUNS, fullTitleOf, titleOf } = require('./runs.js');
 
 const TITLE = 'Latency of requests to a cluster that is scraped, and to one that is not';
 const WIDTH = 1080;
@@ -17,11 +17,12 @@ const PANEL = { width: WIDTH / COLUMNS, height: 330 };
 const PLOT = { left: 62, top: 34, width: 350, height: 240 };
 const NAME_GAP = 14;
 const FOOTER = 16;
+const LEGEND_STEP = 215;
 
 const TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
 const NINES = 4; // the plot ends at 99.99 %
 const STEPS = 80;
-const LEAST = 0.01; // ms
+const LEAST = 0.1; // ms; less is drawn here, nobody waits for it
 
 /** Colours of the two schemes, and a dash pattern each, so that colour alone tells nothing. */
 const STYLES = {
@@ -86,11 +87,15 @@ function legend(panels) {
   const clients = Object.keys(STYLES).filter(client =>
     panels.some(({ curves }) => curves.some(({ run }) => run.client === client)),
   );
-  const samples = clients.map((client, index) => {
-    const x = 20 + index * 130;
-    return line(client, 2, [[x, 64], [x + 34, 64]]) + text(x + 40, 68, titleOf(client), `class="of-${client}"`); // prettier-ignore
+  const names = clients.map((client, index) => {
+    const x = 20 + index * LEGEND_STEP;
+    const places = [
+      [x, 64],
+      [x + 34, 64],
+    ];
+    return line(client, 2, places) + text(x + 40, 68, fullTitleOf(client), `class="of-${client}"`);
   });
-  return [...samples, text(20 + clients.length * 130, 68, 'bold: scraped; thin: unscraped')].join('');
+  return [...names, text(20 + clients.length * LEGEND_STEP, 68, 'bold: scraped; thin: unscraped')].join('');
 }
 
 function panelOf({ round, segments }) {

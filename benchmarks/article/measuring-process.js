@@ -10,7 +10,8 @@ class MeasuringProcess {
 
   /** @param {string} program */
   constructor(program) {
-    this.#process = fork(program);
+    // in a process group of its own: Ctrl-C reaches only the runner, whose end it follows
+    this.#process = fork(program, { detached: true });
     this.#process.on('message', message => this.#take(message));
     this.#process.once('exit', () => {
       for (const { reject } of this.#waiting.values()) reject(new Error(`${program} has gone`));

@@ -7,7 +7,7 @@
 // Turns are fixed beforehand, a latency runs from the turn: a client that still waits for an answer when its next turn has
 // come sends later, but what it lost counts (no coordinated omission).
 
-const PATIENCE = 10_000; // ms from its turn after which a request has failed
+const PATIENCE = 10_000; // ms
 const TIMER_GRAIN = 1; // ms: a timer of Node rings up to so much late, which is nobody's latency
 const LOOK_FOR_OVERDUE_EVERY = 100; // ms
 const HEAD_START = 20; // ms from the last client's being there to the first turn
@@ -18,6 +18,7 @@ const HEAD_START = 20; // ms from the last client's being there to the first tur
  * @property {number} seconds
  * @property {number} clients that take turns
  * @property {boolean} kept connections are opened before the first turn and stay; else each request has its own
+ * @property {number} [patience] ms from its turn after which a request has failed
  */
 
 class PacedClients {
@@ -36,7 +37,7 @@ class PacedClients {
    * @param {() => void} onBegin called when the first turn is near
    */
   constructor(pace, onBegin) {
-    this.#pace = pace;
+    this.#pace = { ...pace, patience: pace.patience ?? PATIENCE };
     this.#onBegin = onBegin;
   }
 
@@ -71,8 +72,12 @@ class PacedClients {
   }
 
   answered(latency, status) {
-    if (status === 200 && latency < PATIENCE) this.latencies.push(latency);
-    else this.failed += 1;
+    if (status === 200 && latency < this.#pace.patience) this.latencies.push(latency);
+    else this.notAnswered();
+  }
+
+  notAnswered() {
+    this.failed += 1;
   }
 
   end() {
@@ -118,7 +123,7 @@ class PacedClient {
 
   /** @param {number} now ms of `performance.now()` */
   giveUpIfOverdue(now) {
-    if (this.#state === 'asking' && now - this.#start >= PATIENCE) this.#connectionIsGone();
+    if (this.#state === 'asking' && now - this.#start >= this.#pace.patience) this.#connectionIsGone();
   }
 
   /** A kept connection's first request is not counted: its way through the primary is not to be measured. */
@@ -136,8 +141,12 @@ class PacedClient {
   #connectionIsGone() {
     this.#client._destroyConnection();
     this.#isConnected = false;
-    if (this.#state === 'opening') this.#isReady();
-    else if (this.#state === 'asking') this.#answered(PATIENCE);
+    if (this.#state === 'opening') {
+      this.#isReady();
+    } else if (this.#state === 'asking') {
+      this.#all.notAnswered();
+      this.#takeTurn();
+    }
   }
 
   #send() {
@@ -192,15 +201,15 @@ class PacedClient {
 
   /** Milliseconds to the next turn, undefined after the last. A turn that its client missed altogether has failed. */
   #nextTurn() {
-    const { rate, clients } = this.#pace;
+    const { rate, clients, patience } = this.#pace;
     for (;;) {
       const number = this.#position + this.#turn * clients;
       if (number >= this.#all.turns) return undefined;
       this.#turn += 1;
       this.#start = this.#begin + (number * 1e3) / rate;
       const wait = this.#start - performance.now();
-      if (wait > -PATIENCE) return wait;
-      this.#all.answered(PATIENCE, 0);
+      if (wait > -patience) return wait;
+      this.#all.notAnswered();
     }
   }
 

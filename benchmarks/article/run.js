@@ -32,7 +32,10 @@ const USAGE = `Usage: npm run bench:article -- [options]
   --merge FILE...     measures nothing: one report from files of results (.json); of equal rounds the newest
   --document          put tables and drawing into docs/ as well`;
 
+let isStopping = false;
+
 main().catch(async error => {
+  if (isStopping) return; // what was under way fails, and a signal's handler ends the program
   console.error(error);
   await stopAllTrees();
   process.exit(2);
@@ -132,7 +135,6 @@ function positive(name, value) {
 }
 
 function stopOnSignals() {
-  let isStopping = false;
   const numbers = { SIGINT: 2, SIGTERM: 15 };
   for (const [signal, number] of Object.entries(numbers)) {
     process.on(signal, async () => {

@@ -46,4 +46,14 @@ function titleOf(client) {
   return client === BARE ? 'no metrics' : clientNamed(client).title;
 }
 
-module.exports = { BARE, CLIENT_KEYS, RUNS, runNamed, titleOf };
+/**
+ * @param {string} client
+ * @returns {string} for whoever does not know the versions
+ */
+function fullTitleOf(client) {
+  const names = { [REFERENCE]: 'prom-client', 'prometheus-io': '@prometheus-io/client' };
+  if (client === OURS) return 'this library';
+  return client in names ? `${names[client]} ${titleOf(client)}` : titleOf(client);
+}
+
+module.exports = { BARE, CLIENT_KEYS, RUNS, fullTitleOf, runNamed, titleOf };
