@@ -700,6 +700,16 @@ export function validateMetricName(name: string): boolean;
 
 // ------------------------------------------------------------------------------------------------------ default metrics
 
+/** A family of metrics that `runtime` adds to the default metrics. */
+export type RuntimeMetricName =
+  | 'gc'
+  | 'heap'
+  | 'memory'
+  | 'eventLoopUtilization'
+  | 'eventLoopDelay'
+  | 'process'
+  | 'cgroup';
+
 export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentType> {
   /** Default the global registry. */
   register?: Registry<T>;
@@ -713,12 +723,17 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
   labels?: object;
   /** Whether the CPU counters point to the active OpenTelemetry trace. Needs an OpenMetrics registry. Default false. */
   enableExemplars?: boolean;
+  /** Metrics of the runtime beside those of prom-client: true for all, or the names of families. Default none. */
+  runtime?: boolean | readonly RuntimeMetricName[];
+  /** Bounds in seconds that rise, of `nodejs_eventloop_delay_seconds`. Default 0.001 to 10. */
+  eventLoopDelayBuckets?: readonly number[];
 }
 
 /**
  * Registers metrics of the process and of Node.js. They are sampled when they are read.
  *
  * @returns stops: from then on nothing runs, and no default metric changes
+ * @throws {TypeError} where `runtime` names a family that there is not, or `eventLoopDelayBuckets` do not rise
  * @throws {Error} where a metric of one of the names is registered
  */
 export const collectDefaultMetrics: {
@@ -727,6 +742,8 @@ export const collectDefaultMetrics: {
   <T extends RegistryContentType>(config?: DefaultMetricsCollectorConfiguration<T> | null): void;
   /** The names of the families, in order of their output. */
   metricsList: string[];
+  /** The names that `runtime` takes, in order of their output. */
+  runtimeMetricsList: RuntimeMetricName[];
 };
 
 // --------------------------------------------------------------------------------------------------------- pushgateway

@@ -1,5 +1,6 @@
 'use strict';
 
+const { inspect } = require('util');
 const { Registry } = require('../registry');
 
 // Together with the library, before anybody replaces the timers that it takes for itself.
@@ -31,6 +32,21 @@ const FAMILIES = {
 };
 
 /**
+ * What `runtime` adds on request, in order of output. Loaded like the others, when it is wanted.
+ *
+ * @type {Record<string, () => Family>}
+ */
+const RUNTIME_FAMILIES = {
+  gc: () => require('./gc-totals'),
+  heap: () => require('./heap-limits'),
+  memory: () => require('./memory-beside-heap'),
+  eventLoopUtilization: () => require('./event-loop-utilization'),
+  eventLoopDelay: () => require('./event-loop-delay'),
+  process: () => require('./process-usage'),
+  cgroup: () => require('./cgroup'),
+};
+
+/**
  * Options that are not listed are ignored; null and undefined stand for the default.
  *
  * @typedef {object} DefaultMetricsConfig
@@ -42,6 +58,10 @@ const FAMILIES = {
  *   default 10
  * @property {boolean | null} [enableExemplars] whether the CPU counters point to the trace that is active when they are
  *   read (OpenTelemetry's `traceId` and `spanId`); for OpenMetrics registries
+ * @property {boolean | readonly string[] | null} [runtime] metrics beside those of prom-client: true for all, or the
+ *   names of families (`runtimeMetricsList`); default none. docs/runtime-metrics.md
+ * @property {readonly number[] | null} [eventLoopDelayBuckets] upper bounds in seconds that rise, of the family
+ *   `eventLoopDelay`, default 0.001 to 10
  */
 
 /**
@@ -53,7 +73,8 @@ const FAMILIES = {
  * @param {DefaultMetricsConfig | null} [config]
  * @returns {() => void} stops: from then on nothing runs and no default metric changes. Their last values stand until
  *   the registry is cleared, or this function is called for it again.
- * @throws {TypeError} where config is something else, or a registry cannot write the exemplars that are asked for
+ * @throws {TypeError} where config is something else, `runtime` names a family that there is not, or a registry cannot
+ *   write the exemplars that are asked for
  * @throws {Error} where a metric of one of the names is registered. Nothing was done then, as with every other error.
  */
 function collectDefaultMetrics(config) {
@@ -62,10 +83,11 @@ function collectDefaultMetrics(config) {
   }
   const options = config ?? {};
   const registry = options.register ?? Registry.globalRegistry;
+  const loaders = [...Object.values(FAMILIES), ...runtimeFamilies(options.runtime)];
   /** @type {MetricGroup[]} */
   const groups = [];
   try {
-    for (const load of Object.values(FAMILIES)) {
+    for (const load of loaders) {
       const group = load()(registry, options);
       if (group !== undefined) groups.push(group);
     }
@@ -78,7 +100,26 @@ function collectDefaultMetrics(config) {
   };
 }
 
+/**
+ * @param {unknown} runtime the option
+ * @returns {(() => Family)[]} in order of output, whatever the order of the names
+ * @throws {TypeError} where it is neither a boolean nor an array, or one of the names is none
+ */
+function runtimeFamilies(runtime) {
+  if (runtime == null || runtime === false) return [];
+  if (runtime === true) return Object.values(RUNTIME_FAMILIES);
+  const known = Object.keys(RUNTIME_FAMILIES);
+  const isKnown = (/** @type {unknown} */ name) => known.includes(/** @type {string} */ (name));
+  if (!Array.isArray(runtime) || !runtime.every(isKnown)) {
+    throw new TypeError(`runtime must be a boolean or an array of ${known.join(', ')}: ${inspect(runtime)}`);
+  }
+  return known.filter(name => runtime.includes(name)).map(name => RUNTIME_FAMILIES[name]);
+}
+
 /** The names of the families, in order of their output. */
 collectDefaultMetrics.metricsList = Object.keys(FAMILIES);
+
+/** The names that `runtime` takes, in order of output. */
+collectDefaultMetrics.runtimeMetricsList = Object.keys(RUNTIME_FAMILIES);
 
 module.exports = collectDefaultMetrics;

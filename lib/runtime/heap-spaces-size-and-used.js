@@ -45,3 +45,4 @@ function shortNameOf(spaceName) {
 
 module.exports = heapSpacesSizeAndUsed;
 module.exports.metricNames = [TOTAL, USED, AVAILABLE];
+module.exports.shortNameOf = shortNameOf;
