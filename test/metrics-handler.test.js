@@ -8,6 +8,7 @@ const { gunzipSync } = require('node:zlib');
 const express = require('express');
 const fastify = require('fastify');
 const { Registry, Counter, metricsHandler } = require('..');
+const { RELEASE } = require('../lib/exposition/lent-memory');
 
 /** A registry with a name that takes more bytes than characters. */
 function smallRegistry(contentType) {
@@ -384,4 +385,59 @@ test('in fastify it takes the raw objects of a reply that was hijacked', async t
   const compressed = await get(port, { headers: { 'accept-encoding': 'gzip' } });
   assert.strictEqual(gunzipSync(compressed.body).toString(), await registry.metrics());
   assert.strictEqual((await get(port, { method: 'HEAD' })).body.length, 0);
+});
+
+test('memory is released when a page has been sent, and kept where a middleware may keep it', async t => {
+  const released = [];
+  const page = name => {
+    const bytes = Buffer.alloc(3_000_000, 'x');
+    const lent = { bytes, ascii: true };
+    Object.defineProperty(lent, RELEASE, { value: () => released.push(name) });
+    return lent;
+  };
+  const clusterOf = name => fakeCluster({ clusterMetricsBytes: () => Promise.resolve(page(name)) });
+
+  const plain = await serve(t, metricsHandler(clusterOf('plain')));
+  const { body } = await get(plain);
+  assert.strictEqual(body.length, 3_000_000);
+  assert.deepStrictEqual(released, ['plain']);
+
+  const app = express();
+  const kept = [];
+  app.use('/kept', (req, res, next) => {
+    const { end } = res;
+    res.end = function (bytes) {
+      kept.push(bytes);
+      return end.call(this, bytes);
+    };
+    next();
+  });
+  app.get('/kept', metricsHandler(clusterOf('kept')));
+  app.get('/metrics', metricsHandler(clusterOf('express')));
+  const port = await serve(t, app);
+  await get(port, { path: '/kept' });
+  await get(port, { path: '/metrics' });
+  assert.strictEqual(kept.length, 1);
+  assert.deepStrictEqual(released, ['plain', 'express']);
+});
+
+test('a page whose scraper goes in the middle keeps its memory', async t => {
+  let released = 0;
+  const lent = { bytes: Buffer.alloc(50_000_000, 'x'), ascii: true };
+  Object.defineProperty(lent, RELEASE, { value: () => released++ });
+  const registry = fakeCluster({ clusterMetricsBytes: () => Promise.resolve(lent) });
+  const handler = metricsHandler(registry);
+  const closed = new Promise(resolve => {
+    serve(t, (req, res) => {
+      res.once('close', resolve);
+      handler(req, res);
+    }).then(port => {
+      const request = http.get({ host: '127.0.0.1', port }, response => {
+        response.once('data', () => request.destroy());
+        response.on('error', () => {});
+      });
+    });
+  });
+  await closed;
+  assert.strictEqual(released, 0);
 });

@@ -36,6 +36,9 @@ const THREAD_FILE = path.join(__dirname, 'aggregator-thread.js');
 // Merging and writing a million series takes half a second.
 const HANG_MILLISECONDS = 30_000;
 
+// Below it, a message to the thread costs more than new memory.
+const MIN_REUSED_BYTES = 262_144;
+
 /** Thrown to a scrape whose thread died: it may be tried again. */
 class ThreadLostError extends Error {}
 
@@ -196,6 +199,11 @@ class ThreadBackend {
     this.#thread?.postMessage({ op: 'retire', workerId });
   }
 
+  /** @param {ArrayBuffer} memory of a text that nobody needs any more, for the next */
+  reuse(memory) {
+    if (memory.byteLength >= MIN_REUSED_BYTES) this.#thread?.postMessage({ op: 'reuse', memory }, [memory]);
+  }
+
   /**
    * @param {RenderRequest} request
    * @returns {Promise<RenderResult>}
@@ -297,6 +305,11 @@ class InPlaceBackend {
   /** @param {number} workerId */
   retire(workerId) {
     this.#enqueue(() => this.#aggregator.retire(workerId));
+  }
+
+  /** @param {ArrayBuffer} memory of a text that nobody needs any more, for the next */
+  reuse(memory) {
+    this.#aggregator.reuse(memory);
   }
 
   /**

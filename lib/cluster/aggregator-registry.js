@@ -5,6 +5,7 @@ const { DEFAULT_LABELS } = require('../metric/view');
 const { aggregators } = require('./aggregation-rules');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./copies');
 const { hookIntoWorker, handOver } = require('./worker-hook');
+const { RELEASE } = require('../exposition/lent-memory');
 const { timedSection } = require('./section');
 
 const DEFAULT_TIMEOUT = 5000;
@@ -76,7 +77,10 @@ class AggregatorRegistry extends Registry {
     const body = await this.clusterMetricsBytes({ timeout, selfMetrics });
     if (body === undefined) return '';
     // Only ASCII can be taken byte by byte, which is several times faster.
-    return timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
+    const text = timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
+    // Missing where the primary's object is an older copy's.
+    body[RELEASE]?.();
+    return text;
   }
 
   /**
@@ -87,7 +91,7 @@ class AggregatorRegistry extends Registry {
    * @param {number} [options.timeout] milliseconds, default that of the registry
    * @param {boolean} [options.selfMetrics] whether metrics of the scrape itself are added: workers by state, the age of
    *   the numbers, failures
-   * @returns {Promise<{bytes: Buffer, ascii: boolean} | undefined>} undefined where there are no workers
+   * @returns {Promise<import('../exposition/lent-memory').LentBytes | undefined>} undefined where there are no workers
    * @throws {TypeError} where timeout is no number of milliseconds
    * @throws {Error} as clusterMetrics()
    */

@@ -41,6 +41,9 @@ function perform(message) {
     case 'retire':
       aggregator.retire(message.workerId);
       break;
+    case 'reuse':
+      aggregator.reuse(message.memory);
+      break;
     case 'render':
       reply(message.id, runThrough(aggregator.render(message.request)));
       break;

@@ -23,6 +23,9 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
 // Writing the retired totals takes a twentieth of the time, even if workers die all the time.
 const SAVING_PAUSE = 20;
 const SAVE_AGAIN_MILLISECONDS = 5000;
+// A page that has become much shorter gets less memory.
+const MAX_SPARE_MEMORY = 4;
+
 const SHORT_PAUSE = 100; // milliseconds; below it the pause is not worth a timer
 
 // A file that cannot be read for one of these may be readable the next time.
@@ -69,6 +72,8 @@ class Aggregator {
   /** @type {import('./cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
   #merged = [];
   #lastLength = 65536;
+  /** @type {ArrayBuffer | undefined} of an earlier text, which nobody needs any more */
+  #memory = undefined;
   #isSaving = false;
   /** When the retired totals may be written again, by performance.now(). */
   #nextSave = 0;
@@ -343,7 +348,13 @@ class Aggregator {
       else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
       yield;
     }
+    for (const text of texts.values()) if (!bodies.includes(text)) this.reuse(text.buffer);
     return bodies;
+  }
+
+  /** @param {ArrayBuffer} memory of an earlier text, for the next */
+  reuse(memory) {
+    this.#memory = memory;
   }
 
   /** Ends the spool: releases its lock and removes its directory. */
@@ -358,7 +369,10 @@ class Aggregator {
    * @returns {Generator<void, Body>}
    */
   *#write(families, openMetrics) {
-    const body = yield* renderBytes(families, openMetrics, this.#lastLength);
+    const memory = this.#memory;
+    this.#memory = undefined;
+    const isFit = memory !== undefined && memory.byteLength <= this.#lastLength * MAX_SPARE_MEMORY;
+    const body = yield* renderBytes(families, openMetrics, isFit ? memory : this.#lastLength);
     // Room for the next text of about this length, and for its last piece as UTF-8.
     this.#lastLength = body.length + (body.length >> 4) + 262144;
     return body;

@@ -3,7 +3,7 @@
 const { promisify } = require('node:util');
 const zlib = require('node:zlib');
 
-/** @typedef {import('../exposition/text-bytes').Body} Body memory that can be handed to another thread */
+/** @typedef {import('../exposition/page').Body} Body memory that can be handed to another thread */
 
 // The text of metrics compresses about 20-fold at any level; the fastest takes a third of the default's time.
 const OPTIONS = { level: 1 };

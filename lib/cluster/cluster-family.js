@@ -10,6 +10,7 @@ const { exemplarReader } = require('./family-exemplars');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals, isLasting } = require('./retired-totals');
+const { KeptText } = require('../exposition/kept-text');
 const { runThrough } = require('../exposition/steps');
 const { widthOf, columnMap, unionOf, isSame, combined } = require('./column-layout');
 
@@ -50,6 +51,7 @@ class ClusterFamily {
   #order = new Int32Array(0);
   #orderLength = 0;
   #quantiles = new FamilyQuantiles();
+  #text = new KeptText();
 
   /** @param {import('./snapshot-decoder').Definition} definition */
   constructor(definition) {
@@ -175,6 +177,8 @@ class ClusterFamily {
       quantileValues: row => this.#quantiles.valuesOf(row),
       sampleName: row => this.rows.labelOf(row, NAME_LABEL) ?? name,
       exemplarAt: exemplarReader(this.#sources, marks, width),
+      kept: this.#text,
+      labelVersion: `${this.rows.generation} ${hidesMarker}`,
     };
   }
 
@@ -384,6 +388,7 @@ class ClusterFamily {
     this.rows.compact(rows);
     this.retired.renumber(rows);
     this.#quantiles.forget();
+    this.#text = new KeptText();
     this.#metAt = new Int32Array(0);
     this.#order = new Int32Array(0);
     this.#orderLength = 0;

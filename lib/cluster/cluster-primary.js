@@ -133,6 +133,7 @@ class ClusterPrimary {
       ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
       giveUp: workerIds => this.#giveUp(workerIds),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
+      reuse: memory => this.#backend?.reuse(memory),
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });

@@ -11,7 +11,7 @@
  * @property {(error: Error) => void} reject
  */
 
-/** @typedef {{bytes: Buffer, ascii: boolean}} Bytes */
+/** @typedef {import('../exposition/lent-memory').LentBytes} Bytes */
 
 /**
  * @param {Caller[]} callers

@@ -6,6 +6,7 @@
 
 const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
 const { ThreadLostError } = require('./aggregator-backend');
+const { lender } = require('../exposition/lent-memory');
 const { timedSection } = require('./section');
 
 // How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
@@ -38,6 +39,7 @@ const RENDER_GRACE_MILLISECONDS = 2000;
  *   returns who is to be waited for
  * @property {(workerIds: Iterable<number>) => void} giveUp on those who have not answered in time
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
+ * @property {(memory: ArrayBuffer) => void} reuse for the next text
  * @property {() => boolean} isComplete whether the last render had numbers of all who have ever told any
  * @property {() => Error | undefined} failure why a cluster of which nothing is known is not just empty
  */
@@ -198,17 +200,17 @@ class ScrapeRounds {
         ask = cluster.connected();
         continue;
       }
-      const result = await this.#render([...round.callers], tries >= MAX_TRIES, round.startedAt).catch(
-        error => {
-          if (!(error instanceof ThreadLostError)) throw error;
-          if (tries >= MAX_TRIES) throw new Error('Operation timed out.');
-          return undefined;
-        },
-      );
+      // These, and not those who are left afterwards: there is one text for each of their formats.
+      const callers = [...round.callers];
+      const result = await this.#render(callers, tries >= MAX_TRIES, round.startedAt).catch(error => {
+        if (!(error instanceof ThreadLostError)) throw error;
+        if (tries >= MAX_TRIES) throw new Error('Operation timed out.');
+        return undefined;
+      });
       if (result === undefined || generation !== cluster.generation()) ask = cluster.connected();
       else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
       else {
-        this.#deliver([...round.callers], result, round.answered);
+        this.#deliver(callers, result, round.answered);
         return;
       }
       if (tries > MAX_TRIES) throw new Error('Operation timed out.');
@@ -322,11 +324,11 @@ class ScrapeRounds {
       return;
     }
     const keys = distinctFormats(callers).map(keyOf);
-    const results = (bodies ?? []).map(({ buffer, length, ascii }) => ({
-      bytes: Buffer.from(buffer, 0, length),
-      ascii,
-    }));
-    for (const caller of callers) caller.resolve(results[keys.indexOf(keyOf(caller.format))]);
+    const holders = keys.map(key => callers.filter(({ format }) => keyOf(format) === key));
+    (bodies ?? []).forEach((body, i) => {
+      const lend = lender(body, holders[i].length, memory => this.#cluster.reuse(memory));
+      for (const caller of holders[i]) caller.resolve(lend());
+    });
   }
 }
 

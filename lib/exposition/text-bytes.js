@@ -1,34 +1,45 @@
 'use strict';
 
-const { renderFamilies } = require('./text-format');
+const { PIECE_CHARACTERS, renderFamily, separator, ending } = require('./text-format');
+const { Page } = require('./page');
 
 /** @typedef {import('./text-format').Family} Family */
-/** @typedef {{buffer: ArrayBuffer, length: number, ascii: boolean}} Body memory of its own, of which `length` bytes count */
+/** @typedef {import('./page').Body} Body */
 
 /**
  * Writes families as UTF-8, without a string of the whole page in between.
  *
  * @param {Iterable<Family>} families
  * @param {boolean} openMetrics
- * @param {number} expectedLength bytes to begin with
+ * @param {number | ArrayBuffer} memory to begin with, or how many bytes of it
  * @returns {Generator<void, Body>} yields where others may have the loop
  */
-function* renderBytes(families, openMetrics, expectedLength) {
-  let buffer = Buffer.allocUnsafeSlow(expectedLength);
-  let length = 0;
-  let characters = 0;
-  for (const piece of renderFamilies(families, openMetrics)) {
-    if (buffer.length - length < piece.length * 3) {
-      const grown = Buffer.allocUnsafeSlow(buffer.length * 2 + piece.length * 3);
-      buffer.copy(grown, 0, 0, length);
-      buffer = grown;
+function* renderBytes(families, openMetrics, memory) {
+  const page = new Page(memory);
+  let text = '';
+  let first = true;
+  for (const family of families) {
+    if (!first) text += separator(openMetrics);
+    first = false;
+    if (family.kept?.canTell(family, openMetrics)) {
+      page.write(text);
+      text = '';
+      yield* family.kept.write(family, openMetrics, page);
+      continue;
     }
-    length += buffer.write(piece, length);
-    characters += piece.length;
-    yield;
+    for (const piece of renderFamily(family, openMetrics)) {
+      text += piece;
+      if (text.length >= PIECE_CHARACTERS) {
+        page.write(text);
+        text = '';
+      }
+      // Also where nothing was written: little text may have taken its time (quantiles are computed on the way).
+      yield;
+    }
   }
-  const { buffer: memory } = buffer;
-  return { buffer: /** @type {ArrayBuffer} */ (memory), length, ascii: length === characters };
+  page.write(text + ending(openMetrics));
+  yield;
+  return page.body;
 }
 
 module.exports = { renderBytes };

@@ -42,34 +42,9 @@ const PIECE_CHARACTERS = 65536;
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
  * @property {(row: number) => string} [sampleName]
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
+ * @property {import('./kept-text').KeptText} [kept] its text of the last time; `rows` is then an Int32Array
+ * @property {string} [labelVersion] with `kept`: another one whenever a row may have other labels than the last time
  */
-
-/**
- * Writes families as Prometheus text or OpenMetrics, piece by piece.
- *
- * @param {Iterable<Family>} families
- * @param {boolean} openMetrics
- * @returns {Generator<string, void>}
- */
-function* renderFamilies(families, openMetrics) {
-  let text = '';
-  let first = true;
-  for (const family of families) {
-    if (!first) text += separator(openMetrics);
-    first = false;
-    for (const piece of renderFamily(family, openMetrics)) {
-      text += piece;
-      if (text.length < PIECE_CHARACTERS) {
-        // A rest all the same: little text may have taken its time (quantiles are computed on the way).
-        yield '';
-        continue;
-      }
-      yield text;
-      text = '';
-    }
-  }
-  yield text + ending(openMetrics);
-}
 
 /**
  * A page of families that are written already, each by renderFamily().
@@ -82,13 +57,19 @@ function joinFamilies(texts, openMetrics) {
   return texts.join(separator(openMetrics)) + ending(openMetrics);
 }
 
-/** @param {boolean} openMetrics */
+/**
+ * @param {boolean} openMetrics
+ * @returns {string} what stands between two families
+ */
 function separator(openMetrics) {
   // Prometheus text sets families apart by an empty line; OpenMetrics allows none.
   return openMetrics ? '\n' : '\n\n';
 }
 
-/** @param {boolean} openMetrics */
+/**
+ * @param {boolean} openMetrics
+ * @returns {string} what stands behind the last family
+ */
 function ending(openMetrics) {
   return openMetrics ? '\n# EOF\n' : '\n';
 }
@@ -101,44 +82,15 @@ function ending(openMetrics) {
  * @returns {Generator<string, void>}
  */
 function* renderFamily(family, openMetrics) {
-  const name = openMetrics && family.type === 'counter' ? family.name.replace(/_total$/, '') : family.name;
-  yield `# HELP ${name} ${escapeHelp(String(family.help))}\n# TYPE ${name} ${family.type}`;
-  const exemplarText = openMetrics && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
-  switch (family.layout.kind) {
-    case 'histogram':
-      yield* renderHistogram(family, family.layout.bounds, exemplarText);
-      break;
-    case 'summary':
-      yield* renderSummary(family, family.layout.quantiles);
-      break;
-    case 'samples':
-      yield* renderSamples(family, openMetrics);
-      break;
-    default:
-      yield* renderValues(
-        family,
-        openMetrics && family.type === 'counter' ? `${name}_total` : family.name,
-        exemplarText,
-      );
-  }
-}
-
-/** @typedef {(row: number, column: number) => string} ExemplarText */
-
-/**
- * @param {Family} family
- * @param {string} sampleName
- * @param {ExemplarText | undefined} exemplarText
- */
-function* renderValues(family, sampleName, exemplarText) {
-  const start = `\n${sampleName}`;
+  yield headOf(family, openMetrics);
+  const textOf = rowWriter(family, openMetrics);
+  // One row may take its time where quantiles are computed on the way, and others' metrics hold what they like.
+  const { kind } = family.layout;
+  const enough = kind === 'summary' || kind === 'samples' ? 1 : PIECE_CHARACTERS;
   let text = '';
   for (const row of family.rows()) {
-    const labels = family.labelText(row, false);
-    const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
-    text += labels === '' ? `${start} ${value}` : `${start}{${labels}} ${value}`;
-    if (exemplarText !== undefined) text += exemplarText(row, 0);
-    if (text.length >= PIECE_CHARACTERS) {
+    text += textOf(row);
+    if (text.length >= enough) {
       yield text;
       text = '';
     }
@@ -149,57 +101,111 @@ function* renderValues(family, sampleName, exemplarText) {
 /**
  * @param {Family} family
  * @param {boolean} openMetrics
+ * @returns {string} the lines above a family's samples, without a line feed at their end
  */
-function* renderSamples(family, openMetrics) {
-  const sampleName = /** @type {(row: number) => string} */ (family.sampleName);
-  for (const row of family.rows()) {
-    let name = sampleName(row);
-    if (openMetrics && family.type === 'counter') name = `${name.replace(/_total$/, '')}_total`;
+function headOf(family, openMetrics) {
+  const name = openMetrics && family.type === 'counter' ? baseName(family.name) : family.name;
+  return `# HELP ${name} ${escapeHelp(String(family.help))}\n# TYPE ${name} ${family.type}`;
+}
+
+/**
+ * @param {string} name of a counter
+ * @returns {string} as OpenMetrics names its family
+ */
+function baseName(name) {
+  return name.replace(/_total$/, '');
+}
+
+/**
+ * @param {Family} family
+ * @param {boolean} openMetrics
+ * @returns {(row: number) => string} writes the samples of a row, a line feed before each
+ */
+function rowWriter(family, openMetrics) {
+  const exemplarText = openMetrics && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
+  const isCounter = openMetrics && family.type === 'counter';
+  switch (family.layout.kind) {
+    case 'histogram':
+      return histogramWriter(family, family.layout.bounds, exemplarText);
+    case 'summary':
+      return summaryWriter(family, family.layout.quantiles);
+    case 'samples':
+      return sampleWriter(family, isCounter, exemplarText);
+    default:
+      return valueWriter(family, isCounter ? `${baseName(family.name)}_total` : family.name, exemplarText);
+  }
+}
+
+/** @typedef {(row: number, column: number) => string} ExemplarText */
+
+/**
+ * @param {Family} family
+ * @param {string} sampleName
+ * @param {ExemplarText | undefined} exemplarText
+ * @returns {(row: number) => string}
+ */
+function valueWriter(family, sampleName, exemplarText) {
+  const start = `\n${sampleName}`;
+  return row => {
     const labels = family.labelText(row, false);
     const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
-    const exemplar = openMetrics && family.exemplarAt !== undefined ? family.exemplarAt(row, 0) : undefined;
-    yield `\n${name}${labels === '' ? '' : `{${labels}}`} ${value}${exemplar ? formatExemplar(exemplar) : ''}`;
-  }
+    const text = labels === '' ? `${start} ${value}` : `${start}{${labels}} ${value}`;
+    return exemplarText === undefined ? text : text + exemplarText(row, 0);
+  };
+}
+
+/**
+ * @param {Family} family
+ * @param {boolean} isCounter whether `_total` has to be at the end of each name
+ * @param {ExemplarText | undefined} exemplarText
+ * @returns {(row: number) => string}
+ */
+function sampleWriter(family, isCounter, exemplarText) {
+  const sampleName = /** @type {(row: number) => string} */ (family.sampleName);
+  return row => {
+    const name = isCounter ? `${baseName(sampleName(row))}_total` : sampleName(row);
+    const labels = family.labelText(row, false);
+    const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
+    const exemplar = exemplarText === undefined ? '' : exemplarText(row, 0);
+    return `\n${name}${labels === '' ? '' : `{${labels}}`} ${value}${exemplar}`;
+  };
 }
 
 /**
  * @param {Family} family
  * @param {readonly number[]} bounds
  * @param {ExemplarText | undefined} exemplarText
+ * @returns {(row: number) => string}
  */
-function* renderHistogram(family, bounds, exemplarText) {
+function histogramWriter(family, bounds, exemplarText) {
   const { name } = family;
   const starts = [...bounds.map(String), '+Inf'].map(bound => `\n${name}_bucket{le="${bound}"`);
   const sumColumn = starts.length;
-  let text = '';
-  for (const row of family.rows()) {
+  return row => {
     const page = family.pageOf(row);
     const offset = family.offsetOf(row);
     const marked = family.labelText(row, true);
     const close = marked === '' ? '} ' : `,${marked}} `;
+    let text = '';
     let count = 0;
     for (let column = 0; column < sumColumn; column++) {
       count += page[offset + column];
       text += starts[column] + close + formatNumber(count);
       if (exemplarText !== undefined) text += exemplarText(row, column);
     }
-    text += sumAndCount(family, row, page[offset + sumColumn], count);
-    if (text.length >= PIECE_CHARACTERS) {
-      yield text;
-      text = '';
-    }
-  }
-  yield text;
+    return text + sumAndCount(family, row, page[offset + sumColumn], count);
+  };
 }
 
 /**
  * @param {Family} family
  * @param {readonly number[]} quantiles
+ * @returns {(row: number) => string}
  */
-function* renderSummary(family, quantiles) {
+function summaryWriter(family, quantiles) {
   const starts = quantiles.map(quantile => `\n${family.name}{quantile="${quantile}"`);
   const quantileValues = /** @type {(row: number) => ArrayLike<number>} */ (family.quantileValues);
-  for (const row of family.rows()) {
+  return row => {
     const page = family.pageOf(row);
     const offset = family.offsetOf(row);
     const marked = family.labelText(row, true);
@@ -207,8 +213,8 @@ function* renderSummary(family, quantiles) {
     const values = quantileValues(row);
     let text = '';
     for (let i = 0; i < starts.length; i++) text += starts[i] + close + formatNumber(values[i]);
-    yield text + sumAndCount(family, row, page[offset], page[offset + 1]);
-  }
+    return text + sumAndCount(family, row, page[offset], page[offset + 1]);
+  };
 }
 
 /**
@@ -243,4 +249,4 @@ function formatExemplar({ labelSet, value, timestamp }) {
   return ` # {${labels}} ${formatNumber(value)} ${timestamp}`;
 }
 
-module.exports = { renderFamilies, renderFamily, joinFamilies };
+module.exports = { PIECE_CHARACTERS, renderFamily, headOf, rowWriter, joinFamilies, separator, ending };

@@ -3,6 +3,7 @@
 const { debuglog } = require('node:util');
 
 const { METRICS_BYTES } = require('../metric/view');
+const { RELEASE } = require('../exposition/lent-memory');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -34,19 +35,19 @@ function metricsHandler(registry, options) {
   const selfMetrics = options?.selfMetrics ?? true;
   return async (req, res) => {
     const gzip = acceptsGzip(req.headers['accept-encoding']);
-    /** @type {Buffer | undefined} */
-    let body;
+    /** @type {Page | undefined} */
+    let page;
     try {
       const timeout = timeoutOf(req, registry.timeout ?? 0);
-      body = await bodyOf(registry, { gzip, timeout, selfMetrics });
+      page = await pageOf(registry, { gzip, timeout, selfMetrics });
     } catch (error) {
       debug('metrics cannot be served: %s', error);
     }
     // Somebody else (a timeout of the application's) may have answered, or the scraper may have gone.
     if (res.destroyed || res.headersSent || res.writableEnded) return;
     try {
-      if (body === undefined) sendFailure(req, res);
-      else sendMetrics(req, res, body, registry.contentType, gzip);
+      if (page === undefined) sendFailure(req, res);
+      else sendMetrics(req, res, page, registry.contentType, gzip);
     } catch (error) {
       debug('the response broke while it was written: %s', error);
       res.destroy();
@@ -57,16 +58,41 @@ function metricsHandler(registry, options) {
 /**
  * @param {import('node:http').IncomingMessage} req
  * @param {import('node:http').ServerResponse} res
- * @param {Buffer} body
+ * @param {Page} page
  * @param {string} contentType
  * @param {boolean} gzip whether that is how the body is compressed
  */
-function sendMetrics(req, res, body, contentType, gzip) {
+function sendMetrics(req, res, { bytes, release }, contentType, gzip) {
   res.statusCode = 200;
   res.setHeader('Content-Type', contentType);
   addVary(res);
   if (gzip) res.setHeader('Content-Encoding', 'gzip');
-  send(req, res, body);
+  if (release !== undefined && isNodesOwn(res)) releaseWhenSent(req, res, release);
+  send(req, res, bytes);
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} req
+ * @param {import('node:http').ServerResponse} res
+ * @param {() => void} release
+ */
+function releaseWhenSent({ socket }, res, release) {
+  res.once('finish', () => {
+    // Also emitted for a scraper that has gone in the middle; the system may not have let go of the bytes then.
+    if (!socket.destroyed) release();
+  });
+}
+
+/**
+ * Whether nobody but Node.js gets to see what is sent. A middleware that has put its own functions there may keep the
+ * bytes (a cache) or read them later (compression).
+ *
+ * @param {import('node:http').ServerResponse} res
+ */
+function isNodesOwn(res) {
+  const { ServerResponse } = require('node:http');
+  const { write, end } = ServerResponse.prototype;
+  return res instanceof ServerResponse && res.write === write && res.end === end;
 }
 
 /**
@@ -102,19 +128,25 @@ function send(req, res, body) {
 }
 
 /**
+ * What is to be sent, and to be called when nobody needs its bytes any more.
+ *
+ * @typedef {{bytes: Buffer, release?: () => void}} Page
+ */
+
+/**
  * @param {any} registry
  * @param {{gzip: boolean, timeout: number | undefined, selfMetrics: boolean}} options `timeout` in milliseconds
- * @returns {Promise<Buffer>}
+ * @returns {Promise<Page>}
  */
-async function bodyOf(registry, options) {
+async function pageOf(registry, options) {
   const { gzip } = options;
   if (typeof registry.clusterMetricsBytes === 'function') {
     const body = await registry.clusterMetricsBytes(options);
-    if (body !== undefined) return body.bytes;
-    return gzip ? compress(Buffer.alloc(0)) : Buffer.alloc(0);
+    if (body !== undefined) return { bytes: body.bytes, release: body[RELEASE] };
+    return { bytes: gzip ? await compress(Buffer.alloc(0)) : Buffer.alloc(0) };
   }
   const text = (await registry[METRICS_BYTES]?.()) ?? Buffer.from(await registry.metrics());
-  return gzip ? compress(text) : text;
+  return { bytes: gzip ? await compress(text) : text };
 }
 
 /** @param {Buffer} bytes */
