@@ -5,6 +5,7 @@ const { test } = require('node:test');
 const { drawGrowth } = require('../benchmarks/cluster/growth-drawing.js');
 const { GrowthLimits, growthOf, growthTable, curveTitle } = require('../benchmarks/cluster/growth.js');
 const { planFor } = require('../benchmarks/cluster/plan.js');
+const { parseXml } = require('./fixtures/strict-xml.js');
 
 const WHERE = { machine: 'Node v20, 2 x "CPU" <A & B>', date: '2026-11-21' };
 const CLIENTS = ['prom-client', 'prometheus-io', 'ours'];
@@ -31,46 +32,6 @@ function wholeGrowth() {
     })),
   );
   return { curves, notes: ['15.1.3, 8 workers: no scrape came through (a < b & "c")'] };
-}
-
-/**
- * Reads XML as strictly as the drawing needs: every tag closed in order, attributes quoted and not twice, no bare & or <.
- *
- * @returns {{name: string, attributes: Record<string, string>, text: string}[]} all elements, in document order
- * @throws {Error} where it is not well-formed
- */
-function parseXml(xml) {
-  const elements = [];
-  const open = [];
-  let roots = 0;
-  for (const [token] of xml.matchAll(/<[^>]*>|[^<]+|</g)) {
-    if (!token.startsWith('<')) {
-      assert.doesNotMatch(token, /&(?!(amp|lt|gt|quot);)/, `bare & in ${token}`);
-      if (open.length > 0) open.at(-1).text += token;
-      else assert.equal(token.trim(), '', 'text outside the root');
-    } else if (token.startsWith('</')) {
-      assert.equal(open.pop()?.name, token.slice(2, -1), `${token} closes something else`);
-    } else {
-      const element = { ...parseTag(token), text: '' };
-      if (open.length === 0) roots += 1;
-      elements.push(element);
-      if (!token.endsWith('/>')) open.push(element);
-    }
-  }
-  assert.equal(open.length, 0, 'something is not closed');
-  assert.equal(roots, 1);
-  return elements;
-}
-
-function parseTag(tag) {
-  const [, name, rest] = /^<([a-z]+)((?:\s+[a-zA-Z][a-zA-Z0-9-]*="[^"<&]*")*)\s*\/?>$/.exec(tag) ?? [];
-  assert.ok(name, `not a tag: ${tag}`);
-  const attributes = {};
-  for (const [, key, value] of rest.matchAll(/([a-zA-Z][a-zA-Z0-9-]*)="([^"]*)"/g)) {
-    assert.ok(!(key in attributes), `${key} twice in ${tag}`);
-    attributes[key] = value;
-  }
-  return { name, attributes };
 }
 
 test('the drawing is well-formed XML that loads nothing, whatever machine and notes contain', () => {

@@ -15,7 +15,7 @@ const { segmentOf } = require('./segment.js');
 const SHARE_OF_SATURATION = 0.4;
 const SATURATION = { passes: 3, seconds: 1.5, ofSegment: 0.3 };
 const WARM_UP = { every: 0.5, seconds: 3 };
-const QUIET = 500; // ms before each segment, for what the last one left behind
+const QUIET = { most: 500, perSecond: 100 }; // ms before each segment, for what the last one left behind
 const KIND = 'integers'; // can be checked to the last digit
 const NO_SCRAPES = { milliseconds: [], failures: [] };
 const SERVICE = path.join(__dirname, 'service-primary.js');
@@ -142,7 +142,7 @@ async function underLoad(
   { tree, expected },
   { rate, seconds, kept, every, scraped, gzip },
 ) {
-  await sleep(QUIET);
+  await sleep(Math.min(QUIET.most, QUIET.perSecond * seconds));
   const isScraped = scraped && tree.metricsPort !== undefined;
   const scrapes = { port: tree.metricsPort, every, gzip: asksForGzip(tree, gzip), expected };
   const load = await generator.call('load', { port: tree.servicePort, rate, seconds, kept }, () => {

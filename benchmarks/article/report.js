@@ -70,8 +70,12 @@ function ratiosTable(rounds) {
   return { head, rows };
 }
 
+/** Of fewer than three ratios no interval can be told. */
 function ratioText(ratio) {
-  return ratio ? `${number(ratio.median)}x (${number(ratio.low)}–${number(ratio.high)})` : '–';
+  if (!ratio) return '–';
+  const { median, low, high, ratios } = ratio;
+  const certainty = ratios.length < 3 ? `only ${ratios.length}` : `${number(low)}–${number(high)}`;
+  return `${number(median)}x (${certainty})`;
 }
 
 /**
@@ -105,7 +109,7 @@ function remarks({ round, rate, saturation, expositionBytes, segments, wrongTota
   );
   return [
     `${count(rate)} requests/s for all; saturated at (requests/s): ${saturated.join(', ')}.`,
-    `${round.workers} workers with ${count(Math.round(expositionBytes / 1000))} KB of exposition each; ${round.repetitions} repetitions of ${round.seconds} s a run; ours is scraped ${round.gzip ? 'with gzip' : 'without compression'}.`,
+    `${round.workers} workers with ${count(Math.round(expositionBytes / 1000))} KB of exposition each; repetitions: ${round.repetitions}, each with ${round.seconds} s of every run; ours is scraped ${round.gzip ? 'with gzip' : 'without compression'}.`,
     ...countedTexts(failures).map(text => `FAILED scrape, ${text}`),
     ...Object.entries(wrongTotals).map(
       ([client, problems]) => `WRONG after all segments, ${titleOf(client)}: ${problems.join('; ')}`,
