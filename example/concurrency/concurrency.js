@@ -1,0 +1,80 @@
+'use strict';
+
+// How many tasks at a time should a Node.js process work on?
+//
+//   node example/concurrency/concurrency.js [--short] [--steps 1,2,4,...] [--seconds N]
+//
+// An express service with three operations lets a limited number of tasks run at a time; the limit is raised step by
+// step under one steady load, more clients than the limit lets in. What is told of each step is what Prometheus would know:
+// it comes from scrapes of the service's /metrics, from the durations of tasks by operation and by the level of
+// concurrency at which they began, and from the runtime's metrics. The first tasks at a time fill each other's waits, and
+// throughput grows. Beyond the knee they only wait for each other, and what they hold meanwhile is copied by the
+// garbage collector again and again. example/heap-sizing shows what can be done about that.
+//
+// service.js is the service, with limiter.js and task-metrics.js as they can be used elsewhere, and tasks.js what it
+// does; load.js the clients. The queries for a Prometheus server are printed at the end.
+
+const os = require('node:os');
+const { Scraper } = require('../demo/scraper');
+const { print, runCommand } = require('./command');
+const { verdict } = require('./knee');
+const { LoadProcess } = require('./load-process');
+const { readOptions, USAGE } = require('./options');
+const { QUERIES } = require('./queries');
+const { scrapeFor, scrapePage, ScrapeWindow } = require('./scrape-window');
+const { ServiceProcess } = require('./service-process');
+const { stepFigures, stepsTable } = require('./step-figures');
+const { percent } = require('./text-table');
+
+// Of a step's length: tasks that began under the limit before are still running, and the new space is growing.
+const SETTLING_SHARE = 0.25;
+
+runCommand({ usage: USAGE, readOptions, measure });
+
+async function measure({ steps, seconds, clients }, processes, liveLine) {
+  print(`Node ${process.version}, ${os.availableParallelism()} cores, ${clients} clients\n\n`);
+  const service = processes.start(() => new ServiceProcess({ limit: middleOf(steps) }));
+  const load = processes.start(() => new LoadProcess());
+  await service.ready();
+  const scraper = new Scraper(service.metricsUrl);
+  try {
+    load.start({ url: service.url, clients });
+    // The first tasks are slow whatever the limit: their code is not compiled yet.
+    await scrapeFor(scraper, seconds / 2, window => show(liveLine, 'warm-up', window));
+    const figures = [];
+    for (const limit of steps) {
+      await service.setLimit(limit);
+      const showStep = window => show(liveLine, `limit ${limit}`, window);
+      await scrapeFor(scraper, seconds * SETTLING_SHARE, showStep);
+      figures.push(stepFigures(limit, await scrapeFor(scraper, seconds, showStep)));
+    }
+    liveLine.end();
+    const totals = await load.stop();
+    const end = new ScrapeWindow([await scrapePage(scraper)]);
+    print(`\n${stepsTable(figures)}\n\n${verdict(figures)}\n\n${QUERIES}\n`);
+    return totalsAgree(totals, end.last('task_duration_seconds_count'));
+  } finally {
+    scraper.close();
+  }
+}
+
+function middleOf(steps) {
+  return steps[Math.floor(steps.length / 2)];
+}
+
+function show(liveLine, name, window) {
+  const [inFlight, queued] = [window.last('tasks_in_flight'), window.last('tasks_queued')];
+  const throughput = window.rate('task_duration_seconds_count').toFixed(0);
+  const share = percent(window.rate('nodejs_gc_pause_seconds_total'));
+  liveLine.show(
+    `${name.padEnd(10)} ${inFlight} in flight, ${queued} queued, ${throughput} tasks/s, GC ${share}`,
+  );
+}
+
+/** The metrics must have counted every request that was sent. */
+function totalsAgree({ sent, answered, failed }, counted) {
+  const agree = sent === answered && answered === counted;
+  print(`\ncheck: ${sent} requests sent, ${answered} answered, ${failed} failed; `);
+  print(`task_duration_seconds_count: ${counted}   ${agree ? 'equal' : 'DIFFERENT'}\n`);
+  return agree;
+}

@@ -1,0 +1,65 @@
+'use strict';
+
+// How large should the new space of a Node.js process be?
+//
+//   node example/heap-sizing/heap-sizing.js [--short] [--sizes default,16,32,...] [--seconds N] [--rounds N] [--rate N]
+//
+// New objects are made in the new space. When half of it (a semi-space) is full, a scavenge copies what is still in
+// use and forgets the rest: it costs nothing for garbage, and much for what tasks hold while they wait. A larger semi-space
+// is full less often, and more of what was in it has become garbage by then; the price is memory.
+//
+// The service of example/concurrency runs under each setting in a fresh process, with the same number of requests a
+// second, in rounds that go through the settings forwards and backwards. The table is made of scrapes of its /metrics.
+
+const os = require('node:os');
+const { print, runCommand } = require('../concurrency/command');
+const { LoadProcess } = require('../concurrency/load-process');
+const { percent } = require('../concurrency/text-table');
+const { choiceText } = require('./choice');
+const { readOptions, USAGE } = require('./options');
+const { QUERIES } = require('./queries');
+const { SettingFigures } = require('./setting-figures');
+const { measureSetting, rateToTry } = require('./setting-run');
+const { settingsTable } = require('./settings-table');
+
+runCommand({ usage: USAGE, readOptions, measure });
+
+async function measure({ sizes, seconds, rounds, rate: givenRate }, processes, liveLine) {
+  print(`Node ${process.version}, ${os.availableParallelism()} cores\n\n`);
+  const load = processes.start(() => new LoadProcess());
+  const rate = givenRate ?? (await rateToTry({ processes, load, seconds }));
+  print(`${rate} requests a second\n\n`);
+
+  const runs = [];
+  for (let round = 1; round <= rounds; round++) {
+    const order = round % 2 === 1 ? sizes : sizes.toReversed();
+    for (const size of order) {
+      const onScrape = window => show(liveLine, `round ${round}, semi-space ${size}`, window);
+      runs.push({ size, ...(await measureSetting({ size, rate, seconds, processes, load, onScrape })) });
+    }
+  }
+  liveLine.end();
+
+  const windowsOf = size => runs.filter(run => run.size === size).map(run => run.window);
+  const settings = sizes.map(size => new SettingFigures(size, windowsOf(size)));
+  print(`\n${settingsTable(settings)}\n\n${choiceText(settings)}\n\n${QUERIES}\n`);
+  return totalsAgree(runs);
+}
+
+function show(liveLine, name, window) {
+  const throughput = window.rate('task_duration_seconds_count').toFixed(0);
+  const share = percent(window.rate('nodejs_gc_pause_seconds_total'));
+  const scavenges = window.rate('nodejs_gc_runs_total', { kind: 'minor' }).toFixed(1);
+  liveLine.show(`${name.padEnd(27)} ${throughput} tasks/s, ${scavenges} scavenges/s, GC ${share}`);
+}
+
+/** The metrics must have counted every request that was sent. */
+function totalsAgree(runs) {
+  const [sent, answered, failed, counted] = ['sent', 'answered', 'failed', 'counted'].map(key =>
+    runs.reduce((sum, run) => sum + run[key], 0),
+  );
+  const agree = runs.every(run => run.sent === run.answered && run.answered === run.counted);
+  print(`\ncheck: ${sent} requests sent, ${answered} answered, ${failed} failed; `);
+  print(`task_duration_seconds_count: ${counted}   ${agree ? 'equal' : 'DIFFERENT'}\n`);
+  return agree;
+}

@@ -1,0 +1,57 @@
+'use strict';
+
+const { Scraper } = require('../demo/scraper');
+const { scrapeFor, scrapePage, ScrapeWindow } = require('../concurrency/scrape-window');
+const { ServiceProcess } = require('../concurrency/service-process');
+
+const LIMIT = 64;
+const CLIENTS = 2 * LIMIT;
+// Of a measurement's length: V8 compiles the code and grows the new space to what it is allowed.
+const WARM_UP_SHARE = 0.5;
+const SHARE_OF_CAPACITY = 0.65;
+
+/** @typedef {import('../concurrency/scrape-window').ScrapeWindow} Window */
+
+/**
+ * Runs the service once under a setting and a load.
+ *
+ * @param {object} options
+ * @param {string} options.size MiB, or 'default'
+ * @param {number} [options.rate] requests per second; default: as many as are answered
+ * @param {number} options.seconds
+ * @param {object} options.processes where processes are started
+ * @param {import('../concurrency/load-process').LoadProcess} options.load
+ * @param {(window: Window) => void} [options.onScrape]
+ * @returns {Promise<{window: Window, sent: number, answered: number, failed: number, counted: number}>} what was scraped
+ *   after warming up, and the totals of the whole run: requests by the load generator's count, tasks by the metrics
+ */
+async function measureSetting({ size, rate, seconds, processes, load, onScrape = () => {} }) {
+  const nodeOptions = size === 'default' ? [] : [`--max-semi-space-size=${size}`];
+  const service = processes.start(() => new ServiceProcess({ limit: LIMIT, nodeOptions }));
+  await service.ready();
+  const scraper = new Scraper(service.metricsUrl);
+  try {
+    load.start({ url: service.url, clients: CLIENTS, rate });
+    await scrapeFor(scraper, seconds * WARM_UP_SHARE, onScrape);
+    const window = await scrapeFor(scraper, seconds, onScrape);
+    const totals = await load.stop();
+    const end = new ScrapeWindow([await scrapePage(scraper)]);
+    return { window, ...totals, counted: end.last('task_duration_seconds_count') };
+  } finally {
+    scraper.close();
+    await service.end();
+  }
+}
+
+/**
+ * A rate that leaves the service some room with Node's own setting.
+ *
+ * @param {object} options as of {@link measureSetting}
+ * @returns {Promise<number>} requests per second
+ */
+async function rateToTry({ processes, load, seconds }) {
+  const { window } = await measureSetting({ size: 'default', seconds, processes, load });
+  return Math.ceil(window.rate('task_duration_seconds_count') * SHARE_OF_CAPACITY);
+}
+
+module.exports = { measureSetting, rateToTry };
