@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
@@ -417,5 +418,28 @@ describe('close', { concurrency: 3 }, () => {
     await cluster.run(({ state }) => state.second.close());
     assert.equal((await cluster.scrape()).get('done_total'), 1);
     await cluster.end();
+  });
+});
+
+/** How nice each thread of a process is (proc_pid_stat(5), field 19), the main one first. */
+function nicenessOfThreads(pid) {
+  return fs.readdirSync(`/proc/${pid}/task`).map(id => {
+    const [, fields] = fs.readFileSync(`/proc/${pid}/task/${id}/stat`, 'latin1').split(') ');
+    return Number(fields.split(' ')[16]);
+  });
+}
+
+describe('the priority of the thread', { skip: process.platform !== 'linux' && 'Linux only' }, () => {
+  it('is below that of the primary, which keeps its own', async t => {
+    const cluster = await start(t);
+    await cluster.scrape();
+    const pid = await cluster.run($ => $.process.pid);
+    const own = os.getPriority();
+    assert.ok(own < 10, 'this test was started with a low priority itself');
+    assert.deepEqual(
+      nicenessOfThreads(pid).filter(niceness => niceness !== own),
+      [10],
+    );
+    assert.equal(os.getPriority(pid), own);
   });
 });
