@@ -6,6 +6,7 @@
 // is started again with the loader. Later, the failure would look like one of the file system.
 for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(dependency);
 
+const fs = require('node:fs');
 const os = require('node:os');
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
@@ -29,6 +30,8 @@ const aggregator = new Aggregator({
 /** On Linux a priority is that of a thread; elsewhere this would be the application's. */
 function yieldToOthers() {
   if (process.platform !== 'linux') return;
+  // The first to use the thread pool starts its threads, which inherit the priority, and they are the application's.
+  fs.access(__filename, () => {});
   try {
     os.setPriority(Math.max(os.getPriority(), NICENESS));
   } catch {
