@@ -19,11 +19,13 @@ class ClusterProcess {
    * @param {string} options.client metrics library
    * @param {number} options.workers
    * @param {number} options.samples samples per worker
+   * @param {'none' | 'default' | 'runtime'} [options.defaultMetrics] which metrics of the process every worker has
+   *   besides: none, those of prom-client, or those of `runtime: true` as well
    */
-  constructor({ client, workers, samples }) {
+  constructor({ client, workers, samples, defaultMetrics = 'none' }) {
     const script = path.join(__dirname, 'cluster.js');
     // In a process group of its own: Ctrl-C would reach the workers too, and it is for us to end them.
-    this.#child = fork(script, [client, workers, samples].map(String), { detached: true });
+    this.#child = fork(script, [client, workers, samples, defaultMetrics].map(String), { detached: true });
     /** @type {number[]} the primary and, once ready, its workers */
     this.pids = [this.#child.pid];
   }

@@ -1,7 +1,7 @@
 'use strict';
 
-// The primary of the demo cluster. node cluster.js CLIENT WORKERS SAMPLES, forked with an IPC channel: it tells its
-// parent where it listens, reports on request what the workers counted, and ends when told to or left alone.
+// The primary of the demo cluster. node cluster.js CLIENT WORKERS SAMPLES DEFAULT_METRICS, forked with an IPC channel: it
+// tells its parent where it listens, reports on request what the workers counted, and ends when told to or left alone.
 
 const cluster = require('node:cluster');
 const { once } = require('node:events');
@@ -11,14 +11,15 @@ const { createMetricsServer } = require('./metrics-endpoint');
 
 const KILL_AFTER_MS = 3000;
 
-const [clientName, workerCount, samples] = process.argv.slice(2);
+const [clientName, workerCount, samples, defaultMetrics] = process.argv.slice(2);
 let stopping = false;
 
 main();
 
 async function main() {
   const metricsServer = createMetricsServer(loadClientLibrary(clientName));
-  cluster.setupPrimary({ exec: path.join(__dirname, 'worker.js'), args: [clientName, samples] });
+  const args = [clientName, samples, defaultMetrics];
+  cluster.setupPrimary({ exec: path.join(__dirname, 'worker.js'), args });
   const workers = Array.from({ length: Number(workerCount) }, () => cluster.fork());
   cluster.on('exit', (worker, code, signal) => {
     if (!stopping) throw new Error(`worker ${worker.id} ended by itself (${signal ?? code})`);

@@ -43,7 +43,7 @@ class Run {
     print(
       `${os.availableParallelism()} cores\n${rate} requests a second, each on a connection of its own\n\n`,
     );
-    this.#cluster = new ClusterProcess({ client, workers, samples });
+    this.#cluster = new ClusterProcess({ client, workers, samples, defaultMetrics: 'runtime' });
     this.#loadGenerator = new LoadGenerator();
     await this.#cluster.ready();
     this.#scraper = new Scraper(this.#cluster.metricsUrl);

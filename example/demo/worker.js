@@ -1,16 +1,17 @@
 'use strict';
 
 // One worker of the demo cluster: an express application that records every request.
-// node worker.js CLIENT SAMPLES, started by cluster.js.
+// node worker.js CLIENT SAMPLES DEFAULT_METRICS, started by cluster.js.
 
 const express = require('express');
 const { ApplicationMetrics } = require('./application-metrics');
 const { loadClientLibrary } = require('./client-library');
 const { FIRST_MISSING_ID, ROUTES, SERVICES } = require('./traffic');
 
-const [clientName, samples] = process.argv.slice(2);
+const [clientName, samples, defaultMetrics] = process.argv.slice(2);
 const client = loadClientLibrary(clientName);
 const metrics = new ApplicationMetrics(client, Number(samples));
+if (defaultMetrics !== 'none') client.collectDefaultMetrics({ runtime: defaultMetrics === 'runtime' });
 
 // prom-client answers its primary only after a worker has made one of these.
 new client.AggregatorRegistry();
