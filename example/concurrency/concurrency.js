@@ -41,14 +41,15 @@ async function measure({ steps, seconds, clients }, processes, liveLine) {
     load.start({ url: service.url, clients });
     // The first tasks are slow whatever the limit: their code is not compiled yet.
     await scrapeFor(scraper, seconds / 2, window => show(liveLine, 'warm-up', window));
+    liveLine.end();
     const figures = [];
     for (const limit of steps) {
       await service.setLimit(limit);
       const showStep = window => show(liveLine, `limit ${limit}`, window);
       await scrapeFor(scraper, seconds * SETTLING_SHARE, showStep);
       figures.push(stepFigures(limit, await scrapeFor(scraper, seconds, showStep)));
+      liveLine.end();
     }
-    liveLine.end();
     const totals = await load.stop();
     const end = new ScrapeWindow([await scrapePage(scraper)]);
     print(`\n${stepsTable(figures)}\n\n${verdict(figures)}\n\n${QUERIES}\n`);

@@ -36,9 +36,9 @@ async function measure({ sizes, seconds, rounds, rate: givenRate }, processes, l
     for (const size of order) {
       const onScrape = window => show(liveLine, `round ${round}, semi-space ${size}`, window);
       runs.push({ size, ...(await measureSetting({ size, rate, seconds, processes, load, onScrape })) });
+      liveLine.end();
     }
   }
-  liveLine.end();
 
   const windowsOf = size => runs.filter(run => run.size === size).map(run => run.window);
   const settings = sizes.map(size => new SettingFigures(size, windowsOf(size)));
