@@ -15,6 +15,7 @@ const { bootstrapMedian, compare, judgeClaims } = require('../benchmarks/article
 const { drawRounds } = require('../benchmarks/article/drawing.js');
 const { LatencyHistogram } = require('../benchmarks/article/latency-histogram.js');
 const { MeasuringProcess } = require('../benchmarks/article/measuring-process.js');
+const { OtherPrograms } = require('../benchmarks/article/other-programs.js');
 const { pageOf } = require('../benchmarks/article/page.js');
 const { planFor, ROUND_KEYS, runsOf, stepsOf } = require('../benchmarks/article/plan.js');
 const { describeRatios, describeRound } = require('../benchmarks/article/report.js');
@@ -41,7 +42,9 @@ function roundOf(key, factors = {}, { repetitions = 5, failed = 0 } = {}) {
       const scrapes = scraped
         ? { milliseconds: [12, 15], failures: failed ? ['timed out <&>'] : [] }
         : NO_SCRAPES;
-      segments.push(segmentOf({ repetition, run }, { latencies, failed: scraped ? failed : 0 }, scrapes));
+      segments.push(
+        segmentOf({ repetition, run }, { latencies, failed: scraped ? failed : 0 }, scrapes, 0.05),
+      );
     }
   }
   const saturation = { bare: 3100, 'prom-client': 2500, 'prometheus-io': 2600, ours: 2900 };
@@ -165,11 +168,23 @@ describe('a histogram of latencies', () => {
 
 it('a request that failed counts as 10 seconds in the figures and in the histogram', () => {
   const latencies = Array.from({ length: 98 }, (_, index) => index + 1);
-  const segment = segmentOf({ repetition: 0, run: 'stock' }, { latencies, failed: 2 }, NO_SCRAPES);
+  const segment = segmentOf({ repetition: 0, run: 'stock' }, { latencies, failed: 2 }, NO_SCRAPES, null);
   assert.equal(segment.requests, 100);
   assert.deepEqual(segment.figures, { p50: 50, p99: 10_000, p995: 10_000, p999: 10_000, max: 10_000 });
   const [slowest] = new LatencyHistogram(segment.histogram).quantiles([0.99]);
   assert.ok(Math.abs(slowest / 10_000 - 1) < 0.006);
+});
+
+it('what others use of the processors is known, without what one has started oneself', async () => {
+  const busy = spawn(process.execPath, ['-e', 'for (;;);'], { detached: true });
+  const [withIt, withoutIt] = [new OtherPrograms([]), new OtherPrograms([busy.pid])];
+  try {
+    await new Promise(resolve => setTimeout(resolve, 700));
+    const difference = withIt.processors() - withoutIt.processors();
+    assert.ok(difference > 0.3 && difference < 1.3, `${difference}`);
+  } finally {
+    busy.kill('SIGKILL');
+  }
 });
 
 describe('the plan', () => {

@@ -6,6 +6,7 @@ const autocannon = require('autocannon');
 const { PacedClients } = require('./paced-clients.js');
 
 const KEPT_CONNECTIONS = 64;
+const MOST_CLIENTS = 1024; // with connections of their own; more of them make the generator itself stall
 const CLIENTS_TO_SATURATE = 64;
 const LOOK_FOR_THE_END_EVERY = 50; // ms
 const NEVER = 3600; // seconds; requests are given up by their turn instead, not by when they were sent
@@ -60,7 +61,8 @@ async function generate({ port, seconds, rate, kept, patience }, onBegin) {
   return { latencies, failed, perSecond: latencies.length / elapsed };
 }
 
-/** With connections of their own one request a second and client, so that many can be under way in a blocked cluster. */
+/** With connections of their own about one request a second and client: many can be under way in a blocked cluster. */
 function clientsFor({ rate, seconds, kept }) {
-  return Math.max(1, Math.min(kept ? KEPT_CONNECTIONS : rate, Math.round(rate * seconds)));
+  const most = kept ? KEPT_CONNECTIONS : Math.min(rate, MOST_CLIENTS);
+  return Math.max(1, Math.min(most, Math.round(rate * seconds)));
 }

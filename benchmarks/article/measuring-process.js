@@ -8,15 +8,23 @@ class MeasuringProcess {
   #waiting = new Map();
   #lastId = 0;
 
-  /** @param {string} program */
-  constructor(program) {
+  /**
+   * @param {string} program
+   * @param {string[]} [flags] of Node.js
+   */
+  constructor(program, flags = []) {
     // in a process group of its own: Ctrl-C reaches only the runner, whose end it follows
-    this.#process = fork(program, { detached: true });
+    this.#process = fork(program, { detached: true, execArgv: [...process.execArgv, ...flags] });
     this.#process.on('message', message => this.#take(message));
     this.#process.once('exit', () => {
       for (const { reject } of this.#waiting.values()) reject(new Error(`${program} has gone`));
       this.#waiting.clear();
     });
+  }
+
+  /** @returns {number} */
+  get pid() {
+    return this.#process.pid;
   }
 
   /**

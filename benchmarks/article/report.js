@@ -110,10 +110,20 @@ function remarks({ round, rate, saturation, expositionBytes, segments, wrongTota
   return [
     `${count(rate)} requests/s for all; saturated at (requests/s): ${saturated.join(', ')}.`,
     `${round.workers} workers with ${count(Math.round(expositionBytes / 1000))} KB of exposition each; repetitions: ${round.repetitions}, each with ${round.seconds} s of every run; ours is scraped ${round.gzip ? 'with gzip' : 'without compression'}.`,
+    ...othersTexts(segments),
     ...countedTexts(failures).map(text => `FAILED scrape, ${text}`),
     ...Object.entries(wrongTotals).map(
       ([client, problems]) => `WRONG after all segments, ${titleOf(client)}: ${problems.join('; ')}`,
     ),
+  ];
+}
+
+function othersTexts(segments) {
+  const known = segments.map(({ others }) => others).filter(others => others !== null);
+  if (known.length === 0) return [];
+  const { median, max } = summarise(known);
+  return [
+    `Other programs used ${number(median)} processors meanwhile (median of all runs; at most ${number(max)}).`,
   ];
 }
 

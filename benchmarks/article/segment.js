@@ -24,15 +24,17 @@ const FIGURES = [
  * @property {[number, number][]} histogram see latency-histogram.js
  * @property {number[]} scrapes ms of each
  * @property {string[]} failures of scrapes
+ * @property {number | null} others processors that other programs used meanwhile; null where it is not known
  */
 
 /**
  * @param {{repetition: number, run: string}} which
  * @param {import('./load.js').LoadResult} load
  * @param {import('./scrape-process.js').Scraped} scraped
+ * @param {number | null} others see {@link Segment}
  * @returns {Segment}
  */
-function segmentOf({ repetition, run }, { latencies, failed }, { milliseconds, failures }) {
+function segmentOf({ repetition, run }, { latencies, failed }, { milliseconds, failures }, others) {
   const all = Float64Array.from([...latencies, ...new Array(failed).fill(PATIENCE)]).sort();
   const histogram = new LatencyHistogram();
   for (const latency of all) histogram.record(latency);
@@ -45,6 +47,7 @@ function segmentOf({ repetition, run }, { latencies, failed }, { milliseconds, f
     histogram: histogram.toJSON(),
     scrapes: milliseconds,
     failures,
+    others,
   };
 }
 

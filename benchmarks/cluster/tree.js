@@ -62,6 +62,11 @@ class Tree {
     return tree;
   }
 
+  /** @returns {number} of the primary, and of the process group of all its processes */
+  get pid() {
+    return this.#primary.pid;
+  }
+
   /**
    * Has every worker record some more.
    *

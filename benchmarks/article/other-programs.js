@@ -1,0 +1,59 @@
+'use strict';
+
+// What other programs took from the processors meanwhile, by which a disturbed run can be told from a slow one without
+// looking at its latencies. Reads /proc; elsewhere nothing is known.
+
+const fs = require('node:fs');
+
+const TICKS = 100; // a second; what /proc counts in, on all of Linux
+
+class OtherPrograms {
+  #groups;
+  #before;
+  #began;
+
+  /** @param {number[]} groups process groups that are not others; this process's own is added */
+  constructor(groups) {
+    if (!fs.existsSync('/proc/stat')) return;
+    this.#groups = new Set([...groups, groupAndTicksOf(process.pid).group]);
+    this.#began = performance.now();
+    this.#before = this.#ticks();
+  }
+
+  /** @returns {number | null} processors that others used since this was made, on average; null where it is not known */
+  processors() {
+    if (!this.#before) return null;
+    const { all, own } = this.#ticks();
+    const seconds = (performance.now() - this.#began) / 1e3;
+    return Math.max(0, (all - this.#before.all - (own - this.#before.own)) / TICKS / seconds);
+  }
+
+  #ticks() {
+    const pids = fs.readdirSync('/proc').filter(name => /^\d+$/.test(name));
+    const own = pids.map(groupAndTicksOf).filter(({ group }) => this.#groups.has(group));
+    return { all: busyTicks(), own: own.reduce((sum, { ticks }) => sum + ticks, 0) };
+  }
+}
+
+/** Of all processors: everything but idling and waiting for disks; with what other virtual machines took. */
+function busyTicks() {
+  const [, user, nice, system, , , irq, softirq, steal] = fs
+    .readFileSync('/proc/stat', 'utf8')
+    .split(/\s+/, 9)
+    .map(Number);
+  return user + nice + system + irq + softirq + steal;
+}
+
+/** See proc(5); the name of the program, in brackets, may hold anything. */
+function groupAndTicksOf(pid) {
+  let line;
+  try {
+    line = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return { group: undefined, ticks: 0 }; // it has ended meanwhile
+  }
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return { group: Number(fields[2]), ticks: Number(fields[11]) + Number(fields[12]) };
+}
+
+module.exports = { OtherPrograms };
