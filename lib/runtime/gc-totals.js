@@ -1,18 +1,19 @@
 'use strict';
 
 const { setTimeout, clearTimeout } = require('timers');
+const { Registry } = require('../registry');
 const { MetricGroup } = require('./metric-group');
 const { loopTurn } = require('./loop-turn');
 const { COMMON_KINDS, kindOfNumber } = require('./gc-kinds');
-const { ReclaimedBytes } = require('./reclaimed-bytes');
+const { isObservable, observeCollections } = require('./gc-observer');
+const { ReclaimedBytes, RECORDS_PER_WINDOW } = require('./reclaimed-bytes');
 
 /** @typedef {import('../metric/counter').Counter} Counter */
+/** @typedef {Record<string, string | number>} Labels */
 
 const RUNS = 'nodejs_gc_runs_total';
 const PAUSE = 'nodejs_gc_pause_seconds_total';
 const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
-
-const MILLISECONDS = 1e3;
 
 /**
  * Garbage collections as counters by kind, since this call: runs, pauses, bytes freed. Only where the runtime reports
@@ -22,30 +23,21 @@ const MILLISECONDS = 1e3;
  * @param {import('./metric-group').FamilyConfig} [config]
  */
 function gcTotals(registry, config = {}) {
-  const { PerformanceObserver } = /** @type {any} */ (require('perf_hooks'));
   const { GCProfiler } = /** @type {any} */ (require('v8'));
-  if (!PerformanceObserver?.supportedEntryTypes?.includes('gc')) return undefined;
+  if (!isObservable()) return undefined;
   return MetricGroup.build(registry, config, group => {
-    const labelNames = ['kind'];
-    const runs = group.counter({ name: RUNS, help: 'Garbage collections by kind.', labelNames });
-    const pause = group.counter({
-      name: PAUSE,
-      help: 'Time in seconds that garbage collections held up the program, by kind.',
-      labelNames,
-    });
-    const counters = [runs, pause];
+    const counters = [
+      counterByKind(group, RUNS, 'Garbage collections by kind.'),
+      counterByKind(group, PAUSE, 'Time in seconds that garbage collections held up the program, by kind.'),
+    ];
     if (typeof GCProfiler === 'function') {
       counters.push(
-        group.counter({
-          name: RECLAIMED,
-          help: 'Bytes of the JavaScript heap that garbage collections freed, by kind.',
-          labelNames,
-        }),
+        counterByKind(group, RECLAIMED, 'Bytes of the JavaScript heap that collections freed, by kind.'),
       );
     }
     startAtZero(counters, group.labels);
-    const [runsRef, pauseRef, reclaimedRef] = counters.map(counter => new WeakRef(counter));
-    const { update, stop } = observe(runsRef, pauseRef, reclaimedRef, group.labels);
+    const refs = counters.map(counter => new WeakRef(counter));
+    const { update, stop } = countCollections(registry ?? Registry.globalRegistry, refs, group.labels);
     group.onStop(stop);
     group.collectTogether(counters, async () => {
       // A first collection of a kind is an increase only from a zero that was scraped.
@@ -58,49 +50,70 @@ function gcTotals(registry, config = {}) {
 }
 
 /**
+ * @param {MetricGroup} group
+ * @param {string} name
+ * @param {string} help
+ */
+function counterByKind(group, name, help) {
+  return group.counter({ name, help, labelNames: ['kind'] });
+}
+
+/**
  * @param {Counter[]} counters
- * @param {Record<string, string | number>} labels
+ * @param {Labels} labels
  */
 function startAtZero(counters, labels) {
   for (const counter of counters) for (const kind of COMMON_KINDS) counter.inc({ kind, ...labels }, 0);
 }
 
 /**
- * Counts every collection from now on. All references are weak, because the runtime holds the observer: a dropped
- * registry could otherwise never be garbage.
+ * Counts every collection from now on. References are weak, because the runtime holds the observer: a dropped registry
+ * could otherwise never be garbage.
  *
- * @param {WeakRef<Counter>} runs
- * @param {WeakRef<Counter>} pause
- * @param {WeakRef<Counter> | undefined} reclaimed
- * @param {Record<string, string | number>} labels
+ * @param {Registry} registry
+ * @param {WeakRef<Counter>[]} counters of runs, pauses and, where there is a profiler, of bytes
+ * @param {Labels} labels
  * @returns {{update: () => void, stop: () => void}}
  */
-function observe(runs, pause, reclaimed, labels) {
-  const { PerformanceObserver } = require('perf_hooks');
+function countCollections(registry, [runs, pause, reclaimed], labels) {
   const reclaimedBytes = reclaimed && startReclaimedBytes(reclaimed, labels);
-  /** @param {any[]} entries all that happened since the last call, not only one */
-  const count = entries => {
-    for (const { detail, duration } of entries) {
-      const kind = kindOfNumber(detail.kind);
-      runs.deref()?.inc({ kind, ...labels });
-      pause.deref()?.inc({ kind, ...labels }, duration / MILLISECONDS);
-      reclaimedBytes?.noteRun(kind);
+  /** @type {Map<number, {runs: number, seconds: number}>} what is not in the counters yet, by V8's number of the kind */
+  const pending = new Map();
+  let pendingRuns = 0;
+  const flush = () => {
+    for (const [number, sum] of pending) {
+      if (sum.runs === 0) continue;
+      const kind = kindOfNumber(number);
+      runs.deref()?.inc({ kind, ...labels }, sum.runs);
+      pause.deref()?.inc({ kind, ...labels }, sum.seconds);
+      reclaimedBytes?.noteRuns(kind, sum.runs);
+      sum.runs = sum.seconds = 0;
     }
+    pendingRuns = 0;
   };
-  const observer = new PerformanceObserver(list => {
-    count(list.getEntries());
+  const { deliver, stop } = observeCollections(registry, (number, seconds) => {
+    const sum = pending.get(number);
+    if (sum === undefined) {
+      pending.set(number, { runs: 1, seconds });
+    } else {
+      sum.runs++;
+      sum.seconds += seconds;
+    }
+    // Not each one for itself: a program that collects a hundred times a second is not to count a hundred times.
+    if (++pendingRuns < RECORDS_PER_WINDOW) return;
+    flush();
     reclaimedBytes?.drainIfFull();
   });
-  observer.observe({ entryTypes: ['gc'] });
   const update = () => {
-    count(observer.takeRecords());
+    deliver();
+    flush();
     reclaimedBytes?.drain();
   };
   return {
     update,
     stop() {
       update();
-      observer.disconnect();
+      stop();
       reclaimedBytes?.stop();
     },
   };
@@ -108,7 +121,7 @@ function observe(runs, pause, reclaimed, labels) {
 
 /**
  * @param {WeakRef<Counter>} counter
- * @param {Record<string, string | number>} labels
+ * @param {Labels} labels
  */
 function startReclaimedBytes(counter, labels) {
   const { GCProfiler } = /** @type {any} */ (require('v8'));

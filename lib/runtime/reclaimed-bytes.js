@@ -74,13 +74,14 @@ class ReclaimedBytes {
   }
 
   /**
-   * Notes a collection that happened.
+   * Notes collections that happened.
    *
    * @param {string} kind
+   * @param {number} runs
    */
-  noteRun(kind) {
-    this.#kindOf(kind).unseen++;
-    this.#runsInWindow++;
+  noteRuns(kind, runs) {
+    this.#kindOf(kind).unseen += runs;
+    this.#runsInWindow += runs;
   }
 
   /** Takes over what was recorded where it is enough: between two calls no more is held. */

@@ -15,6 +15,7 @@ import {
   Pushgateway,
   Registry,
   RegistryContentType,
+  RuntimeMetricName,
   Summary,
   aggregators,
   collectDefaultMetrics,
@@ -138,6 +139,12 @@ metricsHandler(counter);
 const stop: () => void = collectDefaultMetrics({ register: openMetrics, enableExemplars: true });
 stop();
 collectDefaultMetrics(null)();
+collectDefaultMetrics({ runtime: true, eventLoopDelayBuckets: [0.01, 0.1] });
+collectDefaultMetrics({ runtime: ['gc', 'eventLoopDelay'] as const });
+const families: RuntimeMetricName[] = collectDefaultMetrics.runtimeMetricsList;
+collectDefaultMetrics({ runtime: families });
+// @ts-expect-error there is no such family
+collectDefaultMetrics({ runtime: ['activeResources'] });
 
 // A Pushgateway takes its registry without options.
 const gateway = new Pushgateway('http://127.0.0.1:9091', openMetrics);

@@ -47,6 +47,7 @@ import {
   Pushgateway,
   Registry,
   RegistryContentType,
+  RuntimeMetricName,
   Summary,
   SummaryConfiguration,
   aggregators,
@@ -156,6 +157,10 @@ const handle: (request: MetricsRequest, response: MetricsResponse) => Promise<vo
 const ended: Promise<void> = cluster.shutdown(1000);
 
 // Default metrics and the Pushgateway.
-const defaultMetrics: DefaultMetricsCollectorConfiguration<OpenMetricsContentType> = { register: registry };
+const runtime: readonly RuntimeMetricName[] = collectDefaultMetrics.runtimeMetricsList;
+const defaultMetrics: DefaultMetricsCollectorConfiguration<OpenMetricsContentType> = {
+  register: registry,
+  runtime,
+};
 const stop: () => void = collectDefaultMetrics(defaultMetrics);
 const gateway = new Pushgateway('http://127.0.0.1:9091', registry);

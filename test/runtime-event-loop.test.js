@@ -1,0 +1,239 @@
+'use strict';
+
+// The delay of the event loop as a histogram, and what the loop has worked and waited.
+
+const assert = require('node:assert');
+const { describe, it, beforeEach, afterEach } = require('node:test');
+const fc = require('fast-check');
+const collectDefaultMetrics = require('../lib/runtime/default-metrics');
+const { DelayCounts } = require('../lib/runtime/delay-counts');
+const { Histogram } = require('../lib/metric/histogram');
+const { Registry } = require('../lib/registry');
+const { replace, turnUntil } = require('./fixtures/default-metrics-runtime');
+
+const DELAY = 'nodejs_eventloop_delay_seconds';
+
+/** Counts per bucket, not cumulative, by bound; and the sum. */
+async function contentOf(histogram) {
+  const { values } = await histogram.get();
+  const counts = {};
+  let below = 0;
+  for (const { metricName, labels, value } of values) {
+    if (!metricName.endsWith('_bucket')) continue;
+    counts[labels.le] = value - below;
+    below = value;
+  }
+  return { counts, sum: values.find(({ metricName }) => metricName.endsWith('_sum')).value };
+}
+
+function histogramOf(buckets) {
+  return new Histogram({ name: 'h', help: 'h', buckets, registers: [new Registry()] });
+}
+
+describe('what a probe says', () => {
+  it('is counted once where the loop was on time, or late by less than an interval', async () => {
+    const counts = new DelayCounts([0.001, 0.005], 10);
+    for (const late of [-0.8, 0, 1, 1.5, 9]) counts.add(late);
+    const histogram = histogramOf([0.001, 0.005]);
+    counts.moveTo(histogram, {});
+    const { counts: found, sum } = await contentOf(histogram);
+    assert.deepStrictEqual(found, { 0.001: 3, 0.005: 1, '+Inf': 1 });
+    assert.ok(Math.abs(sum - 0.0115) < 1e-12);
+  });
+
+  it('is, after a stall of 500 ms, what 50 probes would have felt', async () => {
+    const counts = new DelayCounts([0.1, 0.25, 0.48], 10);
+    counts.add(490);
+    const histogram = histogramOf([0.1, 0.25, 0.48]);
+    counts.moveTo(histogram, {});
+    const { counts: found, sum } = await contentOf(histogram);
+    // 0 to 100 ms in steps of 10, to 250, to 480, 490.
+    assert.deepStrictEqual(found, { 0.1: 11, 0.25: 15, 0.48: 23, '+Inf': 1 });
+    assert.ok(Math.abs(sum - 50 * 0.245) < 1e-9);
+  });
+
+  it('is what observing each of these probes counts', async () => {
+    const bounds = fc.uniqueArray(fc.integer({ min: 1, max: 3000 }), { minLength: 1, maxLength: 8 });
+    const lates = fc.array(fc.double({ min: -2, max: 4000, noNaN: true }), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(bounds, fc.integer({ min: 1, max: 50 }), lates, async (list, interval, all) => {
+        const buckets = list.sort((a, b) => a - b).map(bound => bound / 1000);
+        const counts = new DelayCounts(buckets, interval);
+        const [histogram, expected] = [histogramOf(buckets), histogramOf(buckets)];
+        for (const late of all) {
+          counts.add(late);
+          expected.observe(Math.max(0, late) / 1000);
+          for (let rest = late - interval; rest >= 0; rest -= interval) expected.observe(rest / 1000);
+        }
+        counts.moveTo(histogram, {});
+        const [found, wanted] = [await contentOf(histogram), await contentOf(expected)];
+        const total = ({ counts }) => Object.values(counts).reduce((a, b) => a + b);
+        assert.strictEqual(total(found), total(wanted));
+        // A probe that is late by exactly a bound may fall on either side, by rounding.
+        for (const [le, count] of Object.entries(wanted.counts)) {
+          assert.ok(Math.abs(found.counts[le] - count) <= all.length, le);
+        }
+        assert.ok(Math.abs(found.sum - wanted.sum) < 1e-6 * (1 + wanted.sum));
+      }),
+    );
+  });
+
+  it('is counted in no time, however long the process was stopped', () => {
+    const counts = new DelayCounts([0.001, 10], 10);
+    const start = performance.now();
+    for (let i = 0; i < 1000; i++) counts.add(3_600_000);
+    assert.ok(performance.now() - start < 500, 'a thousand times 360,000 probes');
+  });
+
+  it('is moved once', async () => {
+    const counts = new DelayCounts([1], 10);
+    counts.add(5);
+    const histogram = histogramOf([1]);
+    counts.moveTo(histogram, {});
+    counts.moveTo(histogram, {});
+    assert.deepStrictEqual((await contentOf(histogram)).counts, { 1: 1, '+Inf': 0 });
+  });
+});
+
+describe('of a process', () => {
+  let register;
+  let stop;
+
+  beforeEach(() => {
+    register = new Registry();
+    stop = () => {};
+  });
+  afterEach(() => stop());
+
+  const collect = config => (stop = collectDefaultMetrics({ register, ...config }));
+  const delay = () => contentOf(register.getSingleMetric(DELAY));
+  const total = ({ counts }) => Object.values(counts).reduce((a, b) => a + b);
+
+  function holdUpLoop(milliseconds) {
+    const until = performance.now() + milliseconds;
+    while (performance.now() < until);
+  }
+
+  it('a stall that is known is felt by as many probes as it is long', async () => {
+    collect({ runtime: ['eventLoopDelay'] });
+    await turnUntil(async () => total(await delay()) > 0);
+    const before = await delay();
+    const start = performance.now();
+    holdUpLoop(600);
+    await turnUntil(async () => (await delay()).counts[0.5] > before.counts[0.5]);
+    const stalled = performance.now() - start;
+    const after = await delay();
+    const grown = le => after.counts[le] - before.counts[le];
+    // Between 250 and 500 ms late are the 25 probes that would have run in a quarter of a second of the stall, which
+    // other programs on the machine can only have made longer.
+    assert.ok(Math.abs(grown(0.5) - 25) <= 1, `${grown(0.5)}`);
+    assert.ok(Math.abs(grown(0.25) - 15) <= 1, `${grown(0.25)}`);
+    const late = grown(1) + grown(2.5) + grown(5) + grown(10);
+    assert.ok(late >= 7 && late <= (stalled - 500) / 10 + 2, `${late}`);
+  });
+
+  it('probes stand for the time that has passed', async () => {
+    collect({ runtime: ['eventLoopDelay'] });
+    await turnUntil(async () => total(await delay()) > 0);
+    const before = total(await delay());
+    const start = performance.now();
+    for (let i = 0; i < 10; i++) {
+      holdUpLoop(25);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    await turnUntil(() => performance.now() - start > 400);
+    const probes = total(await delay()) - before;
+    const passed = (performance.now() - start) / 10;
+    assert.ok(probes > 0.6 * passed && probes < 1.15 * passed, `${probes} in the time of ${passed}`);
+  });
+
+  it('the interval is that of eventLoopMonitoringPrecision', async () => {
+    collect({ runtime: ['eventLoopDelay'], eventLoopMonitoringPrecision: 50 });
+    await turnUntil(async () => total(await delay()) > 0);
+    const before = total(await delay());
+    holdUpLoop(520);
+    await turnUntil(async () => total(await delay()) > before + 1);
+    const probes = total(await delay()) - before;
+    assert.ok(probes >= 10 && probes <= 16, `${probes}`);
+  });
+
+  it('is there from the first scrape on, also with labels and after a reset', async () => {
+    collect({ runtime: ['eventLoopDelay'], labels: { worker: 1 } });
+    const empty = /^nodejs_eventloop_delay_seconds_count\{worker="1"\} \d+$/m;
+    assert.match(await register.metrics(), empty);
+    register.resetMetrics();
+    assert.match(await register.metrics(), empty);
+  });
+
+  it('what was measured last is counted when it stops', async () => {
+    collect({ runtime: ['eventLoopDelay'] });
+    await turnUntil(async () => total(await delay()) > 0);
+    let probes = 0;
+    const timer = setInterval(() => probes++, 10);
+    await turnUntil(() => probes === 5);
+    clearInterval(timer);
+    const histogram = register.getSingleMetric(DELAY);
+    const { collect: hook } = histogram;
+    histogram.collect = undefined;
+    const before = total(await delay());
+    stop();
+    assert.ok(total(await delay()) >= before + 3);
+    histogram.collect = hook;
+  });
+
+  for (const eventLoopDelayBuckets of [[], [1, 1], [2, 1], ['1'], [NaN], [1, Infinity], 5, '12', {}]) {
+    it(`buckets may not be ${JSON.stringify(eventLoopDelayBuckets)}`, () => {
+      assert.throws(() => collect({ runtime: ['eventLoopDelay'], eventLoopDelayBuckets }), {
+        name: 'TypeError',
+        message: /^eventLoopDelayBuckets must be finite numbers in rising order: /,
+      });
+      assert.deepStrictEqual(register.getMetricsAsArray(), []);
+    });
+  }
+
+  it('buckets may be chosen', () => {
+    collect({ runtime: true, eventLoopDelayBuckets: [0.02, 3] });
+    assert.deepStrictEqual(register.getSingleMetric(DELAY).buckets, [0.02, 3]);
+  });
+
+  it('buckets are 1 ms to 10 s otherwise', () => {
+    collect({ runtime: true, eventLoopDelayBuckets: null });
+    const { buckets } = register.getSingleMetric(DELAY);
+    assert.deepStrictEqual([buckets[0], buckets.at(-1), buckets.length], [0.001, 10, 13]);
+  });
+
+  const secondsOf = async () => {
+    const values = [];
+    for (const kind of ['active', 'idle']) {
+      const counter = register.getSingleMetric(`nodejs_eventloop_${kind}_seconds_total`);
+      values.push((await counter.get()).values[0].value);
+    }
+    return values;
+  };
+
+  it('active and idle seconds are those of the runtime, and together the time that has passed', async () => {
+    collect({ runtime: ['eventLoopUtilization'] });
+    await new Promise(resolve => setTimeout(resolve, 20));
+    const reference = performance.eventLoopUtilization();
+    const [active, idle] = await secondsOf();
+    const after = performance.eventLoopUtilization();
+    assert.ok(active >= reference.active / 1e3 && active <= after.active / 1e3);
+    assert.ok(idle >= reference.idle / 1e3 - 1e-9 && idle <= after.idle / 1e3 + 1e-9);
+    const start = performance.now();
+    holdUpLoop(100);
+    const [active2, idle2] = await secondsOf();
+    const passed = (performance.now() - start) / 1e3;
+    assert.ok(active2 - active > 0.099 && active2 - active + (idle2 - idle) < passed + 0.005);
+  });
+
+  it('active and idle seconds are zero before the loop has started, and never fall', async t => {
+    let now = { active: 0, idle: 0, utilization: 0 };
+    replace(t, require('node:perf_hooks'), 'performance', { eventLoopUtilization: () => now });
+    collect({ runtime: ['eventLoopUtilization'] });
+    assert.deepStrictEqual(await secondsOf(), [0, 0]);
+    now = { active: 1500, idle: 500 };
+    assert.deepStrictEqual(await secondsOf(), [1.5, 0.5]);
+    now = { active: 1499, idle: 700 };
+    assert.deepStrictEqual(await secondsOf(), [1.5, 0.7]);
+  });
+});
