@@ -8,13 +8,13 @@
 
 const { median, quantile } = require('../shared/statistics.js');
 const { floorOf, isHeld } = require('../shared/floors.js');
-const { OURS, REFERENCE } = require('../shared/clients.js');
+const { clientNamed, OURS, REFERENCE, SUCCESSOR } = require('../shared/clients.js');
 
 const KINDS = ['integers', 'floats'];
 
 // Preemption only ever lengthens a section, so the lower quartile is nearer to what the library causes than the median.
 const SECTION_QUANTILE = 0.25;
-const SMALLEST_CPU = 0.05; // ms; below it the difference of two windows is noise
+const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is noise
 
 /**
  * @typedef {object} Budget
@@ -31,7 +31,14 @@ const SMALLEST_CPU = 0.05; // ms; below it the difference of two windows is nois
 
 /** @returns {Budget[]} */
 function allBudgets() {
-  return [...sectionBudgets(), ...cpuBudgets(), ...wallBudgets(), ...ipcBudgets(), ...latencyBudgets()];
+  return [
+    ...sectionBudgets(),
+    ...cpuBudgets(),
+    ...wholeScrapeBudgets(),
+    ...wallBudgets(),
+    ...ipcBudgets(),
+    ...latencyBudgets(),
+  ];
 }
 
 function sectionBudgets() {
@@ -76,28 +83,59 @@ function gateOf(name, value) {
 
 function cpuBudgets() {
   const budget = (samples, path, limit) =>
-    KINDS.map(kind => {
-      const title = `primary: CPU of its main thread, against 15.1.3, ${path}`;
-      const value = lanes => cpuRatio(laneOf(lanes, REFERENCE, 'string'), laneOf(lanes, OURS, path));
-      const gate = gateOf(`primary CPU, ${path}, ${samples} samples`, value);
-      return {
-        title,
+    [REFERENCE, SUCCESSOR].flatMap(rival =>
+      KINDS.map(kind => ({
+        ...ratioBudget(`primary: CPU of its main thread, ${path}`, 'primaryMain', { path, rival }),
         samples,
         kind,
-        side: 'at least',
-        limit,
-        unit: 'x less',
-        measure: 'scrape',
-        value,
-        gate,
-      };
-    });
+        limit: rival === REFERENCE ? limit : 1,
+        gate: ratioGate(`primary CPU, ${path}, ${samples} samples`, 'primaryMain', { path, rival }),
+      })),
+    );
   return [
     ...budget(10_000, 'bytes', 30),
     ...budget(10_000, 'string', 30),
     ...budget(100_000, 'bytes', 300),
     ...budget(100_000, 'string', 25),
   ];
+}
+
+/** What a scrape takes as a whole. */
+function wholeScrapeBudgets() {
+  const budget = (samples, key, title, path, limit) =>
+    [REFERENCE, SUCCESSOR].flatMap(rival =>
+      KINDS.map(kind => ({
+        ...ratioBudget(title, key, { path, rival }),
+        samples,
+        kind,
+        limit: rival === REFERENCE ? limit : 1,
+        gate: ratioGate(`${title}, ${samples} samples`, key, { path, rival }),
+      })),
+    );
+  return [
+    ...budget(10_000, 'allProcesses', 'CPU of all processes, string', 'string', 1),
+    ...budget(100_000, 'wall', 'wall time, string', 'string', 25),
+    ...budget(100_000, 'allProcesses', 'CPU of all processes, string', 'string', 20),
+    ...budget(100_000, 'peakPrimary', 'peak memory of the primary, http', 'http', 3),
+  ];
+}
+
+/**
+ * How many times less ours needs of something.
+ *
+ * @param {string} title
+ * @param {string} key of a run's figure
+ * @param {{path: string, rival: string}} compared
+ */
+function ratioBudget(title, key, compared) {
+  const rival = clientNamed(compared.rival).title;
+  const value = lanes => ratioOf(lanes, key, compared);
+  return { title: `${title}, against ${rival}`, side: 'at least', unit: 'x less', measure: 'scrape', value };
+}
+
+function ratioGate(name, key, compared) {
+  const suffix = compared.rival === REFERENCE ? '' : `, against ${compared.rival}`;
+  return gateOf(`${name}${suffix}`, lanes => ratioOf(lanes, key, compared));
 }
 
 function wallBudgets() {
@@ -211,16 +249,17 @@ function latencyRatio(lane) {
 }
 
 /**
- * How many times less CPU a lane's primary takes on its main thread than another's.
+ * How many times less of something ours takes than a rival, whose only way is a string.
  *
- * @param {import('./scenario.js').Lane | undefined} reference
- * @param {import('./scenario.js').Lane | undefined} lane
+ * @param {import('./scenario.js').Lane[]} lanes
+ * @param {string} key of a run's figure
+ * @param {{path: string, rival: string}} compared
  * @returns {number | null}
  */
-function cpuRatio(reference, lane) {
-  const theirs = valueOf(runsOf(reference, 'primaryMain'), median);
-  const own = valueOf(runsOf(lane, 'primaryMain'), median);
-  return theirs === null || own === null ? null : theirs / Math.max(own, SMALLEST_CPU);
+function ratioOf(lanes, key, { path, rival }) {
+  const theirs = valueOf(runsOf(laneOf(lanes, rival, 'string'), key), median);
+  const own = valueOf(runsOf(laneOf(lanes, OURS, path), key), median);
+  return theirs === null || own === null ? null : theirs / Math.max(own, SMALLEST);
 }
 
 /**

@@ -6,6 +6,7 @@ const path = require('node:path');
 
 const OURS = 'ours';
 const REFERENCE = 'prom-client';
+const SUCCESSOR = 'prometheus-io';
 
 /**
  * @typedef {object} Client
@@ -19,11 +20,11 @@ const REFERENCE = 'prom-client';
 /** @type {Client[]} */
 const CLIENTS = [
   { key: REFERENCE, title: '15.1.3', module: 'prom-client', paths: ['string'] },
-  { key: 'prometheus-io', title: '0.16.1', module: '@prometheus-io/client', paths: ['string'] },
+  { key: SUCCESSOR, title: '0.16.1', module: '@prometheus-io/client', paths: ['string'] },
   {
     key: OURS,
     title: 'ours',
-    module: path.join(__dirname, '..', '..'),
+    module: path.join(__dirname, '..', '..', 'index.js'),
     paths: ['string', 'bytes', 'http', 'gzip'],
   },
 ];
@@ -52,7 +53,7 @@ function loadLibrary(key) {
  * @returns {any} its class for clusters: 0.16.1 calls it ClusterRegistry and keeps the old name as a deprecated alias
  */
 function clusterClassOf(key, library) {
-  return key === 'prometheus-io' ? library.ClusterRegistry : library.AggregatorRegistry;
+  return key === SUCCESSOR ? library.ClusterRegistry : library.AggregatorRegistry;
 }
 
 /**
@@ -68,4 +69,13 @@ function loadClient(key) {
   return { library, aggregator: new Aggregator() };
 }
 
-module.exports = { CLIENTS, OURS, REFERENCE, clientNamed, clusterClassOf, loadClient, loadLibrary };
+module.exports = {
+  CLIENTS,
+  OURS,
+  REFERENCE,
+  SUCCESSOR,
+  clientNamed,
+  clusterClassOf,
+  loadClient,
+  loadLibrary,
+};
