@@ -1,13 +1,14 @@
 'use strict';
 
-// The micro benchmarks: `npm run bench`, or `npm run bench -- --short` for CI. docs/benchmarks.md is generated from the
-// results.
+// The micro benchmarks: `npm run bench`, or `npm run bench -- --short` for CI. docs/benchmarks.md and
+// docs/benchmark-runtime.md are generated from the results.
 
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { OURS, clientNamed } = require('../shared/clients.js');
+const { isOverheadWanted, runOverhead, writeOverheadDocument } = require('../runtime-overhead/overhead.js');
 const { describeMachine } = require('../shared/machine.js');
 const { Progress } = require('../shared/progress.js');
 const { gateOf, judge } = require('./budgets.js');
@@ -23,7 +24,7 @@ const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmarks.md');
 
 const USAGE = `Usage: npm run bench -- [options]
   --short             only what benchmarks/floors.json has floors for, in under 90 seconds; fails when one is not held
-  --only A,B          only cases whose id begins like this: inc-labels, memory/counter-series
+  --only A,B          only cases whose id begins like this: inc-labels, memory/counter-series, runtime-overhead
   --clients A,B       only these of prom-client, prometheus-io, ours
   --repetitions N     fresh processes for each case and library, default 3
   --seconds S         how long each process measures
@@ -40,7 +41,14 @@ async function main() {
   if (options.document) return writeDocument();
   stopOnSignals();
   const steps = planFor(options);
-  if (steps.length === 0) throw new Error('nothing to measure is left by these options');
+  const isWithOverhead = isOverheadWanted(options);
+  if (steps.length === 0 && !isWithOverhead) throw new Error('nothing to measure is left by these options');
+  if (steps.length > 0) await measureSteps(steps, options);
+  if (isWithOverhead) await runOverhead(options);
+}
+
+/** @param {import('./plan.js').Step[]} steps */
+async function measureSteps(steps, options) {
   const date = new Date().toISOString();
   const machine = describeMachine();
   console.log(`${machine}\n`);
@@ -163,4 +171,5 @@ async function writeDocument() {
   const results = newestCompleteResults(planFor({ short: false }).map(({ id }) => id));
   fs.writeFileSync(DOCUMENT, await documentOf(results));
   console.log(`Written: ${path.relative(process.cwd(), DOCUMENT)}, from the results of ${results.date}`);
+  await writeOverheadDocument();
 }

@@ -1,0 +1,171 @@
+'use strict';
+
+// Measures the demo's service with each of the lanes, turn by turn in the same processes, and in several clusters one
+// after the other.
+
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { MeasuringProcess } = require('../article/measuring-process.js');
+const { scrapeOverHttp } = require('../cluster/scraper.js');
+const { Tree } = require('../cluster/tree.js');
+const { LANES, orderOf } = require('./lanes.js');
+const { threadTimes, usedBetween } = require('./processor-time.js');
+
+const SERVICE = path.join(__dirname, 'service-primary.js');
+const WORKERS = 2;
+const SAMPLES = 2000;
+const RATE = 800; // requests a second, about a third of what two cores can do
+const BLOCKS = 2; // of each kind and cluster
+const SETTLE = 0.1; // seconds, in which everything goes to sleep
+const WARM_UP = 0.6; // seconds, with each lane
+const SECTION_SCRAPES = { count: 6, every: 0.1 }; // seconds
+
+/**
+ * @typedef {object} Window one lane for some seconds
+ * @property {string} lane
+ * @property {number} block windows of one block were measured one after the other
+ * @property {number} seconds under load
+ * @property {number} answered requests
+ * @property {number} cpu milliseconds of primary and workers, all threads
+ */
+
+/**
+ * @typedef {object} MeasuredCluster
+ * @property {Window[]} fixed at a fixed rate of requests
+ * @property {Window[]} saturated with as many requests as are answered
+ * @property {Window[]} idle without requests
+ * @property {{lane: string, hooks: number, collections: number, capture: number}[]} sections milliseconds, of each
+ *   worker and scrape, at the fixed rate
+ * @property {{hooks: number, collections: number, capture: number}[]} firstSections of each worker at its first scrape,
+ *   with all default metrics
+ */
+
+/**
+ * @param {{clusters: number, seconds: number, onStep: (title: string) => void}} settings how long a window is
+ * @returns {Promise<MeasuredCluster[]>}
+ */
+async function measureOverhead({ clusters, seconds, onStep }) {
+  const generator = new MeasuringProcess(path.join(__dirname, 'load.js'));
+  const measured = [];
+  try {
+    for (let number = 0; number < clusters; number++) {
+      onStep(`cluster ${number + 1} of ${clusters}`);
+      const tree = await Tree.start({ workers: WORKERS, samples: SAMPLES }, SERVICE);
+      try {
+        measured.push(await new Stage(tree, generator).measure(number, seconds));
+      } finally {
+        await tree.stop();
+      }
+    }
+  } finally {
+    generator.stop();
+  }
+  return measured;
+}
+
+/** One cluster, and who asks it. */
+class Stage {
+  #tree;
+  #generator;
+
+  /**
+   * @param {Tree} tree
+   * @param {MeasuringProcess} generator
+   */
+  constructor(tree, generator) {
+    this.#tree = tree;
+    this.#generator = generator;
+  }
+
+  /**
+   * @param {number} number of the cluster
+   * @param {number} seconds
+   * @returns {Promise<MeasuredCluster>}
+   */
+  async measure(number, seconds) {
+    const firstSections = await this.#firstSections();
+    for (const { key } of LANES) {
+      await this.#take(key);
+      await this.#generator.call('run', { seconds: WARM_UP });
+    }
+    const loads = { fixed: { seconds, rate: RATE }, saturated: { seconds }, idle: undefined };
+    const measured = { fixed: [], saturated: [], idle: [] };
+    for (const [kind, load] of Object.entries(loads)) {
+      for (let block = number * BLOCKS; block < (number + 1) * BLOCKS; block++) {
+        for (const lane of orderOf(block)) {
+          measured[kind].push({ lane, block, ...(await this.#window(lane, load, seconds)) });
+        }
+      }
+    }
+    return { ...measured, sections: await this.#sections(), firstSections };
+  }
+
+  /** Has every worker collect the default metrics of a lane, and nothing else be under way. */
+  async #take(lane) {
+    await this.#tree.call('take', { lane });
+    // Each time: servers close a connection after five seconds without a request.
+    await this.#generator.call('aim', { port: this.#tree.servicePort });
+    await this.#scrape(); // after which the primary knows the new series
+    await sleep(SETTLE * 1e3);
+  }
+
+  #scrape() {
+    return scrapeOverHttp(this.#tree.metricsPort, { gzip: false });
+  }
+
+  async #window(lane, load, seconds) {
+    await this.#take(lane);
+    const pids = await this.#tree.call('pids');
+    const before = threadTimes(pids);
+    const began = performance.now();
+    const scraping = this.#scrapeEachSecond(seconds);
+    const { answered, failed } = load ? await this.#generator.call('run', load) : { answered: 0, failed: 0 };
+    await scraping;
+    const underLoad = (performance.now() - began) / 1e3;
+    await sleep(SETTLE * 1e3);
+    const cpu = usedBetween(before, threadTimes(pids));
+    if (failed > 0) throw new Error(`${failed} requests were not answered`);
+    return { seconds: underLoad, answered, cpu };
+  }
+
+  /** In the middle of each second. */
+  async #scrapeEachSecond(seconds) {
+    const began = performance.now();
+    for (let second = 0; second < seconds; second++) {
+      const due = Math.min(second + 0.5, seconds) * 1e3;
+      await sleep(due - (performance.now() - began));
+      await this.#scrape();
+    }
+    await sleep(seconds * 1e3 - (performance.now() - began));
+  }
+
+  async #sections() {
+    const all = [];
+    for (const { key } of LANES) {
+      await this.#take(key);
+      await this.#tree.call('timeSections');
+      const { count, every } = SECTION_SCRAPES;
+      const load = this.#generator.call('run', { seconds: count * every, rate: RATE });
+      for (let scrape = 0; scrape < count; scrape++) {
+        await sleep(every * 1e3);
+        await this.#scrape();
+        for (const sections of await this.#tree.call('sections')) all.push({ lane: key, ...sections });
+      }
+      await load;
+      await this.#tree.call('endSections');
+    }
+    return all;
+  }
+
+  /** Of code that has never run before. */
+  async #firstSections() {
+    await this.#tree.call('take', { lane: 'runtime' });
+    await this.#tree.call('timeSections');
+    await this.#scrape();
+    const sections = await this.#tree.call('sections');
+    await this.#tree.call('endSections');
+    return sections;
+  }
+}
+
+module.exports = { measureOverhead, RATE, SAMPLES, WORKERS };

@@ -1,0 +1,51 @@
+'use strict';
+
+// What default metrics cost a service, as a part of `npm run bench`: measured, shown, kept, documented.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { describeMachine } = require('../shared/machine.js');
+const { documentOf } = require('./document.js');
+const { measureOverhead } = require('./measurement.js');
+const { reportOf } = require('./report.js');
+const { newestResults, writeResults } = require('./results.js');
+
+const NAME = 'runtime-overhead';
+const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmark-runtime.md');
+const CLUSTERS = 3;
+const SECONDS = 1;
+
+/**
+ * @param {{short: boolean, only?: string[], clients?: string[]}} options of `npm run bench`
+ * @returns {boolean} whether it is a part of that run. Not of a short one: it takes a minute and a half, and what it
+ *   measures no machine of CI holds still for
+ */
+function isOverheadWanted({ short, only, clients }) {
+  if (short || !(clients?.includes('ours') ?? true)) return false;
+  return only === undefined || only.some(beginning => NAME.startsWith(beginning));
+}
+
+/**
+ * Measures, prints, and writes the results.
+ *
+ * @param {{repetitions?: number, seconds?: number}} options clusters one after the other; length of a window
+ */
+async function runOverhead({ repetitions = CLUSTERS, seconds = SECONDS }) {
+  const machine = describeMachine();
+  const date = new Date().toISOString();
+  const onStep = title => console.error(`[${NAME}] ${title}`);
+  const clusters = await measureOverhead({ clusters: repetitions, seconds, onStep });
+  console.log(`## What default metrics cost the demo's service\n\n${reportOf(clusters)}\n`);
+  const file = writeResults({ date, machine, seconds, clusters });
+  console.log(`Written to ${path.relative(process.cwd(), file)}`);
+}
+
+/** Writes docs/benchmark-runtime.md from the newest results, if there are any. */
+async function writeOverheadDocument() {
+  const results = newestResults();
+  if (results === undefined) return;
+  fs.writeFileSync(DOCUMENT, await documentOf(results));
+  console.log(`Written: ${path.relative(process.cwd(), DOCUMENT)}, from the results of ${results.date}`);
+}
+
+module.exports = { isOverheadWanted, runOverhead, writeOverheadDocument };

@@ -1,0 +1,151 @@
+'use strict';
+
+// What was measured, as Markdown tables that also line up in a terminal.
+
+const { median, quantile, summarise } = require('../shared/statistics.js');
+const { number, table } = require('../shared/table.js');
+const { BASELINE, LANES } = require('./lanes.js');
+const { RATE, WORKERS } = require('./measurement.js');
+const { intervalOfMedian } = require('./paired-interval.js');
+
+/** @typedef {import('./measurement.js').MeasuredCluster} MeasuredCluster */
+/** @typedef {import('./measurement.js').Window} Window */
+
+const COLLECTED = LANES.filter(({ key }) => key !== BASELINE);
+const MOST_OF_A_CPU = 1; // per cent
+const LONGEST_SECTION = 1; // milliseconds
+
+/** @type {{title: string, unit: string, kind: 'fixed' | 'saturated' | 'idle', of: (window: Window) => number}[]} */
+const FIGURES = [
+  {
+    title: 'saturated: requests a second',
+    unit: '1/s',
+    kind: 'saturated',
+    of: ({ answered, seconds }) => answered / seconds,
+  },
+  { title: 'saturated: CPU of a request', unit: 'µs', kind: 'saturated', of: microsecondsOfRequest },
+  {
+    title: `${RATE} requests a second: CPU of a request`,
+    unit: 'µs',
+    kind: 'fixed',
+    of: microsecondsOfRequest,
+  },
+  { title: 'no requests: CPU of a second', unit: 'ms', kind: 'idle', of: millisecondsOfSecond },
+];
+
+function microsecondsOfRequest({ cpu, answered }) {
+  return (cpu * 1e3) / answered;
+}
+
+function millisecondsOfSecond({ cpu, seconds }) {
+  return cpu / seconds;
+}
+
+/** Per cent of one CPU, of each worker. What the primary uses is shared out among them. */
+function shareOfCpu(window) {
+  return millisecondsOfSecond(window) / 10 / WORKERS;
+}
+
+/**
+ * @param {MeasuredCluster[]} clusters
+ * @returns {string} Markdown
+ */
+function reportOf(clusters) {
+  return [figuresTable(clusters), addedTable(clusters), sectionsTable(clusters), verdictOf(clusters)].join(
+    '\n\n',
+  );
+}
+
+function figuresTable(clusters) {
+  const head = ['median (least–most)', 'unit', ...LANES.map(({ title }) => title)];
+  head.push(...COLLECTED.map(({ title }) => `${title} / none`));
+  const rows = FIGURES.map(({ title, unit, kind, of }) => [
+    title,
+    unit,
+    ...LANES.map(({ key }) => range(windowsOf(clusters, kind, key).map(of))),
+    ...COLLECTED.map(({ key }) => interval(paired(clusters, kind, key, (lane, none) => of(lane) / of(none)))),
+  ]);
+  return table(head, rows);
+}
+
+/** What the default metrics add, which does not depend on what a request costs. */
+function addedTable(clusters) {
+  const head = ['added, % of a CPU for each worker', ...COLLECTED.map(({ title }) => title)];
+  const rows = [
+    ['no requests', 'idle'],
+    [`${RATE} requests a second`, 'fixed'],
+  ].map(([title, kind]) => [title, ...COLLECTED.map(({ key }) => interval(added(clusters, kind, key)))]);
+  return table(head, rows);
+}
+
+function added(clusters, kind, lane) {
+  return paired(clusters, kind, lane, (with_, without) => shareOfCpu(with_) - shareOfCpu(without));
+}
+
+function sectionsTable(clusters) {
+  const head = ['section of a worker, ms', ...LANES.map(({ title }) => title)];
+  const rows = [
+    ['hooks of the default metrics', 'hooks'],
+    ['records of collections', 'collections'],
+    ['capture and writing of the snapshot, for comparison', 'capture'],
+  ].map(([title, key]) => [
+    title,
+    ...LANES.map(({ key: lane }) => {
+      const lengths = sectionsOf(clusters, lane).map(sections => sections[key]);
+      return `${number(median(lengths))} (P90 ${number(quantile(lengths, 0.9))}, longest ${number(Math.max(...lengths))})`;
+    }),
+  ]);
+  const first = clusters.flatMap(({ firstSections }) => firstSections.map(({ hooks }) => hooks));
+  return `${table(head, rows)}\n\nHooks at the first scrape of a process, all: ${range(first)} ms.`;
+}
+
+/** The two promises, held against what was measured. */
+function verdictOf(clusters) {
+  const lengths = sectionsOf(clusters, 'runtime').map(({ hooks, collections }) =>
+    Math.max(hooks, collections),
+  );
+  const lines = [
+    ['no requests', 'idle'],
+    [`${RATE} requests a second`, 'fixed'],
+  ].map(([title, kind]) => {
+    const { low, high } = intervalOfMedian(added(clusters, kind, 'runtime'));
+    const verdict =
+      high < MOST_OF_A_CPU ? 'held' : low > MOST_OF_A_CPU ? 'MISSED' : 'not decided by this run';
+    return `- less than ${MOST_OF_A_CPU} % of a CPU for each worker, all, ${title}: ${verdict}`;
+  });
+  const longest = median(lengths) < LONGEST_SECTION ? 'held' : 'MISSED';
+  lines.push(`- no section over ${LONGEST_SECTION} ms at a scrape, all, at the median: ${longest}`);
+  const shareOver = lengths.filter(length => length > LONGEST_SECTION).length / lengths.length;
+  lines.push(`- scrapes of which a section was longer, with waits for a CPU: ${number(shareOver * 100)} %`);
+  return lines.join('\n');
+}
+
+function windowsOf(clusters, kind, lane) {
+  return clusters.flatMap(cluster => cluster[kind].filter(window => window.lane === lane));
+}
+
+function sectionsOf(clusters, lane) {
+  return clusters.flatMap(({ sections }) => sections.filter(section => section.lane === lane));
+}
+
+/** Compares windows of one block, which were measured within seconds in the same processes. */
+function paired(clusters, kind, lane, compare) {
+  const baseline = new Map(windowsOf(clusters, kind, BASELINE).map(window => [window.block, window]));
+  return windowsOf(clusters, kind, lane).map(window => compare(window, baseline.get(window.block)));
+}
+
+function range(values) {
+  const { median: middle, min, max } = summarise(values);
+  return `${number(middle)} (${number(min)}–${number(max)})`;
+}
+
+function interval(values) {
+  const { median: middle, low, high } = intervalOfMedian(values);
+  return `${signed(middle)} [${signed(low)}, ${signed(high)}]`;
+}
+
+function signed(value) {
+  return value.toFixed(value < 0.1 && value > -0.1 ? 3 : 2);
+}
+
+module.exports = { reportOf };
