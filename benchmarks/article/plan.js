@@ -29,7 +29,7 @@ const SIZES = {
 };
 const CONNECTIONS = { new: false, kept: true };
 const LEFT_OUT = ['overload-kept'];
-const SHORT = { keys: ['frequent-new', 'frequent-kept'], repetitions: 2, seconds: 3 };
+const SHORT = { keys: ['frequent-new', 'frequent-kept'], repetitions: 2, seconds: 2 };
 
 const ROUND_KEYS = Object.keys(SIZES)
   .flatMap(size => Object.keys(CONNECTIONS).map(kind => `${size}-${kind}`))
