@@ -54,7 +54,6 @@ class ReclaimedBytes {
   #paidAt = -Infinity;
   /** @type {any} */
   #timer;
-  #isStopped = false;
   #createProfiler;
   #record;
   #clock;
@@ -89,24 +88,24 @@ class ReclaimedBytes {
     if (this.#runsInWindow >= RECORDS_PER_WINDOW && this.#profiler !== undefined) this.drain();
   }
 
-  /** Takes over what was recorded, and adds what collections that were not profiled have freed by all likelihood. */
+  /**
+   * Takes over what was recorded, and adds what collections before it that were not profiled have freed by all
+   * likelihood. Not while there is nothing new to judge by: the young generation grows in a storm.
+   */
   drain() {
-    if (this.#isStopped) return;
     const profiler = this.#profiler;
-    if (profiler !== undefined) {
-      // The next one starts before this one stops: to hand over records takes memory, and may lead to a collection.
-      this.#profiler = this.#isWithinBudget() ? this.#startProfiler() : undefined;
-      this.#takeOver(profiler);
-      if (this.#profiler === undefined) this.#resumeLater();
-    }
+    if (profiler === undefined) return;
+    // The next one starts before this one stops: to hand over records takes memory, and may lead to a collection.
+    this.#profiler = this.#isWithinBudget() ? this.#startProfiler() : undefined;
+    this.#takeOver(profiler);
     this.#addUnseen();
+    if (this.#profiler === undefined) this.#resumeLater();
   }
 
   /** Ends what runs, after a last drain. */
   stop() {
-    if (this.#isStopped) return;
     this.drain();
-    this.#isStopped = true;
+    this.#addUnseen();
     this.#profiler?.stop();
     this.#profiler = undefined;
     this.#clock.clearTimeout(this.#timer);
