@@ -113,10 +113,15 @@ function verdictOf(clusters) {
       high < MOST_OF_A_CPU ? 'held' : low > MOST_OF_A_CPU ? 'MISSED' : 'not decided by this run';
     return `- less than ${MOST_OF_A_CPU} % of a CPU for each worker, all, ${title}: ${verdict}`;
   });
-  const longest = median(lengths) < LONGEST_SECTION ? 'held' : 'MISSED';
-  lines.push(`- no section over ${LONGEST_SECTION} ms at a scrape, all, at the median: ${longest}`);
+  // Longer ones happen to every section, when others want the CPU: those of prom-client's and the capture have them too.
+  const isHeld = quantile(lengths, 0.9) < LONGEST_SECTION;
+  lines.push(
+    `- no section over ${LONGEST_SECTION} ms at a scrape, all, nine times out of ten: ${isHeld ? 'held' : 'MISSED'}`,
+  );
   const shareOver = lengths.filter(length => length > LONGEST_SECTION).length / lengths.length;
-  lines.push(`- scrapes of which a section was longer, with waits for a CPU: ${number(shareOver * 100)} %`);
+  lines.push(
+    `- scrapes of which a section was longer, waits for a CPU included: ${number(shareOver * 100)} %`,
+  );
   return lines.join('\n');
 }
 
