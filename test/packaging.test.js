@@ -59,7 +59,7 @@ function entryPoints() {
 describe('the tarball', () => {
   it('holds the library, its types and its documents, and nothing else', () => {
     const expected =
-      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|index\.js|index\.d\.ts|docs\/.+\.(md|svg)|lib\/.+\.(js|d\.ts))$/;
+      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|index\.js|index\.d\.ts|docs\/.+\.(md|svg|json)|lib\/.+\.(js|d\.ts))$/;
     assert.deepStrictEqual(
       files.filter(file => !expected.test(file)),
       [],

@@ -1,0 +1,151 @@
+'use strict';
+
+// Where the time of a scrape goes, phase by phase, in one process and without what carries it; beside each phase the
+// least that the machine could take for it. `node benchmarks/phases/run.js`; what it says stands in docs/performance.md.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { clientNamed, loadLibrary, OURS } = require('../shared/clients.js');
+const { describeMachine } = require('../shared/machine.js');
+const { median } = require('../shared/statistics.js');
+const { number, table } = require('../shared/table.js');
+const { Workload } = require('../shared/workload.js');
+const { ClusterStore } = require('../../lib/cluster/cluster-store');
+const { SnapshotFile } = require('../../lib/cluster/snapshot-file');
+const { SnapshotSource } = require('../../lib/cluster/snapshot-source');
+const { readRegularFile } = require('../../lib/cluster/spool-files');
+const { runThrough } = require('../../lib/exposition/steps');
+const { renderBytes } = require('../../lib/exposition/text-bytes');
+
+const SAMPLES = 100_000;
+const WORKERS = 4;
+const WARM_UPS = 10;
+const RUNS = 15;
+const HOOK_TIME = 1000; // ms; there are no hooks
+
+/** Durations in milliseconds by phase, in order of their first mention. */
+class Phases {
+  #durations = new Map();
+
+  time(name, work) {
+    const began = performance.now();
+    const result = work();
+    const duration = performance.now() - began;
+    this.#durations.set(name, [...(this.#durations.get(name) ?? []), duration]);
+    return result;
+  }
+
+  medianOf(name) {
+    return median(this.#durations.get(name).slice(WARM_UPS));
+  }
+}
+
+main();
+
+async function main() {
+  console.log(`${describeMachine()}\n`);
+  const rows = [];
+  for (const kind of ['integers', 'floats']) {
+    for (const changed of [1, 10]) {
+      const phases = await measure(kind, changed);
+      rows.push(...rowsOf(phases, `${kind}, ${changed * 10} % changed`, changed));
+    }
+  }
+  console.log(
+    table(['100,000 samples x 4 workers', 'phase', 'ms', 'the least it could be', 'ms', 'times'], rows),
+  );
+}
+
+/**
+ * @param {'integers' | 'floats'} kind
+ * @param {number} changed tenths of the series that change between two scrapes
+ */
+async function measure(kind, changed) {
+  const library = loadLibrary(clientNamed(OURS).key);
+  library.register.clear();
+  const workload = new Workload(library, { samples: SAMPLES, kind, seed: 1 });
+  const source = new SnapshotSource(() => [library.register]);
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-phases-'));
+  const cluster = { store: new ClusterStore(), memory: 1 << 20, phases: new Phases() };
+  try {
+    let round = 0;
+    for (let run = 0; run < WARM_UPS + RUNS; run++) {
+      for (let part = 0; part < changed; part++) workload.change(round++);
+      await source.prepare(HOOK_TIME);
+      scrape(cluster, source, directory);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    return cluster.phases;
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+}
+
+function scrape(cluster, source, directory) {
+  const { store, phases } = cluster;
+  const file = path.join(directory, 'snapshot');
+  for (let workerId = 1; workerId <= WORKERS; workerId++) {
+    const snapshot = phases.time('capture', () => source.capture(workerId, store.knownOf(workerId)));
+    phases.time('write', () => SnapshotFile.writeSync(file, snapshot));
+    const bytes = phases.time('read', () => readRegularFile(file));
+    phases.time('unlink', () => fs.unlinkSync(file));
+    phases.time('apply', () => store.apply(workerId, bytes));
+    cluster.columns = bytes;
+  }
+  const merged = phases.time('merge', () => runThrough(store.merge(new Set())));
+  const families = merged.flatMap(({ view }) => view ?? []);
+  const { memory } = cluster;
+  const page = phases.time('render', () => runThrough(renderBytes(families, false, memory)));
+  const text = phases.time('string', () => Buffer.from(page.buffer, 0, page.length).toString('latin1'));
+  cluster.memory = page.buffer;
+  timeFloors(cluster, families, text);
+}
+
+/** The least that each phase could take: the bytes it has to move, the numbers it has to add or to write. */
+function timeFloors({ columns, phases }, families, text) {
+  const copy = Buffer.allocUnsafeSlow(columns.length).fill(1);
+  phases.time('copy columns', () => columns.copy(copy));
+  const totals = new Float64Array(Math.floor(columns.length / 8));
+  const numbers = new Float64Array(columns.buffer, 0, totals.length);
+  phases.time('add numbers', () => {
+    for (let worker = 0; worker < WORKERS; worker++) {
+      for (let i = 0; i < totals.length; i++) totals[i] += numbers[i];
+    }
+  });
+  const bytes = Buffer.allocUnsafeSlow(text.length).fill(1);
+  const page = Buffer.from(text, 'latin1');
+  phases.time('copy page', () => page.copy(bytes));
+  phases.time('format numbers', () => {
+    let characters = 0;
+    for (const { rows, pageOf, offsetOf, layout } of families) {
+      const width = layout.kind === 'histogram' ? layout.bounds.length + 2 : 1;
+      for (const row of rows()) {
+        const from = offsetOf(row);
+        for (let i = from; i < from + width; i++) characters += String(pageOf(row)[i]).length;
+      }
+    }
+    return characters;
+  });
+}
+
+function rowsOf(phases, title, changed) {
+  const row = (name, times, floorName, floor) => {
+    const own = phases.medianOf(name) * times;
+    const what = times > 1 ? `${name}, ${times} times` : name;
+    return [title, what, number(own), floorName, number(floor), number(own / floor)];
+  };
+  const columns = phases.medianOf('copy columns');
+  const page = phases.medianOf('copy page');
+  const formatting = (phases.medianOf('format numbers') * changed) / 10;
+  return [
+    row('capture', 1, '', NaN),
+    row('write', 1, 'copy the columns', columns),
+    row('read', WORKERS, 'copy the columns', columns * WORKERS),
+    row('unlink', WORKERS, '', NaN),
+    row('apply', WORKERS, '', NaN),
+    row('merge', 1, 'add the numbers', phases.medianOf('add numbers')),
+    row('render', 1, 'copy the page, print the changed numbers', page + formatting),
+    row('string', 1, 'copy the page', page),
+  ];
+}
