@@ -54,7 +54,7 @@ describe('the heap', () => {
         Object.keys(values),
         spaces.map(({ space_name }) => space_name.replace(/_space$/, '')),
       );
-      for (const space of ['old', 'large_object', 'code']) {
+      for (const space of ['old', 'large_object']) {
         const expected = spaces.find(({ space_name }) => space_name === `${space}_space`)[field];
         assertNear(values[space], expected, 0.2, `${what} ${space}`);
       }

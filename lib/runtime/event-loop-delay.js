@@ -39,7 +39,7 @@ function eventLoopDelay(registry, config = {}) {
     const counts = new DelayCounts(buckets, interval);
     counts.moveTo(histogram, group.labels);
     group.onStop(probeLoop(counts, interval, new WeakRef(histogram), group.labels));
-    group.collectTogether([histogram], () => counts.moveTo(histogram, group.labels));
+    group.collectNextTurn([histogram], () => counts.moveTo(histogram, group.labels));
   });
 }
 

@@ -89,7 +89,8 @@ function addStatistics(group, monitor) {
   for (const gauge of gauges) gauge.set(group.labels, 0);
   group.onStop(monitor.disable.bind(monitor));
   monitor.enable();
-  group.collectTogether(gauges, () => {
+  // Seven looks into the monitor take a quarter of a millisecond.
+  group.collectNextTurn(gauges, () => {
     // Between two scrapes in quick succession nothing was measured: what was measured last stands.
     if (monitor.count === 0 || Number.isNaN(monitor.mean)) return;
     STATISTICS.forEach(({ read }, i) => gauges[i].set(group.labels, read(monitor) / NANOSECONDS));
