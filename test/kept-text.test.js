@@ -85,6 +85,17 @@ class Rows {
 }
 
 describe('a kept text', () => {
+  for (const every of [2, 3, 10, 50]) {
+    it(`is right where one row of ${every} changes`, () => {
+      const rows = new Rows('value', 1000);
+      rows.check();
+      for (let round = 0; round < 4; round++) {
+        for (let row = round; row < 1000; row += every) rows.set(row, round * 1000 + row);
+        rows.check();
+      }
+    });
+  }
+
   for (const kind of ['value', 'histogram']) {
     it(`is formatted again only where a number has changed: ${kind}`, () => {
       const rows = new Rows(kind, 1000);
@@ -172,6 +183,21 @@ describe('a kept text', () => {
     rows.labelVersion = '2';
     rows.check();
     assert.strictEqual(rows.formatted(), 0);
+  });
+
+  it('is kept again when the row is gone that took more bytes than characters', () => {
+    const rows = new Rows('value', 100);
+    rows.labels[50] = 'x="日本"';
+    rows.check();
+    rows.order.splice(50, 1);
+    rows.check();
+    assert.strictEqual(rows.formatted(), 0);
+    rows.order.length = 10;
+    rows.check();
+    rows.order = Array.from({ length: 49 }, (_, row) => row).concat([51, 52, 53, 54, 55, 56, 57, 58, 59]);
+    for (let row = 60; row < 100; row++) rows.order.push(row);
+    rows.check();
+    rows.check();
   });
 
   it('is not used after a page that was not finished', () => {

@@ -4,6 +4,7 @@ const { test } = require('node:test');
 const assert = require('node:assert');
 const http = require('node:http');
 const { once } = require('node:events');
+const { Duplex } = require('node:stream');
 const { gunzipSync } = require('node:zlib');
 const express = require('express');
 const fastify = require('fastify');
@@ -419,6 +420,62 @@ test('memory is released when a page has been sent, and kept where a middleware 
   await get(port, { path: '/metrics' });
   assert.strictEqual(kept.length, 1);
   assert.deepStrictEqual(released, ['plain', 'express']);
+});
+
+/** A registry whose page counts how often its memory was released. */
+function lendingCluster(length) {
+  const registry = fakeCluster({
+    clusterMetricsBytes: async () => {
+      const lent = { bytes: Buffer.alloc(length, 'x'), ascii: true };
+      Object.defineProperty(lent, RELEASE, { value: () => registry.released++ });
+      return lent;
+    },
+    released: 0,
+  });
+  return registry;
+}
+
+test('memory is kept where something else than a socket gets the bytes', async t => {
+  const registry = lendingCluster(1_000_000);
+  const server = http.createServer(metricsHandler(registry));
+  t.after(() => server.close());
+  const received = [];
+  const stream = new Duplex({
+    read() {},
+    write(chunk, _encoding, done) {
+      received.push(chunk);
+      done();
+    },
+  });
+  server.emit('connection', stream);
+  stream.push('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  await once(stream, 'finish');
+  assert.ok(Buffer.concat(received).length > 1_000_000);
+  assert.strictEqual(registry.released, 0);
+});
+
+test('memory is kept where somebody records what all responses send', async t => {
+  const registry = lendingCluster(1_000_000);
+  const port = await serve(t, metricsHandler(registry));
+  const recorded = [];
+  const { end } = http.ServerResponse.prototype;
+  http.ServerResponse.prototype.end = function (chunk, ...rest) {
+    recorded.push(chunk);
+    return end.call(this, chunk, ...rest);
+  };
+  t.after(() => delete http.ServerResponse.prototype.end);
+  await get(port);
+  assert.strictEqual(recorded[0].length, 1_000_000);
+  assert.strictEqual(registry.released, 0);
+});
+
+test('memory of a compressed page is not worth the way back', async t => {
+  const registry = lendingCluster(1_000_000);
+  const port = await serve(t, metricsHandler(registry));
+  await get(port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.strictEqual(registry.released, 0);
+  await get(port);
+  assert.strictEqual(registry.released, 1);
 });
 
 test('a page whose scraper goes in the middle keeps its memory', async t => {

@@ -307,10 +307,8 @@ class InPlaceBackend {
     this.#enqueue(() => this.#aggregator.retire(workerId));
   }
 
-  /** @param {ArrayBuffer} memory of a text that nobody needs any more, for the next */
-  reuse(memory) {
-    this.#aggregator.reuse(memory);
-  }
+  /** Nothing is used again here: whoever still had the bytes would not find them gone, but find others. */
+  reuse() {}
 
   /**
    * @param {RenderRequest} request

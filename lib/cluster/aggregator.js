@@ -26,6 +26,9 @@ const SAVE_AGAIN_MILLISECONDS = 5000;
 // A page that has become much shorter gets less memory.
 const MAX_SPARE_MEMORY = 4;
 
+// A text needs room for its last piece as UTF-8.
+const LAST_PIECE_BYTES = 262_144;
+
 const SHORT_PAUSE = 100; // milliseconds; below it the pause is not worth a timer
 
 // A file that cannot be read for one of these may be readable the next time.
@@ -71,6 +74,7 @@ class Aggregator {
   #unsaved = [];
   /** @type {import('./cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
   #merged = [];
+  /** Of the last text, in bytes. */
   #lastLength = 65536;
   /** @type {ArrayBuffer | undefined} of an earlier text, which nobody needs any more */
   #memory = undefined;
@@ -354,7 +358,7 @@ class Aggregator {
 
   /** @param {ArrayBuffer} memory of an earlier text, for the next */
   reuse(memory) {
-    this.#memory = memory;
+    if (this.#memory === undefined || this.#memory.byteLength < memory.byteLength) this.#memory = memory;
   }
 
   /** Ends the spool: releases its lock and removes its directory. */
@@ -371,11 +375,24 @@ class Aggregator {
   *#write(families, openMetrics) {
     const memory = this.#memory;
     this.#memory = undefined;
-    const isFit = memory !== undefined && memory.byteLength <= this.#lastLength * MAX_SPARE_MEMORY;
-    const body = yield* renderBytes(families, openMetrics, isFit ? memory : this.#lastLength);
-    // Room for the next text of about this length, and for its last piece as UTF-8.
-    this.#lastLength = body.length + (body.length >> 4) + 262144;
+    const isFit = memory !== undefined && this.#isFit(memory);
+    const body = yield* renderBytes(families, openMetrics, isFit ? memory : this.#room());
+    this.#lastLength = body.length;
     return body;
+  }
+
+  /**
+   * Whether the next text is likely to find room in some memory, which is not much more than it needs.
+   *
+   * @param {ArrayBuffer} memory
+   */
+  #isFit({ byteLength }) {
+    return byteLength >= this.#lastLength + LAST_PIECE_BYTES && byteLength <= this.#room() * MAX_SPARE_MEMORY;
+  }
+
+  /** @returns {number} bytes for a text that is a little longer than the last one */
+  #room() {
+    return this.#lastLength + (this.#lastLength >> 4) + LAST_PIECE_BYTES;
   }
 
   /** @param {PrimaryFacts} facts */

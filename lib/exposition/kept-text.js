@@ -11,14 +11,17 @@ const { PIECE_CHARACTERS, headOf, rowWriter } = require('./text-format');
 // Below this, formatting everything takes microseconds.
 const MIN_ROWS = 64;
 
+// What stands between two changed rows and is no longer than this goes with their text: two calls less.
+const SHORT_RUN_BYTES = 512;
+
 // Between two looks at the clock, where others share the loop.
 const ROWS_PER_STEP = 4096;
 
 class KeptText {
   /** What else than its rows' values the text depends on; '' where nothing is kept. */
   #key = '';
-  /** Whether the text of this key is anything but ASCII, so that characters are no bytes. */
-  #isWide = false;
+  /** With so many rows, the text of this key was not ASCII alone: characters are no bytes then. */
+  #wideFrom = Infinity;
   #bytes = Buffer.alloc(0);
   /** How many rows are kept, in the order of the text. */
   #count = 0;
@@ -39,9 +42,14 @@ class KeptText {
     const { kind } = family.layout;
     if (kind !== 'value' && kind !== 'histogram') return false;
     if (openMetrics && family.exemplarAt !== undefined) return false;
-    if (/** @type {Int32Array} */ (family.rows()).length < MIN_ROWS) return false;
+    const { length } = /** @type {Int32Array} */ (family.rows());
+    if (length < MIN_ROWS) {
+      this.#forget();
+      return false;
+    }
     this.#aimAt(keyOf(family, openMetrics));
-    return !this.#isWide;
+    // The row that made it wide may have gone with others.
+    return length < this.#wideFrom;
   }
 
   /**
@@ -58,8 +66,12 @@ class KeptText {
     this.#makeRoom(rows.length, widthOf(family.layout));
     const start = page.length;
     const length = yield* this.#writeRows(family, rows, rowWriter(family, openMetrics), page);
-    if (page.length - start === length) this.#keep(page.from(start), rows.length);
-    else this.#isWide = true;
+    if (page.length - start === length) {
+      this.#keep(page.from(start), rows.length);
+    } else {
+      this.#forget();
+      this.#wideFrom = rows.length;
+    }
   }
 
   /**
@@ -86,15 +98,17 @@ class KeptText {
       if (i < count) keptEnd = ends[i];
       const isKept = i < count && this.#rows[i] === row;
       if (this.#noteNumbers(i, width, family.pageOf(row), family.offsetOf(row)) && isKept) {
-        if (text !== '') {
-          page.write(text);
-          text = '';
-        }
         if (runStart === runEnd) runStart = keptStart;
         runEnd = keptEnd;
         length += keptEnd - keptStart;
       } else {
-        if (runStart < runEnd) page.copyFrom(kept, runStart, runEnd);
+        if (runEnd - runStart > SHORT_RUN_BYTES) {
+          page.write(text);
+          page.copyFrom(kept, runStart, runEnd);
+          text = '';
+        } else if (runStart < runEnd) {
+          text += kept.toString('latin1', runStart, runEnd);
+        }
         runStart = runEnd = 0;
         const rowText = textOf(row);
         text += rowText;
@@ -109,8 +123,8 @@ class KeptText {
       ends[i] = length;
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
-    if (runStart < runEnd) page.copyFrom(kept, runStart, runEnd);
     page.write(text);
+    if (runStart < runEnd) page.copyFrom(kept, runStart, runEnd);
     return length;
   }
 
@@ -140,8 +154,18 @@ class KeptText {
   #aimAt(key) {
     if (key === this.#key) return;
     this.#key = key;
-    this.#isWide = false;
+    this.#wideFrom = Infinity;
     this.#count = 0;
+  }
+
+  /** Gives the memory back. */
+  #forget() {
+    if (this.#rows.length === 0) return;
+    this.#count = 0;
+    this.#bytes = Buffer.alloc(0);
+    this.#rows = new Int32Array(0);
+    this.#ends = new Uint32Array(0);
+    this.#numbers = new Float64Array(0);
   }
 
   /**

@@ -67,16 +67,17 @@ function sendMetrics(req, res, { bytes, release }, contentType, gzip) {
   res.setHeader('Content-Type', contentType);
   addVary(res);
   if (gzip) res.setHeader('Content-Encoding', 'gzip');
-  if (release !== undefined && isNodesOwn(res)) releaseWhenSent(req, res, release);
+  // Compressed, it is not worth the way back.
+  if (release !== undefined && !gzip && isNodesOwn(req, res)) releaseWhenSent(res, release);
   send(req, res, bytes);
 }
 
 /**
- * @param {import('node:http').IncomingMessage} req
- * @param {import('node:http').ServerResponse} res
+ * @param {import('node:http').ServerResponse} res on a socket of its own
  * @param {() => void} release
  */
-function releaseWhenSent({ socket }, res, release) {
+function releaseWhenSent(res, release) {
+  const socket = /** @type {import('node:net').Socket} */ (res.socket);
   res.once('finish', () => {
     // Also emitted for a scraper that has gone in the middle; the system may not have let go of the bytes then.
     if (!socket.destroyed) release();
@@ -84,15 +85,23 @@ function releaseWhenSent({ socket }, res, release) {
 }
 
 /**
- * Whether nobody but Node.js gets to see what is sent. A middleware that has put its own functions there may keep the
- * bytes (a cache) or read them later (compression).
+ * Whether nobody but Node.js and the system gets to see what is sent. A middleware or recorder that has put its own
+ * functions there may keep the bytes (a cache) or read them later (compression), and so may whoever reads the other end of
+ * a stream that is no socket (a tunnel, a function in somebody's cloud).
  *
+ * @param {import('node:http').IncomingMessage} req
  * @param {import('node:http').ServerResponse} res
  */
-function isNodesOwn(res) {
-  const { ServerResponse } = require('node:http');
-  const { write, end } = ServerResponse.prototype;
-  return res instanceof ServerResponse && res.write === write && res.end === end;
+function isNodesOwn(req, res) {
+  const { ServerResponse, OutgoingMessage } = require('node:http');
+  const { Socket } = require('node:net');
+  // ServerResponse has both from OutgoingMessage, unless somebody has replaced them.
+  const { write, end } = OutgoingMessage.prototype;
+  if (!(res instanceof ServerResponse) || res.write !== write || res.end !== end) return false;
+  /** @type {any} */
+  const { socket } = res;
+  if (!(socket instanceof Socket) || socket !== req.socket) return false;
+  return Boolean(/** @type {any} */ (socket)._handle) && !Object.hasOwn(socket, 'write');
 }
 
 /**
