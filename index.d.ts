@@ -702,13 +702,7 @@ export function validateMetricName(name: string): boolean;
 
 /** A family of metrics that `runtime` adds to the default metrics. */
 export type RuntimeMetricName =
-  | 'gc'
-  | 'heap'
-  | 'memory'
-  | 'eventLoopUtilization'
-  | 'eventLoopDelay'
-  | 'process'
-  | 'cgroup';
+  'gc' | 'heap' | 'memory' | 'eventLoopUtilization' | 'eventLoopDelay' | 'process' | 'cgroup';
 
 export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentType> {
   /** Default the global registry. */
@@ -717,7 +711,7 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
   prefix?: string;
   /** Bounds in seconds, default 0.001, 0.01, 0.1, 1, 2 and 5. */
   gcDurationBuckets?: number[];
-  /** Milliseconds between two samples of the event loop's delay, default 10. */
+  /** Milliseconds between two samples of the event loop's delay, default 10; of the family `eventLoopDelay` 20. */
   eventLoopMonitoringPrecision?: number;
   /** Added to every sample. */
   labels?: object;

@@ -55,7 +55,7 @@ const RUNTIME_FAMILIES = {
  * @property {Record<string, string | number> | null} [labels] added to every sample
  * @property {readonly number[] | null} [gcDurationBuckets] upper bounds in seconds, default [0.001, 0.01, 0.1, 1, 2, 5]
  * @property {number | null} [eventLoopMonitoringPrecision] milliseconds between two samples of the event loop's delay,
- *   default 10
+ *   default 10; of the family `eventLoopDelay` 20
  * @property {boolean | null} [enableExemplars] whether the CPU counters point to the trace that is active when they are
  *   read (OpenTelemetry's `traceId` and `spanId`); for OpenMetrics registries
  * @property {boolean | readonly string[] | null} [runtime] metrics beside those of prom-client: true for all, or the

@@ -9,7 +9,9 @@ const { DelayCounts } = require('./delay-counts');
 
 const DELAY = 'nodejs_eventloop_delay_seconds';
 
-const DEFAULT_PRECISION = 10; // milliseconds
+// Milliseconds. Twice that of the runtime's own monitor: each probe wakes an idle process, and a stall that is longer
+// counts as often as with any interval.
+const DEFAULT_PRECISION = 20;
 const DEFAULT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** So often counts reach the histogram between two scrapes, for a worker whose last ones are read when it ends. */
