@@ -5,6 +5,6 @@
 module.exports = require('../runtime/default-metrics');
 
 // Never called: see registry.js.
-void ((/** @type {any} */ module, /** @type {any} */ metricsList) => {
-  module.exports = { metricsList };
+void ((/** @type {any} */ module, /** @type {any} */ metricsList, /** @type {any} */ runtimeMetricsList) => {
+  module.exports = { metricsList, runtimeMetricsList };
 });
