@@ -349,6 +349,16 @@ describe('bytes that were reclaimed', () => {
     assert.strictEqual(bytes.major, 88);
   });
 
+  it('ask for the collections of a pause when it ends, which are none of the next sample', () => {
+    const { reclaimed, running, collect } = world();
+    while (running.size > 0) collect('Scavenge', 1);
+    reclaimed.onResume = () => reclaimed.noteRuns('minor', 200);
+    clock.pass(60_000);
+    for (let i = 1; i < RECORDS_PER_WINDOW; i++) collect('Scavenge', 1);
+    const [profiler] = running;
+    assert.strictEqual(profiler.statistics.length, RECORDS_PER_WINDOW - 1);
+  });
+
   it('of a kind that was never sampled wait for the first sample', () => {
     const { reclaimed, bytes, running, collect } = world();
     while (running.size > 0) collect('Scavenge', 1e6);

@@ -71,7 +71,8 @@ describe('the heap', () => {
       encoding: 'utf8',
     });
     const [, limit] = /^nodejs_heap_limit_bytes (\d+)$/m.exec(text);
-    assert.ok(limit >= 512 * 2 ** 20 && limit < 640 * 2 ** 20, limit);
+    // Beside the old space it has room for the new one, which newer versions of V8 give more.
+    assert.ok(limit >= 512 * 2 ** 20 && limit < 768 * 2 ** 20, limit);
   });
 
   it('shows an object in the space where it is', async () => {

@@ -43,7 +43,9 @@ class SharedObserver {
   /** @param {any[]} entries all that happened since the last call, not only one */
   #tell(entries) {
     for (const { detail, duration } of entries) {
-      for (const subscriber of this.#subscribers) subscriber(detail.kind, duration / MILLISECONDS);
+      const { kind } = detail;
+      const seconds = duration / MILLISECONDS;
+      for (const subscriber of this.#subscribers) subscriber(kind, seconds);
     }
   }
 }

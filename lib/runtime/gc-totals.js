@@ -15,6 +15,9 @@ const RUNS = 'nodejs_gc_runs_total';
 const PAUSE = 'nodejs_gc_pause_seconds_total';
 const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
 
+/** So many runs reach the counters together in a storm, which a worker that ends may not have told. */
+const RUNS_PER_FLUSH = 256;
+
 /**
  * Garbage collections as counters by kind, since this call: runs, pauses, bytes freed. Only where the runtime reports
  * them.
@@ -91,6 +94,7 @@ function countCollections(registry, [runs, pause, reclaimed], labels) {
     }
     pendingRuns = 0;
   };
+  if (reclaimedBytes !== undefined) reclaimedBytes.onResume = flush;
   const { deliver, stop } = observeCollections(registry, (number, seconds) => {
     const sum = pending.get(number);
     if (sum === undefined) {
@@ -99,8 +103,8 @@ function countCollections(registry, [runs, pause, reclaimed], labels) {
       sum.runs++;
       sum.seconds += seconds;
     }
-    // Not each one for itself: a program that collects a hundred times a second is not to count a hundred times.
-    if (++pendingRuns < RECORDS_PER_WINDOW) return;
+    // Not each one for itself: to count takes longer than to note, where the caches are cold.
+    if (++pendingRuns < (reclaimedBytes?.isRecording ? RECORDS_PER_WINDOW : RUNS_PER_FLUSH)) return;
     flush();
     reclaimedBytes?.drainIfFull();
   });

@@ -57,6 +57,8 @@ class ReclaimedBytes {
   #createProfiler;
   #record;
   #clock;
+  /** Called before a pause ends: to note the collections that were in it. */
+  onResume = () => {};
 
   /**
    * Begins to record.
@@ -72,6 +74,11 @@ class ReclaimedBytes {
     this.#profiler = this.#startProfiler();
   }
 
+  /** Whether the profiler runs: then records pile up. */
+  get isRecording() {
+    return this.#profiler !== undefined;
+  }
+
   /**
    * Notes collections that happened.
    *
@@ -85,7 +92,7 @@ class ReclaimedBytes {
 
   /** Takes over what was recorded where it is enough: between two calls no more is held. */
   drainIfFull() {
-    if (this.#runsInWindow >= RECORDS_PER_WINDOW && this.#profiler !== undefined) this.drain();
+    if (this.isRecording && this.#runsInWindow >= RECORDS_PER_WINDOW) this.drain();
   }
 
   /**
@@ -175,6 +182,7 @@ class ReclaimedBytes {
 
   #resumeLater() {
     const resume = () => {
+      this.onResume();
       this.#runsInWindow = 0;
       this.#profiler = this.#startProfiler();
     };
