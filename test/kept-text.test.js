@@ -205,7 +205,7 @@ describe('a kept text', () => {
     rows.check();
     for (let row = 0; row < 20_000; row += 2) rows.set(row, 5e-324);
     const family = rows.family(rows.kept);
-    assert.ok(rows.kept.canTell(family, false));
+    assert.ok(rows.kept.prepare(family, false));
     const steps = rows.kept.write(family, false, new Page(1024));
     steps.next();
     steps.return();

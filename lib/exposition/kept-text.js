@@ -32,13 +32,13 @@ class KeptText {
   #numbers = new Float64Array(0);
 
   /**
-   * Whether a family's text can be told from its labels and numbers alone, and is long enough to be kept.
+   * Prepares to write a family. Forgets what was kept of it, if that can be of no use.
    *
    * @param {Family} family
    * @param {boolean} openMetrics
-   * @returns {boolean}
+   * @returns {boolean} whether its text follows from its labels and numbers alone, and is long enough to be kept
    */
-  canTell(family, openMetrics) {
+  prepare(family, openMetrics) {
     const { kind } = family.layout;
     if (kind !== 'value' && kind !== 'histogram') return false;
     if (openMetrics && family.exemplarAt !== undefined) return false;
@@ -55,7 +55,7 @@ class KeptText {
   /**
    * Writes a family, without a line feed at its end, and keeps its text.
    *
-   * @param {Family} family one that it can tell
+   * @param {Family} family for which prepare() has just said yes
    * @param {boolean} openMetrics
    * @param {Page} page
    * @returns {Generator<void, void>} yields where others may have the loop

@@ -21,7 +21,7 @@ function* renderBytes(families, openMetrics, memory) {
   for (const family of families) {
     if (!first) text += separator(openMetrics);
     first = false;
-    if (family.kept?.canTell(family, openMetrics)) {
+    if (family.kept?.prepare(family, openMetrics)) {
       page.write(text);
       text = '';
       yield* family.kept.write(family, openMetrics, page);

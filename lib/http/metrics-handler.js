@@ -35,19 +35,19 @@ function metricsHandler(registry, options) {
   const selfMetrics = options?.selfMetrics ?? true;
   return async (req, res) => {
     const gzip = acceptsGzip(req.headers['accept-encoding']);
-    /** @type {Page | undefined} */
-    let page;
+    /** @type {Payload | undefined} */
+    let payload;
     try {
       const timeout = timeoutOf(req, registry.timeout ?? 0);
-      page = await pageOf(registry, { gzip, timeout, selfMetrics });
+      payload = await payloadOf(registry, { gzip, timeout, selfMetrics });
     } catch (error) {
       debug('metrics cannot be served: %s', error);
     }
     // Somebody else (a timeout of the application's) may have answered, or the scraper may have gone.
     if (res.destroyed || res.headersSent || res.writableEnded) return;
     try {
-      if (page === undefined) sendFailure(req, res);
-      else sendMetrics(req, res, page, registry.contentType, gzip);
+      if (payload === undefined) sendFailure(req, res);
+      else sendMetrics(req, res, payload, registry.contentType, gzip);
     } catch (error) {
       debug('the response broke while it was written: %s', error);
       res.destroy();
@@ -58,7 +58,7 @@ function metricsHandler(registry, options) {
 /**
  * @param {import('node:http').IncomingMessage} req
  * @param {import('node:http').ServerResponse} res
- * @param {Page} page
+ * @param {Payload} payload
  * @param {string} contentType
  * @param {boolean} gzip whether that is how the body is compressed
  */
@@ -139,15 +139,15 @@ function send(req, res, body) {
 /**
  * What is to be sent, and to be called when nobody needs its bytes any more.
  *
- * @typedef {{bytes: Buffer, release?: () => void}} Page
+ * @typedef {{bytes: Buffer, release?: () => void}} Payload
  */
 
 /**
  * @param {any} registry
  * @param {{gzip: boolean, timeout: number | undefined, selfMetrics: boolean}} options `timeout` in milliseconds
- * @returns {Promise<Page>}
+ * @returns {Promise<Payload>}
  */
-async function pageOf(registry, options) {
+async function payloadOf(registry, options) {
   const { gzip } = options;
   if (typeof registry.clusterMetricsBytes === 'function') {
     const body = await registry.clusterMetricsBytes(options);

@@ -4,12 +4,16 @@ const { Registry } = require('../registry');
 const { MetricGroup } = require('./metric-group');
 const { loopTurn } = require('./loop-turn');
 const { isObservable, observeCollections } = require('./gc-observer');
+const { kindOfNumber } = require('./gc-kinds');
 
 /** @typedef {import('../metric/histogram').Histogram} Histogram */
 
 const GC_DURATION = 'nodejs_gc_duration_seconds';
 
 const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
+
+/** What prom-client has names for. V8's other way to collect the young generation (--minor-ms) counts as minor there. */
+const KINDS = new Set(['major', 'minor', 'incremental', 'weakcb']);
 
 /**
  * Durations of garbage collections. Only where the runtime reports them.
@@ -43,18 +47,9 @@ function gc(registry, config = {}) {
  * @returns {import('./gc-observer').Subscriber}
  */
 function recorder(histogram, labels) {
-  const { constants } = require('perf_hooks');
-  const kinds = new Map([
-    [constants.NODE_PERFORMANCE_GC_MAJOR, 'major'],
-    [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
-    [constants.NODE_PERFORMANCE_GC_INCREMENTAL, 'incremental'],
-    [constants.NODE_PERFORMANCE_GC_WEAKCB, 'weakcb'],
-  ]);
   return (number, seconds) => {
-    // What V8 has beside these four is its other way to collect the young generation (--minor-ms), which prom-client
-    // has no name for.
-    const kind = kinds.get(number) ?? 'minor';
-    histogram.deref()?.observe({ kind, ...labels }, seconds);
+    const kind = kindOfNumber(number);
+    histogram.deref()?.observe({ kind: KINDS.has(kind) ? kind : 'minor', ...labels }, seconds);
   };
 }
 
