@@ -6,6 +6,7 @@
 const { debuglog } = require('node:util');
 const { ClusterStore } = require('./cluster-store');
 const { renderBytes } = require('../exposition/text-bytes');
+const { SpareMemory } = require('../exposition/spare-memory');
 const { sampleFamily } = require('../exposition/sample-family');
 const { compress } = require('./body-compression');
 const { selfMetrics } = require('./self-metrics');
@@ -23,12 +24,6 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
 // Writing the retired totals takes a twentieth of the time, even if workers die all the time.
 const SAVING_PAUSE = 20;
 const SAVE_AGAIN_MILLISECONDS = 5000;
-// A page that has become much shorter gets less memory.
-const MAX_SPARE_MEMORY = 4;
-
-// A text needs room for its last piece as UTF-8.
-const LAST_PIECE_BYTES = 262_144;
-
 const SHORT_PAUSE = 100; // milliseconds; below it the pause is not worth a timer
 
 // A file that cannot be read for one of these may be readable the next time.
@@ -74,10 +69,7 @@ class Aggregator {
   #unsaved = [];
   /** @type {import('./cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
   #merged = [];
-  /** Of the last text, in bytes. */
-  #lastLength = 65536;
-  /** @type {ArrayBuffer | undefined} of an earlier text, which nobody needs any more */
-  #memory = undefined;
+  #spare = new SpareMemory();
   #isSaving = false;
   /** When the retired totals may be written again, by performance.now(). */
   #nextSave = 0;
@@ -358,7 +350,7 @@ class Aggregator {
 
   /** @param {ArrayBuffer} memory of an earlier text, for the next */
   reuse(memory) {
-    if (this.#memory === undefined || this.#memory.byteLength < memory.byteLength) this.#memory = memory;
+    this.#spare.give(memory);
   }
 
   /** Ends the spool: releases its lock and removes its directory. */
@@ -373,26 +365,9 @@ class Aggregator {
    * @returns {Generator<void, Body>}
    */
   *#write(families, openMetrics) {
-    const memory = this.#memory;
-    this.#memory = undefined;
-    const isFit = memory !== undefined && this.#isFit(memory);
-    const body = yield* renderBytes(families, openMetrics, isFit ? memory : this.#room());
-    this.#lastLength = body.length;
+    const body = yield* renderBytes(families, openMetrics, this.#spare.take());
+    this.#spare.note(body.length);
     return body;
-  }
-
-  /**
-   * Whether the next text is likely to find room in some memory, which is not much more than it needs.
-   *
-   * @param {ArrayBuffer} memory
-   */
-  #isFit({ byteLength }) {
-    return byteLength >= this.#lastLength + LAST_PIECE_BYTES && byteLength <= this.#room() * MAX_SPARE_MEMORY;
-  }
-
-  /** @returns {number} bytes for a text that is a little longer than the last one */
-  #room() {
-    return this.#lastLength + (this.#lastLength >> 4) + LAST_PIECE_BYTES;
   }
 
   /** @param {PrimaryFacts} facts */
