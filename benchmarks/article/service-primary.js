@@ -6,28 +6,27 @@
 const cluster = require('node:cluster');
 const http = require('node:http');
 const path = require('node:path');
-const { isControl } = require('../cluster/control-messages.js');
-const { loadClient, OURS } = require('../shared/clients.js');
+const { askWorkers } = require('../cluster/control-messages.js');
+const { handlerOf, loadClient } = require('../shared/clients.js');
 const { BARE } = require('./runs.js');
 
 /** @type {import('../cluster/tree.js').TreeSettings} */
 const settings = JSON.parse(process.argv[2]);
 const workers = [];
-let lastControlId = 0;
 
 const commands = {
   async ready() {
     forkWorkers();
     await Promise.all(workers.map(worker => new Promise(resolve => worker.once('online', resolve))));
-    const [{ port }] = await askWorkers('ready');
+    const [{ port }] = await askWorkers(workers, 'ready');
     return { servicePort: port, metricsPort: settings.client === BARE ? undefined : await serveMetrics() };
   },
 
   /** What each worker has recorded by now. */
-  totals: () => askWorkers('totals'),
+  totals: () => askWorkers(workers, 'totals'),
 
   /** Bytes of each worker's own exposition. */
-  exposition: () => askWorkers('exposition'),
+  exposition: () => askWorkers(workers, 'exposition'),
 
   async stop() {
     const exits = workers.map(worker => new Promise(resolve => worker.once('exit', resolve)));
@@ -54,42 +53,9 @@ function forkWorkers() {
   }
 }
 
-/** Sends a command to every worker and collects the answers in order. */
-function askWorkers(command) {
-  const id = ++lastControlId;
-  return Promise.all(
-    workers.map(worker => {
-      const answer = new Promise(resolve => {
-        worker.on('message', function take(message) {
-          if (!isControl(message) || message.id !== id) return;
-          worker.off('message', take);
-          resolve(message.answer);
-        });
-      });
-      worker.send({ bench: command, id });
-      return answer;
-    }),
-  );
-}
-
 function serveMetrics() {
-  const { library, aggregator } = loadClient(settings.client);
-  const handler = settings.client === OURS ? library.metricsHandler(aggregator) : stringHandler(aggregator);
-  const server = http.createServer(handler);
+  const server = http.createServer(handlerOf(settings.client, loadClient(settings.client)));
   return new Promise(resolve => {
     server.listen(0, '127.0.0.1', () => resolve(server.address().port));
   });
-}
-
-function stringHandler(aggregator) {
-  return async (_request, response) => {
-    try {
-      const text = await aggregator.clusterMetrics();
-      response.setHeader('Content-Type', aggregator.contentType);
-      response.end(text);
-    } catch (error) {
-      response.statusCode = 500;
-      response.end(String(error?.message ?? error));
-    }
-  };
 }

@@ -8,10 +8,10 @@ const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { isControl } = require('./control-messages.js');
+const { askWorkers } = require('./control-messages.js');
 const { IpcMeter } = require('./ipc-meter.js');
 const { ProcessWindow } = require('./process-window.js');
-const { loadClient, OURS } = require('../shared/clients.js');
+const { handlerOf, loadClient } = require('../shared/clients.js');
 const { KeptResponse, plainRequest } = require('./kept-response.js');
 
 // Before a window everybody sleeps a little, so that CPU accounts are up to date and gap timers have ticked once; after
@@ -21,9 +21,9 @@ const SLEEP_AFTER = 25;
 
 /** @type {import('./tree.js').TreeSettings} */
 const settings = JSON.parse(process.argv[2]);
-const { library, aggregator } = loadClient(settings.client);
-// the way each library's manual shows, bytes where it offers bytes
-const handler = settings.client === OURS ? library.metricsHandler(aggregator) : answerWithString;
+const client = loadClient(settings.client);
+const { aggregator } = client;
+const handler = handlerOf(settings.client, client);
 const workers = [];
 let window;
 let writtenBefore;
@@ -33,14 +33,14 @@ const commands = {
   async ready() {
     forkWorkers();
     await Promise.all(workers.map(({ worker }) => new Promise(resolve => worker.once('online', resolve))));
-    const [{ port }] = await askWorkers('ready');
+    const [{ port }] = await askAll('ready');
     return { servicePort: port, metricsPort: await serveMetrics() };
   },
 
-  change: ({ round }) => askWorkers('change', { round }),
+  change: ({ round }) => askAll('change', { round }),
 
   async begin({ gaps }) {
-    await askWorkers('begin', { gaps });
+    await askAll('begin', { gaps });
     await sleep(SLEEP_BEFORE);
     writtenBefore = workers.map(({ meter }) => meter.written.bytes);
     window = new ProcessWindow({ gaps });
@@ -71,7 +71,7 @@ const commands = {
     await sleep(SLEEP_AFTER);
     const primary = window.end();
     const written = workers.map(({ meter }, index) => meter.written.bytes - writtenBefore[index]);
-    return { primary, written, workers: await askWorkers('end') };
+    return { primary, written, workers: await askAll('end') };
   },
 
   saveBody({ file }) {
@@ -106,28 +106,12 @@ function forkWorkers() {
   }
 }
 
-let lastControlId = 0;
-
-/** Sends a command to every worker and collects the answers in order. */
-function askWorkers(command, parameters) {
-  const id = ++lastControlId;
-  return Promise.all(
-    workers.map(({ worker }) => {
-      const answer = answerOf(worker, id);
-      worker.send({ bench: command, id, ...parameters });
-      return answer;
-    }),
+function askAll(command, parameters) {
+  return askWorkers(
+    workers.map(({ worker }) => worker),
+    command,
+    parameters,
   );
-}
-
-function answerOf(worker, id) {
-  return new Promise(resolve => {
-    worker.on('message', function take(message) {
-      if (!isControl(message) || message.id !== id) return;
-      worker.off('message', take);
-      resolve(message.answer);
-    });
-  });
 }
 
 /** Where a scraper asks. */
@@ -136,15 +120,4 @@ function serveMetrics() {
   return new Promise(resolve => {
     server.listen(0, '127.0.0.1', () => resolve(server.address().port));
   });
-}
-
-async function answerWithString(_request, response) {
-  try {
-    const text = await aggregator.clusterMetrics();
-    response.setHeader('Content-Type', aggregator.contentType);
-    response.end(text);
-  } catch (error) {
-    response.statusCode = 500;
-    response.end(String(error?.message ?? error));
-  }
 }

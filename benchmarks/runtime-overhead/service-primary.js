@@ -6,14 +6,13 @@ const cluster = require('node:cluster');
 const { once } = require('node:events');
 const path = require('node:path');
 const { createMetricsServer } = require('../../example/demo/metrics-endpoint');
-const { isControl } = require('../cluster/control-messages.js');
+const { askWorkers } = require('../cluster/control-messages.js');
 
 const CLIENT = 'prom-client-cluster';
 
 /** @type {{workers: number, samples: number}} */
 const settings = JSON.parse(process.argv[2]);
 const workers = [];
-let lastControlId = 0;
 
 const commands = {
   async ready() {
@@ -44,28 +43,10 @@ const commands = {
 
 process.on('message', async ({ id, command, settings: values }) => {
   try {
-    const run = commands[command] ?? (() => askWorkers(command, values));
+    const run = commands[command] ?? (() => askWorkers(workers, command, { settings: values }));
     process.send({ id, answer: await run() });
   } catch (error) {
     process.send({ id, error: String(error?.message ?? error) });
   }
 });
 process.on('disconnect', () => process.exit(1));
-
-/** Sends a command to every worker and collects the answers in order. */
-function askWorkers(command, values) {
-  const id = ++lastControlId;
-  return Promise.all(
-    workers.map(worker => {
-      const answer = new Promise(resolve => {
-        worker.on('message', function take(message) {
-          if (!isControl(message) || message.id !== id) return;
-          worker.off('message', take);
-          resolve(message.answer);
-        });
-      });
-      worker.send({ bench: command, id, settings: values });
-      return answer;
-    }),
-  );
-}

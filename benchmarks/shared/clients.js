@@ -69,6 +69,27 @@ function loadClient(key) {
   return { library, aggregator: new Aggregator() };
 }
 
+/**
+ * What answers a scrape, the way each library's manual shows: bytes where it offers bytes.
+ *
+ * @param {string} key
+ * @param {{library: any, aggregator: any}} client as loadClient() returns it
+ * @returns {import('node:http').RequestListener}
+ */
+function handlerOf(key, { library, aggregator }) {
+  if (key === OURS) return library.metricsHandler(aggregator);
+  return async (_request, response) => {
+    try {
+      const text = await aggregator.clusterMetrics();
+      response.setHeader('Content-Type', aggregator.contentType);
+      response.end(text);
+    } catch (error) {
+      response.statusCode = 500;
+      response.end(String(error?.message ?? error));
+    }
+  };
+}
+
 module.exports = {
   CLIENTS,
   OURS,
@@ -76,6 +97,7 @@ module.exports = {
   SUCCESSOR,
   clientNamed,
   clusterClassOf,
+  handlerOf,
   loadClient,
   loadLibrary,
 };

@@ -1,9 +1,8 @@
 'use strict';
 
+const { EXIT_CODE, interruption, optionsOrUsage, print } = require('../demo/command-line');
 const { leftovers, snapshotDirectories } = require('../demo/leftovers');
 const { LiveLine } = require('../demo/live-line');
-
-const EXIT_CODE = { ok: 0, failed: 1, usage: 2, interrupted: 130 };
 
 /** The processes that a measurement has started, so that they can be ended however it ends. */
 class OwnedProcesses {
@@ -62,35 +61,9 @@ async function runCommand({ usage, readOptions, measure }) {
   if (left.length > 0) process.exitCode = EXIT_CODE.failed;
 }
 
-function optionsOrUsage(usage, readOptions) {
-  try {
-    const options = readOptions(process.argv.slice(2));
-    if (!options.help) return options;
-    print(usage);
-  } catch (error) {
-    process.stderr.write(`${error.message}\n\n${usage}`);
-    process.exitCode = EXIT_CODE.usage;
-  }
-  return undefined;
-}
-
-/** @returns {Promise<void>} resolves with the first signal to end; further ones change nothing */
-function interruption() {
-  return new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => resolve());
-    // Whoever reads the output may go away.
-    process.stdout.on('error', () => resolve());
-  });
-}
-
 function exitCodeOf(agree) {
   if (agree === undefined) return EXIT_CODE.interrupted;
   return agree ? EXIT_CODE.ok : EXIT_CODE.failed;
-}
-
-/** @param {string} text */
-function print(text) {
-  process.stdout.write(text);
 }
 
 module.exports = { runCommand, print };

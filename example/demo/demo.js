@@ -4,6 +4,7 @@
 
 const os = require('node:os');
 const { ClusterProcess } = require('./cluster-process');
+const { EXIT_CODE, interruption, optionsOrUsage, print } = require('./command-line');
 const { leftovers, snapshotDirectories } = require('./leftovers');
 const { LiveLine } = require('./live-line');
 const { LoadGenerator } = require('./load-generator');
@@ -15,7 +16,6 @@ const { readTotals, totalsText } = require('./totals-check');
 
 const WARM_UP_SECONDS = 3;
 const EXPOSITION_LINES = 12;
-const EXIT_CODE = { ok: 0, failed: 1, usage: 2, interrupted: 130 };
 
 /** Everything of one run that has to be ended, however the run ends. */
 class Run {
@@ -101,7 +101,7 @@ class Run {
 }
 
 async function main() {
-  const options = optionsOrUsage();
+  const options = optionsOrUsage(USAGE, readOptions);
   if (options === undefined) return;
   const interrupted = interruption();
   const run = new Run(options, interrupted);
@@ -123,37 +123,12 @@ async function main() {
   if (!(await run.cleanUp())) process.exitCode = EXIT_CODE.failed;
 }
 
-function optionsOrUsage() {
-  try {
-    const options = readOptions(process.argv.slice(2));
-    if (!options.help) return options;
-    print(USAGE);
-  } catch (error) {
-    process.stderr.write(`${error.message}\n\n${USAGE}`);
-    process.exitCode = EXIT_CODE.usage;
-  }
-  return undefined;
-}
-
-/** @returns {Promise<void>} resolves with the first signal to end; further ones change nothing */
-function interruption() {
-  return new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => resolve());
-    // Whoever reads the output may go away (`npm run demo | head`).
-    process.stdout.on('error', () => resolve());
-  });
-}
-
 function reportFailedScrapes(failures) {
   if (failures.length > 0) print(`\n${failures.length} scrapes failed, the first: ${failures[0].message}\n`);
 }
 
 function firstLines(exposition) {
   return exposition.split('\n').slice(0, EXPOSITION_LINES).join('\n').trimEnd();
-}
-
-function print(text) {
-  process.stdout.write(text);
 }
 
 main();

@@ -1,0 +1,39 @@
+'use strict';
+
+// What a program that is started by hand has to do with its terminal.
+
+const EXIT_CODE = { ok: 0, failed: 1, usage: 2, interrupted: 130 };
+
+/**
+ * @template T
+ * @param {string} usage
+ * @param {(args: string[]) => T & {help?: boolean}} readOptions throws for options that are none
+ * @returns {T | undefined} undefined where the usage was shown instead; the exit code is set then
+ */
+function optionsOrUsage(usage, readOptions) {
+  try {
+    const options = readOptions(process.argv.slice(2));
+    if (!options.help) return options;
+    print(usage);
+  } catch (error) {
+    process.stderr.write(`${error.message}\n\n${usage}`);
+    process.exitCode = EXIT_CODE.usage;
+  }
+  return undefined;
+}
+
+/** @returns {Promise<void>} resolves with the first signal to end; further ones change nothing */
+function interruption() {
+  return new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => resolve());
+    // Whoever reads the output may go away (`npm run demo | head`).
+    process.stdout.on('error', () => resolve());
+  });
+}
+
+/** @param {string} text */
+function print(text) {
+  process.stdout.write(text);
+}
+
+module.exports = { EXIT_CODE, interruption, optionsOrUsage, print };
