@@ -1,11 +1,11 @@
 'use strict';
 
-// The primary's side of a cluster: follows its workers' lives, asks them, routes their answers to the aggregator, and
-// starts that again where it is lost. One a process; all AggregatorRegistry objects share it, its thread and its spool.
+// The primary's side of a cluster: follows its workers' lives, asks them, and routes their answers to the aggregator. One
+// a process; all AggregatorRegistry objects share it, its thread and its spool.
 
 const { debuglog } = require('node:util');
 const { aggregators, customAggregators } = require('./aggregation-rules');
-const { startBackend, ThreadLostError } = require('./aggregator-backend');
+const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
 const { ScrapeDurations } = require('./scrape-durations');
 const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
@@ -16,21 +16,14 @@ const { newMember, isOnline, send } = require('./cluster-member');
 
 const debug = debuglog('prom-client-cluster');
 
-// Starting a thread takes some 50 ms.
-const START_MILLISECONDS = 5000;
+// For the scrape that nobody waits for.
+const UNASKED_TIMEOUT_MILLISECONDS = 5000;
 
 // How long a silent worker is left alone before it is asked the same again: one that has never spoken, and one that
 // has. The latter longer each time: what is sent to a stopped process piles up.
 const ASK_AGAIN_MILLISECONDS = 1000;
 const ASK_SPOKEN_AGAIN_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
-
-// Threads that die as fast as they are started are not started for ever.
-const MAX_LOSSES = 5;
-const LOSS_WINDOW_MILLISECONDS = 60_000;
-
-// Where none of them has written a page, a round's last try is not for another one.
-const MAX_LOSSES_IN_VAIN = 2;
 
 const MAX_REASONS = 32;
 
@@ -74,13 +67,7 @@ class ClusterPrimary {
   #options;
   /** @type {Map<number, Member>} */
   #members = new Map();
-  /** @type {Promise<any> | undefined} */
-  #starting = undefined;
-  /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
-  #backend = undefined;
-  #directory = '';
-  /** @type {Set<number>} dead workers that the aggregator has not yet confirmed to be among the retired */
-  #retiring = new Set();
+  #supervisor;
   #nextRequest = 1;
   #rounds;
   #durations = new ScrapeDurations();
@@ -88,21 +75,9 @@ class ClusterPrimary {
   #own = undefined;
   /** @type {RenderResult['state'] | undefined} as of the last render */
   #storeState = undefined;
-  /** @type {number[]} when threads were lost, by performance.now() */
-  #losses = [];
-  /** How many threads were lost since one has written a page. */
-  #lossesInVain = 0;
-  /** Counts the backends: what one was told, the next does not know. */
-  #lostThreads = 0;
-  /** How many dead workers' numbers are among the retired totals. */
-  #retired = 0;
   /** Whether the last page had numbers of all workers that have ever told any. */
   #isComplete = true;
-  /** @type {string[]} files that were announced while there was no backend */
-  #orphans = [];
-  #closed = false;
   #listeners;
-  #onExit = () => this.#removeDirectory();
 
   /** @type {Map<string, number>} answers that were refused here, by reason */
   #refused = new Map();
@@ -110,8 +85,6 @@ class ClusterPrimary {
   #refusedByAggregator = [];
   /** @type {Map<string, number>} snapshots that came over IPC, by the reason why there was no file */
   #overIpc = new Map();
-  /** @type {(() => void)[]} who waits until a dead worker is among the retired */
-  #onRetired = [];
 
   /**
    * @param {import('node:cluster').Cluster} cluster
@@ -122,18 +95,24 @@ class ClusterPrimary {
     this.#cluster = cluster;
     this.#options = options;
     if (options.includePrimary) this.#own = new OwnSnapshots(registries);
+    this.#supervisor = new AggregatorSupervisor(options, {
+      // Workers that run already learn where their last snapshot goes, or that there is no place for it any more.
+      onDirectory: () => this.#welcomeAll(),
+      onLost: () => this.#onAggregatorLost(),
+      onReplaced: () => this.#supervisor.directory !== '' && this.#welcomeAll(),
+    });
     this.#rounds = new ScrapeRounds({
       // Without workers there is nothing to start for, unless the primary has numbers of its own.
       ready: () => {
         this.#adoptStrangers();
-        return this.#own === undefined ? this.#starting : this.#start();
+        return this.#own === undefined ? this.#supervisor.starting : this.#supervisor.start();
       },
-      generation: () => this.#lostThreads,
+      generation: () => this.#supervisor.lostThreads,
       connected: () => this.#connected(),
       ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
       giveUp: workerIds => this.#giveUp(workerIds),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
-      reuse: memory => this.#backend?.reuse(memory),
+      reuse: memory => this.#supervisor.reuse(memory),
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });
@@ -174,25 +153,15 @@ class ClusterPrimary {
    */
   async drained() {
     await this.#rounds.drained();
-    while (this.#retiring.size > 0 && !this.#closed)
-      await new Promise(resolve => this.#onRetired.push(() => resolve(undefined)));
+    await this.#supervisor.allRetired();
   }
 
   /** Ends thread and spool, and leaves the cluster's events alone. A scrape that is under way is rejected. */
   async close() {
-    this.#closed = true;
     for (const [event, listener] of this.#listeners)
       this.#cluster.removeListener(event, /** @type {any} */ (listener));
-    process.removeListener('exit', this.#onExit);
     this.#rounds.close();
-    for (const resolve of this.#onRetired.splice(0)) resolve();
-    // A backend that does not come up is not waited for longer than this: its thread keeps nothing alive.
-    await Promise.race([
-      this.#starting,
-      new Promise(resolve => setTimeout(resolve, START_MILLISECONDS).unref()),
-    ]);
-    await this.#backend?.close();
-    this.#removeDirectory();
+    await this.#supervisor.close();
   }
 
   /** @returns {ClusterState} */
@@ -205,10 +174,10 @@ class ClusterPrimary {
       workers: members.length,
       silent: members.filter(({ silent }) => silent).length,
       failing: members.filter(({ error }) => error !== undefined).length,
-      retiring: this.#retiring.size,
-      retired: this.#retired,
-      lostThreads: this.#lostThreads,
-      directory: this.#directory,
+      retiring: this.#supervisor.retiring,
+      retired: this.#supervisor.retired,
+      lostThreads: this.#supervisor.lostThreads,
+      directory: this.#supervisor.directory,
       refused: Object.fromEntries(refused),
       failures: this.#storeState?.failures ?? [],
       conflicts: this.#storeState?.conflicts ?? 0,
@@ -226,7 +195,8 @@ class ClusterPrimary {
   #adopt(worker) {
     if (this.#members.has(worker.id)) return;
     this.#members.set(worker.id, newMember(worker));
-    this.#start();
+    // A process without workers never gets here.
+    this.#supervisor.start();
   }
 
   /** Some workers come without an event: a test's, or those of a wrapped cluster module. */
@@ -234,89 +204,31 @@ class ClusterPrimary {
     for (const worker of this.#workers()) if (isOnline(worker)) this.#adopt(worker);
   }
 
-  /** Starts the aggregator, once. A process without workers never gets here. */
-  #start() {
-    this.#starting ??= this.#handled(this.#startBackend(undefined));
-    return this.#starting;
-  }
-
-  /**
-   * Nobody may be waiting for it at the moment.
-   *
-   * @template T
-   * @param {Promise<T>} starting
-   */
-  #handled(starting) {
-    starting.catch(error => debug('the aggregator does not start: %s', error));
-    return starting;
-  }
-
-  /** @param {string | undefined} adopt */
-  async #startBackend(adopt) {
-    const events = {
-      onDirectory: (/** @type {string} */ directory) => this.#onDirectory(directory),
-      onRetired: (/** @type {number[]} */ workerIds) => {
-        for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.#retired++;
-        for (const resolve of this.#onRetired.splice(0)) resolve();
-      },
-      onRestart: () => this.#restart(),
-    };
-    if (!process.listeners('exit').includes(this.#onExit)) process.on('exit', this.#onExit);
-    this.#backend = await startBackend(this.#options, events, adopt);
-    for (const workerId of this.#retiring) this.#backend.retire(workerId);
-    for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
-    if (adopt !== undefined)
-      for (const { worker } of this.#members.values()) if (isOnline(worker)) this.#welcome(worker);
-  }
-
-  /** The thread died: a new one goes on with the retired totals, and the workers are asked for everything. */
-  #restart() {
-    if (this.#closed) return;
+  /** A new aggregator knows nothing of living workers: they are asked for everything. */
+  #onAggregatorLost() {
     for (const member of this.#members.values()) member.known = undefined;
     if (this.#own !== undefined) this.#own.known = undefined;
-    this.#lostThreads++;
-    this.#backend = undefined;
-    const now = performance.now();
-    this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
-    this.#lossesInVain++;
-    const isHopeless = this.#losses.length > MAX_LOSSES || this.#lossesInVain >= MAX_LOSSES_IN_VAIN;
-    if (isHopeless) this.#options = { ...this.#options, inPlace: true };
-    this.#starting = this.#handled(this.#startBackend(this.#directory || undefined));
     // Not at the next scrape only: what a worker has told the lost thread would be lost with the worker until then.
-    if (!this.#rounds.isCollecting) this.collect(PLAIN_TEXT, START_MILLISECONDS).catch(() => {});
+    if (!this.#rounds.isCollecting) this.collect(PLAIN_TEXT, UNASKED_TIMEOUT_MILLISECONDS).catch(() => {});
   }
 
-  /** @param {string} directory */
-  #onDirectory(directory) {
-    const before = this.#directory;
-    this.#directory = directory;
-    // Workers that run already learn where their last snapshot goes.
-    if (directory !== before)
-      for (const { worker } of this.#members.values()) if (isOnline(worker)) this.#sendWelcome(worker);
-  }
-
-  #removeDirectory() {
-    if (this.#directory === '') return;
-    const { Spool } = require('./spool');
-    Spool.removeSync(this.#directory);
+  #welcomeAll() {
+    for (const { worker } of this.#members.values()) if (isOnline(worker)) this.#sendWelcome(worker);
   }
 
   /** @param {Worker} worker */
   #welcome(worker) {
-    if (this.#directory !== '') this.#sendWelcome(worker);
+    if (this.#supervisor.directory !== '') this.#sendWelcome(worker);
   }
 
   /** @param {Worker} worker */
   #sendWelcome(worker) {
     const member = this.#members.get(worker.id);
     if (member === undefined) return;
+    const { exitName } = member;
+    const { directory } = this.#supervisor;
     const { checkpointInterval } = this.#options;
-    send(worker, {
-      type: WELCOME,
-      directory: this.#directory,
-      exitName: member.exitName,
-      checkpointInterval,
-    });
+    send(worker, { type: WELCOME, directory, exitName, checkpointInterval });
   }
 
   /**
@@ -339,7 +251,8 @@ class ClusterPrimary {
     const { worker, outstanding: requestId } = member;
     if (requestId === 0 || message.requestId !== requestId) {
       // An answer to an unknown request is not ours, but a snapshot that came too late is.
-      if (isSnapshotNameOf(message.file, worker.id, message.requestId)) this.#backend?.discard(message.file);
+      if (isSnapshotNameOf(message.file, worker.id, message.requestId))
+        this.#supervisor.discard(message.file);
       return;
     }
     member.outstanding = 0;
@@ -347,14 +260,13 @@ class ClusterPrimary {
     member.silent = false;
     member.error = undefined;
     if (Array.isArray(message.metrics)) {
-      this.#backend?.answer({ workerId: worker.id, metrics: message.metrics });
+      this.#supervisor.answer({ workerId: worker.id, metrics: message.metrics });
     } else if (typeof message.snapshot === 'string') {
       debug('worker %d answered over IPC: %s', worker.id, message.reason);
       addOne(this.#overIpc, String(message.reason));
-      this.#backend?.answer({ workerId: worker.id, snapshot: message.snapshot });
+      this.#supervisor.answer({ workerId: worker.id, snapshot: message.snapshot });
     } else if (isSnapshotNameOf(message.file, worker.id, requestId)) {
-      if (this.#backend === undefined) this.#orphans.push(message.file);
-      else this.#backend.answer({ workerId: worker.id, file: message.file });
+      this.#supervisor.answer({ workerId: worker.id, file: message.file });
     } else {
       member.error = typeof message.error === 'string' ? message.error : 'Its answer is not understood';
       debug('worker %d failed: %s', worker.id, member.error);
@@ -386,8 +298,7 @@ class ClusterPrimary {
     // handed over, for ever if the worker dies over that.
     if (!(exited || worker.isDead?.()) || (!disconnected && worker.isConnected())) return;
     this.#members.delete(worker.id);
-    this.#retiring.add(worker.id);
-    this.#backend?.retire(worker.id);
+    this.#supervisor.retire(worker.id);
   }
 
   /** @returns {number[]} ids of those who can be asked now */
@@ -435,7 +346,7 @@ class ClusterPrimary {
     }
     member.askedAt = performance.now();
     const { outstanding: requestId, exitName, known, worker } = member;
-    const directory = this.#directory;
+    const { directory } = this.#supervisor;
     const { checkpointInterval } = this.#options;
     const request = { type: REQUEST, requestId, directory, exitName, known, timeout, checkpointInterval };
     send(worker, request, () => {
@@ -457,7 +368,7 @@ class ClusterPrimary {
     if (own.isBusy) return false;
     own.capture(hookTime(timeout)).then(snapshot => {
       if (snapshot === undefined) this.#count('primary');
-      else this.#backend?.answer({ workerId: OWN_ID, bytes: snapshot });
+      else this.#supervisor.answer({ workerId: OWN_ID, bytes: snapshot });
       this.#rounds.settle(OWN_ID, snapshot !== undefined);
     });
     return true;
@@ -489,11 +400,9 @@ class ClusterPrimary {
    */
   async #render(formats, final, startedAt) {
     const facts = formats.some(({ selfMetrics }) => selfMetrics) ? await this.#facts(startedAt) : undefined;
-    const backend = this.#backend;
-    if (backend === undefined || !backend.isRunning)
-      throw new ThreadLostError('the aggregator is not running');
+    const aggregator = this.#supervisor.running;
     const custom = customAggregators();
-    const result = await backend.render({ formats, custom, final, facts });
+    const result = await aggregator.render({ formats, custom, final, facts });
     this.#refusedByAggregator = result.refused;
     this.#storeState = result.state;
     this.#durations.merged(result.seconds);
@@ -502,12 +411,12 @@ class ClusterPrimary {
     this.#isComplete = [...this.#members.values()].every(
       ({ worker, answeredAt }) => answeredAt === -Infinity || shown.has(worker.id),
     );
-    if (result.bodies !== undefined) this.#lossesInVain = 0;
+    if (result.bodies !== undefined) this.#supervisor.noteWritten();
     if (result.custom === undefined) return result;
     // A program's own functions cannot leave this thread.
-    const aggregated = result.custom.map(({ aggregator, metrics }) => aggregators[aggregator](metrics));
-    const finished = await backend.finish({ formats, aggregated, facts }, result);
-    this.#lossesInVain = 0;
+    const aggregated = result.custom.map(({ aggregator: name, metrics }) => aggregators[name](metrics));
+    const finished = await aggregator.finish({ formats, aggregated, facts }, result);
+    this.#supervisor.noteWritten();
     return finished;
   }
 
@@ -536,11 +445,11 @@ class ClusterPrimary {
         fresh,
         stale: members.length - fresh.length - silent,
         silent,
-        retired: this.#retired + this.#retiring.size,
+        retired: this.#supervisor.retired + this.#supervisor.retiring,
       },
       refused: [...this.#refused],
       overIpc: [...this.#overIpc],
-      lostThreads: this.#lostThreads,
+      lostThreads: this.#supervisor.lostThreads,
       durations: await this.#durations.toJSON(),
     };
   }

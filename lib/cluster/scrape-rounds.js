@@ -5,7 +5,7 @@
 // aggregator write the text, and hands it out. One that is held up by somebody does not hold up those who come later.
 
 const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
-const { ThreadLostError } = require('./aggregator-backend');
+const { ThreadLostError } = require('./thread-backend');
 const { lender } = require('../exposition/lent-memory');
 const { timedSection } = require('./section');
 
