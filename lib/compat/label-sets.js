@@ -3,6 +3,6 @@
 // prom-client/lib/util
 
 const { hashObject } = require('../metric/hash-map');
-const { labelsByPosition } = require('../metric/metric');
+const { labelsByPosition } = require('../metric/label-sets');
 
 module.exports = { hashObject, getLabels: labelsByPosition };

@@ -3,7 +3,7 @@
 // prom-client/lib/validation
 
 const { isValidMetricName, isValidLabelName } = require('../metric/names');
-const { checkLabelNames } = require('../metric/metric');
+const { checkLabelNames } = require('../metric/label-sets');
 
 /**
  * @param {readonly string[]} [names]

@@ -6,13 +6,10 @@ const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
-  NO_LABELS,
   register,
   createTable,
   insideOf,
   tableOf,
-  labelSetOf,
-  checkLabelNames,
   locate,
   bind,
   viewWith,
@@ -21,8 +18,9 @@ const {
   notANumber,
   runCollect,
 } = require('./metric');
+const { NO_LABELS, labelSetOf, checkLabelNames } = require('./label-sets');
 
-/** @typedef {import('./metric').Labels} Labels */
+/** @typedef {import('./label-sets').Labels} Labels */
 
 /**
  * A value that only goes up: requests served, bytes sent, errors.

@@ -3,6 +3,8 @@
 // Exemplars: one concrete case (usually a trace id) beside a counter's or bucket's number. OpenMetrics 1.0.0,
 // "Exemplars": https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#exemplars
 
+/** @typedef {import('../series/series-table').RowListener} RowListener */
+
 const MAX_CHARACTERS = 128;
 
 /** The keys of the one object that recording with exemplars takes. */
@@ -31,6 +33,8 @@ class Exemplar {
 
 /**
  * What a metric's exemplars are by row and column. An exemplar is replaced, never changed.
+ *
+ * @implements {RowListener}
  */
 class Exemplars {
   /** @type {Map<number, (Slot | undefined)[]>} by row: by column */
@@ -65,13 +69,18 @@ class Exemplars {
     this.version++;
   }
 
-  /** @param {number} row that starts (again) from zero */
+  /** @param {number} row */
   drop(row) {
     if (this.#byRow.delete(row)) this.version++;
   }
 
-  /** @param {number[]} rows the old number of each row that is kept, in their new order */
-  move(rows) {
+  /** @param {number} row */
+  rowStarted(row) {
+    this.drop(row);
+  }
+
+  /** @param {number[]} rows */
+  rowsMoved(rows) {
     const before = this.#byRow;
     this.#byRow = new Map();
     this.version++;
@@ -97,8 +106,7 @@ class Exemplars {
  */
 function exemplarsOf(table) {
   const exemplars = new Exemplars();
-  table.onRowStart = row => exemplars.drop(row);
-  table.onRowsMoved = rows => exemplars.move(rows);
+  table.listener = exemplars;
   return exemplars;
 }
 

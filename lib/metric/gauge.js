@@ -6,23 +6,21 @@ const { VIEW } = require('./view');
 const { SERIES } = require('./hash-map');
 const {
   Metric,
-  NO_LABELS,
   register,
   createTable,
   tableOf,
-  labelSetOf,
-  checkLabelNames,
   locate,
   bind,
   viewWith,
   singleValues,
   isObject,
   notANumber,
-  timer,
   runCollect,
 } = require('./metric');
+const { NO_LABELS, labelSetOf, checkLabelNames } = require('./label-sets');
+const { timer } = require('./stopwatch');
 
-/** @typedef {import('./metric').Labels} Labels */
+/** @typedef {import('./label-sets').Labels} Labels */
 
 /**
  * A value that goes up and down: queue length, memory in use, temperature.

@@ -6,24 +6,21 @@ const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
   Metric,
-  NO_LABELS,
   register,
   createTable,
   insideOf,
   tableOf,
-  labelSetOf,
-  mergedLabels,
-  checkLabelNames,
   locate,
   bind,
   viewWith,
   isObject,
   notANumber,
-  stopwatch,
   runCollect,
 } = require('./metric');
+const { NO_LABELS, labelSetOf, mergedLabels, checkLabelNames } = require('./label-sets');
+const { stopwatch } = require('./stopwatch');
 
-/** @typedef {import('./metric').Labels} Labels */
+/** @typedef {import('./label-sets').Labels} Labels */
 
 /**
  * @typedef {object} Inside

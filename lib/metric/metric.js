@@ -1,15 +1,15 @@
 'use strict';
 
-// What the four metric types share: checks of name, help and labels, registration, and the way from a call's
-// arguments to a row of the metric's table.
+// What the four metric types share: checks of a configuration, registration, and the way to a row of the metric's table.
 
 const { debuglog, format, inspect } = require('util');
 const { Registry } = require('../registry');
 const { SeriesTable, NO_LIMIT } = require('../series/series-table');
 const { hashMapOf, SERIES } = require('./hash-map');
+const { labelSetOf, checkLabelNames, setOwn } = require('./label-sets');
 const { isValidMetricName, isValidLabelName } = require('./names');
 
-/** @typedef {Record<string, any>} Labels */
+/** @typedef {import('./label-sets').Labels} Labels */
 
 /**
  * Where a metric keeps its table, and what else its type needs: a symbol, so that it is neither enumerated nor in the
@@ -17,8 +17,8 @@ const { isValidMetricName, isValidLabelName } = require('./names');
  */
 const INSIDE = Symbol('inside');
 
-/** @type {Labels} */
-const NO_LABELS = Object.freeze({});
+/** @type {readonly string[]} */
+const NO_NAMES = Object.freeze([]);
 
 const debug = debuglog('prom-client-cluster');
 
@@ -67,8 +67,8 @@ class Metric {
     if (this.collect && typeof this.collect !== 'function') {
       throw new Error('Optional "collect" parameter must be a function');
     }
-    /** @type {string[]} */
-    this.sortedLabelNames = [...this.labelNames].sort();
+    /** @type {readonly string[]} */
+    this.sortedLabelNames = this.labelNames.length === 0 ? NO_NAMES : [...this.labelNames].sort();
   }
 
   /**
@@ -182,92 +182,6 @@ function tableOf(metric) {
 }
 
 /**
- * The label set that the arguments of labels() or remove() stand for.
- *
- * @param {Metric} metric
- * @param {any[]} args one object of labels, or all values in the order of `labelNames`
- * @returns {Labels} a copy
- * @throws {Error} where the number of values does not fit
- */
-function labelSetOf({ labelNames }, args) {
-  if (typeof args[0] === 'object') {
-    /** @type {Labels} */
-    const labels = {};
-    // Inherited labels count as well; a caller that changes its object later does not change the series.
-    for (const name in args[0]) define(labels, name, args[0][name]);
-    return labels;
-  }
-  return labelsByPosition(labelNames, args);
-}
-
-/**
- * @param {readonly string[]} labelNames
- * @param {readonly unknown[]} values one for each name
- * @returns {Labels}
- * @throws {Error} where there are more or less
- */
-function labelsByPosition(labelNames, values) {
-  if (values.length !== labelNames.length) {
-    throw new Error(
-      `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
-    );
-  }
-  /** @type {Labels} */
-  const labels = {};
-  labelNames.forEach((name, i) => define(labels, name, values[i]));
-  return labels;
-}
-
-/**
- * @param {Labels} labels
- * @param {string} name
- * @param {unknown} value
- */
-function define(labels, name, value) {
-  if (name === '__proto__') setOwn(labels, name, value);
-  else labels[name] = value;
-}
-
-/**
- * Label sets of a timer's start and end. Not by spreading: that takes 400 ns for four labels, this 50.
- *
- * @param {Labels | null | undefined} first
- * @param {Labels | null | undefined} second whose values win
- * @returns {Labels}
- */
-function mergedLabels(first, second) {
-  /** @type {Labels} */
-  const labels = {};
-  for (const name of Object.keys(first ?? NO_LABELS)) define(labels, name, first?.[name]);
-  for (const name of Object.keys(second ?? NO_LABELS)) define(labels, name, second?.[name]);
-  return labels;
-}
-
-/**
- * Sets a property of an object's own, whatever its prototypes have by that name.
- *
- * @param {object} object
- * @param {string} key
- * @param {unknown} value
- */
-function setOwn(object, key, value) {
-  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
-}
-
-/**
- * @param {{labelNames: readonly string[]}} metric
- * @param {Labels} labels
- * @throws {Error} for the first label that is not one of `labelNames`
- */
-function checkLabelNames({ labelNames }, labels) {
-  for (const name in labels) {
-    if (!labelNames.includes(name)) {
-      throw new Error(`Added label "${name}" is not included in initial labelset: ${inspect(labelNames)}`);
-    }
-  }
-}
-
-/**
  * The row of a label set, created if need be.
  *
  * @param {Metric} metric
@@ -357,35 +271,6 @@ function notANumber(value) {
 }
 
 /**
- * Starts measuring time. The clock is looked up at each call, so that tests with fake timers see theirs.
- *
- * @returns {() => number} the seconds since
- */
-function stopwatch() {
-  const start = process.hrtime();
-  return () => {
-    const [seconds, nanoseconds] = process.hrtime(start);
-    return seconds + nanoseconds / 1e9;
-  };
-}
-
-/**
- * A running timer.
- *
- * @param {Labels | undefined} labels of the start
- * @param {(labels: Labels, seconds: number) => void} record takes them with those of the end, which win
- * @returns {(labels?: Labels) => number} records the seconds since the start, and returns them
- */
-function timer(labels, record) {
-  const elapsed = stopwatch();
-  return endLabels => {
-    const seconds = elapsed();
-    record(mergedLabels(labels, endLabels), seconds);
-    return seconds;
-  };
-}
-
-/**
  * Runs a metric's `collect` hook, if it has one.
  *
  * @param {{collect?: Function}} metric
@@ -399,22 +284,15 @@ function runCollect(metric) {
 
 module.exports = {
   Metric,
-  NO_LABELS,
   register,
   createTable,
   insideOf,
   tableOf,
-  labelSetOf,
-  labelsByPosition,
-  mergedLabels,
-  checkLabelNames,
   locate,
   bind,
   viewWith,
   singleValues,
   isObject,
   notANumber,
-  stopwatch,
-  timer,
   runCollect,
 };

@@ -6,35 +6,61 @@ const { VIEW } = require('./view');
 const { SERIES } = require('./hash-map');
 const {
   Metric,
-  NO_LABELS,
   register,
   createTable,
   insideOf,
   tableOf,
-  labelSetOf,
-  checkLabelNames,
   locate,
   bind,
   viewWith,
   isObject,
   notANumber,
-  timer,
   runCollect,
 } = require('./metric');
+const { NO_LABELS, labelSetOf, checkLabelNames } = require('./label-sets');
+const { timer } = require('./stopwatch');
 
-/** @typedef {import('./metric').Labels} Labels */
-
-/**
- * @typedef {object} Inside
- * @property {import('../series/series-table').SeriesTable} table
- * @property {TimeWindowQuantiles[]} quantiles by row
- * @property {number[]} sinceCompress by row: observations since the digest was compressed
- */
+/** @typedef {import('./label-sets').Labels} Labels */
+/** @typedef {import('../series/series-table').RowListener} RowListener */
 
 const DEFAULT_PERCENTILES = [0.01, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999];
 
 const SUM = 0;
 const COUNT = 1;
+
+/**
+ * The inside of a summary.
+ *
+ * @implements {RowListener}
+ */
+class Inside {
+  /**
+   * @param {Summary} summary
+   * @param {import('../series/series-table').SeriesTable} table
+   */
+  constructor(summary, table) {
+    this.summary = summary;
+    this.table = table;
+    /**
+     * By row.
+     *
+     * @type {TimeWindowQuantiles[]}
+     */
+    this.quantiles = summary.labelNames.length === 0 ? new Array(1) : []; // an empty one grows to 17 at once
+    table.listener = this;
+  }
+
+  /** @param {number} row */
+  rowStarted(row) {
+    const { maxAgeSeconds, ageBuckets } = /** @type {any} */ (this.summary);
+    this.quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
+  }
+
+  /** @param {number[]} rows */
+  rowsMoved(rows) {
+    this.quantiles = rows.map(row => this.quantiles[row]);
+  }
+}
 
 /**
  * Quantiles of what this process observed, with their sum and count. Sum and count are lifetime values; quantiles can
@@ -53,10 +79,7 @@ class Summary extends Metric {
     this.type = 'summary';
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
     const table = createTable(this, 2);
-    /** @type {Inside} */
-    const inside = { table, quantiles: roomFor(this), sinceCompress: roomFor(this) };
-    table.onRowStart = row => startRow(this, inside, row);
-    table.onRowsMoved = rows => moveRows(inside, rows);
+    const inside = new Inside(this, table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
     register(this, inside);
   }
@@ -118,12 +141,11 @@ class Summary extends Metric {
 
   /** Sets all series to no observations; none is dropped. */
   reset() {
-    const { table, quantiles, sinceCompress } = insideOf(this);
+    const { table, quantiles } = /** @type {Inside} */ (insideOf(this));
     for (const row of table.liveRows()) {
       const offset = table.offsetOf(row);
       table.pageOf(row).fill(0, offset, offset + table.width);
       quantiles[row].reset();
-      sinceCompress[row] = 0;
     }
   }
 
@@ -173,42 +195,15 @@ class Summary extends Metric {
  * @param {number} offset
  * @param {number} value
  */
-function count({ compressCount }, { quantiles, sinceCompress }, row, page, offset, value) {
+function count({ compressCount }, { quantiles }, row, page, offset, value) {
   page[offset + SUM] += value;
   page[offset + COUNT]++;
-  quantiles[row].push(value);
-  if (++sinceCompress[row] >= compressCount) {
-    sinceCompress[row] = 0;
-    quantiles[row].compress();
+  const window = quantiles[row];
+  window.push(value);
+  if (++window.sinceCompress >= compressCount) {
+    window.sinceCompress = 0;
+    window.compress();
   }
-}
-
-/**
- * @param {Summary} summary
- * @returns {any[]} without labels for one row; otherwise it grows, to 17 at once
- */
-function roomFor({ labelNames }) {
-  return labelNames.length === 0 ? new Array(1) : [];
-}
-
-/**
- * @param {any} summary
- * @param {Inside} inside
- * @param {number} row
- */
-function startRow({ maxAgeSeconds, ageBuckets }, { quantiles, sinceCompress }, row) {
-  quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
-  sinceCompress[row] = 0;
-}
-
-/**
- * @param {Inside} inside
- * @param {number[]} rows the old number of each row that is kept, in their new order
- */
-function moveRows(inside, rows) {
-  const { quantiles, sinceCompress } = inside;
-  inside.quantiles = rows.map(row => quantiles[row]);
-  inside.sinceCompress = rows.map(row => sinceCompress[row]);
 }
 
 /**

@@ -27,6 +27,8 @@ class TimeWindowQuantiles {
     this.lastRotateTimestampMillis = Date.now();
     /** How often something was observed or dropped: tells whether an encoding of the digest is still right. */
     this.version = 0;
+    /** How many observations its owner has let go by since it last had the digest compressed. */
+    this.sinceCompress = 0;
   }
 
   /** @param {number} value */
@@ -58,6 +60,7 @@ class TimeWindowQuantiles {
   reset() {
     for (let i = 0; i < this.ringBuffer.length; i++) this.ringBuffer[i] = new TDigest();
     this.version++;
+    this.sinceCompress = 0;
   }
 
   /**

@@ -2,7 +2,7 @@
 
 // Taken when this file is loaded: a scrape that waits for somebody's fake timer would never end.
 const { setImmediate } = require('node:timers');
-const { stopwatch } = require('../metric/metric');
+const { stopwatch } = require('../metric/stopwatch');
 
 /**
  * Lets the event loop do what it has to do already.

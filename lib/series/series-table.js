@@ -6,6 +6,7 @@
 const { LabelIndex } = require('./label-index');
 const { LabelForms, valueOfKind } = require('./label-form');
 const { CapturedTable } = require('./captured-table');
+const { numbersInBlock } = require('./number-blocks');
 
 const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4; // applications have hundreds of metrics with a handful of series each
@@ -25,6 +26,13 @@ const NO_NAMES = Object.freeze([]);
 const NO_FORMS = new LabelForms(NO_NAMES, new Map());
 
 /** @typedef {Record<string, unknown>} Labels */
+
+/**
+ * @typedef {object} RowListener
+ * @property {(row: number) => void} rowStarted told of each row that starts (again) from zero
+ * @property {(rows: number[]) => void} rowsMoved told of the rows that compaction keeps: the old number of each, in
+ *   their new order
+ */
 
 class SeriesTable {
   /** @type {Int32Array | undefined} each row's form; undefined while all rows have form 0 */
@@ -74,10 +82,8 @@ class SeriesTable {
     this.epoch = 0;
     /** Changes whenever a page or offset that somebody holds may have become wrong. */
     this.generation = 0;
-    /** @type {((row: number) => void) | undefined} told of each row that starts (again) from zero */
-    this.onRowStart = undefined;
-    /** @type {((rows: number[]) => void) | undefined} told of the rows that compaction keeps, in their new order */
-    this.onRowsMoved = undefined;
+    /** @type {RowListener | undefined} who keeps more of each row than numbers */
+    this.listener = undefined;
   }
 
   /**
@@ -322,8 +328,7 @@ class SeriesTable {
     const rowsPerPage = this.pageMask + 1;
     const page = this.pages[number];
     if (page === undefined) {
-      const rows = number === 0 ? Math.min(FIRST_ROWS, rowsPerPage) : rowsPerPage;
-      const added = new Float64Array(rows * this.width);
+      const added = this.#newPage(number, rowsPerPage);
       // Pushing to an empty array makes room for 17.
       if (number === 0) this.pages = [added];
       else this.pages.push(added);
@@ -333,6 +338,15 @@ class SeriesTable {
       this.pages[number] = grown;
       this.generation++;
     }
+  }
+
+  /**
+   * @param {number} number of the page
+   * @param {number} rowsPerPage
+   */
+  #newPage(number, rowsPerPage) {
+    if (this.index === undefined) return numbersInBlock(this.width);
+    return new Float64Array((number === 0 ? Math.min(FIRST_ROWS, rowsPerPage) : rowsPerPage) * this.width);
   }
 
   /**
@@ -363,7 +377,7 @@ class SeriesTable {
       this.position[row] = this.orderLength;
       /** @type {Int32Array} */ (this.order)[this.orderLength++] = row;
     }
-    if (this.onRowStart !== undefined) this.onRowStart(row);
+    if (this.listener !== undefined) this.listener.rowStarted(row);
   }
 
   /**
@@ -457,7 +471,7 @@ class SeriesTable {
       if (forms !== undefined) /** @type {Int32Array} */ (this.#formOfRow)[moved] = forms[row];
     }
     if (this.overflowRow !== -1) this.overflowRow = rows.indexOf(this.overflowRow);
-    if (this.onRowsMoved !== undefined) this.onRowsMoved(rows);
+    if (this.listener !== undefined) this.listener.rowsMoved(rows);
     this.liveCount = rows.length;
     this.epoch++;
     this.generation++;

@@ -1,0 +1,98 @@
+'use strict';
+
+// Label sets as calls give them.
+
+const { inspect } = require('util');
+
+/** @typedef {Record<string, any>} Labels */
+
+/** @type {Labels} */
+const NO_LABELS = Object.freeze({});
+
+/**
+ * The label set that the arguments of labels() or remove() stand for.
+ *
+ * @param {{labelNames: readonly string[]}} metric
+ * @param {any[]} args one object of labels, or all values in the order of `labelNames`
+ * @returns {Labels} a copy
+ * @throws {Error} where the number of values does not fit
+ */
+function labelSetOf({ labelNames }, args) {
+  if (typeof args[0] === 'object') {
+    /** @type {Labels} */
+    const labels = {};
+    // Inherited labels count as well; a caller that changes its object later does not change the series.
+    for (const name in args[0]) define(labels, name, args[0][name]);
+    return labels;
+  }
+  return labelsByPosition(labelNames, args);
+}
+
+/**
+ * @param {readonly string[]} labelNames
+ * @param {readonly unknown[]} values one for each name
+ * @returns {Labels}
+ * @throws {Error} where there are more or less
+ */
+function labelsByPosition(labelNames, values) {
+  if (values.length !== labelNames.length) {
+    throw new Error(
+      `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
+    );
+  }
+  /** @type {Labels} */
+  const labels = {};
+  labelNames.forEach((name, i) => define(labels, name, values[i]));
+  return labels;
+}
+
+/**
+ * @param {Labels} labels
+ * @param {string} name
+ * @param {unknown} value
+ */
+function define(labels, name, value) {
+  if (name === '__proto__') setOwn(labels, name, value);
+  else labels[name] = value;
+}
+
+/**
+ * Label sets of a timer's start and end. Not by spreading: that takes 400 ns for four labels, this 50.
+ *
+ * @param {Labels | null | undefined} first
+ * @param {Labels | null | undefined} second whose values win
+ * @returns {Labels}
+ */
+function mergedLabels(first, second) {
+  /** @type {Labels} */
+  const labels = {};
+  for (const name of Object.keys(first ?? NO_LABELS)) define(labels, name, first?.[name]);
+  for (const name of Object.keys(second ?? NO_LABELS)) define(labels, name, second?.[name]);
+  return labels;
+}
+
+/**
+ * Sets a property of an object's own, whatever its prototypes have by that name.
+ *
+ * @param {object} object
+ * @param {string} key
+ * @param {unknown} value
+ */
+function setOwn(object, key, value) {
+  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+}
+
+/**
+ * @param {{labelNames: readonly string[]}} metric
+ * @param {Labels} labels
+ * @throws {Error} for the first label that is not one of `labelNames`
+ */
+function checkLabelNames({ labelNames }, labels) {
+  for (const name in labels) {
+    if (!labelNames.includes(name)) {
+      throw new Error(`Added label "${name}" is not included in initial labelset: ${inspect(labelNames)}`);
+    }
+  }
+}
+
+module.exports = { NO_LABELS, labelSetOf, labelsByPosition, mergedLabels, checkLabelNames, setOwn };
