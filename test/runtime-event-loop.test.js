@@ -4,6 +4,7 @@
 
 const assert = require('node:assert');
 const { describe, it, beforeEach, afterEach } = require('node:test');
+const timers = require('timers');
 const fc = require('fast-check');
 const collectDefaultMetrics = require('../lib/runtime/default-metrics');
 const { DelayCounts } = require('../lib/runtime/delay-counts');
@@ -74,6 +75,26 @@ describe('what a probe says', () => {
           assert.ok(Math.abs(found.counts[le] - count) <= all.length, le);
         }
         assert.ok(Math.abs(found.sum - wanted.sum) < 1e-6 * (1 + wanted.sum));
+      }),
+    );
+  });
+
+  it('is counted as often as the intervals that it stands for', async () => {
+    const lates = fc.array(fc.integer({ min: -2, max: 4000 }), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(lates, fc.integer({ min: 1, max: 20 }), async (all, weight) => {
+        const bounds = [0.001, 0.05, 0.5, 1];
+        const [counts, single] = [new DelayCounts(bounds, 20), new DelayCounts(bounds, 20 * weight)];
+        const [histogram, expected] = [histogramOf(bounds), histogramOf(bounds)];
+        for (const late of all) {
+          counts.add(late, weight);
+          for (let copy = 0; copy < weight; copy++) single.add(late);
+        }
+        counts.moveTo(histogram, {});
+        single.moveTo(expected, {});
+        const [found, wanted] = [await contentOf(histogram), await contentOf(expected)];
+        assert.deepStrictEqual(found.counts, wanted.counts);
+        assert.ok(Math.abs(found.sum - wanted.sum) < 1e-9 * (1 + wanted.sum));
       }),
     );
   });
@@ -165,6 +186,33 @@ describe('of a process', () => {
     await turnUntil(async () => (await delay()).counts[0.5] > before.counts[0.5]);
     const grown = (await delay()).counts[0.5] - before.counts[0.5];
     assert.ok(grown === 12 || grown === 13, `${grown}`);
+  });
+
+  it('a loop at rest is probed seldom, and its probes stand for the time that has passed', async t => {
+    const probes = [];
+    const { setTimeout: set } = timers;
+    replace(t, timers, 'setTimeout', (callback, milliseconds) => {
+      if (milliseconds >= 20) probes.push(milliseconds);
+      return set(callback, milliseconds);
+    });
+    const forget = () => delete require.cache[require.resolve('../lib/runtime/event-loop-delay')];
+    forget();
+    t.after(forget);
+    stop = collectDefaultMetrics({ register, runtime: ['eventLoopDelay'] });
+    const start = performance.now();
+    await new Promise(resolve => set(resolve, 1500));
+    const intervals = (performance.now() - start) / 20;
+    const counted = total(await delay());
+    // The last of them is still under way: up to ten intervals.
+    assert.ok(counted > intervals - 12 && counted < intervals + 2, `${counted} of ${intervals}`);
+    assert.ok(probes.includes(200), probes.join());
+    assert.ok(probes.length < intervals / 2, probes.join());
+    const before = probes.length;
+    await turnUntil(() => probes.length > before + 20);
+    assert.ok(
+      probes.slice(-19).every(milliseconds => milliseconds === 20),
+      'under load',
+    );
   });
 
   it('is there from the first scrape on, also with labels and after a reset', async () => {

@@ -38,31 +38,36 @@ class DelayCounts {
    * Computed per bucket: a process that was stopped for an hour missed 360,000 probes.
    *
    * @param {number} lateness milliseconds. Below zero, where a timer went off in an earlier millisecond: no delay
+   * @param {number} [weight] how many intervals after the last probe this one was due. It stands for as many
    */
-  add(lateness) {
-    if (lateness >= this.#interval) {
-      this.#addStall(lateness);
+  add(lateness, weight = 1) {
+    const interval = this.#interval * weight;
+    if (lateness >= interval) {
+      this.#addStall(lateness, interval, weight);
       return;
     }
     const late = Math.max(0, lateness);
     let column = 0;
     while (late > this.#bounds[column]) column++;
-    this.#counts[column]++;
-    this.#sum += late;
+    this.#counts[column] += weight;
+    this.#sum += late * weight;
   }
 
-  /** @param {number} lateness */
-  #addStall(lateness) {
-    const interval = this.#interval;
+  /**
+   * @param {number} lateness
+   * @param {number} interval milliseconds between two probes at the moment
+   * @param {number} weight
+   */
+  #addStall(lateness, interval, weight) {
     const probes = Math.floor(lateness / interval) + 1;
     let below = 0;
     this.#bounds.forEach((bound, column) => {
       const longer = Math.min(probes, Math.max(0, Math.ceil((lateness - bound) / interval)));
-      this.#counts[column] += probes - longer - below;
+      this.#counts[column] += (probes - longer - below) * weight;
       below = probes - longer;
     });
-    this.#counts[this.#bounds.length] += probes - below;
-    this.#sum += probes * lateness - (interval * probes * (probes - 1)) / 2;
+    this.#counts[this.#bounds.length] += (probes - below) * weight;
+    this.#sum += (probes * lateness - (interval * probes * (probes - 1)) / 2) * weight;
   }
 
   /**

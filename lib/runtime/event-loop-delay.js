@@ -1,6 +1,7 @@
 'use strict';
 
-const { setInterval, clearInterval } = require('timers');
+const { setTimeout, clearTimeout } = require('timers');
+const { performance } = require('perf_hooks');
 const { inspect } = require('util');
 const { MetricGroup } = require('./metric-group');
 const { DelayCounts } = require('./delay-counts');
@@ -9,13 +10,18 @@ const { DelayCounts } = require('./delay-counts');
 
 const DELAY = 'nodejs_eventloop_delay_seconds';
 
-// Milliseconds. Twice that of the runtime's own monitor: each probe wakes an idle process, and a stall that is longer
-// counts as often as with any interval.
+// Milliseconds. Twice that of the runtime's own monitor: a stall that is longer counts as often as with any interval.
 const DEFAULT_PRECISION = 20;
+
+// A probe that wakes a process which does nothing takes 0.2 ms (the caches are cold), 50 a second one per cent of a CPU.
+// So a loop that has hardly worked since the last probe is left alone for longer, and the next probe stands for more.
+const MOST_ACTIVE_AT_REST = 0.05;
+const INTERVALS_AT_REST = 10;
+
 const DEFAULT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** So often counts reach the histogram between two scrapes, for a worker whose last ones are read when it ends. */
-const PROBES_PER_MOVE = 100;
+/** After so many counts reach the histogram between two scrapes, for a worker whose last ones are read when it ends. */
+const INTERVALS_PER_MOVE = 100;
 
 const NANOSECONDS_PER_MILLISECOND = 1e6;
 
@@ -57,7 +63,8 @@ function checkBuckets(buckets) {
 }
 
 /**
- * Lets a timer go off again and again, and counts how late it does.
+ * Lets a timer go off again and again, and counts how late it does: `interval` after the runtime has begun with the one
+ * before, or later where the loop is at rest.
  *
  * @param {DelayCounts} counts
  * @param {number} interval milliseconds
@@ -67,27 +74,42 @@ function checkBuckets(buckets) {
  * @returns {() => void} stops
  */
 function probeLoop(counts, interval, histogram, labels) {
-  /** When the timer is due. Not known before it went off once: a program that is still starting keeps nobody waiting. */
-  let due = NaN;
-  let probes = 0;
+  let last = { now: NaN, idle: 0 };
+  /** How many intervals after the last probe the next is due. */
+  let weight = 1;
+  let sinceMove = 0;
+  /** @type {NodeJS.Timeout} */
+  let timer;
   const move = () => {
-    probes = 0;
+    sinceMove = 0;
     const target = histogram.deref();
     if (target !== undefined) counts.moveTo(target, labels);
   };
   const probe = () => {
     const now = milliseconds();
-    if (!Number.isNaN(due)) counts.add(now - due);
-    // The runtime counts the interval from here, too.
-    due = now + interval;
-    if (++probes === PROBES_PER_MOVE) move();
+    const idle = idleTime();
+    const passed = now - last.now;
+    // Not the first: a program that is still starting keeps nobody waiting.
+    if (!Number.isNaN(passed)) {
+      counts.add(passed - weight * interval, weight);
+      sinceMove += weight;
+    }
+    const isAtRest = passed - (idle - last.idle) <= passed * MOST_ACTIVE_AT_REST;
+    last = { now, idle };
+    weight = isAtRest ? INTERVALS_AT_REST : 1;
+    timer = setTimeout(probe, interval * weight).unref();
+    if (sinceMove >= INTERVALS_PER_MOVE) move();
   };
-  const timer = setInterval(probe, interval);
-  timer.unref();
+  timer = setTimeout(probe, interval).unref();
   return () => {
-    clearInterval(timer);
+    clearTimeout(timer);
     move();
   };
+}
+
+/** @returns {number} milliseconds that the loop has waited for something to do; 0 where the runtime does not know */
+function idleTime() {
+  return performance?.nodeTiming?.idleTime ?? 0;
 }
 
 /** The clock that is read in 1 µs: performance.now() takes 15 where the caches are cold. */
