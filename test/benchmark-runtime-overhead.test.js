@@ -22,7 +22,7 @@ describe('the overhead benchmark', { skip: process.platform !== 'linux' && 'read
   });
 
   it('measures each lane once in every block', () => {
-    for (const kind of ['fixed', 'saturated', 'idle']) {
+    for (const kind of ['fixed', 'saturated', 'idle', 'resting']) {
       const blocks = groupByBlock(cluster[kind]);
       assert.ok(blocks.size >= 2, kind);
       for (const windows of blocks.values()) {
@@ -36,7 +36,7 @@ describe('the overhead benchmark', { skip: process.platform !== 'linux' && 'read
     assert.strictEqual(answered.size, 1);
     assert.ok([...answered][0] > 0);
     for (const { answered } of cluster.saturated) assert.ok(answered > 0);
-    for (const { answered } of cluster.idle) assert.strictEqual(answered, 0);
+    for (const { answered } of [...cluster.idle, ...cluster.resting]) assert.strictEqual(answered, 0);
   });
 
   it('sees CPU in every window, and more under load', () => {

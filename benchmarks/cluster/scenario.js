@@ -1,6 +1,8 @@
 'use strict';
 
-// One scenario: one fresh tree per library, all with the same samples, and repetitions that take turns between them.
+// One scenario: a fresh tree for each library and each way to its body (a service answers in one way, and what the others
+// leave behind would count as memory of this one), all with the same samples, and repetitions that take turns between
+// them.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -65,12 +67,14 @@ async function runScenario(scenario, { directory, onRepetition }) {
   const trees = [];
   try {
     const lanes = [];
+    const { samples, workers, kind } = scenario;
+    const bodyFile = path.join(directory, 'body.txt');
     for (const client of scenario.clients) {
-      const { samples, workers, kind } = scenario;
-      const tree = await Tree.start({ client, samples, workers, kind });
-      trees.push(tree);
-      const bodyFile = path.join(directory, 'body.txt');
-      for (const each of pathsOf(client, scenario)) lanes.push(new LaneRunner(tree, each, bodyFile));
+      for (const each of pathsOf(client, scenario)) {
+        const tree = await Tree.start({ client, samples, workers, kind });
+        trees.push(tree);
+        lanes.push(new LaneRunner(tree, each, bodyFile));
+      }
     }
     await repeat(lanes, scenario, onRepetition);
     return lanes.map(lane => lane.result);

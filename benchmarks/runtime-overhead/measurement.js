@@ -34,6 +34,7 @@ const SECTION_SCRAPES = { count: 6, every: 0.1 }; // seconds
  * @property {Window[]} fixed at a fixed rate of requests
  * @property {Window[]} saturated with as many requests as are answered
  * @property {Window[]} idle without requests
+ * @property {Window[]} resting without requests, and without scrapes
  * @property {{lane: string, hooks: number, collections: number, capture: number}[]} sections milliseconds, of each
  *   worker and scrape, at the fixed rate
  * @property {{hooks: number, collections: number, capture: number}[]} firstSections of each worker at its first scrape,
@@ -88,12 +89,18 @@ class Stage {
       await this.#take(key);
       await this.#generator.call('run', { seconds: WARM_UP });
     }
-    const loads = { fixed: { seconds, rate: RATE }, saturated: { seconds }, idle: undefined };
-    const measured = { fixed: [], saturated: [], idle: [] };
-    for (const [kind, load] of Object.entries(loads)) {
+    const kinds = {
+      fixed: { load: { seconds, rate: RATE }, isScraped: true },
+      saturated: { load: { seconds }, isScraped: true },
+      idle: { isScraped: true },
+      resting: { isScraped: false },
+    };
+    const measured = {};
+    for (const [kind, conditions] of Object.entries(kinds)) {
+      measured[kind] = [];
       for (let block = number * BLOCKS; block < (number + 1) * BLOCKS; block++) {
         for (const lane of orderOf(block)) {
-          measured[kind].push({ lane, block, ...(await this.#window(lane, load, seconds)) });
+          measured[kind].push({ lane, block, ...(await this.#window(lane, seconds, conditions)) });
         }
       }
     }
@@ -113,12 +120,12 @@ class Stage {
     return scrapeOverHttp(this.#tree.metricsPort, { gzip: false });
   }
 
-  async #window(lane, load, seconds) {
+  async #window(lane, seconds, { load, isScraped }) {
     await this.#take(lane);
     const pids = await this.#tree.call('pids');
     const before = threadTimes(pids);
     const began = performance.now();
-    const scraping = this.#scrapeEachSecond(seconds);
+    const scraping = isScraped ? this.#scrapeEachSecond(seconds) : sleep(seconds * 1e3);
     const { answered, failed } = load ? await this.#generator.call('run', load) : { answered: 0, failed: 0 };
     await scraping;
     const underLoad = (performance.now() - began) / 1e3;

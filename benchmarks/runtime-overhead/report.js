@@ -13,9 +13,10 @@ const { intervalOfMedian } = require('./paired-interval.js');
 
 const COLLECTED = LANES.filter(({ key }) => key !== BASELINE);
 const MOST_OF_A_CPU = 1; // per cent
+const USUAL_INTERVAL = 15; // seconds between two scrapes, in the configuration that Prometheus comes with
 const LONGEST_SECTION = 1; // milliseconds
 
-/** @type {{title: string, unit: string, kind: 'fixed' | 'saturated' | 'idle', of: (window: Window) => number}[]} */
+/** @type {{title: string, unit: string, kind: 'fixed' | 'saturated' | 'idle' | 'resting', of: (window: Window) => number}[]} */
 const FIGURES = [
   {
     title: 'saturated: requests a second',
@@ -31,6 +32,12 @@ const FIGURES = [
     of: microsecondsOfRequest,
   },
   { title: 'no requests: CPU of a second', unit: 'ms', kind: 'idle', of: millisecondsOfSecond },
+  {
+    title: 'no requests, no scrapes: CPU of a second',
+    unit: 'ms',
+    kind: 'resting',
+    of: millisecondsOfSecond,
+  },
 ];
 
 function microsecondsOfRequest({ cpu, answered }) {
@@ -68,13 +75,28 @@ function figuresTable(clusters) {
   return table(head, rows);
 }
 
+/** @type {{title: string, added: (clusters: MeasuredCluster[], lane: string) => number[]}[]} */
+const SITUATIONS = [
+  { title: 'no requests', added: (clusters, lane) => added(clusters, 'idle', lane) },
+  {
+    title: `no requests, a scrape each ${USUAL_INTERVAL} s (computed)`,
+    added: (clusters, lane) => {
+      const resting = added(clusters, 'resting', lane);
+      return added(clusters, 'idle', lane).map(
+        (scraped, i) => resting[i] + (scraped - resting[i]) / USUAL_INTERVAL,
+      );
+    },
+  },
+  { title: `${RATE} requests a second`, added: (clusters, lane) => added(clusters, 'fixed', lane) },
+];
+
 /** What the default metrics add, which does not depend on what a request costs. */
 function addedTable(clusters) {
   const head = ['added, % of a CPU for each worker', ...COLLECTED.map(({ title }) => title)];
-  const rows = [
-    ['no requests', 'idle'],
-    [`${RATE} requests a second`, 'fixed'],
-  ].map(([title, kind]) => [title, ...COLLECTED.map(({ key }) => interval(added(clusters, kind, key)))]);
+  const rows = SITUATIONS.map(situation => [
+    situation.title,
+    ...COLLECTED.map(({ key }) => interval(situation.added(clusters, key))),
+  ]);
   return table(head, rows);
 }
 
@@ -104,14 +126,11 @@ function verdictOf(clusters) {
   const lengths = sectionsOf(clusters, 'runtime').map(({ hooks, collections }) =>
     Math.max(hooks, collections),
   );
-  const lines = [
-    ['no requests', 'idle'],
-    [`${RATE} requests a second`, 'fixed'],
-  ].map(([title, kind]) => {
-    const { low, high } = intervalOfMedian(added(clusters, kind, 'runtime'));
+  const lines = SITUATIONS.map(situation => {
+    const { low, high } = intervalOfMedian(situation.added(clusters, 'runtime'));
     const verdict =
       high < MOST_OF_A_CPU ? 'held' : low > MOST_OF_A_CPU ? 'MISSED' : 'not decided by this run';
-    return `- less than ${MOST_OF_A_CPU} % of a CPU for each worker, all, ${title}: ${verdict}`;
+    return `- less than ${MOST_OF_A_CPU} % of a CPU for each worker, all, ${situation.title}: ${verdict}`;
   });
   // Longer ones happen to every section, when others want the CPU: those of prom-client's and the capture have them too.
   const isHeld = quantile(lengths, 0.9) < LONGEST_SECTION;
