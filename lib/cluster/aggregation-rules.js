@@ -9,28 +9,66 @@
 /** @typedef {(metrics: JsonMetric[]) => JsonMetric | undefined} Aggregator */
 
 /**
+ * The samples of one name and label set.
+ *
+ * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: the observations behind each sample's summary
+ */
+
+/**
  * Groups the samples of one name and label set, in order of first appearance.
  *
  * @param {JsonMetric[]} metrics
- * @returns {{samples: Sample[], weights: number[]}[]} `weights`: the observations behind each sample's summary
+ * @returns {Group[]}
  */
 function groupSamples(metrics) {
-  /** @type {Map<string, {samples: Sample[], weights: number[]}>} */
-  const groups = new Map();
+  /** @type {Group[]} */
+  const groups = [];
+  /** @type {Map<string, number>} */
+  const indexes = new Map();
   for (const metric of metrics) {
     const weightOf = metric.type === 'summary' ? observationCounts(metric) : undefined;
+    let next = 0;
     for (const sample of metric.values) {
-      const key = `${sample.metricName} ${keyOf(sample.labels)}`;
-      let group = groups.get(key);
-      if (group === undefined) {
-        group = { samples: [], weights: [] };
-        groups.set(key, group);
-      }
-      group.samples.push(sample);
-      group.weights.push(weightOf === undefined ? 1 : (weightOf.get(keyOf(sample.labels, 'quantile')) ?? 0));
+      // Processes of one program have the same samples, nearly all in the same order: to compare two label sets takes a
+      // fifth of the time that it takes to find one.
+      const index = belongsTo(groups[next], sample) ? next : indexOf(sample, groups, indexes);
+      groups[index].samples.push(sample);
+      if (weightOf !== undefined)
+        groups[index].weights.push(weightOf.get(keyOf(sample.labels, 'quantile')) ?? 0);
+      next = index + 1;
     }
   }
-  return [...groups.values()];
+  return groups;
+}
+
+/**
+ * @param {Group | undefined} group
+ * @param {Sample} sample
+ * @returns {boolean} false also where it is not seen at once
+ */
+function belongsTo(group, { metricName, labels }) {
+  if (group === undefined || group.samples[0].metricName !== metricName) return false;
+  const others = group.samples[0].labels ?? {};
+  const names = Object.keys(labels ?? {});
+  if (names.length !== Object.keys(others).length) return false;
+  for (const name of names) if (labels[name] === undefined || labels[name] !== others[name]) return false;
+  return true;
+}
+
+/**
+ * @param {Sample} sample
+ * @param {Group[]} groups gets another one, if need be
+ * @param {Map<string, number>} indexes of the groups
+ * @returns {number}
+ */
+function indexOf({ metricName, labels }, groups, indexes) {
+  const key = `${metricName} ${keyOf(labels)}`;
+  let index = indexes.get(key);
+  if (index === undefined) {
+    index = groups.push({ samples: [], weights: [] }) - 1;
+    indexes.set(key, index);
+  }
+  return index;
 }
 
 /**
