@@ -135,6 +135,19 @@ for (const aggregator of NAMES) {
   });
 }
 
+test('what only some processes take for a summary is averaged with the weight of one observation', () => {
+  const summary = {
+    ...gauge([
+      { value: 3, labels: { quantile: 0.5 } },
+      { value: 2, labels: {}, metricName: 'm_count' },
+    ]),
+    type: 'summary',
+  };
+  const other = gauge([{ value: 6, labels: { quantile: 0.5 } }]);
+  assert.strictEqual(aggregators.sum([summary, other]).values[0].value, 4);
+  assert.strictEqual(aggregators.sum([other, summary]).values[0].value, 9);
+});
+
 test('aggregate() of nothing is an empty registry; a missing aggregator is sum', async () => {
   for (const nothing of [[], [[]], [[], []]]) {
     assert.strictEqual(await AggregatorRegistry.aggregate(nothing).metrics(), '\n');

@@ -11,7 +11,7 @@
 /**
  * The samples of one name and label set.
  *
- * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: the observations behind each sample's summary
+ * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: of summaries, the observations behind each sample
  */
 
 /**
@@ -25,6 +25,7 @@ function groupSamples(metrics) {
   const groups = [];
   /** @type {Map<string, number>} */
   const indexes = new Map();
+  const isWeighted = metrics.some(({ type }) => type === 'summary');
   for (const metric of metrics) {
     const weightOf = metric.type === 'summary' ? observationCounts(metric) : undefined;
     let next = 0;
@@ -33,12 +34,19 @@ function groupSamples(metrics) {
       // fifth of the time that it takes to find one.
       const index = belongsTo(groups[next], sample) ? next : indexOf(sample, groups, indexes);
       groups[index].samples.push(sample);
-      if (weightOf !== undefined)
-        groups[index].weights.push(weightOf.get(keyOf(sample.labels, 'quantile')) ?? 0);
+      if (isWeighted) groups[index].weights.push(weightIn(weightOf, sample));
       next = index + 1;
     }
   }
   return groups;
+}
+
+/**
+ * @param {Map<string, number> | undefined} weightOf undefined for what is no summary, although another process says so
+ * @param {Sample} sample
+ */
+function weightIn(weightOf, { labels }) {
+  return weightOf === undefined ? 1 : (weightOf.get(keyOf(labels, 'quantile')) ?? 0);
 }
 
 /**
