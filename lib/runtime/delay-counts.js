@@ -10,64 +10,47 @@ const MILLISECONDS = 1e3;
  * caches are cold each time).
  */
 class DelayCounts {
-  #interval;
   /** @type {number[]} milliseconds */
   #bounds;
   /** @type {Float64Array} per bucket, not cumulative; above all bounds the last */
   #counts;
   #sum = 0;
 
-  /**
-   * @param {readonly number[]} bounds in seconds that rise
-   * @param {number} interval milliseconds between two probes
-   */
-  constructor(bounds, interval) {
-    this.#interval = interval;
+  /** @param {readonly number[]} bounds in seconds that rise */
+  constructor(bounds) {
     this.#bounds = bounds.map(bound => bound * MILLISECONDS);
     this.#counts = new Float64Array(bounds.length + 1);
   }
 
   /**
-   * Counts what a probe says that was due `lateness` ago.
-   *
-   * Had the loop not stood, more probes would have run meanwhile, and each would have been late by one interval less
-   * than the one before. They are counted with it, as HdrHistogram does it to correct for coordinated omission
-   * (recordValueWithExpectedInterval). So each count stands for the same time, and quantiles are those of a callback
-   * that becomes due at any time. Without it a stall of a second is one probe among a hundred.
-   *
-   * Computed per bucket: a process that was stopped for an hour missed 360,000 probes.
-   *
    * @param {number} lateness milliseconds. Below zero, where a timer went off in an earlier millisecond: no delay
-   * @param {number} [weight] how many intervals after the last probe this one was due. It stands for as many
+   * @param {number} count how often
    */
-  add(lateness, weight = 1) {
-    const interval = this.#interval * weight;
-    if (lateness >= interval) {
-      this.#addStall(lateness, interval, weight);
-      return;
-    }
+  add(lateness, count) {
     const late = Math.max(0, lateness);
     let column = 0;
     while (late > this.#bounds[column]) column++;
-    this.#counts[column] += weight;
-    this.#sum += late * weight;
+    this.#counts[column] += count;
+    this.#sum += late * count;
   }
 
   /**
-   * @param {number} lateness
-   * @param {number} interval milliseconds between two probes at the moment
-   * @param {number} weight
+   * Counts `lateness`, `lateness - step` and so on, in no more time however many they are: a process that was stopped for
+   * an hour missed 180,000 probes.
+   *
+   * @param {number} lateness milliseconds
+   * @param {number} step milliseconds
+   * @param {number} count how many, of which none is below zero
    */
-  #addStall(lateness, interval, weight) {
-    const probes = Math.floor(lateness / interval) + 1;
+  addSeries(lateness, step, count) {
     let below = 0;
     this.#bounds.forEach((bound, column) => {
-      const longer = Math.min(probes, Math.max(0, Math.ceil((lateness - bound) / interval)));
-      this.#counts[column] += (probes - longer - below) * weight;
-      below = probes - longer;
+      const longer = Math.min(count, Math.max(0, Math.ceil((lateness - bound) / step)));
+      this.#counts[column] += count - longer - below;
+      below = count - longer;
     });
-    this.#counts[this.#bounds.length] += (probes - below) * weight;
-    this.#sum += (probes * lateness - (interval * probes * (probes - 1)) / 2) * weight;
+    this.#counts[this.#bounds.length] += count - below;
+    this.#sum += count * lateness - (step * count * (count - 1)) / 2;
   }
 
   /**
