@@ -135,7 +135,6 @@ describe('loading the library', () => {
       'lib/cluster/aggregator-registry.js',
       'lib/cluster/copies.js',
       'lib/cluster/protocol.js',
-      'lib/cluster/section.js',
       'lib/cluster/worker-hook.js',
       'lib/runtime/default-metrics.js',
       'lib/runtime/loop-turn.js',

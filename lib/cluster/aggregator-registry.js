@@ -6,7 +6,7 @@ const { aggregators } = require('./aggregation-rules');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./copies');
 const { hookIntoWorker, handOver } = require('./worker-hook');
 const { RELEASE } = require('../exposition/lent-memory');
-const { timedSection } = require('./section');
+const { timedSection } = require('../section');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer one would be up at once

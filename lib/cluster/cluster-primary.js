@@ -10,7 +10,7 @@ const { ScrapeRounds } = require('./scrape-rounds');
 const { ScrapeDurations } = require('./scrape-durations');
 const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
 const { hookTime } = require('./collect-hooks');
-const { timedSection } = require('./section');
+const { timedSection } = require('../section');
 const { REQUEST, RESPONSE, READY, WELCOME, isSnapshotNameOf, hasType } = require('./protocol');
 const { newMember, isOnline, send } = require('./cluster-member');
 

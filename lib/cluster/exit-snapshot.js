@@ -9,7 +9,7 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { SnapshotFile } = require('./snapshot-file');
 const { Fingerprint } = require('./fingerprint');
-const { timedSection } = require('./section');
+const { timedSection } = require('../section');
 
 const debug = debuglog('prom-client-cluster');
 

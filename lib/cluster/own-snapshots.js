@@ -5,7 +5,7 @@
 
 const { debuglog } = require('node:util');
 const { SnapshotSource } = require('./snapshot-source');
-const { timedSection } = require('./section');
+const { timedSection } = require('../section');
 
 const debug = debuglog('prom-client-cluster');
 

@@ -7,7 +7,7 @@
 const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
 const { ThreadLostError } = require('./thread-backend');
 const { lender } = require('../exposition/lent-memory');
-const { timedSection } = require('./section');
+const { timedSection } = require('../section');
 
 // How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
 const MAX_TRIES = 3;

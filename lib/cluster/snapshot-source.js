@@ -8,7 +8,7 @@ const { SeriesJournal } = require('./series-journal');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-block');
 const { CollectHooks } = require('./collect-hooks');
-const { timedSection } = require('./section');
+const { timedSection } = require('../section');
 const { encodeSnapshot, stringifyJson } = require('./snapshot-encoder');
 
 class SnapshotSource {

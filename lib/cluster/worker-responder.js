@@ -7,7 +7,7 @@ const { SnapshotSource } = require('./snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
 const { ExitSnapshot } = require('./exit-snapshot');
 const { hookTime } = require('./collect-hooks');
-const { timedSection } = require('./section');
+const { timedSection } = require('../section');
 const { RESPONSE, READY, WELCOME, EXIT_NAME, snapshotName } = require('./protocol');
 
 const debug = debuglog('prom-client-cluster');

@@ -55,7 +55,7 @@ function addMemory(group, files) {
   };
   // Not zero before the first scrape: that would be a limit.
   sample();
-  group.collectNextTurn([limit, usage], sample);
+  group.collectLater([limit, usage], sample);
 }
 
 /**
@@ -87,7 +87,7 @@ function addCpu(group, files) {
   const followPeriods = followTotal(periods, group.labels);
   const followThrottledPeriods = followTotal(throttledPeriods, group.labels);
   setOrRemove(quota, group.labels, files.quota());
-  group.collectNextTurn([quota, throttled, periods, throttledPeriods], () => {
+  group.collectLater([quota, throttled, periods, throttledPeriods], () => {
     setOrRemove(quota, group.labels, files.quota());
     const throttling = files.throttling();
     if (throttling === undefined) return;

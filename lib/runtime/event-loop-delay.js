@@ -39,7 +39,7 @@ function eventLoopDelay(registry, config = {}) {
     const counts = new DelayCounts(buckets);
     counts.moveTo(histogram, group.labels);
     group.onStop(countDelays(counts, interval, new WeakRef(histogram), group.labels));
-    group.collectNextTurn([histogram], () => counts.moveTo(histogram, group.labels));
+    group.collectLater([histogram], () => counts.moveTo(histogram, group.labels));
   });
 }
 

@@ -90,7 +90,7 @@ function addStatistics(group, monitor) {
   group.onStop(monitor.disable.bind(monitor));
   monitor.enable();
   // Seven looks into the monitor take a quarter of a millisecond.
-  group.collectNextTurn(gauges, () => {
+  group.collectLater(gauges, () => {
     // Between two scrapes in quick succession nothing was measured: what was measured last stands.
     if (monitor.count === 0 || Number.isNaN(monitor.mean)) return;
     STATISTICS.forEach(({ read }, i) => gauges[i].set(group.labels, read(monitor) / NANOSECONDS));

@@ -29,7 +29,7 @@ function eventLoopUtilization(registry, config = {}) {
     });
     const followActive = followTotal(active, group.labels);
     const followIdle = followTotal(idle, group.labels);
-    group.collectNextTurn([active, idle], () => {
+    group.collectLater([active, idle], () => {
       // Zeros as long as the loop has not started: while the main script runs.
       const utilization = performance.eventLoopUtilization();
       followActive(utilization.active / MILLISECONDS);

@@ -34,7 +34,7 @@ function heapLimits(registry, config = {}) {
       help: 'Bytes of each heap space that are backed by memory.',
       labelNames,
     });
-    group.collectNextTurn([limit, used, committed, physical], () => {
+    group.collectLater([limit, used, committed, physical], () => {
       limit.set(group.labels, v8.getHeapStatistics().heap_size_limit);
       for (const space of v8.getHeapSpaceStatistics()) {
         const labels = { space: shortNameOf(space.space_name), ...group.labels };

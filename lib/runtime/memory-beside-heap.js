@@ -30,7 +30,7 @@ function memoryBesideHeap(registry, config = {}) {
       // Peaks of different times: their sum never was.
       aggregator: 'max',
     });
-    group.collectNextTurn([arrayBuffers, malloced, peak], () => {
+    group.collectLater([arrayBuffers, malloced, peak], () => {
       const usage = memoryUsage();
       if (usage !== undefined) arrayBuffers.set(group.labels, usage.arrayBuffers);
       const heap = v8.getHeapStatistics();

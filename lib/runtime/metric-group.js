@@ -8,7 +8,7 @@ const { Counter } = require('../metric/counter');
 const { Gauge } = require('../metric/gauge');
 const { Histogram } = require('../metric/histogram');
 const { REMOVED } = require('../metric/view');
-const { loopTurn } = require('./loop-turn');
+const { sampleLater } = require('./loop-turn');
 
 /**
  * The options that all families take. A family ignores those that it does not know.
@@ -121,16 +121,17 @@ class MetricGroup {
   }
 
   /**
-   * The same in the next turn of the event loop: default metrics that are all sampled in one go take a millisecond.
+   * The same in one of the next turns of the event loop.
    *
    * @param {{collect?: Function}[]} metrics of this group
    * @param {() => void} sample sets their values
    */
-  collectNextTurn(metrics, sample) {
-    this.collectTogether(metrics, async () => {
-      await loopTurn();
-      if (!this.#isStopped) sample();
-    });
+  collectLater(metrics, sample) {
+    this.collectTogether(metrics, () =>
+      sampleLater(() => {
+        if (!this.#isStopped) sample();
+      }),
+    );
   }
 
   /**

@@ -44,7 +44,7 @@ function processUsage(registry, config = {}) {
       ...followFields(pageFaults, PAGE_FAULT_FIELDS, group.labels),
       ...followFields(contextSwitches, CONTEXT_SWITCH_FIELDS, group.labels),
     ];
-    group.collectNextTurn([uptime, pageFaults, contextSwitches], () => {
+    group.collectLater([uptime, pageFaults, contextSwitches], () => {
       uptime.set(group.labels, process.uptime());
       const usage = process.resourceUsage();
       for (const update of follow) update(usage);
