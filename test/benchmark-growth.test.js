@@ -1,12 +1,15 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
 const { test } = require('node:test');
 const { drawGrowth } = require('../benchmarks/cluster/growth-drawing.js');
 const { GrowthLimits, growthOf, growthTable, curveTitle } = require('../benchmarks/cluster/growth.js');
 const { planFor } = require('../benchmarks/cluster/plan.js');
 const { parseXml } = require('./fixtures/strict-xml.js');
 
+const RUN = path.join(__dirname, '..', 'benchmarks', 'cluster', 'run.js');
 const WHERE = { machine: 'Node v20, 2 x "CPU" <A & B>', date: '2026-11-21' };
 const CLIENTS = ['prom-client', 'prometheus-io', 'ours'];
 
@@ -206,3 +209,39 @@ test('the plan of --growth covers all sizes and workers, with fewer samples befo
   }
   assert.ok(steps.every(({ measure, scenario }) => measure === 'growth' && scenario.runs === 3));
 });
+
+test('a full run measures the growth too, after all the rest', () => {
+  const measures = planFor({ short: false, latency: true }).map(({ measure }) => measure);
+  const rest = planFor({ short: false, growth: false, latency: true });
+  assert.ok(rest.length > 0 && rest.every(({ measure }) => measure !== 'growth'));
+  assert.deepEqual(measures, [...rest.map(({ measure }) => measure), ...Array(18).fill('growth')]);
+  const ofOurs = planFor({ short: false, clients: ['ours'], latency: false, runs: 2 });
+  assert.deepEqual(ofOurs.at(-1).scenario.clients, ['ours']);
+  assert.equal(ofOurs.at(-1).measure, 'growth');
+  assert.equal(ofOurs.at(-1).scenario.runs, 2);
+});
+
+test('a short run, and one of some sizes only, leave the growth out', () => {
+  for (const filter of [{ short: true }, { samples: 1000 }, { workers: 2 }, { kind: 'integers' }]) {
+    const steps = planFor({ short: false, latency: true, ...filter });
+    assert.ok(steps.length > 0 && steps.every(({ measure }) => measure !== 'growth'), JSON.stringify(filter));
+  }
+});
+
+test(
+  'options that exclude each other are refused',
+  { skip: process.platform !== 'linux' && 'reads /proc' },
+  () => {
+    const wrong = [
+      [['--growth', '--short'], /--growth and --short exclude each other/],
+      [['--growth', '--no-growth'], /--growth and --no-growth exclude each other/],
+      [['--document', '--no-growth'], /--document draws the growth, which these options leave out/],
+      [['--document', '--samples', '1000'], /--document draws the growth, which these options leave out/],
+    ];
+    for (const [args, text] of wrong) {
+      const { status, stderr } = spawnSync(process.execPath, [RUN, ...args], { encoding: 'utf8' });
+      assert.match(stderr, text);
+      assert.equal(status, 2);
+    }
+  },
+);

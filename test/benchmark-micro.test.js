@@ -125,7 +125,8 @@ describe('floors of the micro benchmarks', () => {
     const gate = 'new-series/1m longest';
     const { atMost } = floorOf('micro', gate);
     const runs = { [OURS]: [{ longest: atMost * 9 }, { longest: atMost }, { longest: atMost * 8 }] };
-    const [verdict] = judge({ id: 'new-series/1m', title: '', figures: {}, runs, errors: {} });
+    const verdicts = judge({ id: 'new-series/1m', title: '', figures: {}, runs, errors: {} });
+    const verdict = verdicts.find(({ budget }) => budget.atMost !== undefined);
     assert.deepStrictEqual(verdict.gate, { floor: floorOf('micro', gate), value: atMost, holds: true });
     assert.strictEqual(verdict.holds, false);
   });

@@ -7,7 +7,7 @@ const assert = require('node:assert');
 const { before, describe, it } = require('node:test');
 const { isOverheadWanted } = require('../benchmarks/runtime-overhead/overhead');
 const { LANES, orderOf } = require('../benchmarks/runtime-overhead/lanes');
-const { measureOverhead } = require('../benchmarks/runtime-overhead/measurement');
+const { measureOverhead, stepsOf } = require('../benchmarks/runtime-overhead/measurement');
 const { intervalOfMedian } = require('../benchmarks/runtime-overhead/paired-interval');
 const { threadTimes, usedBetween } = require('../benchmarks/runtime-overhead/processor-time');
 const { reportOf } = require('../benchmarks/runtime-overhead/report');
@@ -15,10 +15,32 @@ const { reportOf } = require('../benchmarks/runtime-overhead/report');
 const KEYS = LANES.map(({ key }) => key);
 
 describe('the overhead benchmark', { skip: process.platform !== 'linux' && 'reads /proc' }, () => {
+  const told = [];
+  const settings = { clusters: 1, seconds: 0.2 };
   let cluster;
 
   before(async () => {
-    [cluster] = await measureOverhead({ clusters: 1, seconds: 0.2, onStep() {} });
+    const progress = {
+      begin: () => told.push(['begin']),
+      repetition: (done, of) => told.push([done, of]),
+      end: () => told.push(['end']),
+    };
+    [cluster] = await measureOverhead({ ...settings, progress });
+  });
+
+  it('tells each step of its plan, and each lane and window in it', () => {
+    const windows = [6, 6, 6, 6];
+    assert.deepStrictEqual(
+      told,
+      [3, ...windows, 3].flatMap(count => [
+        ['begin'],
+        ...Array.from({ length: count }, (_, done) => [done, count]),
+        ['end'],
+      ]),
+    );
+    const steps = stepsOf(settings);
+    assert.strictEqual(steps.length, windows.length + 2);
+    for (const { seconds } of steps) assert.ok(seconds > 0);
   });
 
   it('measures each lane once in every block', () => {
@@ -66,6 +88,17 @@ function groupByBlock(windows) {
   for (const window of windows) blocks.set(window.block, [...(blocks.get(window.block) ?? []), window]);
   return blocks;
 }
+
+describe('the plan of the overhead benchmark', () => {
+  it('names cluster and kind of windows, and takes longer with longer windows', () => {
+    const total = seconds => stepsOf({ clusters: 3, seconds }).reduce((sum, step) => sum + step.seconds, 0);
+    const titles = stepsOf({ clusters: 3, seconds: 1 }).map(({ title }) => title);
+    assert.strictEqual(titles[0], 'overhead, cluster 1 of 3, warm-up');
+    assert.strictEqual(titles.at(-2), 'overhead, cluster 3 of 3, resting');
+    // Three clusters, four kinds, two blocks of three lanes.
+    assert.ok(Math.abs(total(2) - total(1) - 72) < 1e-6);
+  });
+});
 
 describe('the order of lanes', () => {
   it('has each lane in each place equally often, and before each other one', () => {

@@ -12,11 +12,12 @@ const { kneeOf, verdict } = require('../example/concurrency/knee');
 const { Limiter } = require('../example/concurrency/limiter');
 const { histogramQuantile, ScrapeWindow } = require('../example/concurrency/scrape-window');
 const { levelOf } = require('../example/concurrency/task-metrics');
+const { TimeLeft } = require('../example/concurrency/time-left');
 const { Program } = require('./fixtures/program');
 
 const EXAMPLE = path.join(__dirname, '..', 'example', 'concurrency', 'concurrency.js');
 const TIMEOUT = 60_000;
-const PROGRESS = /^limit \d+ +\d+ in flight, \d+ queued, \d+ tasks\/s, GC [\d.]+ %$/m;
+const PROGRESS = /^limit \d+ +\d+ in flight, \d+ queued, \d+ tasks\/s, GC [\d.]+ %, (\d):(\d\d) left$/gm;
 
 describe('example/concurrency', () => {
   it(
@@ -27,7 +28,10 @@ describe('example/concurrency', () => {
       // It has ended when nobody holds its output any more: its children do, as long as they live.
       assert.strictEqual(await program.ended(), 0, program.output + program.errors);
       const { output } = program;
-      assert.match(output, PROGRESS);
+      // A warm-up of half a second, and three steps of a second and a quarter.
+      const left = Array.from(output.matchAll(PROGRESS), ([, minutes, seconds]) => minutes * 60 + +seconds);
+      assert.ok(left.length >= 3 && left[0] <= 4 && left.at(-1) === 0, output);
+      for (let i = 1; i < left.length; i++) assert.ok(left[i] <= left[i - 1], output);
 
       const rows = rowsOf(output);
       assert.deepStrictEqual(
@@ -199,6 +203,26 @@ describe("the example's reading of scrapes", () => {
     assert.strictEqual(histogramQuantile(0.7, buckets), 3); // rank 14: halfway through the 8 between 2 and 4
     assert.strictEqual(histogramQuantile(0.99, buckets), 4); // above all bounds
     assert.ok(Number.isNaN(histogramQuantile(0.5, [])));
+  });
+});
+
+describe("the example's time left", () => {
+  it('is what remains of the stretch that runs, and all of those that come', () => {
+    let seconds = 1000;
+    const left = new TimeLeft([10, 60, 60], () => seconds * 1000);
+    left.begin();
+    assert.strictEqual(`${left}`, '2:10 left');
+    seconds += 3.5;
+    assert.strictEqual(`${left}`, '2:07 left');
+    seconds += 100; // which takes longer than planned
+    assert.strictEqual(`${left}`, '2:00 left');
+    left.begin();
+    assert.strictEqual(`${left}`, '2:00 left');
+    seconds += 1;
+    assert.strictEqual(`${left}`, '1:59 left');
+    left.begin(); // which was shorter
+    seconds += 60;
+    assert.strictEqual(`${left}`, '0:00 left');
   });
 });
 

@@ -21,7 +21,12 @@ describe('example/heap-sizing', () => {
     // It has ended when nobody holds its output any more: its children do, as long as they live.
     assert.strictEqual(await program.ended(), 0, program.output + program.errors);
     const { output } = program;
-    assert.match(output, /^round 1, semi-space default +\d+ tasks\/s, [\d.]+ scavenges\/s, GC [\d.]+ %$/m);
+    const figures = String.raw`\d+ tasks\/s, [\d.]+ scavenges\/s, GC [\d.]+ %, (\d:\d\d) left`;
+    const leftOf = name => new RegExp(`^${name} +${figures}$`, 'm').exec(output)?.[1];
+    const left = ['looking for a rate', 'round 1, semi-space default', 'round 1, semi-space 32'].map(leftOf);
+    // Three runs of a second and a half come after the one for the rate, each in a process that has to start.
+    assert.ok(left[0] >= '0:06' && left[0] <= '0:09', output);
+    assert.ok(left[1] <= left[0] && left[2] <= '0:02', output);
 
     const rows = rowsOf(output);
     assert.deepStrictEqual(

@@ -28,18 +28,28 @@ const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
  */
 
 /**
- * @param {{short: boolean, growth?: boolean, samples?: number, workers?: number, kind?: string, clients?: string[], latency: boolean,
- *   runs?: number}} options the last but one are filters
- * @returns {Step[]}
+ * @param {object} options
+ * @param {boolean} options.short
+ * @param {boolean} [options.growth] true: only how the cost grows; false: not that; default: after the rest, where no
+ *   filter leaves out sizes
+ * @param {number} [options.samples] a filter, as the next three
+ * @param {number} [options.workers]
+ * @param {string} [options.kind]
+ * @param {string[]} [options.clients]
+ * @param {boolean} options.latency
+ * @param {number} [options.runs] instead of the plan's
+ * @returns {Step[]} those of the growth after all others
  */
 function planFor(options) {
   const steps = allSteps(options);
   return steps.filter(step => isWanted(step, options)).map(step => adapted(step, options));
 }
 
-function allSteps({ short, growth }) {
+function allSteps({ short, growth, samples, workers, kind }) {
   if (growth) return growthPlan();
-  return short ? shortPlan() : fullPlan();
+  if (short) return shortPlan();
+  const isEverything = [samples, workers, kind].every(filter => filter === undefined);
+  return isEverything && growth !== false ? [...fullPlan(), ...growthPlan()] : fullPlan();
 }
 
 function shortPlan() {
@@ -84,7 +94,8 @@ function growthPlan() {
 function growthStep(samples, workers, warmUps) {
   const size = { samples, workers, kind: 'integers', paths: ['bytes'], gaps: false };
   const step = scrapeStep({ ...size, warmUps, runs: 3, timeLimit: 120_000 });
-  return { ...step, measure: 'growth', seconds: 3 + (samples * workers) / 20_000 };
+  const title = `growth, ${step.title}`;
+  return { ...step, measure: 'growth', title, seconds: 3 + (samples * workers) / 20_000 };
 }
 
 function latencyStep(samples, segments) {

@@ -5,19 +5,18 @@
 
 const fs = require('node:fs');
 const { monitorEventLoopDelay } = require('node:perf_hooks');
-const { subscribe } = require('node:diagnostics_channel');
+const { SectionClock } = require('../shared/section-clock.js');
 
-const SECTION_CHANNEL = 'prom-client-cluster:section';
 const RESET_PEAK_MEMORY = '5'; // see proc(5), /proc/pid/clear_refs
 
 /** @type {Record<string, {count: number, longest: number}>} milliseconds, by name, since the window began */
 let sections = {};
 
-subscribe(SECTION_CHANNEL, ({ name, milliseconds }) => {
+new SectionClock((name, milliseconds) => {
   const section = (sections[name] ??= { count: 0, longest: 0 });
   section.count += 1;
   section.longest = Math.max(section.longest, milliseconds);
-});
+}).start();
 
 /**
  * @typedef {object} Readings
@@ -26,6 +25,7 @@ subscribe(SECTION_CHANNEL, ({ name, milliseconds }) => {
  * @property {number} peakMemory highest resident set in the window, MiB
  * @property {number | null} longestGap longest time between two ticks of a 1 ms timer, milliseconds; null unless asked for
  * @property {Record<string, {count: number, longest: number}>} sections the library's synchronous sections, milliseconds
+ *   on a CPU
  */
 
 class ProcessWindow {

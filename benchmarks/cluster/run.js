@@ -24,8 +24,10 @@ const DOCUMENTED_DRAWING = path.join(__dirname, '..', '..', 'docs', 'benchmark-c
 
 const USAGE = `Usage: npm run bench:cluster -- [options]
   --short             a few scenarios in under 90 seconds; fails when a gate fails
-  --growth            instead, how the cost grows from 1,000 to 200,000 samples and 2 to 8 workers, also as a drawing
-  --document          with --growth: put the drawing into docs/ as well
+  --growth            only how the cost grows from 1,000 to 200,000 samples and 2 to 8 workers, also as a drawing;
+                      without --short, --samples, --workers and --kind this is measured after the rest
+  --no-growth         leave that out
+  --document          where the growth is measured: put its drawing into docs/ as well
   --samples N         only scenarios with so many samples a worker (1000, 10000, 100000, 1000000)
   --workers N         only scenarios with so many workers (2, 4)
   --kind KIND         only integers or floats
@@ -51,11 +53,24 @@ async function main() {
   stopOnSignals();
   const steps = planFor(options);
   if (steps.length === 0) throw new Error('nothing to measure is left by these options');
+  const growthSteps = steps.filter(isOfGrowth);
+  if (options.document && growthSteps.length === 0) {
+    throw new Error('--document draws the growth, which these options leave out');
+  }
   console.log(`${machine}\n${LEGEND}\n`);
-  const outcomes = await runSteps(steps, directory);
-  if (options.growth) reportGrowth(options, outcomes);
-  else reportBudgets(options, outcomes);
+  const surroundings = { directory, progress: new Progress(steps, process.stderr) };
+  const outcomes = await runSteps(
+    steps.filter(step => !isOfGrowth(step)),
+    surroundings,
+  );
+  // before the growth, so that they are there when that is interrupted
+  if (outcomes.length > 0) reportBudgets(options, outcomes);
+  if (growthSteps.length > 0) reportGrowth(options, await runSteps(growthSteps, surroundings));
   process.exitCode = options.short && !gatesHold(outcomes) ? 1 : 0;
+}
+
+function isOfGrowth({ measure }) {
+  return measure === 'growth';
 }
 
 function reportBudgets(options, outcomes) {
@@ -84,7 +99,8 @@ function readOptions() {
   const { values } = parseArgs({
     options: {
       short: { type: 'boolean', default: false },
-      growth: { type: 'boolean', default: false },
+      growth: { type: 'boolean' },
+      'no-growth': { type: 'boolean' },
       document: { type: 'boolean', default: false },
       samples: { type: 'string' },
       workers: { type: 'string' },
@@ -100,11 +116,12 @@ function readOptions() {
     process.exit(0);
   }
   if (values.growth && values.short) throw new Error('--growth and --short exclude each other');
-  if (values.document && !values.growth) throw new Error('--document goes with --growth only');
+  if (values.growth && values['no-growth']) throw new Error('--growth and --no-growth exclude each other');
   const clients = values.clients?.split(',');
   clients?.forEach(clientNamed); // throws for an unknown one
   const numberOf = text => (text === undefined ? undefined : Number(text));
-  const { short, growth, document, kind } = values;
+  const { short, document, kind } = values;
+  const growth = values['no-growth'] ? false : values.growth;
   const filters = {
     samples: numberOf(values.samples),
     workers: numberOf(values.workers),
@@ -126,18 +143,17 @@ function stopOnSignals() {
   }
 }
 
-async function runSteps(steps, directory) {
-  const progress = new Progress(steps, process.stderr);
+async function runSteps(steps, { directory, progress }) {
   const limits = new GrowthLimits();
   const outcomes = [];
-  for (const [index, planned] of steps.entries()) {
-    const step = planned.measure === 'growth' ? limits.applyTo(planned) : planned;
-    progress.begin(index);
+  for (const planned of steps) {
+    const step = isOfGrowth(planned) ? limits.applyTo(planned) : planned;
+    progress.begin();
     const onRepetition = (done, of) => progress.repetition(done, of);
     const run = step.measure === 'latency' ? runLatencyScenario : runScenario;
     const result = await run(step.scenario, { directory, onRepetition });
     progress.end();
-    if (step.measure === 'growth') limits.note(step, result);
+    if (isOfGrowth(step)) limits.note(step, result);
     const verdicts = judge(step, result);
     console.log(`${describeOutcome(step, result, verdicts)}\n`);
     outcomes.push({ step, result, verdicts });

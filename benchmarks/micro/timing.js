@@ -3,6 +3,7 @@
 // The clocks of the micro benchmarks, run in the process that measures.
 
 const Benchmark = require('benchmark');
+const { processorWait } = require('../shared/processor-wait.js');
 const { median } = require('../shared/statistics.js');
 
 // A cycle that is shorter than the scheduler's slices is often not interrupted at all, so that the median of many short
@@ -13,6 +14,8 @@ const CYCLE_SECONDS = 0.01;
 const WARM_UPS = 2;
 const FEWEST_CALLS = 3;
 const MOST_CALLS = 200;
+
+const SLOW = 1; // ms; a gap that is longer may have waited for a processor
 
 /**
  * @typedef {object} Recording
@@ -91,16 +94,24 @@ async function wallTime(call) {
 
 /**
  * @param {() => any} call
- * @returns {Promise<number>} the longest time between two turns of the event loop while it was under way, milliseconds
+ * @returns {Promise<number>} the longest time between two turns of the event loop while it was under way, milliseconds,
+ *   less the time for which the thread waited for a processor
  */
 async function longestGap(call) {
   await nextTurn();
   let longest = 0;
   let isOver = false;
+  let waitedBefore = processorWait();
   let last = performance.now();
   setImmediate(function tick() {
     const now = performance.now();
-    longest = Math.max(longest, now - last);
+    let gap = now - last;
+    if (gap > SLOW) {
+      const waited = processorWait();
+      gap -= waited - waitedBefore;
+      waitedBefore = waited;
+    }
+    longest = Math.max(longest, gap);
     last = now;
     if (!isOver) setImmediate(tick);
   });

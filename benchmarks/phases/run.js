@@ -8,6 +8,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { clientNamed, loadLibrary, OURS } = require('../shared/clients.js');
 const { describeMachine } = require('../shared/machine.js');
+const { Progress } = require('../shared/progress.js');
 const { median } = require('../shared/statistics.js');
 const { number, table } = require('../shared/table.js');
 const { Workload } = require('../shared/workload.js');
@@ -23,6 +24,13 @@ const WORKERS = 4;
 const WARM_UPS = 10;
 const RUNS = 15;
 const HOOK_TIME = 1000; // ms; there are no hooks
+
+/** @typedef {{kind: 'integers' | 'floats', changed: number}} Conditions tenths of the series that change between two scrapes */
+
+/** @type {(Conditions & {title: string, seconds: number})[]} with a rough guess of what each takes */
+const STEPS = ['integers', 'floats'].flatMap(kind =>
+  [1, 10].map(changed => ({ kind, changed, title: `${kind}, ${changed * 10} % changed`, seconds: 3 })),
+);
 
 /** Durations in milliseconds by phase, in order of their first mention. */
 class Phases {
@@ -45,12 +53,13 @@ main();
 
 async function main() {
   console.log(`${describeMachine()}\n`);
+  const progress = new Progress(STEPS, process.stderr);
   const rows = [];
-  for (const kind of ['integers', 'floats']) {
-    for (const changed of [1, 10]) {
-      const phases = await measure(kind, changed);
-      rows.push(...rowsOf(phases, `${kind}, ${changed * 10} % changed`, changed));
-    }
+  for (const step of STEPS) {
+    progress.begin();
+    const phases = await measure(step, (done, of) => progress.repetition(done, of));
+    progress.end();
+    rows.push(...rowsOf(phases, step.title, step.changed));
   }
   console.log(
     table(['100,000 samples x 4 workers', 'phase', 'ms', 'the least it could be', 'ms', 'times'], rows),
@@ -58,10 +67,11 @@ async function main() {
 }
 
 /**
- * @param {'integers' | 'floats'} kind
- * @param {number} changed tenths of the series that change between two scrapes
+ * @param {Conditions} conditions
+ * @param {(done: number, of: number) => void} onRepetition warm-ups are among them
+ * @returns {Promise<Phases>}
  */
-async function measure(kind, changed) {
+async function measure({ kind, changed }, onRepetition) {
   const library = loadLibrary(clientNamed(OURS).key);
   library.register.clear();
   const workload = new Workload(library, { samples: SAMPLES, kind, seed: 1 });
@@ -71,6 +81,7 @@ async function measure(kind, changed) {
   try {
     let round = 0;
     for (let run = 0; run < WARM_UPS + RUNS; run++) {
+      onRepetition(run, WARM_UPS + RUNS);
       for (let part = 0; part < changed; part++) workload.change(round++);
       await source.prepare(HOOK_TIME);
       scrape(cluster, source, directory);

@@ -29,8 +29,8 @@ What a service pays for \`collectDefaultMetrics()\` (the 13 families of prom-cli
   processes.
 - A cell is the median (least–most) of all windows. A comparison is the median of the comparisons within each block,
   [with its interval]: the true median lies there with 95 % and more, whatever the distribution (sign test).
-- Sections are synchronous pieces of work on a worker's event loop at one scrape, at ${RATE} requests a second. They
-  include waits for a CPU: there are two for all processes.
+- Sections are synchronous pieces of work on a worker's event loop at one scrape, at ${RATE} requests a second. The
+  time in which the worker waited for a CPU (there are two for all processes) does not count.
 - The row _a scrape each 15 s_ is computed: what is added without scrapes, and a fifteenth of what a scrape a second adds
   to that, from the windows of the same blocks.
 - Look at _% of a CPU_ first. What is collected costs the same whether a request is cheap or dear, so each ratio is one of

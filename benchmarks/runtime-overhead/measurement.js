@@ -20,6 +20,17 @@ const SETTLE = 0.1; // seconds, in which everything goes to sleep
 const WARM_UP = 0.6; // seconds, with each lane
 const SECTION_SCRAPES = { count: 6, every: 0.1 }; // seconds
 
+/** The kinds of windows. */
+const KINDS = {
+  fixed: { title: 'fixed rate', load: { rate: RATE }, isScraped: true },
+  saturated: { title: 'saturated', load: {}, isScraped: true },
+  idle: { title: 'idle', isScraped: true },
+  resting: { title: 'resting', isScraped: false },
+};
+// Rough guesses in seconds, for the progress report.
+const START = 2;
+const CHANGE = 0.2; // to another lane
+
 /**
  * @typedef {object} Window one lane for some seconds
  * @property {string} lane
@@ -42,18 +53,45 @@ const SECTION_SCRAPES = { count: 6, every: 0.1 }; // seconds
  */
 
 /**
- * @param {{clusters: number, seconds: number, onStep: (title: string) => void}} settings how long a window is
+ * What progress is reported on: of each cluster the warm-up, the kinds of windows and the sections.
+ *
+ * @param {{clusters: number, seconds: number}} settings as of {@link measureOverhead}
+ * @returns {{title: string, seconds: number}[]}
+ */
+function stepsOf({ clusters, seconds }) {
+  const lanes = LANES.length;
+  const ofCluster = [
+    { title: 'warm-up', seconds: START + lanes * (CHANGE + WARM_UP) },
+    ...Object.values(KINDS).map(({ title }) => ({
+      title,
+      seconds: BLOCKS * lanes * (CHANGE + seconds + SETTLE),
+    })),
+    { title: 'sections', seconds: lanes * (CHANGE + SECTION_SCRAPES.count * SECTION_SCRAPES.every) },
+  ];
+  return Array.from({ length: clusters }, (_, number) =>
+    ofCluster.map(step => ({
+      ...step,
+      title: `overhead, cluster ${number + 1} of ${clusters}, ${step.title}`,
+    })),
+  ).flat();
+}
+
+/**
+ * @param {object} settings
+ * @param {number} settings.clusters
+ * @param {number} settings.seconds how long a window is
+ * @param {import('../shared/progress.js').Progress} settings.progress of the steps that {@link stepsOf} has
  * @returns {Promise<MeasuredCluster[]>}
  */
-async function measureOverhead({ clusters, seconds, onStep }) {
+async function measureOverhead({ clusters, seconds, progress }) {
   const generator = new MeasuringProcess(path.join(__dirname, 'load.js'));
   const measured = [];
   try {
     for (let number = 0; number < clusters; number++) {
-      onStep(`cluster ${number + 1} of ${clusters}`);
+      progress.begin(); // which ends with the stage's warm-up
       const tree = await Tree.start({ workers: WORKERS, samples: SAMPLES }, SERVICE);
       try {
-        measured.push(await new Stage(tree, generator).measure(number, seconds));
+        measured.push(await new Stage(tree, generator, progress).measure(number, seconds));
       } finally {
         await tree.stop();
       }
@@ -68,14 +106,17 @@ async function measureOverhead({ clusters, seconds, onStep }) {
 class Stage {
   #tree;
   #generator;
+  #progress;
 
   /**
    * @param {Tree} tree
    * @param {MeasuringProcess} generator
+   * @param {import('../shared/progress.js').Progress} progress whose first step of a cluster is under way
    */
-  constructor(tree, generator) {
+  constructor(tree, generator, progress) {
     this.#tree = tree;
     this.#generator = generator;
+    this.#progress = progress;
   }
 
   /**
@@ -85,26 +126,28 @@ class Stage {
    */
   async measure(number, seconds) {
     const firstSections = await this.#firstSections();
-    for (const { key } of LANES) {
+    for (const [place, { key }] of LANES.entries()) {
+      this.#progress.repetition(place, LANES.length);
       await this.#take(key);
       await this.#generator.call('run', { seconds: WARM_UP });
     }
-    const kinds = {
-      fixed: { load: { seconds, rate: RATE }, isScraped: true },
-      saturated: { load: { seconds }, isScraped: true },
-      idle: { isScraped: true },
-      resting: { isScraped: false },
-    };
+    this.#progress.end();
     const measured = {};
-    for (const [kind, conditions] of Object.entries(kinds)) {
-      measured[kind] = [];
-      for (let block = number * BLOCKS; block < (number + 1) * BLOCKS; block++) {
-        for (const lane of orderOf(block)) {
-          measured[kind].push({ lane, block, ...(await this.#window(lane, seconds, conditions)) });
-        }
+    for (const kind of Object.keys(KINDS)) measured[kind] = await this.#windows(kind, number, seconds);
+    return { ...measured, sections: await this.#sections(), firstSections };
+  }
+
+  async #windows(kind, number, seconds) {
+    this.#progress.begin();
+    const windows = [];
+    for (let block = number * BLOCKS; block < (number + 1) * BLOCKS; block++) {
+      for (const lane of orderOf(block)) {
+        this.#progress.repetition(windows.length, BLOCKS * LANES.length);
+        windows.push({ lane, block, ...(await this.#window(lane, seconds, KINDS[kind])) });
       }
     }
-    return { ...measured, sections: await this.#sections(), firstSections };
+    this.#progress.end();
+    return windows;
   }
 
   /** Has every worker collect the default metrics of a lane, and nothing else be under way. */
@@ -126,7 +169,9 @@ class Stage {
     const before = threadTimes(pids);
     const began = performance.now();
     const scraping = isScraped ? this.#scrapeEachSecond(seconds) : sleep(seconds * 1e3);
-    const { answered, failed } = load ? await this.#generator.call('run', load) : { answered: 0, failed: 0 };
+    const { answered, failed } = load
+      ? await this.#generator.call('run', { seconds, ...load })
+      : { answered: 0, failed: 0 };
     await scraping;
     const underLoad = (performance.now() - began) / 1e3;
     await sleep(SETTLE * 1e3);
@@ -147,8 +192,10 @@ class Stage {
   }
 
   async #sections() {
+    this.#progress.begin();
     const all = [];
-    for (const { key } of LANES) {
+    for (const [place, { key }] of LANES.entries()) {
+      this.#progress.repetition(place, LANES.length);
       await this.#take(key);
       await this.#tree.call('timeSections');
       const { count, every } = SECTION_SCRAPES;
@@ -161,6 +208,7 @@ class Stage {
       await load;
       await this.#tree.call('endSections');
     }
+    this.#progress.end();
     return all;
   }
 
@@ -175,4 +223,4 @@ class Stage {
   }
 }
 
-module.exports = { measureOverhead, RATE, SAMPLES, WORKERS };
+module.exports = { measureOverhead, stepsOf, RATE, SAMPLES, WORKERS };

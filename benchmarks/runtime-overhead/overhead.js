@@ -5,8 +5,9 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { describeMachine } = require('../shared/machine.js');
+const { Progress } = require('../shared/progress.js');
 const { documentOf } = require('./document.js');
-const { measureOverhead } = require('./measurement.js');
+const { measureOverhead, stepsOf } = require('./measurement.js');
 const { reportOf } = require('./report.js');
 const { newestResults, writeResults } = require('./results.js');
 
@@ -33,8 +34,9 @@ function isOverheadWanted({ short, only, clients }) {
 async function runOverhead({ repetitions = CLUSTERS, seconds = SECONDS }) {
   const machine = describeMachine();
   const date = new Date().toISOString();
-  const onStep = title => console.error(`[${NAME}] ${title}`);
-  const clusters = await measureOverhead({ clusters: repetitions, seconds, onStep });
+  const settings = { clusters: repetitions, seconds };
+  const progress = new Progress(stepsOf(settings), process.stderr);
+  const clusters = await measureOverhead({ ...settings, progress });
   console.log(`## What default metrics cost the demo's service\n\n${reportOf(clusters)}\n`);
   const file = writeResults({ date, machine, seconds, clusters });
   console.log(`Written to ${path.relative(process.cwd(), file)}`);

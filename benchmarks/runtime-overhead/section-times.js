@@ -1,14 +1,14 @@
 'use strict';
 
-// How long the default metrics hold a worker's event loop at a scrape. Their hooks run in one go when the primary asks;
-// records of collections are taken over two turns later; then the snapshot is captured and written.
+// How long the default metrics hold a worker's event loop at a scrape. Their hooks run in one go when the primary asks,
+// and sample what takes longer in the turns after that; records of collections are taken over in between; then the
+// snapshot is captured and written.
 
-const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const v8 = require('node:v8');
+const { processorWait } = require('../shared/processor-wait.js');
+const { SectionClock } = require('../shared/section-clock.js');
 
-const CHANNEL = 'prom-client-cluster:section';
-
-/** @typedef {{hooks: number, collections: number, capture: number}} Sections milliseconds, the longest of each */
+/** @typedef {{hooks: number, collections: number, capture: number}} Sections milliseconds on a processor, the longest of each */
 
 /** Times sections from its construction on. What it puts in their way costs time itself, so it must not stay. */
 class SectionTimes {
@@ -23,19 +23,23 @@ class SectionTimes {
       'collect',
     );
     this.#timeTogether('collections', [v8.GCProfiler.prototype], 'stop', 'start');
-    const onSection = ({ name, milliseconds }) => {
+    const clock = new SectionClock((name, milliseconds) => {
       if (name === 'worker:capture') this.#note('capture', milliseconds);
-    };
-    subscribe(CHANNEL, onSection);
-    this.#restore.push(() => unsubscribe(CHANNEL, onSection));
+      if (name === 'default-metrics:sample') this.#note('hooks', milliseconds);
+    });
+    clock.start();
+    this.#restore.push(() => clock.stop());
   }
 
   /** Replaces methods by ones that are timed: from the first call to the end of the last one of the same turn. */
   #timeTogether(name, objects, ...methods) {
     let began;
     let ended;
+    let waitedBefore;
     const note = () => {
-      this.#note(name, ended - began);
+      const milliseconds = ended - began;
+      const waited = processorWait() - waitedBefore;
+      if (waited < milliseconds) this.#note(name, milliseconds - waited);
       began = undefined;
     };
     for (const object of objects) {
@@ -43,6 +47,7 @@ class SectionTimes {
         const original = object[method];
         object[method] = function timed(...values) {
           if (began === undefined) {
+            waitedBefore = processorWait();
             began = performance.now();
             Promise.resolve().then(note);
           }

@@ -1,62 +1,75 @@
 'use strict';
 
-// Says what runs now and how much is left. A terminal sees one line that changes, a log one line a step.
+// Says what runs now and how much is left. A terminal sees one line that changes, a log one line a step, and of a long
+// step one now and then.
+
+const LINE_EVERY = 10; // seconds at least between the lines of one step in a log
 
 class Progress {
   #steps;
-  #began = performance.now();
+  #stream;
+  #now;
+  #began;
   #total;
   #finished = 0;
-  #current = 0;
-  #stream;
+  #current = -1;
+  #lastLine = -Infinity;
 
   /**
    * @param {{title: string, seconds: number}[]} steps what is to be done, with a rough guess of how long each takes
    * @param {NodeJS.WriteStream} stream
+   * @param {() => number} [now] milliseconds
    */
-  constructor(steps, stream) {
+  constructor(steps, stream, now = () => performance.now()) {
     this.#steps = steps;
     this.#total = steps.reduce((total, { seconds }) => total + seconds, 0);
     this.#stream = stream;
+    this.#now = now;
+    this.#began = now();
   }
 
-  /** @param {number} index of the step that begins */
-  begin(index) {
+  /** @param {number} [index] of the step that begins; default: the next one */
+  begin(index = this.#current + 1) {
     this.#current = index;
-    this.#write(`${this.#where()}${this.#left(0)}`, { lasting: !this.#stream.isTTY });
+    this.#say('', 0);
   }
 
-  /** What a step calls back with. */
+  /**
+   * What a step calls back with.
+   *
+   * @param {number} done repetitions
+   * @param {number} of how many
+   */
   repetition(done, of) {
-    if (!this.#stream.isTTY) return;
-    this.#write(
-      `${this.#where()}, repetition ${Math.min(done + 1, of)} of ${of}${this.#left(done / of)}`,
-      {},
-    );
+    if (!this.#stream.isTTY && this.#now() - this.#lastLine < LINE_EVERY * 1e3) return;
+    this.#say(`, repetition ${Math.min(done + 1, of)} of ${of}`, done / of);
   }
 
   end() {
     this.#finished += this.#steps[this.#current].seconds;
-    if (this.#stream.isTTY) this.#write('', {});
+    if (this.#stream.isTTY) this.#stream.write('\r\x1b[K');
   }
 
-  #where() {
-    return `[${this.#current + 1}/${this.#steps.length}] ${this.#steps[this.#current].title}`;
+  #say(repetition, share) {
+    const title = `[${this.#current + 1}/${this.#steps.length}] ${this.#steps[this.#current].title}`;
+    const rest = `${repetition} — ${this.#left(share)}`;
+    this.#lastLine = this.#now();
+    if (!this.#stream.isTTY) {
+      this.#stream.write(`${title}${rest}\n`);
+      return;
+    }
+    // A line that wraps could not be rewritten: a long title gives way.
+    const room = Math.max(0, (this.#stream.columns || 80) - 1 - rest.length);
+    this.#stream.write(`\r\x1b[K${title.slice(0, room)}${rest}`);
   }
 
   /** The guesses of the plan, scaled by how they fared so far. */
   #left(share) {
     const done = this.#finished + share * this.#steps[this.#current].seconds;
-    const elapsed = (performance.now() - this.#began) / 1e3;
+    const elapsed = (this.#now() - this.#began) / 1e3;
     const pace = this.#finished > 0 ? elapsed / done : 1;
     const seconds = (this.#total - done) * pace;
-    return seconds < 90
-      ? ` — about ${Math.ceil(seconds)} s left`
-      : ` — about ${Math.ceil(seconds / 60)} min left`;
-  }
-
-  #write(text, { lasting = false }) {
-    this.#stream.write(lasting ? `${text}\n` : `\r\x1b[K${text}`);
+    return seconds < 90 ? `about ${Math.ceil(seconds)} s left` : `about ${Math.ceil(seconds / 60)} min left`;
   }
 }
 

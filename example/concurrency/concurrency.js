@@ -25,9 +25,11 @@ const { scrapeFor, scrapePage, ScrapeWindow } = require('./scrape-window');
 const { ServiceProcess } = require('./service-process');
 const { stepFigures, stepsTable } = require('./step-figures');
 const { percent } = require('./text-table');
+const { TimeLeft } = require('./time-left');
 
 // Of a step's length: tasks that began under the limit before are still running, and the new space is growing.
 const SETTLING_SHARE = 0.25;
+const WARM_UP_SHARE = 0.5;
 
 runCommand({ usage: USAGE, readOptions, measure });
 
@@ -39,13 +41,20 @@ async function measure({ steps, seconds, clients }, processes, liveLine) {
   const scraper = new Scraper(service.metricsUrl);
   try {
     load.start({ url: service.url, clients });
+    const lengths = [WARM_UP_SHARE, ...steps.map(() => SETTLING_SHARE + 1)].map(share => seconds * share);
+    const timeLeft = new TimeLeft(lengths);
+    /** Begins the next stretch; what it returns shows how that goes. */
+    const begin = name => {
+      timeLeft.begin();
+      return window => liveLine.show(`${progressText(name, window)}, ${timeLeft}`);
+    };
     // The first tasks are slow whatever the limit: their code is not compiled yet.
-    await scrapeFor(scraper, seconds / 2, window => show(liveLine, 'warm-up', window));
+    await scrapeFor(scraper, seconds * WARM_UP_SHARE, begin('warm-up'));
     liveLine.end();
     const figures = [];
     for (const limit of steps) {
       await service.setLimit(limit);
-      const showStep = window => show(liveLine, `limit ${limit}`, window);
+      const showStep = begin(`limit ${limit}`);
       await scrapeFor(scraper, seconds * SETTLING_SHARE, showStep);
       figures.push(stepFigures(limit, await scrapeFor(scraper, seconds, showStep)));
       liveLine.end();
@@ -63,13 +72,12 @@ function middleOf(steps) {
   return steps[Math.floor(steps.length / 2)];
 }
 
-function show(liveLine, name, window) {
+/** With the time left this fits a terminal of 80 columns. */
+function progressText(name, window) {
   const [inFlight, queued] = [window.last('tasks_in_flight'), window.last('tasks_queued')];
   const throughput = window.rate('task_duration_seconds_count').toFixed(0);
   const share = percent(window.rate('nodejs_gc_pause_seconds_total'));
-  liveLine.show(
-    `${name.padEnd(10)} ${inFlight} in flight, ${queued} queued, ${throughput} tasks/s, GC ${share}`,
-  );
+  return `${name.padEnd(10)} ${inFlight} in flight, ${queued} queued, ${throughput} tasks/s, GC ${share}`;
 }
 
 /** The metrics must have counted every request that was sent. */

@@ -15,11 +15,12 @@ const os = require('node:os');
 const { print, runCommand } = require('../concurrency/command');
 const { LoadProcess } = require('../concurrency/load-process');
 const { percent } = require('../concurrency/text-table');
+const { TimeLeft } = require('../concurrency/time-left');
 const { choiceText } = require('./choice');
 const { readOptions, USAGE } = require('./options');
 const { QUERIES } = require('./queries');
 const { SettingFigures } = require('./setting-figures');
-const { measureSetting, rateToTry } = require('./setting-run');
+const { lengthOf, measureSetting, rateToTry } = require('./setting-run');
 const { settingsTable } = require('./settings-table');
 
 runCommand({ usage: USAGE, readOptions, measure });
@@ -27,14 +28,23 @@ runCommand({ usage: USAGE, readOptions, measure });
 async function measure({ sizes, seconds, rounds, rate: givenRate }, processes, liveLine) {
   print(`Node ${process.version}, ${os.availableParallelism()} cores\n\n`);
   const load = processes.start(() => new LoadProcess());
-  const rate = givenRate ?? (await rateToTry({ processes, load, seconds }));
+  const stretches = rounds * sizes.length + (givenRate === undefined ? 1 : 0);
+  const timeLeft = new TimeLeft(Array(stretches).fill(lengthOf(seconds)));
+  /** Begins the next stretch; what it returns shows how that goes. */
+  const begin = name => {
+    timeLeft.begin();
+    return window => liveLine.show(`${progressText(name, window)}, ${timeLeft}`);
+  };
+  const rate =
+    givenRate ?? (await rateToTry({ processes, load, seconds, onScrape: begin('looking for a rate') }));
+  liveLine.end();
   print(`${rate} requests a second\n\n`);
 
   const runs = [];
   for (let round = 1; round <= rounds; round++) {
     const order = round % 2 === 1 ? sizes : sizes.toReversed();
     for (const size of order) {
-      const onScrape = window => show(liveLine, `round ${round}, semi-space ${size}`, window);
+      const onScrape = begin(`round ${round}, semi-space ${size}`);
       runs.push({ size, ...(await measureSetting({ size, rate, seconds, processes, load, onScrape })) });
       liveLine.end();
     }
@@ -46,11 +56,11 @@ async function measure({ sizes, seconds, rounds, rate: givenRate }, processes, l
   return totalsAgree(runs);
 }
 
-function show(liveLine, name, window) {
+function progressText(name, window) {
   const throughput = window.rate('task_duration_seconds_count').toFixed(0);
   const share = percent(window.rate('nodejs_gc_pause_seconds_total'));
   const scavenges = window.rate('nodejs_gc_runs_total', { kind: 'minor' }).toFixed(1);
-  liveLine.show(`${name.padEnd(27)} ${throughput} tasks/s, ${scavenges} scavenges/s, GC ${share}`);
+  return `${name.padEnd(27)} ${throughput} tasks/s, ${scavenges} scavenges/s, GC ${share}`;
 }
 
 /** The metrics must have counted every request that was sent. */

@@ -9,8 +9,17 @@ const CLIENTS = 2 * LIMIT;
 // Of a measurement's length: V8 compiles the code and grows the new space to what it is allowed.
 const WARM_UP_SHARE = 0.5;
 const SHARE_OF_CAPACITY = 0.65;
+const START = 0.5; // seconds that a service needs until it answers, roughly
 
 /** @typedef {import('../concurrency/scrape-window').ScrapeWindow} Window */
+
+/**
+ * @param {number} seconds of the measurement itself
+ * @returns {number} seconds that {@link measureSetting} takes, roughly
+ */
+function lengthOf(seconds) {
+  return START + seconds * (1 + WARM_UP_SHARE);
+}
 
 /**
  * Runs the service once under a setting and a load.
@@ -49,9 +58,9 @@ async function measureSetting({ size, rate, seconds, processes, load, onScrape =
  * @param {object} options as of {@link measureSetting}
  * @returns {Promise<number>} requests per second
  */
-async function rateToTry({ processes, load, seconds }) {
-  const { window } = await measureSetting({ size: 'default', seconds, processes, load });
+async function rateToTry({ processes, load, seconds, onScrape }) {
+  const { window } = await measureSetting({ size: 'default', seconds, processes, load, onScrape });
   return Math.ceil(window.rate('task_duration_seconds_count') * SHARE_OF_CAPACITY);
 }
 
-module.exports = { measureSetting, rateToTry };
+module.exports = { lengthOf, measureSetting, rateToTry };

@@ -1,6 +1,6 @@
 'use strict';
 
-const { processorWait } = require('../processor-wait.js');
+const { processorWait } = require('../../shared/processor-wait.js');
 const { nextTurn } = require('../timing.js');
 const { sumOf } = require('../recorded.js');
 const { LABEL_NAMES, labelSet } = require('../../shared/label-sets.js');
