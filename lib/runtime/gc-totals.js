@@ -4,7 +4,7 @@ const { setTimeout, clearTimeout } = require('timers');
 const { Registry } = require('../registry');
 const { MetricGroup } = require('./metric-group');
 const { loopTurn } = require('./loop-turn');
-const { COMMON_KINDS, kindOfNumber } = require('./gc-kinds');
+const { COMMON_KINDS, kindOfNumber, nameOfNumber, kindOfName } = require('./gc-kinds');
 const { isObservable, observeCollections } = require('./gc-observer');
 const { ReclaimedBytes, RECORDS_PER_WINDOW } = require('./reclaimed-bytes');
 
@@ -89,7 +89,7 @@ function countCollections(registry, [runs, pause, reclaimed], labels) {
       const kind = kindOfNumber(number);
       runs.deref()?.inc({ kind, ...labels }, sum.runs);
       pause.deref()?.inc({ kind, ...labels }, sum.seconds);
-      reclaimedBytes?.noteRuns(kind, sum.runs);
+      reclaimedBytes?.noteRuns(nameOfNumber(number), sum.runs);
       sum.runs = sum.seconds = 0;
     }
     pendingRuns = 0;
@@ -131,7 +131,7 @@ function startReclaimedBytes(counter, labels) {
   const { GCProfiler } = /** @type {any} */ (require('v8'));
   return new ReclaimedBytes(
     () => new GCProfiler(),
-    (kind, bytes) => counter.deref()?.inc({ kind, ...labels }, bytes),
+    (name, bytes) => counter.deref()?.inc({ kind: kindOfName(name), ...labels }, bytes),
     { now: () => performance.now(), setTimeout, clearTimeout },
   );
 }

@@ -4,9 +4,10 @@
 // statistics of all heap spaces twice (0.05 to 0.3 ms, the more the larger the heap), holds some 4 kB of text, and takes
 // 20 to 50 µs to hand them over. So it runs on a budget. Up to ten collections a second it sees all of them, and the
 // count is exact. In a storm it sees samples of 16, and those that it missed are taken to have freed what the last ones
-// of their kind did; how many they were is known from the observer.
+// of their kind did; how many they were is known from the observer. Kinds without a name are one kind here: the
+// observer has numbers for them and the profiler words, and nothing says which belong together.
 
-const { kindOfName } = require('./gc-kinds');
+const { nameOfWord } = require('./gc-kinds');
 
 /** So many records are handed over at once: in less than a millisecond. */
 const RECORDS_PER_WINDOW = 16;
@@ -64,7 +65,7 @@ class ReclaimedBytes {
    * Begins to record.
    *
    * @param {() => Profiler} createProfiler
-   * @param {(kind: string, bytes: number) => void} record adds to what collections of a kind have freed
+   * @param {(name: string, bytes: number) => void} record adds to what collections of a kind have freed
    * @param {Clock} clock
    */
   constructor(createProfiler, record, clock) {
@@ -82,11 +83,11 @@ class ReclaimedBytes {
   /**
    * Notes collections that happened.
    *
-   * @param {string} kind
+   * @param {string} name of their kind, as of nameOfWord()
    * @param {number} runs
    */
-  noteRuns(kind, runs) {
-    this.#kindOf(kind).unseen += runs;
+  noteRuns(name, runs) {
+    this.#kindOf(name).unseen += runs;
     this.#runsInWindow += runs;
   }
 
@@ -152,16 +153,16 @@ class ReclaimedBytes {
   /** @param {GcRecord[]} records */
   #count(records) {
     /** @type {Map<string, number[]>} */
-    const bytesByKind = new Map();
+    const bytesByName = new Map();
     for (const { gcType, beforeGC, afterGC } of records) {
-      const kind = kindOfName(gcType);
+      const name = nameOfWord(gcType);
       // The heap may be larger afterwards, by what the collector needs.
       const freed = beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize;
-      const bytes = bytesByKind.get(kind);
-      if (bytes === undefined) bytesByKind.set(kind, [Math.max(0, freed)]);
+      const bytes = bytesByName.get(name);
+      if (bytes === undefined) bytesByName.set(name, [Math.max(0, freed)]);
       else bytes.push(Math.max(0, freed));
     }
-    for (const [name, all] of bytesByKind) {
+    for (const [name, all] of bytesByName) {
       const kind = this.#kindOf(name);
       const bytes = all.reduce((sum, freed) => sum + freed, 0);
       kind.unseen -= all.length;

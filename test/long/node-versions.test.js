@@ -7,6 +7,7 @@ const assert = require('node:assert');
 const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
+const { Registry, collectDefaultMetrics } = require('../..');
 const { ROOT, run, npm, makePlace, pack, installAlone, manifestOf } = require('../fixtures/drop-in-package');
 
 const VERSIONS = [20, 22, 24, 26];
@@ -52,6 +53,18 @@ function runOn(version, args, cwd = application) {
   return run(program, args, { cwd, env: { NODE_TEST_CONTEXT: undefined, NODE_OPTIONS: '' } });
 }
 
+/** The names of the metrics that `runtime: true` adds on this machine and that have a sample. */
+async function runtimeMetrics() {
+  const [standing, all] = [new Registry(), new Registry()];
+  collectDefaultMetrics({ register: standing })();
+  const stop = collectDefaultMetrics({ register: all, runtime: true });
+  const families = await all.getMetricsAsJSON();
+  stop();
+  return families
+    .filter(({ name, values }) => standing.getSingleMetric(name) === undefined && values.length > 0)
+    .map(({ name }) => name);
+}
+
 function assertImported(stdout) {
   assert.deepStrictEqual(JSON.parse(stdout), {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
@@ -86,6 +99,11 @@ for (const version of VERSIONS) {
       ]) {
         assert.match(text, new RegExp(`^${name} [\\d.e-]+$`, 'm'));
       }
+      const added = await runtimeMetrics();
+      assert.ok(added.length >= 16, added.join());
+      for (const name of added) {
+        assert.match(text, new RegExp(`^${name}(_count)?(\\{[^}]*\\})? [\\d.e+-]+$`, 'm'));
+      }
       assert.ok(text.endsWith('# EOF\n'));
     });
 
@@ -107,7 +125,7 @@ for (const version of VERSIONS) {
       const files = fs
         .readdirSync(path.join(ROOT, 'test'))
         .filter(name =>
-          /^(loading|spool|metrics-handler|default-metrics-.*|cluster-(lifecycle|mixed|thread))\.test\.js$/.test(
+          /^(loading|spool|metrics-handler|(default-metrics|runtime)-.*|cluster-(lifecycle|mixed|thread))\.test\.js$/.test(
             name,
           ),
         )
