@@ -23,7 +23,7 @@ function heapSpacesSizeAndUsed(registry, config = {}) {
       help: 'Available part of each heap space in bytes.',
       labelNames,
     });
-    group.collectTogether([total, used, available], () => {
+    group.collectLater([total, used, available], () => {
       for (const space of v8.getHeapSpaceStatistics()) {
         const labels = { space: shortNameOf(space.space_name), ...group.labels };
         total.set(labels, space.space_size);

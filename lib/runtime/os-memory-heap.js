@@ -29,7 +29,7 @@ function memoryOfProc(registry, config) {
     const resident = residentGauge(group);
     const virtual = group.gauge({ name: VIRTUAL, help: 'Virtual memory size in bytes.' });
     const data = group.gauge({ name: DATA, help: "Size of the process's data segment in bytes." });
-    group.collectTogether([resident, virtual, data], () => {
+    group.collectLater([resident, virtual, data], () => {
       const status = readProcSelf('status');
       if (status === undefined) return;
       setFrom(status, /^VmRSS:\s*(\d+)/m, resident, group.labels);
