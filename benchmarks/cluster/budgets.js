@@ -114,6 +114,7 @@ function wholeScrapeBudgets() {
     );
   return [
     ...budget(10_000, 'allProcesses', 'CPU of all processes, string', 'string', 1),
+    ...budget(10_000, 'peakPrimary', 'peak memory of the primary, http', 'http', 1),
     ...budget(100_000, 'wall', 'wall time, string', 'string', 25),
     ...budget(100_000, 'allProcesses', 'CPU of all processes, string', 'string', 20),
     ...budget(100_000, 'peakPrimary', 'peak memory of the primary, http', 'http', 3),

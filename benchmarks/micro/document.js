@@ -18,7 +18,8 @@ const INTRODUCTION = `# Micro benchmarks
 
 What single operations cost: with this library, with prom-client 15.1.3 and with @prometheus-io/client 0.16.1, on the
 same machine and with the same Node binary. What a scrape of a whole cluster costs is in
-[benchmark-cluster.md](benchmark-cluster.md).
+[benchmark-cluster.md](benchmark-cluster.md), what default metrics cost a service in
+[benchmark-runtime.md](benchmark-runtime.md), which the same command measures.
 
     npm run bench                                    # everything, some ten minutes
     npm run bench -- --short                         # what CI runs, less than 90 seconds; exits with 1 when a floor is not held
@@ -43,7 +44,7 @@ Progress goes to stderr, tables to stdout, and everything measured, repetition b
   optimised away.
 - Operations of milliseconds are timed one by one after warm-ups. The gap is the longest time between two turns of the
   event loop (\`setImmediate\`) while the call was under way, measured in calls of their own: what a request that
-  arrives meanwhile may have to wait.
+  arrives meanwhile may have to wait. The time for which the thread waited for a processor does not count.
 - Labels are \`method\`, \`route\`, \`status\` and \`zone\`.
 
 Times of nanoseconds depend on what V8 made of a loop that does one thing only; an application, whose caches hold other
@@ -135,7 +136,7 @@ run. It enforces what noise cannot fake: memory, the longest synchronous section
 whoever else wants the processor only lengthens them), and how many times faster recording is than with the rivals in
 the same minute. Wall times of longer operations are reported only.`,
     `How the floors were found: _seen_ is what repeated runs of \`--short\` showed. A floor against a rival is nine tenths of
-the least, but no more than the budget; a floor of a length is ten ninths of the most, but no less than the budget. These
+the least, but no more than the budget; a floor of a length is twice the most, but no less than the budget. These
 see a large loss, not a small one. A floor looser than its budget does not say that the budget is held: see the table of
 budgets.`,
     table(['case and figure', 'against', 'budget', 'floor', 'seen'], rows),
