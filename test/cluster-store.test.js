@@ -694,6 +694,29 @@ test('a worker that is distrusted tells its whole dictionary again, and its numb
   assert.notStrictEqual(store.knownOf(1), undefined);
 });
 
+test('a worker that is to tell all once more may go on meanwhile, for another round that has asked it before', () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
+  worker.metric.inc({ a: 'x' });
+  const store = cluster([worker]);
+  worker.metric.inc({ a: 'y' });
+  const continued = bytesOf(worker.source.capture(1, store.knownOf(1)));
+  store.askForAll(1);
+  store.askForAll(5);
+  assert.strictEqual(store.knownOf(1), undefined);
+  store.apply(1, continued);
+  assert.strictEqual(samplesOf(textOf(store)).size, 2);
+  assert.strictEqual(store.knownOf(1), undefined, 'all of it has not come yet');
+  worker.metric.inc({ a: 'y' });
+  const buffer = scrape(worker, store, 1);
+  assert.ok(buffer.includes('x'));
+  assert.strictEqual(valueOf(store, 'm', { a: 'y' }), 2);
+  const known = store.knownOf(1);
+  assert.notStrictEqual(known, undefined);
+  worker.metric.inc({ a: 'z' });
+  store.apply(1, bytesOf(worker.source.capture(1, known)));
+  assert.strictEqual(samplesOf(textOf(store)).size, 3);
+});
+
 test('what continues a dictionary that is distrusted is refused: the whole is asked for', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });

@@ -107,7 +107,7 @@ class Life {
     const file = snapshotName(this.id, ++this.requestId);
     spool.writeAtomically(file, [snapshot]);
     this.store.apply(this.id, copyOf(snapshot));
-    if (this.kept.keep(this.id, file, snapshot)) this.store.distrust(this.id);
+    if (this.kept.keep(this.id, file, snapshot)) this.store.askForAll(this.id);
   }
 
   /** A worker's answer that came over IPC, since no file could be written. */

@@ -167,7 +167,7 @@ class Aggregator {
     await lost?.close({ remove: false });
     await this.#openSpool();
     // What was kept of the workers went with it: they tell all of it again.
-    for (const { id } of this.#store.workers()) this.#store.distrust(id);
+    for (const { id } of this.#store.workers()) this.#store.askForAll(id);
     this.#saveRetired();
   }
 
@@ -185,7 +185,7 @@ class Aggregator {
       } else {
         const buffer = this.#snapshotOf({ file, snapshot, bytes });
         this.#store.apply(workerId, buffer);
-        if (file !== undefined && this.#kept?.keep(workerId, file, buffer)) this.#store.distrust(workerId);
+        if (file !== undefined && this.#kept?.keep(workerId, file, buffer)) this.#store.askForAll(workerId);
         if (file !== undefined && this.#kept === undefined) this.#spool?.unlink(file);
         // Worker and directory may have lost each other: others, and the exit files, want a new one.
         if (snapshot !== undefined && this.#spool?.isPresent() === false)

@@ -106,7 +106,16 @@ class ClusterStore {
   }
 
   /**
-   * Has a worker tell its whole dictionary again.
+   * Has a worker tell its whole dictionary once more, so that it can be kept.
+   *
+   * @param {number} workerId
+   */
+  askForAll(workerId) {
+    this.#workers.get(workerId)?.askForAll();
+  }
+
+  /**
+   * Has a worker tell its whole dictionary again, as what is known does not fit.
    *
    * @param {number} workerId
    */

@@ -37,6 +37,8 @@ class WorkerSeries {
   #sequence = 0;
   #series = 0;
   #isTrusted = true;
+  /** Whether all of the dictionary is wanted once more, although it is known. */
+  #asksForAll = false;
 
   /** @param {number} id the worker's */
   constructor(id) {
@@ -50,9 +52,9 @@ class WorkerSeries {
     this.snapshotBytes = 0;
   }
 
-  /** What a request tells the worker; nothing where what is known turned out not to fit. */
+  /** What a request tells the worker; nothing where it has to tell all. */
   get known() {
-    if (!this.#isTrusted) return undefined;
+    if (!this.#isTrusted || this.#asksForAll) return undefined;
     return { incarnation: this.#incarnation, epoch: this.#epoch, series: this.#series };
   }
 
@@ -70,7 +72,8 @@ class WorkerSeries {
       metric => (anew ? undefined : this.#metrics[metric]?.definition.labelNames.length),
       header => {
         this.#checkOrder(header);
-        anew = header.epoch !== this.#epoch || !this.#isTrusted;
+        const isWhole = this.#asksForAll && header.dictionaryStart === 0;
+        anew = header.epoch !== this.#epoch || !this.#isTrusted || isWhole;
       },
     );
     const metrics = stageDictionary(anew ? [] : this.#metrics, snapshot);
@@ -85,6 +88,7 @@ class WorkerSeries {
     this.#sequence = snapshot.sequence;
     this.#series = snapshot.dictionaryEnd;
     this.#isTrusted = true;
+    if (anew) this.#asksForAll = false;
     this.failures = snapshot.failures;
     this.capturedAt = snapshot.capturedAt;
     this.snapshotBytes = snapshot.bytes;
@@ -93,6 +97,14 @@ class WorkerSeries {
   /** A snapshot did not fit what is known of the dictionary: the next one has to tell all of it. Numbers stand. */
   distrust() {
     this.#isTrusted = false;
+  }
+
+  /**
+   * The next request asks for the whole dictionary. A snapshot that goes on from what is known is good all the same: another
+   * round may have asked for it before.
+   */
+  askForAll() {
+    this.#asksForAll = true;
   }
 
   /**
