@@ -7,8 +7,8 @@
 
 const { renderFamily, joinFamilies } = require('./exposition/text-format');
 const { renderBytes } = require('./exposition/text-bytes');
-const { runInSlices } = require('./exposition/steps');
-const { liveFamily } = require('./exposition/live-family');
+const { runInSlices, turn } = require('./exposition/steps');
+const { liveFamily, capturedFamily } = require('./exposition/live-family');
 const { sampleFamily } = require('./exposition/sample-family');
 const { viewOf } = require('./metric/view');
 
@@ -39,19 +39,29 @@ const LEAST_BYTES = 1 << 18;
  */
 
 /**
+ * A metric whose hook was started.
+ *
+ * @typedef {object} Started
+ * @property {RegisteredMetric} metric
+ * @property {MetricView | undefined} view undefined for somebody's own metric
+ * @property {any} hook a promise where it takes its time; of somebody's own metric, its JSON
+ */
+
+/**
  * @param {RegisteredMetric[]} metrics
  * @param {() => Setting} setting asked whenever a metric is read
  * @returns {Promise<string>} the page
  */
 async function scrapeText(metrics, setting) {
   const { openMetrics } = setting();
-  const hooks = metrics.map(startHook);
-  const samples = sampleCount(metrics);
+  const started = metrics.map(start);
+  const samples = sampleCount(started);
   if (samples <= AT_ONCE_SAMPLES) {
-    const texts = await all(metrics.map((metric, i) => read(metric, hooks[i], setting, writeFamily)));
+    const texts = await all(started.map(each => read(each, setting, writeFamily)));
     return joinFamilies(texts, openMetrics);
   }
-  const { buffer, length, ascii } = await writeInSlices(metrics, hooks, setting, samples);
+  const { buffer, length, ascii } = await writeInSlices(started, setting, samples);
+  await turn();
   // Not joined from pieces: V8 would put off the copying to one long pause at the end.
   return Buffer.from(buffer, 0, length).toString(ascii ? 'latin1' : 'utf8');
 }
@@ -62,24 +72,21 @@ async function scrapeText(metrics, setting) {
  * @returns {Promise<Buffer>} the page as UTF-8
  */
 async function scrapeBytes(metrics, setting) {
-  const { buffer, length } = await writeInSlices(
-    metrics,
-    metrics.map(startHook),
-    setting,
-    sampleCount(metrics),
-  );
+  const started = metrics.map(start);
+  const { buffer, length } = await writeInSlices(started, setting, sampleCount(started));
   return Buffer.from(buffer, 0, length);
 }
 
 /**
- * @param {RegisteredMetric[]} metrics
- * @param {unknown[]} hooks of startHook()
+ * @param {Started[]} started
  * @param {() => Setting} setting asked whenever a metric is read
  * @param {number} samples about how many there are
  */
-async function writeInSlices(metrics, hooks, setting, samples) {
+async function writeInSlices(started, setting, samples) {
   const { openMetrics } = setting();
-  const families = await all(metrics.map((metric, i) => read(metric, hooks[i], setting, captureFamily)));
+  const families = await all(started.map(each => read(each, setting, captureFamily)));
+  // The capture of a thousand metrics is a slice of its own.
+  if (samples > AT_ONCE_SAMPLES) await turn();
   const page = await runInSlices(renderBytes(families, openMetrics, LEAST_BYTES + samples * bytesPerSample));
   if (samples > AT_ONCE_SAMPLES) {
     const seen = ((page.length - LEAST_BYTES) / samples) * SPARE;
@@ -94,18 +101,27 @@ async function writeInSlices(metrics, hooks, setting, samples) {
  * @returns {string | Promise<string>} one metric, without a line feed at its end
  */
 function scrapeOne(metric, setting) {
-  return read(metric, startHook(metric), setting, writeFamily);
+  return read(start(metric), setting, writeFamily);
 }
 
 /**
  * Starts what a metric needs before it can be read: its `collect` hook; of somebody's own metric, its get().
  *
  * @param {RegisteredMetric} metric
- * @returns {unknown} a promise where that takes its time; of somebody's own metric, its JSON
+ * @returns {Started}
  */
-function startHook(metric) {
+function start(metric) {
+  const view = viewOf(metric);
+  return { metric, view, hook: startHook(metric, view !== undefined) };
+}
+
+/**
+ * @param {RegisteredMetric} metric
+ * @param {boolean} isOurs
+ */
+function startHook(metric, isOurs) {
   try {
-    if (viewOf(metric) !== undefined) return metric.collect ? metric.collect() : undefined;
+    if (isOurs) return metric.collect ? metric.collect() : undefined;
     return typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
   } catch (error) {
     // Other hooks are started nevertheless, as in prom-client; read() takes this one over.
@@ -115,20 +131,20 @@ function startHook(metric) {
 
 /**
  * @template T
- * @param {RegisteredMetric} metric
- * @param {any} hook of startHook()
+ * @param {Started} started
  * @param {() => Setting} setting
  * @param {(family: MetricView | Family, setting: Setting) => T} make of what was read
  * @returns {T | Promise<T>} at once where nothing has to be waited for
  */
-function read(metric, hook, setting, make) {
+function read({ metric, view, hook }, setting, make) {
   /** @param {any} json of somebody's own metric */
   const now = json => {
-    const view = viewOf(metric);
-    if (view === undefined) return make(sampleFamily(json, setting().defaultLabels), setting());
-    view.beforeRead?.();
-    view.table.compactIfSparse();
-    return make(view, setting());
+    // A hook may change more of its metric than numbers.
+    const current = metric.collect || view === undefined ? viewOf(metric) : view;
+    if (current === undefined) return make(sampleFamily(json, setting().defaultLabels), setting());
+    current.beforeRead?.();
+    current.table.compactIfSparse();
+    return make(current, setting());
   };
   if (isThenable(hook)) return Promise.resolve(hook).then(now);
   try {
@@ -155,16 +171,13 @@ function writeFamily(source, { defaultLabels, openMetrics }) {
  * @returns {Family} as it is now
  */
 function captureFamily(source, { defaultLabels }) {
-  if (!('table' in source)) return source;
-  const table = source.table.captured();
-  return liveFamily({ ...source, table, quantileValues: source.captureQuantiles?.() }, defaultLabels);
+  return 'table' in source ? capturedFamily(source, defaultLabels) : source;
 }
 
-/** @param {RegisteredMetric[]} metrics */
-function sampleCount(metrics) {
+/** @param {Started[]} started */
+function sampleCount(started) {
   let count = 0;
-  for (const metric of metrics) {
-    const view = viewOf(metric);
+  for (const { view } of started) {
     if (view !== undefined) count += view.table.liveCount * samplesPerSeries(view.layout);
   }
   return count;

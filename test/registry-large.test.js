@@ -8,6 +8,7 @@ const fc = require('fast-check');
 
 const { Registry, Counter, Gauge, Histogram, Summary, openMetricsContentType } = require('..');
 const { METRICS_BYTES } = require('../lib/metric/view');
+const { Page } = require('../lib/exposition/page');
 const { labelValue, number } = require('./fixtures/property-programs');
 
 const SERIES = 20_000;
@@ -84,6 +85,39 @@ describe('a registry with many series', () => {
     assert.ok((await page) === expected, 'another page');
   });
 
+  it('shows the exemplars of the instant of the call, whatever is recorded, removed and compacted meanwhile', async t => {
+    t.mock.timers.enable({ apis: ['Date'] });
+    const registry = new Registry(openMetricsContentType);
+    const options = { help: 'h', labelNames: ['i'], registers: [registry], enableExemplars: true };
+    const counter = new Counter({ name: 'many', ...options });
+    const histogram = new Histogram({ name: 'took', buckets: [1, 5], ...options });
+    const record = (i, trace) => {
+      counter.inc({ labels: { i }, exemplarLabels: { trace } });
+      histogram.observe({ labels: { i }, value: i % 7, exemplarLabels: { trace } });
+    };
+    for (let i = 0; i < SERIES; i += 2) record(i, `at first ${i}`);
+    const expected = await registry.metrics();
+    assert.ok(/^many_total\{i="7000"\} 1 # \{trace="at first 7000"\} 1 0$/m.test(expected));
+    let next = 0;
+    const { result } = await whileWaiting(registry.metrics(), () => {
+      for (let i = 0; i < 200; i++, next++) record(SERIES - next, `later ${next}`);
+      histogram.zero({ i: next });
+      counter.remove({ i: next });
+    });
+    assert.ok(result === expected, 'another page');
+    assert.ok(next > 1000, `${next} disturbances`);
+    assert.match(await registry.metrics(), /^many_total\{i="19900"\} 2 # \{trace="later 100"\} 1 0$/m);
+
+    const before = await registry.metrics();
+    const page = registry.metrics();
+    // Others take the rows of what is left.
+    for (let i = 0; i < SERIES - 10; i++) counter.remove({ i });
+    const small = await registry.getSingleMetricAsString('many');
+    assert.ok(small.split('\n').length < 20, small);
+    for (let i = SERIES; i < 2 * SERIES; i++) record(i, `new ${i}`);
+    assert.ok((await page) === before, 'another page');
+  });
+
   it('is written while timers are faked', async t => {
     const { registry } = largeRegistry();
     t.mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'Date'] });
@@ -106,6 +140,53 @@ describe('a registry with many series', () => {
       collect: () => Promise.reject(new Error('no')),
     });
     await assert.rejects(registry.metrics(), new Error('no'));
+  });
+});
+
+describe('a page that outgrows its memory', () => {
+  it('has what was written to it, piece by piece', () => {
+    const piece = fc.record({
+      text: fc.string({ unit: fc.constantFrom('a', 'ü', '☃', '😀') }),
+      times: fc.constantFrom(1, 300, 60_000),
+      copy: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), fc.nat({ max: 3000 }), (pieces, memory) => {
+        const page = new Page(memory);
+        const written = [];
+        for (const { text, times, copy } of pieces) {
+          const bytes = Buffer.from(text.repeat(times));
+          if (copy) page.copyFrom(Buffer.concat([Buffer.from('-'), bytes]), 1, bytes.length + 1);
+          else page.write(text.repeat(times));
+          written.push(bytes);
+        }
+        const expected = Buffer.concat(written);
+        const { buffer, length } = page.body;
+        assert.ok(Buffer.from(buffer, 0, length).equals(expected));
+        const half = expected.length >> 1;
+        assert.ok(page.from(half).equals(expected.subarray(half)));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is not moved in one go', () => {
+    const page = new Page(8 << 20);
+    const text = 'x'.repeat(1 << 16);
+    const moved = [];
+    const { copy } = Buffer.prototype;
+    Buffer.prototype.copy = function (...given) {
+      const bytes = copy.apply(this, given);
+      moved.push(bytes);
+      return bytes;
+    };
+    try {
+      for (let written = 0; written < 16 << 20; written += text.length) page.write(text);
+    } finally {
+      Buffer.prototype.copy = copy;
+    }
+    assert.ok(Math.max(...moved) <= 1 << 20, `${Math.max(...moved)} bytes in one go`);
+    assert.equal(page.body.length, 16 << 20);
   });
 });
 

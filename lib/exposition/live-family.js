@@ -8,6 +8,7 @@ const { labelPair, joinLabels } = require('./label-text');
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {import('../series/captured-table').CapturedTable} CapturedTable */
 /** @typedef {import('./text-format').Layout} Layout */
+/** @typedef {import('./text-format').Family} Family */
 
 /**
  * What a metric tells about itself to be rendered or captured.
@@ -29,12 +30,36 @@ const { labelPair, joinLabels } = require('./label-text');
  */
 
 /**
- * @param {Omit<MetricView, 'table'> & {table: SeriesTable | CapturedTable}} view
+ * @param {MetricView} view
  * @param {Record<string, unknown>} defaultLabels
- * @returns {import('./text-format').Family}
+ * @returns {Family} as it is when it is read
  */
 function liveFamily(view, defaultLabels) {
-  const { table, layout } = view;
+  const { table, quantileValues, exemplars } = view;
+  /** @type {Family['exemplarAt']} */
+  const exemplarAt = exemplars && ((row, column) => exemplars.at(row, column));
+  return familyOf(view, table, quantileValues, exemplarAt, defaultLabels);
+}
+
+/**
+ * @param {MetricView} view
+ * @param {Record<string, unknown>} defaultLabels
+ * @returns {Family} as it is now
+ */
+function capturedFamily(view, defaultLabels) {
+  const table = view.table.captured();
+  return familyOf(view, table, view.captureQuantiles?.(), view.exemplars?.captured(), defaultLabels);
+}
+
+/**
+ * @param {MetricView} view
+ * @param {SeriesTable | CapturedTable} table
+ * @param {Family['quantileValues']} quantileValues
+ * @param {Family['exemplarAt']} exemplarAt
+ * @param {Record<string, unknown>} defaultLabels
+ * @returns {Family}
+ */
+function familyOf({ name, help, type, layout }, table, quantileValues, exemplarAt, defaultLabels) {
   // A bucket or quantile sample has its own `le` or `quantile`; a default label of that name shows elsewhere only.
   const marker = layout.kind === 'histogram' ? 'le' : layout.kind === 'summary' ? 'quantile' : undefined;
   const writeLabels = labelWriter(table, layout, defaultLabels, undefined);
@@ -43,16 +68,16 @@ function liveFamily(view, defaultLabels) {
     ? labelWriter(table, layout, defaultLabels, marker)
     : writeLabels;
   return {
-    name: view.name,
-    help: view.help,
-    type: view.type,
+    name,
+    help,
+    type,
     layout,
     rows: () => table.liveRows(),
     pageOf: row => table.pageOf(row),
     offsetOf: row => table.offsetOf(row),
     labelText: (row, marked) => (marked ? writeMarkedLabels(row) : writeLabels(row)),
-    quantileValues: view.quantileValues,
-    exemplarAt: view.exemplars === undefined ? undefined : (row, column) => view.exemplars?.at(row, column),
+    quantileValues,
+    exemplarAt,
   };
 }
 
@@ -91,4 +116,4 @@ function labelWriter(table, layout, defaultLabels, except) {
   };
 }
 
-module.exports = { liveFamily };
+module.exports = { liveFamily, capturedFamily };

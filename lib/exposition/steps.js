@@ -33,8 +33,13 @@ async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS) {
       const step = steps.next();
       if (step.done) return step.value;
     } while (performance.now() < end);
-    await new Promise(resolve => nextTurn(resolve));
+    await turn();
   }
+}
+
+/** @returns {Promise<void>} fulfilled when others have had the loop */
+function turn() {
+  return new Promise(resolve => nextTurn(resolve));
 }
 
 /** @returns {(callback: (value?: any) => void) => unknown} */
@@ -47,4 +52,4 @@ function immediateOf() {
   }
 }
 
-module.exports = { runThrough, runInSlices };
+module.exports = { runThrough, runInSlices, turn };

@@ -32,15 +32,28 @@ class Exemplar {
  */
 
 /**
+ * Some places. They are changed only as long as nobody has captured them, else copied first.
+ *
+ * @typedef {{captures: number, slots: (Slot | undefined)[]}} Page
+ */
+
+// So many places are copied by the first exemplar that comes after a capture: 0.3 µs.
+const PAGE_SLOTS = 256;
+
+/**
  * What a metric's exemplars are by row and column. An exemplar is replaced, never changed.
  *
  * @implements {RowListener}
  */
 class Exemplars {
-  /** @type {Map<number, (Slot | undefined)[]>} by row: by column */
-  #byRow = new Map();
+  /** @type {(Page | undefined)[]} */
+  #pages = [];
+  /** How often they were captured. */
+  #captures = 0;
 
-  constructor() {
+  /** @param {number} width columns a row */
+  constructor(width) {
+    this.width = width;
     /** Rises with each change. */
     this.version = 0;
   }
@@ -51,7 +64,19 @@ class Exemplars {
    * @returns {Exemplar | undefined}
    */
   at(row, column) {
-    return this.#byRow.get(row)?.[column]?.exemplar;
+    return slotAt(this.#pages, row * this.width + column)?.exemplar;
+  }
+
+  /**
+   * The exemplars as they are now, to be read later. Takes microseconds for 100,000 of them.
+   *
+   * @returns {(row: number, column: number) => Exemplar | undefined}
+   */
+  captured() {
+    const { width } = this;
+    const pages = this.#pages.slice();
+    this.#captures++;
+    return (row, column) => slotAt(pages, row * width + column)?.exemplar;
   }
 
   /**
@@ -60,18 +85,20 @@ class Exemplars {
    * @param {Exemplar} exemplar
    */
   put(row, column, exemplar) {
-    let columns = this.#byRow.get(row);
-    if (columns === undefined) {
-      columns = [];
-      this.#byRow.set(row, columns);
-    }
-    columns[column] = { exemplar, encoded: undefined };
+    this.#set(row * this.width + column, { exemplar, encoded: undefined });
     this.version++;
   }
 
   /** @param {number} row */
   drop(row) {
-    if (this.#byRow.delete(row)) this.version++;
+    const start = row * this.width;
+    let isChanged = false;
+    for (let place = start; place < start + this.width; place++) {
+      if (slotAt(this.#pages, place) === undefined) continue;
+      this.#set(place, undefined);
+      isChanged = true;
+    }
+    if (isChanged) this.version++;
   }
 
   /** @param {number} row */
@@ -81,22 +108,55 @@ class Exemplars {
 
   /** @param {number[]} rows */
   rowsMoved(rows) {
-    const before = this.#byRow;
-    this.#byRow = new Map();
+    const before = this.#pages;
+    this.#pages = [];
     this.version++;
     rows.forEach((old, row) => {
-      before.get(old)?.forEach((slot, column) => {
+      for (let column = 0; column < this.width; column++) {
+        const slot = slotAt(before, old * this.width + column);
         if (slot !== undefined) this.put(row, column, slot.exemplar);
-      });
+      }
     });
   }
 
   /** @returns {Generator<{row: number, column: number, slot: Slot}>} */
   *slots() {
-    for (const [row, columns] of this.#byRow) {
-      for (const [column, slot] of columns.entries()) if (slot !== undefined) yield { row, column, slot };
+    const { width } = this;
+    for (const [number, page] of this.#pages.entries()) {
+      if (page === undefined) continue;
+      for (const [i, slot] of page.slots.entries()) {
+        if (slot === undefined) continue;
+        const place = number * PAGE_SLOTS + i;
+        yield { row: Math.floor(place / width), column: place % width, slot };
+      }
     }
   }
+
+  /**
+   * @param {number} place
+   * @param {Slot | undefined} slot
+   */
+  #set(place, slot) {
+    const number = Math.floor(place / PAGE_SLOTS);
+    let page = this.#pages[number];
+    if (page?.captures !== this.#captures) {
+      page = {
+        captures: this.#captures,
+        slots: page?.slots.slice() ?? new Array(PAGE_SLOTS).fill(undefined),
+      };
+      while (this.#pages.length < number) this.#pages.push(undefined);
+      this.#pages[number] = page;
+    }
+    page.slots[place % PAGE_SLOTS] = slot;
+  }
+}
+
+/**
+ * @param {(Page | undefined)[]} pages
+ * @param {number} place
+ */
+function slotAt(pages, place) {
+  return pages[Math.floor(place / PAGE_SLOTS)]?.slots[place % PAGE_SLOTS];
 }
 
 /**
@@ -105,7 +165,7 @@ class Exemplars {
  * @param {import('../series/series-table').SeriesTable} table
  */
 function exemplarsOf(table) {
-  const exemplars = new Exemplars();
+  const exemplars = new Exemplars(table.width);
   table.listener = exemplars;
   return exemplars;
 }
