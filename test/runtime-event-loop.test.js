@@ -243,7 +243,8 @@ describe('of a process', () => {
     holdUpLoop(520);
     await turnUntil(async () => total(await delay()) > before + 1);
     const probes = total(await delay()) - before;
-    assert.ok(probes >= 10 && probes <= 16, `${probes}`);
+    // Nine whole stretches at least; the first probe may have been due before, the last may be due after.
+    assert.ok(probes >= 9 && probes <= 16, `${probes}`);
   });
 
   it('the interval is 20 ms otherwise', async () => {

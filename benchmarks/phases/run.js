@@ -1,7 +1,8 @@
 'use strict';
 
 // Where the time of a scrape goes, phase by phase, in one process and without what carries it; beside each phase the
-// least that the machine could take for it. `node benchmarks/phases/run.js`; what it says stands in docs/performance.md.
+// least that the machine could take for it. Likewise of recording; and what a thread for one process would have to be
+// sent. `node benchmarks/phases/run.js`; what it says stands in docs/performance.md.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -9,7 +10,6 @@ const path = require('node:path');
 const { clientNamed, loadLibrary, OURS } = require('../shared/clients.js');
 const { describeMachine } = require('../shared/machine.js');
 const { Progress } = require('../shared/progress.js');
-const { median } = require('../shared/statistics.js');
 const { number, table } = require('../shared/table.js');
 const { Workload } = require('../shared/workload.js');
 const { ClusterStore } = require('../../lib/cluster/cluster-store');
@@ -18,6 +18,9 @@ const { SnapshotSource } = require('../../lib/cluster/snapshot-source');
 const { readRegularFile } = require('../../lib/cluster/spool-files');
 const { runThrough } = require('../../lib/exposition/steps');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
+const { Phases } = require('./phases.js');
+const recording = require('./recording.js');
+const thread = require('./thread.js');
 
 const SAMPLES = 100_000;
 const WORKERS = 4;
@@ -32,38 +35,36 @@ const STEPS = ['integers', 'floats'].flatMap(kind =>
   [1, 10].map(changed => ({ kind, changed, title: `${kind}, ${changed * 10} % changed`, seconds: 3 })),
 );
 
-/** Durations in milliseconds by phase, in order of their first mention. */
-class Phases {
-  #durations = new Map();
-
-  time(name, work) {
-    const began = performance.now();
-    const result = work();
-    const duration = performance.now() - began;
-    this.#durations.set(name, [...(this.#durations.get(name) ?? []), duration]);
-    return result;
-  }
-
-  medianOf(name) {
-    return median(this.#durations.get(name).slice(WARM_UPS));
-  }
-}
-
 main();
 
 async function main() {
   console.log(`${describeMachine()}\n`);
-  const progress = new Progress(STEPS, process.stderr);
+  const progress = new Progress([...STEPS, ...recording.RECORDINGS, thread.STEP], process.stderr);
+  const onRepetition = (done, of) => progress.repetition(done, of);
   const rows = [];
   for (const step of STEPS) {
     progress.begin();
-    const phases = await measure(step, (done, of) => progress.repetition(done, of));
+    const phases = await measure(step, onRepetition);
     progress.end();
     rows.push(...rowsOf(phases, step.title, step.changed));
   }
   console.log(
     table(['100,000 samples x 4 workers', 'phase', 'ms', 'the least it could be', 'ms', 'times'], rows),
   );
+
+  const library = loadLibrary(clientNamed(OURS).key);
+  const recordingRows = [];
+  for (const step of recording.RECORDINGS) {
+    progress.begin();
+    recordingRows.push(await recording.measureRecording(step, library, onRepetition));
+    progress.end();
+  }
+  console.log(`\n${table(recording.HEAD, recordingRows)}`);
+
+  progress.begin();
+  const threadRows = await thread.measureThread(library, onRepetition);
+  progress.end();
+  console.log(`\n${table(thread.HEAD, threadRows)}`);
 }
 
 /**
@@ -77,7 +78,7 @@ async function measure({ kind, changed }, onRepetition) {
   const workload = new Workload(library, { samples: SAMPLES, kind, seed: 1 });
   const source = new SnapshotSource(() => [library.register]);
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-phases-'));
-  const cluster = { store: new ClusterStore(), memory: 1 << 20, phases: new Phases() };
+  const cluster = { store: new ClusterStore(), memory: 1 << 20, phases: new Phases(WARM_UPS) };
   try {
     let round = 0;
     for (let run = 0; run < WARM_UPS + RUNS; run++) {
@@ -110,20 +111,22 @@ function scrape(cluster, source, directory) {
   const page = phases.time('render', () => runThrough(renderBytes(families, false, memory)));
   const text = phases.time('string', () => Buffer.from(page.buffer, 0, page.length).toString('latin1'));
   cluster.memory = page.buffer;
-  timeFloors(cluster, families, text);
+  timeFloors(cluster, families, text, directory);
 }
 
 /** The least that each phase could take: the bytes it has to move, the numbers it has to add or to write. */
-function timeFloors({ columns, phases }, families, text) {
+function timeFloors({ columns, phases }, families, text, directory) {
   const copy = Buffer.allocUnsafeSlow(columns.length).fill(1);
   phases.time('copy columns', () => columns.copy(copy));
   const totals = new Float64Array(Math.floor(columns.length / 8));
-  const numbers = new Float64Array(columns.buffer, 0, totals.length);
+  // Not the columns themselves: integers of label values, read as floating point, are numbers that take longer to add.
+  const numbers = new Float64Array(totals.length).fill(1);
   phases.time('add numbers', () => {
-    for (let worker = 0; worker < WORKERS; worker++) {
-      for (let i = 0; i < totals.length; i++) totals[i] += numbers[i];
-    }
+    for (let worker = 0; worker < WORKERS; worker++) addTo(totals, numbers);
   });
+  const empty = path.join(directory, 'empty');
+  fs.writeFileSync(empty, '');
+  phases.time('unlink an empty file', () => fs.unlinkSync(empty));
   const bytes = Buffer.allocUnsafeSlow(text.length).fill(1);
   const page = Buffer.from(text, 'latin1');
   phases.time('copy page', () => page.copy(bytes));
@@ -140,6 +143,11 @@ function timeFloors({ columns, phases }, families, text) {
   });
 }
 
+/** A function of its own, which stays compiled. */
+function addTo(totals, numbers) {
+  for (let i = 0; i < totals.length; i++) totals[i] += numbers[i];
+}
+
 function rowsOf(phases, title, changed) {
   const row = (name, times, floorName, floor) => {
     const own = phases.medianOf(name) * times;
@@ -153,7 +161,7 @@ function rowsOf(phases, title, changed) {
     row('capture', 1, '', NaN),
     row('write', 1, 'copy the columns', columns),
     row('read', WORKERS, 'copy the columns', columns * WORKERS),
-    row('unlink', WORKERS, '', NaN),
+    row('unlink', WORKERS, 'unlink empty files', phases.medianOf('unlink an empty file') * WORKERS),
     row('apply', WORKERS, '', NaN),
     row('merge', 1, 'add the numbers', phases.medianOf('add numbers')),
     row('render', 1, 'copy the page, print the changed numbers', page + formatting),
