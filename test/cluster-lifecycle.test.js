@@ -340,6 +340,8 @@ describe('a worker that is killed', { concurrency: 3 }, () => {
     await cluster.gone(2);
     assert.equal(counted(await cluster.scrape()), 4);
     await until(() => cluster.spooledFiles().length === 0, 'the half file is removed');
+    const { refused } = await cluster.internals();
+    assert.deepEqual(refused, {}, 'nobody was promised it');
     await cluster.end();
   });
 });

@@ -261,9 +261,9 @@ class Aggregator {
       } catch (error) {
         const { code } = /** @type {any} */ (error);
         if (TRANSIENT_CODES.has(code)) isComplete = false;
-        // Half a file, or one that was applied before, is nothing to worry about.
-        if (code === 'sequence' || isUnfinished(file))
-          debug('%s of a dead worker is left out: %s', file, error);
+        // Half a file of a worker that was killed over it, or one that was applied before, is nothing to worry about.
+        const isHalf = isUnfinished(file) || (code === 'length' && !isExitFile(file));
+        if (code === 'sequence' || isHalf) debug('%s of a dead worker is left out: %s', file, error);
         else this.#refuse(`exit-${code}`, error);
       }
     }
