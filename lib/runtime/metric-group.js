@@ -8,7 +8,7 @@ const { Counter } = require('../metric/counter');
 const { Gauge } = require('../metric/gauge');
 const { Histogram } = require('../metric/histogram');
 const { REMOVED } = require('../metric/view');
-const { sampleLater } = require('./loop-turn');
+const { sampleLater } = require('./sample-queue');
 
 /**
  * The options that all families take. A family ignores those that it does not know.
