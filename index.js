@@ -2,7 +2,7 @@
 
 // The public names, written out so that ES modules can import each by name.
 
-const { Registry } = require('./lib/registry');
+const { Registry } = require('./lib/registry/registry');
 const { Counter } = require('./lib/metric/counter');
 const { Gauge } = require('./lib/metric/gauge');
 const { Histogram } = require('./lib/metric/histogram');
@@ -10,8 +10,8 @@ const { Summary } = require('./lib/metric/summary');
 const { linearBuckets, exponentialBuckets } = require('./lib/metric/bucket-generators');
 const { isValidMetricName } = require('./lib/metric/names');
 const { AggregatorRegistry } = require('./lib/cluster/aggregator-registry');
-const { aggregators } = require('./lib/cluster/aggregation-rules');
-const { Pushgateway } = require('./lib/pushgateway');
+const { aggregators } = require('./lib/cluster/primary/json-aggregators');
+const { Pushgateway } = require('./lib/http/pushgateway');
 const collectDefaultMetrics = require('./lib/runtime/default-metrics');
 const { metricsHandler } = require('./lib/http/metrics-handler');
 

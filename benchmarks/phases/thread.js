@@ -6,12 +6,12 @@
 const { Worker, MessageChannel } = require('node:worker_threads');
 const { LABEL_NAMES, labelSet } = require('../shared/label-sets.js');
 const { number } = require('../shared/table.js');
-const { ClusterStore } = require('../../lib/cluster/cluster-store');
-const { SnapshotSource } = require('../../lib/cluster/snapshot-source');
+const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
+const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
 const { capturedFamily } = require('../../lib/exposition/live-family');
-const { runThrough } = require('../../lib/exposition/steps');
+const { runThrough } = require('../../lib/event-loop/slices');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
-const { viewOf } = require('../../lib/metric/view');
+const { viewOf } = require('../../lib/registry/metric-view');
 const { Phases } = require('./phases.js');
 
 const SERIES = 100_000;

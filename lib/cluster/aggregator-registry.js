@@ -1,12 +1,12 @@
 'use strict';
 
-const { Registry } = require('../registry');
-const { DEFAULT_LABELS } = require('../metric/view');
-const { aggregators } = require('./aggregation-rules');
-const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./copies');
-const { hookIntoWorker, handOver } = require('./worker-hook');
+const { Registry } = require('../registry/registry');
+const { DEFAULT_LABELS } = require('../registry/metric-view');
+const { aggregators } = require('./primary/json-aggregators');
+const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./package-copies');
+const { hookIntoWorker, handOver } = require('./worker/worker-hook');
 const { RELEASE } = require('../exposition/lent-memory');
-const { timedSection } = require('../section');
+const { timedSection } = require('../event-loop/timed-section');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer one would be up at once
@@ -21,7 +21,7 @@ const SHARED = Symbol.for('prom-client-cluster.primary.v1');
 let registries = [Registry.globalRegistry];
 
 /** Who still holds the shared primary. */
-/** @typedef {{primary: import('./cluster-primary').ClusterPrimary, holders: WeakSet<object>, count: number}} SharedPrimary */
+/** @typedef {{primary: import('./primary/cluster-primary').ClusterPrimary, holders: WeakSet<object>, count: number}} SharedPrimary */
 
 /**
  * The metrics of all workers of a cluster, in its primary. In a worker it is a registry like any other: workers answer
@@ -54,7 +54,7 @@ class AggregatorRegistry extends Registry {
     joinCopies(AggregatorRegistry);
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
     if (shared[SHARED] === undefined) {
-      const { ClusterPrimary } = require('./cluster-primary');
+      const { ClusterPrimary } = require('./primary/cluster-primary');
       const primary = new ClusterPrimary(cluster, options, registriesOfAllCopies);
       shared[SHARED] = { primary, holders: new WeakSet(), count: 0 };
     }
@@ -106,7 +106,7 @@ class AggregatorRegistry extends Registry {
   /**
    * How the last scrape went: silent workers, refused answers, failed hooks.
    *
-   * @returns {import('./cluster-primary').ClusterState | undefined} undefined where this process is no primary
+   * @returns {import('./primary/cluster-primary').ClusterState | undefined} undefined where this process is no primary
    */
   clusterState() {
     return /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED]?.primary.state();

@@ -2,15 +2,15 @@
 
 // prom-client/lib/metricAggregators
 
-const { aggregators, aggregatorOf } = require('../cluster/aggregation-rules');
+const { aggregators, aggregatorOf } = require('../cluster/primary/json-aggregators');
 
-/** @typedef {import('../cluster/aggregation-rules').Sample} Sample */
+/** @typedef {import('../cluster/primary/json-aggregators').Sample} Sample */
 
 /**
  * An aggregator that makes one number of the samples which several processes have of one name and label set.
  *
  * @param {(samples: Sample[]) => number} combine
- * @returns {import('../cluster/aggregation-rules').Aggregator}
+ * @returns {import('../cluster/primary/json-aggregators').Aggregator}
  */
 function AggregatorFactory(combine) {
   return aggregatorOf(samples => combine(samples));

@@ -2,4 +2,4 @@
 
 // prom-client/lib/pushgateway
 
-module.exports = require('../pushgateway').Pushgateway;
+module.exports = require('../http/pushgateway').Pushgateway;

@@ -2,7 +2,7 @@
 
 // prom-client/lib/registry
 
-module.exports = require('../registry').Registry;
+module.exports = require('../registry/registry').Registry;
 
 // Never called. Node's scanner of CommonJS exports, which reads and does not run, takes the names of static members from
 // it, so that ES modules can import them.

@@ -42,7 +42,7 @@ const PIECE_CHARACTERS = 65536;
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
  * @property {(row: number) => string} [sampleName]
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
- * @property {import('./kept-text').KeptText} [kept] its text of the last time; `rows` is then an Int32Array
+ * @property {import('../cluster/store/kept-text').KeptText} [kept] its text of the last time; `rows` is then an Int32Array
  * @property {string} [labelVersion] with `kept`: another one whenever a row may have other labels than the last time
  */
 

@@ -2,7 +2,7 @@
 
 const { debuglog } = require('node:util');
 
-const { METRICS_BYTES } = require('../metric/view');
+const { METRICS_BYTES } = require('../registry/metric-view');
 const { RELEASE } = require('../exposition/lent-memory');
 
 const debug = debuglog('prom-client-cluster');

@@ -2,7 +2,7 @@
 
 const { format } = require('util');
 const { SeriesHandle } = require('../series/series-handle');
-const { VIEW } = require('./view');
+const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
   Metric,

@@ -1,7 +1,7 @@
 'use strict';
 
 const { SeriesHandle } = require('../series/series-handle');
-const { VIEW } = require('./view');
+const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {

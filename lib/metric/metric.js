@@ -3,7 +3,7 @@
 // What the four metric types share: checks of a configuration, registration, and the way to a row of the metric's table.
 
 const { debuglog, format, inspect } = require('util');
-const { Registry } = require('../registry');
+const { Registry } = require('../registry/registry');
 const { SeriesTable, NO_LIMIT } = require('../series/series-table');
 const { hashMapOf, SERIES } = require('./hash-map');
 const { labelSetOf, checkLabelNames, setOwn } = require('./label-sets');

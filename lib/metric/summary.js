@@ -2,7 +2,7 @@
 
 const { SeriesHandle } = require('../series/series-handle');
 const { TimeWindowQuantiles } = require('./time-window-quantiles');
-const { VIEW } = require('./view');
+const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
   Metric,

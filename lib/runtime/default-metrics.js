@@ -1,12 +1,12 @@
 'use strict';
 
 const { inspect } = require('util');
-const { Registry } = require('../registry');
+const { Registry } = require('../registry/registry');
 
 // Together with the library, before anybody replaces the timers that it takes for itself.
-require('./loop-turn');
+require('./sampling/loop-turn');
 
-/** @typedef {import('./metric-group').MetricGroup} MetricGroup */
+/** @typedef {import('./sampling/metric-group').MetricGroup} MetricGroup */
 /** @typedef {(registry?: Registry, config?: any) => MetricGroup | undefined} Family */
 
 /**
@@ -16,19 +16,19 @@ require('./loop-turn');
  * @type {Record<string, () => Family>}
  */
 const FAMILIES = {
-  processCpuTotal: () => require('./process-cpu-total'),
-  processStartTime: () => require('./process-start-time'),
-  osMemoryHeap: () => require('./os-memory-heap'),
-  processOpenFileDescriptors: () => require('./process-open-file-descriptors'),
-  processMaxFileDescriptors: () => require('./process-max-file-descriptors'),
-  eventLoopLag: () => require('./event-loop-lag'),
-  processResources: () => require('./process-resources'),
-  processHandles: () => require('./process-handles'),
-  processRequests: () => require('./process-requests'),
-  heapSizeAndUsed: () => require('./heap-size-and-used'),
-  heapSpacesSizeAndUsed: () => require('./heap-spaces-size-and-used'),
-  version: () => require('./version'),
-  gc: () => require('./gc'),
+  processCpuTotal: () => require('./families/process-cpu-total'),
+  processStartTime: () => require('./families/process-start-time'),
+  osMemoryHeap: () => require('./families/os-memory-heap'),
+  processOpenFileDescriptors: () => require('./families/process-open-file-descriptors'),
+  processMaxFileDescriptors: () => require('./families/process-max-file-descriptors'),
+  eventLoopLag: () => require('./families/event-loop-lag'),
+  processResources: () => require('./families/process-resources'),
+  processHandles: () => require('./families/process-handles'),
+  processRequests: () => require('./families/process-requests'),
+  heapSizeAndUsed: () => require('./families/heap-size-and-used'),
+  heapSpacesSizeAndUsed: () => require('./families/heap-spaces-size-and-used'),
+  version: () => require('./families/version'),
+  gc: () => require('./families/gc'),
 };
 
 /**
@@ -37,13 +37,13 @@ const FAMILIES = {
  * @type {Record<string, () => Family>}
  */
 const RUNTIME_FAMILIES = {
-  gc: () => require('./gc-totals'),
-  heap: () => require('./heap-limits'),
-  memory: () => require('./memory-beside-heap'),
-  eventLoopUtilization: () => require('./event-loop-utilization'),
-  eventLoopDelay: () => require('./event-loop-delay'),
-  process: () => require('./process-usage'),
-  cgroup: () => require('./cgroup'),
+  gc: () => require('./families/gc-totals'),
+  heap: () => require('./families/heap-limits'),
+  memory: () => require('./families/memory-beside-heap'),
+  eventLoopUtilization: () => require('./families/event-loop-utilization'),
+  eventLoopDelay: () => require('./families/event-loop-delay'),
+  process: () => require('./families/process-usage'),
+  cgroup: () => require('./families/cgroup'),
 };
 
 /**

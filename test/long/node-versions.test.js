@@ -8,10 +8,18 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
 const { Registry, collectDefaultMetrics } = require('../..');
-const { ROOT, run, npm, makePlace, pack, installAlone, manifestOf } = require('../fixtures/drop-in-package');
+const {
+  ROOT,
+  run,
+  npm,
+  makePlace,
+  pack,
+  installAlone,
+  manifestOf,
+} = require('../package/fixtures/drop-in-package');
 
 const VERSIONS = [20, 22, 24, 26];
-const FIXTURES = path.join(ROOT, 'test/fixtures');
+const FIXTURES = path.join(ROOT, 'test/package/fixtures');
 const TSC = path.join(ROOT, 'node_modules/typescript/lib/tsc.js');
 const STRICT = [
   '--strict',

@@ -54,11 +54,11 @@ async function timeExchange(makeExchange, { workload, library, directory, second
 
 /** Ours: a file of columns, and the store that the aggregator thread keeps. */
 function fileExchange(registry, directory) {
-  const { SnapshotSource } = require('../../../lib/cluster/snapshot-source');
-  const { SnapshotFile } = require('../../../lib/cluster/snapshot-file');
-  const { ClusterStore } = require('../../../lib/cluster/cluster-store');
-  const { runThrough } = require('../../../lib/exposition/steps');
-  const { readRegularFile } = require('../../../lib/cluster/spool-files');
+  const { SnapshotSource } = require('../../../lib/cluster/capture/snapshot-source');
+  const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');
+  const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+  const { runThrough } = require('../../../lib/event-loop/slices');
+  const { readRegularFile } = require('../../../lib/cluster/spool/safe-files');
   const source = new SnapshotSource(() => [registry]);
   const file = new SnapshotFile();
   const store = new ClusterStore();

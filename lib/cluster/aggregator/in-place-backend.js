@@ -1,0 +1,135 @@
+'use strict';
+
+// The aggregator on this loop, in slices.
+
+const { debuglog } = require('node:util');
+const { runInSlices } = require('../../event-loop/slices');
+const { Aggregator } = require('./aggregator');
+const { compressAsync } = require('./gzip');
+
+const debug = debuglog('prom-client-cluster');
+
+/** @typedef {import('./aggregator').Answer} Answer */
+/** @typedef {import('./aggregator').RenderResult} RenderResult */
+/** @typedef {import('../primary/aggregator-backend').BackendOptions} BackendOptions */
+/** @typedef {import('../primary/aggregator-backend').Events} Events */
+/** @typedef {import('../primary/aggregator-backend').RenderRequest} RenderRequest */
+/** @typedef {import('../primary/aggregator-backend').FinishRequest} FinishRequest */
+/** @typedef {import('./aggregator').Format} Format */
+
+class InPlaceBackend {
+  #aggregator;
+  #directory = '';
+  /** @type {Promise<unknown>} what is to be done is done one after the other, as in a thread */
+  #queue = Promise.resolve();
+
+  /**
+   * @param {BackendOptions} options
+   * @param {Events} events
+   * @param {string} [adopt] directory of a thread that is gone
+   */
+  constructor({ directory, retiredMaxAge }, { onDirectory, onRetired }, adopt) {
+    this.#aggregator = new Aggregator({
+      directory,
+      retiredMaxAge,
+      adopt,
+      // proper-lockfile hooks signals of the process, and this process is the application's.
+      lock: false,
+      onDirectory: place => {
+        this.#directory = place;
+        onDirectory(place);
+      },
+      onRetired,
+    });
+  }
+
+  start() {
+    return this.#aggregator.open();
+  }
+
+  get isRunning() {
+    return true;
+  }
+
+  get directory() {
+    return this.#directory;
+  }
+
+  /** @param {Answer} answer */
+  answer(answer) {
+    this.#enqueue(() => this.#aggregator.answer(answer));
+  }
+
+  /** @param {string} file that came too late to count */
+  discard(file) {
+    this.#enqueue(() => this.#aggregator.discard(file));
+  }
+
+  /** @param {number} workerId */
+  retire(workerId) {
+    this.#enqueue(() => this.#aggregator.retire(workerId));
+  }
+
+  /** Nothing is used again here: whoever still had the bytes would not find them gone, but find others. */
+  reuse() {}
+
+  /**
+   * @param {RenderRequest} request
+   * @returns {Promise<RenderResult>}
+   */
+  render(request) {
+    return this.#enqueue(async () => {
+      const result = await runInSlices(
+        this.#aggregator.render({ ...request, formats: uncompressed(request.formats) }),
+      );
+      const bodies = await compressSome(result.bodies, request.formats);
+      return { ...result, bodies };
+    });
+  }
+
+  /**
+   * @param {FinishRequest} request
+   * @param {RenderResult} result of render()
+   * @returns {Promise<RenderResult>}
+   */
+  finish(request, result) {
+    return this.#enqueue(async () => {
+      const steps = this.#aggregator.finish({ ...request, formats: uncompressed(request.formats) });
+      const bodies = await compressSome(await runInSlices(steps), request.formats);
+      return { ...result, custom: undefined, bodies };
+    });
+  }
+
+  close() {
+    return this.#enqueue(() => this.#aggregator.close());
+  }
+
+  /**
+   * @template T
+   * @param {() => T | Promise<T>} operation
+   * @returns {Promise<T>}
+   */
+  #enqueue(operation) {
+    const done = this.#queue.then(operation);
+    this.#queue = done.catch(error => debug('aggregation failed: %s', error));
+    return done;
+  }
+}
+
+/** @param {Format[]} formats */
+function uncompressed(formats) {
+  return formats.map(format => ({ ...format, gzip: false }));
+}
+
+/**
+ * In place, compression goes to the thread pool.
+ *
+ * @param {import('./aggregator').Body[] | undefined} bodies
+ * @param {Format[]} formats
+ */
+async function compressSome(bodies, formats) {
+  if (bodies === undefined) return undefined;
+  return Promise.all(bodies.map((body, i) => (formats[i].gzip ? compressAsync(body) : body)));
+}
+
+module.exports = { InPlaceBackend };

@@ -1,0 +1,165 @@
+'use strict';
+
+// What the next thread needs, should this one be lost: of each living worker its last snapshot, as it was read, and a log
+// of its label sets, because a snapshot tells only those that were new. A worker that hangs, drains or dies at that moment
+// cannot be asked again.
+
+const { debuglog } = require('node:util');
+const { HEADER_BYTES, HEADER_OFFSETS, END_MARK, END_BYTES } = require('../wire/snapshot-format');
+const { viewOf, LITTLE_ENDIAN } = require('../wire/byte-buffers');
+const { lastName, dictionaryName } = require('../wire/protocol');
+
+const debug = debuglog('prom-client-cluster');
+
+const NO_NUMBERS = 16; // bytes: three empty lists, and padding
+
+// Tables that are compacted again and again are told again and again. From this on it is shorter to be told everything.
+const MAX_LOG_GROWTH = 2;
+const SMALL_LOG_BYTES = 1 << 20;
+
+/** @typedef {import('../spool/spool').Spool} Spool */
+/**
+ * @typedef {object} Log
+ * @property {number} first its length at first, in bytes
+ * @property {number} bytes its length now
+ * @property {number} end how far it tells the worker's journal
+ */
+
+class KeptSnapshots {
+  #spool;
+  /** @type {Map<number, Log>} by worker; without an entry there is none that is whole */
+  #logs = new Map();
+
+  /** @param {Spool} spool */
+  constructor(spool) {
+    this.#spool = spool;
+  }
+
+  /**
+   * Keeps a snapshot in place of the one before it.
+   *
+   * @param {number} workerId
+   * @param {string} file in the spool
+   * @param {Buffer} snapshot what is in it, which was found right
+   * @returns {boolean} whether the worker should tell all of its label sets next: the log has become too long, or has a gap
+   */
+  keep(workerId, file, snapshot) {
+    try {
+      // In this order: a snapshot has its own news with it, should this thread be lost in between.
+      this.#spool.rename(file, lastName(workerId));
+      return this.#log(workerId, snapshot);
+    } catch (error) {
+      // A full disk. What is known is in memory; only a thread that is lost before the next scrape would miss it.
+      debug('the snapshot of worker %d is not kept: %s', workerId, error);
+      this.#logs.delete(workerId);
+      this.#discard(file);
+      return true;
+    }
+  }
+
+  /**
+   * The snapshots that an earlier thread has kept of a worker: its dictionary piece by piece, then its numbers.
+   *
+   * @param {number} workerId
+   * @returns {Buffer[]} in the order in which they are to be applied
+   */
+  of(workerId) {
+    const log = this.#spool.readIfPresent(dictionaryName(workerId)) ?? Buffer.alloc(0);
+    const last = this.#spool.readIfPresent(lastName(workerId));
+    const pieces = piecesOf(log);
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    // Nothing can be added behind half a piece.
+    if (bytes > 0 && bytes === log.length) {
+      const end = numberAt(pieces[pieces.length - 1], HEADER_OFFSETS.dictionaryEnd);
+      this.#logs.set(workerId, { first: pieces[0].length, bytes, end });
+    }
+    return last === undefined ? pieces : [...pieces, last];
+  }
+
+  /** @param {number} workerId that is gone */
+  forget(workerId) {
+    this.#logs.delete(workerId);
+  }
+
+  /** @param {string} file */
+  #discard(file) {
+    try {
+      this.#spool.unlink(file);
+    } catch (error) {
+      debug('%s cannot be removed: %s', file, error);
+    }
+  }
+
+  /**
+   * @param {number} workerId
+   * @param {Buffer} snapshot
+   * @returns {boolean} see keep()
+   */
+  #log(workerId, snapshot) {
+    const [start, end] = [
+      numberAt(snapshot, HEADER_OFFSETS.dictionaryStart),
+      numberAt(snapshot, HEADER_OFFSETS.dictionaryEnd),
+    ];
+    if (start === 0) {
+      const piece = withoutNumbers(snapshot);
+      this.#spool.writeAtomically(dictionaryName(workerId), [piece]);
+      this.#logs.set(workerId, { first: piece.length, bytes: piece.length, end });
+      return false;
+    }
+    const log = this.#logs.get(workerId);
+    // An answer between came over IPC, or could not be kept.
+    if (log === undefined || log.end !== start) return true;
+    if (start === end) return false;
+    const piece = withoutNumbers(snapshot);
+    this.#spool.append(dictionaryName(workerId), piece);
+    log.bytes += piece.length;
+    log.end = end;
+    return log.bytes > SMALL_LOG_BYTES + log.first * MAX_LOG_GROWTH;
+  }
+}
+
+/**
+ * A snapshot of the same label sets without numbers, which comes before it.
+ *
+ * @param {Buffer} snapshot
+ * @returns {Buffer}
+ */
+function withoutNumbers(snapshot) {
+  const numbersStart = numberAt(snapshot, HEADER_OFFSETS.numbersStart);
+  const bytes = numbersStart + NO_NUMBERS + END_BYTES;
+  const sequence = numberAt(snapshot, HEADER_OFFSETS.sequence) - 0.5;
+  const piece = Buffer.alloc(bytes);
+  snapshot.copy(piece, 0, 0, numbersStart);
+  const view = viewOf(piece);
+  view.setFloat64(HEADER_OFFSETS.sequence, sequence, LITTLE_ENDIAN);
+  view.setFloat64(HEADER_OFFSETS.columnsStart, numbersStart + NO_NUMBERS, LITTLE_ENDIAN);
+  view.setFloat64(HEADER_OFFSETS.bytes, bytes, LITTLE_ENDIAN);
+  view.setFloat64(bytes - END_BYTES, sequence, LITTLE_ENDIAN);
+  END_MARK.copy(piece, bytes - END_MARK.length);
+  return piece;
+}
+
+/**
+ * @param {Buffer} log
+ * @returns {Buffer[]} what is whole of it
+ */
+function piecesOf(log) {
+  const pieces = [];
+  for (let start = 0; start + HEADER_BYTES <= log.length;) {
+    const bytes = numberAt(log.subarray(start), HEADER_OFFSETS.bytes);
+    if (!(bytes >= HEADER_BYTES) || start + bytes > log.length) break;
+    pieces.push(log.subarray(start, start + bytes));
+    start += bytes;
+  }
+  return pieces;
+}
+
+/**
+ * @param {Buffer} snapshot
+ * @param {number} offset
+ */
+function numberAt(snapshot, offset) {
+  return viewOf(snapshot).getFloat64(offset, LITTLE_ENDIAN);
+}
+
+module.exports = { KeptSnapshots };

@@ -1,0 +1,239 @@
+'use strict';
+
+// The aggregator in a thread: what is sent to it, who waits for its answers, and what happens when it ends or hangs.
+
+const { debuglog } = require('node:util');
+const path = require('node:path');
+
+const debug = debuglog('prom-client-cluster');
+
+const THREAD_FILE = path.join(__dirname, '../aggregator/aggregator-thread.js');
+
+/** @typedef {import('../aggregator/aggregator').Answer} Answer */
+/** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
+/** @typedef {import('./aggregator-backend').BackendOptions} BackendOptions */
+/** @typedef {import('./aggregator-backend').Events} Events */
+/** @typedef {import('./aggregator-backend').RenderRequest} RenderRequest */
+/** @typedef {import('./aggregator-backend').FinishRequest} FinishRequest */
+
+// Merging and writing a million series takes half a second.
+const HANG_MILLISECONDS = 30_000;
+
+// Below it, a message to the thread costs more than new memory.
+const MIN_REUSED_BYTES = 262_144;
+
+/** Thrown to a scrape whose thread died: it may be tried again. */
+class ThreadLostError extends Error {}
+
+class ThreadBackend {
+  /** @type {import('node:worker_threads').Worker | undefined} */
+  #thread = undefined;
+  #options;
+  #events;
+  /** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void}>} */
+  #pending = new Map();
+  #nextId = 1;
+  #directory = '';
+  #closing = false;
+
+  /**
+   * @param {BackendOptions} options
+   * @param {Events} events
+   */
+  constructor(options, events) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /**
+   * Starts the thread.
+   *
+   * @param {string} [adopt] directory of a thread that is gone
+   * @returns {Promise<void>} rejected where no thread can be started
+   */
+  async start(adopt) {
+    try {
+      await this.#startThread({ execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }, adopt);
+    } catch (error) {
+      debug('the thread does not start clean, trying with inherited options: %s', error);
+      await this.#startThread({}, adopt);
+    }
+  }
+
+  /**
+   * @param {object} options
+   * @param {string} [adopt]
+   * @returns {Promise<void>}
+   */
+  #startThread(options, adopt) {
+    const { Worker } = require('node:worker_threads');
+    const { directory, retiredMaxAge } = this.#options;
+    return new Promise((resolve, reject) => {
+      const thread = new Worker(THREAD_FILE, {
+        ...options,
+        name: 'prom-client-cluster',
+        workerData: { directory, retiredMaxAge, adopt },
+      });
+      let started = false;
+      // The thread makes its directory before it is ready, and a file system may hang.
+      const watchdog = setTimeout(() => {
+        reject(new Error('the aggregator thread does not start'));
+        thread.terminate();
+      }, HANG_MILLISECONDS);
+      watchdog.unref();
+      thread.on('message', message => {
+        if (message.op === 'ready') {
+          started = true;
+          clearTimeout(watchdog);
+          this.#thread = thread;
+          // Idle, it must not keep the process alive; #request() holds it while a scrape is pending.
+          thread.unref();
+          resolve();
+        } else {
+          this.#receive(message);
+        }
+      });
+      // Without a listener an error in the thread would be an uncaught exception of the application.
+      thread.on('error', error => {
+        debug('the aggregator thread failed: %s', error);
+        reject(error);
+      });
+      thread.on('exit', code => {
+        clearTimeout(watchdog);
+        reject(new Error(`the aggregator thread ended with code ${code}`));
+        if (started) this.#onThreadLost(thread);
+      });
+    });
+  }
+
+  /** @param {any} message */
+  #receive(message) {
+    switch (message.op) {
+      case 'directory':
+        this.#directory = message.directory;
+        this.#events.onDirectory(message.directory);
+        break;
+      case 'retired':
+        this.#events.onRetired(message.workerIds);
+        break;
+      case 'broken':
+        // Whatever it was doing is half done: what is known is told to a new one.
+        debug('the aggregator thread is broken: %s', message.message);
+        if (this.#thread !== undefined) this.#giveUp(this.#thread);
+        break;
+      default:
+        this.#settle(message.id)?.resolve(message.result);
+    }
+  }
+
+  /** @param {number} id */
+  #settle(id) {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (this.#pending.size === 0) this.#thread?.unref();
+    return pending;
+  }
+
+  /** @param {import('node:worker_threads').Worker} thread */
+  #onThreadLost(thread) {
+    if (thread !== this.#thread) return;
+    this.#thread = undefined;
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    if (!this.#closing) this.#events.onRestart();
+    for (const { reject } of pending) reject(new ThreadLostError('the aggregator thread is gone'));
+  }
+
+  /**
+   * A thread that does not answer (its directory is on a file system that hangs), or that failed where nothing is
+   * expected to, is replaced by another.
+   *
+   * @param {import('node:worker_threads').Worker} thread
+   */
+  #giveUp(thread) {
+    // First: a thread that hangs in the kernel may take its time to end.
+    this.#onThreadLost(thread);
+    thread.terminate();
+  }
+
+  /** Whether there is a thread to talk to. */
+  get isRunning() {
+    return this.#thread !== undefined;
+  }
+
+  /** Where the spool is, or was; '' where there is none. */
+  get directory() {
+    return this.#directory;
+  }
+
+  /** @param {Answer} answer */
+  answer(answer) {
+    const memory = answer.bytes === undefined ? [] : [/** @type {ArrayBuffer} */ (answer.bytes.buffer)];
+    this.#thread?.postMessage({ op: 'answer', answer }, memory);
+  }
+
+  /** @param {string} file that came too late to count */
+  discard(file) {
+    this.#thread?.postMessage({ op: 'discard', file });
+  }
+
+  /** @param {number} workerId */
+  retire(workerId) {
+    this.#thread?.postMessage({ op: 'retire', workerId });
+  }
+
+  /** @param {ArrayBuffer} memory of a text that nobody needs any more, for the next */
+  reuse(memory) {
+    if (memory.byteLength >= MIN_REUSED_BYTES) this.#thread?.postMessage({ op: 'reuse', memory }, [memory]);
+  }
+
+  /**
+   * @param {RenderRequest} request
+   * @returns {Promise<RenderResult>}
+   */
+  render(request) {
+    return this.#request({ op: 'render', request });
+  }
+
+  /**
+   * @param {FinishRequest} request
+   * @param {RenderResult} result of render()
+   * @returns {Promise<RenderResult>}
+   */
+  finish(request, result) {
+    return this.#request({ op: 'finish', request, result: { ...result, custom: undefined } });
+  }
+
+  async close() {
+    this.#closing = true;
+    if (this.#thread === undefined) return;
+    const thread = this.#thread;
+    const ended = new Promise(resolve => thread.once('exit', resolve));
+    await this.#request({ op: 'close' }).catch(() => {});
+    // Held until it has ended: whoever awaits this wants to see the directory gone.
+    thread.ref();
+    await ended;
+  }
+
+  /** @param {object} message */
+  #request(message) {
+    const thread = this.#thread;
+    if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
+    const id = this.#nextId++;
+    thread.ref();
+    /** @type {NodeJS.Timeout | undefined} */
+    let watchdog;
+    const reply = new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      watchdog = setTimeout(() => {
+        debug('the aggregator thread does not answer');
+        this.#giveUp(thread);
+      }, HANG_MILLISECONDS);
+      watchdog.unref();
+      thread.postMessage({ ...message, id });
+    });
+    return reply.finally(() => clearTimeout(watchdog));
+  }
+}
+
+module.exports = { ThreadBackend, ThreadLostError };

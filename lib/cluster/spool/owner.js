@@ -1,0 +1,122 @@
+'use strict';
+
+// Who made a spool directory, and whether that process still runs.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { readRegularFile, ifReadable, codeOf } = require('./safe-files');
+
+const OWNER_FILE = 'owner.json';
+const OWNER_FILE_VERSION = 1;
+
+/**
+ * Who made a directory, as far as it can be known. A process is identified by its id *and* its start time within one
+ * boot and one pid namespace; where /proc cannot say, the fields are missing.
+ *
+ * @typedef {object} Owner
+ * @property {number} pid
+ * @property {string} [startTime] clock ticks after boot
+ * @property {string} [bootId]
+ * @property {string} [pidNamespace]
+ */
+
+/**
+ * @param {string} directory
+ * @returns {Owner | undefined}
+ */
+function readOwner(directory) {
+  return parseOwner(ifReadable(() => readRegularFile(path.join(directory, OWNER_FILE))));
+}
+
+/**
+ * @param {Buffer | undefined} bytes
+ * @returns {Owner | undefined} undefined if it is not what `ownerRecord` writes
+ */
+function parseOwner(bytes) {
+  try {
+    const owner = JSON.parse(String(bytes));
+    return Number.isSafeInteger(owner?.pid) && owner.pid > 0 ? owner : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {number} startedAt milliseconds since the epoch
+ * @returns {Buffer}
+ */
+function ownerRecord(startedAt) {
+  const record = { version: OWNER_FILE_VERSION, ...thisProcess(), startedAt };
+  return Buffer.from(`${JSON.stringify(record)}\n`);
+}
+
+/** @returns {Owner} in a thread, that of the whole process */
+function thisProcess() {
+  return {
+    pid: process.pid,
+    startTime: processState(process.pid)?.startTime,
+    bootId: ifReadable(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()),
+    pidNamespace: ifReadable(() => fs.readlinkSync('/proc/self/ns/pid')),
+  };
+}
+
+/**
+ * @param {Owner | undefined} owner
+ * @returns {boolean}
+ */
+function isThisProcess(owner) {
+  const self = thisProcess();
+  return (
+    owner?.pid === self.pid &&
+    owner.startTime === self.startTime &&
+    owner.bootId === self.bootId &&
+    owner.pidNamespace === self.pidNamespace
+  );
+}
+
+/**
+ * Whether the owner of a directory certainly runs. False says less: it is dead, or it cannot be told (a pid from
+ * another pid namespace or another machine means nothing here), and then the age of its files has to do.
+ *
+ * @param {Owner | undefined} owner
+ * @returns {boolean}
+ */
+function isKnownToLive(owner) {
+  const self = thisProcess();
+  if (owner === undefined || self.bootId === undefined || self.pidNamespace === undefined) return false;
+  if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return false;
+  if (!processExists(owner.pid)) return false;
+  const state = processState(owner.pid);
+  if (state === undefined) return true;
+  if (state.isZombie) return false; // in a container whose first process reaps nobody, zombies stay for good
+  return owner.startTime === undefined || owner.startTime === state.startTime; // else the pid was given away again
+}
+
+/**
+ * @param {number} pid
+ * @returns {boolean}
+ */
+function processExists(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH';
+  }
+}
+
+/**
+ * From /proc/<pid>/stat: state is field 3 and start time field 22, counted after the command's name, which is in
+ * parentheses and may contain anything. See proc_pid_stat(5).
+ *
+ * @param {number} pid
+ * @returns {{isZombie: boolean, startTime: string} | undefined}
+ */
+function processState(pid) {
+  const line = ifReadable(() => fs.readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  if (line === undefined) return undefined;
+  const fromThird = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return { isZombie: fromThird[0] === 'Z' || fromThird[0] === 'X', startTime: fromThird[19] };
+}
+
+module.exports = { OWNER_FILE, readOwner, ownerRecord, isThisProcess, isKnownToLive };

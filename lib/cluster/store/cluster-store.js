@@ -1,0 +1,289 @@
+'use strict';
+
+// The numbers of the whole cluster: what each worker said last, what dead workers left behind, and the families in
+// which both are added up.
+
+const { debuglog } = require('node:util');
+const { WorkerSeries } = require('./worker-series');
+const { ClusterFamily } = require('./cluster-family');
+const { isLasting } = require('./retired-totals');
+const { encodeRetired, decodeRetired } = require('./retired-format');
+
+const debug = debuglog('prom-client-cluster');
+
+const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
+
+// Workers whose death is remembered, so that one is not added up twice when a new thread is told of it again.
+const REMEMBERED_DEATHS = 4096;
+
+// Workers that invent metric names must not make the list of failures grow without end.
+const MAX_FAILURE_KINDS = 1000;
+
+/** The rules that columns can be merged by (cluster-family.js), and `omit`. */
+const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
+
+/** @typedef {import('../../exposition/text-format').Family} Family */
+
+/**
+ * A family in the order of exposition: ready to be written, or, where its aggregator is none of ours, as one metric of
+ * JSON for each worker.
+ *
+ * @typedef {{view: Family} | {aggregator: string, metrics: any[]}} MergedFamily
+ */
+
+class ClusterStore {
+  /** @type {Map<number, WorkerSeries>} */
+  #workers = new Map();
+  /** @type {Map<string, ClusterFamily>} by name and layout */
+  #families = new Map();
+  /** @type {Set<number>} ids of workers that were retired */
+  #closed = new Set();
+  #scrape = 1;
+  /** @type {Map<string, [stage: string, name: string, count: number]>} of workers that are retired */
+  #retiredFailures = new Map();
+  /** @type {Map<string, [stage: string, name: string, count: number]>} what this store had to leave out */
+  #ownFailures = new Map();
+
+  /** @param {{retiredMaxAge?: number, now?: () => number}} [options] milliseconds */
+  constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = Date.now } = {}) {
+    this.retiredMaxAge = retiredMaxAge;
+    this.now = now;
+    /** Families that were left out because a worker of a lower id has the name for something of another layout. */
+    this.conflicts = 0;
+  }
+
+  /** @returns {boolean} whether there is anything to show */
+  get isEmpty() {
+    return this.#workers.size === 0 && [...this.#families.values()].every(family => family.retired.isEmpty);
+  }
+
+  /**
+   * @param {number} workerId
+   * @returns {boolean} whether the worker's numbers are among the retired ones; nothing of it counts any more
+   */
+  isClosed(workerId) {
+    return this.#closed.has(workerId);
+  }
+
+  /**
+   * @param {number} workerId
+   * @returns {import('../wire/protocol').Known | undefined}
+   */
+  knownOf(workerId) {
+    return this.#workers.get(workerId)?.known;
+  }
+
+  /** @returns {IterableIterator<WorkerSeries>} */
+  workers() {
+    return this.#workers.values();
+  }
+
+  /** What went wrong and how old the numbers are, for those who look after a cluster. */
+  state() {
+    const workers = [...this.#workers.values()];
+    /** @type {Map<string, [stage: string, name: string, count: number]>} */
+    const failures = new Map();
+    addFailures(failures, [...this.#retiredFailures.values(), ...this.#ownFailures.values()]);
+    for (const worker of workers) addFailures(failures, worker.failures);
+    return {
+      failures: Array.from(failures.values(), ([stage, metric, count]) => ({ stage, metric, count })),
+      conflicts: this.conflicts,
+      oldestCapture:
+        workers.length === 0 ? undefined : Math.min(...workers.map(({ capturedAt }) => capturedAt)),
+      snapshotBytes: workers.reduce((sum, { snapshotBytes }) => sum + snapshotBytes, 0),
+    };
+  }
+
+  /**
+   * Takes over a worker's snapshot.
+   *
+   * @param {number} workerId
+   * @param {Buffer} buffer
+   * @throws {import('../wire/byte-buffers').SnapshotError} where it does not fit; the worker's former numbers stand then
+   */
+  apply(workerId, buffer) {
+    const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId);
+    worker.apply(buffer);
+    this.#workers.set(workerId, worker);
+  }
+
+  /**
+   * Has a worker tell its whole dictionary once more, so that it can be kept.
+   *
+   * @param {number} workerId
+   */
+  askForAll(workerId) {
+    this.#workers.get(workerId)?.askForAll();
+  }
+
+  /**
+   * Has a worker tell its whole dictionary again, as what is known does not fit.
+   *
+   * @param {number} workerId
+   */
+  distrust(workerId) {
+    this.#workers.get(workerId)?.distrust();
+  }
+
+  /**
+   * Takes over what a stock worker sent.
+   *
+   * @param {number} workerId
+   * @param {unknown} registries
+   */
+  applyJson(workerId, registries) {
+    const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId);
+    worker.applyJson(registries, this.now());
+    this.#workers.set(workerId, worker);
+  }
+
+  /**
+   * Adds a dead worker's last numbers to the retired totals, once.
+   *
+   * @param {number} workerId
+   * @returns {boolean} whether something was added
+   */
+  retire(workerId) {
+    if (this.#closed.has(workerId)) return false;
+    this.#close(workerId);
+    const worker = this.#workers.get(workerId);
+    this.#workers.delete(workerId);
+    if (worker === undefined) return false;
+    addFailures(this.#retiredFailures, worker.failures);
+    const now = this.now();
+    const lasting = worker.sources.filter(({ definition }) => {
+      return isLasting(definition) && definition.aggregator === 'sum';
+    });
+    for (const source of lasting) this.#familyOf(source.definition).retire(source, now);
+    return lasting.length > 0;
+  }
+
+  /**
+   * Adds up what all workers said last.
+   *
+   * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run
+   * @returns {Generator<void, MergedFamily[]>} yields where others may have the loop
+   */
+  *merge(custom) {
+    this.#tidy();
+    const families = this.#gather();
+    const now = this.now();
+    /** @type {MergedFamily[]} */
+    const merged = [];
+    for (const family of families) {
+      const { aggregator } = family.definition;
+      if (custom.has(aggregator)) {
+        merged.push({ aggregator, metrics: family.sources.map(source => family.toJson(source)) });
+        continue;
+      }
+      if (!RULES.has(aggregator)) {
+        // Old code in the primary, new code in a worker: the page is not to fail for it.
+        addFailures(this.#ownFailures, [['aggregator', family.definition.name, 1]]);
+        debug("%s: '%s' is not a defined aggregator", family.definition.name, aggregator);
+        continue;
+      }
+      if (aggregator === 'omit') continue;
+      yield* family.merge(aggregator, now);
+      merged.push({ view: family.view() });
+    }
+    for (const family of this.#families.values()) family.retired.drop(now - this.retiredMaxAge);
+    return merged;
+  }
+
+  /** The retired totals as bytes. */
+  encodeRetired() {
+    return encodeRetired(
+      [...this.#families.values()].filter(family => !family.retired.isEmpty),
+      this.#closed,
+      [...this.#retiredFailures.values()],
+    );
+  }
+
+  /**
+   * Takes over the retired totals of a thread that is gone.
+   *
+   * @param {Buffer} buffer
+   */
+  restoreRetired(buffer) {
+    const { closed, failures } = decodeRetired(buffer, definition => this.#familyOf(definition), this.now());
+    for (const workerId of closed) this.#close(workerId);
+    addFailures(this.#retiredFailures, failures);
+  }
+
+  /** @returns {Set<ClusterFamily>} in the order of exposition, with the sources of this scrape */
+  #gather() {
+    this.#scrape++;
+    for (const family of this.#families.values()) family.begin(this.#scrape);
+    /** @type {Map<string, ClusterFamily>} */
+    const byName = new Map();
+    // By id and not by who answered first: the same cluster gives the same text.
+    for (const worker of [...this.#workers.values()].sort((a, b) => a.id - b.id)) {
+      for (const source of worker.sources) {
+        const family = this.#familyOf(source.definition);
+        const first = byName.get(source.definition.name);
+        if (first !== undefined && first !== family) {
+          this.conflicts++;
+          debug(
+            '%s of worker %d is of another type than in other workers',
+            source.definition.name,
+            worker.id,
+          );
+          continue;
+        }
+        byName.set(source.definition.name, family);
+        family.addSource(source);
+      }
+    }
+    for (const family of this.#families.values()) {
+      const { name } = family.definition;
+      if (!family.retired.isEmpty && !byName.has(name)) byName.set(name, family);
+    }
+    return new Set(byName.values());
+  }
+
+  /** Drops what the last scrape did not meet any more. Not at its end: what it handed out is still to be written. */
+  #tidy() {
+    for (const [key, family] of this.#families) {
+      family.compactIfSparse();
+      if (family.isEmpty) this.#families.delete(key);
+    }
+  }
+
+  /**
+   * @param {import('../wire/snapshot-decoder').Definition} definition
+   * @returns {ClusterFamily}
+   */
+  #familyOf(definition) {
+    const key = `${definition.layout} ${definition.name}`;
+    let family = this.#families.get(key);
+    if (family === undefined) {
+      family = new ClusterFamily(definition);
+      family.begin(this.#scrape);
+      this.#families.set(key, family);
+    }
+    return family;
+  }
+
+  /** @param {number} workerId */
+  #close(workerId) {
+    this.#closed.add(workerId);
+    // Ids rise and are never used again: the oldest deaths are those that nobody will ask about.
+    if (this.#closed.size > REMEMBERED_DEATHS)
+      this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
+  }
+}
+
+/**
+ * @param {Map<string, [stage: string, name: string, count: number]>} sums
+ * @param {readonly [stage: string, name: string, count: number][]} failures
+ */
+function addFailures(sums, failures) {
+  for (const [stage, name, count] of failures) {
+    const key = `${stage} ${name}`;
+    const sum = sums.get(key);
+    if (sum !== undefined) sum[2] += count;
+    else if (sums.size < MAX_FAILURE_KINDS) sums.set(key, [stage, name, count]);
+  }
+}
+
+module.exports = { ClusterStore };

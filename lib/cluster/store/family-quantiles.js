@@ -1,0 +1,130 @@
+'use strict';
+
+// The quantiles of a summary family: merged from the digests that each worker has of a row, and computed again only when
+// one of them has changed.
+
+const { mergeDigests, quantileOf } = require('../wire/digest');
+const { isSame, combined } = require('./column-layout');
+
+/**
+ * A summary's row in one worker: its digest, or the quantiles themselves where a stock worker sent no more.
+ *
+ * @typedef {{version: number, centroids: Float64Array} | {quantiles: Map<number, number>}} SourceDigest
+ */
+
+/** @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution `weight`: how many observations */
+
+class FamilyQuantiles {
+  /** @type {number[]} */
+  #marks = [];
+  #rule = 'sum';
+  /** @type {{key: number[], values: Float64Array}[]} by row */
+  #quantiles = [];
+  /** @type {Contribution[][]} by row, in the scrape that goes on */
+  #contributions = [];
+
+  /** A scrape begins. */
+  begin() {
+    this.#contributions = [];
+  }
+
+  /** Rows got new numbers. */
+  forget() {
+    this.#quantiles = [];
+  }
+
+  /**
+   * @param {number} row
+   * @returns {Float64Array} in the order of the marks
+   */
+  valuesOf(row) {
+    return this.#quantiles[row].values;
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} workerId
+   * @param {SourceDigest} digest
+   * @param {number} weight
+   */
+  contribute(row, workerId, digest, weight) {
+    (this.#contributions[row] ??= []).push({ workerId, digest, weight });
+  }
+
+  /**
+   * Computes the quantiles of rows whose digests have changed since they were computed last.
+   *
+   * @param {Iterable<number>} order the rows of this scrape
+   * @param {readonly number[]} marks the quantiles that are wanted
+   * @param {string} rule name of a built-in aggregator
+   * @returns {Generator<void, void>} yields between rows
+   */
+  *merge(order, marks, rule) {
+    if (!isSame(marks, this.#marks) || rule !== this.#rule) this.#quantiles = [];
+    this.#rule = rule;
+    this.#marks = [...marks];
+    for (const row of order) {
+      const contributions = this.#contributions[row] ?? [];
+      const key = contributions.flatMap(({ workerId, digest }) => [
+        workerId,
+        'version' in digest ? digest.version : NaN,
+      ]);
+      const known = this.#quantiles[row];
+      const hasVersions = contributions.every(({ digest }) => 'version' in digest);
+      if (hasVersions && known !== undefined && isSame(known.key, key)) continue;
+      const values = Float64Array.from(
+        rule === 'sum' ? this.#quantilesOf(contributions) : this.#quantilesByRule(contributions, rule),
+      );
+      this.#quantiles[row] = { key, values };
+      yield;
+    }
+  }
+
+  /** @param {Contribution[]} contributions */
+  #quantilesOf(contributions) {
+    const centroids = contributions.flatMap(({ digest }) =>
+      'centroids' in digest ? [digest.centroids] : [],
+    );
+    if (centroids.length === contributions.length) {
+      const merged = mergeDigests(centroids);
+      return this.#marks.map(quantile => quantileOf(merged, quantile));
+    }
+    // Stock workers send no digests. The mean of their quantiles, weighted by count, is the best that is left.
+    return this.#marks.map(quantile => {
+      const known = contributions
+        .map(({ digest, weight }) => ({ value: quantileFrom(digest, quantile), weight }))
+        .filter(({ value, weight }) => weight > 0 && !Number.isNaN(value));
+      const total = known.reduce((sum, { weight }) => sum + weight, 0);
+      return total === 0 ? 0 : known.reduce((sum, { value, weight }) => sum + value * weight, 0) / total;
+    });
+  }
+
+  /**
+   * @param {Contribution[]} contributions
+   * @param {string} rule
+   */
+  #quantilesByRule(contributions, rule) {
+    return this.#marks.map(quantile => {
+      const values = contributions
+        .map(({ digest }) => quantileFrom(digest, quantile))
+        .filter(value => !Number.isNaN(value));
+      if (values.length === 0 || rule === 'first') return values[0] ?? NaN;
+      const total = values.reduce((left, right) => combined(rule, left, right));
+      return rule === 'average' ? total / values.length : total;
+    });
+  }
+}
+
+/**
+ * @param {SourceDigest | undefined} digest
+ * @param {number} quantile
+ * @returns {number} NaN where it is not known
+ */
+function quantileFrom(digest, quantile) {
+  if (digest === undefined) return NaN;
+  return 'centroids' in digest
+    ? quantileOf(digest.centroids, quantile)
+    : (digest.quantiles.get(quantile) ?? NaN);
+}
+
+module.exports = { FamilyQuantiles, quantileFrom };

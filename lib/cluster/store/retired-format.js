@@ -1,0 +1,175 @@
+'use strict';
+
+// The file in which retired totals survive the aggregator thread. Same building blocks as a snapshot; what is in it and
+// in which order is written down in docs/snapshot-format.md.
+
+const { ByteWriter, ByteReader, SnapshotError } = require('../wire/byte-buffers');
+const { widthOf } = require('./column-layout');
+
+const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
+const VERSION = 2;
+
+/** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
+/** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
+
+/**
+ * @param {ClusterFamily[]} families
+ * @param {Iterable<number>} closed ids of the workers that are in it
+ * @param {[stage: string, name: string, count: number][]} failures that these workers counted
+ * @returns {Buffer}
+ */
+function encodeRetired(families, closed, failures) {
+  const writer = new ByteWriter(65536);
+  writer.bytes(MAGIC);
+  writer.uint32(VERSION);
+  const ids = [...closed];
+  writer.uint32(ids.length);
+  for (const id of ids) writer.uint32(id);
+  writer.uint32(failures.length);
+  for (const [stage, name, count] of failures) {
+    writer.string(stage);
+    writer.string(name);
+    writer.float64(count);
+  }
+  writer.uint32(families.length);
+  for (const family of families) writeFamily(writer, family);
+  writer.align(8);
+  writer.bytes(MAGIC);
+  return writer.finish();
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {ClusterFamily} family
+ */
+function writeFamily(writer, { definition, rows: { index }, retired }) {
+  for (const key of /** @type {const} */ (['name', 'help', 'type', 'aggregator', 'layout'])) {
+    writer.string(definition[key]);
+  }
+  writer.uint32(definition.windowed ? 1 : 0);
+  writer.uint32(retired.marks.length);
+  for (const mark of retired.marks) writer.float64(mark);
+  writer.uint32(index.names.length);
+  index.names.forEach((name, position) => {
+    const { values } = index.dictionaries[position];
+    writer.string(name);
+    writer.strings(values);
+  });
+  const rows = [...retired.rows()];
+  writer.uint32(rows.length);
+  for (const row of rows) {
+    for (let position = 0; position < index.width; position++) writer.uint32(index.idAt(row, position));
+    writer.float64(retired.lastSeenAt(row));
+    for (let column = 0; column < retired.width; column++) {
+      writer.float64(retired.sumAt(row, column));
+      writer.float64(retired.errorAt(row, column));
+    }
+    const digest = retired.digestOf(row) ?? new Float64Array(0);
+    writer.uint32(digest.length);
+    for (const number of digest) writer.float64(number);
+  }
+}
+
+/**
+ * @typedef {object} RetiredRow
+ * @property {string[]} names
+ * @property {string[]} values
+ * @property {number} lastSeen
+ * @property {number[]} numbers sum and error term by column
+ * @property {Float64Array} digest
+ */
+
+/**
+ * @param {Buffer} buffer whose memory starts at a multiple of 8
+ * @param {(definition: Definition) => ClusterFamily} familyOf
+ * @param {number} now milliseconds since the epoch
+ * @returns {{closed: number[], failures: [stage: string, name: string, count: number][]}} ids of the workers that are in
+ *   it, and the failures that they counted
+ * @throws {SnapshotError} where the bytes are not what they should be; nothing is taken over then
+ */
+function decodeRetired(buffer, familyOf, now) {
+  const isWhole = buffer.length >= 24 && buffer.compare(MAGIC, 0, 8, 0, 8) === 0;
+  if (!isWhole || buffer.compare(MAGIC, 0, 8, buffer.length - 8) !== 0) {
+    throw new SnapshotError('magic', 'these are no retired totals');
+  }
+  const reader = new ByteReader(buffer, 8, buffer.length - 8);
+  if (reader.uint32() !== VERSION) throw new SnapshotError('version', 'retired totals of another version');
+  const closed = Array.from({ length: reader.count() }, () => reader.uint32());
+  const failures = Array.from({ length: reader.count() }, () => {
+    return /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]);
+  });
+  const families = Array.from({ length: reader.count() }, () => readFamily(reader));
+  for (const { definition, rows } of families) restoreFamily(familyOf(definition), definition, rows, now);
+  return { closed, failures };
+}
+
+/** @param {ByteReader} reader */
+function readFamily(reader) {
+  const [name, help, type, aggregator, layout] = Array.from({ length: 5 }, () => reader.string());
+  if (!['value', 'histogram', 'summary'].includes(layout))
+    throw new SnapshotError('layout', `${layout} is no layout`);
+  const windowed = reader.uint32() === 1;
+  const marks = Array.from({ length: reader.count() }, () => reader.float64());
+  const labels = Array.from({ length: reader.count() }, () => ({
+    name: reader.string(),
+    values: reader.strings(),
+  }));
+  const definition = /** @type {Definition} */ ({
+    name,
+    help,
+    type,
+    aggregator,
+    layout,
+    marks,
+    windowed,
+    labelNames: [],
+  });
+  const width = widthOf(layout, marks.length);
+  const rows = Array.from({ length: reader.count() }, () => readRow(reader, labels, width));
+  return { definition, rows };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {{name: string, values: string[]}[]} labels
+ * @param {number} width
+ * @returns {RetiredRow}
+ */
+function readRow(reader, labels, width) {
+  const names = [];
+  const values = [];
+  for (const label of labels) {
+    const id = reader.uint32();
+    if (id >= label.values.length) throw new SnapshotError('label', `value ${id} of ${label.values.length}`);
+    if (id === 0) continue;
+    names.push(label.name);
+    values.push(label.values[id]);
+  }
+  const lastSeen = reader.float64();
+  const numbers = Array.from({ length: width * 2 }, () => reader.float64());
+  const digest = Float64Array.from({ length: reader.count() }, () => reader.float64());
+  return { names, values, lastSeen, numbers, digest };
+}
+
+/**
+ * @param {ClusterFamily} family
+ * @param {Definition} definition
+ * @param {RetiredRow[]} rows
+ * @param {number} now milliseconds since the epoch
+ */
+function restoreFamily(family, { layout, marks }, rows, now) {
+  const { retired } = family;
+  retired.includeMarks(layout, marks);
+  for (const { names, values, lastSeen, numbers, digest } of rows) {
+    const row = family.rows.rowOf(names, values);
+    // As of now: which of them live workers expose is yet to be told.
+    retired.touch(row, Math.max(lastSeen, now));
+    for (let column = 0; column * 2 < numbers.length; column++) {
+      retired.add(row, column, numbers[column * 2]);
+      retired.addError(row, column, numbers[column * 2 + 1]);
+    }
+    if (digest.length > 0) retired.addDigest(row, digest);
+  }
+}
+
+module.exports = { encodeRetired, decodeRetired };

@@ -1,0 +1,49 @@
+'use strict';
+
+// One exemplar as bytes, and back.
+
+const { ByteWriter, SnapshotError } = require('./byte-buffers');
+
+/** @typedef {import('../../metric/exemplar').Exemplar} Exemplar */
+/** @typedef {{row: number, column: number, exemplar: Exemplar}} PlacedExemplar */
+
+/**
+ * @param {number} row
+ * @param {number} column
+ * @param {Exemplar} exemplar
+ */
+function encodeExemplar(row, column, { labelSet, value, timestamp }) {
+  const writer = new ByteWriter(128);
+  writer.uint32(row);
+  writer.uint32(column);
+  writer.float64(value);
+  writer.float64(timestamp);
+  const names = Object.keys(labelSet);
+  writer.uint32(names.length);
+  for (const name of names) {
+    writer.string(name);
+    writer.string(String(labelSet[name]));
+  }
+  return writer.finish();
+}
+
+/**
+ * @param {import('../wire/byte-buffers').ByteReader} reader
+ * @param {number} count
+ * @returns {PlacedExemplar[]}
+ * @throws {SnapshotError} where there are not that many
+ */
+function decodeExemplars(reader, count) {
+  if (count > reader.end - reader.position)
+    throw new SnapshotError('length', `${count} exemplars do not fit`);
+  return Array.from({ length: count }, () => {
+    const [row, column] = [reader.uint32(), reader.uint32()];
+    const [value, timestamp] = [reader.float64(), reader.float64()];
+    /** @type {Record<string, string>} */
+    const labelSet = {};
+    for (let left = reader.count(); left > 0; left--) labelSet[reader.string()] = reader.string();
+    return { row, column, exemplar: { labelSet, value, timestamp } };
+  });
+}
+
+module.exports = { encodeExemplar, decodeExemplars };

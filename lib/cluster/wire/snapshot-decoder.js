@@ -1,0 +1,367 @@
+'use strict';
+
+// Reads one snapshot of a worker, and refuses what does not fit before anything is made of it.
+
+const { ByteReader, SnapshotError } = require('./byte-buffers');
+const { decodeExemplars } = require('./exemplars');
+const {
+  MAGIC,
+  END_MARK,
+  BYTE_ORDER,
+  VERSION,
+  HEADER_BYTES,
+  END_BYTES,
+  INCARNATION_BYTES,
+  DEFINITION,
+  ROWS,
+  DROPPED,
+  TABLE_ENTRY,
+  JSON_ENTRY,
+  LAYOUT_KINDS,
+} = require('./snapshot-format');
+
+/**
+ * @typedef {object} Definition
+ * @property {string} name
+ * @property {string} help
+ * @property {string} type
+ * @property {string} aggregator
+ * @property {'value' | 'histogram' | 'summary'} layout
+ * @property {number[]} marks bounds or quantiles
+ * @property {boolean} windowed
+ * @property {string[]} labelNames
+ */
+
+/**
+ * @typedef {object} DictionaryRecord
+ * @property {number} metric
+ * @property {Definition | undefined} definition
+ * @property {boolean} dropped whether the metric is gone for good; its number stays taken
+ * @property {number} fromRow
+ * @property {number} rows
+ * @property {{from: number, values: string[]}[]} values by label
+ * @property {number[][]} forms
+ * @property {Int32Array} tuples by row: its form, then its value of each label
+ */
+
+/**
+ * @typedef {object} TableEntry
+ * @property {number} defaults
+ * @property {number} metric
+ * @property {number} rowCount
+ * @property {number} liveCount
+ * @property {number} columnsStart
+ * @property {Int32Array | undefined} order undefined where all rows are live and in order
+ * @property {number | undefined} digestsStart
+ * @property {number} exemplarCount
+ * @property {number} exemplarsStart
+ */
+
+/** @typedef {{defaults: number, json: any}} JsonEntry */
+
+/**
+ * @typedef {object} SnapshotHeader
+ * @property {number} workerId
+ * @property {string} incarnation
+ * @property {number} epoch
+ * @property {number} sequence
+ * @property {number} capturedAt milliseconds since the epoch
+ * @property {number} dictionaryStart
+ * @property {number} dictionaryEnd
+ */
+
+/**
+ * @typedef {object} SnapshotParts
+ * @property {DictionaryRecord[]} dictionary
+ * @property {[string, string][][]} defaultLabels
+ * @property {[stage: string, name: string, count: number][]} failures
+ * @property {(TableEntry | JsonEntry)[]} entries
+ * @property {ByteReader} columns
+ * @property {number} bytes
+ */
+
+/** @typedef {SnapshotHeader & SnapshotParts} Snapshot */
+
+/**
+ * Reads a snapshot, and checks every length.
+ *
+ * @param {Buffer} buffer whose memory starts at a multiple of 8
+ * @param {(metric: number) => number | undefined} labelCountOf how many labels a metric has that the reader knows
+ * @param {(header: SnapshotHeader) => void} checkHeader may throw: before the dictionary is read, which only makes
+ *   sense to who knows what it continues
+ * @returns {Snapshot}
+ * @throws {SnapshotError} where anything does not fit
+ */
+function decodeSnapshot(buffer, labelCountOf, checkHeader) {
+  if (buffer.length < HEADER_BYTES + END_BYTES)
+    throw new SnapshotError('length', `${buffer.length} bytes are too few`);
+  if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'this is no snapshot');
+  const header = new ByteReader(buffer, 8, HEADER_BYTES);
+  if (header.uint32() !== BYTE_ORDER)
+    throw new SnapshotError('byte-order', 'written on a machine of the other byte order');
+  const version = header.uint32();
+  if (version !== VERSION)
+    throw new SnapshotError('version', `format version ${version}, expected ${VERSION}`);
+  const incarnation = buffer.toString('hex', header.position, header.position + INCARNATION_BYTES);
+  header.position += INCARNATION_BYTES;
+  const [workerId, epoch] = [header.uint32(), header.uint32()];
+  const [sequence, capturedAt, dictionaryStart, dictionaryEnd, numbersStart, columnsStart, bytes] =
+    Array.from({ length: 7 }, () => header.float64());
+  const endStart = buffer.length - END_BYTES;
+  if (bytes !== buffer.length) throw new SnapshotError('length', `${buffer.length} bytes, not ${bytes}`);
+  if (
+    buffer.compare(END_MARK, 0, 8, endStart + 8) !== 0 ||
+    new ByteReader(buffer, endStart, buffer.length).float64() !== sequence
+  ) {
+    throw new SnapshotError('end-mark', 'the end mark is missing');
+  }
+  const inOrder = HEADER_BYTES <= numbersStart && numbersStart <= columnsStart && columnsStart <= endStart;
+  if (!inOrder || numbersStart % 8 !== 0 || columnsStart % 8 !== 0 || !(dictionaryStart <= dictionaryEnd)) {
+    throw new SnapshotError('length', 'the parts are not where they should be');
+  }
+
+  const identity = { workerId, incarnation, epoch, sequence, capturedAt, dictionaryStart, dictionaryEnd };
+  checkHeader(identity);
+
+  const columns = new ByteReader(buffer, columnsStart, endStart);
+  const dictionary = readDictionary(new ByteReader(buffer, HEADER_BYTES, numbersStart), labelCountOf);
+  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns);
+  return { ...identity, dictionary, ...numbers, columns, bytes };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {(metric: number) => number | undefined} labelCountOf
+ */
+function readDictionary(reader, labelCountOf) {
+  /** @type {Map<number, number>} */
+  const defined = new Map();
+  /** @type {DictionaryRecord[]} */
+  const records = [];
+  for (let left = reader.count(); left > 0; left--) {
+    const definition = reader.uint32() === DEFINITION ? readDefinition(reader) : undefined;
+    if (definition !== undefined) defined.set(definition.number, definition.labelNames.length);
+    const kind = reader.uint32();
+    if (kind !== ROWS && kind !== DROPPED) throw new SnapshotError('dictionary', `a record of kind ${kind}`);
+    const metric = reader.uint32();
+    if (kind === DROPPED) {
+      records.push({
+        metric,
+        definition,
+        dropped: true,
+        fromRow: 0,
+        rows: 0,
+        values: [],
+        forms: [],
+        tuples: new Int32Array(0),
+      });
+      continue;
+    }
+    const labelCount = defined.get(metric) ?? labelCountOf(metric);
+    if (labelCount === undefined || (definition !== undefined && definition.number !== metric)) {
+      throw new SnapshotError('dictionary', `rows of metric ${metric}, which is not known`);
+    }
+    records.push(readRows(reader, metric, labelCount, definition));
+  }
+  return records;
+}
+
+/** @param {ByteReader} reader */
+function readDefinition(reader) {
+  const number = reader.uint32();
+  const [name, help, type, aggregator] = [reader.string(), reader.string(), reader.string(), reader.string()];
+  const layout = LAYOUT_KINDS[reader.uint32()];
+  if (layout === undefined) throw new SnapshotError('dictionary', `metric ${name} has no known layout`);
+  const marks = Array.from({ length: reader.count() }, () => reader.float64());
+  const windowed = reader.uint32() === 1;
+  const labelNames = Array.from({ length: reader.count() }, () => reader.string());
+  return { number, name, help, type, aggregator, layout, marks, windowed, labelNames };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {number} metric
+ * @param {number} labelCount
+ * @param {Definition | undefined} definition
+ * @returns {DictionaryRecord}
+ */
+function readRows(reader, metric, labelCount, definition) {
+  const [fromRow, rows] = [reader.uint32(), reader.uint32()];
+  if (labelCount === 0) {
+    if (fromRow + rows > 1)
+      throw new SnapshotError('dictionary', `metric ${metric} has no labels, but ${rows} rows`);
+    return {
+      metric,
+      definition,
+      dropped: false,
+      fromRow,
+      rows,
+      values: [],
+      forms: [[]],
+      tuples: new Int32Array(rows),
+    };
+  }
+  const values = [];
+  for (let label = 0; label < labelCount; label++) {
+    const from = reader.uint32();
+    values.push({ from, values: reader.strings() });
+  }
+  const forms = Array.from({ length: reader.count() }, () =>
+    Array.from({ length: reader.count() }, () => reader.uint32()),
+  );
+  if (forms.some(form => form.some(position => position >= labelCount))) {
+    throw new SnapshotError('dictionary', `a form of metric ${metric} has a label that it does not have`);
+  }
+  const tuples = reader.int32Array(rows * (labelCount + 1));
+  return { metric, definition, dropped: false, fromRow, rows, values, forms, tuples };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {ByteReader} columns
+ */
+function readNumbers(reader, columns) {
+  const defaultLabels = Array.from({ length: reader.count() }, () =>
+    Array.from(
+      { length: reader.count() },
+      () => /** @type {[string, string]} */ ([reader.string(), reader.string()]),
+    ),
+  );
+  const failures = Array.from(
+    { length: reader.count() },
+    () => /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]),
+  );
+  const entries = Array.from({ length: reader.count() }, () => readEntry(reader, columns));
+  if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
+    throw new SnapshotError('numbers', 'a metric refers to default labels that are not there');
+  }
+  return { defaultLabels, failures, entries };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {ByteReader} columns
+ * @returns {TableEntry | JsonEntry}
+ */
+function readEntry(reader, columns) {
+  const kind = reader.uint32();
+  const defaults = reader.uint32();
+  if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
+  if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
+  const [metric, rowCount, liveCount, dense] = [
+    reader.uint32(),
+    reader.uint32(),
+    reader.uint32(),
+    reader.uint32(),
+  ];
+  const columnsStart = reader.float64();
+  const order = dense === 1 ? undefined : readOrder(viewAt(columns, reader.float64()), liveCount, rowCount);
+  if (dense === 1 && liveCount !== rowCount)
+    throw new SnapshotError('numbers', 'live rows are not where they should be');
+  const digestsStart = reader.uint32() === 1 ? reader.float64() : undefined;
+  const exemplarCount = reader.uint32();
+  const exemplarsStart = exemplarCount > 0 ? reader.float64() : 0;
+  return {
+    defaults,
+    metric,
+    rowCount,
+    liveCount,
+    columnsStart,
+    order,
+    digestsStart,
+    exemplarCount,
+    exemplarsStart,
+  };
+}
+
+/**
+ * @param {string} _key
+ * @param {any} value
+ */
+function readNonFinite(_key, value) {
+  const text = value?.$number;
+  return typeof text === 'string' && Object.keys(value).length === 1 ? Number(text) : value;
+}
+
+/** @param {string} text */
+function parseJson(text) {
+  try {
+    return JSON.parse(text, readNonFinite);
+  } catch {
+    throw new SnapshotError('numbers', 'a metric as JSON cannot be read');
+  }
+}
+
+/**
+ * A reader at an offset of the column area.
+ *
+ * @param {ByteReader} columns
+ * @param {number} offset
+ */
+function viewAt(columns, offset) {
+  if (!(offset >= 0)) throw new SnapshotError('length', `${offset} is no place for a column`);
+  return new ByteReader(columns.buffer, columns.position + offset, columns.end);
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {number} liveCount
+ * @param {number} rowCount
+ */
+function readOrder(reader, liveCount, rowCount) {
+  const order = reader.int32Array(liveCount);
+  for (let i = 0; i < order.length; i++) {
+    if (order[i] < 0 || order[i] >= rowCount)
+      throw new SnapshotError('numbers', `row ${order[i]} of ${rowCount}`);
+  }
+  return order;
+}
+
+/**
+ * A table's numbers, without a copy.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @param {number} width numbers a row
+ * @returns {Float64Array}
+ * @throws {SnapshotError} where there are not that many
+ */
+function columnsOf(snapshot, entry, width) {
+  return viewAt(snapshot.columns, entry.columnsStart).float64Array(entry.rowCount * width);
+}
+
+/**
+ * A summary's digests by row, without a copy.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @returns {{versions: number[], centroids: Float64Array[]}}
+ * @throws {SnapshotError} where they do not fit
+ */
+function digestsOf(snapshot, entry) {
+  const reader = viewAt(snapshot.columns, entry.digestsStart ?? -1);
+  const index = reader.float64Array(entry.rowCount * 2);
+  const versions = [];
+  const centroids = [];
+  for (let row = 0; row < entry.rowCount; row++) {
+    const count = index[row * 2];
+    if (!(count >= 0)) throw new SnapshotError('numbers', `a digest of ${count} centroids`);
+    centroids.push(reader.float64Array(count * 2));
+    versions.push(index[row * 2 + 1]);
+  }
+  return { versions, centroids };
+}
+
+/**
+ * A metric's exemplars.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @returns {import('./exemplars').PlacedExemplar[]}
+ * @throws {SnapshotError} where they do not fit
+ */
+function exemplarsOf(snapshot, { exemplarCount, exemplarsStart }) {
+  return exemplarCount === 0 ? [] : decodeExemplars(viewAt(snapshot.columns, exemplarsStart), exemplarCount);
+}
+
+module.exports = { decodeSnapshot, columnsOf, digestsOf, exemplarsOf };

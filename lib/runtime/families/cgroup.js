@@ -1,0 +1,118 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+const { followTotal } = require('../sampling/followed-total');
+const { findMemoryFiles, findCpuFiles } = require('../sources/cgroup-files');
+
+const MEMORY_LIMIT = 'process_cgroup_memory_limit_bytes';
+const MEMORY_USAGE = 'process_cgroup_memory_usage_bytes';
+const CPU_QUOTA = 'process_cgroup_cpu_quota_cores';
+const CPU_THROTTLED = 'process_cgroup_cpu_throttled_seconds_total';
+const CPU_PERIODS = 'process_cgroup_cpu_periods_total';
+const CPU_THROTTLED_PERIODS = 'process_cgroup_cpu_throttled_periods_total';
+
+// The processes of a service are in one group: the sum of what each of them sees of it would be a multiple.
+const aggregator = 'max';
+
+/** @typedef {import('../../metric/gauge').Gauge} Gauge */
+
+/**
+ * What the control group, which usually is the container, allows the process: memory, CPU time, and how often that was
+ * not enough. Only where there are such groups.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ * @param {import('../sources/cgroup-files').Places} [places] default: where Linux has them
+ */
+function cgroup(registry, config = {}, places) {
+  const memory = findMemoryFiles(places);
+  const cpu = findCpuFiles(places);
+  if (memory === undefined && cpu === undefined) return undefined;
+  return MetricGroup.build(registry, config, group => {
+    if (memory !== undefined) addMemory(group, memory);
+    if (cpu !== undefined) addCpu(group, cpu);
+  });
+}
+
+/**
+ * @param {MetricGroup} group
+ * @param {import('../sources/cgroup-files').MemoryFiles} files
+ */
+function addMemory(group, files) {
+  const limit = group.gauge({
+    name: MEMORY_LIMIT,
+    help: 'Memory in bytes that the control group may have. None where there is no limit.',
+    aggregator,
+  });
+  const usage = group.gauge({
+    name: MEMORY_USAGE,
+    help: 'Memory in bytes that the control group has, the cache of its files included.',
+    aggregator,
+  });
+  const sample = () => {
+    setOrRemove(limit, group.labels, files.limit());
+    setOrRemove(usage, group.labels, files.usage());
+  };
+  // Not zero before the first scrape: that would be a limit.
+  sample();
+  group.collectLater([limit, usage], sample);
+}
+
+/**
+ * @param {MetricGroup} group
+ * @param {import('../sources/cgroup-files').CpuFiles} files
+ */
+function addCpu(group, files) {
+  const quota = group.gauge({
+    name: CPU_QUOTA,
+    help: 'CPUs that the control group may use at a time. None where there is no quota.',
+    aggregator,
+  });
+  const throttled = group.counter({
+    name: CPU_THROTTLED,
+    help: 'Time in seconds that the control group had to wait because its quota was used up, over all CPUs.',
+    aggregator,
+  });
+  const periods = group.counter({
+    name: CPU_PERIODS,
+    help: 'Periods for which the control group got a quota and had something to do.',
+    aggregator,
+  });
+  const throttledPeriods = group.counter({
+    name: CPU_THROTTLED_PERIODS,
+    help: 'Periods in which the quota of the control group was used up.',
+    aggregator,
+  });
+  const followThrottled = followTotal(throttled, group.labels);
+  const followPeriods = followTotal(periods, group.labels);
+  const followThrottledPeriods = followTotal(throttledPeriods, group.labels);
+  setOrRemove(quota, group.labels, files.quota());
+  group.collectLater([quota, throttled, periods, throttledPeriods], () => {
+    setOrRemove(quota, group.labels, files.quota());
+    const throttling = files.throttling();
+    if (throttling === undefined) return;
+    followThrottled(throttling.seconds);
+    followPeriods(throttling.periods);
+    followThrottledPeriods(throttling.throttledPeriods);
+  });
+}
+
+/**
+ * @param {Gauge} gauge
+ * @param {Record<string, string | number>} labels
+ * @param {number | undefined} value
+ */
+function setOrRemove(gauge, labels, value) {
+  if (value === undefined) gauge.remove(labels);
+  else gauge.set(labels, value);
+}
+
+module.exports = cgroup;
+module.exports.metricNames = [
+  MEMORY_LIMIT,
+  MEMORY_USAGE,
+  CPU_QUOTA,
+  CPU_THROTTLED,
+  CPU_PERIODS,
+  CPU_THROTTLED_PERIODS,
+];

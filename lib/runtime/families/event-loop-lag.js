@@ -1,0 +1,117 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+const { loopTurn } = require('../sampling/loop-turn');
+
+/** @typedef {import('perf_hooks').IntervalHistogram} IntervalHistogram */
+
+const LAG = 'nodejs_eventloop_lag_seconds';
+
+const DEFAULT_PRECISION = 10; // milliseconds
+const NANOSECONDS = 1e9;
+
+/** @type {{name: string, what: string, aggregator: string, read: (delays: IntervalHistogram) => number}[]} */
+const STATISTICS = [
+  {
+    name: 'nodejs_eventloop_lag_min_seconds',
+    what: 'Shortest',
+    aggregator: 'min',
+    read: delays => delays.min,
+  },
+  {
+    name: 'nodejs_eventloop_lag_max_seconds',
+    what: 'Longest',
+    aggregator: 'max',
+    read: delays => delays.max,
+  },
+  {
+    name: 'nodejs_eventloop_lag_mean_seconds',
+    what: 'Mean',
+    aggregator: 'average',
+    read: delays => delays.mean,
+  },
+  {
+    name: 'nodejs_eventloop_lag_stddev_seconds',
+    what: 'Standard deviation of the',
+    aggregator: 'average',
+    read: delays => delays.stddev,
+  },
+  percentile(50),
+  percentile(90),
+  percentile(99),
+];
+
+/** @param {number} rank 0 to 100 */
+function percentile(rank) {
+  return {
+    name: `nodejs_eventloop_lag_p${rank}_seconds`,
+    what: `${rank}th percentile of the`,
+    aggregator: 'average',
+    read: (/** @type {IntervalHistogram} */ delays) => delays.percentile(rank),
+  };
+}
+
+/**
+ * How late the event loop is: at this scrape, and over the time since the last one. Only where the runtime monitors
+ * its loop.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig & {eventLoopMonitoringPrecision?: number | null}} [config]
+ * @throws {RangeError | TypeError} where the precision is not a whole number of milliseconds, at least 1
+ */
+function eventLoopLag(registry, config = {}) {
+  const monitor = createMonitor(config?.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION);
+  if (monitor === undefined) return undefined;
+  return MetricGroup.build(registry, config, group => {
+    const lag = group.gauge({
+      name: LAG,
+      help: 'Time in seconds that the event loop took to get to a callback which this scrape queued.',
+      aggregator: 'average',
+    });
+    group.collectTogether([lag], async () => lag.set(group.labels, await loopTurn()));
+    addStatistics(group, monitor);
+  });
+}
+
+/**
+ * @param {MetricGroup} group
+ * @param {IntervalHistogram} monitor
+ */
+function addStatistics(group, monitor) {
+  const gauges = STATISTICS.map(({ name, what, aggregator }) =>
+    group.gauge({
+      name,
+      help: `${what} delay of the event loop in seconds since the last scrape.`,
+      aggregator,
+    }),
+  );
+  // With and without labels alike: 0 until something was measured.
+  for (const gauge of gauges) gauge.set(group.labels, 0);
+  group.onStop(monitor.disable.bind(monitor));
+  monitor.enable();
+  // Seven looks into the monitor take a quarter of a millisecond.
+  group.collectLater(gauges, () => {
+    // Between two scrapes in quick succession nothing was measured: what was measured last stands.
+    if (monitor.count === 0 || Number.isNaN(monitor.mean)) return;
+    STATISTICS.forEach(({ read }, i) => gauges[i].set(group.labels, read(monitor) / NANOSECONDS));
+    monitor.reset();
+  });
+}
+
+/**
+ * @param {number} resolution milliseconds
+ * @returns {IntervalHistogram | undefined} undefined where the runtime has none (Bun has the function, but it throws)
+ */
+function createMonitor(resolution) {
+  const { monitorEventLoopDelay } = require('perf_hooks');
+  if (typeof monitorEventLoopDelay !== 'function') return undefined;
+  try {
+    return monitorEventLoopDelay({ resolution });
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ERR_NOT_IMPLEMENTED') return undefined;
+    throw error;
+  }
+}
+
+module.exports = eventLoopLag;
+module.exports.metricNames = [LAG, ...STATISTICS.map(({ name }) => name)];

@@ -1,0 +1,42 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+const { followTotal } = require('../sampling/followed-total');
+
+const ACTIVE = 'nodejs_eventloop_active_seconds_total';
+const IDLE = 'nodejs_eventloop_idle_seconds_total';
+
+const MILLISECONDS = 1e3;
+
+/**
+ * How long the event loop has worked, and how long it has waited for something to do, since it started. Counters, which
+ * can be added up over processes; the share of both is the loop's utilisation. In a worker thread: that thread's.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function eventLoopUtilization(registry, config = {}) {
+  const { performance } = require('perf_hooks');
+  if (typeof performance?.eventLoopUtilization !== 'function') return undefined;
+  return MetricGroup.build(registry, config, group => {
+    const active = group.counter({
+      name: ACTIVE,
+      help: 'Time in seconds that the event loop ran callbacks.',
+    });
+    const idle = group.counter({
+      name: IDLE,
+      help: 'Time in seconds that the event loop waited for events.',
+    });
+    const followActive = followTotal(active, group.labels);
+    const followIdle = followTotal(idle, group.labels);
+    group.collectLater([active, idle], () => {
+      // Zeros as long as the loop has not started: while the main script runs.
+      const utilization = performance.eventLoopUtilization();
+      followActive(utilization.active / MILLISECONDS);
+      followIdle(utilization.idle / MILLISECONDS);
+    });
+  });
+}
+
+module.exports = eventLoopUtilization;
+module.exports.metricNames = [ACTIVE, IDLE];

@@ -1,0 +1,140 @@
+'use strict';
+
+const { setTimeout, clearTimeout } = require('timers');
+const { Registry } = require('../../registry/registry');
+const { MetricGroup } = require('../sampling/metric-group');
+const { loopTurn } = require('../sampling/loop-turn');
+const { COMMON_KINDS, kindOfNumber, nameOfNumber, kindOfName } = require('../sources/gc-kinds');
+const { isObservable, observeCollections } = require('../sources/gc-observer');
+const { ReclaimedBytes, RECORDS_PER_WINDOW } = require('../sources/reclaimed-bytes');
+
+/** @typedef {import('../../metric/counter').Counter} Counter */
+/** @typedef {Record<string, string | number>} Labels */
+
+const RUNS = 'nodejs_gc_runs_total';
+const PAUSE = 'nodejs_gc_pause_seconds_total';
+const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
+
+/** So many runs reach the counters together in a storm, which a worker that ends may not have told. */
+const RUNS_PER_FLUSH = 256;
+
+/**
+ * Garbage collections as counters by kind, since this call: runs, pauses, bytes freed. Only where the runtime reports
+ * them.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function gcTotals(registry, config = {}) {
+  const { GCProfiler } = /** @type {any} */ (require('v8'));
+  if (!isObservable()) return undefined;
+  return MetricGroup.build(registry, config, group => {
+    const counters = [
+      counterByKind(group, RUNS, 'Garbage collections by kind.'),
+      counterByKind(group, PAUSE, 'Time in seconds that garbage collections held up the program, by kind.'),
+    ];
+    if (typeof GCProfiler === 'function') {
+      counters.push(
+        counterByKind(group, RECLAIMED, 'Bytes of the JavaScript heap that collections freed, by kind.'),
+      );
+    }
+    startAtZero(counters, group.labels);
+    const refs = counters.map(counter => new WeakRef(counter));
+    const { update, stop } = countCollections(registry ?? Registry.globalRegistry, refs, group.labels);
+    group.onStop(stop);
+    group.collectTogether(counters, async () => {
+      // A first collection of a kind is an increase only from a zero that was scraped.
+      startAtZero(counters, group.labels);
+      // The runtime hands over its entries in the next turn of the loop, and they reach the observer in the one after.
+      await loopTurn();
+      update();
+    });
+  });
+}
+
+/**
+ * @param {MetricGroup} group
+ * @param {string} name
+ * @param {string} help
+ */
+function counterByKind(group, name, help) {
+  return group.counter({ name, help, labelNames: ['kind'] });
+}
+
+/**
+ * @param {Counter[]} counters
+ * @param {Labels} labels
+ */
+function startAtZero(counters, labels) {
+  for (const counter of counters) for (const kind of COMMON_KINDS) counter.inc({ kind, ...labels }, 0);
+}
+
+/**
+ * Counts every collection from now on. References are weak, because the runtime holds the observer: a dropped registry
+ * could otherwise never be garbage.
+ *
+ * @param {Registry} registry
+ * @param {WeakRef<Counter>[]} counters of runs, pauses and, where there is a profiler, of bytes
+ * @param {Labels} labels
+ * @returns {{update: () => void, stop: () => void}}
+ */
+function countCollections(registry, [runs, pause, reclaimed], labels) {
+  const reclaimedBytes = reclaimed && startReclaimedBytes(reclaimed, labels);
+  /** @type {Map<number, {runs: number, seconds: number}>} what is not in the counters yet, by V8's number of the kind */
+  const pending = new Map();
+  let pendingRuns = 0;
+  const flush = () => {
+    for (const [number, sum] of pending) {
+      if (sum.runs === 0) continue;
+      const kind = kindOfNumber(number);
+      runs.deref()?.inc({ kind, ...labels }, sum.runs);
+      pause.deref()?.inc({ kind, ...labels }, sum.seconds);
+      reclaimedBytes?.noteRuns(nameOfNumber(number), sum.runs);
+      sum.runs = sum.seconds = 0;
+    }
+    pendingRuns = 0;
+  };
+  if (reclaimedBytes !== undefined) reclaimedBytes.onResume = flush;
+  const { deliver, stop } = observeCollections(registry, (number, seconds) => {
+    const sum = pending.get(number);
+    if (sum === undefined) {
+      pending.set(number, { runs: 1, seconds });
+    } else {
+      sum.runs++;
+      sum.seconds += seconds;
+    }
+    // Not each one for itself: to count takes longer than to note, where the caches are cold.
+    if (++pendingRuns < (reclaimedBytes?.isRecording ? RECORDS_PER_WINDOW : RUNS_PER_FLUSH)) return;
+    flush();
+    reclaimedBytes?.drainIfFull();
+  });
+  const update = () => {
+    deliver();
+    flush();
+    reclaimedBytes?.drain();
+  };
+  return {
+    update,
+    stop() {
+      update();
+      stop();
+      reclaimedBytes?.stop();
+    },
+  };
+}
+
+/**
+ * @param {WeakRef<Counter>} counter
+ * @param {Labels} labels
+ */
+function startReclaimedBytes(counter, labels) {
+  const { GCProfiler } = /** @type {any} */ (require('v8'));
+  return new ReclaimedBytes(
+    () => new GCProfiler(),
+    (name, bytes) => counter.deref()?.inc({ kind: kindOfName(name), ...labels }, bytes),
+    { now: () => performance.now(), setTimeout, clearTimeout },
+  );
+}
+
+module.exports = gcTotals;
+module.exports.metricNames = [RUNS, PAUSE, RECLAIMED];

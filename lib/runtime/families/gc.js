@@ -1,0 +1,57 @@
+'use strict';
+
+const { Registry } = require('../../registry/registry');
+const { MetricGroup } = require('../sampling/metric-group');
+const { loopTurn } = require('../sampling/loop-turn');
+const { isObservable, observeCollections } = require('../sources/gc-observer');
+const { kindOfNumber } = require('../sources/gc-kinds');
+
+/** @typedef {import('../../metric/histogram').Histogram} Histogram */
+
+const GC_DURATION = 'nodejs_gc_duration_seconds';
+
+const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
+
+/** What prom-client has names for. V8's other way to collect the young generation (--minor-ms) counts as minor there. */
+const KINDS = new Set(['major', 'minor', 'incremental', 'weakcb']);
+
+/**
+ * Durations of garbage collections. Only where the runtime reports them.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig & {gcDurationBuckets?: readonly number[] | null}} [config]
+ */
+function gc(registry, config = {}) {
+  if (!isObservable()) return undefined;
+  return MetricGroup.build(registry, config, group => {
+    const histogram = group.histogram({
+      name: GC_DURATION,
+      help: 'Durations of garbage collections in seconds by kind: major, minor, incremental or weakcb.',
+      labelNames: ['kind'],
+      buckets: config?.gcDurationBuckets ?? DEFAULT_BUCKETS,
+    });
+    const subscriber = recorder(new WeakRef(histogram), group.labels);
+    const { deliver, stop } = observeCollections(registry ?? Registry.globalRegistry, subscriber);
+    group.onStop(stop);
+    group.collectTogether([histogram], async () => {
+      // The runtime hands over its entries in the next turn of the loop, and they reach the observer in the one after.
+      await loopTurn();
+      deliver();
+    });
+  });
+}
+
+/**
+ * @param {WeakRef<Histogram>} histogram
+ * @param {Record<string, string | number>} labels
+ * @returns {import('../sources/gc-observer').Subscriber}
+ */
+function recorder(histogram, labels) {
+  return (number, seconds) => {
+    const kind = kindOfNumber(number);
+    histogram.deref()?.observe({ kind: KINDS.has(kind) ? kind : 'minor', ...labels }, seconds);
+  };
+}
+
+module.exports = gc;
+module.exports.metricNames = [GC_DURATION];

@@ -1,0 +1,36 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+const { memoryUsage } = require('../sources/node-memory');
+
+const TOTAL = 'nodejs_heap_size_total_bytes';
+const USED = 'nodejs_heap_size_used_bytes';
+const EXTERNAL = 'nodejs_external_memory_bytes';
+
+/**
+ * The JavaScript heap, and what its objects hold outside of it. In a worker thread: that thread's.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function heapSizeAndUsed(registry, config = {}) {
+  if (typeof process.memoryUsage !== 'function') return undefined;
+  return MetricGroup.build(registry, config, group => {
+    const total = group.gauge({ name: TOTAL, help: 'Size of the JavaScript heap in bytes.' });
+    const used = group.gauge({ name: USED, help: 'Used part of the JavaScript heap in bytes.' });
+    const external = group.gauge({
+      name: EXTERNAL,
+      help: 'Memory outside of the heap that JavaScript objects hold, in bytes.',
+    });
+    group.collectTogether([total, used, external], () => {
+      const usage = memoryUsage();
+      if (usage === undefined) return;
+      total.set(group.labels, usage.heapTotal);
+      used.set(group.labels, usage.heapUsed);
+      if (usage.external !== undefined) external.set(group.labels, usage.external);
+    });
+  });
+}
+
+module.exports = heapSizeAndUsed;
+module.exports.metricNames = [TOTAL, USED, EXTERNAL];

@@ -1,0 +1,48 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+
+const TOTAL = 'nodejs_heap_space_size_total_bytes';
+const USED = 'nodejs_heap_space_size_used_bytes';
+const AVAILABLE = 'nodejs_heap_space_size_available_bytes';
+
+/**
+ * The spaces that V8 divides its heap into.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function heapSpacesSizeAndUsed(registry, config = {}) {
+  const v8 = require('v8');
+  return MetricGroup.build(registry, config, group => {
+    const labelNames = ['space'];
+    const total = group.gauge({ name: TOTAL, help: 'Size of each heap space in bytes.', labelNames });
+    const used = group.gauge({ name: USED, help: 'Used part of each heap space in bytes.', labelNames });
+    const available = group.gauge({
+      name: AVAILABLE,
+      help: 'Available part of each heap space in bytes.',
+      labelNames,
+    });
+    group.collectLater([total, used, available], () => {
+      for (const space of v8.getHeapSpaceStatistics()) {
+        const labels = { space: shortNameOf(space.space_name), ...group.labels };
+        total.set(labels, space.space_size);
+        used.set(labels, space.space_used_size);
+        available.set(labels, space.space_available_size);
+      }
+    });
+  });
+}
+
+/**
+ * @param {string} spaceName as V8 has it, e.g. new_large_object_space
+ * @returns {string} e.g. new_large_object
+ */
+function shortNameOf(spaceName) {
+  const end = spaceName.indexOf('_space');
+  return end === -1 ? spaceName : spaceName.slice(0, end);
+}
+
+module.exports = heapSpacesSizeAndUsed;
+module.exports.metricNames = [TOTAL, USED, AVAILABLE];
+module.exports.shortNameOf = shortNameOf;

@@ -1,0 +1,74 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+const { isOnProcSelf, readProcSelf } = require('../sources/proc-self');
+
+const RESIDENT = 'process_resident_memory_bytes';
+const VIRTUAL = 'process_virtual_memory_bytes';
+const DATA = 'process_heap_bytes';
+
+const KILOBYTE = 1024;
+
+/**
+ * Memory of the process as the operating system sees it: where there is /proc resident, virtual and data; elsewhere
+ * only the resident part.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function osMemoryHeap(registry, config = {}) {
+  return isOnProcSelf('status') ? memoryOfProc(registry, config) : memoryOfNode(registry, config);
+}
+
+/**
+ * @param {import('../../registry/registry').Registry | undefined} registry
+ * @param {import('../sampling/metric-group').FamilyConfig} config
+ */
+function memoryOfProc(registry, config) {
+  return MetricGroup.build(registry, config, group => {
+    const resident = residentGauge(group);
+    const virtual = group.gauge({ name: VIRTUAL, help: 'Virtual memory size in bytes.' });
+    const data = group.gauge({ name: DATA, help: "Size of the process's data segment in bytes." });
+    group.collectLater([resident, virtual, data], () => {
+      const status = readProcSelf('status');
+      if (status === undefined) return;
+      setFrom(status, /^VmRSS:\s*(\d+)/m, resident, group.labels);
+      setFrom(status, /^VmSize:\s*(\d+)/m, virtual, group.labels);
+      setFrom(status, /^VmData:\s*(\d+)/m, data, group.labels);
+    });
+  });
+}
+
+/**
+ * @param {string} status
+ * @param {RegExp} line
+ * @param {import('../../metric/gauge').Gauge} gauge
+ * @param {Record<string, string | number>} labels
+ */
+function setFrom(status, line, gauge, labels) {
+  const match = line.exec(status);
+  if (match !== null) gauge.set(labels, Number(match[1]) * KILOBYTE);
+}
+
+/**
+ * @param {import('../../registry/registry').Registry | undefined} registry
+ * @param {import('../sampling/metric-group').FamilyConfig} config
+ */
+function memoryOfNode(registry, config) {
+  const { memoryUsage } = require('../sources/node-memory');
+  return MetricGroup.build(registry, config, group => {
+    const resident = residentGauge(group);
+    group.collectTogether([resident], () => {
+      const usage = memoryUsage();
+      if (usage !== undefined) resident.set(group.labels, usage.rss);
+    });
+  });
+}
+
+/** @param {MetricGroup} group */
+function residentGauge(group) {
+  return group.gauge({ name: RESIDENT, help: 'Resident memory size in bytes.' });
+}
+
+module.exports = osMemoryHeap;
+module.exports.metricNames = [RESIDENT, VIRTUAL, DATA];

@@ -1,0 +1,65 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+
+const USER = 'process_cpu_user_seconds_total';
+const SYSTEM = 'process_cpu_system_seconds_total';
+const TOTAL = 'process_cpu_seconds_total';
+
+const MICROSECONDS = 1e6;
+
+/**
+ * CPU time that the process, with all its threads, used since this call.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig & {enableExemplars?: boolean}} [config]
+ * @throws {TypeError} where exemplars are enabled and the registry writes Prometheus text
+ */
+function processCpuTotal(registry, config = {}) {
+  return MetricGroup.build(registry, config, group => {
+    const enableExemplars = Boolean(config?.enableExemplars);
+    const user = group.counter({
+      name: USER,
+      help: 'User CPU time spent in seconds.',
+      enableExemplars,
+    });
+    const system = group.counter({
+      name: SYSTEM,
+      help: 'System CPU time spent in seconds.',
+      enableExemplars,
+    });
+    const total = group.counter({
+      name: TOTAL,
+      help: 'User and system CPU time spent in seconds.',
+      enableExemplars,
+    });
+    const add = adder(group.labels, enableExemplars);
+    let last = process.cpuUsage();
+    group.collectTogether([user, system, total], () => {
+      const usage = process.cpuUsage();
+      // Never negative: a counter would refuse, and fail the scrape. Kernels scale how they split the sum, and some
+      // take back a little of one half.
+      const userTime = Math.max(0, usage.user - last.user);
+      const systemTime = Math.max(0, usage.system - last.system);
+      last = usage;
+      add(user, userTime / MICROSECONDS);
+      add(system, systemTime / MICROSECONDS);
+      add(total, (userTime + systemTime) / MICROSECONDS);
+    });
+  });
+}
+
+/**
+ * @param {Record<string, string | number>} labels
+ * @param {boolean} enableExemplars
+ * @returns {(counter: import('../../metric/counter').Counter, seconds: number) => void}
+ */
+function adder(labels, enableExemplars) {
+  if (!enableExemplars) return (counter, seconds) => counter.inc(labels, seconds);
+  const { activeTrace } = require('../sources/trace-exemplar');
+  const exemplarLabels = activeTrace();
+  return (counter, value) => counter.inc({ labels, value, exemplarLabels: exemplarLabels() });
+}
+
+module.exports = processCpuTotal;
+module.exports.metricNames = [USER, SYSTEM, TOTAL];

@@ -1,0 +1,24 @@
+'use strict';
+
+const { activeCounts, classNameOf } = require('../sampling/active-counts');
+
+const names = ['nodejs_active_handles', 'nodejs_active_handles_total'];
+
+/**
+ * Handles of libuv: sockets, servers, child processes. Only where the runtime tells.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function processHandles(registry, config = {}) {
+  const node = /** @type {any} */ (process);
+  if (typeof node._getActiveHandles !== 'function') return undefined;
+  return activeCounts(registry, config, {
+    names,
+    what: 'libuv handles',
+    types: () => node._getActiveHandles().map(classNameOf),
+  });
+}
+
+module.exports = processHandles;
+module.exports.metricNames = names;

@@ -1,0 +1,27 @@
+'use strict';
+
+const { MetricGroup } = require('../sampling/metric-group');
+const { readProcSelf } = require('../sources/proc-self');
+
+const MAX_FDS = 'process_max_fds';
+
+/**
+ * How many files, sockets and pipes the process may have open: its soft limit at the time of this call. Only where
+ * there is /proc.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function processMaxFileDescriptors(registry, config = {}) {
+  const limits = readProcSelf('limits');
+  const match = /^Max open files\s+(\d+)/m.exec(limits ?? '');
+  if (match === null) return undefined;
+  const softLimit = Number(match[1]);
+  return MetricGroup.build(registry, config, group => {
+    const gauge = group.gauge({ name: MAX_FDS, help: 'Maximum number of open file descriptors.' });
+    group.collectTogether([gauge], () => gauge.set(group.labels, softLimit));
+  });
+}
+
+module.exports = processMaxFileDescriptors;
+module.exports.metricNames = [MAX_FDS];

@@ -1,0 +1,24 @@
+'use strict';
+
+const { activeCounts, classNameOf } = require('../sampling/active-counts');
+
+const names = ['nodejs_active_requests', 'nodejs_active_requests_total'];
+
+/**
+ * Requests of libuv: file operations, writes and connects under way. Only where the runtime tells.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function processRequests(registry, config = {}) {
+  const node = /** @type {any} */ (process);
+  if (typeof node._getActiveRequests !== 'function') return undefined;
+  return activeCounts(registry, config, {
+    names,
+    what: 'libuv requests',
+    types: () => node._getActiveRequests().map(classNameOf),
+  });
+}
+
+module.exports = processRequests;
+module.exports.metricNames = names;

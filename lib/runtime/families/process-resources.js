@@ -1,0 +1,23 @@
+'use strict';
+
+const { activeCounts } = require('../sampling/active-counts');
+
+const names = ['nodejs_active_resources', 'nodejs_active_resources_total'];
+
+/**
+ * What keeps the event loop alive: timers, sockets, pending file operations. Only where the runtime tells.
+ *
+ * @param {import('../../registry/registry').Registry} [registry] default: the global one
+ * @param {import('../sampling/metric-group').FamilyConfig} [config]
+ */
+function processResources(registry, config = {}) {
+  if (typeof process.getActiveResourcesInfo !== 'function') return undefined;
+  return activeCounts(registry, config, {
+    names,
+    what: 'resources that keep the event loop alive',
+    types: () => process.getActiveResourcesInfo(),
+  });
+}
+
+module.exports = processResources;
+module.exports.metricNames = names;

@@ -1,0 +1,46 @@
+'use strict';
+
+const { MetricGroup } = require('./metric-group');
+
+/**
+ * Two gauges of what keeps the process busy: how many of each type, and how many in all.
+ *
+ * @param {import('../../registry/registry').Registry | undefined} registry
+ * @param {import('./metric-group').FamilyConfig} config
+ * @param {{names: string[], what: string, types: () => string[]}} family `names` of the two; `types` has the type of
+ *   each
+ */
+function activeCounts(registry, config, { names, what, types }) {
+  const [name, totalName] = names;
+  return MetricGroup.build(registry, config, group => {
+    const byType = group.gauge({ name, help: `Number of active ${what} by type.`, labelNames: ['type'] });
+    const total = group.gauge({ name: totalName, help: `Number of active ${what} of all types.` });
+    group.collectTogether([byType, total], () => {
+      const active = types();
+      // A type of which nothing is active any more disappears.
+      byType.reset();
+      for (const [type, count] of countEach(active)) byType.set({ type, ...group.labels }, count);
+      total.set(group.labels, active.length);
+    });
+  });
+}
+
+/**
+ * @param {string[]} types
+ * @returns {Map<string, number>}
+ */
+function countEach(types) {
+  const counts = new Map();
+  for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}
+
+/**
+ * @param {any} object
+ * @returns {string} the name of its class
+ */
+function classNameOf(object) {
+  return object?.constructor?.name ?? 'Object';
+}
+
+module.exports = { activeCounts, classNameOf };

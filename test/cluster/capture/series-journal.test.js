@@ -1,0 +1,331 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { SeriesJournal } = require('../../../lib/cluster/capture/series-journal');
+const { Counter } = require('../../../lib/metric/counter');
+const { viewOf } = require('../../../lib/registry/metric-view');
+
+function counter(name, labelNames = ['a']) {
+  return new Counter({ name, help: name, labelNames, registers: [] });
+}
+
+function note(journal, metrics) {
+  journal.note(metrics.map(viewOf));
+}
+
+/** How many label values a metric's dictionaries hold, and how many rows its table. */
+function extentOf(metric) {
+  const { table } = viewOf(metric);
+  const values = table.index === undefined ? [] : table.index.dictionaries.map(({ values }) => values.length);
+  return { rows: table.rowCount, values };
+}
+
+/** What is left of a metric that goes on under another number. */
+const DROPPED = { rows: 0, values: [] };
+
+/** Somebody who was told parts of the journal: what it knows of each metric, by the metric's number. */
+class Reader {
+  known = undefined;
+  metrics = new Map();
+
+  /** Takes over what the journal tells, and refuses what it cannot connect to what it knows. */
+  read(journal) {
+    const { start, segments } = journal.since(this.known);
+    if (this.known?.epoch !== journal.epoch) {
+      assert.strictEqual(start, 0);
+      this.metrics.clear();
+    }
+    assert.ok(start <= (this.known?.epoch === journal.epoch ? this.known.series : 0));
+    for (const { metric, defines, drops, fromRow, toRow, fromValues, toValues } of segments) {
+      let extent = this.metrics.get(metric.number);
+      if (extent === undefined) {
+        assert.ok(defines, `metric ${metric.number} was never defined`);
+        // Numbers leave no gaps: a reader keeps its metrics in a list.
+        assert.strictEqual(metric.number, this.metrics.size);
+        extent = { rows: 0, values: metric.view.table.labelNames.map(() => 1) };
+        this.metrics.set(metric.number, extent);
+      }
+      if (drops) {
+        this.metrics.set(metric.number, DROPPED);
+        continue;
+      }
+      if (extent === DROPPED) {
+        assert.strictEqual(toRow, fromRow, `rows of metric ${metric.number}, which is gone`);
+        continue;
+      }
+      assert.ok(fromRow <= extent.rows, `rows from ${extent.rows} to ${fromRow} are missing`);
+      fromValues.forEach((from, label) => assert.ok(from <= extent.values[label], 'values are missing'));
+      extent.rows = Math.max(extent.rows, toRow);
+      extent.values = extent.values.map((count, label) => Math.max(count, toValues[label]));
+    }
+    this.known = { epoch: journal.epoch, series: journal.length };
+    return { start, segments };
+  }
+
+  /** Whether it knows all there is of the metrics that were noted last. */
+  check(journal, metrics) {
+    for (const metric of metrics) {
+      assert.deepStrictEqual(this.metrics.get(journal.numberOf(viewOf(metric))), extentOf(metric));
+    }
+  }
+}
+
+/** How many series a reader is told of. */
+function rowsIn(segments) {
+  return segments.reduce((sum, { fromRow, toRow }) => sum + toRow - fromRow, 0);
+}
+
+test('a reader that knows nothing is told everything, one that knows all is told nothing', () => {
+  const journal = new SeriesJournal();
+  const metrics = [counter('a'), counter('b', []), counter('c')];
+  metrics[0].inc({ a: 1 });
+  note(journal, metrics);
+  const reader = new Reader();
+  assert.strictEqual(reader.read(journal).segments.length, 3);
+  reader.check(journal, metrics);
+  note(journal, metrics);
+  assert.deepStrictEqual(reader.read(journal), { start: journal.length, segments: [] });
+});
+
+test('only series that were created since are told', () => {
+  const journal = new SeriesJournal();
+  const metrics = [counter('a'), counter('b')];
+  const reader = new Reader();
+  for (let i = 0; i < 50; i++) {
+    metrics[i % 2].inc({ a: i });
+    if (i % 5 === 0) metrics[0].inc({ a: `more ${i}` });
+    note(journal, metrics);
+    journal.settle(reader.known);
+    const { start, segments } = reader.read(journal);
+    assert.strictEqual(rowsIn(segments), i % 5 === 0 ? 2 : 1);
+    if (i > 0) assert.ok(start > 0);
+    reader.check(journal, metrics);
+  }
+});
+
+test('a reader may stand at any former capture, or somewhere that is none', () => {
+  const journal = new SeriesJournal();
+  const metrics = [counter('a'), counter('b')];
+  const boundaries = [];
+  for (let i = 0; i < 20; i++) {
+    metrics[i % 2].inc({ a: i });
+    if (i % 3 === 0) metrics[1].inc({ a: `b${i}` });
+    note(journal, metrics);
+    boundaries.push(journal.length);
+  }
+  for (let series = 0; series <= journal.length + 5; series++) {
+    const { start } = journal.since({ epoch: journal.epoch, series });
+    const isExact = series <= journal.length && boundaries.includes(series);
+    if (isExact) assert.strictEqual(start, series);
+    // Segments of one capture may be told apart as well; anything else starts from nothing.
+    else assert.ok(start === 0 || start === series, `${series}: ${start}`);
+    if (series > journal.length) assert.strictEqual(start, 0);
+  }
+  assert.strictEqual(journal.since({ epoch: journal.epoch, series: NaN }).start, 0);
+  assert.strictEqual(journal.since({ epoch: journal.epoch, series: null }).start, 0);
+  assert.strictEqual(journal.since({ epoch: journal.epoch, series: -1 }).start, 0);
+  assert.strictEqual(journal.since({ epoch: journal.epoch + 1, series: journal.length }).start, 0);
+  assert.strictEqual(journal.since(undefined).start, 0);
+});
+
+test('a thousand captures with new series do not leave a thousand entries behind', () => {
+  const journal = new SeriesJournal();
+  const metrics = [counter('a'), counter('b'), counter('c')];
+  const reader = new Reader();
+  for (let i = 0; i < 1000; i++) {
+    metrics[i % 3].inc({ a: i });
+    note(journal, metrics);
+    journal.settle(reader.known);
+    assert.strictEqual(reader.read(journal).start > 0, i > 0);
+  }
+  assert.ok(journal.since(undefined).segments.length <= 12);
+  const late = new Reader();
+  late.read(journal);
+  late.check(journal, metrics);
+  assert.strictEqual(rowsIn(journal.since(undefined).segments), 1000);
+});
+
+test('a reader that stands where entries were merged is told everything', () => {
+  const journal = new SeriesJournal();
+  const [a, b] = [counter('a'), counter('b')];
+  a.inc({ a: 1 });
+  note(journal, [a, b]);
+  const [early, steady] = [new Reader(), new Reader()];
+  early.read(journal);
+  steady.read(journal);
+  a.inc({ a: 2 });
+  // Merged, b's rows begin where the early reader stands, after a row of a that it does not know.
+  for (let i = 0; i < 6; i++) {
+    note(journal, [a, b]);
+    journal.settle(steady.known);
+    steady.read(journal);
+    b.inc({ a: i });
+  }
+  note(journal, [a, b]);
+  early.read(journal);
+  early.check(journal, [a, b]);
+});
+
+/** Gives the rows of a metric new numbers. */
+function compact(metric) {
+  for (let i = 0; i < 2000; i++) metric.inc({ a: `churn ${i}` });
+  for (let i = 0; i < 2000; i++) metric.remove({ a: `churn ${i}` });
+  assert.ok(viewOf(metric).table.compactIfSparse());
+}
+
+for (const [name, change] of [
+  ['rows got new numbers', compact],
+  ['help is another', metric => (metric.help = 'other')],
+  ['name is another', metric => (metric.name = 'other')],
+  ['aggregator is another', metric => (metric.aggregator = 'max')],
+]) {
+  test(`a metric whose ${name} is told anew, and no other`, () => {
+    const journal = new SeriesJournal();
+    const metrics = [counter('a'), counter('b')];
+    for (const metric of metrics) for (let a = 0; a < 5; a++) metric.inc({ a });
+    note(journal, metrics);
+    const [reader, late, latest] = [new Reader(), new Reader(), new Reader()];
+    reader.read(journal);
+    late.read(journal);
+    const { epoch } = journal;
+    const before = journal.numberOf(viewOf(metrics[0]));
+    for (let times = 1; times <= 3; times++) {
+      change(metrics[0]);
+      metrics[0].inc({ a: `after ${times}` });
+      if (name !== 'rows got new numbers') metrics[0][name.split(' ')[0]] += `_${times}`;
+      note(journal, metrics);
+      assert.notStrictEqual(journal.numberOf(viewOf(metrics[0])), before);
+      journal.settle(reader.known);
+      const { segments } = reader.read(journal);
+      assert.strictEqual(rowsIn(segments), 5 + times);
+      assert.ok(segments.every(({ metric }) => metric.view.table === viewOf(metrics[0]).table));
+      reader.check(journal, metrics);
+      note(journal, metrics);
+      assert.strictEqual(reader.read(journal).segments.length, 0);
+    }
+    assert.strictEqual(journal.epoch, epoch);
+    for (const other of [late, latest]) {
+      other.read(journal);
+      other.check(journal, metrics);
+    }
+    // What it had under its former numbers is nobody's to be told.
+    assert.strictEqual(rowsIn(journal.since(undefined).segments), 5 + 8);
+  });
+}
+
+test('a reader that has not heard of a metric, nor of its end, hears of both', () => {
+  const journal = new SeriesJournal();
+  const metrics = [counter('a')];
+  note(journal, metrics);
+  const [reader, steady] = [new Reader(), new Reader()];
+  reader.read(journal);
+  const passing = counter('passing');
+  passing.inc({ a: 'x' });
+  metrics.push(passing);
+  note(journal, metrics);
+  steady.read(journal);
+  compact(passing);
+  passing.inc({ a: 'y' });
+  note(journal, metrics);
+  journal.settle(steady.known);
+  for (const one of [reader, steady, new Reader()]) {
+    one.read(journal);
+    one.check(journal, metrics);
+  }
+});
+
+test('a metric that is told anew at every capture does not make the journal grow', () => {
+  const journal = new SeriesJournal();
+  const metrics = [counter('a'), counter('b'), counter('c')];
+  for (const metric of metrics) for (let a = 0; a < 100; a++) metric.inc({ a });
+  const reader = new Reader();
+  let told = 0;
+  for (let i = 0; i < 1000; i++) {
+    metrics[0].help = `help ${i}`;
+    note(journal, metrics);
+    journal.settle(reader.known);
+    told += rowsIn(reader.read(journal).segments);
+    reader.check(journal, metrics);
+    assert.ok(journal.since(undefined).segments.length < 150);
+  }
+  // Once in a while everything, to be rid of the old numbers; otherwise the one metric.
+  assert.ok(told < 1000 * 120, `${told} rows`);
+  assert.ok(reader.metrics.size < 150);
+});
+
+test('a program that makes and drops metrics does not make the journal grow', () => {
+  const journal = new SeriesJournal();
+  const lasting = counter('lasting');
+  lasting.inc({ a: 1 });
+  const reader = new Reader();
+  for (let i = 0; i < 2000; i++) {
+    const passing = counter(`passing_${i}`);
+    passing.inc({ a: 1 });
+    note(journal, [lasting, passing]);
+    journal.settle(reader.known);
+    reader.read(journal);
+    reader.check(journal, [lasting, passing]);
+  }
+  assert.ok(journal.since(undefined).segments.length < 200);
+});
+
+test('a metric that was away is not told again, and its new series are', () => {
+  const journal = new SeriesJournal();
+  const [a, b] = [counter('a'), counter('b')];
+  a.inc({ a: 1 });
+  note(journal, [a, b]);
+  const reader = new Reader();
+  reader.read(journal);
+  a.inc({ a: 2 });
+  note(journal, [b]);
+  assert.strictEqual(reader.read(journal).segments.length, 0);
+  note(journal, [b, a]);
+  assert.strictEqual(rowsIn(reader.read(journal).segments), 1);
+  reader.check(journal, [a, b]);
+});
+
+test('a metric that takes part twice is told once', () => {
+  const journal = new SeriesJournal();
+  const a = counter('a');
+  a.inc({ a: 1 });
+  note(journal, [a, a]);
+  assert.strictEqual(journal.since(undefined).segments.length, 1);
+  assert.strictEqual(journal.length, 2);
+});
+
+test('whatever happens, whoever reads knows everything afterwards', () => {
+  const use = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ inc: fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 40 })) }) },
+    { weight: 4, arbitrary: fc.record({ scrape: fc.tuple(fc.nat({ max: 2 }), fc.nat({ max: 2 })) }) },
+    { weight: 1, arbitrary: fc.record({ forget: fc.nat({ max: 2 }) }) },
+    { weight: 1, arbitrary: fc.record({ redefine: fc.nat({ max: 3 }) }) },
+    { weight: 1, arbitrary: fc.record({ renumber: fc.nat({ max: 3 }) }) },
+    { weight: 1, arbitrary: fc.record({ absent: fc.nat({ max: 3 }) }) },
+  );
+  fc.assert(
+    fc.property(fc.array(use, { maxLength: 120, size: 'max' }), operations => {
+      const journal = new SeriesJournal();
+      const metrics = [counter('a'), counter('b', ['a', 'b']), counter('c', []), counter('d')];
+      const readers = [new Reader(), new Reader(), new Reader()];
+      let absent = -1;
+      for (const [index, operation] of operations.entries()) {
+        const { inc, scrape, forget, redefine, renumber, absent: away } = operation;
+        if (inc !== undefined) metrics[inc[0]].inc(inc[0] === 2 ? {} : { a: inc[1] });
+        if (forget !== undefined) readers[forget] = new Reader();
+        if (redefine !== undefined) metrics[redefine].help = `help ${index}`;
+        if (renumber !== undefined && renumber !== 2) compact(metrics[renumber]);
+        if (away !== undefined) absent = away === absent ? -1 : away;
+        if (scrape === undefined) continue;
+        const [reader, settler] = scrape;
+        const present = metrics.filter((_, i) => i !== absent);
+        note(journal, present);
+        journal.settle(readers[settler].known);
+        readers[reader].read(journal);
+        readers[reader].check(journal, present);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,194 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const stock = require('prom-client');
+const { AggregatorRegistry, aggregators, Registry } = require('../../..');
+const { isBuiltIn, customAggregators } = require('../../../lib/cluster/primary/json-aggregators');
+
+const NAMES = ['sum', 'first', 'omit', 'average', 'min', 'max'];
+
+/** Runs with a program's own aggregators, and takes them away again. */
+function withAggregators(own, run) {
+  const before = { ...aggregators };
+  Object.assign(aggregators, own);
+  try {
+    return run();
+  } finally {
+    for (const name of Object.keys(own)) delete aggregators[name];
+    Object.assign(aggregators, before);
+  }
+}
+
+function gauge(values, rest) {
+  return { help: 'h', name: 'm', type: 'gauge', aggregator: 'sum', values, ...rest };
+}
+
+test('there are the six of prom-client', () => {
+  assert.deepStrictEqual(Object.keys(aggregators).sort(), Object.keys(stock.aggregators).sort());
+  assert.deepStrictEqual(Object.keys(aggregators).sort(), [...NAMES].sort());
+  for (const name of NAMES) assert.strictEqual(isBuiltIn(name), true);
+  for (const name of ['median', 'toString', '__proto__', '']) assert.strictEqual(isBuiltIn(name), false);
+});
+
+for (const name of NAMES) {
+  test(`'${name}' does with random metrics what prom-client's does`, () => {
+    const value = fc.oneof(
+      fc.double(),
+      fc.integer({ min: -9, max: 9 }),
+      fc.constantFrom(0, 1, Infinity, NaN),
+    );
+    const labels = fc.dictionary(fc.constantFrom('a', 'b', 'le'), fc.constantFrom('x', 'y', 'z', 1, ''), {
+      maxKeys: 2,
+    });
+    const sample = fc
+      .tuple(value, labels, fc.constantFrom(undefined, 'm_sum', 'm_bucket'))
+      .map(([number, labelSet, metricName]) => {
+        const plain = { value: number, labels: { ...labelSet } };
+        return metricName === undefined ? plain : { ...plain, metricName };
+      });
+    const metric = fc
+      .tuple(fc.array(sample, { maxLength: 6 }), fc.constantFrom('counter', 'gauge', 'histogram'))
+      .map(([values, type]) => gauge(values, { type, aggregator: name }));
+    fc.assert(
+      fc.property(fc.array(metric, { maxLength: 4 }), metrics => {
+        const before = structuredClone(metrics);
+        const merged = aggregators[name](metrics);
+        assert.deepStrictEqual(merged, stock.aggregators[name](structuredClone(metrics)));
+        assert.deepStrictEqual(metrics, before);
+      }),
+      { numRuns: 300 },
+    );
+  });
+}
+
+test('label sets that prom-client takes for one are kept apart', () => {
+  const metric = gauge([
+    { value: 1, labels: { a: '1,b:2' } },
+    { value: 2, labels: { a: '1', b: '2' } },
+    { value: 3, labels: { b: '2', a: '1' } },
+  ]);
+  const { values } = aggregators.sum([metric]);
+  assert.deepStrictEqual(
+    values.map(({ value }) => value),
+    [1, 5],
+  );
+});
+
+test('no labels, null and undefined ones are one label set', () => {
+  const metric = gauge([
+    { value: 1, labels: {} },
+    { value: 2 },
+    { value: 4, labels: null },
+    { value: 8, labels: { a: undefined } },
+  ]);
+  const { values } = aggregators.sum([metric, metric]);
+  assert.strictEqual(values[0].value, 14);
+});
+
+test('quantiles are not added up: by sum they are averaged, weighted by count', () => {
+  const summary = (quantile, count, labels = {}) => ({
+    help: 'h',
+    name: 's',
+    type: 'summary',
+    aggregator: 'sum',
+    values: [
+      { value: quantile, labels: { quantile: 0.5, ...labels } },
+      { metricName: 's_sum', value: quantile * count, labels },
+      { metricName: 's_count', value: count, labels },
+    ],
+  });
+  const valuesOf = metrics => aggregators.sum(metrics).values.map(({ value }) => value);
+  assert.deepStrictEqual(valuesOf([summary(1, 1), summary(3, 1)]), [2, 4, 2]);
+  assert.deepStrictEqual(valuesOf([summary(1, 3), summary(5, 1)]), [2, 8, 4]);
+  assert.deepStrictEqual(valuesOf([summary(0, 0), summary(5, 4)]), [5, 20, 4]);
+  assert.deepStrictEqual(valuesOf([summary(0, 0), summary(0, 0)]), [0, 0, 0]);
+  // Each series by its own count.
+  const [x, y] = [{ a: 'x' }, { a: 'y' }];
+  const both = valuesOf([summary(1, 3, x), summary(5, 1, x), summary(9, 100, y)]);
+  assert.deepStrictEqual(both, [2, 8, 4, 9, 900, 100]);
+});
+
+for (const aggregator of NAMES) {
+  test(`aggregate() of real metrics with '${aggregator}' gives prom-client's registry`, async () => {
+    const lists = await Promise.all(
+      [1, 2, 3].map(async worker => {
+        const registry = new stock.Registry();
+        registry.setDefaultLabels({ env: 'p' });
+        const common = { help: 'x', labelNames: ['a'], aggregator, registers: [registry] };
+        const counter = new stock.Counter({ name: 'c_total', ...common });
+        const histogram = new stock.Histogram({ name: 'h', buckets: [1, 5], ...common });
+        for (let i = 0; i < 4; i++) {
+          counter.inc({ a: (i * worker) % 3 }, i / 4);
+          histogram.observe({ a: (i + worker) % 3 }, i * worker);
+        }
+        return registry.getMetricsAsJSON();
+      }),
+    );
+    const ours = AggregatorRegistry.aggregate(structuredClone(lists));
+    const theirs = stock.AggregatorRegistry.aggregate(structuredClone(lists));
+    assert.ok(ours instanceof Registry);
+    assert.deepStrictEqual(await ours.getMetricsAsJSON(), await theirs.getMetricsAsJSON());
+    assert.strictEqual(await ours.metrics(), await theirs.metrics());
+    for (const metric of ours.getMetricsAsArray()) assert.strictEqual(typeof metric.get().then, 'undefined');
+  });
+}
+
+test('what only some processes take for a summary is averaged with the weight of one observation', () => {
+  const summary = {
+    ...gauge([
+      { value: 3, labels: { quantile: 0.5 } },
+      { value: 2, labels: {}, metricName: 'm_count' },
+    ]),
+    type: 'summary',
+  };
+  const other = gauge([{ value: 6, labels: { quantile: 0.5 } }]);
+  assert.strictEqual(aggregators.sum([summary, other]).values[0].value, 4);
+  assert.strictEqual(aggregators.sum([other, summary]).values[0].value, 9);
+});
+
+test('aggregate() of nothing is an empty registry; a missing aggregator is sum', async () => {
+  for (const nothing of [[], [[]], [[], []]]) {
+    assert.strictEqual(await AggregatorRegistry.aggregate(nothing).metrics(), '\n');
+  }
+  const metric = gauge([{ value: 2, labels: {} }]);
+  delete metric.aggregator;
+  const registry = AggregatorRegistry.aggregate([[metric], [metric]]);
+  assert.deepStrictEqual((await registry.getMetricsAsJSON())[0].values, [{ value: 4, labels: {} }]);
+});
+
+test('aggregate() writes the format that it is asked for', async () => {
+  const metric = gauge([{ value: 2, labels: {} }], { type: 'counter', name: 'c_total' });
+  const registry = AggregatorRegistry.aggregate([[metric]], Registry.OPENMETRICS_CONTENT_TYPE);
+  assert.strictEqual(await registry.metrics(), '# HELP c h\n# TYPE c counter\nc_total 2\n# EOF\n');
+  assert.throws(() => AggregatorRegistry.aggregate([], 'text/html'), TypeError);
+});
+
+test('an aggregator that nobody knows is told by name', () => {
+  for (const aggregator of ['median', 'toString', 'constructor', '__proto__']) {
+    assert.throws(
+      () => AggregatorRegistry.aggregate([[gauge([], { aggregator })]]),
+      new Error(`'${aggregator}' is not a defined aggregator.`),
+    );
+  }
+});
+
+test("a program's own aggregator is used, one of ours may be replaced, and both are known by name", async () => {
+  const count = metrics => ({ ...metrics[0], values: [{ value: metrics.length, labels: {} }] });
+  await withAggregators({ count, sum: count, nothing: () => undefined }, async () => {
+    assert.deepStrictEqual(customAggregators().sort(), ['count', 'nothing', 'sum']);
+    const metric = (name, aggregator) => gauge([{ value: 7, labels: {} }], { name, aggregator });
+    const list = [metric('a', 'count'), metric('b', 'sum'), metric('c', 'nothing'), metric('d', 'max')];
+    const json = await AggregatorRegistry.aggregate([list, list]).getMetricsAsJSON();
+    assert.deepStrictEqual(
+      json.map(({ name, values }) => [name, values[0].value]),
+      [
+        ['a', 2],
+        ['b', 2],
+        ['d', 7],
+      ],
+    );
+  });
+  assert.deepStrictEqual(customAggregators(), []);
+});

@@ -1,0 +1,82 @@
+'use strict';
+
+// Who gets which text, and what becomes of its memory afterwards. The cluster is a stand-in that renders when told to.
+
+const assert = require('node:assert');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { ScrapeRounds } = require('../../../lib/cluster/primary/scrape-rounds');
+const { RELEASE } = require('../../../lib/exposition/lent-memory');
+
+const TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
+const OPEN_METRICS = { openMetrics: true, gzip: false, selfMetrics: false };
+
+let cluster;
+let rounds;
+let renders;
+let reused;
+beforeEach(() => {
+  renders = [];
+  reused = [];
+  cluster = {
+    ready: () => Promise.resolve(),
+    generation: () => 0,
+    connected: () => [],
+    ask: () => [],
+    giveUp() {},
+    render: formats => new Promise(resolve => renders.push({ formats, resolve })),
+    reuse: memory => reused.push(memory),
+    isComplete: () => true,
+    failure: () => undefined,
+  };
+  rounds = new ScrapeRounds(cluster);
+});
+afterEach(() => rounds.close());
+
+/** Lets a render end: each format's text says which one it is. */
+async function finishRender(index = 0) {
+  while (renders.length <= index) await new Promise(resolve => setImmediate(resolve));
+  const { formats, resolve } = renders[index];
+  const bodies = formats.map(format => bodyOf(format.openMetrics ? 'OpenMetrics' : 'text'));
+  resolve({ again: [], bodies, isEmpty: false });
+  return bodies;
+}
+
+function bodyOf(text) {
+  const { buffer, length } = Buffer.from(new TextEncoder().encode(text).buffer);
+  return { buffer, length, ascii: true };
+}
+
+describe('the callers of a round', () => {
+  it('get the text of their own format, also when one of another format has left during the writing', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const impatient = rounds.collect(TEXT, 100);
+    const patient = rounds.collect(OPEN_METRICS, 60_000);
+    while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
+    const leaves = assert.rejects(impatient, { message: 'Operation timed out.' });
+    t.mock.timers.tick(5000);
+    await leaves;
+    await finishRender();
+    assert.strictEqual((await patient).bytes.toString(), 'OpenMetrics');
+  });
+
+  it('share a text, whose memory goes back when the last of them has released it', async () => {
+    const callers = [rounds.collect(TEXT, 5000), rounds.collect(TEXT, 5000)];
+    const [{ buffer }] = await finishRender();
+    const [first, second] = await Promise.all(callers);
+    assert.strictEqual(first.bytes.toString(), 'text');
+    assert.deepStrictEqual(Object.keys(first), ['bytes', 'ascii']);
+    first[RELEASE]();
+    first[RELEASE]();
+    assert.deepStrictEqual(reused, []);
+    second[RELEASE]();
+    assert.deepStrictEqual(reused, [buffer]);
+  });
+
+  it('keep the memory of a text that one of them does not release', async () => {
+    const callers = [rounds.collect(TEXT, 5000), rounds.collect(OPEN_METRICS, 5000)];
+    const bodies = await finishRender();
+    const [, openMetrics] = await Promise.all(callers);
+    openMetrics[RELEASE]();
+    assert.deepStrictEqual(reused, [bodies[1].buffer]);
+  });
+});

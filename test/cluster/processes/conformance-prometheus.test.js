@@ -1,0 +1,191 @@
+'use strict';
+
+// The real Prometheus scrapes the demo's cluster under load. What it then says must be what the workers recorded.
+
+const assert = require('node:assert');
+const { after, before, describe, it } = require('node:test');
+const { ClusterProcess } = require('../../../example/demo/cluster-process');
+const { LoadGenerator } = require('../../../example/demo/load-generator');
+const {
+  PrometheusServer,
+  missingPrograms,
+  promtoolCheckMetrics,
+} = require('../../fixtures/prometheus-server');
+
+const SCRAPES = 10;
+const RATE = 100;
+const SECONDS = 12;
+const WITHIN_MS = 30_000;
+const QUANTILES = [0.01, 0.5, 0.9, 0.99, 1];
+
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+const skip = !required && missingPrograms(['prometheus', 'promtool']);
+
+describe('a cluster under load, scraped by Prometheus every second', { skip }, () => {
+  let cluster;
+  let loadGenerator;
+  let prometheus;
+  let recorded;
+
+  before(async () => {
+    assert.strictEqual(missingPrograms(['prometheus', 'promtool']), undefined);
+    cluster = new ClusterProcess({ client: 'prom-client-cluster', workers: 4, samples: 10_000 });
+    await cluster.ready();
+    prometheus = await PrometheusServer.start(cluster.metricsUrl);
+    loadGenerator = new LoadGenerator();
+    const load = loadGenerator.start({ url: cluster.applicationUrl, rate: RATE, amount: RATE * SECONDS });
+    const totals = await load.done;
+    assert.deepStrictEqual(totals, {
+      sent: RATE * SECONDS,
+      answered: RATE * SECONDS,
+      errors: 0,
+      timeouts: 0,
+    });
+    recorded = await recordOfHandledRequests(cluster);
+    await prometheus.numberWhen('count_over_time(up[1h])', count => count >= SCRAPES, WITHIN_MS);
+    // The last series that a request touches: once it is there, all of them stand still.
+    await prometheus.numberWhen(
+      'sum(http_response_size_bytes_count)',
+      count => count === recorded.arrived,
+      WITHIN_MS,
+    );
+    await prometheus.numberWhen(
+      'sum(http_request_duration_seconds_count)',
+      count => count === total(recorded.durations),
+      WITHIN_MS,
+    );
+  });
+
+  after(async () => {
+    await loadGenerator?.stop();
+    await prometheus?.stop();
+    await cluster?.stop();
+  });
+
+  it('was up at every scrape', async () => {
+    assert.strictEqual(await prometheus.number('min_over_time(up[1h])'), 1);
+  });
+
+  it('was seen to move while the load ran', async () => {
+    const changes = await prometheus.number('max(changes(demo_requests_total[1h]))');
+    assert.ok(changes >= SECONDS / 2, `${changes} changes`);
+  });
+
+  // A sum of seconds that is rounded differently at every scrape looks to Prometheus as if a process had restarted.
+  for (const name of [
+    'demo_requests_total',
+    'http_request_duration_seconds_bucket',
+    'http_request_duration_seconds_sum',
+  ]) {
+    it(`never saw ${name} fall`, async () => {
+      assert.strictEqual(await prometheus.number(`sum(resets(${name}[1h]))`), 0);
+    });
+  }
+
+  it('has counted every request that arrived, by service', async () => {
+    assert.strictEqual(recorded.arrived, RATE * SECONDS);
+    assert.strictEqual(await prometheus.number('sum(demo_requests_total)'), recorded.arrived);
+    const services = await prometheus.query('sum by (service) (demo_requests_total)');
+    assert.deepStrictEqual(
+      Object.fromEntries(services.map(({ labels, value }) => [labels.service, value])),
+      recorded.arrivedByService,
+    );
+  });
+
+  it('is handling no request any more', async () => {
+    assert.strictEqual(await prometheus.number('sum(http_requests_in_flight)'), 0);
+  });
+
+  it('has the sums that were recorded', async () => {
+    // Whole bytes add up exactly in any order; seconds do not, and are compared to within their rounding.
+    assert.strictEqual(await prometheus.number('sum(http_response_size_bytes_sum)'), recorded.sizes.sum);
+    assertClose(await prometheus.number('sum(http_request_duration_seconds_sum)'), recorded.durations.sum);
+  });
+
+  for (const { name, record } of [
+    { name: 'http_response_size_bytes', record: () => recorded.sizes },
+    { name: 'http_request_duration_seconds', record: () => recorded.durations },
+  ]) {
+    it(`has the bucket counts of ${name} that were recorded`, async () => {
+      const buckets = await prometheus.query(`sum by (le) (${name}_bucket)`);
+      const counts = Object.fromEntries(buckets.map(({ labels, value }) => [boundOf(labels.le), value]));
+      assert.deepStrictEqual(counts, cumulativeCounts(record()));
+    });
+
+    for (const quantile of QUANTILES) {
+      it(`histogram_quantile(${quantile}) of ${name} is that of the recorded observations`, async () => {
+        const value = await prometheus.number(
+          `histogram_quantile(${quantile}, sum by (le) (${name}_bucket))`,
+        );
+        assertClose(value, bucketQuantile(quantile, record()));
+      });
+    }
+  }
+
+  it('is understood in full: types, and as many samples as there are in the text', async () => {
+    const types = { http_request_duration_seconds: 'histogram', http_requests_in_flight: 'gauge' };
+    for (const [metric, type] of Object.entries(types)) {
+      const [metadata] = await prometheus.ask('targets/metadata', { metric });
+      assert.strictEqual(metadata.type, type);
+    }
+    const samples = (await expositionText(cluster)).split('\n').filter(line => line && !line.startsWith('#'));
+    assert.strictEqual(await prometheus.number('scrape_samples_scraped'), samples.length);
+  });
+
+  it('passes promtool check metrics without a remark', async () => {
+    assert.deepStrictEqual(await promtoolCheckMetrics(await expositionText(cluster)), {
+      exitCode: 0,
+      output: '',
+    });
+  });
+});
+
+/** A response's end is recorded a moment after the load generator has it. */
+async function recordOfHandledRequests(cluster) {
+  for (;;) {
+    const record = await cluster.record();
+    if (total(record.sizes) === record.arrived) return record;
+  }
+}
+
+async function expositionText(cluster) {
+  const response = await fetch(cluster.metricsUrl, { headers: { accept: 'text/plain;version=0.0.4' } });
+  assert.strictEqual(response.status, 200);
+  return response.text();
+}
+
+function boundOf(le) {
+  return le === '+Inf' ? Infinity : Number(le);
+}
+
+function total({ counts }) {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+function cumulativeCounts({ bounds, counts }) {
+  let cumulative = 0;
+  return Object.fromEntries(
+    [...bounds, Infinity].map((bound, bucket) => [bound, (cumulative += counts[bucket])]),
+  );
+}
+
+/**
+ * A quantile by linear interpolation within its bucket, as Prometheus' histogram_quantile is documented to do it; one
+ * that lies in the last bucket is the highest finite bound.
+ */
+function bucketQuantile(quantile, { bounds, counts }) {
+  let rank = quantile * total({ counts });
+  for (let bucket = 0; bucket < bounds.length; bucket++) {
+    if (counts[bucket] >= rank) {
+      const lower = bucket === 0 ? 0 : bounds[bucket - 1];
+      return lower + (bounds[bucket] - lower) * (rank / counts[bucket]);
+    }
+    rank -= counts[bucket];
+  }
+  return bounds.at(-1);
+}
+
+function assertClose(actual, expected) {
+  const error = Math.abs(actual - expected) / Math.abs(expected);
+  assert.ok(error < 1e-9, `${actual} is not ${expected}`);
+}

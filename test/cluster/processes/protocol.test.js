@@ -1,0 +1,583 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+
+const { startCluster, makePlace, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
+
+const tampering = {
+  start: context => {
+    context.require('./cluster-tampering').installTampering(context);
+    const { client, state } = context;
+    state.counter = new client.Counter({ name: 'done_total', help: 'h' });
+    state.series = new client.Counter({ name: 'series_total', help: 'h', labelNames: ['number'] });
+    /** Counts, and makes a series that nobody knows. */
+    state.record = () => {
+      state.counter.inc();
+      state.series.inc({ number: state.next++ });
+    };
+    state.next = 1;
+  },
+};
+const record = ({ state }) => state.record();
+const beHonest = ({ state }) => void (state.tamper = undefined);
+
+/** How many of a worker's series a scrape shows. */
+const seriesIn = samples => [...samples.keys()].filter(sample => sample.startsWith('series_total')).length;
+
+function assertCounted(samples, count) {
+  assert.equal(samples.get('done_total'), count);
+  assert.equal(seriesIn(samples), count);
+}
+
+/** The answers that the primary has handed to its thread. */
+const handedOver = ({ threads }) =>
+  threads.flatMap(({ posted }) => posted.filter(({ op }) => op === 'answer' || op === 'discard'));
+
+describe('a message that is not ours is ignored', { concurrency: 3 }, () => {
+  const strange = [
+    null,
+    0,
+    '',
+    'prom-client:getMetricsRes',
+    true,
+    [],
+    [null],
+    {},
+    { type: null },
+    { type: {} },
+    { type: 'prom-client:getMetricsReq', requestId: 1 },
+    { type: 'prom-client-cluster:welcome', directory: '/', exitName: 'x' },
+    { type: 'prom-client-cluster:ready', directory: '/' },
+    { type: 'prom-client:getMetricsRes' },
+    { type: 'prom-client:getMetricsRes', requestId: null },
+    { type: 'prom-client:getMetricsRes', requestId: 0, metrics: [] },
+    { type: 'prom-client:getMetricsRes', requestId: 987654, metrics: [[{ name: 'x' }]] },
+    { type: 'prom-client:getMetricsRes', requestId: -1, error: 'e' },
+    { type: 'prom-client:getMetricsRes', requestId: '1', error: 'e' },
+    { type: 'prom-client:getMetricsRes', requestId: {}, file: '/etc/passwd' },
+  ];
+  const sendAll = ({ process }, messages) => messages.forEach(message => process.send(message));
+
+  it('by the primary, before, during and after a scrape', async t => {
+    const cluster = await startCluster(t, { workers: 2, worker: tampering });
+    await cluster.inWorker(1, sendAll, strange);
+    await cluster.inWorkers([1, 2], record);
+    await cluster.inWorker(
+      1,
+      ({ state }, messages) => {
+        state.tamper = message => {
+          for (const message of messages) state.send(message);
+          return message;
+        };
+      },
+      strange,
+    );
+    assert.equal((await cluster.scrape()).get('done_total'), 2);
+    await cluster.inWorker(2, sendAll, strange);
+    assert.equal((await cluster.scrape()).get('done_total'), 2);
+    const { refused } = await cluster.internals();
+    assert.deepEqual(refused, {});
+    await cluster.end();
+  });
+
+  it('by the primary, when nobody has asked for anything yet', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: tampering, construct: false });
+    await cluster.run($ => ($.aggregator = $.construct()) && undefined);
+    await cluster.inWorker(1, sendAll, strange);
+    await cluster.inWorker(1, record);
+    assertCounted(await cluster.scrape(), 1);
+    await cluster.end();
+  });
+
+  it('by a worker: it neither dies nor answers, and writes nothing where it should not', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: tampering });
+    const elsewhere = makePlace(t);
+    const request = { type: 'prom-client:getMetricsReq', requestId: 77 };
+    await cluster.run(
+      ({ cluster }, messages) => messages.forEach(message => cluster.workers[1].send(message)),
+      [
+        ...strange.filter(message => message?.type !== request.type),
+        { type: 'prom-client-cluster:welcome', directory: 5 },
+        { type: 'prom-client-cluster:welcome', directory: elsewhere, exitName: '../evil' },
+        { type: 'prom-client-cluster:welcome', directory: elsewhere, exitName: ['w1-exit'] },
+      ],
+    );
+    await cluster.inWorker(1, record);
+    assertCounted(await cluster.scrape(), 1);
+    cluster.tellWorker(1, ({ process, state }) => {
+      state.record();
+      process.exit();
+    });
+    await cluster.gone(1);
+    assert.deepEqual(fs.readdirSync(elsewhere), []);
+    assertCounted(await cluster.scrape(), 2);
+    await cluster.end();
+  });
+
+  it("when it answers a request that is answered already, or another worker's", async t => {
+    const cluster = await startCluster(t, { workers: 2, worker: tampering });
+    await cluster.inWorkers([1, 2], record);
+    assert.equal((await cluster.scrape()).get('done_total'), 2);
+    await cluster.inWorker(1, ({ state }) => {
+      const json = [{ name: 'done_total', help: 'h', type: 'counter', values: [{ value: 1e6, labels: {} }] }];
+      state.tamper = message => {
+        state.send({ ...message, requestId: message.requestId + 1, file: undefined, metrics: [json] });
+        state.send({ ...message, requestId: message.requestId - 1, file: undefined, metrics: [json] });
+        // Behind the real one.
+        setImmediate(() => state.send({ ...message, file: undefined, metrics: [json] }));
+        return message;
+      };
+    });
+    for (let i = 0; i < 5; i++) assert.equal((await cluster.scrape()).get('done_total'), 2);
+    await cluster.inWorker(1, beHonest);
+    assert.equal((await cluster.scrape()).get('done_total'), 2);
+    await cluster.end();
+  });
+
+  it('when it comes late it counts, once, as the numbers of that worker, and its file is removed', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: tampering });
+    await cluster.inWorker(1, record);
+    assertCounted(await cluster.scrape(), 1);
+    await cluster.inWorker(1, record);
+    await cluster.inWorker(1, ({ state }) => {
+      state.tamper = message => void (state.held = message);
+    });
+    assertCounted(await cluster.scrape({ timeout: 300 }), 1);
+    const before = (await cluster.run(handedOver)).length;
+    await cluster.inWorker(1, ({ process, state }) => {
+      state.tamper = undefined;
+      process.send(state.held);
+      process.send(state.held);
+    });
+    await until(() => cluster.spooledFiles().length === 0, 'its file is taken');
+    await cluster.inWorker(1, record);
+    assertCounted(await cluster.scrape(), 3);
+    const after = await cluster.run(handedOver);
+    const late = after.slice(before).filter(({ op }) => op === 'answer');
+    assert.equal(late.length, 2, 'the late one once, and the one of the next scrape');
+    assert.deepEqual((await cluster.internals()).refused, {});
+    await cluster.end();
+  });
+
+  it('when its file is of a request that nobody waits for: the file is removed unread', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: tampering });
+    await cluster.inWorker(1, record);
+    assertCounted(await cluster.scrape(), 1);
+    const file = `w1-r4711-${'a'.repeat(24)}.snap`;
+    const others = [`w2-r4711-${'a'.repeat(24)}.snap`, `w1-r4712-${'a'.repeat(24)}.snap`, 'notes.txt'];
+    for (const name of [file, ...others]) fs.writeFileSync(path.join(cluster.spool, name), 'x');
+    await cluster.inWorker(
+      1,
+      ({ process }, files) => {
+        for (const file of files) process.send({ type: 'prom-client:getMetricsRes', requestId: 4711, file });
+      },
+      [...others, file],
+    );
+    await until(() => !fs.existsSync(path.join(cluster.spool, file)), 'it is removed');
+    for (const name of others) assert.ok(fs.existsSync(path.join(cluster.spool, name)), name);
+    await cluster.end();
+  });
+});
+
+describe('a file name that is not a bare name of the expected shape is refused', { concurrency: 3 }, () => {
+  const names = {
+    'in the parent directory': name => `../${name}`,
+    'in the same directory': name => `./${name}`,
+    'in a directory below': name => `x/${name}`,
+    'with a backslash': name => `..\\${name}`,
+    'by its absolute path': (name, spool) => `${spool}/${name}`,
+    'with a zero byte': name => `${name}\0`,
+    'with a line feed': name => `${name}\n`,
+    'with something before it': name => ` ${name}`,
+    'with another ending': name => name.replace('.snap', '.tmp'),
+    'in capitals': name => name.toUpperCase(),
+    'of another worker': name => name.replace(/^w\d+/, 'w2'),
+    'of another request': name => name.replace(/-r\d+/, '-r1'),
+    'with less than 96 random bits': name => name.replace(/.\.snap/, '.snap'),
+    'that is the exit file': () => `w1-exit-${'0'.repeat(24)}.snap`,
+    'that is the retired totals': () => 'retired.snap',
+    'that is the owner file': () => 'owner.json',
+    'that is the lock': () => 'lock',
+    'that is the directory itself': () => '.',
+    'that is its parent': () => '..',
+    'that is empty': () => '',
+    'that is very long': name => name.repeat(100_000),
+    'in a list': name => [name],
+    'in an object': name => ({ toString: name }),
+    'that is a number': () => 7,
+    'that is null': () => null,
+  };
+
+  it("without touching the file system, and that worker's former numbers stand", async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: tampering });
+    await cluster.inWorker(1, record);
+    assertCounted(await cluster.scrape(), 1);
+    const spool = cluster.spool;
+    const canaries = [path.join(cluster.place, 'canary'), path.join(spool, `w2-r1-${'0'.repeat(24)}.snap`)];
+    for (const file of canaries) fs.writeFileSync(file, 'untouched');
+    let refused = 0;
+    for (const [what, change] of Object.entries(names)) {
+      await cluster.inWorker(
+        1,
+        ({ require, state }, change) => {
+          state.record();
+          state.tamper = (message, spool) => {
+            state.tamper = undefined;
+            // What it really wrote lies about under every name that could be meant.
+            const fs = require('node:fs');
+            const file = new Function(`return ${change}`)()(message.file, spool);
+            for (const copy of [`${spool}/../${message.file}`, `${spool}/x/${message.file}`]) {
+              fs.cpSync(`${spool}/${message.file}`, copy, { recursive: true });
+            }
+            return { ...message, file };
+          };
+        },
+        String(change),
+      );
+      const before = (await cluster.run(handedOver)).length;
+      assertCounted(await cluster.scrape(), 1);
+      assert.equal(
+        (await cluster.run(handedOver)).length,
+        before,
+        `${what}: nothing was handed to the thread`,
+      );
+      assert.equal((await cluster.internals()).refused.answer, ++refused, what);
+    }
+    const copies = fs.readdirSync(path.join(spool, 'x')).length;
+    assert.equal(copies, refused, 'nothing was removed in a directory below');
+    const outside = fs.readdirSync(cluster.place).filter(name => name.endsWith('.snap'));
+    assert.equal(outside.length, refused, 'nothing was removed in the parent directory');
+    for (const file of canaries) assert.equal(fs.readFileSync(file, 'utf8'), 'untouched');
+    assertCounted(await cluster.scrape(), refused + 1);
+    for (const name of [...outside, 'canary']) fs.rmSync(path.join(cluster.place, name));
+    await cluster.end();
+  });
+
+  const wrongFiles = {
+    'a symbolic link': ({ link, target, fs }) => fs.symlinkSync(target, link),
+    'a link to nothing': ({ link, fs }) => fs.symlinkSync('/nowhere/at/all', link),
+    'a directory': ({ link, fs }) => fs.mkdirSync(link),
+    'a pipe that nobody writes to': ({ link, exec }) => exec('mkfifo', [link]),
+    missing: () => {},
+    empty: ({ link, fs }) => fs.writeFileSync(link, ''),
+  };
+  it("or names what is not a regular file, and that worker's former numbers stand", async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: tampering });
+    const target = path.join(makePlace(t), 'target');
+    fs.writeFileSync(target, 'secret');
+    await cluster.inWorker(1, record);
+    let counted = 1;
+    let refused = 0;
+    for (const [what, put] of Object.entries(wrongFiles)) {
+      assertCounted(await cluster.scrape(), counted);
+      await cluster.inWorker(
+        1,
+        ({ require, state }, put, target) => {
+          const fs = require('node:fs');
+          const exec = require('node:child_process').execFileSync;
+          state.record();
+          state.tamper = (message, spool) => {
+            const link = `${spool}/${message.file}`;
+            fs.rmSync(link);
+            new Function(`return ${put}`)()({ link, target, fs, exec });
+            return message;
+          };
+        },
+        String(put),
+        target,
+      );
+      assertCounted(await cluster.scrape(), counted++);
+      const counts = Object.values((await cluster.internals()).refused);
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      assert.ok(total > refused, `${what} is counted`);
+      refused = total;
+      assert.equal(fs.readFileSync(target, 'utf8'), 'secret');
+      await cluster.inWorker(1, beHonest);
+    }
+    assertCounted(await cluster.scrape(), counted);
+    await cluster.end();
+  });
+});
+
+describe(
+  "a snapshot that does not fit is rejected and counted, and that worker's former numbers stand",
+  { concurrency: 3 },
+  () => {
+    const changes = {
+      'whose magic is another': ['magic', bytes => void bytes.write('PK', 0)],
+      'of the other byte order': ['byte-order', bytes => void bytes.subarray(8, 12).swap32()],
+      'of another format version': ['version', bytes => void bytes.writeUInt32LE(99, 12)],
+      'of another incarnation': ['incarnation', bytes => void (bytes[20] ^= 1)],
+      'of another worker': ['worker', bytes => void bytes.writeUInt32LE(2, 32)],
+      'whose sequence is an old one': [
+        'sequence',
+        bytes => {
+          bytes.writeDoubleLE(1, 40);
+          bytes.writeDoubleLE(1, bytes.length - 16);
+        },
+      ],
+      'whose sequence is not a number': [
+        'end-mark',
+        bytes => {
+          bytes.writeDoubleLE(NaN, 40);
+          bytes.writeDoubleLE(NaN, bytes.length - 16);
+        },
+      ],
+      'whose end mark is missing': ['end-mark', bytes => void bytes.fill(0, bytes.length - 8)],
+      'whose end mark is of another sequence': [
+        'end-mark',
+        bytes => void bytes.writeDoubleLE(12345, bytes.length - 16),
+      ],
+      'that is cut off': ['length', bytes => bytes.subarray(0, bytes.length - 24)],
+      'that is cut off in its header': ['length', bytes => bytes.subarray(0, 100)],
+      'that is longer than it says': ['length', bytes => Buffer.concat([bytes, Buffer.alloc(8)])],
+      'whose length is not a number': ['length', bytes => void bytes.writeDoubleLE(NaN, 88)],
+      'whose parts are out of order': ['length', bytes => void bytes.writeDoubleLE(8, 72)],
+      'whose dictionary is not whole': [
+        'dictionary-start',
+        bytes => {
+          bytes.writeDoubleLE(1e6, 56);
+          bytes.writeDoubleLE(1e6, 64);
+        },
+      ],
+      'whose columns lie elsewhere': ['length', bytes => void bytes.writeDoubleLE(bytes.length + 8, 80)],
+    };
+    for (const way of ['in a file', 'over IPC']) {
+      it(way, async t => {
+        const cluster = await startCluster(t, { workers: 2, worker: tampering });
+        await cluster.inWorkers([1, 2], record);
+        let counted = 1;
+        const rejected = new Map();
+        for (const [what, [reason, change]] of Object.entries(changes)) {
+          const before = await cluster.scrape();
+          assert.equal(before.get('done_total'), counted + 1);
+          await cluster.inWorker(
+            1,
+            ({ require, state }, change, overIpc) => {
+              const { changeFile } = require('./cluster-tampering');
+              const fs = require('node:fs');
+              const run = new Function(`return ${change}`)();
+              state.record();
+              state.tamper = (message, spool) => {
+                changeFile(message, spool, run);
+                if (!overIpc) return message;
+                const snapshot = fs.readFileSync(`${spool}/${message.file}`).toString('base64');
+                fs.rmSync(`${spool}/${message.file}`);
+                return { ...message, file: undefined, snapshot, reason: 'test' };
+              };
+            },
+            String(change),
+            way === 'over IPC',
+          );
+          counted++;
+          const during = await cluster.scrape();
+          assert.deepEqual(during, before, `${what}: former numbers stand`);
+          const { refused } = await cluster.internals();
+          assert.ok(
+            (refused[reason] ?? 0) > (rejected.get(reason) ?? 0),
+            `${what}: ${JSON.stringify(refused)}`,
+          );
+          rejected.set(reason, refused[reason]);
+          assert.deepEqual(cluster.spooledFiles(), []);
+          await cluster.inWorker(1, beHonest);
+          const after = await cluster.scrape();
+          assert.equal(after.get('done_total'), counted + 1, what);
+          assert.equal(seriesIn(after), counted, what);
+        }
+        await cluster.end();
+      });
+    }
+
+    it('also when it is no base64 at all, or JSON of something else', async t => {
+      const cluster = await startCluster(t, { workers: 1, worker: tampering });
+      await cluster.inWorker(1, record);
+      assertCounted(await cluster.scrape(), 1);
+      const answers = [
+        { snapshot: '' },
+        { snapshot: '\u0000\uffff not base64' },
+        { snapshot: 'x'.repeat(100_000) },
+        { snapshot: 7 },
+        { error: 'it did not work' },
+        { error: null },
+        {},
+      ];
+      for (const answer of answers) {
+        await cluster.inWorker(
+          1,
+          ({ state }, answer) => {
+            state.tamper = ({ type, requestId }) => ({ type, requestId, ...answer });
+          },
+          answer,
+        );
+        assertCounted(await cluster.scrape(), 1);
+      }
+      const { refused } = await cluster.internals();
+      assert.equal(refused['worker-error'], 1);
+      assert.equal(refused.answer, 3);
+      await cluster.inWorker(1, beHonest);
+      await cluster.inWorker(1, record);
+      assertCounted(await cluster.scrape(), 2);
+      await cluster.end();
+    });
+
+    it('when all there is is an error, the call is rejected with it', async t => {
+      const cluster = await startCluster(t, { workers: 1, worker: tampering });
+      await cluster.inWorker(1, ({ state }) => {
+        state.tamper = ({ type, requestId }) => ({ type, requestId, error: 'it did not work' });
+      });
+      await assert.rejects(cluster.scrape(), { message: 'it did not work' });
+      await cluster.inWorker(1, beHonest);
+      await cluster.inWorker(1, record);
+      assertCounted(await cluster.scrape(), 1);
+      await cluster.end();
+    });
+  },
+);
+
+describe('what crosses IPC', { concurrency: 3 }, () => {
+  it('is less than 768 bytes per worker and scrape, both ways, with many series', async t => {
+    const cluster = await startCluster(t, { workers: 2, worker: tampering });
+    await cluster.inWorkers([1, 2], ({ process, state }) => {
+      for (let i = 0; i < 6000; i++) state.series.inc({ number: `a rather long label value ${i}` });
+      state.received = [];
+      process.on('message', message => {
+        if (message?.type === 'prom-client:getMetricsReq') state.received.push(message);
+      });
+    });
+    await cluster.run($ => void $.answers.splice(0));
+    const scrapes = 5;
+    for (let i = 0; i < scrapes; i++) {
+      await cluster.inWorkers([1, 2], record);
+      assert.ok(seriesIn(await cluster.scrape()) > 6000);
+    }
+    const answers = await cluster.run($ => $.answers);
+    for (const id of [1, 2]) {
+      const requests = await cluster.inWorker(id, ({ state }) => state.received);
+      const own = answers.filter(({ workerId }) => workerId === id).map(({ message }) => message);
+      assert.equal(requests.length, scrapes, 'one request a scrape');
+      assert.equal(own.length, scrapes, 'one answer a scrape');
+      requests.forEach((request, i) => {
+        // As node writes them: a line of JSON each.
+        const bytes = [request, own[i]].map(message => Buffer.byteLength(JSON.stringify(message)) + 1);
+        assert.ok(bytes[0] + bytes[1] < 768, `${bytes}`);
+        assert.equal(request.requestId, own[i].requestId);
+        assert.ok(own[i].bytes > 0);
+      });
+      assert.ok(requests.at(-1).known.series > 6000);
+      assert.ok(own.at(-1).bytes < own[0].bytes / 2, 'names are told once');
+    }
+    await cluster.end();
+  });
+
+  it('is nothing that nobody asked for', async t => {
+    const cluster = await startCluster(t, { library: null, construct: false });
+    await cluster.fork({ ...tampering, library: LIBRARY });
+    await cluster.inWorker(1, record);
+    cluster.tellWorker(1, ({ process }) => process.exit());
+    await cluster.gone(1);
+    const messages = (await cluster.run($ => $.answers)).map(({ message }) => message);
+    assert.deepEqual(
+      messages.filter(message => !message.ready),
+      [],
+    );
+    await cluster.end();
+  });
+
+  it('is one answer, to the newest of several requests that have piled up', async t => {
+    const cluster = await startCluster(t, { library: null, construct: false });
+    await cluster.fork({ ...tampering, library: LIBRARY });
+    const directory = fs.mkdtempSync(path.join(cluster.place, 'spool-'));
+    await cluster.inWorker(1, record);
+    await cluster.signal(1, 'SIGSTOP');
+    await cluster.run(({ cluster }, directory) => {
+      for (let requestId = 1; requestId <= 5; requestId++) {
+        const exitName = `w1-exit-${'0'.repeat(24)}.snap`;
+        cluster.workers[1].send({ type: 'prom-client:getMetricsReq', requestId, directory, exitName });
+      }
+    }, directory);
+    await cluster.signal(1, 'SIGCONT');
+    const responses = ({ answers }) =>
+      answers.map(({ message }) => message).filter(({ type }) => type === 'prom-client:getMetricsRes');
+    await until(
+      async () => (await cluster.run(responses)).some(({ requestId }) => requestId === 5),
+      'it answers',
+    );
+    // The worker answers calls in order: nothing more is on its way.
+    await cluster.inWorker(1, record);
+    const [answer, ...more] = await cluster.run(responses);
+    assert.deepEqual(more, []);
+    const file = path.join(directory, answer.file);
+    assert.deepEqual(fs.readdirSync(directory), [answer.file]);
+    assert.match(answer.file, /^w1-r5-[0-9a-f]{24}\.snap$/);
+    const { size, mode } = fs.statSync(file);
+    assert.equal(size, answer.bytes);
+    if (process.platform !== 'win32') assert.equal(mode & 0o777, 0o600);
+    cluster.release();
+    await cluster.hasEnded();
+    const left = fs.readdirSync(directory).filter(name => name !== answer.file);
+    assert.deepEqual(left, [`w1-exit-${'0'.repeat(24)}.snap`]);
+  });
+});
+
+describe('listeners', { concurrency: 3 }, () => {
+  it("are one 'message' and one 'exit' in a worker, by loading or otherwise", async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: { construct: true } });
+    const added = await cluster.inWorker(1, ({ client, process, listenersAddedByLoading }) => {
+      new client.AggregatorRegistry();
+      new client.AggregatorRegistry();
+      const counts = [process.listenerCount('message'), process.listenerCount('exit')];
+      return { listenersAddedByLoading, counts };
+    });
+    assert.deepEqual(added.listenersAddedByLoading, { message: 1, exit: 1 });
+    // One 'message' listener more is the test's own.
+    const bare = await cluster.fork({ library: null, construct: false });
+    const without = await cluster.inWorker(bare, ({ process }) => [
+      process.listenerCount('message'),
+      process.listenerCount('exit'),
+    ]);
+    assert.deepEqual(added.counts, [without[0] + 1, without[1] + 1]);
+    await cluster.scrape({ timeout: 300 });
+    const afterwards = await cluster.inWorker(1, ({ process }) => [
+      process.listenerCount('message'),
+      process.listenerCount('exit'),
+    ]);
+    assert.deepEqual(afterwards, added.counts);
+    await cluster.end();
+  });
+
+  it('are none in a primary that has only loaded the library, and a handful however many registries there are', async t => {
+    const cluster = await startCluster(t, { construct: false });
+    assert.deepEqual(await cluster.run($ => $.listenersAddedByLoading), { process: {}, cluster: {} });
+    const counts = await cluster.run(({ cluster, construct }) => {
+      const count = () =>
+        ['fork', 'online', 'message', 'disconnect', 'exit'].map(name => cluster.listenerCount(name));
+      const all = [count()];
+      for (let i = 0; i < 20; i++) {
+        construct();
+        all.push(count());
+      }
+      return all;
+    });
+    const [before, first] = counts;
+    assert.deepEqual(
+      first.map((count, i) => count - before[i]),
+      [1, 1, 1, 1, 1],
+    );
+    assert.deepEqual(counts.at(-1), first);
+    await cluster.end();
+  });
+
+  it('are none in a plain fork, which ends by itself although its channel is open', async () => {
+    const child = fork(path.join(__dirname, 'fixtures/cluster-plain-fork.js'), [LIBRARY]);
+    const [{ added, text }] = await once(child, 'message');
+    assert.deepEqual(added, {});
+    assert.equal(text, '');
+    const [code] = await once(child, 'exit');
+    assert.equal(code, 0);
+  });
+});

@@ -1,0 +1,702 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFile, execFileSync, fork, spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { after, beforeEach, describe, it } = require('node:test');
+const { Worker } = require('node:worker_threads');
+
+const { Spool } = require('../../../lib/cluster/spool/spool.js');
+const { exitSnapshotName, snapshotName } = require('../../../lib/cluster/wire/protocol.js');
+
+const MINUTE = 60 * 1000;
+const PREFIX = 'prom-client-cluster-';
+const OWNER_PROGRAM = path.join(__dirname, 'fixtures/spool-owner.js');
+const STARVED_PROGRAM = path.join(__dirname, 'fixtures/spool-starved-pool.js');
+const THREAD_PROGRAM = path.join(__dirname, 'fixtures/spool-thread.js');
+
+const hasProc = fs.existsSync('/proc/self/stat') && fs.existsSync('/proc/sys/kernel/random/boot_id');
+const onlyWithProc = { skip: hasProc ? false : 'needs /proc' };
+const onlyPosix = { skip: process.platform === 'win32' ? 'needs POSIX files' : false };
+const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to give a directory away' };
+
+const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'spool-test-')));
+after(() => fs.rmSync(root, { recursive: true, force: true }));
+
+/** A place of its own for each test, so that no sweep meets another test's directories. */
+let place;
+beforeEach(() => {
+  place = fs.mkdtempSync(path.join(root, 'place-'));
+});
+
+const inMinutes = minutes => () => Date.now() + minutes * MINUTE;
+const modeOf = file => fs.lstatSync(file).mode & 0o777;
+const open = (t, options) =>
+  Spool.open({ directory: place, fallbacks: [], ...options }).then(spool => {
+    t.after(() => spool.close());
+    return spool;
+  });
+
+/** Opens a spool ten minutes and more from now, and tells what it swept. */
+async function sweepLater(t, options) {
+  const spool = await open(t, { now: inMinutes(11), ...options });
+  return spool.swept;
+}
+
+async function openInThread(t, options) {
+  const thread = new Worker(THREAD_PROGRAM, { workerData: { directory: place, fallbacks: [], ...options } });
+  t.after(() => thread.terminate());
+  const [{ directory, modules }] = await once(thread, 'message');
+  const tell = async (command, argument) => {
+    thread.postMessage({ command, argument });
+    const [{ result }] = await once(thread, 'message');
+    return result;
+  };
+  return { thread, directory, modules, tell };
+}
+
+async function startOwner(t, holder, options) {
+  const argument = JSON.stringify({ directory: place, fallbacks: [], ...options });
+  const child = fork(OWNER_PROGRAM, [holder, argument], { env: { ...process.env, TMPDIR: place } });
+  t.after(() => child.kill('SIGKILL'));
+  const [report] = await once(child, 'message');
+  return { child, ...report };
+}
+
+async function killHard(child) {
+  child.kill('SIGKILL');
+  const [, signal] = await once(child, 'exit');
+  assert.equal(signal, 'SIGKILL');
+}
+
+/** What a real spool (in another place, which it sweeps) writes about its owner, with some fields changed. */
+async function ownerRecord(t, changes) {
+  const spool = await open(t, { directory: fs.mkdtempSync(path.join(root, 'elsewhere-')) });
+  const record = JSON.parse(spool.read('owner.json').toString());
+  await spool.close();
+  return { ...record, ...changes };
+}
+
+/** A directory as a primary leaves it, an hour old. */
+function leaveBehind(name, owner, { files = ['w1-r1-000000000000000000000000.snap'], lock = true } = {}) {
+  const directory = path.join(place, PREFIX + name);
+  fs.mkdirSync(directory, { mode: 0o700 });
+  if (owner !== undefined) fs.writeFileSync(path.join(directory, 'owner.json'), JSON.stringify(owner));
+  for (const file of files) fs.writeFileSync(path.join(directory, file), 'old');
+  if (lock) fs.mkdirSync(path.join(directory, 'lock'));
+  for (const file of fs.readdirSync(directory)) age(path.join(directory, file), 60);
+  age(directory, 60);
+  return directory;
+}
+
+function age(file, minutes) {
+  const time = new Date(Date.now() - minutes * MINUTE);
+  fs.lutimesSync(file, time, time);
+}
+
+/** The id of a process that has ended. */
+async function deadPid() {
+  const child = spawn(process.execPath, ['-e', '']);
+  await once(child, 'exit');
+  return child.pid;
+}
+
+describe('opening', () => {
+  it('makes a private directory and a private owner file', onlyPosix, async t => {
+    const spool = await open(t);
+    assert.equal(path.dirname(spool.directory), place);
+    assert.ok(path.basename(spool.directory).startsWith(PREFIX));
+    assert.equal(modeOf(spool.directory), 0o700);
+    assert.equal(modeOf(path.join(spool.directory, 'owner.json')), 0o600);
+    assert.equal(spool.isPresent(), true);
+  });
+
+  it('makes the same in a thread, with a lock inside', onlyPosix, async t => {
+    const { directory, modules } = await openInThread(t);
+    assert.equal(path.dirname(directory), place);
+    assert.ok(path.basename(directory).startsWith(PREFIX));
+    assert.equal(modeOf(directory), 0o700);
+    assert.equal(modeOf(path.join(directory, 'owner.json')), 0o600);
+    assert.deepEqual(fs.readdirSync(directory).sort(), ['lock', 'owner.json']);
+    assert.deepEqual(fs.readdirSync(place), [path.basename(directory)]);
+    assert.ok(modules.some(file => file.includes('proper-lockfile')));
+  });
+
+  it('says in the owner file who made it, in a thread too', onlyWithProc, async t => {
+    const { directory } = await openInThread(t);
+    const owner = JSON.parse(fs.readFileSync(path.join(directory, 'owner.json'), 'utf8'));
+    const stat = fs.readFileSync('/proc/self/stat', 'utf8');
+    assert.equal(owner.pid, process.pid);
+    assert.equal(owner.bootId, fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+    assert.equal(owner.pidNamespace, fs.readlinkSync('/proc/self/ns/pid'));
+    assert.equal(owner.startTime, stat.slice(stat.lastIndexOf(')')).split(' ')[20]);
+    assert.ok(Math.abs(owner.startedAt - Date.now()) < MINUTE);
+  });
+
+  it('takes the next place where a directory cannot be made', async t => {
+    const file = path.join(place, 'file');
+    fs.writeFileSync(file, '');
+    const last = path.join(place, 'last');
+    fs.mkdirSync(last);
+    const places = { directory: path.join(file, 'below'), fallbacks: [path.join(place, 'missing'), last] };
+    const inPlace = await open(t, places);
+    assert.equal(path.dirname(inPlace.directory), last);
+    const inThread = await openInThread(t, places);
+    assert.equal(path.dirname(inThread.directory), last);
+  });
+
+  it('uses the directory for temporary files where none is given', onlyPosix, async t => {
+    const { directory } = await startOwner(t, 'in-place', { directory: undefined, fallbacks: undefined });
+    assert.equal(path.dirname(directory), place);
+  });
+
+  it('takes the next place where a file cannot be written, and leaves nothing in the first', async t => {
+    const last = path.join(place, 'last');
+    fs.mkdirSync(last);
+    const renameSync = fs.renameSync;
+    t.mock.method(fs, 'renameSync', (from, to) => {
+      if (path.basename(to) === 'owner.json' && path.dirname(path.dirname(to)) === place) {
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      }
+      return renameSync(from, to);
+    });
+    const spool = await open(t, { fallbacks: [last] });
+    assert.equal(path.dirname(spool.directory), last);
+    assert.deepEqual(fs.readdirSync(place), ['last']);
+  });
+
+  it('keeps what is there when a file cannot take its name', async t => {
+    const spool = await open(t);
+    spool.writeAtomically('old', [Buffer.from('old')]);
+    spool.writeAtomically('new', [Buffer.from('new')]);
+    const { renameSync } = fs;
+    t.mock.method(fs, 'renameSync', (from, to) => {
+      if (path.basename(from) === 'new') throw Object.assign(new Error('EIO'), { code: 'EIO' });
+      return renameSync(from, to);
+    });
+    assert.throws(() => spool.rename('new', 'old'), { code: 'EIO' });
+    t.mock.restoreAll();
+    assert.equal(spool.read('old').toString(), 'old');
+    assert.equal(spool.read('new').toString(), 'new');
+    spool.rename('new', 'old');
+    assert.equal(spool.read('old').toString(), 'new');
+    assert.deepEqual(
+      fs.readdirSync(spool.directory).filter(name => /old|new/.test(name)),
+      ['old'],
+    );
+  });
+
+  it('rejects with every failure when no place will do', async () => {
+    const file = path.join(place, 'file');
+    fs.writeFileSync(file, '');
+    const missing = path.join(place, 'missing');
+    const error = await Spool.open({ directory: file, fallbacks: [missing, missing] }).catch(
+      reason => reason,
+    );
+    assert.ok(error instanceof Error);
+    assert.deepEqual(
+      error.failures.map(({ directory, code }) => ({ directory, code })),
+      [
+        { directory: file, code: 'ENOTDIR' },
+        { directory: missing, code: 'ENOENT' },
+      ],
+    );
+    assert.ok(error.failures.every(({ message }) => typeof message === 'string' && message !== ''));
+    assert.match(error.message, /ENOTDIR.*ENOENT/);
+  });
+});
+
+describe('the application around it', () => {
+  const traces = () => ({
+    listeners: Object.fromEntries(process.eventNames().map(event => [event, process.listeners(event)])),
+    emit: process.emit,
+    reallyExit: process.reallyExit,
+    closeSync: fs.closeSync,
+    modules: Object.keys(require.cache),
+  });
+
+  it('finds its process untouched while a thread holds a spool', async t => {
+    const before = traces();
+    const { modules } = await openInThread(t);
+    const held = traces();
+    assert.ok(
+      modules.some(file => file.includes('signal-exit')),
+      'the thread has loaded what hooks signals',
+    );
+    assert.deepEqual(held.listeners.SIGTERM, before.listeners.SIGTERM);
+    assert.deepEqual(held.listeners.exit, before.listeners.exit);
+    assert.equal(held.emit, before.emit);
+    assert.equal(held.reallyExit, before.reallyExit);
+    assert.equal(held.closeSync, before.closeSync);
+    assert.deepEqual(held.modules, before.modules);
+  });
+
+  it('finds its process untouched where it holds the spool itself', async t => {
+    const { untouched, modules } = await startOwner(t, 'in-place');
+    assert.equal(untouched, true);
+    const foreign = modules.filter(file => file.includes('node_modules'));
+    assert.deepEqual(foreign, []);
+  });
+
+  for (const [holder, options] of [
+    ['in-place', {}],
+    ['thread', { stay: false }],
+  ]) {
+    it(`ends by itself with a spool open (${holder})`, async () => {
+      const argument = JSON.stringify({ directory: place, fallbacks: [], ...options });
+      // Rejects if the program had to be stopped.
+      await promisify(execFile)(process.execPath, [OWNER_PROGRAM, holder, argument], { timeout: 20_000 });
+      assert.equal(fs.readdirSync(place).length, 1);
+    });
+  }
+});
+
+describe('holding', { timeout: 2 * MINUTE }, () => {
+  it('keeps the lock fresh while the main loop hangs', async t => {
+    const { directory } = await openInThread(t, { update: 1000 });
+    const modified = () => fs.statSync(path.join(directory, 'lock')).mtimeMs;
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    const [taken, started] = [modified(), Date.now()];
+    while (modified() === taken && Date.now() - started < 20_000) Atomics.wait(pause, 0, 0, 20);
+    assert.notEqual(modified(), taken);
+  });
+
+  it('keeps the lock fresh while the libuv pool is held up', onlyPosix, async t => {
+    const fifo = path.join(place, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const env = { ...process.env, UV_THREADPOOL_SIZE: '1' };
+    const child = fork(STARVED_PROGRAM, [fifo, place], { env });
+    t.after(() => child.kill('SIGKILL'));
+    const [report] = await once(child, 'message');
+    assert.deepEqual(report, { renewed: true });
+  });
+
+  it('keeps the owner file fresh where there is no lock', async t => {
+    const spool = await open(t, { update: 5 });
+    const ownerFile = path.join(spool.directory, 'owner.json');
+    const opened = fs.statSync(ownerFile).mtimeMs;
+    await until(() => fs.statSync(ownerFile).mtimeMs > opened);
+    assert.ok(!fs.existsSync(path.join(spool.directory, 'lock')));
+  });
+
+  it('reports once that the directory has vanished, from a thread', async t => {
+    const { thread, directory, tell } = await openInThread(t, { update: 1000 });
+    assert.equal(await tell('isPresent'), true);
+    fs.rmSync(directory, { recursive: true });
+    const [{ lost }] = await once(thread, 'message');
+    assert.match(lost, /ENOENT/);
+    assert.equal(await tell('isPresent'), false);
+    assert.equal(await tell('close'), undefined);
+  });
+
+  it('reports once that the directory has vanished, in place', async t => {
+    const reasons = [];
+    const onLost = reason => {
+      reasons.push(reason);
+      throw new Error('whoever is told may fail');
+    };
+    const spool = await open(t, { update: 5, onLost });
+    fs.rmSync(spool.directory, { recursive: true });
+    await until(() => reasons.length > 0);
+    const another = await open(t, { update: 5 });
+    const ownerFile = path.join(another.directory, 'owner.json');
+    const opened = fs.statSync(ownerFile).mtimeMs;
+    await until(() => fs.statSync(ownerFile).mtimeMs > opened); // a timer as long as the first one's has run
+    assert.equal(reasons.length, 1);
+  });
+
+  it('does not take another directory of the same name for its own', async t => {
+    const spool = await open(t);
+    const moved = path.join(place, 'moved');
+    fs.renameSync(spool.directory, moved);
+    assert.equal(spool.isPresent(), false);
+    fs.mkdirSync(spool.directory);
+    assert.equal(spool.isPresent(), false);
+    await spool.close();
+    assert.equal(fs.existsSync(spool.directory), true, 'what is not its own is not removed');
+  });
+
+  it('does not take a link to its directory for it', onlyPosix, async t => {
+    const spool = await open(t);
+    fs.renameSync(spool.directory, path.join(place, 'moved'));
+    fs.symlinkSync(path.join(place, 'moved'), spool.directory);
+    assert.equal(spool.isPresent(), false);
+  });
+});
+
+describe('taking over from a thread that has ended', () => {
+  it('keeps the directory, its files and the lock', async t => {
+    const first = await openInThread(t);
+    await first.tell('write', { name: 'retired.snap', text: 'totals' });
+    await first.thread.terminate();
+    assert.ok(fs.existsSync(path.join(first.directory, 'lock')), 'the thread had no time to unlock');
+
+    const second = await openInThread(t, { adopt: first.directory, update: 1000 });
+    assert.equal(second.directory, first.directory);
+    assert.equal(await second.tell('read', 'retired.snap'), 'totals');
+    fs.rmSync(second.directory, { recursive: true });
+    const [{ lost }] = await once(second.thread, 'message');
+    assert.match(lost, /ENOENT/);
+  });
+
+  it('works in place, too', async t => {
+    const first = await openInThread(t);
+    await first.thread.terminate();
+    const second = await open(t, { adopt: first.directory });
+    assert.equal(second.directory, first.directory);
+    assert.deepEqual(fs.readdirSync(second.directory), ['owner.json']);
+  });
+
+  it('makes a new directory where the old one is gone or belongs to another process', async t => {
+    const other = await startOwner(t, 'in-place');
+    const beside = await open(t, { adopt: other.directory });
+    assert.notEqual(beside.directory, other.directory);
+    assert.ok(fs.existsSync(other.directory));
+
+    await beside.close();
+    const anew = await open(t, { adopt: beside.directory });
+    assert.notEqual(anew.directory, beside.directory);
+    assert.ok(anew.isPresent());
+  });
+});
+
+describe('files', () => {
+  it('reads a file into memory that typed arrays can be laid over', async t => {
+    const spool = await open(t);
+    const numbers = new Float64Array([1 / 3, 2 / 3]); // few, as small buffers come from a pool;
+    fs.writeFileSync(path.join(spool.directory, 'numbers'), numbers);
+    const bytes = spool.read('numbers');
+    assert.equal(bytes.byteOffset, 0);
+    assert.equal(bytes.buffer.byteLength, numbers.byteLength);
+    assert.deepEqual(new Float64Array(bytes.buffer), numbers);
+  });
+
+  it('reads an empty file', async t => {
+    const spool = await open(t);
+    fs.writeFileSync(path.join(spool.directory, 'empty'), '');
+    assert.equal(spool.read('empty').length, 0);
+  });
+
+  it('reads nothing but regular files', onlyPosix, async t => {
+    const spool = await open(t);
+    const inside = name => path.join(spool.directory, name);
+    fs.symlinkSync(inside('owner.json'), inside('link'));
+    fs.mkdirSync(inside('folder'));
+    execFileSync('mkfifo', [inside('fifo')]);
+    assert.throws(() => spool.read('link'), { code: 'ELOOP' });
+    assert.throws(() => spool.read('folder'), { code: 'EINVAL' });
+    assert.throws(() => spool.read('fifo'), { code: 'EINVAL' });
+    assert.throws(() => spool.readIfPresent('link'), { code: 'ELOOP' });
+  });
+
+  it('tells a missing file from an unreadable one', async t => {
+    const spool = await open(t);
+    assert.throws(() => spool.read('missing'), { code: 'ENOENT' });
+    assert.equal(spool.readIfPresent('missing'), undefined);
+    assert.equal(spool.readIfPresent('owner.json').toString(), spool.read('owner.json').toString());
+  });
+
+  it('touches nothing outside its directory', async t => {
+    const spool = await open(t);
+    const outside = path.join(place, 'outside');
+    fs.writeFileSync(outside, 'kept');
+    for (const name of ['../outside', outside, '..', '.', '', 'folder/file']) {
+      assert.throws(() => spool.read(name), { code: 'EINVAL' });
+      assert.throws(() => spool.readIfPresent(name), { code: 'EINVAL' });
+      assert.throws(() => spool.unlink(name), { code: 'EINVAL' });
+      assert.throws(() => spool.writeAtomically(name, []), { code: 'EINVAL' });
+    }
+    assert.equal(fs.readFileSync(outside, 'utf8'), 'kept');
+  });
+
+  it('unlinks a file, and minds no missing one', async t => {
+    const spool = await open(t);
+    const name = snapshotName(1, 1);
+    fs.writeFileSync(path.join(spool.directory, name), '');
+    spool.unlink(name);
+    assert.equal(fs.existsSync(path.join(spool.directory, name)), false);
+    spool.unlink(name);
+  });
+
+  it('lists the files of one worker by request, the last snapshot last', async t => {
+    const spool = await open(t);
+    const [exit, second, tenth, hundredth] = [
+      exitSnapshotName(1),
+      snapshotName(1, 2),
+      snapshotName(1, 10),
+      snapshotName(1, 100),
+    ];
+    const others = [
+      snapshotName(11, 1),
+      snapshotName(2, 1),
+      exitSnapshotName(2),
+      `${second}.tmp`,
+      'retired.snap',
+    ];
+    for (const name of [hundredth, exit, second, ...others, tenth]) {
+      fs.writeFileSync(path.join(spool.directory, name), '');
+    }
+    assert.deepEqual(spool.filesOfWorker(1), [second, tenth, hundredth, exit]);
+    assert.deepEqual(spool.filesOfWorker(3), []);
+    fs.rmSync(spool.directory, { recursive: true });
+    assert.deepEqual(spool.filesOfWorker(1), []);
+  });
+
+  it('replaces a file in one step, over whatever an earlier thread left half written', onlyPosix, async t => {
+    const spool = await open(t);
+    const file = path.join(spool.directory, 'retired.snap');
+    fs.writeFileSync(`${file}.tmp`, 'a longer text that was never finished', { mode: 0o600 });
+    spool.writeAtomically('retired.snap', [Buffer.from('one'), Buffer.alloc(0), new Uint8Array([33])]);
+    const reader = fs.openSync(file, 'r');
+    t.after(() => fs.closeSync(reader));
+    spool.writeAtomically('retired.snap', [Buffer.from('two')]);
+    assert.equal(
+      fs.readFileSync(reader, 'utf8'),
+      'one!',
+      'who had it open still reads the old content, whole',
+    );
+    assert.equal(spool.read('retired.snap').toString(), 'two');
+    assert.equal(modeOf(file), 0o600);
+    assert.deepEqual(fs.readdirSync(spool.directory).sort(), ['owner.json', 'retired.snap']);
+  });
+
+  it('leaves nothing half written where a file cannot be replaced', async t => {
+    const spool = await open(t);
+    fs.mkdirSync(path.join(spool.directory, 'retired.snap'));
+    assert.throws(() => spool.writeAtomically('retired.snap', [Buffer.from('x')]), /EISDIR|EPERM/);
+    assert.deepEqual(fs.readdirSync(spool.directory).sort(), ['owner.json', 'retired.snap']);
+  });
+});
+
+describe('closing', () => {
+  it('leaves nothing behind, from a thread', async t => {
+    const { directory, tell } = await openInThread(t);
+    fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
+    await tell('close');
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('leaves nothing behind, in place, and may be repeated', async t => {
+    const spool = await open(t);
+    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), '');
+    await spool.close();
+    assert.deepEqual(fs.readdirSync(place), []);
+    await spool.close();
+    assert.equal(spool.isPresent(), false);
+  });
+
+  it('keeps the directory if asked to', async t => {
+    const spool = await open(t);
+    await spool.close({ remove: false });
+    assert.equal(spool.isPresent(), true);
+    await spool.close();
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('does not fail where the directory cannot be removed', async t => {
+    const spool = await open(t);
+    t.mock.method(fs, 'renameSync', () => {
+      throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
+    });
+    await spool.close();
+    assert.equal(spool.isPresent(), true);
+  });
+});
+
+describe('removing from an exit handler', () => {
+  it('removes a directory together with the lock of a thread that still runs', async t => {
+    const { directory } = await openInThread(t);
+    fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
+    Spool.removeSync(directory);
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('touches nothing but a directory named like ours, and never throws', onlyPosix, async () => {
+    const [foreign, target] = [path.join(place, 'foreign'), path.join(place, 'target')];
+    const [link, file] = [path.join(place, `${PREFIX}link`), path.join(place, `${PREFIX}file`)];
+    fs.mkdirSync(foreign);
+    fs.mkdirSync(target);
+    fs.symlinkSync(target, link);
+    fs.writeFileSync(file, '');
+    const before = fs.readdirSync(place).sort();
+    for (const directory of [foreign, link, file, path.join(place, `${PREFIX}missing`), '', undefined, 7]) {
+      Spool.removeSync(directory);
+    }
+    assert.deepEqual(fs.readdirSync(place).sort(), before);
+  });
+});
+
+describe('sweeping', () => {
+  for (const holder of ['thread', 'in-place']) {
+    it(`takes what a killed primary left once ten minutes have passed (${holder})`, onlyWithProc, async t => {
+      const { child, directory } = await startOwner(t, holder);
+      fs.writeFileSync(path.join(directory, snapshotName(1, 1)), 'unread');
+      assert.deepEqual(await sweepLater(t), [], 'the owner is alive');
+      await killHard(child);
+      assert.deepEqual(await sweepLater(t, { now: inMinutes(9) }), [], 'too early');
+      assert.ok(fs.existsSync(directory));
+      assert.deepEqual(await sweepLater(t), [directory]);
+      assert.equal(fs.existsSync(directory), false);
+    });
+  }
+
+  it('looks in every place, not only in the one it uses', async t => {
+    const owner = await ownerRecord(t, { pid: await deadPid() });
+    const left = leaveBehind('left', owner);
+    const first = fs.mkdtempSync(path.join(root, 'first-'));
+    const file = path.join(first, 'file');
+    fs.writeFileSync(file, '');
+    const spool = await open(t, { directory: first, fallbacks: [file, path.join(first, 'missing'), place] });
+    assert.equal(path.dirname(spool.directory), first);
+    assert.deepEqual(await spool.swept, [left]);
+  });
+
+  it('takes neither its own directory nor one of another spool of this process', onlyWithProc, async t => {
+    const other = await open(t);
+    const own = await open(t, { now: inMinutes(11) });
+    assert.deepEqual(await own.swept, []);
+    assert.ok(own.isPresent());
+    assert.ok(other.isPresent());
+  });
+
+  it('does not take its own directory where nothing tells that the owner lives', async t => {
+    const spool = await open(t, { now: inMinutes(11) });
+    spool.writeAtomically('owner.json', []);
+    assert.deepEqual(await spool.swept, []);
+    assert.ok(spool.isPresent());
+  });
+
+  it('takes a directory whose lock is gone, and one that has only unknown files', async t => {
+    const owner = await ownerRecord(t, { pid: await deadPid() });
+    const left = [
+      leaveBehind('a-unlocked', owner, { lock: false }),
+      leaveBehind('b-no-owner', undefined, { files: ['unknown'] }),
+      leaveBehind('c-empty', undefined, { files: [], lock: false }),
+    ];
+    const broken = leaveBehind('d-broken-owner', undefined, { files: ['owner.json'] });
+    const spool = await open(t);
+    assert.deepEqual((await spool.swept).sort(), [...left, broken]);
+    assert.deepEqual(fs.readdirSync(place), [path.basename(spool.directory)]);
+  });
+
+  for (const fresh of ['lock', 'owner.json', 'w1-r1-000000000000000000000000.snap', '.']) {
+    it(`leaves a directory alone in which something is fresh (${fresh})`, async t => {
+      // The owner cannot be told to live: that is how it looks from another container.
+      const owner = await ownerRecord(t, { pid: await deadPid(), pidNamespace: 'pid:[1]' });
+      const directory = leaveBehind('held', owner);
+      age(path.join(directory, fresh), 9);
+      const spool = await open(t);
+      assert.deepEqual(await spool.swept, []);
+      age(path.join(directory, fresh), 11);
+      assert.deepEqual(await (await open(t)).swept, [directory]);
+    });
+  }
+
+  it('leaves a directory alone in which something is fresh further down', async t => {
+    const directory = leaveBehind('deep', undefined);
+    const folder = path.join(directory, 'folder');
+    fs.mkdirSync(folder);
+    fs.writeFileSync(path.join(folder, 'file'), '');
+    age(folder, 60);
+    age(directory, 60);
+    assert.deepEqual(await (await open(t)).swept, []);
+  });
+
+  it('leaves a directory alone whose owner lives, however old its files', onlyWithProc, async t => {
+    const directory = leaveBehind('alive', await ownerRecord(t));
+    assert.deepEqual(await (await open(t)).swept, []);
+    assert.ok(fs.existsSync(directory));
+  });
+
+  it('knows a pid that was given to another process, boot or namespace', onlyWithProc, async t => {
+    const left = [
+      leaveBehind('a-reused', await ownerRecord(t, { startTime: '1' })),
+      leaveBehind('b-rebooted', await ownerRecord(t, { bootId: '00000000-0000-0000-0000-000000000000' })),
+      leaveBehind('c-container', await ownerRecord(t, { pidNamespace: 'pid:[1]' })),
+    ];
+    assert.deepEqual((await (await open(t)).swept).sort(), left);
+  });
+
+  it('knows a dead process that nobody reaped', onlyWithProc, async t => {
+    // The shell starts a child, which lives until its input ends, and becomes a program that never waits for it.
+    const parent = spawn('sh', ['-c', 'cat <&3 & echo $!; exec sleep 60'], {
+      stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+    });
+    t.after(() => parent.kill('SIGKILL'));
+    const [line] = await once(parent.stdout, 'data');
+    const pid = Number(String(line));
+    const fields = () => fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+    await until(() => fs.readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n');
+    parent.stdio[3].end();
+    await until(() => fields()[0] === 'Z');
+    const left = leaveBehind('zombie', await ownerRecord(t, { pid, startTime: fields()[19] }));
+    assert.deepEqual(await (await open(t)).swept, [left]);
+  });
+
+  it("leaves another user's directory alone", onlyRoot, async t => {
+    const directory = leaveBehind('foreign', undefined);
+    fs.chownSync(directory, 65534, 65534);
+    assert.deepEqual(await (await open(t)).swept, []);
+    fs.chownSync(directory, process.geteuid(), process.getegid());
+    assert.deepEqual(await (await open(t)).swept, [directory]);
+  });
+
+  it('leaves directories of other names, plain files and links alone', onlyPosix, async t => {
+    const target = leaveBehind('target', undefined);
+    const renamed = path.join(place, 'other-name');
+    fs.renameSync(target, renamed);
+    fs.symlinkSync(renamed, path.join(place, `${PREFIX}link`));
+    fs.writeFileSync(path.join(place, `${PREFIX}file`), '');
+    for (const name of fs.readdirSync(place)) age(path.join(place, name), 60);
+    const before = fs.readdirSync(place);
+    const spool = await open(t);
+    assert.deepEqual(await spool.swept, []);
+    await spool.close();
+    assert.deepEqual(fs.readdirSync(place), before);
+    assert.equal(fs.readdirSync(renamed).length, 2);
+  });
+
+  it('does not follow links out of the directory it removes', onlyPosix, async t => {
+    const outside = path.join(place, 'outside');
+    fs.mkdirSync(outside);
+    fs.writeFileSync(path.join(outside, 'file'), 'kept');
+    const directory = leaveBehind('links', undefined);
+    fs.symlinkSync(outside, path.join(directory, 'folder'));
+    fs.symlinkSync(path.join(outside, 'file'), path.join(directory, 'file'));
+    for (const name of ['folder', 'file', '.']) age(path.join(directory, name), 60);
+    assert.deepEqual(await (await open(t)).swept, [directory]);
+    assert.equal(fs.readFileSync(path.join(outside, 'file'), 'utf8'), 'kept');
+  });
+
+  it('is harmless when several primaries start at once', async t => {
+    const left = Array.from({ length: 40 }, (_, i) => leaveBehind(`left-${i}`, undefined));
+    const spools = await Promise.all(Array.from({ length: 4 }, () => open(t)));
+    const swept = (await Promise.all(spools.map(spool => spool.swept))).flat();
+    assert.deepEqual(swept.sort(), left.sort(), 'each removed by exactly one of them');
+    assert.ok(spools.every(spool => spool.isPresent()));
+    assert.equal(fs.readdirSync(place).length, spools.length);
+  });
+
+  it('finishes what another sweep began and could not finish', async t => {
+    const left = leaveBehind('left', undefined);
+    const failing = t.mock.method(fs.promises, 'rm', async () => {
+      throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+    });
+    assert.deepEqual(await (await open(t)).swept, []);
+    assert.equal(failing.mock.callCount(), 1);
+    assert.equal(fs.existsSync(left), false);
+    failing.mock.restore();
+    const swept = await (await open(t)).swept;
+    assert.equal(swept.length, 1);
+    assert.ok(swept[0].startsWith(path.join(place, PREFIX)));
+  });
+});
+
+/** Resolves as soon as a condition holds that nothing announces; the test runner's own limit ends the wait. */
+async function until(condition) {
+  while (!condition()) await new Promise(setImmediate);
+}

@@ -1,0 +1,258 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const stock = require('prom-client');
+const { readJsonMetric } = require('../../../lib/cluster/store/json-source');
+const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { textOf, samplesOf, seriesKey } = require('../../fixtures/unit-scrape');
+
+function gauge(values, rest) {
+  return { name: 'm', help: 'm', type: 'gauge', values, ...rest };
+}
+
+function histogram(values, rest) {
+  return { name: 'h', help: 'h', type: 'histogram', aggregator: 'sum', values, ...rest };
+}
+
+function bucket(le, value, labels = {}) {
+  return { metricName: 'h_bucket', value, labels: { le, ...labels } };
+}
+
+function sumAndCount(sum, count, labels = {}) {
+  return [
+    { metricName: 'h_sum', value: sum, labels },
+    { metricName: 'h_count', value: count, labels },
+  ];
+}
+
+/** What a store shows of metrics that one stock worker sent. */
+function shown(...metrics) {
+  const store = new ClusterStore();
+  // As it arrives over IPC.
+  store.applyJson(1, JSON.parse(JSON.stringify([metrics])));
+  const samples = samplesOf(textOf(store));
+  samplesOf(textOf(store, { openMetrics: true }).replaceAll(/ # \{.*/g, ''));
+  return samples;
+}
+
+test('what is no metric is left out', () => {
+  for (const nothing of [undefined, null, 5, 'metric', [], {}, { name: 5 }, { help: 'x' }]) {
+    assert.strictEqual(readJsonMetric(nothing), undefined);
+  }
+  const store = new ClusterStore();
+  store.applyJson(1, [[null, 5, gauge([{ value: 1, labels: {} }])], null, 'x']);
+  assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('m')), 1);
+  for (const nothing of [undefined, null, 5, 'x', {}, [], [[]]]) {
+    store.applyJson(1, nothing);
+    assert.strictEqual(textOf(store), '\n');
+  }
+});
+
+test('a metric without values, type, help or aggregator is one all the same', () => {
+  assert.deepStrictEqual(shown({ name: 'm' }), new Map());
+  assert.deepStrictEqual(shown({ name: 'm', values: [{ value: 1 }] }), new Map([[seriesKey('m'), 1]]));
+  assert.strictEqual(readJsonMetric({ name: 'm' }).definition.aggregator, 'sum');
+  for (const type of ['histogram', 'summary'])
+    assert.deepStrictEqual(shown({ name: 'm', type, values: [] }), new Map());
+});
+
+test('values become rows, by their labels in any order; of two the later one stands', () => {
+  assert.deepStrictEqual(
+    shown(
+      gauge([
+        { value: 1, labels: { a: 'x', b: 1 } },
+        { value: 2, labels: { b: '1', a: 'x' } },
+        { value: 3, labels: { a: 'x' } },
+        { value: 4, labels: { a: '' } },
+        { value: 5 },
+      ]),
+    ),
+    new Map([
+      [seriesKey('m', { a: 'x', b: 1 }), 2],
+      [seriesKey('m', { a: 'x' }), 3],
+      [seriesKey('m', { a: '' }), 4],
+      [seriesKey('m'), 5],
+    ]),
+  );
+});
+
+test('values that look alike when glued together stay apart', () => {
+  const pairs = [{ a: '1,b:2' }, { a: '1', b: '2' }, { a: '1","b":"2' }, { 'a,b': '1' }];
+  const labels = pairs.slice(0, 3);
+  assert.strictEqual(shown(gauge(labels.map((set, value) => ({ value, labels: set })))).size, labels.length);
+  assert.strictEqual(readJsonMetric(gauge(pairs.map(set => ({ value: 1, labels: set })))).labels.length, 4);
+});
+
+test('what is no number is NaN, and text that is a number is that number', () => {
+  const values = [null, undefined, 'x', {}, '7', true, 1e300];
+  const columns = [...readJsonMetric(gauge(values.map((value, a) => ({ value, labels: { a } })))).columns];
+  assert.deepStrictEqual(columns, [NaN, NaN, NaN, NaN, 7, 1, 1e300]);
+});
+
+test('a sample of another name keeps it', () => {
+  assert.deepStrictEqual(
+    shown(
+      gauge([
+        { metricName: 'm_child', value: 1, labels: { a: 'x' } },
+        { value: 2, labels: { a: 'x' } },
+      ]),
+    ),
+    new Map([
+      [seriesKey('m_child', { a: 'x' }), 1],
+      [seriesKey('m', { a: 'x' }), 2],
+    ]),
+  );
+});
+
+test('labels that several samples share are labels of each', () => {
+  const metric = gauge([{ value: 1, labels: { a: 'x' }, sharedLabels: { b: 'y' } }]);
+  assert.deepStrictEqual([...shown(metric).keys()], [seriesKey('m', { a: 'x', b: 'y' })]);
+});
+
+test('cumulated buckets become counts of their own', () => {
+  const metric = histogram([bucket(1, 2), bucket(5, 2), bucket('+Inf', 6), ...sumAndCount(31.5, 6)]);
+  const { columns, definition } = readJsonMetric(metric);
+  assert.deepStrictEqual([...columns], [2, 0, 4, 31.5]);
+  assert.deepStrictEqual(definition.marks, [1, 5]);
+  assert.strictEqual(definition.layout, 'histogram');
+});
+
+test('a histogram without a +Inf bucket has what its count says, or its last bucket', () => {
+  const finite = [bucket(1, 3), bucket(5, 4)];
+  assert.strictEqual(shown(histogram([...finite, ...sumAndCount(9, 6)])).get(seriesKey('h_count')), 6);
+  assert.strictEqual(shown(histogram(finite)).get(seriesKey('h_bucket', { le: '+Inf' })), 4);
+  assert.strictEqual(shown(histogram(finite)).get(seriesKey('h_bucket', { le: 5 })), 4);
+});
+
+test('series of one histogram may have different buckets: what one lacks counts as its next lower one', () => {
+  const samples = shown(
+    histogram([
+      bucket(1, 1, { a: 'x' }),
+      bucket(10, 3, { a: 'x' }),
+      bucket('+Inf', 4, { a: 'x' }),
+      bucket(5, 2, { a: 'y' }),
+      bucket('+Inf', 7, { a: 'y' }),
+    ]),
+  );
+  const at = (a, le) => samples.get(seriesKey('h_bucket', { a, le }));
+  assert.deepStrictEqual(
+    [1, 5, 10, '+Inf'].map(le => [at('x', le), at('y', le)]),
+    [
+      [1, 0],
+      [1, 2],
+      [3, 2],
+      [4, 7],
+    ],
+  );
+});
+
+test('a histogram or summary with a sample that does not belong shows all as they came', () => {
+  for (const [type, stranger] of [
+    ['histogram', { value: 5, labels: {} }],
+    ['histogram', { metricName: 'h_bucket', value: 5, labels: { le: 'x' } }],
+    ['histogram', { metricName: 'h_bucket', value: 5, labels: {} }],
+    ['summary', { metricName: 'h_bucket', value: 5, labels: { le: 1 } }],
+    ['summary', { value: 5, labels: {} }],
+  ]) {
+    const values = [stranger, ...sumAndCount(3, 1)];
+    assert.strictEqual(readJsonMetric(histogram(values, { type })).definition.layout, 'value');
+    assert.strictEqual(shown(histogram(values, { type })).size, 3);
+  }
+});
+
+test('a summary may lack quantiles, or have nothing else', () => {
+  const summary = values => ({ ...histogram(values), type: 'summary' });
+  assert.strictEqual(shown(summary(sumAndCount(3, 1))).size, 2);
+  const quantile = { value: 5, labels: { quantile: 0.5 } };
+  assert.strictEqual(
+    shown(summary([quantile, ...sumAndCount(5, 1)])).get(seriesKey('h', { quantile: 0.5 })),
+    5,
+  );
+  const [[key, value]] = shown(summary([{ ...quantile, labels: { quantile: '0.5', a: 'x' } }]));
+  assert.deepStrictEqual([key, Number.isFinite(value)], [seriesKey('h', { quantile: 0.5, a: 'x' }), true]);
+});
+
+test('exemplars that are not whole are left out, whole ones are shown', () => {
+  const exemplars = [
+    null,
+    {},
+    { labelSet: null, value: 1, timestamp: 1 },
+    { labelSet: {}, value: null, timestamp: 1 },
+    { labelSet: 'x', value: 1, timestamp: 1 },
+    { labelSet: { t: 'x' }, value: 1, timestamp: 2 },
+  ];
+  const store = new ClusterStore();
+  const values = exemplars.map((exemplar, a) => ({ value: 1, labels: { a }, exemplar }));
+  store.applyJson(1, [[{ ...gauge(values), name: 'c', type: 'counter' }]]);
+  assert.deepStrictEqual(textOf(store, { openMetrics: true }).match(/ # \{.*/g), [' # {t="x"} 1 2']);
+});
+
+test('what a worker with prom-client sends is shown as that worker shows it', async () => {
+  const registry = new stock.Registry();
+  registry.setDefaultLabels({ env: 'p', a: 'default' });
+  const common = { help: 'x', labelNames: ['a', 'b'], registers: [registry] };
+  const metrics = [
+    new stock.Counter({ name: 'c_total', ...common }),
+    new stock.Gauge({ name: 'g', ...common }),
+    new stock.Histogram({ name: 'h', buckets: [0.5, 1, 5], ...common }),
+    new stock.Histogram({ name: 'unsorted', buckets: [5, 0.5, 1], ...common }),
+    new stock.Summary({ name: 's', percentiles: [0.5, 0.9], ...common }),
+  ];
+  new stock.Histogram({ name: 'plain', help: 'x', registers: [registry] });
+  for (const [i, labels] of [{ a: 'x' }, { b: 'y', a: 'x' }, {}, { a: '"\\\n' }].entries()) {
+    for (const metric of metrics) (metric.inc ?? metric.observe).call(metric, labels, i * 0.7);
+  }
+  const json = await registry.getMetricsAsJSON();
+  const expected = samplesOf(await stock.AggregatorRegistry.aggregate([structuredClone(json)]).metrics());
+  assert.deepStrictEqual(shown(...json), expected);
+});
+
+test('whatever arrives, reading it throws nothing, and it can be shown', () => {
+  const label = fc.oneof(
+    fc.string(),
+    fc.constantFrom('a', 'le', 'quantile', '__proto__', 'toString', '__name__'),
+  );
+  const anything = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom(0, 1, '+Inf', null));
+  const sample = fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record(
+        {
+          value: anything,
+          labels: fc.oneof(fc.dictionary(label, anything, { maxKeys: 3 }), anything),
+          metricName: fc.oneof(fc.constantFrom('m', 'm_sum', 'm_count', 'm_bucket'), anything),
+          exemplar: fc.oneof(
+            anything,
+            fc.record({ labelSet: anything, value: anything, timestamp: anything }),
+          ),
+          sharedLabels: anything,
+        },
+        { requiredKeys: [] },
+      ),
+    },
+    { weight: 1, arbitrary: anything },
+  );
+  const metric = fc.record(
+    {
+      name: fc.constant('m'),
+      help: anything,
+      type: fc.oneof(fc.constantFrom('counter', 'gauge', 'histogram', 'summary'), anything),
+      aggregator: fc.constantFrom('sum', 'first', 'min', 'max', 'average', 'omit', null),
+      values: fc.oneof(fc.array(sample, { maxLength: 6 }), anything),
+    },
+    { requiredKeys: ['name'] },
+  );
+  fc.assert(
+    fc.property(fc.array(fc.array(metric, { maxLength: 3 }), { maxLength: 3 }), workers => {
+      const store = new ClusterStore();
+      workers.forEach((metrics, i) => store.applyJson(i + 1, JSON.parse(JSON.stringify([metrics]))));
+      textOf(store);
+      textOf(store, { openMetrics: true });
+      store.retire(1);
+      textOf(store);
+    }),
+    { numRuns: 1000 },
+  );
+});

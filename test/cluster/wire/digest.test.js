@@ -1,0 +1,157 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { TDigest } = require('tdigest');
+const { compressCentroids, mergeDigests, quantileOf } = require('../../../lib/cluster/wire/digest');
+
+const QUANTILES = [0, 0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1];
+
+/** Each value a centroid of its own. */
+function digestOf(values) {
+  return Float64Array.from(
+    values.toSorted((a, b) => a - b),
+    value => value,
+  ).reduce((flat, value, i) => (flat.set([value, 1], i * 2), flat), new Float64Array(values.length * 2));
+}
+
+function countOf(digest) {
+  return digest.reduce((sum, number, i) => (i % 2 === 1 ? sum + number : sum), 0);
+}
+
+function meansOf(digest) {
+  return Array.from(digest.filter((_, i) => i % 2 === 0));
+}
+
+function range(from, to) {
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+}
+
+/** How far a value is from the rank that it should have, as a share of all observations. */
+function rankError(sorted, quantile, value) {
+  const below = sorted.filter(observed => observed < value).length / sorted.length;
+  const upTo = sorted.filter(observed => observed <= value).length / sorted.length;
+  return Math.max(0, below - quantile, quantile - upTo);
+}
+
+test('quantiles of single values are those of tdigest, to the last digit', () => {
+  const numbers = fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 50 });
+  fc.assert(
+    fc.property(numbers, values => {
+      const reference = new TDigest();
+      for (const value of values) reference.push(value);
+      const digest = compressCentroids(digestOf(values));
+      for (const quantile of QUANTILES) {
+        assert.strictEqual(quantileOf(digest, quantile), reference.percentile(quantile));
+      }
+    }),
+  );
+});
+
+test('the median of 1 to 1000 and of 1001 to 2000, merged, is about 1000', () => {
+  const merged = mergeDigests([
+    compressCentroids(digestOf(range(1, 1000))),
+    compressCentroids(digestOf(range(1001, 2000))),
+  ]);
+  assert.ok(Math.abs(quantileOf(merged, 0.5) - 1000.5) < 5, `${quantileOf(merged, 0.5)}`);
+  assert.strictEqual(quantileOf(merged, 0), 1);
+  assert.strictEqual(quantileOf(merged, 1), 2000);
+  assert.strictEqual(countOf(merged), 2000);
+});
+
+test('small digests are merged without loss', () => {
+  const merged = mergeDigests([digestOf([5, 1, 3]), digestOf([2, 4]), digestOf([])]);
+  assert.deepStrictEqual([...merged], [1, 1, 2, 1, 3, 1, 4, 1, 5, 1]);
+});
+
+test('equal values are one centroid, however many', () => {
+  const merged = mergeDigests([digestOf(range(1, 500).map(() => 7)), digestOf([7, 7])]);
+  assert.deepStrictEqual([...merged], [7, 502]);
+  for (const quantile of QUANTILES) assert.strictEqual(quantileOf(merged, quantile), 7);
+});
+
+test('nothing observed gives 0', () => {
+  assert.strictEqual(quantileOf(mergeDigests([]), 0.5), 0);
+  assert.strictEqual(quantileOf(mergeDigests([new Float64Array(0), new Float64Array(0)]), 0.5), 0);
+});
+
+test('merging keeps the count, the order and the ends, and never has more centroids than before', () => {
+  const value = fc.double({ min: -1e6, max: 1e6, noNaN: true });
+  fc.assert(
+    fc.property(fc.array(fc.array(value, { maxLength: 400, size: 'max' }), { maxLength: 6 }), lists => {
+      const digests = lists.map(list => compressCentroids(digestOf(list)));
+      const copies = digests.map(digest => digest.slice());
+      const merged = mergeDigests(digests);
+      const all = lists.flat().sort((a, b) => a - b);
+      assert.strictEqual(countOf(merged), all.length);
+      assert.ok(merged.length <= all.length * 2);
+      const means = meansOf(merged);
+      assert.deepStrictEqual(
+        means,
+        means.toSorted((a, b) => a - b),
+      );
+      if (all.length > 0) {
+        assert.strictEqual(quantileOf(merged, 0), all[0]);
+        assert.strictEqual(quantileOf(merged, 1), all.at(-1));
+      }
+      assert.deepStrictEqual(digests, copies);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('quantiles rise with their rank and stay within what was observed', () => {
+  const lists = fc.array(fc.array(fc.double({ min: 0, max: 1e3, noNaN: true }), { minLength: 1 }), {
+    minLength: 1,
+  });
+  fc.assert(
+    fc.property(lists, all => {
+      const merged = mergeDigests(all.map(digestOf));
+      const values = QUANTILES.map(quantile => quantileOf(merged, quantile));
+      const observed = all.flat();
+      // A mean of means is off by a rounding.
+      const slack = 1e-9 * Math.max(...observed);
+      values.reduce((lower, upper) => (assert.ok(lower <= upper + slack, `${lower} > ${upper}`), upper));
+      assert.ok(values[0] >= Math.min(...observed) - slack && values.at(-1) <= Math.max(...observed) + slack);
+    }),
+  );
+});
+
+for (const [name, draw] of Object.entries({
+  uniform: i => (i * 0.6180339887498949) % 1,
+  exponential: i => -Math.log(1 - ((i * 0.6180339887498949) % 1)),
+  'two peaks': i => (i % 10 === 0 ? 5 : 0.01) + ((i * 0.6180339887498949) % 1) / 100,
+})) {
+  test(`the merged quantiles of ${name} observations in 16 workers are within 0.1 % of their rank`, () => {
+    const observed = Array.from({ length: 20_000 }, (_, i) => draw(i));
+    const digests = range(0, 15).map(worker =>
+      compressCentroids(digestOf(observed.filter((_, i) => i % 16 === worker))),
+    );
+    // Merged at once, and one after the other as dead workers are.
+    const atOnce = mergeDigests(digests);
+    const oneByOne = digests.reduce((total, digest) => mergeDigests([total, digest]));
+    const sorted = observed.toSorted((a, b) => a - b);
+    for (const merged of [atOnce, oneByOne]) {
+      assert.strictEqual(countOf(merged), 20_000);
+      assert.ok(merged.length / 2 < 1500, `${merged.length / 2} centroids`);
+      for (const quantile of QUANTILES) {
+        const error = rankError(sorted, quantile, quantileOf(merged, quantile));
+        assert.ok(error < 0.001, `quantile ${quantile} is off by ${error}`);
+      }
+    }
+  });
+}
+
+test('merging a thousand times in a row keeps the digest small and right', () => {
+  let total = new Float64Array(0);
+  for (let i = 0; i < 1000; i++) {
+    total = mergeDigests([total, digestOf(range(0, 49).map(k => (i * 7919 + k * 104729) % 50_000))]);
+  }
+  assert.strictEqual(countOf(total), 50_000);
+  assert.ok(total.length / 2 < 2000, `${total.length / 2} centroids`);
+  for (const quantile of [0.01, 0.5, 0.9, 0.99]) {
+    const error = Math.abs(quantileOf(total, quantile) / 50_000 - quantile);
+    assert.ok(error < 0.01, `quantile ${quantile} is off by ${error}`);
+  }
+});

@@ -1,0 +1,337 @@
+'use strict';
+
+// docs/grafana-dashboard.json: the real Prometheus that scrapes the demo's cluster under load answers each of its
+// queries with data. And it is what Grafana imports, complete, and drawn without overlaps.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const path = require('node:path');
+const { setTimeout: delay } = require('node:timers/promises');
+const { after, before, describe, it } = require('node:test');
+const { collectDefaultMetrics } = require('../..');
+const { ClusterProcess } = require('../../example/demo/cluster-process');
+const { LoadGenerator } = require('../../example/demo/load-generator');
+const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-server');
+
+const ROOT = path.join(__dirname, '../..');
+const FAULTS = path.join(__dirname, 'fixtures/grafana-dashboard-faults.js');
+const DASHBOARD = JSON.parse(read('docs/grafana-dashboard.json'));
+const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
+const ROWS = DASHBOARD.panels.filter(({ type }) => type === 'row');
+const VARIABLES = DASHBOARD.templating.list.filter(({ type }) => type === 'query');
+
+const GRID_WIDTH = 24;
+const SCRAPE_SECONDS = 1;
+// Grafana's own: the larger of four scrape intervals, and one together with the step.
+const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;
+const RATE = 100;
+const LOAD_SECONDS = 60;
+const WITHIN_MS = 25_000;
+const POLL_EVERY_MS = 100;
+
+/** Metrics that every scrape of Prometheus brings along. */
+const OF_PROMETHEUS = ['scrape_duration_seconds', 'scrape_samples_scraped'];
+
+/** What a machine without control groups, or a group without limits, does not have. */
+const WITHOUT_LIMITS = [
+  'process_cgroup_memory_limit_bytes',
+  'process_cgroup_memory_usage_bytes',
+  'process_cgroup_cpu_quota_cores',
+  'process_cgroup_cpu_throttled_seconds_total',
+  'process_cgroup_cpu_periods_total',
+  'process_cgroup_cpu_throttled_periods_total',
+];
+
+const EVENT_LOOP_LAG =
+  'quantiles of workers that were averaged; nodejs_eventloop_delay_seconds has those of all';
+const ACTIVE = 'part of nodejs_active_resources';
+const SPACES = 'nodejs_heap_space_used_bytes and nodejs_heap_space_committed_bytes have it, by space';
+
+/** Metrics that the dashboard does without, and why. */
+const NOT_SHOWN = {
+  process_start_time_seconds: 'a cluster does not show it',
+  process_virtual_memory_bytes: 'no memory that anybody is short of',
+  process_heap_bytes: 'the data segment; resident memory is what counts',
+  nodejs_eventloop_lag_seconds: EVENT_LOOP_LAG,
+  nodejs_eventloop_lag_min_seconds: EVENT_LOOP_LAG,
+  nodejs_eventloop_lag_max_seconds: EVENT_LOOP_LAG,
+  nodejs_eventloop_lag_mean_seconds: EVENT_LOOP_LAG,
+  nodejs_eventloop_lag_stddev_seconds: EVENT_LOOP_LAG,
+  nodejs_eventloop_lag_p50_seconds: EVENT_LOOP_LAG,
+  nodejs_eventloop_lag_p90_seconds: EVENT_LOOP_LAG,
+  nodejs_eventloop_lag_p99_seconds: EVENT_LOOP_LAG,
+  nodejs_active_resources_total: 'the sum of what is shown by type',
+  nodejs_active_handles: ACTIVE,
+  nodejs_active_handles_total: ACTIVE,
+  nodejs_active_requests: ACTIVE,
+  nodejs_active_requests_total: ACTIVE,
+  nodejs_heap_size_total_bytes: SPACES,
+  nodejs_heap_size_used_bytes: SPACES,
+  nodejs_heap_space_size_total_bytes: SPACES,
+  nodejs_heap_space_size_used_bytes: SPACES,
+  nodejs_heap_space_size_available_bytes: SPACES,
+  nodejs_gc_duration_seconds: 'nodejs_gc_pause_seconds_total and nodejs_gc_runs_total say it without buckets',
+};
+
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+const skip = !required && missingPrograms(['prometheus']);
+
+function read(file) {
+  return fs.readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+/** Every query of every panel. */
+function targets() {
+  return PANELS.flatMap(panel => panel.targets.map(target => ({ panel, target })));
+}
+
+/**
+ * @param {string} query
+ * @returns {string[]} the metrics that it names, as they are documented: without what histograms append
+ */
+function metricsIn(query) {
+  const names = Array.from(query.matchAll(/([a-zA-Z_:][\w:]*)\{/g), ([, name]) => name);
+  return names.map(name => name.replace(/(?<=_(seconds|bytes))_(bucket|sum|count)$/, ''));
+}
+
+function metricsShown() {
+  return new Set(targets().flatMap(({ target }) => metricsIn(target.expr)));
+}
+
+/** The metrics that a document has a row of a table for. */
+function metricsDocumentedIn(file) {
+  return Array.from(read(file).matchAll(/^\| *`([a-z]\w+)(?:\{[^`]*\})?` *\|/gm), ([, name]) => name).filter(
+    name => /^(nodejs|process|prom_client_cluster)_/.test(name),
+  );
+}
+
+describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
+  let cluster;
+  let loadGenerator;
+  let prometheus;
+  let exposition;
+
+  before(async () => {
+    assert.strictEqual(missingPrograms(['prometheus']), undefined);
+    cluster = clusterWithFaults();
+    await cluster.ready();
+    prometheus = await PrometheusServer.start(cluster.metricsUrl);
+    loadGenerator = new LoadGenerator();
+    loadGenerator
+      .start({ url: cluster.applicationUrl, rate: RATE, amount: RATE * LOAD_SECONDS })
+      .done.catch(() => {}); // it is stopped before its time
+    await prometheus.numberWhen('count_over_time(up[1h])', count => count >= 5, WITHIN_MS);
+    exposition = await (await fetch(cluster.metricsUrl)).text();
+  });
+
+  after(async () => {
+    await loadGenerator?.stop();
+    await prometheus?.stop();
+    await cluster?.stop();
+  });
+
+  /** The variables as Grafana puts them into a query: chosen values, quoted for a regular expression in a string. */
+  function interpolated(query) {
+    const { host } = new URL(cluster.metricsUrl);
+    return query
+      .replaceAll('$__rate_interval', RATE_INTERVAL)
+      .replaceAll('$instance', host.replaceAll('.', '\\\\.'))
+      .replaceAll('$job', 'target');
+  }
+
+  /** All values of all series since the load began, or the last ones. */
+  async function valuesOf({ expr, instant }) {
+    const query = interpolated(expr);
+    assert.ok(!query.includes('$'), `a variable is left: ${query}`);
+    const now = Date.now() / 1000;
+    const { result } = instant
+      ? await prometheus.ask('query', { query })
+      : await prometheus.ask('query_range', { query, start: now - 30, end: now, step: SCRAPE_SECONDS });
+    return result.flatMap(({ value, values }) => (values ?? [value]).map(([, text]) => text));
+  }
+
+  async function hasData(target) {
+    const values = await valuesOf(target);
+    return values.some(text => text !== 'NaN');
+  }
+
+  /** Some of what is shown happens after seconds only: a collection, a scrape that went wrong. */
+  async function hasDataSoon(target) {
+    const deadline = performance.now() + WITHIN_MS;
+    while (!(await hasData(target))) {
+      if (performance.now() > deadline) return false;
+      await delay(POLL_EVERY_MS);
+    }
+    return true;
+  }
+
+  for (const { panel, target } of targets()) {
+    it(`“${panel.title}” ${target.legendFormat} has data`, async t => {
+      const missing = metricsIn(target.expr).filter(
+        name => WITHOUT_LIMITS.includes(name) && !hasSamples(exposition, name),
+      );
+      if (missing.length === 0) {
+        assert.ok(await hasDataSoon(target), `no data: ${interpolated(target.expr)}`);
+      } else {
+        t.diagnostic(`the machine has no ${missing.join(', ')}`);
+        assert.deepStrictEqual(await valuesOf(target), []);
+      }
+    });
+  }
+
+  for (const { name, definition } of VARIABLES) {
+    it(`the variable ${name} has values`, async () => {
+      const [, selector, label] = /^label_values\((.*), (\w+)\)$/.exec(definition);
+      const values = await prometheus.ask(`label/${label}/values`, { 'match[]': interpolated(selector) });
+      const { host } = new URL(cluster.metricsUrl);
+      assert.deepStrictEqual(values, [{ job: 'target', instance: host }[name]]);
+    });
+  }
+
+  it('have data as well where all values of the variables are chosen', async () => {
+    const [{ target }] = targets();
+    const all = Object.fromEntries(VARIABLES.map(({ name, allValue }) => [name, allValue]));
+    const expr = target.expr.replaceAll('$job', all.job).replaceAll('$instance', all.instance);
+    assert.notStrictEqual(expr, target.expr);
+    assert.ok(await hasDataSoon({ expr }));
+  });
+});
+
+/** The demo's cluster, in which some things go wrong: see the fixture. */
+function clusterWithFaults() {
+  const { NODE_OPTIONS } = process.env;
+  process.env.NODE_OPTIONS = `${NODE_OPTIONS ?? ''} --require=${FAULTS}`;
+  try {
+    return new ClusterProcess({
+      client: 'prom-client-cluster',
+      workers: 2,
+      samples: 2000,
+      defaultMetrics: 'runtime',
+    });
+  } finally {
+    if (NODE_OPTIONS === undefined) delete process.env.NODE_OPTIONS;
+    else process.env.NODE_OPTIONS = NODE_OPTIONS;
+  }
+}
+
+function hasSamples(exposition, name) {
+  return exposition.split('\n').some(line => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+}
+
+describe('docs/grafana-dashboard.json', () => {
+  it('is what Grafana 10 imports, with the data source as a variable', () => {
+    assert.ok(DASHBOARD.schemaVersion >= 38);
+    assert.strictEqual(DASHBOARD.id, null); // the one who imports it gets a new one
+    assert.match(DASHBOARD.uid, /^[a-z-]{1,40}$/);
+    assert.ok(DASHBOARD.title && DASHBOARD.description);
+    const names = DASHBOARD.templating.list.map(({ name }) => name);
+    assert.deepStrictEqual(names, ['datasource', 'job', 'instance']);
+    const used = [...VARIABLES, ...PANELS, ...targets().map(({ target }) => target)];
+    for (const { datasource } of used) {
+      assert.deepStrictEqual(datasource, { type: 'prometheus', uid: '${datasource}' });
+    }
+    const needed = DASHBOARD.__requires.filter(({ type }) => type === 'panel').map(({ id }) => id);
+    assert.deepStrictEqual(needed, [...new Set(PANELS.map(({ type }) => type))].sort());
+  });
+
+  it('chooses job and instance in every selector', () => {
+    for (const { target } of targets()) {
+      const selectors = Array.from(target.expr.matchAll(/\{([^}]*)\}/g), ([, selector]) => selector);
+      assert.ok(selectors.length > 0, target.expr);
+      for (const selector of selectors) {
+        assert.ok(selector.startsWith('job=~"$job",instance=~"$instance"'), target.expr);
+      }
+    }
+  });
+
+  it('has rows for the service, the cluster and the runtime', () => {
+    const topics = ROWS.map(({ title }) => title.split(':')[0]);
+    assert.deepStrictEqual([...new Set(topics)], ['Service', 'Cluster', 'Runtime']);
+    assert.match(ROWS[0].title, /example\/demo/);
+  });
+
+  it('has a number of its own for every panel', () => {
+    const ids = DASHBOARD.panels.map(({ id }) => id);
+    assert.strictEqual(new Set(ids).size, ids.length);
+    assert.ok(ids.every(id => Number.isInteger(id) && id > 0));
+  });
+
+  it('says of every panel what it is, what to do with it, in which unit and which series', () => {
+    const titles = PANELS.map(({ title }) => title);
+    for (const { title, description, fieldConfig, targets } of PANELS) {
+      assert.ok(title);
+      assert.match(description, /^[A-Z`].*[^.]\.$/, title);
+      assert.ok(!/[.!?] /.test(description), `${title}: more than a sentence`);
+      assert.ok(fieldConfig.defaults.unit, title);
+      for (const { legendFormat } of targets) assert.match(legendFormat, /\{\{\w+\}\}/, title);
+      const refIds = targets.map(({ refId }) => refId);
+      assert.strictEqual(new Set(refIds).size, targets.length, title);
+    }
+    const inRows = rowsOfPanels().map(([row, { title }]) => `${row.title} ${title}`);
+    assert.strictEqual(new Set(inRows).size, titles.length);
+  });
+
+  it('is drawn without overlaps and without holes, below the row that a panel belongs to', () => {
+    const taken = new Set();
+    for (const { title, gridPos } of DASHBOARD.panels) {
+      const { x, y, w, h } = gridPos;
+      assert.ok(x >= 0 && y >= 0 && w > 0 && h > 0 && x + w <= GRID_WIDTH, title);
+      for (let column = x; column < x + w; column++) {
+        for (let line = y; line < y + h; line++) {
+          assert.ok(!taken.has(`${column} ${line}`), `${title} covers another`);
+          taken.add(`${column} ${line}`);
+        }
+      }
+    }
+    const last = Math.max(...DASHBOARD.panels.map(({ gridPos }) => gridPos.y + gridPos.h));
+    for (let line = 0; line < last; line++) assert.ok(taken.has(`0 ${line}`), `nothing in line ${line}`);
+    for (const [row, { title, gridPos }] of rowsOfPanels()) assert.ok(gridPos.y > row.gridPos.y, title);
+  });
+
+  it('shows metrics of the service only in the row of the demo', () => {
+    const ofDemo = read('example/demo/application-metrics.js');
+    for (const [row, { targets }] of rowsOfPanels()) {
+      for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) {
+        assert.strictEqual(ofDemo.includes(`'${name}'`), row === ROWS[0], name);
+      }
+    }
+  });
+
+  it('shows no metric that is neither documented nor one of prom-client', () => {
+    const known = new Set([...allMetrics(), ...OF_PROMETHEUS]);
+    for (const [row, { targets }] of rowsOfPanels()) {
+      if (row === ROWS[0]) continue;
+      for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) assert.ok(known.has(name), name);
+    }
+  });
+
+  it('shows every metric that there is, save those with a reason', () => {
+    const shown = metricsShown();
+    const isForgotten = name => !shown.has(name) && !(name in NOT_SHOWN);
+    assert.deepStrictEqual(allMetrics().filter(isForgotten), []);
+    const isReasonMoot = name => shown.has(name) || !allMetrics().includes(name);
+    assert.deepStrictEqual(Object.keys(NOT_SHOWN).filter(isReasonMoot), []);
+  });
+});
+
+/** The metrics of the documents, and those of prom-client. */
+function allMetrics() {
+  const documented = ['docs/runtime-metrics.md', 'docs/self-metrics.md'].map(metricsDocumentedIn);
+  for (const names of documented) assert.ok(names.length >= 10, 'a document has no table of its metrics');
+  return [...new Set([...collectDefaultMetrics.metricsList.flatMap(metricNamesOf), ...documented.flat()])];
+}
+
+/** The names of one of prom-client's families: `metricsList` has them, and so do its deep imports. */
+function metricNamesOf(family) {
+  return require(`prom-client-cluster/lib/metrics/${family}`).metricNames;
+}
+
+/** Each panel with the row that stands above it. */
+function rowsOfPanels() {
+  let row;
+  return DASHBOARD.panels.flatMap(panel => {
+    if (panel.type !== 'row') return [[row, panel]];
+    row = panel;
+    return [];
+  });
+}

@@ -1,0 +1,270 @@
+'use strict';
+
+// docs/runtime-metrics.md says of each metric what the code says, and its queries and alerts are Prometheus'.
+
+const assert = require('node:assert');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const { promisify } = require('node:util');
+const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
+const cgroup = require('../../lib/runtime/families/cgroup');
+const { Registry } = require('../../lib/registry/registry');
+const { missingPrograms } = require('../fixtures/prometheus-server');
+
+const DOCUMENT = fs.readFileSync(path.join(__dirname, '../../docs/runtime-metrics.md'), 'utf8');
+const METRICS = DOCUMENT.slice(DOCUMENT.indexOf('## The metrics'), DOCUMENT.indexOf('## Charts'));
+const CHARTS = DOCUMENT.slice(DOCUMENT.indexOf('## Charts'), DOCUMENT.indexOf('## Alerts'));
+const [, RULES] = /^```yaml\n([^]*?)^```$/m.exec(DOCUMENT);
+
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+const withPromtool = { skip: !required && missingPrograms(['promtool']) };
+
+/** @type {string} */
+let place;
+
+before(() => (place = fs.mkdtempSync(path.join(os.tmpdir(), 'runtime-docs-test-'))));
+after(() => fs.rmSync(place, { recursive: true }));
+
+/** The metrics of a family, whatever this machine has. */
+function registered(family) {
+  const register = new Registry();
+  if (family === 'cgroup') {
+    for (const [name, text] of Object.entries({
+      membership: '0::/\n',
+      'cgroup.controllers': 'cpu memory\n',
+      'memory.current': '1\n',
+      'cpu.stat': 'nr_periods 1\nnr_throttled 1\nthrottled_usec 1\n',
+    })) {
+      fs.writeFileSync(path.join(place, name), text);
+    }
+    cgroup(register, {}, { root: place, membership: path.join(place, 'membership') });
+    return register.getMetricsAsArray();
+  }
+  collectDefaultMetrics({ register, runtime: [family] })();
+  return register.getMetricsAsArray().slice(31);
+}
+
+/** Those of prom-client that are told of beside them. */
+function standing() {
+  const register = new Registry();
+  collectDefaultMetrics({ register })();
+  return ['nodejs_external_memory_bytes', 'nodejs_active_resources'].map(name =>
+    register.getSingleMetric(name),
+  );
+}
+
+const all = () => [...collectDefaultMetrics.runtimeMetricsList.flatMap(registered), ...standing()];
+
+/** Rows of the tables in a part of the document, of those whose first cell is a name in quotes. */
+function rowsOf(text) {
+  return Array.from(text.matchAll(/^\| `(\w+)` +\|(.*)\|$/gm), ([, name, rest]) => [
+    name,
+    ...rest.split(' | ').map(cell => cell.trim()),
+  ]);
+}
+
+/** Type, labels and aggregator of each metric that the section of a heading has a row of; the unit is held to the name. */
+function documentedUnder(heading) {
+  const start = METRICS.indexOf(`### ${heading}\n`);
+  const end = METRICS.indexOf('\n### ', start + 1);
+  return rowsOf(METRICS.slice(start, end === -1 ? undefined : end))
+    .filter(([name]) => /^(nodejs|process)_/.test(name))
+    .map(([name, type, unit, labels, aggregator, what]) => {
+      assert.ok(what.length > 10, name);
+      const words = name.replace(/_total$/, '').replaceAll('_', ' ');
+      assert.ok(unit !== '' && words.endsWith(` ${unit}`), `${name} in ${unit}`);
+      return { name, type, labels: labels.match(/\w+/g) ?? [], aggregator };
+    });
+}
+
+const asDocumented = metrics =>
+  metrics.map(({ name, type, labelNames, aggregator }) => ({ name, type, labels: labelNames, aggregator }));
+
+const charts = () =>
+  rowsOf(CHARTS).map(([name, query, alert]) => ({ name, query: query.slice(1, -1), alert }));
+const alerts = () =>
+  Array.from(RULES.matchAll(/^ +- alert: (\w+)\n +expr: ([^]*?)\n +(?:for|labels):/gm), ([, name, expr]) => ({
+    name,
+    expr,
+  }));
+
+describe('the tables of metrics', () => {
+  it('have the families by their names, in order', () => {
+    const headings = Array.from(METRICS.matchAll(/^### (\w+)$/gm), ([, heading]) => heading);
+    assert.deepStrictEqual(headings, collectDefaultMetrics.runtimeMetricsList);
+  });
+
+  for (const family of collectDefaultMetrics.runtimeMetricsList) {
+    it(`have what ${family} registers, with type, unit, labels and aggregator`, () => {
+      assert.deepStrictEqual(documentedUnder(family), asDocumented(registered(family)));
+    });
+  }
+
+  it('have the two of the default metrics that belong to them', () => {
+    assert.deepStrictEqual(documentedUnder('What is there already'), asDocumented(standing()));
+  });
+
+  it('have the units that the help texts have', () => {
+    for (const { name, help } of all()) {
+      const [, unit] = /_(second|byte)s(_total)?$/.exec(name) ?? [];
+      if (unit !== undefined) assert.match(help, new RegExp(`\\b${unit}s\\b`, 'i'), name);
+    }
+  });
+
+  it('have the kinds of collections', () => {
+    const { kindOfNumber, kindOfName, nameOfWord } = require('../../lib/runtime/sources/gc-kinds');
+    const start = METRICS.indexOf('### gc\n');
+    const kinds = rowsOf(METRICS.slice(start, METRICS.indexOf('\n### ', start)))
+      .map(([name]) => name)
+      .filter(name => name !== 'kind' && !name.startsWith('nodejs_'));
+    const unnamed = kindOfName(nameOfWord('ConcurrentSweep'));
+    assert.deepStrictEqual(kinds, [...[1, 2, 4, 8, 16].map(kindOfNumber), unnamed]);
+    assert.ok(METRICS.includes(`\`${kindOfNumber(32).replace('32', '<its number>')}\``));
+  });
+});
+
+describe('charts and alerts', () => {
+  it('are of each metric, and of no other', () => {
+    const names = all().map(({ name }) => name);
+    assert.deepStrictEqual(
+      charts().map(({ name }) => name),
+      names,
+    );
+    const known = alerts().map(({ name }) => name);
+    for (const { name, query, alert } of charts()) {
+      assert.ok(query.includes(name), `${query} is a chart of ${name}`);
+      if (alert.startsWith('none: ')) continue;
+      const found = alerts().find(rule => `\`${rule.name}\`` === alert);
+      assert.ok(found, `${alert} is one of ${known}`);
+      assert.ok(found.expr.includes(name), `${alert} is about ${name}`);
+    }
+    for (const name of known) assert.ok(CHARTS.includes(`\`${name}\``), `${name} is told of a metric`);
+    const others = [
+      'process_cpu_seconds_total',
+      'nodejs_gc_duration_seconds',
+      'nodejs_eventloop_lag_p99_seconds',
+    ];
+    const allowed = new Set([...names, ...others, ...names.map(name => `${name}_bucket`)]);
+    const register = new Registry();
+    collectDefaultMetrics({ register })();
+    for (const { name } of register.getMetricsAsArray()) allowed.add(name);
+    for (const [name] of DOCUMENT.matchAll(/\b(?:nodejs|process)_[a-z_]+[a-z]\b/g)) {
+      assert.ok(allowed.has(name), `${name} is a metric`);
+    }
+  });
+
+  it('are queries that Prometheus takes', withPromtool, async () => {
+    const file = path.join(place, 'charts.yml');
+    const texts = Array.from(
+      DOCUMENT.matchAll(/`(min_over_time\(.*?|nodejs_heap_limit_bytes < .*?)`/g),
+      ([, q]) => q,
+    );
+    const queries = [...charts().map(({ query }) => query), ...texts];
+    assert.strictEqual(texts.length, 2);
+    const rules = queries.map((expr, i) => ({ record: `chart:${i}`, expr }));
+    fs.writeFileSync(file, JSON.stringify({ groups: [{ name: 'charts', rules }] }));
+    const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', file]);
+    assert.match(stdout, new RegExp(`SUCCESS: ${queries.length} rules found`));
+  });
+
+  it('are alerts that Prometheus takes', withPromtool, async () => {
+    const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', rulesFile()]);
+    assert.match(stdout, new RegExp(`SUCCESS: ${RULES.match(/^ +- alert: /gm).length} rules found`));
+  });
+
+  it('are alerts that fire when they should, and not before', withPromtool, async () => {
+    const tests = path.join(place, 'tests.yml');
+    fs.writeFileSync(tests, JSON.stringify(unitTests(rulesFile())));
+    await promisify(execFile)('promtool', ['test', 'rules', tests]).catch(({ stdout, stderr }) => {
+      assert.fail(`${stdout}${stderr}`);
+    });
+  });
+});
+
+function rulesFile() {
+  const file = path.join(place, 'rules.yml');
+  fs.writeFileSync(file, RULES);
+  return file;
+}
+
+const LOOP = [
+  ['nodejs_eventloop_active_seconds_total', '0+30x240'],
+  ['nodejs_eventloop_idle_seconds_total', '0+30x240'],
+];
+
+/** A sample each minute: two hours as it should be, and two hours as it should not; or as in TIMES. */
+const BAD = {
+  NodeGcTakesTime: [...LOOP, ['nodejs_gc_pause_seconds_total{kind="minor"}', '0+1x120 120+15x120']],
+  NodeGcFreesLittle: [
+    ['nodejs_gc_runs_total{kind="major"}', '0+1x120 120+30x120'],
+    ['nodejs_gc_reclaimed_bytes_total{kind="major"}', '0+50000000x120 6000000000+1000000x120'],
+  ],
+  NodeHeapNearlyFull: [
+    ['nodejs_heap_space_used_bytes{space="old"}', '100x120 800x120'],
+    ['nodejs_heap_space_used_bytes{space="new"}', '100x240'],
+    ['nodejs_heap_limit_bytes', '1000x240'],
+  ],
+  NodeHeapMostlyEmpty: [
+    ['nodejs_heap_space_used_bytes{space="old"}', '1500000000x120 200000000x120'],
+    ['nodejs_heap_space_committed_bytes{space="old"}', '2000000000x240'],
+  ],
+  NodeArrayBuffersGrow: [['nodejs_array_buffers_bytes', '200000000x360 900000000x120']],
+  NodeMallocedMemoryLarge: [['nodejs_malloced_memory_bytes', '1000000x120 600000000x120']],
+  NodeEventLoopBusy: [
+    ['nodejs_eventloop_active_seconds_total', '0+30x120 3600+59x120'],
+    ['nodejs_eventloop_idle_seconds_total', '0+30x120 3600+1x120'],
+  ],
+  NodeEventLoopDelayed: ['0.1', '0.25', '+Inf'].map(le => [
+    `nodejs_eventloop_delay_seconds_bucket{le="${le}"}`,
+    le === '0.1' ? '0+6000x120 720000+5000x120' : '0+6000x240',
+  ]),
+  NodeActiveResourcesGrow: [['nodejs_active_resources{type="TCPSocketWrap"}', '2000x1520 5000x120']],
+  NodeRestartsOften: [['process_uptime_seconds', `0+60x120 ${'1 900 '.repeat(60)}`]],
+  NodeReadsPagesFromDisk: [['process_page_faults_total{kind="major"}', '0+10x120 1200+12000x120']],
+  NodeLosesItsCpu: [
+    ...LOOP,
+    ['process_context_switches_total{kind="involuntary"}', '0+600x120 72000+60000x120'],
+  ],
+  ContainerMemoryNearLimit: [
+    ['process_cgroup_memory_usage_bytes', '500x120 950x120'],
+    ['process_cgroup_memory_limit_bytes', '1000x240'],
+  ],
+  ContainerCpuThrottled: [
+    ['process_cgroup_cpu_throttled_periods_total', '0+6x120 720+300x120'],
+    ['process_cgroup_cpu_periods_total', '0+600x240'],
+  ],
+  ContainerCpuWaits: [
+    ['process_cgroup_cpu_throttled_seconds_total', '0+1x120 120+60x120'],
+    ['process_cgroup_cpu_quota_cores', '2x240'],
+  ],
+};
+
+/** When it is as it should be and when it is not, of those that compare with a time that is longer ago. */
+const TIMES = { NodeArrayBuffersGrow: ['359m', '470m'], NodeActiveResourcesGrow: ['1500m', '1620m'] };
+
+/** In the format of `promtool test rules`, of which JSON is a part. */
+function unitTests(rules) {
+  assert.deepStrictEqual(
+    Object.keys(BAD),
+    alerts().map(({ name }) => name),
+  );
+  return {
+    rule_files: [rules],
+    evaluation_interval: '1m',
+    tests: Object.entries(BAD).map(([alert, series]) => {
+      const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"})`;
+      const [quiet, bad] = TIMES[alert] ?? ['119m', '230m'];
+      return {
+        interval: '1m',
+        input_series: series.map(([name, values]) => ({ series: name, values: values.trim() })),
+        promql_expr_test: [
+          { expr, eval_time: quiet, exp_samples: [] },
+          { expr, eval_time: bad, exp_samples: [{ labels: '{}', value: 1 }] },
+        ],
+      };
+    }),
+  };
+}

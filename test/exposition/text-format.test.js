@@ -1,0 +1,376 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { renderFamily } = require('../../lib/exposition/text-format');
+const { formatNumber, toNumber } = require('../../lib/exposition/number-format');
+const { labelPair, escapeHelp, joinLabels } = require('../../lib/exposition/label-text');
+const { sampleFamily } = require('../../lib/exposition/sample-family');
+const { renderText, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+
+const PIECE_CHARACTERS = 65536;
+
+/** A family whose rows are written out: labels as text, and numbers. */
+function family({
+  name = 'm',
+  help = 'help',
+  type = 'gauge',
+  layout = { kind: 'value' },
+  rows = [],
+  ...rest
+}) {
+  return {
+    name,
+    help,
+    type,
+    layout,
+    rows: () => rows.keys(),
+    pageOf: row => rows[row].numbers,
+    offsetOf: () => 0,
+    labelText: row => rows[row].labels ?? '',
+    quantileValues: row => rows[row].quantiles,
+    ...rest,
+  };
+}
+
+function textOf(families, openMetrics = false) {
+  return renderText(families, openMetrics);
+}
+
+/** The lines of one family after HELP and TYPE. */
+function linesOf(one, openMetrics) {
+  return [...renderFamily(one, openMetrics)].join('').split('\n').slice(2);
+}
+
+test('numbers are written as JavaScript writes them, and as Prometheus reads them', () => {
+  for (const [value, text] of [
+    [0, '0'],
+    [-0, '0'],
+    [1, '1'],
+    [-1.5, '-1.5'],
+    [0.1 + 0.2, '0.30000000000000004'],
+    [1e21, '1e+21'],
+    [1e-7, '1e-7'],
+    [5e-324, '5e-324'],
+    [Number.MAX_VALUE, '1.7976931348623157e+308'],
+    [2 ** 53 + 2, '9007199254740994'],
+    [Infinity, '+Inf'],
+    [-Infinity, '-Inf'],
+    [NaN, 'Nan'],
+  ]) {
+    assert.strictEqual(formatNumber(value), text);
+  }
+  fc.assert(
+    fc.property(fc.double({ noNaN: true }), value =>
+      Number.isFinite(value) ? Number(formatNumber(value)) === value : true,
+    ),
+  );
+});
+
+test('what somebody else reports as a value is a number or NaN, never a wrong number', () => {
+  const cases = [
+    [7, 7],
+    ['7', 7],
+    [7n, 7],
+    [true, 1],
+    [null, NaN],
+    [undefined, NaN],
+    ['seven', NaN],
+    [{}, NaN],
+    [Symbol('7'), NaN],
+  ];
+  for (const [value, number] of cases) assert.strictEqual(toNumber(value), number);
+});
+
+test('label values and help are escaped, each as its place wants it', () => {
+  assert.strictEqual(labelPair('a', 'back\\slash "quoted"\nnext'), 'a="back\\\\slash \\"quoted\\"\\nnext"');
+  assert.strictEqual(labelPair('a', ''), 'a=""');
+  assert.strictEqual(labelPair('a', 'ünï {}=,\r\t😀'), 'a="ünï {}=,\r\t😀"');
+  for (const [value, text] of [
+    [5, '5'],
+    [null, 'null'],
+    [true, 'true'],
+    [['x', 'y'], 'x,y'],
+    [Symbol('s'), 'Symbol(s)'],
+  ]) {
+    assert.strictEqual(labelPair('a', value), `a="${text}"`);
+  }
+  assert.strictEqual(escapeHelp('back\\slash "quoted"\nnext'), 'back\\\\slash "quoted"\\nnext');
+});
+
+test('any label value reads back as it was', () => {
+  fc.assert(
+    fc.property(
+      fc.string({
+        unit: fc.oneof(
+          fc.constantFrom('\\', '"', '\n', 'n', ',', '=', '{', '}', '\r'),
+          fc.string({ maxLength: 1 }),
+        ),
+      }),
+      value => {
+        const rows = [{ labels: labelPair('a', value), numbers: [1] }];
+        assert.deepStrictEqual(
+          [...samplesOf(textOf([family({ rows })]))],
+          [[seriesKey('m', { a: value }), 1]],
+        );
+      },
+    ),
+  );
+});
+
+test('two lists of labels are joined, whichever is empty', () => {
+  assert.strictEqual(joinLabels('', ''), '');
+  assert.strictEqual(joinLabels('a="1"', ''), 'a="1"');
+  assert.strictEqual(joinLabels('', 'b="2"'), 'b="2"');
+  assert.strictEqual(joinLabels('a="1"', 'b="2"'), 'a="1",b="2"');
+});
+
+test('no families, and families without series', () => {
+  assert.strictEqual(textOf([]), '\n');
+  assert.strictEqual(textOf([], true), '\n# EOF\n');
+  const empty = ['value', 'histogram', 'summary', 'samples'].map((kind, i) =>
+    family({ name: `m${i}`, layout: { kind, bounds: [1], quantiles: [0.5] }, sampleName: () => 'x' }),
+  );
+  const blocks = empty.map((_, i) => `# HELP m${i} help\n# TYPE m${i} gauge`);
+  assert.strictEqual(textOf(empty), `${blocks.join('\n\n')}\n`);
+  assert.strictEqual(textOf(empty, true), `${blocks.join('\n')}\n# EOF\n`);
+});
+
+test('values, with and without labels', () => {
+  const rows = [{ numbers: [1] }, { labels: 'a="x"', numbers: [NaN] }];
+  assert.strictEqual(textOf([family({ rows })]), '# HELP m help\n# TYPE m gauge\nm 1\nm{a="x"} Nan\n');
+});
+
+test('a number may stand anywhere in its page', () => {
+  const rows = [{ numbers: [9, 9, 1] }, { numbers: [9, 9, 2] }];
+  assert.deepStrictEqual(linesOf(family({ rows, offsetOf: () => 2 })), ['m 1', 'm 2']);
+});
+
+test('a histogram is written cumulated, its labels after the bound, then sum and count', () => {
+  const layout = { kind: 'histogram', bounds: [0.5, 1, 1e21] };
+  const rows = [{ numbers: [1, 0, 2, 4, -3.5] }, { labels: 'a="x"', numbers: [0, 0, 0, 0, 0] }];
+  assert.deepStrictEqual(linesOf(family({ type: 'histogram', layout, rows })), [
+    'm_bucket{le="0.5"} 1',
+    'm_bucket{le="1"} 1',
+    'm_bucket{le="1e+21"} 3',
+    'm_bucket{le="+Inf"} 7',
+    'm_sum -3.5',
+    'm_count 7',
+    'm_bucket{le="0.5",a="x"} 0',
+    'm_bucket{le="1",a="x"} 0',
+    'm_bucket{le="1e+21",a="x"} 0',
+    'm_bucket{le="+Inf",a="x"} 0',
+    'm_sum{a="x"} 0',
+    'm_count{a="x"} 0',
+  ]);
+});
+
+test('a histogram without bounds has its +Inf bucket', () => {
+  const rows = [{ numbers: [3, 6] }];
+  const lines = linesOf(family({ layout: { kind: 'histogram', bounds: [] }, rows }));
+  assert.deepStrictEqual(lines, ['m_bucket{le="+Inf"} 3', 'm_sum 6', 'm_count 3']);
+});
+
+test('a summary is written with its quantiles before its labels, then sum and count', () => {
+  const layout = { kind: 'summary', quantiles: [0.5, 0.99] };
+  const rows = [
+    { numbers: [5, 2], quantiles: [1, 4] },
+    { labels: 'a="x"', numbers: [0, 0], quantiles: Float64Array.of(0, NaN) },
+  ];
+  assert.deepStrictEqual(linesOf(family({ type: 'summary', layout, rows })), [
+    'm{quantile="0.5"} 1',
+    'm{quantile="0.99"} 4',
+    'm_sum 5',
+    'm_count 2',
+    'm{quantile="0.5",a="x"} 0',
+    'm{quantile="0.99",a="x"} Nan',
+    'm_sum{a="x"} 0',
+    'm_count{a="x"} 0',
+  ]);
+});
+
+test('labels of a bucket or quantile may be others than those of sum and count', () => {
+  const labelText = (_row, marked) => (marked ? 'a="x"' : 'a="x",le="own"');
+  const rows = [{ numbers: [1, 0] }];
+  const lines = linesOf(family({ layout: { kind: 'histogram', bounds: [] }, rows, labelText }));
+  assert.deepStrictEqual(lines, [
+    'm_bucket{le="+Inf",a="x"} 1',
+    'm_sum{a="x",le="own"} 0',
+    'm_count{a="x",le="own"} 1',
+  ]);
+});
+
+test("somebody else's metric is written sample by sample, under the name that each has", () => {
+  const metric = {
+    name: 'm',
+    help: 'help',
+    type: 'histogram',
+    values: [
+      { value: 1, labels: { a: 'x' } },
+      {
+        value: 2,
+        labels: { a: '', b: 0 },
+        metricName: 'm_bucket',
+        sharedLabels: { c: 'shared', a: 'hidden' },
+      },
+      { value: null, labels: null, metricName: '' },
+      { value: '3' },
+    ],
+  };
+  assert.deepStrictEqual(linesOf(sampleFamily(metric, { d: 'default', b: 'hidden', c: 'hidden' })), [
+    'm{a="x",d="default",b="hidden",c="hidden"} 1',
+    'm_bucket{a="",b="0",d="default",c="shared"} 2',
+    'm{d="default",b="hidden",c="hidden"} Nan',
+    'm{d="default",b="hidden",c="hidden"} 3',
+  ]);
+  assert.deepStrictEqual(linesOf(sampleFamily({ name: 'm', help: 'help', type: 'gauge' }, {})), []);
+});
+
+test('OpenMetrics: a counter is named without _total, its samples with it, once', () => {
+  for (const name of ['c', 'c_total']) {
+    const rows = [{ numbers: [1] }, { labels: 'a="x"', numbers: [2] }];
+    const expected = '# HELP c help\n# TYPE c counter\nc_total 1\nc_total{a="x"} 2\n# EOF\n';
+    assert.strictEqual(textOf([family({ name, type: 'counter', rows })], true), expected);
+    const values = [
+      { value: 1, labels: {} },
+      { value: 2, labels: { a: 'x' } },
+    ];
+    assert.strictEqual(
+      textOf([sampleFamily({ name, help: 'help', type: 'counter', values }, {})], true),
+      expected,
+    );
+    assert.match(textOf([family({ name, type: 'counter', rows })]), new RegExp(`\\n${name} 1\\n`));
+  }
+});
+
+test('OpenMetrics: other types keep their names, families follow each other without an empty line', () => {
+  const rows = [{ numbers: [1, 1] }];
+  const families = [
+    family({ name: 'g_total', rows }),
+    family({ name: 'h', type: 'histogram', layout: { kind: 'histogram', bounds: [] }, rows }),
+  ];
+  assert.strictEqual(
+    textOf(families, true),
+    '# HELP g_total help\n# TYPE g_total gauge\ng_total 1\n' +
+      '# HELP h help\n# TYPE h histogram\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n# EOF\n',
+  );
+});
+
+test('exemplars stand after counters and buckets, in OpenMetrics only', () => {
+  const exemplars = [
+    { labelSet: { trace: 'a"b', span: 5 }, value: 0.5, timestamp: 1700000000.123 },
+    undefined,
+    { labelSet: {}, value: Infinity, timestamp: 0 },
+    null,
+  ];
+  const exemplarAt = (_row, column) => exemplars[column];
+  const counter = family({ name: 'c', type: 'counter', rows: [{ numbers: [1] }], exemplarAt });
+  assert.deepStrictEqual(linesOf(counter, true), ['c_total 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123']);
+  assert.deepStrictEqual(linesOf(counter, false), ['c 1']);
+  const layout = { kind: 'histogram', bounds: [1, 2, 3] };
+  const histogram = family({ type: 'histogram', layout, rows: [{ numbers: [1, 0, 0, 0, 1] }], exemplarAt });
+  assert.deepStrictEqual(linesOf(histogram, true).slice(0, 4), [
+    'm_bucket{le="1"} 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123',
+    'm_bucket{le="2"} 1',
+    'm_bucket{le="3"} 1 # {} +Inf 0',
+    'm_bucket{le="+Inf"} 1',
+  ]);
+  assert.ok(!textOf([histogram]).includes(' # {'));
+  const values = [
+    { value: 1, labels: {}, exemplar: exemplars[0] },
+    { value: 2, labels: { a: 'x' }, exemplar: null },
+  ];
+  const samples = sampleFamily({ name: 'c', help: 'help', type: 'counter', values }, {});
+  assert.deepStrictEqual(linesOf(samples, true), [
+    'c_total 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123',
+    'c_total{a="x"} 2',
+  ]);
+});
+
+test('pieces are of a bounded size, and joined they are the text written row by row', () => {
+  const labels = 'path="/some/path/that/is/not/short"';
+  const rowsOf = (count, width) =>
+    Array.from({ length: count }, (_, i) => ({
+      labels: `${labels},i="${i}"`,
+      numbers: Array.from({ length: width }, (_, k) => i * k),
+      quantiles: [i, i],
+    }));
+  const layouts = [
+    ['gauge', { kind: 'value' }, 1],
+    ['histogram', { kind: 'histogram', bounds: Array.from({ length: 20 }, (_, i) => i) }, 22],
+    ['summary', { kind: 'summary', quantiles: [0.5, 0.9] }, 2],
+    ['gauge', { kind: 'samples' }, 1],
+  ];
+  for (const openMetrics of [false, true]) {
+    for (const [type, layout, width] of layouts) {
+      for (const count of [0, 1, 3000]) {
+        const rows = rowsOf(count, width);
+        const whole = family({ type, layout, rows, sampleName: () => 'm_x' });
+        const rowByRow = rows.map(row =>
+          linesOf(family({ type, layout, rows: [row], sampleName: () => 'm_x' }), openMetrics),
+        );
+        const lines = textOf([whole, family({ name: 'after' })], openMetrics).split('\n');
+        const last = lines.indexOf('# HELP after help') - (openMetrics ? 0 : 1);
+        assert.deepStrictEqual(lines.slice(2, last), rowByRow.flat());
+        const pieces = [...renderFamily(whole, openMetrics)];
+        assert.deepStrictEqual(pieces.join('').split('\n').slice(2), rowByRow.flat());
+        const longestRow = Math.max(0, ...rowByRow.map(row => row.join('\n').length));
+        for (const piece of pieces)
+          assert.ok(piece.length < 2 * PIECE_CHARACTERS + longestRow, `${piece.length}`);
+        if (count === 3000) assert.ok(pieces.length > 2, `${pieces.length} pieces`);
+      }
+    }
+  }
+});
+
+test('many small families are gathered into few pieces', t => {
+  const families = Array.from({ length: 3000 }, (_, i) =>
+    family({ name: `m${i}`, rows: [{ numbers: [i] }] }),
+  );
+  const write = t.mock.method(Buffer.prototype, 'write');
+  const text = textOf(families);
+  assert.ok(write.mock.callCount() <= 4, `${write.mock.callCount()} pieces`);
+  assert.strictEqual(samplesOf(text).size, 3000);
+});
+
+test('random families read back as what they are', () => {
+  const number = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(NaN, Infinity, -Infinity, 0));
+  const labelSet = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.string(), {
+    maxKeys: 3,
+    noNullPrototype: true,
+  });
+  const rows = fc.uniqueArray(fc.tuple(labelSet, number, fc.nat(), fc.nat(), number), {
+    maxLength: 8,
+    selector: ([labels]) => seriesKey('', labels),
+  });
+  fc.assert(
+    fc.property(rows, fc.constantFrom('value', 'histogram', 'summary'), (list, kind) => {
+      const expected = new Map();
+      const written = list.map(([labels, first, second, third, sum]) => {
+        const put = (name, more, value) =>
+          expected.set(seriesKey(name, { ...labels, ...more }), value === 0 ? 0 : value);
+        if (kind === 'value') put('m', {}, first);
+        if (kind === 'histogram') {
+          put('m_bucket', { le: 1 }, second);
+          put('m_bucket', { le: '+Inf' }, second + third);
+          put('m_sum', {}, sum);
+          put('m_count', {}, second + third);
+        }
+        if (kind === 'summary') {
+          put('m', { quantile: 0.5 }, first);
+          put('m_sum', {}, sum);
+          put('m_count', {}, second);
+        }
+        const text = Object.keys(labels)
+          .map(name => labelPair(name, labels[name]))
+          .join();
+        const numbers = { value: [first], histogram: [second, third, sum], summary: [sum, second] }[kind];
+        return { labels: text, numbers, quantiles: [first] };
+      });
+      const layout = { kind, bounds: [1], quantiles: [0.5] };
+      assert.deepStrictEqual(samplesOf(textOf([family({ layout, rows: written })])), expected);
+    }),
+    { numRuns: 150 },
+  );
+});

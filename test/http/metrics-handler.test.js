@@ -1,0 +1,500 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const http = require('node:http');
+const { once } = require('node:events');
+const { Duplex } = require('node:stream');
+const { gunzipSync } = require('node:zlib');
+const express = require('express');
+const fastify = require('fastify');
+const { Registry, Counter, metricsHandler } = require('../..');
+const { RELEASE } = require('../../lib/exposition/lent-memory');
+
+/** A registry with a name that takes more bytes than characters. */
+function smallRegistry(contentType) {
+  const registry = new Registry(contentType);
+  new Counter({ name: 'c_total', help: 'ünï ☃', labelNames: ['a'], registers: [registry] }).inc(
+    { a: 'é' },
+    2,
+  );
+  return registry;
+}
+
+/** Serves on the loopback interface until the test ends. */
+async function serve(t, listener) {
+  const server = typeof listener === 'function' ? http.createServer(listener) : listener;
+  if (!server.listening) await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    return new Promise(resolve => server.close(resolve));
+  });
+  return server.address().port;
+}
+
+async function get(port, { headers = {}, method = 'GET', path = '/metrics', agent = false } = {}) {
+  const request = http.request({ host: '127.0.0.1', port, method, path, headers, agent }).end();
+  const [response] = await once(request, 'response');
+  const body = Buffer.concat(await response.toArray());
+  return { status: response.statusCode, headers: response.headers, body };
+}
+
+/** Request and response as far as the handler needs them, and what it did with them. */
+function fakeExchange({ headers = {}, method = 'GET', sent = {} } = {}) {
+  const written = { headers: { ...sent }, body: undefined, ended: 0, destroyed: 0 };
+  const res = {
+    destroyed: false,
+    headersSent: false,
+    statusCode: 0,
+    setHeader: (name, value) => (written.headers[name.toLowerCase()] = value),
+    getHeader: name => written.headers[name.toLowerCase()],
+    removeHeader: name => delete written.headers[name.toLowerCase()],
+    end: body => {
+      written.body = body;
+      written.ended++;
+    },
+    destroy: () => written.destroyed++,
+  };
+  return { req: { headers, method }, res, written };
+}
+
+/** A cluster's registry that notes how it was asked. */
+function fakeCluster({ bytes = Buffer.from('x 1\n'), ...rest } = {}) {
+  const asked = [];
+  return {
+    asked,
+    contentType: Registry.PROMETHEUS_CONTENT_TYPE,
+    metrics: () => assert.fail('the text of the primary alone was asked for'),
+    clusterMetricsBytes: async options => {
+      asked.push(options);
+      return bytes === undefined ? undefined : { bytes, ascii: true };
+    },
+    ...rest,
+  };
+}
+
+test('what is no registry is refused at once', () => {
+  for (const nothing of [undefined, null, {}, 'register', { metrics: 'x' }]) {
+    assert.throws(() => metricsHandler(nothing), new TypeError('metricsHandler expected a Registry'));
+  }
+});
+
+for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRICS_CONTENT_TYPE]) {
+  test(`a registry is served with its length as ${contentType.split(';')[0]}`, async t => {
+    const registry = smallRegistry(contentType);
+    const port = await serve(t, metricsHandler(registry));
+    const { status, headers, body } = await get(port);
+    assert.strictEqual(status, 200);
+    assert.strictEqual(body.toString(), await registry.metrics());
+    assert.strictEqual(headers['content-type'], contentType);
+    assert.strictEqual(headers['content-length'], String(body.length));
+    assert.strictEqual(headers['content-encoding'], undefined);
+    assert.strictEqual(headers.vary, 'Accept-Encoding');
+  });
+}
+
+test('who accepts gzip gets gzip, with the length of what is sent', async t => {
+  const registry = smallRegistry();
+  const port = await serve(t, metricsHandler(registry));
+  const { status, headers, body } = await get(port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.strictEqual(status, 200);
+  assert.strictEqual(headers['content-encoding'], 'gzip');
+  assert.strictEqual(headers['content-length'], String(body.length));
+  assert.strictEqual(gunzipSync(body).toString(), await registry.metrics());
+});
+
+for (const [header, accepts] of [
+  [undefined, false],
+  ['', false],
+  ['gzip', true],
+  ['GZIP', true],
+  ['x-gzip', true],
+  ['deflate, gzip;q=0.5, br', true],
+  ['gzip;q=1.0, identity; q=0.5, *;q=0', true],
+  ['*', true],
+  ['gzip;q=0', false],
+  ['gzip; q=0.000', false],
+  ['gzip ;q=0, *', false],
+  ['*;q=0', false],
+  ['identity', false],
+  ['br, deflate', false],
+  ['gzipped', false],
+  ['gzip;q=nonsense', false],
+]) {
+  test(`Accept-Encoding: ${header ?? '(none)'} ${accepts ? 'takes' : 'does not take'} gzip`, async () => {
+    const cluster = fakeCluster();
+    const { req, res, written } = fakeExchange({
+      headers: header === undefined ? {} : { 'accept-encoding': header },
+    });
+    await metricsHandler(cluster)(req, res);
+    assert.strictEqual(cluster.asked[0].gzip, accepts);
+    assert.strictEqual(written.headers['content-encoding'], accepts ? 'gzip' : undefined);
+  });
+}
+
+test('HEAD gets the headers of GET and no body', async t => {
+  const port = await serve(t, metricsHandler(smallRegistry()));
+  for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+    const [head, whole] = [await get(port, { headers, method: 'HEAD' }), await get(port, { headers })];
+    assert.strictEqual(head.status, 200);
+    assert.strictEqual(head.body.length, 0);
+    for (const name of ['content-type', 'content-length', 'content-encoding', 'vary']) {
+      assert.strictEqual(head.headers[name], whole.headers[name]);
+    }
+  }
+});
+
+test('Vary keeps what a middleware has put there', async () => {
+  for (const [before, after] of [
+    ['Origin', 'Origin, Accept-Encoding'],
+    [['Origin', 'Cookie'], 'Origin, Cookie, Accept-Encoding'],
+    ['accept-encoding', 'accept-encoding'],
+    ['Origin, Accept-Encoding', 'Origin, Accept-Encoding'],
+    ['*', '*'],
+  ]) {
+    const { req, res, written } = fakeExchange({ sent: { vary: before } });
+    await metricsHandler(smallRegistry())(req, res);
+    assert.strictEqual(written.headers.vary, after);
+  }
+});
+
+for (const [name, metrics] of [
+  ['rejects', () => Promise.reject(new Error('secret of /etc/shadow'))],
+  [
+    'throws',
+    () => {
+      throw new Error('secret of /etc/shadow');
+    },
+  ],
+  ['rejects with nothing', () => Promise.reject(undefined)],
+]) {
+  test(`a registry that ${name} is answered with 500, and nothing of the reason`, async t => {
+    const registry = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics };
+    const port = await serve(t, metricsHandler(registry));
+    for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+      const answer = await get(port, { headers });
+      assert.strictEqual(answer.status, 500);
+      assert.strictEqual(answer.body.toString(), 'Metrics are not available.\n');
+      assert.strictEqual(answer.headers['content-type'], 'text/plain; charset=utf-8');
+      assert.strictEqual(answer.headers['content-encoding'], undefined);
+      assert.ok(!JSON.stringify(answer.headers).includes('secret'));
+      const head = await get(port, { headers, method: 'HEAD' });
+      assert.strictEqual(head.status, 500);
+      assert.strictEqual(head.body.length, 0);
+    }
+  });
+}
+
+test('after a failure the next scrape is answered', async t => {
+  const registry = smallRegistry();
+  let fails = true;
+  const metric = registry.getSingleMetric('c_total');
+  metric.collect = () => {
+    if (fails) throw new Error('not now');
+  };
+  const port = await serve(t, metricsHandler(registry));
+  assert.strictEqual((await get(port)).status, 500);
+  fails = false;
+  assert.strictEqual((await get(port)).status, 200);
+});
+
+test('many scrapes at once over one connection each get the whole body', async t => {
+  const registry = smallRegistry();
+  const port = await serve(t, metricsHandler(registry));
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });
+  t.after(() => agent.destroy());
+  const expected = await registry.metrics();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => get(port, { agent })));
+  for (const { status, body } of answers) assert.deepStrictEqual([status, body.toString()], [200, expected]);
+});
+
+test('a large body arrives whole', async t => {
+  const registry = new Registry();
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [registry] });
+  for (let a = 0; a < 50_000; a++) counter.inc({ a: `☃ ${a}` }, a);
+  const port = await serve(t, metricsHandler(registry));
+  const expected = await registry.metrics();
+  const plain = await get(port);
+  assert.ok(plain.body.equals(Buffer.from(expected)));
+  const compressed = await get(port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.ok(compressed.body.length < plain.body.length / 4);
+  assert.ok(gunzipSync(compressed.body).equals(plain.body));
+});
+
+for (const [header, own, expected] of [
+  [undefined, undefined, undefined],
+  ['10', undefined, 9500],
+  ['1', undefined, 800],
+  ['0.5', undefined, 400],
+  ['2.5', undefined, 2000],
+  ['0', undefined, undefined],
+  ['-3', undefined, undefined],
+  ['soon', undefined, undefined],
+  ['', undefined, undefined],
+  ['Infinity', undefined, undefined],
+  ['1e999', undefined, undefined],
+  ['3600', undefined, 10_000],
+  ['3600', 60_000, 60_000],
+  ['20', 60_000, 19_500],
+]) {
+  const of = own === undefined ? '' : ` of a registry that waits ${own} ms`;
+  test(`a scraper that waits ${header ?? 'no stated number of'} seconds${of} gives workers ${expected ?? 'their default'}`, async () => {
+    const cluster = fakeCluster(own === undefined ? {} : { timeout: own });
+    const headers = header === undefined ? {} : { 'x-prometheus-scrape-timeout-seconds': header };
+    const { req, res, written } = fakeExchange({ headers });
+    await metricsHandler(cluster)(req, res);
+    assert.deepStrictEqual(cluster.asked, [{ gzip: false, timeout: expected, selfMetrics: true }]);
+    assert.strictEqual(written.ended, 1);
+  });
+}
+
+test('the bytes of a cluster are sent as they are', async () => {
+  const bytes = Buffer.from('x 1\n');
+  const { req, res, written } = fakeExchange();
+  await metricsHandler(fakeCluster({ bytes }))(req, res);
+  assert.strictEqual(res.statusCode, 200);
+  assert.strictEqual(written.body, bytes);
+  assert.strictEqual(written.headers['content-length'], 4);
+  assert.strictEqual(written.headers['content-type'], Registry.PROMETHEUS_CONTENT_TYPE);
+});
+
+test('a cluster without workers is an empty body, which gzip can read', async () => {
+  for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+    const cluster = fakeCluster();
+    cluster.clusterMetricsBytes = async () => undefined;
+    const { req, res, written } = fakeExchange({ headers });
+    await metricsHandler(cluster)(req, res);
+    assert.strictEqual(res.statusCode, 200);
+    const body = headers['accept-encoding'] === undefined ? written.body : gunzipSync(written.body);
+    assert.strictEqual(body.length, 0);
+    assert.strictEqual(written.headers['content-length'], written.body.length);
+  }
+});
+
+test('a response that was destroyed meanwhile is left alone', async () => {
+  for (const outcome of ['text', 'failure']) {
+    const { req, res, written } = fakeExchange();
+    const metrics = async () => {
+      res.destroyed = true;
+      if (outcome === 'failure') throw new Error('late');
+      return 'x 1\n';
+    };
+    await metricsHandler({ metrics, contentType: Registry.PROMETHEUS_CONTENT_TYPE })(req, res);
+    assert.strictEqual(written.ended, 0);
+    assert.deepStrictEqual(written.headers, {});
+  }
+});
+
+test('a scraper that hangs up while metrics are collected harms nobody', async t => {
+  const registry = smallRegistry();
+  const collecting = deferred();
+  const finish = deferred();
+  registry.getSingleMetric('c_total').collect = () => {
+    collecting.resolve();
+    return finish.promise;
+  };
+  const handler = metricsHandler(registry);
+  const handled = deferred();
+  const closed = deferred();
+  const port = await serve(t, (req, res) => {
+    res.on('close', closed.resolve);
+    handler(req, res).then(handled.resolve, handled.reject);
+  });
+  const request = http.get({ host: '127.0.0.1', port, agent: false });
+  request.on('error', () => {});
+  await collecting.promise;
+  request.destroy();
+  await closed.promise;
+  finish.resolve();
+  await handled.promise;
+  assert.strictEqual((await get(port)).status, 200);
+});
+
+function deferred() {
+  const result = {};
+  result.promise = new Promise((resolve, reject) => Object.assign(result, { resolve, reject }));
+  return result;
+}
+
+test('an answer that somebody else has given meanwhile stays whole', async t => {
+  const registry = smallRegistry();
+  const finish = deferred();
+  registry.getSingleMetric('c_total').collect = () => finish.promise;
+  const handler = metricsHandler(registry);
+  const handled = deferred();
+  // More than a socket takes at once: it is still on its way when the handler is done.
+  const apology = Buffer.alloc(16_000_000, 'busy ');
+  const port = await serve(t, (req, res) => {
+    handler(req, res).then(handled.resolve, handled.reject);
+    res.statusCode = 503;
+    res.end(apology);
+    finish.resolve();
+  });
+  const request = http.get({ host: '127.0.0.1', port, agent: false });
+  const [response] = await once(request, 'response');
+  await handled.promise;
+  const body = Buffer.concat(await response.toArray());
+  assert.strictEqual(response.statusCode, 503);
+  assert.ok(body.equals(apology), `${body.length} bytes of ${apology.length}`);
+});
+
+test('a response that breaks while it is written is destroyed, and the handler does not reject', async () => {
+  const { req, res, written } = fakeExchange();
+  res.end = () => {
+    res.headersSent = true;
+    throw new Error('broken');
+  };
+  await metricsHandler(smallRegistry())(req, res);
+  assert.strictEqual(written.destroyed, 1);
+});
+
+test('in express it is a route like any other, behind middleware too', async t => {
+  const registry = smallRegistry();
+  const app = express();
+  app.use((_req, res, next) => {
+    res.vary('Origin');
+    next();
+  });
+  app.get('/metrics', metricsHandler(registry));
+  app.get('/broken', metricsHandler({ metrics: () => Promise.reject(new Error('secret')) }));
+  const port = await serve(t, http.createServer(app));
+  const plain = await get(port);
+  assert.strictEqual(plain.body.toString(), await registry.metrics());
+  assert.strictEqual(plain.headers['content-type'], registry.contentType);
+  assert.strictEqual(plain.headers.vary, 'Origin, Accept-Encoding');
+  const compressed = await get(port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.strictEqual(gunzipSync(compressed.body).toString(), await registry.metrics());
+  assert.strictEqual((await get(port, { method: 'HEAD' })).status, 200);
+  const broken = await get(port, { path: '/broken' });
+  assert.deepStrictEqual([broken.status, broken.body.toString()], [500, 'Metrics are not available.\n']);
+});
+
+test('in fastify it takes the raw objects of a reply that was hijacked', async t => {
+  const registry = smallRegistry();
+  const app = fastify();
+  const handler = metricsHandler(registry);
+  app.get('/metrics', (request, reply) => {
+    reply.hijack();
+    return handler(request.raw, reply.raw);
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => app.close());
+  const { port } = app.server.address();
+  const plain = await get(port);
+  assert.deepStrictEqual([plain.status, plain.body.toString()], [200, await registry.metrics()]);
+  assert.strictEqual(plain.headers['content-type'], registry.contentType);
+  const compressed = await get(port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.strictEqual(gunzipSync(compressed.body).toString(), await registry.metrics());
+  assert.strictEqual((await get(port, { method: 'HEAD' })).body.length, 0);
+});
+
+test('memory is released when a page has been sent, and kept where a middleware may keep it', async t => {
+  const released = [];
+  const page = name => {
+    const bytes = Buffer.alloc(3_000_000, 'x');
+    const lent = { bytes, ascii: true };
+    Object.defineProperty(lent, RELEASE, { value: () => released.push(name) });
+    return lent;
+  };
+  const clusterOf = name => fakeCluster({ clusterMetricsBytes: () => Promise.resolve(page(name)) });
+
+  const plain = await serve(t, metricsHandler(clusterOf('plain')));
+  const { body } = await get(plain);
+  assert.strictEqual(body.length, 3_000_000);
+  assert.deepStrictEqual(released, ['plain']);
+
+  const app = express();
+  const kept = [];
+  app.use('/kept', (req, res, next) => {
+    const { end } = res;
+    res.end = function (bytes) {
+      kept.push(bytes);
+      return end.call(this, bytes);
+    };
+    next();
+  });
+  app.get('/kept', metricsHandler(clusterOf('kept')));
+  app.get('/metrics', metricsHandler(clusterOf('express')));
+  const port = await serve(t, app);
+  await get(port, { path: '/kept' });
+  await get(port, { path: '/metrics' });
+  assert.strictEqual(kept.length, 1);
+  assert.deepStrictEqual(released, ['plain', 'express']);
+});
+
+/** A registry whose page counts how often its memory was released. */
+function lendingCluster(length) {
+  const registry = fakeCluster({
+    clusterMetricsBytes: async () => {
+      const lent = { bytes: Buffer.alloc(length, 'x'), ascii: true };
+      Object.defineProperty(lent, RELEASE, { value: () => registry.released++ });
+      return lent;
+    },
+    released: 0,
+  });
+  return registry;
+}
+
+test('memory is kept where something else than a socket gets the bytes', async t => {
+  const registry = lendingCluster(1_000_000);
+  const server = http.createServer(metricsHandler(registry));
+  t.after(() => server.close());
+  const received = [];
+  const stream = new Duplex({
+    read() {},
+    write(chunk, _encoding, done) {
+      received.push(chunk);
+      done();
+    },
+  });
+  server.emit('connection', stream);
+  stream.push('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  await once(stream, 'finish');
+  assert.ok(Buffer.concat(received).length > 1_000_000);
+  assert.strictEqual(registry.released, 0);
+});
+
+test('memory is kept where somebody records what all responses send', async t => {
+  const registry = lendingCluster(1_000_000);
+  const port = await serve(t, metricsHandler(registry));
+  const recorded = [];
+  const { end } = http.ServerResponse.prototype;
+  http.ServerResponse.prototype.end = function (chunk, ...rest) {
+    recorded.push(chunk);
+    return end.call(this, chunk, ...rest);
+  };
+  t.after(() => delete http.ServerResponse.prototype.end);
+  await get(port);
+  assert.strictEqual(recorded[0].length, 1_000_000);
+  assert.strictEqual(registry.released, 0);
+});
+
+test('memory of a compressed page is not worth the way back', async t => {
+  const registry = lendingCluster(1_000_000);
+  const port = await serve(t, metricsHandler(registry));
+  await get(port, { headers: { 'accept-encoding': 'gzip' } });
+  assert.strictEqual(registry.released, 0);
+  await get(port);
+  assert.strictEqual(registry.released, 1);
+});
+
+test('a page whose scraper goes in the middle keeps its memory', async t => {
+  let released = 0;
+  const lent = { bytes: Buffer.alloc(50_000_000, 'x'), ascii: true };
+  Object.defineProperty(lent, RELEASE, { value: () => released++ });
+  const registry = fakeCluster({ clusterMetricsBytes: () => Promise.resolve(lent) });
+  const handler = metricsHandler(registry);
+  const closed = new Promise(resolve => {
+    serve(t, (req, res) => {
+      res.once('close', resolve);
+      handler(req, res);
+    }).then(port => {
+      const request = http.get({ host: '127.0.0.1', port }, response => {
+        response.once('data', () => request.destroy());
+        response.on('error', () => {});
+      });
+    });
+  });
+  await closed;
+  assert.strictEqual(released, 0);
+});

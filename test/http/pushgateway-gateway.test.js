@@ -1,0 +1,206 @@
+'use strict';
+
+// Pushes to the real prometheus-pushgateway. What it then has must be what was pushed, in the group that was named.
+
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { after, before, beforeEach, describe, it } = require('node:test');
+const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
+const { Pushgateway } = require('../../lib/http/pushgateway');
+const { GatewayProcess } = require('./fixtures/pushgateway-gateway');
+const { missingPrograms } = require('../fixtures/prometheus-server');
+
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+const skip = !required && missingPrograms(['prometheus-pushgateway']);
+
+const AWKWARD = [
+  ...['', '/', 'a/b', '//', '/leading', 'trailing/', '.', '..', '...', '../..', './a', '%2F', 'a%b', '%'],
+  ...[
+    ' ',
+    'a b',
+    'a+b',
+    '?a=b&c#d',
+    "it's",
+    '"quoted"',
+    '\\',
+    'line\nfeed',
+    'tab\t',
+    '=',
+    '==',
+    '@',
+    '@base64',
+  ],
+  ...['a@base64', ';x', ':', '~-_!()*', 'grün', '日本/語', '😀', '😀/😀', 'null', 'a\u0301'],
+];
+
+describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
+  /** @type {GatewayProcess} */
+  let gateway;
+  /** @type {Registry} */
+  let registry;
+
+  before(async () => {
+    assert.strictEqual(missingPrograms(['prometheus-pushgateway']), undefined);
+    gateway = await GatewayProcess.start();
+  });
+
+  after(() => gateway?.stop());
+
+  beforeEach(async () => {
+    registry = new Registry();
+    const pushgateway = pusher();
+    for (const { labels } of await gateway.groups()) {
+      const { job, ...groupings } = labels;
+      await pushgateway.delete({ jobName: job, groupings });
+    }
+    assert.deepStrictEqual(await gateway.groups(), []);
+  });
+
+  function pusher(options) {
+    return new Pushgateway(gateway.url, options, registry);
+  }
+
+  function gauge(name, value) {
+    new Gauge({ name, help: 'h', registers: [registry] }).set(value);
+  }
+
+  it('has replaced everything in a group after push', async () => {
+    gauge('first', 1);
+    await pusher().push({ jobName: 'j' });
+    registry.clear();
+    gauge('second', 2);
+    await pusher().push({ jobName: 'j' });
+    assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: 'j' }, values: { second: '2' } }]);
+  });
+
+  it('has replaced metrics of the same name after pushAdd', async () => {
+    gauge('first', 1);
+    gauge('both', 1);
+    await pusher().pushAdd({ jobName: 'j' });
+    registry.clear();
+    gauge('both', 2);
+    await pusher().pushAdd({ jobName: 'j' });
+    assert.deepStrictEqual(await gateway.groups(), [
+      { labels: { job: 'j' }, values: { first: '1', both: '2' } },
+    ]);
+  });
+
+  it('has nothing left of a group after delete, and all of the others', async () => {
+    gauge('value', 1);
+    const kept = [{ jobName: 'j' }, { jobName: 'j', groupings: { a: '1', b: '' } }, { jobName: 'k' }];
+    const removed = { jobName: 'j', groupings: { a: '1' } };
+    for (const params of [...kept, removed]) await pusher().push(params);
+    const { resp } = await pusher().delete(removed);
+    assert.strictEqual(resp.statusCode, 202);
+    const groups = await gateway.groups();
+    assert.deepStrictEqual(groups.map(({ labels }) => JSON.stringify(labels)).sort(), [
+      '{"a":"1","b":"","job":"j"}',
+      '{"job":"j"}',
+      '{"job":"k"}',
+    ]);
+  });
+
+  for (const value of AWKWARD) {
+    it(`knows a group by the label value ${JSON.stringify(value)}`, async () => {
+      gauge('value', 1);
+      const neighbour = { jobName: 'j', groupings: { z: '1' } };
+      const params = { jobName: 'j', groupings: { k: value, z: '1' } };
+      await pusher().push(neighbour);
+      await pusher().push(params);
+      const labels = { job: 'j', z: '1' };
+      const expected = [{ ...labels, k: value }, labels].map(found => ({
+        labels: found,
+        values: { value: '1' },
+      }));
+      assert.deepStrictEqual(sorted(await gateway.groups()), sorted(expected));
+      await pusher().delete(params);
+      assert.deepStrictEqual(await gateway.groups(), expected.slice(1));
+    });
+  }
+
+  for (const jobName of AWKWARD.slice(1)) {
+    it(`knows the job ${JSON.stringify(jobName)}`, async () => {
+      gauge('value', 1);
+      await pusher().push({ jobName });
+      assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: jobName }, values: { value: '1' } }]);
+      await pusher().delete({ jobName });
+      assert.deepStrictEqual(await gateway.groups(), []);
+    });
+  }
+
+  it('knows any job and label values', async () => {
+    gauge('value', 1);
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.string({ unit: fc.constantFrom('/', '.', '%', '+', '=', '@', '2', 'F', 'ü', '\\') }),
+    );
+    const job = text.filter(value => value !== '');
+    await fc.assert(
+      fc.asyncProperty(
+        job,
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), text),
+        async (jobName, groupings) => {
+          await pusher().pushAdd({ jobName, groupings });
+          const groups = await gateway.groups();
+          await pusher().delete({ jobName, groupings });
+          assert.deepStrictEqual(groups, [
+            { labels: { ...groupings, job: jobName }, values: { value: '1' } },
+          ]);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it('reads all types of metrics, gzipped', async () => {
+    const registers = [registry];
+    new Counter({ name: 'c_total', help: 'h', registers }).inc(3);
+    new Gauge({ name: 'g', help: 'line\nfeed', registers, labelNames: ['l'] }).set({ l: '"\\\n' }, -Infinity);
+    new Histogram({ name: 'h', help: 'h', registers, buckets: [1, 2] }).observe(1.5);
+    new Summary({ name: 's', help: 'h', registers, percentiles: [0.5] }).observe(7);
+    const pushgateway = pusher({ headers: { 'Content-Encoding': 'gzip' } });
+    await pushgateway.push({ jobName: 'gone' });
+    await pushgateway.delete({ jobName: 'gone' });
+    await pushgateway.push({ jobName: 'j' });
+    const response = await fetch(`${gateway.url}/metrics`);
+    const lines = (await response.text())
+      .split('\n')
+      .filter(line => /^(c_total|g|h_\w+|s|s_\w+)\{/.test(line));
+    assert.deepStrictEqual(lines.sort(), [
+      'c_total{instance="",job="j"} 3',
+      'g{instance="",job="j",l="\\"\\\\\\n"} -Inf',
+      'h_bucket{instance="",job="j",le="+Inf"} 1',
+      'h_bucket{instance="",job="j",le="1"} 0',
+      'h_bucket{instance="",job="j",le="2"} 1',
+      'h_count{instance="",job="j"} 1',
+      'h_sum{instance="",job="j"} 1.5',
+      's_count{instance="",job="j"} 1',
+      's_sum{instance="",job="j"} 7',
+      's{instance="",job="j",quantile="0.5"} 7',
+    ]);
+  });
+
+  it('reads an OpenMetrics registry', async () => {
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    gauge('value', 1);
+    await pusher().push({ jobName: 'j' });
+    assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: 'j' }, values: { value: '1' } }]);
+  });
+
+  it('says what it does not like', async () => {
+    const broken = new Pushgateway(gateway.url, { metrics: () => 'broken{\n' });
+    await assert.rejects(
+      broken.push({ jobName: 'j' }),
+      /^Error: push failed with status 400, text format parsing error/,
+    );
+    gauge('value', 1);
+    const unnamed = pusher().push({ jobName: 'j', groupings: { 'no label': 'x' } });
+    await assert.rejects(unnamed, /^Error: push failed with status 400, improper label name "no label"/);
+  });
+});
+
+function sorted(groups) {
+  return groups
+    .map(group => JSON.stringify(Object.entries(group.labels).sort()) + JSON.stringify(group.values))
+    .sort();
+}

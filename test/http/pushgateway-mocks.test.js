@@ -1,0 +1,276 @@
+'use strict';
+
+// Applications test their pushes by putting something in place of http.request. These are the ways in which they do.
+
+const assert = require('node:assert');
+const { EventEmitter, once } = require('node:events');
+const http = require('http');
+const https = require('https');
+const { Duplex } = require('node:stream');
+const { afterEach, beforeEach, describe, it, mock } = require('node:test');
+const { gunzipSync } = require('node:zlib');
+const { Counter, Registry } = require('../..');
+const { Pushgateway } = require('../../lib/http/pushgateway');
+
+const GATEWAY = 'http://127.0.0.1:9091';
+const EXPOSITION = '# HELP done_total h\n# TYPE done_total counter\ndone_total 3\n';
+const LIMITS = { timeout: 10_000 };
+
+/** @type {Registry} */
+let registry;
+
+beforeEach(() => {
+  registry = new Registry();
+  new Counter({ name: 'done_total', help: 'h', registers: [registry] }).inc(3);
+});
+
+afterEach(() => mock.restoreAll());
+
+/**
+ * The least that such a test has: a request with on, write and end, and a response with setEncoding and on.
+ *
+ * @param {object} module http or https
+ * @returns {{options: any, body: any[], ended: number}[]} what was asked for
+ */
+function replaceRequest(module) {
+  const calls = [];
+  mock.method(module, 'request', (options, callback) => {
+    const call = { options, body: [], ended: 0 };
+    calls.push(call);
+    const listeners = {};
+    const response = {
+      statusCode: 202,
+      setEncoding() {},
+      on(event, listener) {
+        listeners[event] = listener;
+        if (event === 'end') setImmediate(() => (listeners.data('answer'), listener()));
+      },
+    };
+    return {
+      on() {},
+      write: chunk => call.body.push(chunk),
+      end() {
+        call.ended++;
+        callback(response);
+      },
+    };
+  });
+  return calls;
+}
+
+describe('http.request replaced by a function', LIMITS, () => {
+  for (const [operation, method, body] of [
+    ['pushAdd', 'POST', [EXPOSITION]],
+    ['push', 'PUT', [EXPOSITION]],
+    ['delete', 'DELETE', []],
+  ]) {
+    it(`is called with options for ${operation}, and one write for the body`, async () => {
+      const calls = replaceRequest(http);
+      const gateway = new Pushgateway(GATEWAY, { headers: { 'unit-test': '1' }, timeout: 10 }, registry);
+      const pushed = await gateway[operation]({ jobName: 'j', groupings: { key: 'va&lue' } });
+      assert.strictEqual(pushed.body, 'answer');
+      assert.strictEqual(pushed.resp.statusCode, 202);
+      assert.deepStrictEqual(calls, [
+        {
+          options: {
+            protocol: 'http:',
+            slashes: true,
+            auth: null,
+            host: '127.0.0.1:9091',
+            port: '9091',
+            hostname: '127.0.0.1',
+            hash: null,
+            search: null,
+            query: null,
+            pathname: '/metrics/job/j/key/va%26lue',
+            path: '/metrics/job/j/key/va%26lue',
+            href: 'http://127.0.0.1:9091/metrics/job/j/key/va%26lue',
+            headers: { 'unit-test': '1' },
+            timeout: 10,
+            method,
+          },
+          body,
+          ended: 1,
+        },
+      ]);
+    });
+  }
+
+  it('has been called when push returns', async () => {
+    const calls = replaceRequest(http);
+    const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
+    assert.strictEqual(calls[0].options.path, '/metrics/job/j');
+    await pushed;
+  });
+
+  it('sees decoded credentials as auth', async () => {
+    const calls = replaceRequest(http);
+    await new Pushgateway('http://us%40er:pass@127.0.0.1', {}, registry).push({ jobName: 'j' });
+    assert.strictEqual(calls[0].options.auth, 'us@er:pass');
+  });
+
+  it('sees the headers that the application gave, and no more', async () => {
+    const calls = replaceRequest(http);
+    const gateway = new Pushgateway(GATEWAY, { headers: { 'Content-Encoding': 'gzip' } }, registry);
+    await gateway.push({ jobName: 'j' });
+    await gateway.delete({ jobName: 'j' });
+    assert.deepStrictEqual(calls[0].options.headers, { 'Content-Encoding': 'gzip' });
+    assert.strictEqual(gunzipSync(calls[0].body[0]).toString(), EXPOSITION);
+    assert.deepStrictEqual(calls[1].options.headers, {});
+  });
+
+  it('may be replaced after the Pushgateway was made, and is not asked for https', async () => {
+    const gateway = new Pushgateway('https://127.0.0.1', {}, registry);
+    const [plain, secure] = [http, https].map(replaceRequest);
+    await gateway.push({ jobName: 'j' });
+    assert.deepStrictEqual([plain.length, secure.length], [0, 1]);
+    assert.strictEqual(secure[0].options.protocol, 'https:');
+  });
+
+  it('is called on its module', async () => {
+    const calls = replaceRequest(http);
+    await new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
+    assert.strictEqual(calls.length, 1);
+    assert.strictEqual(http.request.mock.calls[0].this, http);
+  });
+
+  it('may throw', async () => {
+    mock.method(http, 'request', () => {
+      throw new Error('no network in tests');
+    });
+    const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
+    await assert.rejects(pushed, { message: 'no network in tests' });
+  });
+
+  it('may return a request that cannot be destroyed when collecting fails', async () => {
+    replaceRequest(http);
+    const failing = { metrics: () => Promise.reject(new Error('no numbers')) };
+    await assert.rejects(new Pushgateway(GATEWAY, failing).push({ jobName: 'j' }), { message: 'no numbers' });
+  });
+
+  it('may return an emitter that fails, again and again', async () => {
+    const request = Object.assign(new EventEmitter(), { write() {}, end() {} });
+    mock.method(http, 'request', () => request);
+    const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
+    request.emit('error', new Error('first'));
+    request.emit('error', new Error('second'));
+    await assert.rejects(pushed, { message: 'first' });
+    request.emit('error', new Error('third'));
+  });
+
+  it('may return an emitter that times out', async () => {
+    const request = Object.assign(new EventEmitter(), { write() {}, end() {}, destroy: mock.fn() });
+    mock.method(http, 'request', () => request);
+    const pushed = new Pushgateway(GATEWAY, {}, registry).delete({ jobName: 'j' });
+    request.emit('timeout');
+    await assert.rejects(pushed, { message: 'Pushgateway request timed out' });
+    assert.strictEqual(request.destroy.mock.callCount(), 1);
+  });
+
+  it('may answer before it has returned', async () => {
+    mock.method(http, 'request', (_options, callback) => {
+      callback(
+        Object.assign(new EventEmitter(), { statusCode: 400, setEncoding() {} }).on('newListener', answer),
+      );
+      return Object.assign(new EventEmitter(), { write() {}, end() {} });
+    });
+    function answer(event, listener) {
+      if (event === 'end') setImmediate(listener);
+    }
+    const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
+    await assert.rejects(pushed, { message: 'push failed with status 400, ' });
+  });
+});
+
+describe('an interceptor', LIMITS, () => {
+  it('can send real requests where it likes', async () => {
+    const server = http.createServer((request, response) => {
+      response.end(`${request.method} ${request.url} ${request.headers['content-type']}`);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const original = http.request;
+    mock.method(http, 'request', (options, callback) => {
+      const { port } = server.address();
+      return original.call(http, { ...options, host: undefined, hostname: '127.0.0.1', port }, callback);
+    });
+    try {
+      const { body } = await new Pushgateway('http://gateway.invalid:1', {}, registry).push({ jobName: 'j' });
+      assert.strictEqual(body, `PUT /metrics/job/j ${registry.contentType}`);
+    } finally {
+      server.close();
+    }
+  });
+
+  it('can expect a request by host, method, path and headers, and refuse all others', async () => {
+    const interceptor = new Interceptor();
+    interceptor.expect({ host: '127.0.0.1:9091', method: 'PUT', path: '/metrics/job/j' }, 200);
+    interceptor.expect({ host: '127.0.0.1:9091', method: 'DELETE', path: '/metrics/job/j' }, 500);
+    const gateway = new Pushgateway(GATEWAY, { headers: { 'X-A': '1' } }, registry);
+    assert.strictEqual((await gateway.push({ jobName: 'j' })).resp.statusCode, 200);
+    await assert.rejects(gateway.delete({ jobName: 'j' }), {
+      message: 'push failed with status 500, intercepted',
+    });
+    await assert.rejects(gateway.delete({ jobName: 'j' }), { code: 'ERR_NO_MATCH' });
+    const [{ headers, body }] = interceptor.seen;
+    assert.strictEqual(headers['x-a'], '1');
+    assert.strictEqual(headers['content-type'], registry.contentType);
+    assert.strictEqual(body, EXPOSITION);
+  });
+
+  it("can stand in for the agent's connection", async () => {
+    let sent = '';
+    const connection = new Duplex({
+      read() {},
+      write(chunk, _encoding, done) {
+        sent += chunk;
+        if (sent.endsWith('0\r\n\r\n')) this.push('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine');
+        done();
+      },
+    });
+    const agent = new http.Agent();
+    agent.createConnection = () => connection;
+    const { body } = await new Pushgateway(GATEWAY, { agent }, registry).push({ jobName: 'j' });
+    assert.strictEqual(body, 'fine');
+    assert.match(sent, /^PUT \/metrics\/job\/j HTTP\/1\.1\r\n/);
+  });
+});
+
+/** What nock does: a ClientRequest that never connects, matched when it is complete. */
+class Interceptor {
+  #expectations = [];
+  seen = [];
+
+  constructor() {
+    mock.method(http, 'request', (options, callback) => this.#request(options, callback));
+  }
+
+  expect(what, status) {
+    this.#expectations.push({ what, status });
+  }
+
+  #request(options, callback) {
+    const { host, method, path } = options;
+    const request = new http.OutgoingMessage();
+    for (const [name, value] of Object.entries(options.headers ?? {})) request.setHeader(name, value);
+    const chunks = [];
+    request.write = chunk => chunks.push(chunk);
+    request.end = () => {
+      this.seen.push({ headers: request.getHeaders(), body: chunks.join('') });
+      const index = this.#expectations.findIndex(({ what }) =>
+        Object.entries(what).every(([key, value]) => ({ host, method, path })[key] === value),
+      );
+      if (index === -1) {
+        const error = Object.assign(new Error(`No match for ${method} ${path}`), { code: 'ERR_NO_MATCH' });
+        process.nextTick(() => request.emit('error', error));
+        return;
+      }
+      const [{ status }] = this.#expectations.splice(index, 1);
+      const response = new http.IncomingMessage();
+      response.statusCode = status;
+      response.push('intercepted');
+      response.push(null);
+      process.nextTick(callback, response);
+    };
+    return request;
+  }
+}

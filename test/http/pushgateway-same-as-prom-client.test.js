@@ -1,0 +1,300 @@
+'use strict';
+
+// The same pushes with prom-client and with this package, to one recording server and to one replaced http.request.
+
+const assert = require('node:assert');
+const http = require('http');
+const https = require('https');
+const { after, afterEach, before, describe, it, mock } = require('node:test');
+const { gunzipSync } = require('node:zlib');
+const promClient = require('prom-client');
+const { Counter, Registry } = require('../..');
+const { Pushgateway } = require('../../lib/http/pushgateway');
+const { RecordingServer } = require('../fixtures/pushgateway-recorder');
+
+const THEIRS = { ...promClient };
+const OURS = { Counter, Registry, Pushgateway };
+const OPERATIONS = ['pushAdd', 'push', 'delete'];
+const LIMITS = { timeout: 10_000 };
+
+const PARAMETERS = [
+  { jobName: 'nightly' },
+  { jobName: 'ü ?&%#"\'()*!~:@;,$\\' },
+  { jobName: 5 },
+  { jobName: 'j', groupings: {} },
+  { jobName: 'j', groupings: null },
+  {
+    jobName: 'j',
+    groupings: { b: '1', a: '2', 'a b': 'c d', 'k@base64': 'YS9i', u: undefined, n: null, t: true },
+  },
+  { jobName: 'j', groupings: { k: { toString: () => 'text' }, z: 'a@base64', dots: '...', "it's": "it's" } },
+  { jobName: 'j', groupings: ['x'] },
+  { jobName: 'j', groupings: Object.create({ inherited: '1' }) },
+  { jobName: '\ud800' },
+  { jobName: Symbol('job') },
+  { groupings: { a: 'b' } },
+  { jobName: '' },
+  {},
+  undefined,
+  null,
+];
+
+const OPTIONS = [
+  undefined,
+  null,
+  {},
+  { headers: { 'X-A': '1', 'x-b': ['2', '3'] } },
+  { headers: { 'Content-Encoding': 'gzip' } },
+  { headers: { 'Content-Encoding': 'identity', a: 'b' } },
+  { headers: { 'Content-Type': 'a/b', 'User-Agent': 'c' } },
+  { headers: null },
+  { auth: 'other:one', method: 'PATCH' },
+  { path: '/elsewhere', pathname: '/nowhere', agent: false },
+  { requireJobName: false, timeout: 5000 },
+  { requireJobName: undefined },
+];
+
+const URLS = [
+  ...['http://127.0.0.1:9091', 'http://127.0.0.1:9091/', 'http://127.0.0.1/pre/fix', 'https://127.0.0.1:443'],
+  ...[
+    'http://127.0.0.1:80/?q=1#h',
+    'HTTP://EXAMPLE.invalid',
+    'http://user@a.invalid',
+    'http://user:@a.invalid',
+  ],
+  ...[
+    'http://us%40er:p%3Aw@a.invalid/x',
+    'http://:p@a.invalid',
+    'http://%zz:a@a.invalid',
+    'http://[::1]:9091',
+  ],
+  ...[
+    'http://münchen.invalid',
+    'http://a.invalid/ü/%zz',
+    'ftp://a.invalid',
+    'http://a.invalid:99999',
+    'unix:/x',
+  ],
+  ...['', '/x', 'name', '//name/x', ' http://a.invalid ', undefined, null, 5, {}],
+];
+
+/** prom-client 15.1.3's path, and ours where it means something else to the gateway or nothing. */
+const DIFFERENT_PATHS = [
+  ['a trailing slash', '/pre/', { jobName: 'j' }, '/pre//metrics/job/j', '/pre/metrics/job/j'],
+  [
+    'a slash in a value',
+    '',
+    { jobName: 'j', groupings: { k: 'a/b' } },
+    '/metrics/job/j/k/a%2Fb',
+    '/metrics/job/j/k@base64/YS9i',
+  ],
+  [
+    'an empty value',
+    '',
+    { jobName: 'j', groupings: { k: '' } },
+    '/metrics/job/j/k/',
+    '/metrics/job/j/k@base64/=',
+  ],
+  [
+    'a dot segment',
+    '',
+    { jobName: 'j', groupings: { k: '..', l: '1' } },
+    '/metrics/job/j/l/1',
+    '/metrics/job/j/k@base64/Li4/l/1',
+  ],
+  ['a slash in the job', '', { jobName: 'a/b' }, '/metrics/job/a%2Fb', '/metrics/job@base64/YS9i'],
+];
+
+/** A description of a case for a test's name. */
+function shown(value) {
+  return (
+    JSON.stringify(value, (_key, part) => (typeof part === 'symbol' ? String(part) : part)) ?? String(value)
+  );
+}
+
+function pushgatewayOf(library, url, options) {
+  const registry = new library.Registry();
+  new library.Counter({ name: 'done_total', help: 'h', registers: [registry] }).inc(3);
+  return new library.Pushgateway(url, options, registry);
+}
+
+/** Calls an operation and tells how it ended. */
+async function outcomeOf(library, url, options, operation, params) {
+  let pushed;
+  try {
+    pushed = pushgatewayOf(library, url, options)[operation](params);
+  } catch (error) {
+    return { thrown: described(error) };
+  }
+  try {
+    const { resp, body } = await pushed;
+    return { status: resp.statusCode, body };
+  } catch (error) {
+    return { rejected: described(error) };
+  }
+}
+
+/** V8 names the property that was read from null, which is our own affair. */
+function described({ name, code, message }) {
+  return { name, code, message: message.replace(/^Cannot .* null .*/, 'Cannot read null') };
+}
+
+describe('on the wire, as prom-client', LIMITS, () => {
+  /** @type {RecordingServer} */
+  let server;
+
+  before(async () => {
+    server = await RecordingServer.start(({ path }, response) => {
+      response.writeHead(path === '/elsewhere' ? 404 : 202, { Location: '/other' }).end('answer');
+    });
+  });
+
+  after(() => server.stop());
+
+  async function recordedOf(library, url, options, operation, params) {
+    server.requests.length = 0;
+    const outcome = await outcomeOf(library, url, options, operation, params);
+    const requests = server.requests.map(({ method, path, headers, body }) => {
+      const text = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
+      return { method, path, headers: { ...headers }, text: text.toString() };
+    });
+    return { outcome, requests };
+  }
+
+  /** Takes the Content-Type out, which prom-client does not send. */
+  function withoutContentType({ outcome, requests }, options) {
+    for (const { method, headers } of requests) {
+      if (options?.headers?.['Content-Type'] !== undefined) continue;
+      const expected = method === 'DELETE' ? undefined : 'text/plain; version=0.0.4; charset=utf-8';
+      assert.strictEqual(headers['content-type'], expected);
+      delete headers['content-type'];
+    }
+    return { outcome, requests };
+  }
+
+  async function assertSame(url, options, operation, params) {
+    // Of its own for each: prom-client takes headers out of the caller's object.
+    const theirs = await recordedOf(THEIRS, url, copyOf(options), operation, params);
+    const ours = await recordedOf(OURS, url, copyOf(options), operation, params);
+    assert.deepStrictEqual(withoutContentType(ours, options), theirs);
+    return theirs;
+  }
+
+  for (const params of PARAMETERS) {
+    it(`for parameters ${shown(params)}`, async () => {
+      for (const requireJobName of [true, false]) {
+        for (const operation of OPERATIONS)
+          await assertSame(server.url, { requireJobName }, operation, params);
+      }
+    });
+  }
+
+  for (const options of OPTIONS) {
+    it(`for options ${shown(options)}`, async () => {
+      for (const operation of OPERATIONS) {
+        const { requests } = await assertSame(server.url, options, operation, { jobName: 'j' });
+        assert.strictEqual(requests.length, 1);
+      }
+    });
+  }
+
+  it('for credentials and a path in the URL', async () => {
+    const url = `http://us%40er:p%3Aw@${server.host}/pre/fix?q=1#h`;
+    for (const operation of OPERATIONS) {
+      const { requests } = await assertSame(url, {}, operation, { jobName: 'j' });
+      assert.strictEqual(requests[0].headers.authorization, `Basic ${btoa('us@er:p:w')}`);
+      await assertSame(url, { auth: 'other:one' }, operation, { jobName: 'j' });
+    }
+  });
+
+  for (const [what, suffix, params, theirPath, ourPath] of DIFFERENT_PATHS) {
+    it(`except for ${what}`, async () => {
+      for (const operation of OPERATIONS) {
+        const theirs = await recordedOf(THEIRS, server.url + suffix, {}, operation, params);
+        const ours = await recordedOf(OURS, server.url + suffix, {}, operation, params);
+        assert.deepStrictEqual([theirs.requests[0].path, ours.requests[0].path], [theirPath, ourPath]);
+      }
+    });
+  }
+
+  it('except for pushes after a delete', async () => {
+    const encodings = [];
+    for (const library of [THEIRS, OURS]) {
+      const gateway = pushgatewayOf(library, server.url, { headers: { 'Content-Encoding': 'gzip' } });
+      await gateway.delete({ jobName: 'j' });
+      await gateway.push({ jobName: 'j' });
+      encodings.push(server.last.headers['content-encoding']);
+    }
+    assert.deepStrictEqual(encodings, [undefined, 'gzip']);
+  });
+});
+
+describe('in what http.request is given, as prom-client', LIMITS, () => {
+  afterEach(() => mock.restoreAll());
+
+  /** The first arguments of all calls, and how the operation ended. */
+  async function givenBy(library, url, options, operation, params) {
+    const given = [];
+    for (const module of [http, https]) {
+      mock.method(module, 'request', (...args) => {
+        given.push({ secure: module === https, amount: args.length, options: { ...args[0] } });
+        throw new Error('not connected');
+      });
+    }
+    const outcome = await outcomeOf(library, url, options, operation, params);
+    mock.restoreAll();
+    return { given, outcome };
+  }
+
+  for (const url of URLS) {
+    it(`for the URL ${shown(url)}`, async () => {
+      for (const operation of OPERATIONS) {
+        const theirs = await givenBy(THEIRS, url, {}, operation, { jobName: 'j', groupings: { a: 'b' } });
+        const ours = await givenBy(OURS, url, {}, operation, { jobName: 'j', groupings: { a: 'b' } });
+        assert.deepStrictEqual(ours, theirs);
+      }
+    });
+  }
+
+  for (const options of OPTIONS) {
+    it(`for options ${shown(options)}`, async () => {
+      for (const operation of OPERATIONS) {
+        const theirs = await givenBy(THEIRS, 'https://a:b@a.invalid/x', copyOf(options), operation, {
+          jobName: 'j',
+        });
+        const ours = await givenBy(OURS, 'https://a:b@a.invalid/x', copyOf(options), operation, {
+          jobName: 'j',
+        });
+        assert.deepStrictEqual(ours, theirs);
+        assert.strictEqual(theirs.given.length, 1);
+      }
+    });
+  }
+});
+
+describe('the class, as prom-client', LIMITS, () => {
+  it('has the same methods and arity', () => {
+    const names = ({ Pushgateway: { prototype } }) => Object.getOwnPropertyNames(prototype).sort();
+    assert.deepStrictEqual(names(OURS), names(THEIRS));
+    assert.strictEqual(OURS.Pushgateway.length, THEIRS.Pushgateway.length);
+    assert.strictEqual(OURS.Pushgateway.name, THEIRS.Pushgateway.name);
+  });
+
+  for (const options of OPTIONS) {
+    it(`has the same properties with options ${shown(options)}`, () => {
+      const properties = library => {
+        const { gatewayUrl, requireJobName, requestOptions } = pushgatewayOf(
+          library,
+          'http://127.0.0.1:1',
+          options,
+        );
+        return { gatewayUrl, requireJobName, requestOptions };
+      };
+      assert.deepStrictEqual(properties(OURS), properties(THEIRS));
+    });
+  }
+});
+
+function copyOf(options) {
+  return options && { ...options, ...(options.headers && { headers: { ...options.headers } }) };
+}

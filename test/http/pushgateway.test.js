@@ -1,0 +1,637 @@
+'use strict';
+
+const assert = require('node:assert');
+const { execFileSync, execFile } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { promisify } = require('node:util');
+const { gunzipSync } = require('node:zlib');
+const { AggregatorRegistry, Counter, Registry, register } = require('../..');
+const { Pushgateway } = require('../../lib/http/pushgateway');
+const { RecordingServer } = require('../fixtures/pushgateway-recorder');
+
+const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+const EXPOSITION = '# HELP done_total h\n# TYPE done_total counter\ndone_total 3\n';
+const LIBRARY = path.join(__dirname, '../../lib/http/pushgateway');
+const LIMITS = { timeout: 10_000 };
+
+/** @type {RecordingServer} */
+let server;
+/** @type {Registry} */
+let registry;
+
+beforeEach(async () => {
+  registry = new Registry();
+  new Counter({ name: 'done_total', help: 'h', registers: [registry] }).inc(3);
+});
+
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+});
+
+async function serve(answer, tls, address) {
+  server = await RecordingServer.start(answer, tls, address);
+  return server;
+}
+
+/** Answers with a status and a text. */
+function answerWith(status, text, headers) {
+  return (_request, response) => response.writeHead(status, headers).end(text);
+}
+
+/** Takes requests and leaves them lying. */
+function answerNever() {}
+
+function failsWith(message) {
+  return { name: 'Error', message };
+}
+
+describe('a Pushgateway', LIMITS, () => {
+  it('has its arguments as properties', () => {
+    const options = { timeout: 5, headers: { a: 'b' } };
+    const gateway = new Pushgateway('http://127.0.0.1:1', { ...options, requireJobName: false }, registry);
+    assert.deepStrictEqual(
+      { ...gateway },
+      {
+        registry,
+        gatewayUrl: 'http://127.0.0.1:1',
+        requireJobName: false,
+        requestOptions: options,
+      },
+    );
+  });
+
+  for (const options of [undefined, null, {}]) {
+    it(`needs a jobName and pushes the global registry with options ${options && '{}'}`, () => {
+      const gateway = new Pushgateway('http://127.0.0.1:1', options);
+      assert.deepStrictEqual(
+        { ...gateway },
+        {
+          registry: register,
+          gatewayUrl: 'http://127.0.0.1:1',
+          requireJobName: true,
+          requestOptions: {},
+        },
+      );
+    });
+  }
+
+  it('takes a registry as second argument, whose properties are no options', () => {
+    for (const second of [registry, { metrics: () => '', path: '/mine', requireJobName: false }]) {
+      const gateway = new Pushgateway('http://127.0.0.1:1', second);
+      assert.strictEqual(gateway.registry, second);
+      assert.strictEqual(gateway.requireJobName, true);
+      assert.deepStrictEqual(gateway.requestOptions, {});
+    }
+  });
+
+  it('prefers the third argument to a registry as second', () => {
+    const other = new Registry();
+    assert.strictEqual(new Pushgateway('http://127.0.0.1:1', registry, other).registry, other);
+  });
+
+  for (const operation of ['pushAdd', 'push', 'delete']) {
+    for (const params of [undefined, {}, { jobName: '' }, { groupings: { a: 'b' } }]) {
+      it(`throws at once for ${operation}(${JSON.stringify(params) ?? ''})`, () => {
+        const gateway = new Pushgateway('http://127.0.0.1:1', {}, registry);
+        assert.throws(() => gateway[operation](params), failsWith('Missing jobName parameter'));
+      });
+    }
+  }
+
+  it('uses what its properties are when it pushes', async () => {
+    await serve();
+    const gateway = new Pushgateway('http://127.0.0.1:1/none', {}, new Registry());
+    Object.assign(gateway, {
+      gatewayUrl: server.url,
+      registry,
+      requireJobName: false,
+      requestOptions: { headers: { 'x-late': 'yes' } },
+    });
+    await gateway.push({});
+    assert.strictEqual(server.last.headers['x-late'], 'yes');
+    assert.strictEqual(server.last.path, '/metrics');
+    assert.strictEqual(server.last.body.toString(), EXPOSITION);
+  });
+});
+
+describe('what is sent', LIMITS, () => {
+  beforeEach(() => serve());
+
+  for (const [operation, method] of [
+    ['pushAdd', 'POST'],
+    ['push', 'PUT'],
+  ]) {
+    it(`is the registry's metrics with ${method} for ${operation}`, async () => {
+      const { resp, body } = await new Pushgateway(server.url, {}, registry)[operation]({ jobName: 'j' });
+      assert.strictEqual(resp.statusCode, 200);
+      assert.strictEqual(body, 'ok');
+      const { method: sent, path: sentPath, headers, body: sentBody } = server.last;
+      assert.deepStrictEqual([sent, sentPath, sentBody.toString()], [method, '/metrics/job/j', EXPOSITION]);
+      assert.deepStrictEqual(headers, {
+        host: server.host,
+        connection: 'keep-alive',
+        'content-type': PROMETHEUS_TEXT,
+        'transfer-encoding': 'chunked',
+      });
+    });
+  }
+
+  it('is nothing with DELETE for delete', async () => {
+    await new Pushgateway(server.url, {}, registry).delete({ jobName: 'j' });
+    assert.strictEqual(server.last.method, 'DELETE');
+    assert.strictEqual(server.last.body.length, 0);
+    assert.deepStrictEqual(server.last.headers, { host: server.host, connection: 'keep-alive' });
+  });
+
+  it("has the Content-Type of the registry's format", async () => {
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    await new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+    assert.strictEqual(server.last.headers['content-type'], Registry.OPENMETRICS_CONTENT_TYPE);
+    assert.match(server.last.body.toString(), /# EOF\n$/);
+  });
+
+  it('keeps a Content-Type that the caller gives, in any case', async () => {
+    await new Pushgateway(server.url, { headers: { 'CONTENT-type': 'a/b' } }, registry).push({
+      jobName: 'j',
+    });
+    assert.strictEqual(server.last.headers['content-type'], 'a/b');
+  });
+
+  it('has exactly those headers that are given as lines', async () => {
+    const headers = ['Host', server.host, 'X-A', '1', 'Transfer-Encoding', 'chunked', 'Connection', 'close'];
+    await new Pushgateway(server.url, { headers }, registry).push({ jobName: 'j' });
+    assert.strictEqual(server.last.headers['x-a'], '1');
+    assert.strictEqual(server.last.headers['content-type'], undefined);
+    assert.strictEqual(server.last.body.toString(), EXPOSITION);
+  });
+
+  for (const result of [EXPOSITION, Promise.resolve(EXPOSITION)]) {
+    it(`can come from any object with metrics() that returns a ${result.constructor.name}`, async () => {
+      const own = { metrics: () => result };
+      await new Pushgateway(server.url, {}, own).push({ jobName: 'third' });
+      await new Pushgateway(server.url, own).push({ jobName: 'second' });
+      for (const { body, headers } of server.requests) {
+        assert.strictEqual(body.toString(), EXPOSITION);
+        assert.strictEqual(headers['content-type'], undefined);
+      }
+      assert.strictEqual(server.requests.length, 2);
+    });
+  }
+
+  it('may be empty', async () => {
+    await new Pushgateway(server.url, new Registry()).push({ jobName: 'j' });
+    assert.strictEqual(server.last.body.toString(), '\n');
+  });
+
+  it('ignores a method among the options', async () => {
+    await new Pushgateway(server.url, { method: 'PATCH' }, registry).push({ jobName: 'j' });
+    assert.strictEqual(server.last.method, 'PUT');
+  });
+
+  it('can go to a path that is given as an option', async () => {
+    await new Pushgateway(server.url, { path: '/elsewhere' }, registry).push({ jobName: 'j' });
+    assert.strictEqual(server.last.path, '/elsewhere');
+  });
+});
+
+describe('the path', LIMITS, () => {
+  beforeEach(() => serve());
+
+  for (const [what, params, expected] of [
+    ['is empty behind /metrics without a job, whatever the groupings', { groupings: { a: 'b' } }, ''],
+    ['has the job', { jobName: 'nightly' }, '/job/nightly'],
+    ['has groupings in their order', { jobName: 'j', groupings: { b: '1', a: '2' } }, '/job/j/b/1/a/2'],
+    [
+      'encodes what is special',
+      { jobName: 'a?b', groupings: { k: 'ü &%#' } },
+      '/job/a%3Fb/k/%C3%BC%20%26%25%23',
+    ],
+    ['has a value with a slash in base64', { jobName: 'j', groupings: { k: 'a/b' } }, '/job/j/k@base64/YS9i'],
+    ['has = for an empty value', { jobName: 'j', groupings: { k: '', l: 'x' } }, '/job/j/k@base64/=/l/x'],
+    ['uses the URL-safe alphabet', { jobName: 'j', groupings: { k: '/?>~~' } }, '/job/j/k@base64/Lz8-fn4'],
+    ['has dot segments in base64', { jobName: '..', groupings: { k: '.' } }, '/job@base64/Li4/k@base64/Lg'],
+    ['has a job with a slash in base64', { jobName: 'a/b' }, '/job@base64/YS9i'],
+    [
+      'leaves base64 of the caller',
+      { jobName: 'j', groupings: { 'k@base64': 'YS9i' } },
+      '/job/j/k%40base64/YS9i',
+    ],
+    ['does not do so twice', { jobName: 'j', groupings: { 'k@base64': '/' } }, '/job/j/k%40base64/%2F'],
+    ['writes other values as text', { jobName: 5, groupings: { a: 0, b: null } }, '/job/5/a/0/b/null'],
+    ['ends at the job with null for groupings', { jobName: 'j', groupings: null }, '/job/j'],
+  ]) {
+    it(what, async () => {
+      const gateway = new Pushgateway(server.url, { requireJobName: false }, registry);
+      for (const operation of ['pushAdd', 'push', 'delete']) await gateway[operation](params);
+      const paths = new Set(server.requests.map(request => request.path));
+      assert.deepStrictEqual([...paths], [`/metrics${expected}`]);
+      assert.strictEqual(server.requests.length, 3);
+    });
+  }
+
+  for (const [suffix, expected] of [
+    ['/', '/metrics/job/j'],
+    ['/prefix', '/prefix/metrics/job/j'],
+    ['/prefix/', '/prefix/metrics/job/j'],
+    ['/a/b//', '/a/b/metrics/job/j'],
+    ['/prefix/?query=1#hash', '/prefix/metrics/job/j'],
+    ['?query=1', '/metrics/job/j'],
+  ]) {
+    it(`is ${expected} for a URL that ends in ${suffix}`, async () => {
+      await new Pushgateway(server.url + suffix, {}, registry).push({ jobName: 'j' });
+      assert.strictEqual(server.last.path, expected);
+    });
+  }
+
+  it('rejects half a surrogate pair', async () => {
+    const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: '\ud800' });
+    await assert.rejects(pushed, URIError);
+  });
+});
+
+describe('compression', LIMITS, () => {
+  beforeEach(() => serve());
+
+  it('is asked for by a header, and survives a delete with the same options', async () => {
+    const options = Object.freeze({ headers: Object.freeze({ 'Content-Encoding': 'gzip', 'X-A': '1' }) });
+    const gateway = new Pushgateway(server.url, options, registry);
+    await gateway.push({ jobName: 'j' });
+    await gateway.delete({ jobName: 'j' });
+    await gateway.pushAdd({ jobName: 'j' });
+    const [first, deletion, second] = server.requests;
+    for (const request of [first, second]) {
+      assert.strictEqual(request.headers['content-encoding'], 'gzip');
+      assert.strictEqual(request.headers['content-type'], PROMETHEUS_TEXT);
+      assert.strictEqual(gunzipSync(request.body).toString(), EXPOSITION);
+    }
+    assert.strictEqual(deletion.headers['content-encoding'], undefined);
+    assert.strictEqual(deletion.headers['x-a'], '1');
+    assert.strictEqual(deletion.body.length, 0);
+    assert.deepStrictEqual(options, { headers: { 'Content-Encoding': 'gzip', 'X-A': '1' } });
+  });
+
+  for (const headers of [{ 'content-encoding': 'gzip' }, { 'Content-Encoding': 'identity' }]) {
+    it(`is the caller's own affair with ${JSON.stringify(headers)}`, async () => {
+      await new Pushgateway(server.url, { headers }, registry).push({ jobName: 'j' });
+      assert.strictEqual(server.last.body.toString(), EXPOSITION);
+    });
+  }
+});
+
+describe('basic authentication', LIMITS, () => {
+  const answer = ({ headers }, response) => {
+    const [scheme, credentials] = (headers.authorization ?? '').split(' ');
+    const known = scheme === 'Basic' && Buffer.from(credentials, 'base64').toString() === 'us@er:p:ass/';
+    if (known) response.end('welcome');
+    else response.writeHead(401).end('who are you');
+  };
+  const withCredentials = credentials => server.url.replace('//', `//${credentials}@`);
+
+  beforeEach(() => serve(answer));
+
+  it('takes user and password from the URL', async () => {
+    const gateway = new Pushgateway(withCredentials('us%40er:p%3Aass%2F'), {}, registry);
+    for (const operation of ['pushAdd', 'push', 'delete']) {
+      assert.strictEqual((await gateway[operation]({ jobName: 'j' })).body, 'welcome');
+    }
+  });
+
+  it('prefers the option', async () => {
+    const gateway = new Pushgateway(withCredentials('some:body'), { auth: 'us@er:p:ass/' }, registry);
+    assert.strictEqual((await gateway.push({ jobName: 'j' })).body, 'welcome');
+  });
+
+  it('rejects what the server refuses', async () => {
+    const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+    await assert.rejects(pushed, failsWith('push failed with status 401, who are you'));
+  });
+});
+
+describe('the answer', LIMITS, () => {
+  const push = () => new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+
+  for (const status of [200, 202, 302, 399]) {
+    it(`resolves for status ${status}`, async () => {
+      await serve(answerWith(status, 'text', { Location: '/other' }));
+      const { resp, body } = await push();
+      assert.deepStrictEqual([resp.statusCode, body], [status, 'text']);
+      // A redirect was not followed.
+      assert.strictEqual(server.requests.length, 1);
+    });
+  }
+
+  for (const status of [400, 404, 500]) {
+    it(`rejects for status ${status}`, async () => {
+      await serve(answerWith(status, 'no such\nthing'));
+      await assert.rejects(push(), failsWith(`push failed with status ${status}, no such\nthing`));
+      await assert.rejects(
+        new Pushgateway(server.url, {}, registry).delete({ jobName: 'j' }),
+        failsWith(`push failed with status ${status}, no such\nthing`),
+      );
+    });
+  }
+
+  it('is UTF-8, wherever it was cut', async () => {
+    await serve((_request, response) => {
+      const bytes = Buffer.from('grün');
+      response.write(bytes.subarray(0, 3), () => response.end(bytes.subarray(3)));
+    });
+    assert.strictEqual((await push()).body, 'grün');
+  });
+
+  it('rejects where it breaks off', async () => {
+    await serve((_request, response) => {
+      response.writeHead(200, { 'Content-Length': 10 });
+      response.write('half', () => response.destroy());
+    });
+    await assert.rejects(push(), { code: 'ECONNRESET' });
+  });
+
+  it('rejects where there is none', async () => {
+    await serve((_request, response) => response.destroy());
+    await assert.rejects(push(), { code: 'ECONNRESET' });
+  });
+});
+
+describe('what goes wrong before', LIMITS, () => {
+  it('rejects as the socket does', async () => {
+    const { url } = await serve();
+    await server.stop();
+    server = undefined;
+    const gateway = new Pushgateway(url, {}, registry);
+    for (const operation of ['pushAdd', 'push', 'delete']) {
+      await assert.rejects(gateway[operation]({ jobName: 'j' }), { code: 'ECONNREFUSED' });
+    }
+  });
+
+  for (const url of ['ftp://127.0.0.1/', 'localhost:9091']) {
+    it(`rejects the scheme of ${url}`, async () => {
+      const pushed = new Pushgateway(url, {}, registry).push({ jobName: 'j' });
+      await assert.rejects(pushed, { name: 'TypeError', code: 'ERR_INVALID_PROTOCOL' });
+    });
+  }
+
+  for (const url of [undefined, null, 5]) {
+    it(`rejects ${url} as URL`, async () => {
+      const pushed = new Pushgateway(url, {}, registry).push({ jobName: 'j' });
+      await assert.rejects(pushed, { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' });
+    });
+  }
+
+  it('rejects headers that cannot be sent', async () => {
+    const pushed = new Pushgateway('http://127.0.0.1:1', { headers: { 'a b': '' } }, registry).push({
+      jobName: 'j',
+    });
+    await assert.rejects(pushed, { code: 'ERR_INVALID_HTTP_TOKEN' });
+  });
+
+  for (const [how, fail] of [
+    ['rejects', () => Promise.reject(new Error('no numbers'))],
+    [
+      'throws',
+      () => {
+        throw new Error('no numbers');
+      },
+    ],
+  ]) {
+    it(`rejects where a collect hook ${how}, and leaves no connection open`, async () => {
+      await serve();
+      const connected = once(server.listener, 'connection');
+      registry.getSingleMetric('done_total').collect = async () => {
+        await connected;
+        return fail();
+      };
+      const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+      await assert.rejects(pushed, failsWith('no numbers'));
+      const [socket] = await connected;
+      if (!socket.destroyed) await once(socket, 'close');
+      assert.deepStrictEqual(server.requests, []);
+    });
+  }
+
+  it('rejects where metrics() throws or returns no text', async () => {
+    await serve();
+    const throwing = {
+      metrics() {
+        throw new Error('no numbers');
+      },
+    };
+    await assert.rejects(
+      new Pushgateway(server.url, throwing).push({ jobName: 'j' }),
+      failsWith('no numbers'),
+    );
+    const silent = { metrics() {} };
+    await assert.rejects(new Pushgateway(server.url, silent).push({ jobName: 'j' }), TypeError);
+    assert.deepStrictEqual(server.requests, []);
+  });
+
+  it('survives a collect hook that fails after the connection did', async () => {
+    const { url } = await serve();
+    await server.stop();
+    server = undefined;
+    let fail;
+    const collected = new Promise((_resolve, reject) => (fail = reject));
+    const pushed = new Pushgateway(url, { metrics: () => collected }).push({ jobName: 'j' });
+    await assert.rejects(pushed, { code: 'ECONNREFUSED' });
+    fail(new Error('too late'));
+    // An unhandled rejection would fail this test.
+    await new Promise(setImmediate);
+  });
+
+  it('survives metrics that are there after the connection failed', async () => {
+    const { url } = await serve();
+    await server.stop();
+    server = undefined;
+    let finish;
+    const collected = new Promise(resolve => (finish = resolve));
+    const pushed = new Pushgateway(url, { metrics: () => collected }).push({ jobName: 'j' });
+    await assert.rejects(pushed, { code: 'ECONNREFUSED' });
+    finish(EXPOSITION);
+    await new Promise(setImmediate);
+  });
+});
+
+describe('the timeout', LIMITS, () => {
+  const options = { timeout: 50 };
+  const timedOut = failsWith('Pushgateway request timed out');
+
+  async function assertThatConnectionCloses(connected) {
+    const [socket] = await connected;
+    if (!socket.destroyed) await once(socket, 'close');
+  }
+
+  for (const operation of ['pushAdd', 'push', 'delete']) {
+    it(`rejects ${operation} where no answer comes, and closes the connection`, async () => {
+      await serve(answerNever);
+      const connected = once(server.listener, 'connection');
+      await assert.rejects(
+        new Pushgateway(server.url, options, registry)[operation]({ jobName: 'j' }),
+        timedOut,
+      );
+      await assertThatConnectionCloses(connected);
+    });
+  }
+
+  it('rejects where the answer does not end', async () => {
+    await serve((_request, response) => response.writeHead(200).write('half'));
+    await assert.rejects(new Pushgateway(server.url, options, registry).push({ jobName: 'j' }), timedOut);
+  });
+
+  it('covers collecting', async () => {
+    await serve();
+    const connected = once(server.listener, 'connection');
+    const endless = { metrics: () => new Promise(() => {}) };
+    await assert.rejects(new Pushgateway(server.url, options, endless).push({ jobName: 'j' }), timedOut);
+    await assertThatConnectionCloses(connected);
+  });
+});
+
+describe('options of http.request', LIMITS, () => {
+  it('can abort', async () => {
+    const abortion = new AbortController();
+    await serve(() => abortion.abort());
+    const pushed = new Pushgateway(server.url, { signal: abortion.signal }, registry).push({ jobName: 'j' });
+    await assert.rejects(pushed, { name: 'AbortError' });
+  });
+
+  it(
+    'can lead to a Unix socket',
+    { skip: process.platform === 'win32' && 'has no Unix sockets' },
+    async () => {
+      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pushgateway-test-'));
+      try {
+        const socketPath = path.join(directory, 'socket');
+        await serve(undefined, undefined, { path: socketPath });
+        await new Pushgateway('http://localhost/', { socketPath }, registry).push({ jobName: 'j' });
+        assert.strictEqual(server.last.path, '/metrics/job/j');
+        await server.stop();
+        server = undefined;
+      } finally {
+        fs.rmSync(directory, { recursive: true });
+      }
+    },
+  );
+});
+
+describe('https', { ...LIMITS, skip: noCertificateReason() }, () => {
+  /** @type {{key: string, cert: string}} */
+  let tls;
+
+  beforeEach(async () => {
+    tls ??= selfSigned();
+    await serve(undefined, tls);
+  });
+
+  it('pushes where the certificate is trusted', async () => {
+    const gateway = new Pushgateway(server.url, { ca: tls.cert }, registry);
+    for (const operation of ['pushAdd', 'push', 'delete']) await gateway[operation]({ jobName: 'j' });
+    assert.deepStrictEqual(
+      server.requests.map(({ method, body }) => [method, body.toString()]),
+      [
+        ['POST', EXPOSITION],
+        ['PUT', EXPOSITION],
+        ['DELETE', ''],
+      ],
+    );
+  });
+
+  it('rejects where it is not', async () => {
+    const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+    await assert.rejects(pushed, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  });
+});
+
+describe("a cluster's metrics", LIMITS, () => {
+  it('are pushed for an AggregatorRegistry', async () => {
+    await serve();
+    const program = path.join(__dirname, 'fixtures/pushgateway-cluster.js');
+    await promisify(execFile)(process.execPath, [program, server.url]);
+    const [plain, gzipped, second] = server.requests;
+    assert.deepStrictEqual(
+      server.requests.map(request => `${request.method} ${request.path}`),
+      ['PUT /metrics/job/plain', 'POST /metrics/job/gzipped', 'PUT /metrics/job/second-argument'],
+    );
+    for (const text of [plain.body, gunzipSync(gzipped.body), second.body].map(String)) {
+      assert.match(text, /^work_total 3$/m);
+      assert.doesNotMatch(text, /of_the_primary/);
+    }
+    for (const { headers } of server.requests) assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
+  });
+
+  it("are the registry's own where there never was a worker", async () => {
+    await serve();
+    const aggregator = new AggregatorRegistry();
+    try {
+      aggregator.registerMetric(registry.getSingleMetric('done_total'));
+      await new Pushgateway(server.url, {}, aggregator).push({ jobName: 'j' });
+      assert.strictEqual(server.last.body.toString(), EXPOSITION);
+    } finally {
+      await aggregator.close();
+    }
+  });
+});
+
+describe('loading', LIMITS, () => {
+  const NETWORK = ['http', 'https', 'net', 'tls', 'url', 'zlib', 'cluster', 'fs', 'worker_threads'];
+
+  it('requires no module of Node, so that it works where there are none', () => {
+    const program = `
+      const Module = require('node:module');
+      const load = Module._load;
+      const refused = new Set(${JSON.stringify(NETWORK)}.flatMap(name => [name, 'node:' + name]));
+      Module._load = function (name, ...rest) {
+        if (refused.has(name)) throw new Error('no ' + name);
+        return load.call(this, name, ...rest);
+      };
+      const { Pushgateway } = require(${JSON.stringify(LIBRARY)});
+      new Pushgateway('http://127.0.0.1:1').push({ jobName: 'j' }).catch(error => console.log(error.message));`;
+    assert.strictEqual(execFileSync(process.execPath, ['-e', program]).toString(), 'no url\n');
+  });
+
+  it('lets the process end', () => {
+    const program = `const { Pushgateway } = require(${JSON.stringify(LIBRARY)}); new Pushgateway('http://127.0.0.1:1');`;
+    assert.strictEqual(execFileSync(process.execPath, ['-e', program], { timeout: 5000 }).toString(), '');
+  });
+});
+
+function noCertificateReason() {
+  try {
+    execFileSync('openssl', ['version']);
+    return undefined;
+  } catch {
+    return 'openssl is not installed';
+  }
+}
+
+function selfSigned() {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pushgateway-test-'));
+  const [key, cert] = ['key.pem', 'cert.pem'].map(name => path.join(directory, name));
+  try {
+    execFileSync(
+      'openssl',
+      [
+        ...[
+          'req',
+          '-x509',
+          '-nodes',
+          '-newkey',
+          'ec',
+          '-pkeyopt',
+          'ec_paramgen_curve:prime256v1',
+          '-days',
+          '1',
+        ],
+        ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert],
+      ],
+      { stdio: 'ignore' },
+    );
+    return { key: fs.readFileSync(key, 'utf8'), cert: fs.readFileSync(cert, 'utf8') };
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+}

@@ -1,0 +1,709 @@
+'use strict';
+
+// `maxSeries`: a limit on the label sets that a metric tells apart. What comes after shares one series.
+
+const assert = require('node:assert/strict');
+const { execFileSync, spawnSync } = require('node:child_process');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+const fc = require('fast-check');
+const { Counter, Gauge, Histogram, Summary, Registry, openMetricsContentType } = require('../..');
+const { viewOf } = require('../../lib/registry/metric-view');
+const { startCluster } = require('../fixtures/cluster-harness.js');
+
+const ROOT = path.join(__dirname, '../..');
+const TYPES = [Counter, Gauge, Histogram, Summary];
+const OVERFLOW = 'overflow';
+
+/** A metric named m, of its own registry. */
+function make(Type, config = {}, registry = new Registry()) {
+  const metric = new Type({ name: 'm', help: 'h', labelNames: ['a'], registers: [registry], ...config });
+  return { metric, registry };
+}
+
+/** A page's sample lines. */
+async function samplesOf(registry) {
+  return (await registry.metrics()).split('\n').filter(line => line !== '' && !line.startsWith('#'));
+}
+
+/** The series of a counter or gauge: label values, then the value. */
+async function seriesOf(metric) {
+  const { values } = await metric.get();
+  return values.map(({ labels, value }) => [...Object.values(labels), value]);
+}
+
+/** Records 1 for a label set, whatever the type. */
+function record(metric, labels) {
+  if (metric instanceof Histogram || metric instanceof Summary) metric.observe(labels, 1);
+  else metric.inc(labels);
+}
+
+describe('maxSeries as an option', () => {
+  it('is off by default, and where it is undefined, null or Infinity', async () => {
+    for (const config of [{}, { maxSeries: undefined }, { maxSeries: null }, { maxSeries: Infinity }]) {
+      const { metric } = make(Counter, config);
+      for (let a = 0; a < 3000; a++) metric.inc({ a });
+      assert.equal((await metric.get()).values.length, 3000);
+      assert.equal(metric.overflowCount, 0);
+    }
+  });
+
+  it('that is no positive integer is refused, and nothing is registered', () => {
+    for (const Type of TYPES) {
+      for (const maxSeries of [0, -1, 1.5, NaN, -Infinity, '5', true, false, '', 5n, {}, [5]]) {
+        const registry = new Registry();
+        assert.throws(() => make(Type, { maxSeries }, registry), {
+          name: 'TypeError',
+          message: /^maxSeries must be a positive integer: /,
+        });
+        assert.deepEqual(registry.getMetricsAsArray(), []);
+      }
+    }
+  });
+
+  it('may be larger than any number of series', async () => {
+    for (const maxSeries of [2 ** 31 - 1, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
+      const { metric } = make(Counter, { maxSeries });
+      metric.inc({ a: OVERFLOW });
+      metric.inc({ a: 'x' });
+      assert.deepEqual(await seriesOf(metric), [
+        [OVERFLOW, 1],
+        ['x', 1],
+      ]);
+    }
+  });
+
+  it('can be read from the metric, and is no key of one that was made without', () => {
+    assert.equal(make(Counter, { maxSeries: 5 }).metric.maxSeries, 5);
+    assert.ok(!('maxSeries' in make(Counter).metric));
+  });
+
+  it('changes nothing for a metric without labels', async () => {
+    for (const Type of TYPES) {
+      const { metric, registry } = make(Type, { labelNames: [], maxSeries: 1 });
+      const { registry: unlimited } = make(Type, { labelNames: [] });
+      for (const one of [metric, unlimited.getSingleMetric('m')]) {
+        record(one, {});
+        one.reset();
+        record(one, {});
+        record(one, {});
+      }
+      assert.equal(await registry.metrics(), await unlimited.metrics());
+      assert.equal(metric.overflowCount, 0);
+    }
+  });
+});
+
+describe('label sets beyond maxSeries', () => {
+  it('share one series of a counter, all of whose labels are "overflow"', async () => {
+    const { metric, registry } = make(Counter, { labelNames: ['method', 'path'], maxSeries: 2 });
+    metric.inc({ method: 'GET', path: '/' });
+    metric.inc({ path: '/a', method: 'GET' }, 2);
+    metric.inc({ method: 'GET', path: '/b' }, 3);
+    metric.inc({ method: 'PUT' }, 4);
+    metric.inc({}, 5);
+    metric.inc(6);
+    metric.labels('POST', '/').inc(7);
+    metric.labels({ path: '/' }).inc(8);
+    assert.deepEqual(await samplesOf(registry), [
+      'm{method="GET",path="/"} 1',
+      'm{path="/a",method="GET"} 2',
+      'm{method="overflow",path="overflow"} 33',
+    ]);
+  });
+
+  it('share one series of a gauge, whose last value wins', async () => {
+    const { metric } = make(Gauge, { maxSeries: 1 });
+    metric.set({ a: 'x' }, 1);
+    metric.set({ a: 'y' }, 2);
+    metric.set({ a: 'z' }, 3);
+    assert.deepEqual(await seriesOf(metric), [
+      ['x', 1],
+      [OVERFLOW, 3],
+    ]);
+    metric.inc({ a: 'y' }, 10);
+    metric.dec({ a: 'z' }, 1);
+    metric.labels('w').inc();
+    metric.labels('v').dec(2);
+    assert.equal(metric._getValue({ a: OVERFLOW }), 11);
+    assert.equal(metric._getValue({ a: 'y' }), 0);
+    metric.labels('u').set(7);
+    assert.equal(metric._getValue({ a: OVERFLOW }), 7);
+    const before = Date.now() / 1000;
+    metric.setToCurrentTime({ a: 'y' });
+    assert.ok(metric._getValue({ a: OVERFLOW }) >= before);
+    const seconds = metric.startTimer({ a: 'y' })();
+    assert.equal(metric._getValue({ a: OVERFLOW }), seconds);
+  });
+
+  it('share one series of a histogram', async () => {
+    const { metric, registry } = make(Histogram, { buckets: [1, 2], maxSeries: 1 });
+    metric.observe({ a: 'x' }, 1);
+    metric.observe({ a: 'y' }, 2);
+    metric.labels('z').observe(3);
+    assert.deepEqual(await samplesOf(registry), [
+      'm_bucket{le="1",a="x"} 1',
+      'm_bucket{le="2",a="x"} 1',
+      'm_bucket{le="+Inf",a="x"} 1',
+      'm_sum{a="x"} 1',
+      'm_count{a="x"} 1',
+      'm_bucket{le="1",a="overflow"} 0',
+      'm_bucket{le="2",a="overflow"} 1',
+      'm_bucket{le="+Inf",a="overflow"} 2',
+      'm_sum{a="overflow"} 5',
+      'm_count{a="overflow"} 2',
+    ]);
+    metric.startTimer({ a: 'y' })();
+    metric.labels('w').startTimer()();
+    assert.equal(metric.hashMap['a:overflow,'].count, 4);
+  });
+
+  it('share one series of a summary, with its quantiles', async () => {
+    const { metric, registry } = make(Summary, { percentiles: [0.5], maxSeries: 1 });
+    metric.observe({ a: 'x' }, 1);
+    metric.observe({ a: 'y' }, 10);
+    metric.observe({ a: 'z' }, 20);
+    metric.labels('w').observe(30);
+    assert.deepEqual(await samplesOf(registry), [
+      'm{quantile="0.5",a="x"} 1',
+      'm_sum{a="x"} 1',
+      'm_count{a="x"} 1',
+      'm{quantile="0.5",a="overflow"} 20',
+      'm_sum{a="overflow"} 60',
+      'm_count{a="overflow"} 3',
+    ]);
+    metric.startTimer({ a: 'y' })();
+    assert.equal(metric.hashMap['a:overflow,'].count, 4);
+  });
+
+  it('leave those that have a series alone', async () => {
+    for (const Type of [Counter, Gauge]) {
+      const { metric } = make(Type, { maxSeries: 2 });
+      const early = metric.labels('x');
+      for (const a of ['x', 200, 'z', 'x', '200', 'z']) metric.inc({ a });
+      early.inc();
+      metric.labels('x').inc();
+      assert.deepEqual(await seriesOf(metric), [
+        ['x', 4],
+        [200, 2],
+        [OVERFLOW, 2],
+      ]);
+    }
+  });
+
+  it('that were given with an unknown label are still an error, and count nothing', async () => {
+    for (const Type of TYPES) {
+      const { metric, registry } = make(Type, { maxSeries: 1 });
+      record(metric, { a: 'x' });
+      const before = await registry.metrics();
+      for (const labels of [{ b: 'x' }, { a: 'y', b: 'x' }, { a: 'x', b: 'y' }]) {
+        const expected = { message: /^Added label "b" is not included in initial labelset: \[ 'a' \]$/ };
+        assert.throws(() => record(metric, labels), expected);
+        assert.throws(() => metric.remove(labels), expected);
+      }
+      assert.equal(metric.overflowCount, 0);
+      assert.equal(await registry.metrics(), before);
+    }
+  });
+
+  it('work with labels that are called as what every object has', async () => {
+    const { metric, registry } = make(Counter, { labelNames: ['__proto__', 'constructor'], maxSeries: 1 });
+    metric.inc();
+    metric.labels('x', 'y').inc(2);
+    assert.deepEqual(await samplesOf(registry), ['m 1', 'm{__proto__="overflow",constructor="overflow"} 2']);
+  });
+
+  it('take their exemplars with them', async () => {
+    const registry = new Registry(openMetricsContentType);
+    const { metric: counter } = make(Counter, { enableExemplars: true, maxSeries: 1 }, registry);
+    const { metric: histogram } = make(
+      Histogram,
+      { name: 'n', buckets: [1], enableExemplars: true, maxSeries: 1 },
+      registry,
+    );
+    for (const a of ['x', 'y']) {
+      counter.inc({ labels: { a }, value: 1, exemplarLabels: { trace: `counted-${a}` } });
+      histogram.observe({ labels: { a }, value: 0.5, exemplarLabels: { trace: `observed-${a}` } });
+    }
+    const lines = await samplesOf(registry);
+    const exemplarOf = start => /# \{trace="(.*)"\}/.exec(lines.find(line => line.startsWith(start)))?.[1];
+    assert.equal(exemplarOf('m_total{a="x"}'), 'counted-x');
+    assert.equal(exemplarOf('m_total{a="overflow"}'), 'counted-y');
+    assert.equal(exemplarOf('n_bucket{le="1",a="x"}'), 'observed-x');
+    assert.equal(exemplarOf('n_bucket{le="1",a="overflow"}'), 'observed-y');
+  });
+
+  it('are shown alike by text, JSON and hashMap', async () => {
+    const { metric, registry } = make(Counter, { maxSeries: 1 });
+    for (const a of ['x', 'y', 'z']) metric.inc({ a });
+    const values = [
+      { value: 1, labels: { a: 'x' } },
+      { value: 2, labels: { a: OVERFLOW } },
+    ];
+    assert.deepEqual((await metric.get()).values, values);
+    assert.deepEqual((await registry.getMetricsAsJSON())[0].values, values);
+    assert.deepEqual(Object.values(metric.hashMap), values);
+    assert.deepEqual(await samplesOf(registry), ['m{a="x"} 1', 'm{a="overflow"} 2']);
+  });
+
+  it('cannot empty the shared series by zero()', async () => {
+    const { metric } = make(Histogram, { maxSeries: 1 });
+    const countOf = a => metric.hashMap[`a:${a},`]?.count;
+    metric.zero({ a: 'x' });
+    metric.zero({ a: 'y' });
+    assert.deepEqual([countOf('x'), countOf('y'), countOf(OVERFLOW)], [0, undefined, 0]);
+    metric.observe({ a: 'x' }, 1);
+    metric.observe({ a: 'y' }, 1);
+    metric.zero({ a: 'z' });
+    assert.deepEqual([countOf('x'), countOf(OVERFLOW)], [1, 1]);
+    metric.zero({ a: 'x' });
+    metric.zero({ a: OVERFLOW });
+    assert.deepEqual([countOf('x'), countOf(OVERFLOW)], [0, 0]);
+    assert.throws(() => metric.zero({ b: 'x' }), /Added label "b"/);
+  });
+});
+
+describe('the series labelled "overflow"', () => {
+  const SERIES = [
+    ['x', 1],
+    ['y', 1],
+  ];
+
+  it('is not counted towards the limit, whether the program or the limit has made it', async () => {
+    for (const [order, expected] of [
+      [
+        [OVERFLOW, 'x', 'y', 'z'],
+        [[OVERFLOW, 2], ...SERIES],
+      ],
+      [
+        ['x', OVERFLOW, 'y', 'z'],
+        [SERIES[0], [OVERFLOW, 2], SERIES[1]],
+      ],
+      [
+        ['x', 'y', OVERFLOW, 'z'],
+        [...SERIES, [OVERFLOW, 2]],
+      ],
+      [
+        ['x', 'y', 'z', OVERFLOW],
+        [...SERIES, [OVERFLOW, 2]],
+      ],
+    ]) {
+      const { metric } = make(Counter, { maxSeries: 2 });
+      for (const a of order) metric.inc({ a });
+      assert.deepEqual(await seriesOf(metric), expected);
+      assert.equal(metric.overflowCount, 1);
+    }
+  });
+
+  it('has that value for all labels: a label set that has it for some is like any other', async () => {
+    const { metric } = make(Counter, { labelNames: ['a', 'b'], maxSeries: 1 });
+    metric.inc({ a: OVERFLOW });
+    metric.inc({ a: OVERFLOW, b: 'x' }, 2);
+    metric.inc({ b: OVERFLOW, a: OVERFLOW }, 3);
+    assert.deepEqual(await seriesOf(metric), [
+      [OVERFLOW, 1],
+      [OVERFLOW, OVERFLOW, 5],
+    ]);
+    assert.equal(metric.overflowCount, 1);
+  });
+
+  it('starts from zero when it was removed, and a child finds it again', async () => {
+    const { metric } = make(Counter, { maxSeries: 1 });
+    metric.inc({ a: 'x' });
+    const child = metric.labels('y');
+    child.inc(5);
+    metric.remove(OVERFLOW);
+    assert.deepEqual(await seriesOf(metric), [['x', 1]]);
+    child.inc(2);
+    metric.inc({ a: 'z' });
+    assert.deepEqual(await seriesOf(metric), [
+      ['x', 1],
+      [OVERFLOW, 3],
+    ]);
+  });
+
+  it('stays what it is when the table is compacted', async () => {
+    const { metric, registry } = make(Counter, { maxSeries: 2000 });
+    for (let a = 0; a < 2010; a++) metric.inc({ a });
+    const child = metric.labels('unseen');
+    child.inc();
+    for (let a = 0; a < 1500; a++) metric.remove({ a });
+    const { epoch } = viewOf(metric).table;
+    await registry.metrics();
+    assert.ok(viewOf(metric).table.epoch > epoch, 'it was not compacted');
+    for (let i = 0; i < 1500; i++) metric.inc({ a: `n${i}` });
+    metric.inc({ a: 'one too many' });
+    child.inc();
+    const series = await seriesOf(metric);
+    assert.equal(series.length, 2001);
+    assert.deepEqual(series[500], [OVERFLOW, 13]);
+    assert.ok(series.every(([a, value]) => value === (a === OVERFLOW ? 13 : 1)));
+  });
+});
+
+describe('room under maxSeries', () => {
+  it('is there again after remove(); removing a label set without a series is nothing', async () => {
+    for (const Type of TYPES) {
+      const { metric, registry } = make(Type, { maxSeries: 2 });
+      const labelsNow = async () =>
+        [...new Set((await samplesOf(registry)).map(line => /a="(.*?)"/.exec(line)[1]))].join();
+      for (const a of ['x', 'y', 'z']) record(metric, { a });
+      metric.remove({ a: 'z' });
+      metric.remove('never');
+      assert.equal(await labelsNow(), 'x,y,overflow');
+      record(metric, { a: 'z' });
+      assert.equal(await labelsNow(), 'x,y,overflow');
+      metric.remove({ a: 'x' });
+      record(metric, { a: 'z' });
+      assert.equal(await labelsNow(), 'y,overflow,z');
+      record(metric, { a: 'x' });
+      assert.equal(await labelsNow(), 'y,overflow,z');
+      assert.equal(metric.overflowCount, 3);
+    }
+  });
+
+  it('is there again after reset()', async () => {
+    for (const Type of [Counter, Gauge, Histogram]) {
+      const { metric } = make(Type, { maxSeries: 2 });
+      for (const a of ['x', 'y', 'z']) record(metric, { a });
+      metric.reset();
+      assert.deepEqual(Object.keys(metric.hashMap), []);
+      for (const a of ['z', 'x', 'y']) record(metric, { a });
+      assert.deepEqual(Object.keys(metric.hashMap), ['a:z,', 'a:x,', 'a:overflow,']);
+    }
+  });
+
+  it("is there again when a summary drops series whose window is empty, and the overflow's own", async t => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
+    const { metric, registry } = make(Summary, {
+      maxSeries: 1,
+      maxAgeSeconds: 10,
+      ageBuckets: 2,
+      pruneAgedBuckets: true,
+    });
+    for (const a of ['x', 'y']) metric.observe({ a }, 1);
+    t.mock.timers.tick(60_000);
+    assert.deepEqual(await samplesOf(registry), []);
+    for (const a of ['y', 'x']) metric.observe({ a }, 1);
+    assert.deepEqual(Object.keys(metric.hashMap), ['a:y,', 'a:overflow,']);
+  });
+
+  it('is taken by a child when it records next, and not by one that only exists', async () => {
+    const { metric } = make(Counter, { maxSeries: 1 });
+    const [x, y, z] = ['x', 'y', 'z'].map(a => metric.labels(a));
+    x.inc();
+    y.inc();
+    z.inc();
+    metric.remove('x');
+    y.inc(10);
+    z.inc(10);
+    x.inc(100);
+    assert.deepEqual(await seriesOf(metric), [
+      [OVERFLOW, 112],
+      ['y', 10],
+    ]);
+    metric.remove('y');
+    x.inc(1000);
+    y.inc(1000);
+    assert.deepEqual(await seriesOf(metric), [
+      [OVERFLOW, 1112],
+      ['x', 1000],
+    ]);
+  });
+});
+
+describe('overflowCount', () => {
+  it('says how many recordings found no room, for as long as the metric lives', () => {
+    for (const Type of TYPES) {
+      const { metric } = make(Type, { maxSeries: 1 });
+      for (const a of ['x', 'y', 'x', 'z', 'y']) record(metric, { a });
+      assert.equal(metric.overflowCount, 3);
+      metric.reset();
+      metric.remove('x');
+      metric.remove(OVERFLOW);
+      assert.equal(metric.overflowCount, 3);
+    }
+  });
+
+  it('counts a child when it binds, and not with each call', () => {
+    const { metric } = make(Counter, { maxSeries: 1 });
+    metric.inc({ a: 'x' });
+    const child = metric.labels('y');
+    assert.equal(metric.overflowCount, 0);
+    for (let i = 0; i < 5; i++) child.inc();
+    assert.equal(metric.overflowCount, 1);
+  });
+
+  it('does not count the label set whose values are all "overflow"', () => {
+    const { metric } = make(Counter, { maxSeries: 1 });
+    metric.inc({ a: 'x' });
+    metric.inc({ a: OVERFLOW });
+    metric.labels(OVERFLOW).inc();
+    assert.equal(metric.overflowCount, 0);
+  });
+
+  it('cannot be set, and is not among the keys of a metric', () => {
+    const { metric } = make(Counter, { maxSeries: 1 });
+    assert.throws(() => (metric.overflowCount = 5), TypeError);
+    assert.ok(!Object.keys({ ...metric }).includes('overflowCount'));
+  });
+});
+
+describe('what a label set without a series leaves behind', () => {
+  it('is nothing in the label index, its dictionaries and forms', () => {
+    const { metric } = make(Counter, { labelNames: ['a', 'b'], maxSeries: 2 });
+    const sizes = () => {
+      const { index, forms, rowCount, pages } = viewOf(metric).table;
+      const numbers = pages.reduce((sum, page) => sum + page.length, 0);
+      const entries = index.dictionaries.map(({ values, first }) => [values.length, first.size]);
+      return { entries, rows: [index.rowCount, rowCount, numbers], forms: forms.list.length };
+    };
+    for (const a of ['x', 'y', 'z']) metric.inc({ a, b: a });
+    const before = sizes();
+    for (let i = 0; i < 1000; i++) {
+      metric.inc({ a: `new ${i}`, b: 'x' });
+      metric.inc({ b: i, a: i / 3 });
+      metric.inc({ b: i % 2 === 0 });
+      metric.labels({ a: 'x', b: { toString: () => `object ${i}` } }).inc();
+      metric.labels('x', `child ${i}`).inc();
+      metric.remove({ a: `new ${i}` });
+    }
+    assert.deepEqual(sizes(), before);
+    assert.equal(metric.overflowCount, 5001);
+  });
+
+  it('is no memory: after a million label sets it is what it was after 100,000', () => {
+    const program = `
+      const { Counter } = require(${JSON.stringify(ROOT)});
+      const metric = new Counter({ name: 'm', help: 'h', labelNames: ['path', 'user'], maxSeries: 1000 });
+      let next = 0;
+      function record(until) {
+        for (; next < until; next++) {
+          const labels = { path: '/path/' + next, user: 'user-' + next };
+          if (next % 4 === 0) metric.labels(labels).inc();
+          else metric.inc(labels);
+        }
+      }
+      function bytes() {
+        for (let i = 0; i < 3; i++) gc();
+        const { heapUsed, arrayBuffers } = process.memoryUsage();
+        return heapUsed + arrayBuffers;
+      }
+      record(100_000);
+      const before = bytes();
+      record(1_000_000);
+      const after = bytes();
+      metric.get().then(({ values }) =>
+        console.log(JSON.stringify({ grown: after - before, series: values.length, last: values.at(-1).value })));
+    `;
+    const output = execFileSync(process.execPath, ['--expose-gc', '-e', program], { encoding: 'utf8' });
+    const { grown, series, last } = JSON.parse(output);
+    assert.deepEqual({ series, last }, { series: 1001, last: 999_000 });
+    // 900,000 label sets that are kept are more than 100 MB.
+    assert.ok(grown < 4e6, `it has grown by ${grown} bytes`);
+  });
+});
+
+describe('NODE_DEBUG=prom-client-cluster', () => {
+  it('names a metric once, when the first label set finds no room', () => {
+    const program = `
+      const { Counter } = require(${JSON.stringify(ROOT)});
+      const [first, second, third] = ['first', 'second', 'third'].map(
+        name => new Counter({ name, help: 'h', labelNames: ['a'], maxSeries: 2 }));
+      for (let a = 0; a < 10; a++) first.inc({ a });
+      first.reset();
+      for (let a = 0; a < 10; a++) first.inc({ a });
+      for (let a = 0; a < 3; a++) second.labels({ a }).inc();
+      for (let a = 0; a < 2; a++) third.inc({ a });
+    `;
+    const { stderr, status } = spawnSync(process.execPath, ['-e', program], {
+      env: { ...process.env, NODE_DEBUG: 'prom-client-cluster' },
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stderr);
+    const lines = stderr.split('\n').filter(line => line.includes('overflow'));
+    assert.equal(lines.length, 2, stderr);
+    assert.match(lines[0], /first has its 2 series/);
+    assert.match(lines[1], /second has its 2 series/);
+  });
+});
+
+describe('any program', () => {
+  const VALUES = ['x', 'y', 'z', '1', 1, true, undefined, OVERFLOW];
+  const labelSet = fc.record({ a: fc.constantFrom(...VALUES), b: fc.constantFrom('x', OVERFLOW, undefined) });
+  const operation = fc.oneof(
+    { weight: 8, arbitrary: fc.record({ kind: fc.constantFrom('inc', 'child'), labels: labelSet }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove'), labels: labelSet }) },
+    { weight: 1, arbitrary: fc.constant({ kind: 'reset' }) },
+  );
+  const keyOf = ({ a, b }) => JSON.stringify([a, b].map(value => (value === undefined ? null : `${value}`)));
+  const OVERFLOW_KEY = keyOf({ a: OVERFLOW, b: OVERFLOW });
+
+  /** What maxSeries means, as a Map. */
+  class Model {
+    series = new Map();
+    overflowCount = 0;
+
+    constructor(maxSeries) {
+      this.maxSeries = maxSeries;
+    }
+
+    /** The key under which a label set is recorded. */
+    place(key) {
+      const others = this.series.size - (this.series.has(OVERFLOW_KEY) ? 1 : 0);
+      if (this.series.has(key) || key === OVERFLOW_KEY || others < this.maxSeries) return key;
+      this.overflowCount++;
+      return OVERFLOW_KEY;
+    }
+
+    inc(key) {
+      const place = this.place(key);
+      this.series.set(place, (this.series.get(place) ?? 0) + 1);
+    }
+  }
+
+  const limit = fc.integer({ min: 1, max: 6 });
+  const programs = fc.array(operation, { maxLength: 60, size: 'max' });
+
+  it('sees an ordered map with a limit', async () => {
+    await fc.assert(
+      fc.asyncProperty(limit, programs, async (maxSeries, program) => {
+        const { metric } = make(Counter, { labelNames: ['a', 'b'], maxSeries });
+        const model = new Model(maxSeries);
+        const children = new Map();
+        for (const { kind, labels } of program) {
+          if (kind === 'reset') {
+            metric.reset();
+            model.series.clear();
+          } else if (kind === 'remove') {
+            metric.remove(labels);
+            model.series.delete(keyOf(labels));
+          } else {
+            const key = keyOf(labels);
+            if (!children.has(key)) children.set(key, metric.labels(labels));
+            if (kind === 'inc') metric.inc(labels);
+            else children.get(key).inc();
+            model.inc(key);
+          }
+        }
+        const { values } = await metric.get();
+        assert.deepEqual(
+          values.map(({ labels, value }) => [keyOf(labels), value]),
+          [...model.series],
+        );
+        if (program.every(({ kind }) => kind !== 'child')) {
+          assert.equal(metric.overflowCount, model.overflowCount);
+        } else {
+          assert.ok(metric.overflowCount <= model.overflowCount);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('that only records finds the same total as without the option, in at most one series more', async () => {
+    const recordings = fc.array(fc.tuple(labelSet, fc.integer({ min: 0, max: 100 })), {
+      maxLength: 100,
+      size: 'max',
+    });
+    await fc.assert(
+      fc.asyncProperty(limit, recordings, async (maxSeries, recorded) => {
+        for (const Type of [Counter, Histogram, Summary]) {
+          const metrics = [
+            make(Type, { labelNames: ['a', 'b'], maxSeries }),
+            make(Type, { labelNames: ['a', 'b'] }),
+          ];
+          const [sum, unlimitedSum] = metrics.map(({ metric }) => {
+            for (const [labels, value] of recorded) {
+              if (Type === Counter) metric.inc(labels, value);
+              else metric.observe(labels, value);
+            }
+            const series = Object.values(metric.hashMap);
+            return series.reduce((total, { sum, value }) => total + (sum ?? value), 0);
+          });
+          assert.equal(sum, unlimitedSum);
+          assert.ok(viewOf(metrics[0].metric).table.liveCount <= maxSeries + 1);
+        }
+      }),
+    );
+  });
+});
+
+describe('in a cluster', () => {
+  const limited = {
+    start: ({ client, state }) => {
+      const other = new client.Registry();
+      client.AggregatorRegistry.setRegistries([client.register, other]);
+      const config = { help: 'h', labelNames: ['a'], maxSeries: 2 };
+      state.counter = new client.Counter({ name: 'limited_total', ...config });
+      // In both registries: what it had no room for is told once all the same.
+      const registers = [client.register, other];
+      state.summary = new client.Summary({
+        name: 'limited_seconds',
+        percentiles: [0.5],
+        registers,
+        ...config,
+      });
+      state.roomy = new client.Counter({ name: 'roomy_total', ...config });
+      state.roomy.inc({ a: 'x' });
+    },
+  };
+  const recordIn = ({ state }, values) => {
+    for (const a of values) {
+      state.counter.inc({ a });
+      state.summary.observe({ a }, 1);
+    }
+  };
+  const overflowsOf = async cluster => {
+    const { failures } = await cluster.run(({ aggregator }) => aggregator.clusterState());
+    return failures.map(({ stage, metric, count }) => `${stage} ${metric} ${count}`).toSorted();
+  };
+
+  it('each worker has the limit, the overflow is added up, and clusterState() has the counts', async t => {
+    const cluster = await startCluster(t, { workers: 2, worker: limited });
+    await cluster.inWorker(1, recordIn, ['a', 'b']);
+    await cluster.inWorker(2, recordIn, ['c', 'd']);
+    const before = await cluster.scrape();
+    assert.deepEqual(
+      ['a', 'b', 'c', 'd', OVERFLOW].map(a => before.get(`limited_total{a="${a}"}`)),
+      [1, 1, 1, 1, undefined],
+    );
+    assert.deepEqual(await overflowsOf(cluster), []);
+
+    await cluster.inWorker(1, recordIn, ['a', 'c', 'e']);
+    await cluster.inWorker(2, recordIn, ['e', 'f', 'g']);
+    for (let scrape = 0; scrape < 3; scrape++) {
+      const samples = await cluster.scrape();
+      assert.deepEqual(
+        ['a', 'b', 'c', 'd', OVERFLOW].map(a => samples.get(`limited_total{a="${a}"}`)),
+        [2, 1, 1, 1, 5],
+      );
+      assert.equal(samples.get('roomy_total{a="x"}'), 2);
+      assert.deepEqual(await overflowsOf(cluster), [
+        'max-series limited_seconds 5',
+        'max-series limited_total 5',
+      ]);
+    }
+
+    await cluster.inWorker(2, ({ state }) => state.counter.remove('c'));
+    await cluster.inWorker(2, recordIn, ['e', 'h']);
+    const after = await cluster.scrape();
+    assert.deepEqual(
+      ['a', 'c', 'd', 'e', OVERFLOW].map(a => after.get(`limited_total{a="${a}"}`)),
+      [2, undefined, 1, 1, 6],
+    );
+    assert.deepEqual(await overflowsOf(cluster), [
+      'max-series limited_seconds 7',
+      'max-series limited_total 6',
+    ]);
+
+    await cluster.inWorker(2, ({ afterwards, process }) => afterwards(() => process.disconnect()));
+    await cluster.gone(2);
+    assert.equal((await cluster.scrape()).get('limited_total{a="overflow"}'), 6);
+    assert.deepEqual(await overflowsOf(cluster), [
+      'max-series limited_seconds 7',
+      'max-series limited_total 6',
+    ]);
+    await cluster.end();
+  });
+});

@@ -1,0 +1,290 @@
+'use strict';
+
+// Installs the tarball in prom-client's place next to packages that build on prom-client, as a user would, and runs an
+// application of each. Asks the npm registry, and takes minutes: part of `npm run test:long`.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const { run, npm, makePlace, pack, manifestOf } = require('./fixtures/drop-in-package');
+const { Program, get } = require('../fixtures/program');
+
+const FIXTURES = path.join(__dirname, 'fixtures');
+const PACKAGES = [
+  'express',
+  'express-prom-bundle',
+  'fastify',
+  'fastify-metrics@13',
+  '@willsoto/nestjs-prometheus',
+  // Parts of Nest 12 need Node.js 22.
+  '@nestjs/common@11',
+  '@nestjs/core@11',
+  '@nestjs/platform-express@11',
+  'reflect-metadata',
+  'rxjs',
+  'prometheus-api-metrics',
+  '@promster/express',
+];
+const TYPES = ['typescript@5', '@types/node@20', '@types/express'];
+const CLIENT = [
+  'express-prom-bundle',
+  'fastify-metrics',
+  '@willsoto/nestjs-prometheus',
+  'prometheus-api-metrics',
+];
+
+const place = makePlace({ after });
+/** An application with this client. */
+const ours = path.join(place, 'ours');
+/** The same application with prom-client. */
+const theirs = path.join(place, 'theirs');
+
+before(async () => {
+  const { tarball } = await pack(place);
+  await install(ours, `prom-client@file:${tarball}`);
+  await install(theirs, 'prom-client@15.1.3');
+});
+
+/**
+ * @param {string} application
+ * @param {string} client
+ */
+async function install(application, client) {
+  fs.mkdirSync(application);
+  const manifest = { name: 'application', version: '1.2.3', private: true };
+  fs.writeFileSync(path.join(application, 'package.json'), JSON.stringify(manifest));
+  await npm(['install', client, ...PACKAGES], application);
+  await npm(['install', '--save-dev', ...TYPES], application);
+  for (const name of fs.readdirSync(FIXTURES).filter(name => /^drop-in-(?!package).*\.[jt]s$/.test(name))) {
+    fs.copyFileSync(path.join(FIXTURES, name), path.join(application, name));
+  }
+  const decorators = ['--experimentalDecorators', '--emitDecoratorMetadata'];
+  await compile(application, 'drop-in-nestjs-prometheus.ts', decorators);
+}
+
+/**
+ * Compiles a program of an application.
+ *
+ * @param {string} application
+ * @param {string} file
+ * @param {string[]} [options]
+ */
+function compile(application, file, options = []) {
+  const tsc = path.join(application, 'node_modules/typescript/lib/tsc.js');
+  const common = [
+    '--strict',
+    '--esModuleInterop',
+    '--module',
+    'node16',
+    '--target',
+    'es2022',
+    '--skipLibCheck',
+  ];
+  return run(process.execPath, [tsc, file, ...common, '--types', 'node', ...options], { cwd: application });
+}
+
+/**
+ * Starts an application.
+ *
+ * @param {import('node:test').TestContext} t
+ * @param {string} name
+ * @param {Record<string, string>} [env]
+ * @param {string} [cwd]
+ */
+function start(t, name, env, cwd = ours) {
+  const program = new Program([`drop-in-${name}.js`], { cwd, env });
+  t.after(() => program.hasEnded || program.stop());
+  return program;
+}
+
+/** The address at which a program listens. */
+async function addressOf(program, name = 'application', count = 1) {
+  const [, port] = await program.line(new RegExp(`^@@ ${name} (\\d+)$`), count);
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Makes requests to an application. */
+async function greet(url, times = 3) {
+  for (let i = 0; i < times; i++) {
+    const { status, body } = await get(`${url}/hello`);
+    assert.deepStrictEqual({ status, text: body.toString() }, { status: 200, text: 'Hello' });
+  }
+}
+
+/** What it shows to Prometheus. */
+async function metricsOf(url) {
+  const { status, headers, body } = await get(`${url}/metrics`);
+  assert.strictEqual(status, 200, body.toString());
+  assert.match(headers['content-type'], /^text\/plain/);
+  return body.toString();
+}
+
+/** Reads until what is on its way has arrived: some packages count a request after they have answered it. */
+async function metricsWith(url, pattern) {
+  for (const end = Date.now() + 10_000; ;) {
+    const text = await metricsOf(url);
+    if (pattern.test(text)) return text;
+    assert.ok(Date.now() < end, `${pattern} never comes: ${text}`);
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}
+
+describe('npm', () => {
+  it('finds nothing invalid, and one client for all', async () => {
+    const { stdout } = await npm(['ls', '--all', '--json'], ours);
+    const { problems } = JSON.parse(stdout);
+    assert.deepStrictEqual(problems ?? [], []);
+    const places = (await run('npm', ['query', '#prom-client', '--json'], { cwd: ours })).stdout;
+    assert.deepStrictEqual(
+      JSON.parse(places).map(({ name, location }) => ({ name, location })),
+      [{ name: 'prom-client-cluster', location: 'node_modules/prom-client' }],
+    );
+  });
+
+  it('has every package get this client', () => {
+    const index = fs.realpathSync(path.join(ours, 'node_modules/prom-client/index.js'));
+    for (const name of CLIENT) {
+      const from = fs.realpathSync(path.join(ours, 'node_modules', name));
+      assert.strictEqual(require.resolve('prom-client', { paths: [from] }), index, name);
+    }
+    assert.strictEqual(manifestOf(path.dirname(index)).name, 'prom-client-cluster');
+  });
+});
+
+describe('express-prom-bundle', () => {
+  it('measures requests', async t => {
+    const url = await addressOf(start(t, 'express-prom-bundle'));
+    await greet(url);
+    const count =
+      /^http_request_duration_seconds_count\{status_code="200",method="GET",path="\/hello",project="x"\} 3$/m;
+    const text = await metricsWith(url, count);
+    assert.match(text, /^http_request_duration_seconds_bucket\{le="\+Inf",status_code="200",.*\} 3$/m);
+    assert.match(text, /^up 1$/m);
+    assert.match(text, /^nodejs_version_info\{/m);
+  });
+
+  it('measures requests in summaries with a window', async t => {
+    const url = await addressOf(start(t, 'express-prom-bundle', { METRIC_TYPE: 'summary' }));
+    await greet(url);
+    const text = await metricsWith(url, /^http_request_duration_seconds_count\{.*path="\/hello".*\} 3$/m);
+    assert.match(
+      text,
+      /^http_request_duration_seconds\{quantile="0\.5",status_code="200",.*\} 0\.\d+(e-\d+)?$/m,
+    );
+  });
+
+  it('measures requests in a registry of its own', async t => {
+    const url = await addressOf(start(t, 'express-prom-bundle', { OWN_REGISTRY: '1' }));
+    await greet(url);
+    await metricsWith(url, /^http_request_duration_seconds_count\{.*path="\/hello".*\} 3$/m);
+  });
+
+  it('measures requests of a cluster, also those of workers that are gone', async t => {
+    const program = start(t, 'express-prom-bundle', { CLUSTER: '1' });
+    const url = await addressOf(program, 'application', 2);
+    const metrics = await addressOf(program, 'metrics');
+    await greet(url, 10);
+    const count =
+      /^http_request_duration_seconds_count\{status_code="200",method="GET",path="\/hello",project="x"\} 10$/m;
+    assert.match(await metricsWith(metrics, count), /^up 2$/m);
+    await assert.rejects(get(`${url}/leave`));
+    await program.line(/^@@ exit \d$/);
+    await metricsWith(metrics, /^up 1$/m);
+    await metricsWith(metrics, count);
+  });
+});
+
+describe('fastify-metrics', () => {
+  it('measures requests', async t => {
+    const url = await addressOf(start(t, 'fastify-metrics'));
+    await greet(url);
+    const count =
+      /^http_request_duration_seconds_count\{method="GET",route="\/hello",status_code="200"\} 3$/m;
+    const text = await metricsWith(url, count);
+    assert.match(text, /^http_request_summary_seconds_count\{.*route="\/hello".*\} 3$/m);
+    assert.match(text, /^own_total 3$/m);
+    assert.match(text, /^process_cpu_seconds_total \d/m);
+  });
+});
+
+describe('@willsoto/nestjs-prometheus', () => {
+  it('measures requests with the metrics that are injected', async t => {
+    const url = await addressOf(start(t, 'nestjs-prometheus'));
+    await greet(url);
+    const text = await metricsOf(url);
+    assert.match(text, /^hello_total\{from="here",app="nest"\} 3$/m);
+    assert.match(text, /^hello_now\{app="nest"\} 3$/m);
+    assert.match(text, /^hello_seconds_count\{app="nest"\} 3$/m);
+    assert.match(text, /^hello_sizes\{quantile="0\.5",app="nest"\} 5$/m);
+    assert.match(text, /^nodejs_heap_size_total_bytes\{app="nest"\} \d/m);
+  });
+});
+
+describe('prometheus-api-metrics', () => {
+  it('measures requests, and shows them as JSON too', async t => {
+    const url = await addressOf(start(t, 'prometheus-api-metrics'));
+    await greet(url);
+    const text = await metricsWith(
+      url,
+      /^http_request_duration_seconds_count\{method="GET",route="\/hello",code="200"\} 3$/m,
+    );
+    assert.match(text, /^app_version\{/m);
+    assert.match(text, /^nodejs_eventloop_lag_seconds \d/m);
+    const { body } = await get(`${url}/metrics.json`);
+    const durations = JSON.parse(body.toString()).find(
+      ({ name }) => name === 'http_request_duration_seconds',
+    );
+    const { value } = durations.values.find(
+      ({ metricName, labels }) => metricName.endsWith('_count') && labels.route === '/hello',
+    );
+    assert.strictEqual(value, 3);
+  });
+});
+
+describe('@promster/express', () => {
+  it('measures requests', async t => {
+    const url = await addressOf(start(t, 'promster'));
+    await greet(url);
+    const text = await metricsWith(url, /^http_requests_total\{.*path="\/hello".*\} 3$/m);
+    assert.match(text, /^http_request_duration_seconds_count\{.*path="\/hello".*\} 3$/m);
+    assert.match(text, /^nodejs_up 1$/m);
+    assert.match(text, /^process_cpu_user_seconds_total \d/m);
+  });
+});
+
+/** The families of a text in their order, and of those about requests which label sets they have. */
+function shapeOf(text) {
+  const families = text.match(/^# TYPE .*$/gm);
+  const samples = text.match(/^\w*(?:http|requests)\w*(?:\{.*\})? /gm);
+  return { families, samples };
+}
+
+describe('the same application with prom-client', () => {
+  for (const name of [
+    'express-prom-bundle',
+    'fastify-metrics',
+    'nestjs-prometheus',
+    'prometheus-api-metrics',
+    'promster',
+  ]) {
+    it(`${name} shows the same metrics`, async t => {
+      const texts = [];
+      for (const application of [ours, theirs]) {
+        const url = await addressOf(start(t, name, {}, application));
+        await greet(url);
+        // Once more: scrapes are requests, too, and some packages show those before the current one.
+        await metricsOf(url);
+        texts.push(await metricsWith(url, /hello.* 3$/m));
+      }
+      assert.deepStrictEqual(shapeOf(texts[0]), shapeOf(texts[1]));
+    });
+  }
+});
+
+describe('TypeScript', () => {
+  it('finds that the types of these packages and ours fit', async () => {
+    await compile(theirs, 'drop-in-types.ts', ['--noEmit']);
+    await compile(ours, 'drop-in-types.ts', ['--noEmit']);
+  });
+});

@@ -1,0 +1,294 @@
+'use strict';
+
+// What is published: the tarball's content, its entry points for both module systems and for TypeScript, and that it
+// needs nothing but what it declares.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const { builtinModules } = require('node:module');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const { ROOT, run, makePlace, pack, installAlone, manifestOf } = require('./fixtures/drop-in-package');
+
+const MANIFEST = manifestOf(ROOT);
+
+// prom-client's files that programs reach into, and what each has. A name without a value: the file has it by itself.
+const DEEP = {
+  'lib/registry': client => client.Registry,
+  'lib/counter': client => client.Counter,
+  'lib/gauge': client => client.Gauge,
+  'lib/histogram': client => client.Histogram,
+  'lib/summary': client => client.Summary,
+  'lib/cluster': client => client.AggregatorRegistry,
+  'lib/pushgateway': client => client.Pushgateway,
+  'lib/defaultMetrics': client => client.collectDefaultMetrics,
+};
+const DEEP_MEMBERS = {
+  'lib/bucketGenerators': ['linearBuckets', 'exponentialBuckets'],
+  'lib/metricAggregators': ['aggregators'],
+  'lib/validation': ['validateMetricName'],
+};
+
+const place = makePlace({ after });
+/** @type {string} */
+let tarball;
+/** @type {string[]} */
+let files;
+/** @type {string} */
+let application;
+/** @type {string} */
+let installed;
+
+before(async () => {
+  ({ tarball, files } = await pack(place));
+  application = path.join(place, 'application');
+  installed = await installAlone(tarball, application);
+});
+
+/** Runs a program in the application's directory. */
+function runProgram(name, code) {
+  fs.writeFileSync(path.join(application, name), code);
+  return run(process.execPath, [name], { cwd: application, timeout: 60_000 });
+}
+
+/** The public entry points, as somebody writes them. */
+function entryPoints() {
+  return Object.keys(MANIFEST.exports).map(key => path.posix.join('prom-client', key));
+}
+
+describe('the tarball', () => {
+  it('holds the library, its types and its documents, and nothing else', () => {
+    const expected =
+      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|index\.js|index\.d\.ts|docs\/.+\.(md|svg|json)|lib\/.+\.(js|d\.ts))$/;
+    assert.deepStrictEqual(
+      files.filter(file => !expected.test(file)),
+      [],
+    );
+    for (const file of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'index.js', 'index.d.ts']) {
+      assert.ok(files.includes(file), file);
+    }
+  });
+
+  it('has every file that the manifest names', () => {
+    const targets = Object.values(MANIFEST.exports).flatMap(target =>
+      typeof target === 'string' ? [target] : Object.values(target),
+    );
+    const types = Object.values(MANIFEST.typesVersions['*']).flat();
+    for (const target of [...targets, ...types, MANIFEST.main, MANIFEST.types]) {
+      assert.ok(files.includes(path.posix.normalize(target)), target);
+    }
+  });
+
+  it('has a version that ranges like ^15.0.0, ^15.1.3 and 15.x accept', () => {
+    // No prerelease tag: none of them would accept it.
+    const [, minor, patch] = /^15\.(\d+)\.(\d+)$/.exec(MANIFEST.version);
+    assert.ok(Number(minor) > 1 || (Number(minor) === 1 && Number(patch) >= 3));
+  });
+
+  it('has no script that runs when it is installed', () => {
+    const { scripts } = manifestOf(installed);
+    for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
+      assert.ok(!(name in scripts), name);
+  });
+
+  it('has types that every way to resolve modules finds, and that tell the truth about its format', async () => {
+    const attw = path.join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+    // Rejected where it has something to say.
+    const { stdout } = await run(process.execPath, [attw, tarball, '--format', 'ascii', '--no-color']);
+    for (const key of Object.keys(MANIFEST.exports)) {
+      const name = path.posix.join(MANIFEST.name, key);
+      assert.ok(stdout.includes(`"${name}"`), `${name} is not checked`);
+    }
+  });
+});
+
+describe('dependencies', () => {
+  const sources = () => files.filter(file => file.endsWith('.js'));
+
+  it('are declared, every one that a file requires', () => {
+    const required = new Set();
+    for (const file of sources()) {
+      const code = fs.readFileSync(path.join(installed, file), 'utf8').replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
+      for (const [, name] of code.matchAll(/require(?:\.resolve)?\('([^']+)'\)/g)) {
+        if (name.startsWith('.')) {
+          assert.ok(fs.existsSync(require.resolve(path.join(installed, path.dirname(file), name))), name);
+        } else if (!name.startsWith('node:') && !builtinModules.includes(name)) {
+          required.add(name);
+        }
+      }
+    }
+    assert.deepStrictEqual([...required].sort(), Object.keys(MANIFEST.dependencies).sort());
+  });
+
+  it('never include prom-client', () => {
+    for (const field of ['dependencies', 'optionalDependencies', 'peerDependencies']) {
+      assert.ok(
+        !Object.keys(MANIFEST[field] ?? {}).some(name => /prom(-|etheus-io\/)client/.test(name)),
+        field,
+      );
+    }
+  });
+});
+
+describe('installed as prom-client', () => {
+  it('loads by every entry point, with and without extension', async () => {
+    const specifiers = entryPoints();
+    const { stdout } = await runProgram(
+      'every-entry-point.js',
+      `for (const name of ${JSON.stringify(specifiers)}) {
+         const loaded = require(name);
+         if (Object.keys(loaded).length === 0 && typeof loaded !== 'function') throw new Error(name);
+         const withExtension = name + '.js';
+         if (!/\\.js(on)?$|^prom-client$/.test(name) && require(withExtension) !== loaded) throw new Error(withExtension);
+         console.log(name);
+       }`,
+    );
+    assert.deepStrictEqual(stdout.trim().split('\n'), specifiers);
+  });
+
+  it('has in each of prom-client’s files what the root has', async () => {
+    const names = Object.keys(DEEP);
+    const { stdout } = await runProgram(
+      'deep-imports.js',
+      `const client = require('prom-client');
+       const deep = { ${Object.entries(DEEP).map(([name, of]) => `'${name}': ${of}`)} };
+       for (const [name, of] of Object.entries(deep)) {
+         for (const file of [name, name + '.js']) {
+           if (of(client) === undefined || require('prom-client/' + file) !== of(client)) throw new Error(file);
+         }
+         console.log(name);
+       }
+       for (const [file, members] of Object.entries(${JSON.stringify(DEEP_MEMBERS)})) {
+         for (const member of members) {
+           if (require('prom-client/' + file)[member] !== client[member]) throw new Error(file + ' ' + member);
+         }
+       }
+       if (require('prom-client/index') !== client) throw new Error('index');
+       if (require('prom-client/lib/registry').globalRegistry !== client.register) throw new Error('globalRegistry');
+       if (require('prom-client/package.json').name !== 'prom-client-cluster') throw new Error('package.json');`,
+    );
+    assert.deepStrictEqual(stdout.trim().split('\n'), names);
+  });
+
+  it('has each family of default metrics in a file of its own', async () => {
+    const { stdout } = await runProgram(
+      'families.js',
+      `const client = require('prom-client');
+       (async () => {
+         for (const family of client.collectDefaultMetrics.metricsList) {
+           const register = require('prom-client/lib/metrics/' + family);
+           if (require('prom-client/lib/metrics/' + family + '.js') !== register) throw new Error(family);
+           const registry = new client.Registry();
+           register(registry, { prefix: 'app_' });
+           const names = registry.getMetricsAsArray().map(({ name }) => name);
+           const expected = register.metricNames.map(name => 'app_' + name);
+           if (!names.length || names.some(name => !expected.includes(name))) throw new Error(family + ': ' + names);
+           registry.clear();
+         }
+         console.log(client.collectDefaultMetrics.metricsList.length);
+       })();`,
+    );
+    assert.strictEqual(stdout, '13\n');
+  });
+
+  it('has the functions that programs take from prom-client’s inner files', async () => {
+    const { stdout } = await runProgram(
+      'inner-functions.js',
+      `const { AggregatorFactory } = require('prom-client/lib/metricAggregators');
+       const { validateLabelName, validateLabel } = require('prom-client/lib/validation');
+       const { hashObject } = require('prom-client/lib/util');
+       const range = AggregatorFactory(samples => {
+         const values = samples.map(({ value }) => value);
+         return Math.max(...values) - Math.min(...values);
+       });
+       const metric = values => ({ name: 'n', help: 'h', type: 'gauge', aggregator: 'range', values });
+       const aggregated = range([
+         metric([{ value: 1, labels: { a: '1' } }, { value: 5, labels: { a: '2' } }]),
+         metric([{ value: 4, labels: { a: '1' } }]),
+       ]);
+       let message;
+       try { validateLabel(['a'], { b: 1 }) } catch (error) { message = error.message }
+       validateLabel(['a'], { a: 1 });
+       console.log(JSON.stringify({
+         aggregated, none: range([]) === undefined, message,
+         names: [validateLabelName(), validateLabelName(['a', '__b']), validateLabelName(['a', '1'])],
+         hashes: [hashObject({ b: 'x', a: 1 }), hashObject({}), hashObject({ a: undefined }), hashObject({ b: 1, a: 2 }, ['b', 'a'])],
+       }));`,
+    );
+    assert.deepStrictEqual(JSON.parse(stdout), {
+      aggregated: {
+        name: 'n',
+        help: 'h',
+        type: 'gauge',
+        aggregator: 'range',
+        values: [
+          { value: 3, labels: { a: '1' } },
+          { value: 0, labels: { a: '2' } },
+        ],
+      },
+      none: true,
+      message: 'Added label "b" is not included in initial labelset: [ \'a\' ]',
+      names: [true, true, false],
+      hashes: ['a:1,b:x,', '', '', 'b:1,a:2,'],
+    });
+  });
+
+  it('gives ES modules every name, of the one instance that CommonJS has', async () => {
+    const names = Object.keys(require('../..'));
+    const { stdout } = await runProgram(
+      'named.mjs',
+      `import { ${names} } from 'prom-client';
+       import client from 'prom-client';
+       import * as namespace from 'prom-client';
+       import Counter2 from 'prom-client/lib/counter';
+       import { globalRegistry, merge } from 'prom-client/lib/registry';
+       import { setRegistries } from 'prom-client/lib/cluster';
+       import { metricsList } from 'prom-client/lib/defaultMetrics';
+       import { createRequire } from 'node:module';
+       const required = createRequire(import.meta.url)('prom-client');
+       const imported = { ${names} };
+       for (const name of ${JSON.stringify(names)}) {
+         if (imported[name] === undefined || imported[name] !== required[name] || namespace[name] !== required[name]) {
+           throw new Error(name);
+         }
+       }
+       if (client !== required || Counter2 !== Counter) throw new Error('default');
+       if (globalRegistry !== register || merge !== Registry.merge) throw new Error('lib/registry');
+       if (setRegistries !== AggregatorRegistry.setRegistries) throw new Error('lib/cluster');
+       if (metricsList !== collectDefaultMetrics.metricsList) throw new Error('lib/defaultMetrics');
+       new Counter({ name: 'c', help: 'h' }).inc();
+       console.log(client.contentType, await required.register.metrics());`,
+    );
+    assert.match(stdout, /^text\/plain; version=0\.0\.4; charset=utf-8 # HELP c h\n# TYPE c counter\nc 1\n/);
+  });
+
+  it('aggregates a cluster in a thread, with files', async () => {
+    const { stdout, stderr } = await runProgram(
+      'cluster.js',
+      `const cluster = require('node:cluster');
+       const { AggregatorRegistry, Counter, collectDefaultMetrics } = require('prom-client');
+       if (cluster.isPrimary) {
+         const registry = new AggregatorRegistry(undefined, { timeout: 30_000 });
+         let ready = 0;
+         const onReady = async () => {
+           if (++ready < 2) return;
+           const text = await registry.clusterMetrics();
+           const { directory, refused } = registry.clusterState();
+           console.log(JSON.stringify({ text, directory, refused }));
+           cluster.disconnect(() => registry.close());
+         };
+         for (let i = 0; i < 2; i++) cluster.fork().on('message', message => message === 'ready' && onReady());
+       } else {
+         collectDefaultMetrics();
+         new Counter({ name: 'c', help: 'h' }).inc(cluster.worker.id);
+         process.send('ready');
+       }`,
+    );
+    const { text, directory, refused } = JSON.parse(stdout);
+    assert.match(text, /^c 3$/m);
+    assert.match(text, /^process_cpu_seconds_total \d/m);
+    assert.notStrictEqual(directory, '', stderr);
+    assert.deepStrictEqual(refused, {});
+    assert.ok(!fs.existsSync(directory));
+  });
+});

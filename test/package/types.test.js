@@ -1,0 +1,294 @@
+'use strict';
+
+// Compiles programs against index.d.ts, as an application would: from a directory in which the package is installed.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const ts = require('typescript');
+const client = require('../..');
+
+const ROOT = path.join(__dirname, '../..');
+const PROGRAMS = path.join(__dirname, 'types');
+const README = path.join(ROOT, 'README.md');
+
+/** @type {ts.CompilerOptions} */
+const STRICT = {
+  strict: true,
+  noEmit: true,
+  noImplicitOverride: true,
+  esModuleInterop: true,
+  allowJs: true,
+  checkJs: true,
+  maxNodeModuleJsDepth: 0,
+  target: ts.ScriptTarget.ES2022,
+  lib: ['lib.es2023.d.ts'],
+  types: ['node'],
+};
+const NODE16 = { module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16 };
+const NODE10 = { module: ts.ModuleKind.CommonJS, moduleResolution: ts.ModuleResolutionKind.Node10 };
+const BUNDLER = { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler };
+
+const COMPAT = fs.readdirSync(path.join(PROGRAMS, 'compat')).map(name => `compat/${name}`);
+// TypeScript's `import x = require()` is for CommonJS.
+const COMPAT_MODULES = COMPAT.filter(name => name.endsWith('.ts'));
+const OURS = ['every-export.ts', 'additions.ts', 'deep-imports.cts'].map(name => `ours/${name}`);
+
+const SNIPPETS = [...fs.readFileSync(README, 'utf8').matchAll(/^```js\n([^]*?)^```$/gm)].map(
+  ([, code], i) => ({
+    name: `readme/snippet-${i + 1}.${/^import /m.test(code) ? 'mjs' : 'cjs'}`,
+    code,
+  }),
+);
+
+/** @type {string} */
+let place;
+
+before(() => {
+  place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'types-test-'));
+  install('theirs', path.join(ROOT, 'node_modules/prom-client'));
+  install('ours', ROOT);
+  const ours = path.join(place, 'ours');
+  fs.copyFileSync(path.join(ours, 'compat/registries.ts'), path.join(ours, 'compat/registries.mts'));
+  fs.copyFileSync(path.join(ours, 'ours/deep-imports.cts'), path.join(ours, 'ours/deep-imports.ts'));
+  fs.mkdirSync(path.join(ours, 'readme'));
+  for (const { name, code } of SNIPPETS) {
+    // The types of Node.js have the cluster module as a default export only, which it is for ES modules.
+    const source = code.replace(
+      "const cluster = require('node:cluster');",
+      "import cluster from 'node:cluster';",
+    );
+    fs.writeFileSync(path.join(ours, name), source);
+  }
+});
+
+after(() => fs.rmSync(place, { recursive: true, force: true }));
+
+/**
+ * A directory with all programs, in which `prom-client` is one of the two packages.
+ *
+ * @param {string} name
+ * @param {string} library
+ */
+function install(name, library) {
+  const directory = path.join(place, name);
+  fs.cpSync(PROGRAMS, directory, { recursive: true });
+  const modules = path.join(directory, 'node_modules');
+  fs.mkdirSync(modules);
+  fs.symlinkSync(library, path.join(modules, 'prom-client'), 'junction');
+  for (const dependency of ['@types', 'express', 'fastify']) {
+    fs.symlinkSync(path.join(ROOT, 'node_modules', dependency), path.join(modules, dependency), 'junction');
+  }
+}
+
+/** Files that are compiled together: reading the types of Node.js takes longer than all of the rest. */
+class Compilation {
+  #directory;
+  #files;
+  #options;
+  /** @type {ts.Program} */
+  #program;
+
+  /**
+   * @param {'ours' | 'theirs'} library
+   * @param {string[]} files
+   * @param {ts.CompilerOptions} options
+   */
+  constructor(library, files, options) {
+    this.#directory = library;
+    this.#files = files;
+    this.#options = { ...STRICT, ...options };
+  }
+
+  /** @returns {ts.Program} */
+  get program() {
+    this.#program ??= ts.createProgram(
+      this.#files.map(file => this.#pathOf(file)),
+      this.#options,
+    );
+    return this.#program;
+  }
+
+  /**
+   * @param {string} file
+   * @returns {ts.SourceFile}
+   */
+  source(file) {
+    const source = this.program.getSourceFile(this.#pathOf(file));
+    assert.ok(source, `${file} is not compiled`);
+    return source;
+  }
+
+  /**
+   * @param {string} file
+   * @returns {string[]} what the compiler has against it
+   */
+  errors(file) {
+    return this.#errorsOf(this.source(file));
+  }
+
+  /** @returns {string[]} what the compiler has against the options, and against declarations of the package */
+  errorsElsewhere() {
+    const declarations = this.program
+      .getSourceFiles()
+      .filter(({ fileName, isDeclarationFile }) => isDeclarationFile && isOfPackage(fileName));
+    assert.ok(declarations.length > 0, 'the package is not used');
+    return [
+      ...this.program.getOptionsDiagnostics().map(textOf),
+      ...this.program.getGlobalDiagnostics().map(textOf),
+      ...declarations.flatMap(declaration => this.#errorsOf(declaration)),
+    ];
+  }
+
+  #errorsOf(source) {
+    return [
+      ...this.program.getSyntacticDiagnostics(source),
+      ...this.program.getSemanticDiagnostics(source),
+    ].map(textOf);
+  }
+
+  #pathOf(file) {
+    return path.join(place, this.#directory, file);
+  }
+}
+
+function isOfPackage(fileName) {
+  const relative = path.relative(ROOT, fileName);
+  return !relative.startsWith('..') && !relative.startsWith('node_modules');
+}
+
+/** @param {ts.Diagnostic} diagnostic */
+function textOf({ messageText, file, start }) {
+  const text = ts.flattenDiagnosticMessageText(messageText, '\n');
+  if (file === undefined) return text;
+  return `${path.basename(file.fileName)}:${file.getLineAndCharacterOfPosition(start).line + 1} ${text}`;
+}
+
+const withTheirs = new Compilation('theirs', COMPAT, NODE16);
+const withOurs = new Compilation(
+  'ours',
+  [...COMPAT, ...OURS, 'compat/registries.mts', ...SNIPPETS.map(({ name }) => name)],
+  NODE16,
+);
+
+describe('programs that compile with the types of prom-client 15.1.3', () => {
+  for (const file of COMPAT) {
+    it(`${file} compiles with both`, () => {
+      assert.deepStrictEqual(withTheirs.errors(file), [], 'not even with those of prom-client');
+      assert.deepStrictEqual(withOurs.errors(file), []);
+    });
+  }
+
+  it('compile as ES modules', () => {
+    assert.deepStrictEqual(withOurs.errors('compat/registries.mts'), []);
+  });
+
+  it('compile where modules are resolved as bundlers do', () => {
+    const bundled = new Compilation('ours', COMPAT_MODULES, BUNDLER);
+    assert.deepStrictEqual(COMPAT_MODULES.map(file => bundled.errors(file)).flat(), []);
+    assert.deepStrictEqual(bundled.errorsElsewhere(), []);
+  });
+
+  it('compile where the exports map is not known, and so do deep imports', () => {
+    const files = [...COMPAT_MODULES, 'ours/deep-imports.ts'];
+    const old = new Compilation('ours', files, NODE10);
+    assert.deepStrictEqual(files.map(file => old.errors(file)).flat(), []);
+    assert.deepStrictEqual(old.errorsElsewhere(), []);
+  });
+});
+
+describe('our own types', () => {
+  it('are right in themselves', () => {
+    assert.deepStrictEqual(withOurs.errorsElsewhere(), []);
+  });
+
+  for (const file of OURS) {
+    it(`${file} compiles`, () => assert.deepStrictEqual(withOurs.errors(file), []));
+  }
+
+  it('let a program name an aggregator of its own', () => {
+    const file = 'ours/own-aggregator.ts';
+    assert.deepStrictEqual(new Compilation('ours', [file], NODE16).errors(file), []);
+  });
+
+  it('need no types of Node.js', () => {
+    const file = 'ours/without-node-types.ts';
+    const compilation = new Compilation('ours', [file], { ...NODE16, types: [] });
+    assert.deepStrictEqual(compilation.errors(file), []);
+    assert.deepStrictEqual(compilation.errorsElsewhere(), []);
+  });
+
+  it('are all used by every-export.ts', () => {
+    const used = new Set();
+    const visit = node => {
+      if (ts.isIdentifier(node) && !ts.isImportSpecifier(node.parent)) used.add(node.text);
+      ts.forEachChild(node, visit);
+    };
+    visit(withOurs.source('ours/every-export.ts'));
+    const names = [...exportedSymbols().keys()];
+    assert.ok(names.length > 50);
+    assert.deepStrictEqual(
+      names.filter(name => !used.has(name)),
+      [],
+    );
+  });
+
+  it('declare the values that the package exports, and no others', () => {
+    const declared = [...exportedSymbols()]
+      .filter(([, { flags }]) => flags & ts.SymbolFlags.Value)
+      .map(([name]) => name);
+    assert.deepStrictEqual(declared.sort(), Object.keys(client).sort());
+  });
+
+  for (const name of [
+    'Registry',
+    'AggregatorRegistry',
+    'Counter',
+    'Gauge',
+    'Histogram',
+    'Summary',
+    'Pushgateway',
+  ]) {
+    it(`declare the methods that ${name} has, and no others`, () => {
+      const checker = withOurs.program.getTypeChecker();
+      const declared = checker.getDeclaredTypeOfSymbol(exportedSymbols().get(name)).getProperties();
+      assert.deepStrictEqual(declared.map(member => member.name).sort(), publicMembers(client[name]));
+    });
+  }
+});
+
+/** @returns {Map<string, ts.Symbol>} what index.d.ts exports */
+function exportedSymbols() {
+  const checker = withOurs.program.getTypeChecker();
+  const module = checker.getSymbolAtLocation(withOurs.program.getSourceFile(path.join(ROOT, 'index.d.ts')));
+  return new Map(
+    checker
+      .getExportsOfModule(module)
+      .map(symbol => [
+        symbol.name,
+        symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol,
+      ]),
+  );
+}
+
+/** The members of a class and those it inherits, without what is not meant for others or is only there for compatibility. */
+function publicMembers(constructor) {
+  const names = new Set();
+  for (let { prototype } = constructor; prototype !== Object.prototype;) {
+    for (const name of Object.getOwnPropertyNames(prototype)) names.add(name);
+    prototype = Object.getPrototypeOf(prototype);
+  }
+  for (const name of ['constructor', 'hashMap', '_getValue', '_metrics']) names.delete(name);
+  return [...names].sort();
+}
+
+describe('snippets of the README', () => {
+  it('are there', () => assert.ok(SNIPPETS.length > 5));
+
+  for (const { name, code } of SNIPPETS) {
+    const [first] = code.split('\n').filter(line => !/require\(|^import |^$/.test(line));
+    it(`the one with "${first}" compiles`, () => assert.deepStrictEqual(withOurs.errors(name), []));
+  }
+});

@@ -1,0 +1,166 @@
+// Uses every name that the types export (test/package/types.test.js checks that none is missing here), each in the way that it
+// is meant for.
+
+import {
+  AggregatedMetric,
+  Aggregator,
+  AggregatorFunction,
+  AggregatorNames,
+  AggregatorRegistry,
+  AggregatorRegistryOptions,
+  Bytes,
+  Charset,
+  ClusterMetricsBody,
+  ClusterMetricsBytesOptions,
+  ClusterMetricsOptions,
+  ClusterRegistry,
+  ClusterState,
+  CollectFunction,
+  Collector,
+  Counter,
+  CounterConfiguration,
+  DefaultMetricsCollectorConfiguration,
+  Exemplar,
+  Gauge,
+  GaugeConfiguration,
+  Histogram,
+  HistogramConfiguration,
+  IncreaseDataWithExemplar,
+  LabelValues,
+  Metric,
+  MetricConfiguration,
+  MetricObject,
+  MetricObjectWithValues,
+  MetricType,
+  MetricValue,
+  MetricValueWithName,
+  MetricsHandlerOptions,
+  MetricsRequest,
+  MetricsResponse,
+  ObserveDataWithExemplar,
+  OpenMetricsContentType,
+  OpenMetricsMIME,
+  OpenMetricsVersion,
+  PrometheusContentType,
+  PrometheusMIME,
+  PrometheusMetricsVersion,
+  Pushgateway,
+  Registry,
+  RegistryContentType,
+  RuntimeMetricName,
+  Summary,
+  SummaryConfiguration,
+  aggregators,
+  collectDefaultMetrics,
+  contentType,
+  exponentialBuckets,
+  linearBuckets,
+  metricsHandler,
+  openMetricsContentType,
+  prometheusContentType,
+  register,
+  validateMetricName,
+} from 'prom-client';
+
+type Route = 'method' | 'path';
+
+// Formats.
+const charset: Charset = 'utf-8';
+const prometheusMime: PrometheusMIME = 'text/plain';
+const prometheusVersion: PrometheusMetricsVersion = '0.0.4';
+const openMetricsMime: OpenMetricsMIME = 'application/openmetrics-text';
+const openMetricsVersion: OpenMetricsVersion = '1.0.0';
+const prometheusText: PrometheusContentType = `${prometheusMime}; version=${prometheusVersion}; charset=${charset}`;
+const openMetricsText: OpenMetricsContentType = `${openMetricsMime}; version=${openMetricsVersion}; charset=${charset}`;
+const formats: RegistryContentType[] = [
+  prometheusText,
+  openMetricsText,
+  contentType,
+  prometheusContentType,
+  openMetricsContentType,
+];
+
+// Metrics.
+const configuration: MetricConfiguration<Route> = {
+  name: 'n',
+  help: 'help',
+  labelNames: ['method', 'path'],
+  aggregator: 'sum',
+};
+const counterConfiguration: CounterConfiguration<Route> = { ...configuration, enableExemplars: true };
+const gaugeConfiguration: GaugeConfiguration<Route> = { ...configuration };
+const histogramConfiguration: HistogramConfiguration<Route> = {
+  ...configuration,
+  buckets: [...linearBuckets(1, 1, 3), ...exponentialBuckets(4, 2, 3)],
+};
+const summaryConfiguration: SummaryConfiguration<Route> = { ...configuration, percentiles: [0.5] };
+const labels: LabelValues<Route> = { method: 'GET' };
+const increase: IncreaseDataWithExemplar<Route> = { labels, exemplarLabels: { trace_id: 'x' } };
+const observation: ObserveDataWithExemplar<Route> = { labels, value: 1, exemplarLabels: { trace_id: 'x' } };
+const counter = new Counter(counterConfiguration);
+counter.inc(increase);
+const gauge = new Gauge(gaugeConfiguration);
+gauge.set(labels, 1);
+const histogram = new Histogram(histogramConfiguration);
+histogram.observe(observation);
+const summary = new Summary(summaryConfiguration);
+summary.observe(labels, 1);
+const all: Metric<Route>[] = [counter, gauge, histogram, summary];
+const refresh: CollectFunction<Gauge<Route>> = function () {
+  this.set({ path: '/' }, 1);
+};
+new Gauge({ name: 'refreshed', help: 'help', labelNames: ['method', 'path'], collect: refresh });
+const collector: Collector = () => refresh.call(gauge);
+
+// Registries.
+const registry = new Registry(openMetricsContentType);
+if (validateMetricName('n')) registry.registerMetric(counter);
+async function read(): Promise<MetricObject[]> {
+  const json: MetricObjectWithValues<MetricValue<string>>[] = await register.getMetricsAsJSON();
+  const samples: MetricValueWithName<Route>[] = (await histogram.get()).values;
+  const exemplars: (Exemplar | null | undefined)[] = samples.map(({ exemplar }) => exemplar);
+  const types: MetricType[] = json.map(({ type }) => type);
+  console.log(exemplars, types, formats, all, collector);
+  return register.getMetricsAsArray();
+}
+
+// A cluster.
+const median: AggregatorFunction = metrics => {
+  const [first]: AggregatedMetric[] = metrics;
+  return first;
+};
+aggregators.median = median;
+const name: Aggregator = 'average';
+const builtIn: AggregatorFunction = aggregators[name];
+const names: keyof AggregatorNames = name;
+const options: AggregatorRegistryOptions = {
+  timeout: 1000,
+  directory: '/tmp',
+  retiredMaxAge: 1000,
+  inPlace: true,
+  includePrimary: true,
+  checkpointInterval: 1000,
+};
+const cluster = new AggregatorRegistry(prometheusContentType, options);
+const byItsOtherName: ClusterRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
+const scrape: ClusterMetricsOptions = { selfMetrics: true, timeout: 1000 };
+const text: Promise<string> = cluster.clusterMetrics(scrape);
+const scrapeOfBytes: ClusterMetricsBytesOptions = { ...scrape, gzip: true };
+const body: Promise<ClusterMetricsBody | undefined> = cluster.clusterMetricsBytes(scrapeOfBytes);
+const bytes: Promise<Bytes | undefined> = body.then(result => result?.bytes);
+const state: ClusterState | undefined = cluster.clusterState();
+const shownWith: MetricsHandlerOptions = { selfMetrics: false };
+const handle: (request: MetricsRequest, response: MetricsResponse) => Promise<void> = metricsHandler(
+  cluster,
+  shownWith,
+);
+const ended: Promise<void> = cluster.shutdown(1000);
+
+// Default metrics and the Pushgateway.
+const runtime: readonly RuntimeMetricName[] = collectDefaultMetrics.runtimeMetricsList;
+const defaultMetrics: DefaultMetricsCollectorConfiguration<OpenMetricsContentType> = {
+  register: registry,
+  runtime,
+};
+const stop: () => void = collectDefaultMetrics(defaultMetrics);
+const gateway = new Pushgateway('http://127.0.0.1:9091', registry);

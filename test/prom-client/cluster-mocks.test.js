@@ -1,0 +1,57 @@
+'use strict';
+
+// Suites that test their use of a cluster without starting one: with workers that are plain objects.
+
+const assert = require('node:assert/strict');
+const cluster = require('node:cluster');
+const { EventEmitter } = require('node:events');
+const { it } = require('node:test');
+
+const { AggregatorRegistry } = require('../..');
+
+/** A worker that answers as prom-client's do, and counts what it was sent. */
+class FakeWorker extends EventEmitter {
+  sent = [];
+  process = new EventEmitter();
+
+  constructor(id, metrics) {
+    super();
+    this.id = id;
+    this.metrics = metrics;
+  }
+
+  isConnected() {
+    return true;
+  }
+
+  send(message, callback) {
+    this.sent.push(message);
+    callback?.(null);
+    if (message.type !== 'prom-client:getMetricsReq') return;
+    const { requestId } = message;
+    setImmediate(() =>
+      cluster.emit('message', this, { type: 'prom-client:getMetricsRes', requestId, metrics: this.metrics }),
+    );
+  }
+}
+
+const gauge = value => [
+  { name: 'a', help: 'h', type: 'gauge', aggregator: 'sum', values: [{ value, labels: {} }] },
+];
+
+it('workers that are only entries of cluster.workers are asked through their send() and aggregated', async t => {
+  const registry = new AggregatorRegistry();
+  t.after(() => registry.close());
+  assert.equal(await registry.clusterMetrics(), '');
+  const workers = [new FakeWorker(1, [gauge(1)]), new FakeWorker(2, [gauge(2)])];
+  for (const worker of workers) cluster.workers[worker.id] = worker;
+  t.after(() => {
+    for (const worker of workers) delete cluster.workers[worker.id];
+  });
+  assert.equal(await registry.clusterMetrics(), '# HELP a h\n# TYPE a gauge\na 3\n');
+  for (const { sent } of workers) {
+    const requests = sent.filter(({ type }) => type === 'prom-client:getMetricsReq');
+    assert.equal(requests.length, 1);
+    assert.equal(typeof requests[0].requestId, 'number');
+  }
+});

@@ -1,0 +1,154 @@
+'use strict';
+
+// prom-client defect 8, in all its parts.
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const { Histogram, Summary, Gauge, Registry, register } = require('../..');
+
+const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+function histogramWith(options = {}) {
+  const registry = new Registry();
+  const histogram = new Histogram({ name: 'h', help: 'h', registers: [registry], ...options });
+  return { registry, histogram };
+}
+
+async function samplesOf(registry) {
+  return (await registry.metrics()).split('\n').filter(line => line !== '' && !line.startsWith('#'));
+}
+
+test('a bound of Infinity is the +Inf bucket and adds no line', async () => {
+  const { registry, histogram } = histogramWith({ buckets: [1, Infinity] });
+  histogram.observe(0.5);
+  histogram.observe(7);
+  const expected = ['h_bucket{le="1"} 1', 'h_bucket{le="+Inf"} 2', 'h_sum 7.5', 'h_count 2'];
+  assert.deepStrictEqual(await samplesOf(registry), expected);
+  const { values } = await histogram.get();
+  assert.deepStrictEqual(
+    values.filter(sample => sample.metricName === 'h_bucket').map(sample => sample.labels.le),
+    [1, '+Inf'],
+  );
+});
+
+test('a bound of -1 counts what is at most -1, and no overflow', async () => {
+  const { registry, histogram } = histogramWith({ buckets: [-1, 1] });
+  for (const value of [-3, 0, 50, 60]) histogram.observe(value);
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'h_bucket{le="-1"} 1',
+    'h_bucket{le="1"} 2',
+    'h_bucket{le="+Inf"} 4',
+    'h_sum 107',
+    'h_count 4',
+  ]);
+});
+
+test('bounds out of order keep their order, and an observation counts from the first that holds it', async () => {
+  const { registry, histogram } = histogramWith({ buckets: [1, 5, 2] });
+  for (const value of [0.5, 1.5, 7]) histogram.observe(value);
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'h_bucket{le="1"} 1',
+    'h_bucket{le="5"} 2',
+    'h_bucket{le="2"} 2',
+    'h_bucket{le="+Inf"} 3',
+    'h_sum 9',
+    'h_count 3',
+  ]);
+});
+
+test('a bound that is given twice is printed twice, and counts an observation once', async () => {
+  const { registry, histogram } = histogramWith({ buckets: [1, 1, 2] });
+  histogram.observe(0.5);
+  histogram.observe(1.5);
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'h_bucket{le="1"} 1',
+    'h_bucket{le="1"} 1',
+    'h_bucket{le="2"} 2',
+    'h_bucket{le="+Inf"} 2',
+    'h_sum 2',
+    'h_count 2',
+  ]);
+});
+
+test('buckets may be undefined or null for the defaults', () => {
+  for (const buckets of [undefined, null]) {
+    assert.deepStrictEqual([...histogramWith({ buckets }).histogram.buckets], DEFAULT_BUCKETS);
+  }
+});
+
+test("the caller's array of bounds is neither frozen nor read again", async () => {
+  const buckets = [1, 2];
+  const { registry, histogram } = histogramWith({ buckets });
+  buckets.push(3);
+  assert.deepStrictEqual([...histogram.buckets], [1, 2]);
+  assert.strictEqual(histogram.upperBounds, histogram.buckets);
+  assert.ok(Object.isFrozen(histogram.buckets));
+  histogram.observe(2.5);
+  assert.ok(!(await registry.metrics()).includes('le="3"'));
+});
+
+test('one array of bounds serves many histograms', () => {
+  const buckets = [1, 2];
+  const first = histogramWith({ buckets }).histogram;
+  const second = histogramWith({ buckets }).histogram;
+  assert.deepStrictEqual([...first.buckets], [...second.buckets]);
+});
+
+test('a reserved label throws before anything is registered', () => {
+  const registry = new Registry();
+  const common = { name: 'm', help: 'm', registers: [registry] };
+  assert.throws(() => new Histogram({ ...common, labelNames: ['le'] }), {
+    name: 'Error',
+    message: 'le is a reserved label keyword',
+  });
+  assert.throws(() => new Summary({ ...common, labelNames: ['a', 'quantile'] }), {
+    name: 'Error',
+    message: 'quantile is a reserved label keyword',
+  });
+  assert.deepStrictEqual(registry.getMetricsAsArray(), []);
+  new Histogram({ ...common, labelNames: ['quantile'] });
+});
+
+test('a metric whose name is taken in one of its registries is registered in none', () => {
+  const [free, taken] = [new Registry(), new Registry()];
+  const first = new Gauge({ name: 'm', help: 'm', registers: [taken] });
+  assert.throws(() => new Histogram({ name: 'm', help: 'm', registers: [free, taken] }), {
+    message: 'A metric with the name m has already been registered.',
+  });
+  assert.strictEqual(free.getSingleMetric('m'), undefined);
+  assert.strictEqual(taken.getSingleMetric('m'), first);
+});
+
+test('zero() refuses a label that the histogram does not have', async () => {
+  const { registry, histogram } = histogramWith({ labelNames: ['a'], buckets: [] });
+  assert.throws(() => histogram.zero({ a: '1', b: '2' }), {
+    name: 'Error',
+    message: `Added label "b" is not included in initial labelset: [ 'a' ]`,
+  });
+  assert.deepStrictEqual(await samplesOf(registry), []);
+  histogram.zero({ a: '1' });
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'h_bucket{le="+Inf",a="1"} 0',
+    'h_sum{a="1"} 0',
+    'h_count{a="1"} 0',
+  ]);
+});
+
+test('reset() of a histogram without labels brings its zero series back', async () => {
+  const zero = ['h_bucket{le="1"} 0', 'h_bucket{le="+Inf"} 0', 'h_sum 0', 'h_count 0'];
+  const { registry, histogram } = histogramWith({ buckets: [1] });
+  histogram.observe(0.5);
+  histogram.reset();
+  assert.deepStrictEqual(await samplesOf(registry), zero);
+  histogram.observe(0.5);
+  registry.resetMetrics();
+  assert.deepStrictEqual(await samplesOf(registry), zero);
+});
+
+test('aggregator and registers may be undefined for their defaults', () => {
+  register.clear();
+  const histogram = new Histogram({ name: 'h', help: 'h', aggregator: undefined, registers: undefined });
+  assert.strictEqual(histogram.aggregator, 'sum');
+  assert.deepStrictEqual(register.getMetricsAsArray(), [histogram]);
+  register.clear();
+});

@@ -1,0 +1,184 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const { Counter, Gauge, Histogram, Summary, Registry } = require('../..');
+
+/** A page's sample lines. */
+async function samplesOf(registry) {
+  return (await registry.metrics()).split('\n').filter(line => line !== '' && !line.startsWith('#'));
+}
+
+function gaugeWith(labelNames) {
+  const registry = new Registry();
+  return { registry, gauge: new Gauge({ name: 'g', help: 'g', labelNames, registers: [registry] }) };
+}
+
+// prom-client defect 3: series are found by `name:value,` pieces glued together
+test('label sets whose values hold separators stay apart', async () => {
+  const { registry, gauge } = gaugeWith(['a', 'b']);
+  gauge.set({ a: '1,b:2' }, 1);
+  gauge.set({ a: '1', b: '2' }, 2);
+  gauge.set({ a: '1,b:2,' }, 3);
+  gauge.labels('1', '2,').set(4);
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'g{a="1,b:2"} 1',
+    'g{a="1",b="2"} 2',
+    'g{a="1,b:2,"} 3',
+    'g{a="1",b="2,"} 4',
+  ]);
+  gauge.remove({ a: '1,b:2' });
+  assert.strictEqual((await samplesOf(registry)).length, 3);
+});
+
+// prom-client defect 3: the label is printed as "undefined"
+test('a label that is undefined is left out of the text, whoever comes first', async () => {
+  for (const labelSets of [
+    [{ a: undefined, b: 'x' }, { b: 'x' }],
+    [{ b: 'x' }, { a: undefined, b: 'x' }],
+  ]) {
+    const { registry, gauge } = gaugeWith(['a', 'b']);
+    for (const labels of labelSets) gauge.inc(labels);
+    assert.deepStrictEqual(await samplesOf(registry), ['g{b="x"} 2']);
+    const [{ labels }] = (await gauge.get()).values;
+    assert.deepStrictEqual(labels, { b: 'x' });
+  }
+});
+
+test('an undefined value by position is a missing label, too', async () => {
+  const { registry, gauge } = gaugeWith(['a', 'b']);
+  gauge.labels(undefined, 'x').set(1);
+  gauge.labels('1', undefined).set(2);
+  assert.deepStrictEqual(await samplesOf(registry), ['g{b="x"} 1', 'g{a="1"} 2']);
+});
+
+// prom-client defect 3: names on Object.prototype count as registered already
+for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__']) {
+  test(`a metric may be called ${name}`, async () => {
+    const registry = new Registry();
+    assert.strictEqual(registry.getSingleMetric(name), undefined);
+    const counter = new Counter({ name, help: 'x', registers: [registry] });
+    counter.inc(3);
+    assert.strictEqual(registry.getSingleMetric(name), counter);
+    assert.deepStrictEqual(await samplesOf(registry), [`${name} 3`]);
+    assert.strictEqual(
+      await registry.getSingleMetricAsString(name),
+      `# HELP ${name} x\n# TYPE ${name} counter\n${name} 3`,
+    );
+    assert.throws(() => new Counter({ name, help: 'x', registers: [registry] }), {
+      message: `A metric with the name ${name} has already been registered.`,
+    });
+    registry.removeSingleMetric(name);
+    assert.strictEqual(await registry.metrics(), '\n');
+  });
+}
+
+// prom-client defect 3: a missing label of such a name is looked up on Object.prototype, a given one may be lost
+for (const name of ['constructor', 'toString', 'valueOf', '__proto__']) {
+  test(`a label may be called ${name}, and may be missing`, async () => {
+    const { registry, gauge } = gaugeWith(['a', name]);
+    gauge.inc();
+    gauge.set(4);
+    gauge.set({ a: '1' }, 5);
+    gauge.set({ ['a']: '1', [name]: 'x' }, 6);
+    gauge.labels('2', 'y').set(7);
+    assert.deepStrictEqual(await samplesOf(registry), [
+      'g 4',
+      'g{a="1"} 5',
+      `g{a="1",${name}="x"} 6`,
+      `g{a="2",${name}="y"} 7`,
+    ]);
+  });
+}
+
+test('label values may be called as anything on Object.prototype', async () => {
+  const { registry, gauge } = gaugeWith(['a']);
+  const values = ['__proto__', 'constructor', 'toString', 'hasOwnProperty'];
+  values.forEach((value, index) => gauge.set({ a: value }, index));
+  assert.deepStrictEqual(
+    await samplesOf(registry),
+    values.map((value, index) => `g{a="${value}"} ${index}`),
+  );
+});
+
+// prom-client defect 3: only strings are escaped
+test('label values that are objects are escaped like strings', async () => {
+  const { registry, gauge } = gaugeWith(['a']);
+  gauge.set({ a: { toString: () => 'one "two"\nthree \\' } }, 1);
+  gauge.set({ a: ['"', 2] }, 2);
+  assert.deepStrictEqual(await samplesOf(registry), [
+    String.raw`g{a="one \"two\"\nthree \\"} 1`,
+    String.raw`g{a="\",2"} 2`,
+  ]);
+});
+
+// prom-client defect 3: remove(null) dies, and a child of null takes the null for a value
+test('null stands for no labels wherever a label set does', async () => {
+  const { registry, gauge } = gaugeWith(['a']);
+  gauge.labels(null).set(3);
+  assert.deepStrictEqual(await samplesOf(registry), ['g 3']);
+  gauge.remove(null);
+  assert.deepStrictEqual(await samplesOf(registry), []);
+});
+
+// prom-client defect 2: the caller's object is kept and read again at each scrape
+test("changing a label object after the call does not change the series' labels", async () => {
+  const registry = new Registry();
+  const common = { help: 'x', labelNames: ['a'], registers: [registry] };
+  const counter = new Counter({ name: 'c', ...common });
+  const gauge = new Gauge({ name: 'g', ...common });
+  const histogram = new Histogram({ name: 'h', buckets: [], ...common });
+  const summary = new Summary({ name: 's', percentiles: [], ...common });
+  const labels = { a: 'before' };
+  counter.inc(labels);
+  gauge.set(labels, 1);
+  histogram.observe(labels, 1);
+  summary.observe(labels, 1);
+  const child = gauge.labels(labels);
+
+  labels.a = 'after';
+  child.inc();
+
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'c{a="before"} 1',
+    'g{a="before"} 2',
+    'h_bucket{le="+Inf",a="before"} 1',
+    'h_sum{a="before"} 1',
+    'h_count{a="before"} 1',
+    's_sum{a="before"} 1',
+    's_count{a="before"} 1',
+  ]);
+});
+
+// prom-client defect 2: set() and zero() keep the object of the last call instead
+test('a series keeps the key order of its first use until it is removed', async () => {
+  const registry = new Registry();
+  const common = { help: 'x', labelNames: ['a', 'b'], registers: [registry] };
+  const gauge = new Gauge({ name: 'g', ...common });
+  const histogram = new Histogram({ name: 'h', buckets: [], ...common });
+  gauge.set({ b: '2', a: '1' }, 1);
+  gauge.set({ a: '1', b: '2' }, 2);
+  gauge.labels('1', '2').set(3);
+  histogram.observe({ b: '2', a: '1' }, 1);
+  histogram.zero({ a: '1', b: '2' });
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'g{b="2",a="1"} 3',
+    'h_bucket{le="+Inf",b="2",a="1"} 0',
+    'h_sum{b="2",a="1"} 0',
+    'h_count{b="2",a="1"} 0',
+  ]);
+  gauge.remove({ a: '1', b: '2' });
+  gauge.set({ a: '1', b: '2' }, 4);
+  assert.strictEqual((await samplesOf(registry))[0], 'g{a="1",b="2"} 4');
+});
+
+// prom-client defect 8: explicit undefined and null crash
+test('labelNames may be undefined or null for none', async () => {
+  for (const labelNames of [undefined, null]) {
+    for (const Metric of [Counter, Gauge, Histogram, Summary]) {
+      const metric = new Metric({ name: 'm', help: 'm', labelNames, registers: [] });
+      assert.deepStrictEqual([...metric.labelNames], []);
+      assert.notStrictEqual((await metric.get()).values.length, 0, 'starts with its one series');
+    }
+  }
+});

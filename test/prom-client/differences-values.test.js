@@ -1,0 +1,76 @@
+'use strict';
+
+// prom-client defect 9: values that are no numbers slip through.
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const { inspect } = require('node:util');
+const { Counter, Gauge, Histogram, Registry } = require('../..');
+
+function metricOf(Metric) {
+  const registry = new Registry();
+  return { registry, metric: new Metric({ name: 'm', help: 'm', labelNames: ['a'], registers: [registry] }) };
+}
+
+for (const [value, printed] of [
+  [NaN, 'NaN'],
+  [false, 'false'],
+  ['', ''],
+]) {
+  test(`a counter refuses ${inspect(value)} as an increment`, async () => {
+    const { registry, metric } = metricOf(Counter);
+    const error = { name: 'TypeError', message: `Value is not a valid number: ${printed}` };
+    assert.throws(() => metric.inc(value), error);
+    assert.throws(() => metric.inc({ a: '1' }, value), error);
+    assert.throws(() => metric.labels('1').inc(value), error);
+    assert.strictEqual(await registry.metrics(), '# HELP m m\n# TYPE m counter\n');
+  });
+}
+
+test('a counter still takes null and undefined for 1', async () => {
+  const { registry, metric } = metricOf(Counter);
+  metric.inc({ a: '1' }, null);
+  metric.inc({ a: '1' }, undefined);
+  assert.match(await registry.metrics(), /^m\{a="1"\} 2$/m);
+});
+
+for (const [value, printed] of [
+  ['x', 'x'],
+  ['5', '5'],
+  [null, 'null'],
+  [true, 'true'],
+  [false, 'false'],
+  [5n, '5n'],
+]) {
+  test(`a gauge refuses to go down by ${inspect(value)}`, async () => {
+    const { registry, metric } = metricOf(Gauge);
+    const error = { name: 'TypeError', message: `Delta is not a valid number: ${printed}` };
+    assert.throws(() => metric.dec(value), error);
+    assert.throws(() => metric.dec({ a: '1' }, value), error);
+    assert.throws(() => metric.labels('1').dec(value), error);
+    assert.strictEqual(await registry.metrics(), '# HELP m m\n# TYPE m gauge\n');
+  });
+}
+
+test('observe() names the value that it refuses', () => {
+  for (const value of [NaN, false, '']) {
+    const { metric } = metricOf(Histogram);
+    assert.throws(() => metric.observe(value), {
+      name: 'TypeError',
+      message: `Value is not a valid number: ${value}`,
+    });
+  }
+});
+
+// null is what JSON makes of NaN
+test('values of a foreign metric are printed as the numbers that they stand for, or as Nan', async () => {
+  const registry = new Registry();
+  const given = ['12', 'x', undefined, null, true, NaN, Infinity, -Infinity];
+  const values = given.map((value, index) => ({ value, labels: { i: index } }));
+  registry.registerMetric({ name: 'm', get: () => ({ name: 'm', help: 'm', type: 'gauge', values }) });
+  const printed = (await registry.metrics()).split('\n').slice(2, -1);
+  assert.deepStrictEqual(
+    printed.map(line => line.split(' ')[1]),
+    ['12', 'Nan', 'Nan', 'Nan', '1', 'Nan', '+Inf', '-Inf'],
+  );
+});

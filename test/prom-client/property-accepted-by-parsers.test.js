@@ -1,0 +1,297 @@
+'use strict';
+
+// What the property tests' programs expose is understood by those who will read it: OpenMetrics by the strict parser of
+// PyPI's prometheus-client, Prometheus text by promtool and the parser of the same package. And what they understand is
+// what was recorded. property-format-limits.js keeps out of the programs what no exposition can say.
+
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { after, before, describe, it } = require('node:test');
+const client = require('../..');
+const { ExpositionReader, missingReader } = require('../fixtures/exposition-reader');
+const { exemplarProgram, runExemplarProgram } = require('./fixtures/property-exemplar-programs');
+const {
+  expressibleAsText,
+  expressibleAsOpenMetrics,
+  expressibleWithExemplars,
+} = require('./fixtures/property-format-limits');
+const { runProgram } = require('./fixtures/property-interpreter');
+const { copyOfFamily } = require('./fixtures/property-known-defects');
+const { program, churn, manySeries } = require('./fixtures/property-programs');
+const { pagesRenderedIn } = require('./fixtures/property-rendered-pages');
+const { missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheus-server');
+
+/** promtool takes a process, and 25 milliseconds, for each page: hence the small share of the runs. */
+const FORMATS = [
+  {
+    format: 'Prometheus text',
+    contentType: client.prometheusContentType,
+    expressible: expressibleAsText,
+    share: 0.08,
+  },
+  {
+    format: 'OpenMetrics',
+    contentType: client.openMetricsContentType,
+    expressible: expressibleAsOpenMetrics,
+    share: 1,
+  },
+];
+
+/** promtool's own: it could read the page, and has something to say about names. */
+const LINT_EXIT_CODE = 3;
+
+/** PROPERTY_EFFORT multiplies the number of runs, for a long search; PROPERTY_SEED repeats one that failed. */
+const effort = Number(process.env.PROPERTY_EFFORT || 1);
+const seed = process.env.PROPERTY_SEED ? Number(process.env.PROPERTY_SEED) : undefined;
+
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+const skip = !required && (missingPrograms(['promtool']) ?? missingReader());
+
+const BROKEN_OPENMETRICS = {
+  'no end': '# HELP a h\n# TYPE a gauge\na 1\n',
+  'an empty line': '# HELP a h\n# TYPE a gauge\na 1\n\n# EOF\n',
+  'a line after the end': '# HELP a h\n# TYPE a gauge\n# EOF\na 1\n',
+  'a series that comes twice': '# TYPE a gauge\na{x="1"} 1\na{x="2"} 1\na{x="1"} 1\n# EOF\n',
+  'a family that comes twice': '# TYPE a gauge\na 1\n# TYPE b gauge\n# TYPE a gauge\n# EOF\n',
+  'a counter that does not end in _total': '# TYPE a counter\na 1\n# EOF\n',
+  'a quote that is not escaped': '# TYPE a gauge\na{x="""} 1\n# EOF\n',
+  'a line break that is not escaped': '# TYPE a gauge\na{x="\n"} 1\n# EOF\n',
+  'an exemplar on a gauge': '# TYPE a gauge\na 1 # {x="1"} 1 1\n# EOF\n',
+  'a bucket that lacks': '# TYPE a histogram\na_bucket{le="1"} 1\na_sum 1\na_count 1\n# EOF\n',
+};
+
+const BROKEN_TEXT = {
+  'a quote that is not escaped': '# TYPE a gauge\na{x="""} 1\n',
+  'an escape that there is not': '# TYPE a gauge\na{x="\\t"} 1\n',
+  'a line break that is not escaped': '# TYPE a gauge\na{x="\n"} 1\n',
+  'a family that comes twice': '# TYPE a gauge\na 1\n# TYPE b gauge\nb 1\n# TYPE a gauge\na 1\n',
+  'a type that there is not': '# TYPE a number\na 1\n',
+  'a value that is none': '# TYPE a gauge\na one\n',
+  'an exemplar': '# TYPE a counter\na 1 # {x="1"} 1 1\n',
+};
+
+/** What is replaced in the page of registryOfThree(), so that the page can be read and is not true. */
+const FALSE_PAGES = {
+  'a value were another': ['a_total{x="2"} 4', 'a_total{x="2"} 5'],
+  'NaN were a number': ['g Nan', 'g 0'],
+  'a label were another': ['{x="2"}', '{x="3"}'],
+  'a label had another name': ['{x="2"}', '{y="2"}'],
+  'a backslash were escaped once too often': ['\\\\n', '\\\\\\\\n'],
+  'a sample were lost': ['\na_total{x="2"} 4', ''],
+  'a sample came twice': ['\na_total{x="2"} 4', '\na_total{x="2"} 4\na_total{x="2"} 4'],
+  'a family were lost': [/# HELP g [^#]*# TYPE g gauge\ng Nan\n+/, ''],
+  'a type were another': ['# TYPE g gauge', '# TYPE g unknown'],
+  'a help text were another': ['# HELP g h', '# HELP g help'],
+};
+
+describe('what programs expose', { skip, timeout: 120_000 * Math.max(effort, 1) }, () => {
+  /** @type {ExpositionReader} */
+  let reader;
+
+  before(() => {
+    assert.strictEqual(missingPrograms(['promtool']), undefined);
+    assert.strictEqual(missingReader(), undefined);
+    reader = new ExpositionReader();
+  });
+
+  after(() => reader?.stop());
+
+  /** Throws where a parser refuses a page, or reads something else in it than was recorded. */
+  async function checkPage({ text, isOpenMetrics, families }) {
+    if (!isOpenMetrics) await assertPromtoolAccepts(text);
+    const read = await reader.read(text, isOpenMetrics ? 'openmetrics' : 'text');
+    if (families) assert.deepStrictEqual(read.map(withTrimmedHelp), families.map(expectedFamily));
+    const samples = read.flatMap(family => family.samples);
+    // No parser minds two samples of one series in all places; the strict one silently drops the second if it is next.
+    assert.strictEqual(new Set(samples.map(seriesKey)).size, samples.length);
+    assert.strictEqual(samples.length, text.split('\n').filter(line => /^[^#]/.test(line)).length);
+    return samples;
+  }
+
+  /**
+   * Checks every page that is rendered for any of the programs.
+   *
+   * @param {import('node:test').TestContext} test
+   * @param {fc.Arbitrary<object>} programs
+   * @param {(given: any) => Promise<import('./fixtures/property-rendered-pages').Page[]>} render
+   * @param {{runs: number, atLeast: Record<string, number>}} amount how many runs, and how many pages with samples, samples
+   *   and exemplars have to come of them, lest the limits should leave nothing to check
+   */
+  async function checkPages(test, programs, render, { runs, atLeast }) {
+    const checked = { pages: 0, samples: 0, exemplars: 0 };
+    const property = fc.asyncProperty(programs, async given => {
+      const pages = (await render(given)).filter(isReadable);
+      for (const samples of await Promise.all(pages.map(checkPage))) {
+        checked.pages += Math.min(samples.length, 1);
+        checked.samples += samples.length;
+        checked.exemplars += samples.filter(sample => sample.exemplar).length;
+      }
+    });
+    await fc.assert(property, { numRuns: Math.ceil(runs * effort), seed, includeErrorInReport: true });
+    test.diagnostic(
+      `checked ${checked.pages} pages, ${checked.samples} samples, ${checked.exemplars} exemplars`,
+    );
+    for (const [what, least] of Object.entries(atLeast)) {
+      assert.ok(checked[what] >= least * effort, `${checked[what]} ${what} checked, not ${least * effort}`);
+    }
+  }
+
+  for (const { format, contentType, expressible, share } of FORMATS) {
+    const render = given => pagesRenderedIn(() => runProgram(client, given, { contentType }));
+
+    it(`is ${format} that says what any sequence of operations recorded`, test =>
+      checkPages(test, program.map(expressible), render, {
+        runs: 400 * share,
+        atLeast: { pages: 700 * share, samples: 3500 * share },
+      }));
+
+    it(`is ${format} that says what is left where series come and go`, test =>
+      checkPages(test, churn.map(expressible), render, {
+        runs: 150 * share,
+        atLeast: { pages: 200 * share, samples: 700 * share },
+      }));
+
+    it(`is ${format} that says what thousands of series are`, test =>
+      checkPages(test, manySeries.map(expressible), render, {
+        runs: 5,
+        atLeast: { pages: 1, samples: 500 },
+      }));
+
+    it(`is ${format} when two workers are aggregated`, test =>
+      checkPages(test, program.map(expressible), given => renderTwoWorkers(given, contentType), {
+        runs: 300 * share,
+        atLeast: { pages: 200 * share, samples: 700 * share },
+      }));
+  }
+
+  for (const suffix of ['', '_total']) {
+    const names = suffix ? `counters named *${suffix}` : 'counters named without _total';
+    const render = given => pagesRenderedIn(() => runExemplarProgram(client, given));
+    it(`is OpenMetrics that has the exemplars that were recorded, with ${names}`, test =>
+      checkPages(test, exemplarProgram(suffix).map(expressibleWithExemplars), render, {
+        runs: 150,
+        atLeast: { pages: 300, samples: 3000, exemplars: 300 },
+      }));
+  }
+
+  for (const [fault, page] of Object.entries(BROKEN_OPENMETRICS)) {
+    it(`would not be accepted as OpenMetrics with ${fault}`, () =>
+      assert.rejects(reader.read(page, 'openmetrics'), /Error: /));
+  }
+
+  for (const [fault, page] of Object.entries(BROKEN_TEXT)) {
+    it(`would not be accepted as Prometheus text with ${fault}`, () =>
+      assert.rejects(assertPromtoolAccepts(page), /error while linting/));
+  }
+
+  it('may have names that promtool has a remark about', () =>
+    assertPromtoolAccepts('# HELP a h\n# TYPE a counter\na 1\n'));
+
+  for (const { format, contentType } of FORMATS) {
+    for (const [fault, [from, to]] of Object.entries(FALSE_PAGES)) {
+      it(`would not pass as ${format} if ${fault}`, async () => {
+        const [page] = await pagesRenderedIn(() => registryOfThree(contentType).metrics());
+        await checkPage(page);
+        const text = page.text.replace(from, to);
+        assert.notStrictEqual(text, page.text);
+        await assert.rejects(checkPage({ ...page, text }), assert.AssertionError);
+      });
+    }
+  }
+
+  it('would not pass with the exemplar of another observation', async () => {
+    const [page] = await pagesRenderedIn(() => registryOfThree(client.openMetricsContentType).metrics());
+    for (const [from, to] of [
+      ['trace="t"', 'trace="u"'],
+      ['"} 0.5 ', '"} 0.25 '],
+      [/ # .*/, ''],
+    ]) {
+      const text = page.text.replace(from, to);
+      assert.notStrictEqual(text, page.text);
+      await assert.rejects(checkPage({ ...page, text }), assert.AssertionError);
+    }
+  });
+});
+
+function registryOfThree(contentType) {
+  const registry = new client.Registry(contentType);
+  const enableExemplars = contentType === client.openMetricsContentType;
+  const registers = [registry];
+  const counter = new client.Counter({ name: 'a_total', help: 'h', labelNames: ['x'], registers });
+  counter.inc({ x: 'say "\\n"\n' }, 3);
+  counter.inc({ x: '2' }, 4);
+  new client.Gauge({ name: 'g', help: 'h', registers }).set(NaN);
+  const histogram = new client.Histogram({ name: 'd', help: 'h', buckets: [1], enableExemplars, registers });
+  if (enableExemplars) histogram.observe({ value: 0.5, exemplarLabels: { trace: 't' } });
+  else histogram.observe(0.5);
+  return registry;
+}
+
+/** prom-client's contract for an OpenMetrics registry without a metric; the strict parser allows no blank line. */
+function isReadable({ text, isOpenMetrics }) {
+  return !(isOpenMetrics && text === '\n# EOF\n');
+}
+
+/**
+ * What is aggregated, registry by registry, of a worker that ran the program and of one that left every other recording
+ * out.
+ */
+async function renderTwoWorkers(given, contentType) {
+  const operations = given.operations.filter(({ op }, index) => op !== 'record' || index % 2 === 0);
+  const one = await lastJson(given);
+  const other = await lastJson({ ...given, operations });
+  return pagesRenderedIn(async () => {
+    for (const index of one.keys()) {
+      await client.AggregatorRegistry.aggregate([one[index], other[index]], contentType).metrics();
+    }
+  });
+}
+
+async function lastJson(given) {
+  const { readings } = (await runProgram(client, given)).at(-1).result;
+  return readings.map(({ json }) => json.filter(({ aggregator }) => aggregator in client.aggregators));
+}
+
+async function assertPromtoolAccepts(text) {
+  if (text === '\n') return; // so many of them
+  const { exitCode, output } = await promtoolCheckMetrics(text);
+  assert.ok(exitCode === 0 || exitCode === LINT_EXIT_CODE, output);
+}
+
+/** A family of getMetricsAsJSON() as the parser has to read it. */
+function expectedFamily(json) {
+  const { name, help, type, values } = copyOfFamily(json);
+  const isCounter = type === 'counter';
+  const familyName = isCounter ? name.replace(/_total$/, '') : name;
+  return {
+    name: familyName,
+    help: trimmed(help),
+    type,
+    samples: values.map(({ metricName, labels, value, exemplar }) => ({
+      name: isCounter ? `${familyName}_total` : (metricName ?? name),
+      labels: labelTexts(labels),
+      value,
+      timestamp: null,
+      exemplar: exemplar
+        ? { labels: labelTexts(exemplar.labelSet), value: exemplar.value, timestamp: exemplar.timestamp }
+        : null,
+    })),
+  };
+}
+
+function seriesKey({ name, labels }) {
+  return JSON.stringify([name, Object.entries(labels).sort()]);
+}
+
+function labelTexts(labels = {}) {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]));
+}
+
+/** The parsers drop spaces at the ends of a help text. */
+function withTrimmedHelp(family) {
+  return { ...family, help: trimmed(family.help) };
+}
+
+function trimmed(help) {
+  return help.replace(/^\s+|\s+$/g, '');
+}

@@ -1,0 +1,362 @@
+'use strict';
+
+// What programs do with metrics and registries beyond calling them: wrap them in proxies, inherit from them, add labels
+// later. Each works with prom-client.
+
+const { describe, it } = require('node:test');
+const assert = require('node:assert/strict');
+const http = require('node:http');
+const { once } = require('node:events');
+const {
+  Registry,
+  Counter,
+  Gauge,
+  Histogram,
+  Summary,
+  Pushgateway,
+  openMetricsContentType,
+} = require('../..');
+
+const TYPES = {
+  Counter: { Type: Counter, verb: 'inc' },
+  Gauge: { Type: Gauge, verb: 'set' },
+  Histogram: { Type: Histogram, verb: 'observe', config: { buckets: [1] } },
+  Summary: { Type: Summary, verb: 'observe', config: { percentiles: [0.5] } },
+};
+
+for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
+  const make = (more = {}) => {
+    const registry = new Registry();
+    const metric = new Type({
+      name: 'm',
+      help: 'h',
+      labelNames: ['a'],
+      registers: [registry],
+      ...config,
+      ...more,
+    });
+    return { registry, metric };
+  };
+
+  describe(`a ${name}`, () => {
+    it('works behind a Proxy, with its children, and is shown by a registry behind one', async () => {
+      const { registry, metric } = make();
+      const proxy = new Proxy(metric, {});
+      proxy[verb]({ a: '1' }, 2);
+      proxy.labels('2')[verb](3);
+      const text = await new Proxy(registry, {}).metrics();
+      assert.match(text, /\{.*a="1"\} 2/);
+      assert.match(text, /\{.*a="2"\} 3/);
+      proxy.remove('1');
+      proxy.reset();
+      assert.equal(new Proxy(registry, {}).getSingleMetric('m'), metric);
+    });
+
+    it('works as the prototype of an object', async () => {
+      const { registry, metric } = make();
+      Object.create(metric)[verb]({ a: '1' }, 2);
+      assert.match(await registry.metrics(), /a="1"\} 2/);
+    });
+
+    it('may have any key in its config, also the name of something inside', async () => {
+      const own = { register: 'x', locate: 1, inside: 2 };
+      const { registry, metric } = make(own);
+      metric[verb]({ a: '1' }, 2);
+      assert.match(await registry.metrics(), /a="1"\} 2/);
+      assert.equal(metric.register, 'x');
+    });
+
+    it('runs a collect() that a subclass has as a method, unless the config has another', async () => {
+      class Collected extends Type {
+        collect() {
+          this.reset();
+          this[verb]({ a: 'method' }, 2);
+        }
+      }
+      const registry = new Registry();
+      const base = { help: 'h', labelNames: ['a'], registers: [registry], ...config };
+      new Collected({ ...base, name: 'without' });
+      new Collected({ ...base, name: 'nothing', collect: undefined });
+      new Collected({
+        ...base,
+        name: 'with',
+        collect() {
+          this.reset();
+          this[verb]({ a: 'config' }, 2);
+        },
+      });
+      const text = await registry.metrics();
+      assert.match(text, /^without[{_]\S*a="method"/m);
+      assert.match(text, /^nothing[{_]\S*a="method"/m);
+      assert.match(text, /^with[{_]\S*a="config"/m);
+      assert.doesNotMatch(text, /^with[{_]\S*a="method"/m);
+    });
+
+    it('takes labels that the program has added to its labelNames', async () => {
+      const { registry, metric } = make();
+      metric[verb]({ a: '1' }, 1);
+      const child = metric.labels('1');
+      child[verb](1);
+      metric.labelNames.push('b');
+      metric[verb]({ a: '1', b: '2' }, 7);
+      metric.labels('1', '3')[verb](8);
+      metric.labels({ b: '4' })[verb](9);
+      child[verb](1);
+      const series = await registry.getMetricsAsJSON();
+      const sets = new Set(series[0].values.map(({ labels: { a, b } }) => `${a} ${b}`));
+      assert.deepEqual([...sets], ['1 undefined', '1 2', '1 3', 'undefined 4']);
+      assert.match(await registry.metrics(), /a="1",b="2"\} 7/);
+      assert.throws(() => metric[verb]({ c: '1' }, 1), /Added label "c" is not included/);
+    });
+
+    it('without labels takes some that were added, and keeps what it has', async () => {
+      const { registry, metric } = make({ labelNames: [] });
+      metric[verb](5);
+      metric.labelNames.push('a', 'b');
+      metric[verb]({ b: '2' }, 7);
+      metric[verb](5);
+      const text = await registry.metrics();
+      assert.match(text, /^m\S*b="2"\S* 7$/m);
+      assert.match(text, verb === 'inc' ? /^m 10$/m : verb === 'set' ? /^m 5$/m : /^m_sum 10$/m);
+    });
+
+    it('forgets its series when hashMap is emptied, and refuses another one', async () => {
+      const { registry, metric } = make();
+      metric[verb]({ a: '1' }, 2);
+      metric.hashMap = {};
+      assert.deepEqual(metric.hashMap, {});
+      assert.doesNotMatch(await registry.metrics(), /a="1"/);
+      metric[verb]({ a: '1' }, 3);
+      assert.match(await registry.metrics(), /a="1"\} 3/);
+      assert.throws(() => (metric.hashMap = { x: 1 }), TypeError);
+      assert.match(await registry.metrics(), /a="1"\} 3/);
+    });
+  });
+}
+
+for (const [name, { Type, verb }] of Object.entries({ Counter: TYPES.Counter, Histogram: TYPES.Histogram })) {
+  it(`exemplars of a ${name} behind a Proxy are kept`, async () => {
+    const registry = new Registry(openMetricsContentType);
+    const metric = new Type({ name: 'm', help: 'h', registers: [registry], enableExemplars: true });
+    new Proxy(metric, {})[verb]({ value: 1, exemplarLabels: { traceId: 'x' } });
+    assert.match(await registry.metrics(), /# \{traceId="x"\} 1/);
+  });
+}
+
+describe('what is read is read at once', () => {
+  const make = () => {
+    const registry = new Registry();
+    const counter = new Counter({ name: 'a', help: 'h', registers: [registry] });
+    counter.inc(5);
+    return { registry, counter };
+  };
+
+  const readers = {
+    'metrics()': ({ registry }) => registry.metrics(),
+    'getMetricsAsString()': ({ registry, counter }) => registry.getMetricsAsString(counter),
+    'getSingleMetricAsString()': ({ registry }) => registry.getSingleMetricAsString('a'),
+    'getMetricsAsJSON()': ({ registry }) => registry.getMetricsAsJSON(),
+    'get()': ({ counter }) => counter.get(),
+  };
+  for (const [name, read] of Object.entries(readers)) {
+    it(`a program may reset its metrics as soon as it has called ${name}`, async () => {
+      const world = make();
+      const before = await read(world);
+      const promise = read(world);
+      world.registry.resetMetrics();
+      assert.deepEqual(await promise, before);
+      assert.notDeepEqual(await read(world), before);
+    });
+  }
+
+  it('also where another metric waits for its hook', async () => {
+    const { registry, counter } = make();
+    let finish;
+    const gauge = new Gauge({
+      name: 'slow',
+      help: 'h',
+      registers: [registry],
+      collect: () => new Promise(resolve => (finish = resolve)),
+    });
+    const promise = registry.metrics();
+    registry.resetMetrics();
+    gauge.set(3);
+    finish();
+    assert.match(await promise, /^a 5$[^]*^slow 3$/m);
+    assert.equal((await counter.get()).values[0].value, 0);
+  });
+
+  it('a program may reset its metrics as soon as it has called pushAdd()', async t => {
+    const { registry } = make();
+    const server = http.createServer(async (request, response) => {
+      server.emit('pushed', Buffer.concat(await request.toArray()).toString());
+      response.end();
+    });
+    await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const pushed = once(server, 'pushed');
+    const answered = new Pushgateway(`http://127.0.0.1:${server.address().port}`, registry).pushAdd({
+      jobName: 'j',
+    });
+    registry.resetMetrics();
+    await answered;
+    assert.match((await pushed)[0], /^a 5$/m);
+  });
+
+  it('of each type, by its get()', async () => {
+    for (const { Type, verb, config } of Object.values(TYPES)) {
+      const metric = new Type({ name: 'm', help: 'h', registers: [], ...config });
+      metric[verb](1);
+      const promise = metric.get();
+      metric[verb](1000);
+      assert.ok(!JSON.stringify(await promise).includes('1000'));
+    }
+  });
+
+  it('after the hooks of all metrics have begun, so that one may feed another', async () => {
+    const { registry, counter } = make();
+    new Gauge({ name: 'feeder', help: 'h', registers: [registry], collect: () => counter.inc(1) });
+    assert.match(await registry.metrics(), /^a 6$/m);
+  });
+
+  it('and a page that one metric spoils leaves no rejection unhandled', async () => {
+    const { registry } = make();
+    registry.registerMetric({
+      name: 'bad',
+      get: () => ({ name: 'bad', help: 'h', type: 'gauge', values: 5 }),
+    });
+    new Gauge({
+      name: 'late',
+      help: 'h',
+      registers: [registry],
+      collect: () => Promise.reject(new Error('late')),
+    });
+    new Gauge({
+      name: 'thrown',
+      help: 'h',
+      registers: [registry],
+      collect: () => {
+        throw new Error('thrown');
+      },
+    });
+    await assert.rejects(registry.metrics());
+    await new Promise(resolve => setImmediate(resolve)); // when Node would report it, and fail this test
+  });
+});
+
+describe('a Registry', () => {
+  it('shows its metrics by name as _metrics, from which they can be deleted', () => {
+    const registry = new Registry();
+    assert.deepEqual(registry._metrics, {});
+    assert.equal(registry._metrics.a, undefined);
+    const gauge = new Gauge({ name: 'a', help: 'h', registers: [registry] });
+    assert.equal(registry._metrics.a, gauge);
+    assert.deepEqual(Object.keys(registry._metrics), ['a']);
+    assert.ok(!Object.keys(registry).includes('_metrics'));
+    registry._metrics.b = gauge;
+    assert.equal(registry.getSingleMetric('b'), gauge);
+    delete registry._metrics.a;
+    delete registry._metrics.b;
+    assert.equal(registry.getSingleMetric('a'), undefined);
+    assert.deepEqual(registry.getMetricsAsArray(), []);
+  });
+
+  const make = registry => new Gauge({ name: 'a', help: 'h', registers: [registry] });
+
+  it('of a subclass may ignore a second metric of one name, or replace the first', () => {
+    class Ignoring extends Registry {
+      registerMetric(metric) {
+        if (!this.getSingleMetric(metric.name)) super.registerMetric(metric);
+      }
+    }
+    const ignoring = new Ignoring();
+    const first = make(ignoring);
+    make(ignoring);
+    assert.equal(ignoring.getSingleMetric('a'), first);
+    class Replacing extends Registry {
+      registerMetric(metric) {
+        this.removeSingleMetric(metric.name);
+        super.registerMetric(metric);
+      }
+    }
+    const replacing = new Replacing();
+    make(replacing);
+    const second = make(replacing);
+    assert.equal(replacing.getSingleMetric('a'), second);
+  });
+
+  it('may be a mock that knows every name', () => {
+    const registered = [];
+    const mock = { registerMetric: metric => registered.push(metric), getSingleMetric: () => null };
+    const made = [make(mock), make(mock)];
+    assert.deepEqual(registered, made);
+  });
+
+  it('of a subclass writes single metrics in its own way', async () => {
+    class Shouting extends Registry {
+      async getMetricsAsString(metric) {
+        return (await super.getMetricsAsString(metric)).toUpperCase();
+      }
+    }
+    const registry = new Shouting();
+    make(registry);
+    assert.equal(await registry.metrics(), '# HELP A H\n# TYPE A GAUGE\nA 0\n');
+  });
+
+  it('keeps nothing of a metric that another of its registries refuses', () => {
+    const [one, two] = [new Registry(), new Registry()];
+    make(two);
+    assert.throws(
+      () => new Gauge({ name: 'a', help: 'h', registers: [one, two] }),
+      new Error('A metric with the name a has already been registered.'),
+    );
+    assert.equal(one.getSingleMetric('a'), undefined);
+  });
+});
+
+describe('a child goes through a method that was replaced', () => {
+  const spied = (metric, name) => {
+    const calls = [];
+    metric[name] = (...args) => calls.push(args);
+    return calls;
+  };
+
+  it('inc of a counter, of one object or of all', () => {
+    const counter = new Counter({ name: 'a', help: 'h', labelNames: ['x'], registers: [] });
+    const child = counter.labels('1');
+    child.inc();
+    const calls = spied(counter, 'inc');
+    child.inc();
+    counter.labels({ x: '2' }).inc(4);
+    assert.deepEqual(calls, [
+      [{ x: '1' }, undefined],
+      [{ x: '2' }, 4],
+    ]);
+    assert.equal(counter.hashMap['x:1,'].value, 1);
+    delete counter.inc;
+    const { inc } = Counter.prototype;
+    const all = spied(Counter.prototype, 'inc');
+    child.inc(7);
+    Counter.prototype.inc = inc;
+    assert.deepEqual(all, [[{ x: '1' }, 7]]);
+  });
+
+  it('inc, dec and set of a gauge', () => {
+    const gauge = new Gauge({ name: 'a', help: 'h', labelNames: ['x'], registers: [] });
+    const child = gauge.labels('1');
+    const calls = ['inc', 'dec', 'set'].map(name => spied(gauge, name));
+    child.inc(2);
+    child.dec(3);
+    child.set(4);
+    assert.deepEqual(
+      calls,
+      [2, 3, 4].map(value => [[{ x: '1' }, value]]),
+    );
+    child.setToCurrentTime();
+    gauge.setToCurrentTime({ x: '2' });
+    assert.deepEqual(
+      calls[2].map(([labels]) => labels.x),
+      ['1', '1', '2'],
+    );
+  });
+});

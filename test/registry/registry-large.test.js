@@ -1,0 +1,256 @@
+'use strict';
+
+// A large registry is written in slices that leave the loop to the application, from numbers of one instant.
+
+const assert = require('node:assert/strict');
+const { describe, it } = require('node:test');
+const fc = require('fast-check');
+
+const { Registry, Counter, Gauge, Histogram, Summary, openMetricsContentType } = require('../..');
+const { METRICS_BYTES } = require('../../lib/registry/metric-view');
+const { Page } = require('../../lib/exposition/page');
+const { labelValue, number } = require('../prom-client/fixtures/property-programs');
+
+const SERIES = 20_000;
+
+function largeRegistry() {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = new Counter({ name: 'many', help: 'h', labelNames: ['i', 'kind'], registers });
+  for (let i = 0; i < SERIES; i++) counter.inc({ i, kind: 'ünïcode ☃' }, i);
+  const histogram = new Histogram({ name: 'took', help: 'h', labelNames: ['i'], buckets: [1, 5], registers });
+  const summary = new Summary({ name: 'size', help: 'h', percentiles: [0, 0.5, 1], registers });
+  for (let i = 1; i <= 100; i++) {
+    histogram.observe({ i }, i % 7);
+    summary.observe(i);
+  }
+  return { registry, counter, histogram, summary };
+}
+
+/** Calls back in each turn of the loop until a promise is settled; how often that was, and with what result. */
+async function whileWaiting(promise, onTurn = () => {}) {
+  let turns = 0;
+  const turn = () => {
+    turns++;
+    onTurn();
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  const result = await promise;
+  clearImmediate(next);
+  return { turns, result };
+}
+
+describe('a registry with many series', () => {
+  it('leaves the loop to others while its page is written', async () => {
+    const { registry } = largeRegistry();
+    for (const read of [() => registry.metrics(), () => registry[METRICS_BYTES]()]) {
+      const { turns } = await whileWaiting(read());
+      assert.ok(turns > 3, `${turns} turns`);
+    }
+  });
+
+  it('shows the numbers of the instant of the call, whatever is recorded, removed and reset meanwhile', async () => {
+    const { registry, counter, histogram, summary } = largeRegistry();
+    const expected = await registry.metrics();
+    let next = 0;
+    const disturb = () => {
+      for (let i = 0; i < 50; i++, next++) {
+        counter.inc({ i: next, kind: 'ünïcode ☃' }, 1e9);
+        counter.inc({ i: `new ${next}` });
+        counter.remove({ i: SERIES - next, kind: 'ünïcode ☃' });
+        histogram.observe({ i: next }, 1e9);
+      }
+    };
+    const { result } = await whileWaiting(registry.metrics(), disturb);
+    assert.ok(result === expected, 'another page');
+    assert.ok(next > 100, `${next} disturbances`);
+    const before = registry.metrics();
+    registry.resetMetrics();
+    summary.observe(5000);
+    const text = await before;
+    assert.ok(/^size_count 100$/m.test(text));
+    assert.ok(/^many\{i="7000",kind="ünïcode ☃"\} 7000$/m.test(text));
+    assert.doesNotMatch(await registry.metrics(), /^many\{/m);
+  });
+
+  it('keeps the label sets of its page while the table is compacted', async () => {
+    const { registry, counter } = largeRegistry();
+    const expected = await registry.metrics();
+    const page = registry.metrics();
+    for (let i = 0; i < SERIES - 10; i++) counter.remove({ i, kind: 'ünïcode ☃' });
+    const small = await registry.getSingleMetricAsString('many');
+    assert.equal(small.split('\n').length, 12);
+    for (let i = 0; i < SERIES; i++) counter.inc({ i, kind: `other ${i}` });
+    assert.ok((await page) === expected, 'another page');
+  });
+
+  it('shows the exemplars of the instant of the call, whatever is recorded, removed and compacted meanwhile', async t => {
+    t.mock.timers.enable({ apis: ['Date'] });
+    const registry = new Registry(openMetricsContentType);
+    const options = { help: 'h', labelNames: ['i'], registers: [registry], enableExemplars: true };
+    const counter = new Counter({ name: 'many', ...options });
+    const histogram = new Histogram({ name: 'took', buckets: [1, 5], ...options });
+    const record = (i, trace) => {
+      counter.inc({ labels: { i }, exemplarLabels: { trace } });
+      histogram.observe({ labels: { i }, value: i % 7, exemplarLabels: { trace } });
+    };
+    for (let i = 0; i < SERIES; i += 2) record(i, `at first ${i}`);
+    const expected = await registry.metrics();
+    assert.ok(/^many_total\{i="7000"\} 1 # \{trace="at first 7000"\} 1 0$/m.test(expected));
+    let next = 0;
+    const { result } = await whileWaiting(registry.metrics(), () => {
+      for (let i = 0; i < 200; i++, next++) record(SERIES - next, `later ${next}`);
+      histogram.zero({ i: next });
+      counter.remove({ i: next });
+    });
+    assert.ok(result === expected, 'another page');
+    assert.ok(next > 1000, `${next} disturbances`);
+    assert.match(await registry.metrics(), /^many_total\{i="19900"\} 2 # \{trace="later 100"\} 1 0$/m);
+
+    const before = await registry.metrics();
+    const page = registry.metrics();
+    // Others take the rows of what is left.
+    for (let i = 0; i < SERIES - 10; i++) counter.remove({ i });
+    const small = await registry.getSingleMetricAsString('many');
+    assert.ok(small.split('\n').length < 20, small);
+    for (let i = SERIES; i < 2 * SERIES; i++) record(i, `new ${i}`);
+    assert.ok((await page) === before, 'another page');
+  });
+
+  it('is written while timers are faked', async t => {
+    const { registry } = largeRegistry();
+    t.mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'Date'] });
+    assert.ok(/^many\{/m.test(await registry.metrics()));
+  });
+
+  it('waits for hooks, and fails with the first that fails', async () => {
+    const { registry } = largeRegistry();
+    const gauge = new Gauge({
+      name: 'late',
+      help: 'h',
+      registers: [registry],
+      collect: () => new Promise(resolve => setImmediate(() => resolve(gauge.set(7)))),
+    });
+    assert.ok(/^late 7$/m.test(await registry.metrics()));
+    new Gauge({
+      name: 'bad',
+      help: 'h',
+      registers: [registry],
+      collect: () => Promise.reject(new Error('no')),
+    });
+    await assert.rejects(registry.metrics(), new Error('no'));
+  });
+});
+
+describe('a page that outgrows its memory', () => {
+  it('has what was written to it, piece by piece', () => {
+    const piece = fc.record({
+      text: fc.string({ unit: fc.constantFrom('a', 'ü', '☃', '😀') }),
+      times: fc.constantFrom(1, 300, 60_000),
+      copy: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), fc.nat({ max: 3000 }), (pieces, memory) => {
+        const page = new Page(memory);
+        const written = [];
+        for (const { text, times, copy } of pieces) {
+          const bytes = Buffer.from(text.repeat(times));
+          if (copy) page.copyFrom(Buffer.concat([Buffer.from('-'), bytes]), 1, bytes.length + 1);
+          else page.write(text.repeat(times));
+          written.push(bytes);
+        }
+        const expected = Buffer.concat(written);
+        const { buffer, length } = page.body;
+        assert.ok(Buffer.from(buffer, 0, length).equals(expected));
+        const half = expected.length >> 1;
+        assert.ok(page.from(half).equals(expected.subarray(half)));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is not moved in one go', () => {
+    const page = new Page(8 << 20);
+    const text = 'x'.repeat(1 << 16);
+    const moved = [];
+    const { copy } = Buffer.prototype;
+    Buffer.prototype.copy = function (...given) {
+      const bytes = copy.apply(this, given);
+      moved.push(bytes);
+      return bytes;
+    };
+    try {
+      for (let written = 0; written < 16 << 20; written += text.length) page.write(text);
+    } finally {
+      Buffer.prototype.copy = copy;
+    }
+    assert.ok(Math.max(...moved) <= 1 << 20, `${Math.max(...moved)} bytes in one go`);
+    assert.equal(page.body.length, 16 << 20);
+  });
+});
+
+describe('what is written in slices', () => {
+  const TYPES = { Counter: 'inc', Gauge: 'set', Histogram: 'observe', Summary: 'observe' };
+  const step = fc.record({
+    type: fc.constantFrom(...Object.keys(TYPES)),
+    remove: fc.boolean(),
+    labels: fc.dictionary(fc.constantFrom('a', 'b'), labelValue, { maxKeys: 2, noNullPrototype: true }),
+    value: number.filter(value => value >= 0),
+  });
+  const setting = fc.record({
+    steps: fc.array(step, { maxLength: 60, size: 'max' }),
+    openMetrics: fc.boolean(),
+    defaults: fc.dictionary(fc.constantFrom('a', 'env', 'le', 'quantile'), labelValue, {
+      maxKeys: 2,
+      noNullPrototype: true,
+    }),
+    hasLabels: fc.boolean(),
+  });
+
+  it('is what is written at once', async () => {
+    await fc.assert(
+      fc.asyncProperty(setting, async ({ steps, openMetrics, defaults, hasLabels }) => {
+        const registry = new Registry(openMetrics ? openMetricsContentType : undefined);
+        registry.setDefaultLabels(defaults);
+        const classes = { Counter, Gauge, Histogram, Summary };
+        const metrics = Object.fromEntries(
+          Object.entries(classes).map(([type, Class]) => [
+            type,
+            new Class({
+              name: type,
+              help: 'h',
+              labelNames: hasLabels ? ['a', 'b'] : [],
+              registers: [registry],
+              enableExemplars: openMetrics,
+            }),
+          ]),
+        );
+        for (const { type, remove, labels, value } of steps) {
+          const given = hasLabels ? labels : {};
+          if (remove && hasLabels) metrics[type].remove(given);
+          else if (openMetrics && (type === 'Counter' || type === 'Histogram')) {
+            metrics[type][TYPES[type]]({ labels: given, value, exemplarLabels: { trace: 'x' } });
+          } else metrics[type][TYPES[type]](given, value);
+        }
+        // As a scraper gets it: half a surrogate pair is no character in UTF-8.
+        assert.equal(String(await registry[METRICS_BYTES]()), String(Buffer.from(await registry.metrics())));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('goes to metricsHandler() as bytes, unless somebody has another way of writing', async () => {
+    const registry = new Registry();
+    new Gauge({ name: 'a', help: 'h', registers: [registry] });
+    assert.ok(Buffer.isBuffer(await registry[METRICS_BYTES]()));
+    registry.metrics = async () => 'replaced';
+    assert.equal(registry[METRICS_BYTES](), undefined);
+    class Own extends Registry {
+      async getMetricsAsString() {
+        return 'own';
+      }
+    }
+    assert.equal(new Own()[METRICS_BYTES](), undefined);
+  });
+});

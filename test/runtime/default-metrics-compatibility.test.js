@@ -1,0 +1,267 @@
+'use strict';
+
+// Default metrics side by side with those of prom-client, in one process.
+
+const assert = require('node:assert');
+const net = require('node:net');
+const path = require('node:path');
+const { once } = require('node:events');
+const { describe, it, before, after } = require('node:test');
+const { setImmediate: loopTurn } = require('node:timers/promises');
+const promClient = require('prom-client');
+const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
+const { Registry } = require('../../lib/registry/registry');
+const { collectGarbage, replace, turnUntil } = require('./fixtures/default-metrics-runtime');
+
+const RUNTIME = path.join(__dirname, '../../lib/runtime/families');
+const CONFIG_ERROR = { name: 'TypeError', message: 'config must be null, undefined, or an object' };
+
+/** The file of a family: gc.js, os-memory-heap.js. */
+function fileOf(family) {
+  return path.join(RUNTIME, `${family.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}.js`);
+}
+
+/** Both libraries' default metrics, each in its own registry. */
+function collectBoth(config) {
+  const ours = new Registry();
+  const theirs = new promClient.Registry();
+  const stop = collectDefaultMetrics({ ...config, register: ours });
+  promClient.collectDefaultMetrics({ ...config, register: theirs });
+  return { ours, theirs, stop };
+}
+
+function outlineOf(registry) {
+  return registry.getMetricsAsArray().map(({ name, type, aggregator, labelNames }) => {
+    return { name, type, aggregator, labelNames };
+  });
+}
+
+/** Until both loop monitors have measured something: no prediction when that is. */
+async function measured(registry, prefix = '') {
+  const max = registry.getSingleMetric(`${prefix}nodejs_eventloop_lag_max_seconds`);
+  await turnUntil(async () => (await max.get()).values[0].value > 0);
+}
+
+async function samplesOf(registry, name) {
+  const { values } = await registry.getSingleMetric(name).get();
+  return values;
+}
+
+describe('beside prom-client', () => {
+  let ours, theirs, stop;
+
+  before(async () => {
+    ({ ours, theirs, stop } = collectBoth({ prefix: 'app_', labels: { app: 'shop', zone: 7 } }));
+    collectGarbage();
+    await measured(ours, 'app_');
+    // prom-client's lag is that of the scrape before.
+    await theirs.metrics();
+    await loopTurn();
+  });
+
+  after(() => stop());
+
+  it('has the same metrics in the same order, with types, aggregators and label names', () => {
+    assert.deepStrictEqual(outlineOf(ours), outlineOf(theirs));
+    assert.strictEqual(ours.getMetricsAsArray().length, 31);
+  });
+
+  it('has the same metrics without prefix and labels', () => {
+    const plain = collectBoth({});
+    plain.stop();
+    assert.deepStrictEqual(outlineOf(plain.ours), outlineOf(plain.theirs));
+  });
+
+  it('explains every metric', () => {
+    for (const { name, help } of ours.getMetricsAsArray()) assert.match(help, /^[A-Z0-9].{10,}[.]$/, name);
+  });
+
+  it('writes the same label sets, in the same order', async () => {
+    // What is active depends on the instant, which gives no equal label sets; the sums are compared below.
+    const isInstant = line => /_active_(resources|handles|requests)\{/.test(line);
+    const linesOf = text =>
+      text
+        .split('\n')
+        .filter(line => line !== '' && !line.startsWith('#') && !isInstant(line))
+        .map(line => line.slice(0, line.lastIndexOf(' ')))
+        // Which kinds of garbage collection have happened is chance, but for the one above.
+        .filter(line => !/kind="(?!major)/.test(line));
+    assert.deepStrictEqual(linesOf(await ours.metrics()), linesOf(await theirs.metrics()));
+  });
+
+  it('writes the type of a handle in front of the configured labels', async () => {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      for (const registry of [ours, theirs]) {
+        const text = await registry.getSingleMetricAsString('app_nodejs_active_handles');
+        assert.match(text, /^app_nodejs_active_handles\{type="Server",app="shop",zone="7"\} 1$/m);
+      }
+    } finally {
+      server.close();
+    }
+  });
+
+  /** How far the two may be apart, as a share of the larger. */
+  const TOLERANCES = {
+    process_start_time_seconds: 1e-9,
+    process_resident_memory_bytes: 0.2,
+    process_virtual_memory_bytes: 0.05,
+    process_heap_bytes: 0.2,
+    process_open_fds: 0,
+    process_max_fds: 0,
+    nodejs_heap_size_total_bytes: 0.3,
+    nodejs_heap_size_used_bytes: 0.3,
+    nodejs_external_memory_bytes: 0.3,
+    nodejs_heap_space_size_total_bytes: 0.5,
+    nodejs_version_info: 0,
+  };
+
+  for (const [name, tolerance] of Object.entries(TOLERANCES)) {
+    it(`has prom-client's values of ${name}`, async () => {
+      await Promise.all([ours.metrics(), theirs.metrics()]);
+      const [samples, expected] = await Promise.all(
+        [ours, theirs].map(registry => samplesOf(registry, `app_${name}`)),
+      );
+      assert.strictEqual(samples.length, expected.length);
+      samples.forEach(({ value, labels }, i) => {
+        assert.deepStrictEqual(labels, expected[i].labels);
+        const distance = Math.abs(value - expected[i].value);
+        assert.ok(
+          distance <= tolerance * Math.max(value, expected[i].value),
+          `${value}, not ${expected[i].value}`,
+        );
+      });
+    });
+  }
+
+  it("has prom-client's longest and mean delay of the event loop", async () => {
+    await Promise.all([ours.metrics(), theirs.metrics()]);
+    // More than once: the runtime's monitor does not record the first delay after a scrape.
+    for (let i = 0; i < 4; i++) {
+      const until = performance.now() + 60;
+      while (performance.now() < until);
+      await loopTurn();
+    }
+    const [own, expected] = await Promise.all([ours.getMetricsAsJSON(), theirs.getMetricsAsJSON()]);
+    for (const statistic of ['max', 'mean']) {
+      const [value, other] = [own, expected].map(
+        json =>
+          json.find(({ name }) => name === `app_nodejs_eventloop_lag_${statistic}_seconds`).values[0].value,
+      );
+      assert.ok(value > 0.03 && Math.abs(value - other) < 0.3 * other, `${statistic} ${value}, not ${other}`);
+    }
+  });
+});
+
+it('lists the families by the names and in the order of prom-client', () => {
+  assert.deepStrictEqual(collectDefaultMetrics.metricsList, promClient.collectDefaultMetrics.metricsList);
+});
+
+for (const family of promClient.collectDefaultMetrics.metricsList) {
+  it(`the family ${family} can be collected alone`, async () => {
+    const own = require(fileOf(family));
+    const other = require(`prom-client/lib/metrics/${family}`);
+    assert.deepStrictEqual(own.metricNames, other.metricNames);
+    const registry = new Registry();
+    const expected = new promClient.Registry();
+    const group = own(registry);
+    other(expected);
+    assert.deepStrictEqual(outlineOf(registry), outlineOf(expected));
+    assert.deepStrictEqual(
+      (await registry.getMetricsAsJSON()).map(({ name }) => name),
+      own.metricNames,
+    );
+    group.stop();
+  });
+
+  it(`the family ${family} is in the global registry by default`, () => {
+    const group = require(fileOf(family))();
+    const names = Registry.globalRegistry.getMetricsAsArray().map(({ name }) => name);
+    group.remove();
+    assert.deepStrictEqual(names, require(fileOf(family)).metricNames);
+    assert.deepStrictEqual(Registry.globalRegistry.getMetricsAsArray(), []);
+  });
+}
+
+describe('the configuration', () => {
+  for (const config of [1, 'x', true, () => {}, Symbol('s'), 1n]) {
+    it(`may not be a ${typeof config}`, () => {
+      assert.throws(() => promClient.collectDefaultMetrics(config), CONFIG_ERROR);
+      assert.throws(() => collectDefaultMetrics(config), CONFIG_ERROR);
+      assert.deepStrictEqual(Registry.globalRegistry.getMetricsAsArray(), []);
+    });
+  }
+
+  const nothing = { register: null, prefix: null, labels: null, enableExemplars: null };
+  const numbers = { gcDurationBuckets: null, eventLoopMonitoringPrecision: null };
+  for (const config of [undefined, null, {}, [], { timeout: 10_000 }, { ...nothing, ...numbers }]) {
+    it(`${JSON.stringify(config)} means the defaults`, () => {
+      const stop = collectDefaultMetrics(config);
+      const metrics = Registry.globalRegistry.getMetricsAsArray();
+      stop();
+      Registry.globalRegistry.clear();
+      assert.strictEqual(metrics.length, 31);
+      assert.deepStrictEqual(metrics.at(-1).buckets, [0.001, 0.01, 0.1, 1, 2, 5]);
+    });
+  }
+
+  it('sets the buckets of garbage collections', () => {
+    const register = new Registry();
+    const stop = collectDefaultMetrics({ register, gcDurationBuckets: [0.5, 7] });
+    stop();
+    assert.deepStrictEqual(register.getSingleMetric('nodejs_gc_duration_seconds').buckets, [0.5, 7]);
+  });
+
+  it('sets how often the event loop is looked at', t => {
+    const perfHooks = require('node:perf_hooks');
+    const { monitorEventLoopDelay } = perfHooks;
+    const asked = [];
+    replace(t, perfHooks, 'monitorEventLoopDelay', options => {
+      asked.push(options.resolution);
+      return monitorEventLoopDelay(options);
+    });
+    for (const eventLoopMonitoringPrecision of [undefined, 25]) {
+      collectDefaultMetrics({ register: new Registry(), eventLoopMonitoringPrecision })();
+    }
+    assert.deepStrictEqual(asked, [10, 25]);
+  });
+
+  it('is not looked at again after the call', async () => {
+    const register = new Registry();
+    const labels = { app: 'shop' };
+    const stop = collectDefaultMetrics({ register, labels });
+    labels.app = 'other';
+    labels.zone = 'west';
+    const text = await register.getSingleMetricAsString('nodejs_heap_size_used_bytes');
+    stop();
+    assert.match(text, /^nodejs_heap_size_used_bytes\{app="shop"\} \d+$/m);
+  });
+
+  it("lets a label replace a metric's own of that name", async () => {
+    const { ours, theirs, stop } = collectBoth({ labels: { major: 'x' } });
+    for (const registry of [ours, theirs]) {
+      const [{ labels }] = await samplesOf(registry, 'nodejs_version_info');
+      assert.strictEqual(labels.major, 'x');
+    }
+    stop();
+  });
+
+  for (const [config, error] of [
+    [{ prefix: '5' }, { name: 'Error', message: 'Invalid metric name' }],
+    [{ labels: { 'a-b': 1 } }, { name: 'Error', message: 'Invalid label name' }],
+    [{ enableExemplars: true }, { message: 'Exemplars are supported only on OpenMetrics registries' }],
+    [{ eventLoopMonitoringPrecision: 0 }, { name: 'RangeError', code: 'ERR_OUT_OF_RANGE' }],
+    [{ eventLoopMonitoringPrecision: '5' }, { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' }],
+  ]) {
+    it(`${JSON.stringify(config)} is refused as by prom-client, and leaves nothing behind`, () => {
+      const register = new Registry();
+      assert.throws(
+        () => promClient.collectDefaultMetrics({ ...config, register: new promClient.Registry() }),
+        error,
+      );
+      assert.throws(() => collectDefaultMetrics({ ...config, register }), error);
+      assert.deepStrictEqual(register.getMetricsAsArray(), []);
+    });
+  }
+});

@@ -1,0 +1,88 @@
+'use strict';
+
+const assert = require('node:assert');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const { context, trace, ROOT_CONTEXT, INVALID_SPAN_CONTEXT } = require('@opentelemetry/api');
+const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
+const { Registry } = require('../../lib/registry/registry');
+const { Program } = require('../fixtures/program');
+
+const TRACE = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 };
+const COUNTERS = ['process_cpu_user_seconds', 'process_cpu_system_seconds', 'process_cpu_seconds'];
+
+/** What an OpenTelemetry SDK brings along. */
+class Contexts {
+  #storage = new AsyncLocalStorage();
+  active = () => this.#storage.getStore() ?? ROOT_CONTEXT;
+  with = (value, fn, self, ...args) => this.#storage.run(value, () => fn.apply(self, args));
+  bind = (value, target) => target;
+  enable = () => this;
+  disable = () => this;
+}
+
+/** A scrape that is part of a span. */
+function scrapeIn(spanContext, register) {
+  return context.with(trace.setSpanContext(ROOT_CONTEXT, spanContext), () => register.metrics());
+}
+
+function linesOf(text, counter) {
+  return text.split('\n').filter(line => line.startsWith(`${counter}_total`));
+}
+
+describe('exemplars of the CPU counters', () => {
+  let register, stop;
+
+  before(() => {
+    context.setGlobalContextManager(new Contexts());
+    register = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+    stop = collectDefaultMetrics({ register, enableExemplars: true, labels: { app: 'shop' } });
+  });
+
+  after(() => {
+    stop();
+    context.disable();
+  });
+
+  it('are not there where no span was active', async () => {
+    const text = await register.metrics();
+    for (const counter of COUNTERS) {
+      const [line] = linesOf(text, counter);
+      assert.match(line, /^\w+\{app="shop"\} [\d.e-]+$/);
+    }
+  });
+
+  it('are not there for a span that nobody recorded', async () => {
+    assert.doesNotMatch(await scrapeIn(INVALID_SPAN_CONTEXT, register), / # \{/);
+  });
+
+  it('point to the span in which the scrape ran', async () => {
+    const text = await scrapeIn(TRACE, register);
+    for (const counter of COUNTERS) {
+      const [line] = linesOf(text, counter);
+      const exemplar = `{traceId="${TRACE.traceId}",spanId="${TRACE.spanId}"}`;
+      assert.ok(line.includes(` # ${exemplar} `), line);
+      const [, value, timestamp] = /\} (\S+) (\S+)$/.exec(line);
+      assert.ok(value > 0, line);
+      assert.ok(Math.abs(timestamp - Date.now() / 1000) < 10, line);
+    }
+    assert.strictEqual(text.split(' # {').length - 1, COUNTERS.length, 'no other metric has any');
+  });
+
+  it('are not looked for where they are not asked for', async () => {
+    const plain = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+    const stopPlain = collectDefaultMetrics({ register: plain });
+    const text = await scrapeIn(TRACE, plain);
+    stopPlain();
+    assert.doesNotMatch(text, / # \{/);
+    assert.match(text, /^process_cpu_seconds_total /m);
+  });
+});
+
+it('without the OpenTelemetry API the counters count without exemplars', async () => {
+  const program = new Program([path.join(__dirname, 'fixtures/default-metrics-without-api.js')]);
+  assert.strictEqual(await program.ended(), 0, program.errors);
+  assert.match(program.output, /^process_cpu_seconds_total [\d.e-]+$/m);
+  assert.doesNotMatch(program.output, / # \{/);
+});

@@ -1,0 +1,71 @@
+'use strict';
+
+// Default metrics that leave their registry take along what observes for them, at once.
+
+const assert = require('node:assert');
+const { describe, it } = require('node:test');
+const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
+const { Registry } = require('../../lib/registry/registry');
+const { watchRunning } = require('./fixtures/default-metrics-runtime');
+
+function assertRunning(running, observers, monitors) {
+  assert.deepStrictEqual([running.observers.size, running.monitors.size], [observers, monitors]);
+}
+
+describe('nothing is left running', () => {
+  it('when the registry is cleared', t => {
+    const running = watchRunning(t);
+    const register = new Registry();
+    const stop = collectDefaultMetrics({ register });
+    assertRunning(running, 1, 1);
+    register.clear();
+    assertRunning(running, 0, 0);
+    stop();
+  });
+
+  it('of the first call, when the registry is cleared and the second has begun', t => {
+    const running = watchRunning(t);
+    const register = new Registry();
+    for (let i = 0; i < 5; i++) {
+      register.clear();
+      collectDefaultMetrics({ register });
+      assertRunning(running, 1, 1);
+    }
+    register.clear();
+    assertRunning(running, 0, 0);
+  });
+
+  it('of a family, when the last of its metrics is removed', t => {
+    const running = watchRunning(t);
+    const register = new Registry();
+    const stop = collectDefaultMetrics({ register });
+    const { metricNames } = require('../../lib/runtime/families/event-loop-lag');
+    for (const name of metricNames.slice(0, -1)) {
+      register.removeSingleMetric(name);
+      assertRunning(running, 1, 1);
+    }
+    register.removeSingleMetric(metricNames.at(-1));
+    assertRunning(running, 1, 0);
+    register.removeSingleMetric('nodejs_gc_duration_seconds');
+    assertRunning(running, 0, 0);
+    stop();
+  });
+});
+
+it('another registry that has the same metrics may drop them', async t => {
+  const running = watchRunning(t);
+  const register = new Registry();
+  const stop = collectDefaultMetrics({ register });
+  Registry.merge([register, new Registry()]).clear();
+  assertRunning(running, 1, 1);
+  stop();
+});
+
+it('a metric that is removed leaves the others of its family alive', async () => {
+  const register = new Registry();
+  collectDefaultMetrics({ register, labels: { app: 'shop' } });
+  register.removeSingleMetric('process_resident_memory_bytes');
+  const text = await register.metrics();
+  register.clear();
+  assert.match(text, /^process_virtual_memory_bytes\{app="shop"\} [1-9]\d+$/m);
+});

@@ -1,0 +1,418 @@
+'use strict';
+
+// What default metrics show: whole, of this scrape, and on runtimes that lack something.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const net = require('node:net');
+const path = require('node:path');
+const { once } = require('node:events');
+const perfHooks = require('node:perf_hooks');
+const { describe, it, mock, beforeEach, afterEach } = require('node:test');
+const { setImmediate: loopTurn } = require('node:timers/promises');
+const { Worker } = require('node:worker_threads');
+const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
+const { Registry } = require('../../lib/registry/registry');
+const { collectGarbage, replace, turnUntil } = require('./fixtures/default-metrics-runtime');
+
+let register;
+let stop;
+
+beforeEach(() => {
+  register = new Registry();
+  stop = () => {};
+});
+
+afterEach(() => stop());
+
+function collect(config) {
+  stop = collectDefaultMetrics({ ...config, register });
+}
+
+async function valueOf(name, labels = {}) {
+  const { values } = await register.getSingleMetric(name).get();
+  return values.find(sample => Object.keys(labels).every(label => sample.labels[label] === labels[label]))
+    ?.value;
+}
+
+function names() {
+  return register.getMetricsAsArray().map(({ name }) => name);
+}
+
+function holdUpLoop(milliseconds) {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
+describe('garbage collections', () => {
+  /** Counts per kind, by an observer beside the one that is tested. */
+  function referenceCounts(t) {
+    const counts = {};
+    const { constants } = perfHooks;
+    const count = entries => {
+      for (const { detail } of entries) {
+        const [key] = Object.entries(constants).find(
+          ([name, value]) => name.startsWith('NODE_PERFORMANCE_GC_M') && value === detail.kind,
+        ) ?? ['NODE_PERFORMANCE_GC_OTHER'];
+        const kind = key.slice('NODE_PERFORMANCE_GC_'.length).toLowerCase();
+        counts[kind] = (counts[kind] ?? 0) + 1;
+      }
+    };
+    const observer = new perfHooks.PerformanceObserver(list => count(list.getEntries()));
+    observer.observe({ entryTypes: ['gc'] });
+    t.after(() => observer.disconnect());
+    return () => {
+      count(observer.takeRecords());
+      return counts;
+    };
+  }
+
+  async function countOf(kind) {
+    const { values } = await register.getSingleMetric('nodejs_gc_duration_seconds').get();
+    return values.find(({ metricName, labels }) => /_count$/.test(metricName) && labels.kind === kind)?.value;
+  }
+
+  it('that happen one right after the other are all counted', async t => {
+    collect();
+    const reference = referenceCounts(t);
+    for (let i = 0; i < 20; i++) collectGarbage();
+    const major = await countOf('major');
+    assert.ok(major >= 20, `${major}`);
+    assert.strictEqual(major, reference().major);
+  });
+
+  it('are in the scrape that follows at once, with their durations', async () => {
+    collect();
+    collectGarbage();
+    const text = await register.metrics();
+    assert.match(text, /^nodejs_gc_duration_seconds_count\{kind="major"\} [1-9]\d*$/m);
+    const [, sum] = /^nodejs_gc_duration_seconds_sum\{kind="major"\} (\S+)$/m.exec(text);
+    assert.ok(sum > 0.0001 && sum < 5, `${sum} s`);
+  });
+
+  it('of the young generation are told from the others', async t => {
+    collect();
+    const reference = referenceCounts(t);
+    let kept;
+    await turnUntil(() => {
+      for (let i = 0; i < 100_000; i++) kept = { i };
+      return reference().minor > 0;
+    });
+    assert.ok(kept);
+    assert.strictEqual(await countOf('minor'), reference().minor);
+  });
+
+  it('are counted before anything is scraped, and up to the stop', async () => {
+    collect();
+    collectGarbage();
+    await loopTurn();
+    stop();
+    const counted = await countOf('major');
+    assert.ok(counted >= 1);
+    collectGarbage();
+    await loopTurn();
+    assert.strictEqual(await countOf('major'), counted);
+  });
+});
+
+describe('the event loop', () => {
+  const STATISTICS = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'].map(
+    statistic => `nodejs_eventloop_lag_${statistic}_seconds`,
+  );
+
+  for (const labels of [{}, { app: 'shop' }]) {
+    it(`has no impossible lag where scrapes follow quickly, with labels ${JSON.stringify(labels)}`, async () => {
+      collect({ labels });
+      for (let i = 0; i < 4; i++) {
+        const json = await register.getMetricsAsJSON();
+        for (const name of STATISTICS) {
+          const [{ value }] = json.find(metric => metric.name === name).values;
+          assert.ok(value >= 0 && value < 10, `${name} is ${value} at scrape ${i}`);
+        }
+      }
+    });
+  }
+
+  it('keeps what was measured last until something is measured again', async t => {
+    const delays = { count: 0, min: 2 ** 63, max: 0, mean: NaN, stddev: NaN };
+    const fields = { enable() {}, disable() {}, percentile: rank => rank * 1e6 };
+    const monitor = {
+      ...fields,
+      ...delays,
+      reset() {
+        Object.assign(monitor, delays);
+      },
+    };
+    replace(t, perfHooks, 'monitorEventLoopDelay', () => monitor);
+    collect();
+    const lags = () => Promise.all(STATISTICS.map(name => valueOf(name)));
+    assert.deepStrictEqual(await lags(), [0, 0, 0, 0, 0, 0, 0]);
+    Object.assign(monitor, { count: 3, min: 1e7, max: 4e9, mean: 2e9, stddev: 1e6 });
+    const expected = [0.01, 4, 2, 0.001, 0.05, 0.09, 0.099];
+    assert.deepStrictEqual(await lags(), expected);
+    assert.strictEqual(monitor.count, 0, 'each scrape shows the time since the last one');
+    assert.deepStrictEqual(await lags(), expected);
+    Object.assign(monitor, { count: 1, min: 2e7, max: 2e7, mean: 2e7, stddev: 0 });
+    assert.deepStrictEqual((await lags()).slice(0, 4), [0.02, 0.02, 0.02, 0]);
+  });
+
+  it('shows its longest delay at one scrape, and not at the next', async () => {
+    collect();
+    const max = () => valueOf('nodejs_eventloop_lag_max_seconds');
+    let longest;
+    await turnUntil(async () => {
+      longest = await max();
+      // More than once: the runtime's monitor does not record the first delay after a scrape.
+      holdUpLoop(60);
+      return longest > 0.05;
+    });
+    await turnUntil(async () => (await max()) < 0.05);
+  });
+
+  it('shows the lag of this scrape, not of the last one', async () => {
+    collect();
+    setImmediate(() => holdUpLoop(50));
+    assert.ok((await valueOf('nodejs_eventloop_lag_seconds')) >= 0.05);
+    assert.ok((await valueOf('nodejs_eventloop_lag_seconds')) < 0.05);
+  });
+
+  it('that a scrape waits for is not one of the active resources', async () => {
+    collect();
+    for (let i = 0; i < 3; i++) {
+      const active = process.getActiveResourcesInfo().length;
+      const text = await register.metrics();
+      assert.ok(text.includes(`\nnodejs_active_resources_total ${active}\n`));
+    }
+  });
+});
+
+it('a scrape ends although fake timers never fire', async t => {
+  collect();
+  mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'setInterval', 'Date'] });
+  t.after(() => mock.timers.reset());
+  assert.match(await register.metrics(), /^nodejs_eventloop_lag_seconds \d/m);
+});
+
+describe('a family', () => {
+  it('is sampled once per scrape', async t => {
+    collect();
+    const calls = t.mock.method(process, 'cpuUsage').mock;
+    await register.metrics();
+    assert.strictEqual(calls.callCount(), 1);
+    await register.getMetricsAsJSON();
+    assert.strictEqual(calls.callCount(), 2);
+  });
+
+  it('is sampled again by the next scrape although fake timers hold microtasks back', async t => {
+    collect();
+    replace(t, globalThis, 'queueMicrotask', () => {});
+    const calls = t.mock.method(process, 'cpuUsage').mock;
+    await register.metrics();
+    await register.metrics();
+    assert.strictEqual(calls.callCount(), 2);
+  });
+
+  it('has values whichever of its metrics is read alone', async t => {
+    collect();
+    replace(t, process, 'memoryUsage', () => ({ rss: 4e6, heapTotal: 3e6, heapUsed: 2e6, external: 1e6 }));
+    assert.match(
+      await register.getSingleMetricAsString('nodejs_heap_size_used_bytes'),
+      /^nodejs_heap_size_used_bytes 2000000$/m,
+    );
+    for (const name of ['process_virtual_memory_bytes', 'process_heap_bytes', 'process_cpu_seconds_total']) {
+      assert.match(await register.getSingleMetricAsString(name), / [\d.e-]*[1-9][\d.e-]*$/, name);
+    }
+    assert.ok((await valueOf('nodejs_heap_space_size_used_bytes', { space: 'old' })) > 0);
+    assert.ok((await valueOf('nodejs_heap_space_size_available_bytes', { space: 'new' })) > 0);
+  });
+
+  it('has values of the second read, not of the first', async t => {
+    collect();
+    let heapUsed = 1;
+    replace(t, process, 'memoryUsage', () => ({ rss: 0, heapTotal: 0, heapUsed: heapUsed++, external: 0 }));
+    assert.strictEqual(await valueOf('nodejs_heap_size_used_bytes'), 1);
+    assert.strictEqual(await valueOf('nodejs_heap_size_used_bytes'), 2);
+  });
+
+  it('shows its values again after resetMetrics()', async () => {
+    collect({ labels: { app: 'shop' } });
+    await register.metrics();
+    register.resetMetrics();
+    const text = await register.metrics();
+    assert.match(text, /^nodejs_version_info\{.*\} 1$/m);
+    assert.match(text, /^process_start_time_seconds\{app="shop"\} [1-9]\d+$/m);
+    assert.match(text, /^process_max_fds\{app="shop"\} [1-9]\d*$/m);
+  });
+});
+
+describe('CPU time', () => {
+  it('counts from the call on, user and system and both', async t => {
+    let usage = { user: 5e6, system: 1e6 };
+    replace(t, process, 'cpuUsage', () => usage);
+    collect();
+    const values = () =>
+      Promise.all(['user_', 'system_', ''].map(part => valueOf(`process_cpu_${part}seconds_total`)));
+    assert.deepStrictEqual(await values(), [0, 0, 0]);
+    usage = { user: 5.5e6, system: 1.25e6 };
+    assert.deepStrictEqual(await values(), [0.5, 0.25, 0.75]);
+    usage = { user: 6.5e6, system: 1.25e6 };
+    assert.deepStrictEqual(await values(), [1.5, 0.25, 1.75]);
+  });
+
+  it('that the kernel takes back is not counted, and fails no scrape', async t => {
+    let usage = { user: 5e6, system: 1e6 };
+    replace(t, process, 'cpuUsage', () => usage);
+    collect();
+    usage = { user: 4.5e6, system: 2e6 };
+    await register.metrics();
+    assert.strictEqual(await valueOf('process_cpu_user_seconds_total'), 0);
+    assert.strictEqual(await valueOf('process_cpu_seconds_total'), 1);
+  });
+});
+
+describe('what is active', () => {
+  it('is counted by class, and disappears when it has ended', async () => {
+    collect();
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const total = await valueOf('nodejs_active_handles_total');
+    assert.strictEqual(await valueOf('nodejs_active_handles', { type: 'Server' }), 1);
+    server.close();
+    await once(server, 'close');
+    // Node.js says so before libuv has let go of it.
+    await turnUntil(async () => (await valueOf('nodejs_active_handles', { type: 'Server' })) === undefined);
+    assert.strictEqual(await valueOf('nodejs_active_handles_total'), total - 1);
+  });
+
+  it('may be an object without a class', async t => {
+    collect();
+    replace(t, process, '_getActiveRequests', () => [Object.create(null), new (class FSReqCallback {})()]);
+    const { values } = await register.getSingleMetric('nodejs_active_requests').get();
+    assert.deepStrictEqual(
+      values.map(({ labels, value }) => [labels.type, value]),
+      [
+        ['Object', 1],
+        ['FSReqCallback', 1],
+      ],
+    );
+    assert.strictEqual(await valueOf('nodejs_active_requests_total'), 2);
+  });
+});
+
+describe('open file descriptors', { skip: process.platform !== 'linux' }, () => {
+  /** How many more are counted while three files are open. */
+  async function rise() {
+    const before = await valueOf('process_open_fds');
+    const opened = [1, 2, 3].map(() => fs.openSync('/dev/null'));
+    const difference = (await valueOf('process_open_fds')) - before;
+    for (const fd of opened) fs.closeSync(fd);
+    return difference;
+  }
+
+  it('are counted', async () => {
+    collect();
+    assert.strictEqual(await rise(), 3);
+  });
+
+  it('are counted where the kernel does not tell the size of their directory', async t => {
+    const { statSync } = fs;
+    replace(t, fs, 'statSync', (file, options) => {
+      const stats = statSync(file, options);
+      if (file === '/proc/self/fd') stats.size = 0;
+      return stats;
+    });
+    collect();
+    assert.strictEqual(await valueOf('process_open_fds'), fs.readdirSync('/proc/self/fd').length - 1);
+    assert.strictEqual(await rise(), 3);
+  });
+
+  it('that cannot be counted any more keep their last number', async t => {
+    collect();
+    const before = await valueOf('process_open_fds');
+    const fail = () => {
+      throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+    };
+    for (const name of ['readdirSync', 'readFileSync', 'statSync']) replace(t, fs, name, fail);
+    replace(t, process, 'memoryUsage', fail);
+    await register.metrics();
+    assert.strictEqual(await valueOf('process_open_fds'), before);
+  });
+});
+
+describe('a runtime', () => {
+  it('that says it is not Linux has the resident size alone, by Node.js, and no open descriptors', async t => {
+    replace(t, process, 'platform', 'darwin');
+    replace(t, process, 'memoryUsage', () => ({ rss: 4e6, heapTotal: 3e6, heapUsed: 2e6, external: 1e6 }));
+    collect();
+    assert.strictEqual(await valueOf('process_resident_memory_bytes'), 4e6);
+    assert.deepStrictEqual(
+      names().filter(name => /^process_(?!cpu)/.test(name)),
+      // The limit is read wherever it can be, as prom-client does.
+      ['process_start_time_seconds', 'process_resident_memory_bytes', 'process_max_fds'],
+    );
+  });
+
+  it('without /proc has the resident size alone, and no descriptors', t => {
+    for (const name of ['statSync', 'readFileSync']) {
+      replace(t, fs, name, file => {
+        throw Object.assign(new Error(`no such file: ${file}`), { code: 'ENOENT' });
+      });
+    }
+    collect();
+    assert.deepStrictEqual(
+      names().filter(name => /^process_(?!cpu)/.test(name)),
+      ['process_start_time_seconds', 'process_resident_memory_bytes'],
+    );
+  });
+
+  const notImplemented = () => {
+    throw Object.assign(new Error('not implemented'), { code: 'ERR_NOT_IMPLEMENTED' });
+  };
+  for (const [what, monitorEventLoopDelay] of [
+    ['has no monitor of the event loop', undefined],
+    ['only pretends to have a monitor of the event loop', notImplemented],
+  ]) {
+    it(`that ${what} has no lag, and everything else`, async t => {
+      replace(t, perfHooks, 'monitorEventLoopDelay', monitorEventLoopDelay);
+      collect();
+      assert.deepStrictEqual(
+        names().filter(name => name.includes('lag')),
+        [],
+      );
+      assert.match(await register.metrics(), /^nodejs_version_info/m);
+    });
+  }
+
+  it('that tells nothing of resources, handles, requests and collections goes without', async t => {
+    for (const name of ['getActiveResourcesInfo', '_getActiveHandles', '_getActiveRequests']) {
+      replace(t, process, name, undefined);
+    }
+    replace(
+      t,
+      perfHooks,
+      'PerformanceObserver',
+      class {
+        static supportedEntryTypes = ['mark'];
+      },
+    );
+    collect();
+    assert.deepStrictEqual(
+      names().filter(name => /active|gc/.test(name)),
+      [],
+    );
+    assert.match(await register.metrics(), /^nodejs_version_info/m);
+  });
+
+  it('that is a worker thread has them all, and can end', async () => {
+    const thread = new Worker(path.join(__dirname, 'fixtures/default-metrics-thread.js'));
+    const [[metrics], [exitCode]] = await Promise.all([once(thread, 'message'), once(thread, 'exit')]);
+    collect();
+    assert.strictEqual(exitCode, 0);
+    assert.deepStrictEqual(
+      metrics.map(({ name }) => name),
+      names(),
+    );
+    const { values } = metrics.find(({ name }) => name === 'nodejs_heap_size_used_bytes');
+    assert.ok(values[0].value > 1e5);
+  });
+});

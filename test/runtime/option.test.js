@@ -1,0 +1,260 @@
+'use strict';
+
+// The option `runtime` of collectDefaultMetrics(): what it adds, loads, refuses, and leaves behind.
+
+const assert = require('node:assert');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
+const { Registry } = require('../../lib/registry/registry');
+const { Gauge } = require('../../lib/metric/gauge');
+const { collectGarbage, replace, turnUntil, watchRunning } = require('./fixtures/default-metrics-runtime');
+const { Program } = require('../fixtures/program');
+
+const PROGRAM = path.join(__dirname, 'fixtures/runtime-program.js');
+const NAMES = ['gc', 'heap', 'memory', 'eventLoopUtilization', 'eventLoopDelay', 'process', 'cgroup'];
+const FILES = [
+  'gc-totals',
+  'heap-limits',
+  'memory-beside-heap',
+  'event-loop-utilization',
+  'event-loop-delay',
+  'process-usage',
+  'cgroup',
+];
+
+/** The names of the metrics that an option adds to prom-client's. */
+function namesAdded(runtime, config = {}) {
+  const register = new Registry();
+  const stop = collectDefaultMetrics({ ...config, register, runtime });
+  stop();
+  return register
+    .getMetricsAsArray()
+    .slice(31)
+    .map(({ name }) => name);
+}
+
+/** Counts timers of `timers` that run and profilers that were started and not stopped. */
+function watchRuntime(t) {
+  const timers = require('node:timers');
+  const v8 = require('node:v8');
+  const running = new Set();
+  const { GCProfiler } = v8;
+  replace(
+    t,
+    v8,
+    'GCProfiler',
+    class extends GCProfiler {
+      start() {
+        running.add(this);
+        return super.start();
+      }
+      stop() {
+        running.delete(this);
+        return super.stop();
+      }
+    },
+  );
+  for (const [start, end] of [
+    ['setTimeout', 'clearTimeout'],
+    ['setInterval', 'clearInterval'],
+  ]) {
+    const [original, clear] = [timers[start], timers[end]];
+    replace(t, timers, start, (fn, milliseconds) => {
+      const timer = original(() => {
+        if (start === 'setTimeout') running.delete(timer);
+        fn();
+      }, milliseconds);
+      running.add(timer);
+      return timer;
+    });
+    replace(t, timers, end, timer => {
+      running.delete(timer);
+      clear(timer);
+    });
+  }
+  // The families take the timers when they are loaded.
+  for (const name of ['gc-totals', 'event-loop-delay']) {
+    const file = require.resolve(`../../lib/runtime/families/${name}`);
+    delete require.cache[file];
+    t.after(() => delete require.cache[file]);
+  }
+  return running;
+}
+
+it('has the names that it takes beside those of prom-client', () => {
+  assert.deepStrictEqual(collectDefaultMetrics.runtimeMetricsList, NAMES);
+  assert.strictEqual(collectDefaultMetrics.metricsList.length, 13);
+});
+
+for (const runtime of [undefined, null, false, []]) {
+  it(`${JSON.stringify(runtime)} adds nothing`, () => assert.deepStrictEqual(namesAdded(runtime), []));
+}
+
+it('true adds all that this machine has', () => {
+  const all = FILES.flatMap(file => require(`../../lib/runtime/families/${file}`).metricNames);
+  const isHere = name => !name.startsWith('process_cgroup');
+  const added = namesAdded(true);
+  assert.deepStrictEqual(added.filter(isHere), all.filter(isHere));
+  assert.deepStrictEqual(
+    added.filter(name => !all.includes(name)),
+    [],
+  );
+});
+
+for (const [i, name] of NAMES.entries()) {
+  if (name === 'cgroup') continue;
+  it(`${name} adds the metrics of one family`, () => {
+    const { metricNames } = require(`../../lib/runtime/families/${FILES[i]}`);
+    assert.deepStrictEqual(namesAdded([name]), metricNames);
+    assert.deepStrictEqual(
+      namesAdded([name], { prefix: 'app_' }),
+      metricNames.map(metric => `app_${metric}`),
+    );
+  });
+}
+
+it('a name that is given twice counts once, and the order is ours', () => {
+  assert.deepStrictEqual(namesAdded(['heap', 'gc', 'heap']), namesAdded(['gc', 'heap']));
+});
+
+for (const runtime of [['gcc'], ['gc', 1], [undefined], 'gc', 1, {}, () => {}, new Set(['gc'])]) {
+  it(`refuses ${String(JSON.stringify(runtime))}, names what there is, and does nothing`, t => {
+    const running = watchRunning(t);
+    const register = new Registry();
+    assert.throws(() => collectDefaultMetrics({ register, runtime }), {
+      name: 'TypeError',
+      message: new RegExp(`^runtime must be a boolean or an array of ${NAMES.join(', ')}: `),
+    });
+    assert.deepStrictEqual(register.getMetricsAsArray(), []);
+    assert.deepStrictEqual([running.observers.size, running.monitors.size], [0, 0]);
+  });
+}
+
+it('labels are on every sample, behind those of the metric', async () => {
+  const register = new Registry();
+  const stop = collectDefaultMetrics({ register, runtime: true, labels: { worker: 7 } });
+  await register.metrics();
+  const text = await register.metrics();
+  stop();
+  const samples = text.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+  for (const line of samples) assert.match(line, /worker="7"[,}]/);
+  assert.match(text, /^nodejs_gc_runs_total\{kind="minor",worker="7"\} \d+$/m);
+  assert.match(text, /^nodejs_eventloop_delay_seconds_bucket\{le="0\.001",worker="7"\} \d+$/m);
+});
+
+describe('what runs', () => {
+  const shared = running => [running.observers.size, running.monitors.size];
+
+  it('is ended by the function that stops, with one observer of collections for both families', t => {
+    const running = watchRunning(t);
+    const own = watchRuntime(t);
+    const register = new Registry();
+    const stop = collectDefaultMetrics({ register, runtime: true });
+    assert.deepStrictEqual([...shared(running), own.size], [1, 1, 2]); // a profiler, a probe
+    stop();
+    assert.deepStrictEqual([...shared(running), own.size], [0, 0, 0]);
+    stop();
+    // Another call takes over the names.
+    const stopAgain = collectDefaultMetrics({ register, runtime: true });
+    assert.strictEqual(own.size, 2);
+    stopAgain();
+    assert.strictEqual(own.size, 0);
+  });
+
+  it('is ended when the registry is cleared', t => {
+    const running = watchRunning(t);
+    const own = watchRuntime(t);
+    const register = new Registry();
+    collectDefaultMetrics({ register, runtime: true });
+    register.clear();
+    assert.deepStrictEqual([...shared(running), own.size], [0, 0, 0]);
+  });
+
+  it('is ended when a name is taken, and the registry is left as it was', t => {
+    const running = watchRunning(t);
+    const own = watchRuntime(t);
+    const register = new Registry();
+    const taken = new Gauge({ name: 'process_uptime_seconds', help: 'Taken.', registers: [register] });
+    assert.throws(() => collectDefaultMetrics({ register, runtime: true }), /already been registered/);
+    assert.deepStrictEqual([...shared(running), own.size], [0, 0, 0]);
+    assert.deepStrictEqual(register.getMetricsAsArray(), [taken]);
+  });
+
+  it('is ended when the registry is garbage', async t => {
+    const running = watchRunning(t);
+    const own = watchRuntime(t);
+    await (async () => {
+      const register = new Registry();
+      collectDefaultMetrics({ register, runtime: true });
+      await register.metrics();
+    })();
+    await turnUntil(() => {
+      collectGarbage();
+      return running.observers.size + running.monitors.size + own.size === 0;
+    });
+  });
+
+  it('changes no metric after the stop', async () => {
+    const register = new Registry();
+    const stop = collectDefaultMetrics({ register, runtime: true });
+    await register.metrics();
+    stop();
+    const text = await register.metrics();
+    const until = performance.now() + 30;
+    while (performance.now() < until);
+    collectGarbage();
+    await new Promise(resolve => setTimeout(resolve, 15));
+    assert.strictEqual(await register.metrics(), text);
+  });
+
+  it('keeps no program alive, and loads nothing that was not asked for', async () => {
+    const loaded = {};
+    for (const names of ['', 'gc', 'heap,eventLoopDelay', NAMES.join()]) {
+      const program = new Program([PROGRAM, names]);
+      assert.strictEqual(await program.ended(), 0, program.errors);
+      loaded[names] = JSON.parse(program.output);
+    }
+    const ours = names => loaded[names].filter(file => FILES.includes(file));
+    assert.deepStrictEqual(ours(''), []);
+    assert.deepStrictEqual(ours('gc'), ['gc-totals']);
+    assert.deepStrictEqual(ours('heap,eventLoopDelay'), ['heap-limits', 'event-loop-delay']);
+    assert.deepStrictEqual(ours(NAMES.join()), FILES);
+    // Not gc-kinds: prom-client's own family of collection pauses names its kinds by it.
+    const helpers = ['reclaimed-bytes', 'delay-counts', 'followed-total', 'cgroup-files'];
+    assert.deepStrictEqual(
+      helpers.filter(file => loaded[''].includes(file)),
+      [],
+    );
+  });
+});
+
+it('values are there again after resetMetrics(), and no counter is below zero or jumps back', async () => {
+  const register = new Registry();
+  const stop = collectDefaultMetrics({ register, runtime: true });
+  const totals = async () => {
+    const json = await register.getMetricsAsJSON();
+    const counters = json.filter(({ type }) => type === 'counter');
+    return new Map(
+      counters.flatMap(({ name, values }) =>
+        values.map(({ value, labels }) => [name + JSON.stringify(labels), value]),
+      ),
+    );
+  };
+  const first = await totals();
+  const second = await totals();
+  for (const [series, value] of first) assert.ok(second.get(series) >= value, series);
+  register.resetMetrics();
+  const third = await totals();
+  stop();
+  assert.ok(second.get('process_page_faults_total{"kind":"minor"}') > 100);
+  // What was counted before the reset does not come back.
+  assert.ok(
+    third.get('process_page_faults_total{"kind":"minor"}') <
+      second.get('process_page_faults_total{"kind":"minor"}'),
+  );
+  for (const [series, value] of third) assert.ok(value >= 0, series);
+  for (const series of second.keys()) {
+    if (!/unknown|weakcb|minor_mark_sweep/.test(series)) assert.ok(third.has(series), series);
+  }
+});

@@ -1,0 +1,348 @@
+'use strict';
+
+// Heap, memory beside it, what the process costs the kernel, and what its control group allows: beside their sources.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it, beforeEach, afterEach } = require('node:test');
+const v8 = require('node:v8');
+const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
+const cgroup = require('../../lib/runtime/families/cgroup');
+const { followTotal } = require('../../lib/runtime/sampling/followed-total');
+const { Counter } = require('../../lib/metric/counter');
+const { Registry } = require('../../lib/registry/registry');
+const { collectGarbage, replace } = require('./fixtures/default-metrics-runtime');
+
+let register;
+let stop;
+
+beforeEach(() => {
+  register = new Registry();
+  stop = () => {};
+});
+afterEach(() => stop());
+
+const collect = (runtime, config) => (stop = collectDefaultMetrics({ ...config, register, runtime }));
+
+/** Values by the value of their only label, or the value. */
+async function valuesOf(name) {
+  const { values } = await register.getSingleMetric(name).get();
+  const [first] = values;
+  if (first === undefined) return undefined;
+  if (Object.keys(first.labels).length === 0) return first.value;
+  return Object.fromEntries(values.map(({ labels, value }) => [Object.values(labels)[0], value]));
+}
+
+function assertNear(value, expected, share, name) {
+  assert.ok(Math.abs(value - expected) <= share * expected, `${name}: ${value}, not ${expected}`);
+}
+
+describe('the heap', () => {
+  it("has V8's limit, and its figures of each space", async () => {
+    collect(['heap']);
+    assert.strictEqual(await valuesOf('nodejs_heap_limit_bytes'), v8.getHeapStatistics().heap_size_limit);
+    const spaces = v8.getHeapSpaceStatistics();
+    for (const [what, field] of [
+      ['used', 'space_used_size'],
+      ['committed', 'space_size'],
+      ['physical', 'physical_space_size'],
+    ]) {
+      const values = await valuesOf(`nodejs_heap_space_${what}_bytes`);
+      assert.deepStrictEqual(
+        Object.keys(values),
+        spaces.map(({ space_name }) => space_name.replace(/_space$/, '')),
+      );
+      for (const space of ['old', 'large_object']) {
+        const expected = spaces.find(({ space_name }) => space_name === `${space}_space`)[field];
+        assertNear(values[space], expected, 0.2, `${what} ${space}`);
+      }
+    }
+  });
+
+  it('has the limit that the program was given', async () => {
+    const { execFileSync } = require('node:child_process');
+    const script = `
+      const { collectDefaultMetrics, register } = require(${JSON.stringify(path.join(__dirname, '../..'))});
+      collectDefaultMetrics({ runtime: ['heap'] });
+      register.getSingleMetricAsString('nodejs_heap_limit_bytes').then(console.log);`;
+    const text = execFileSync(process.execPath, ['--max-old-space-size=512', '-e', script], {
+      encoding: 'utf8',
+    });
+    const [, limit] = /^nodejs_heap_limit_bytes (\d+)$/m.exec(text);
+    // Beside the old space it has room for the new one, which newer versions of V8 give more.
+    assert.ok(limit >= 512 * 2 ** 20 && limit < 768 * 2 ** 20, limit);
+  });
+
+  it('shows an object in the space where it is', async () => {
+    collect(['heap']);
+    // Large objects are young at first.
+    const used = async () => {
+      const values = await valuesOf('nodejs_heap_space_used_bytes');
+      return values.large_object + values.new_large_object;
+    };
+    const before = await used();
+    const large = new Array(2 ** 20).fill(null);
+    const grown = (await used()) - before;
+    assert.ok(grown >= 8 * 2 ** 20 && grown < 9 * 2 ** 20, `${grown} for ${large.length}`);
+  });
+});
+
+describe('memory beside the heap', () => {
+  it('has what buffers take', async () => {
+    collect(['memory']);
+    const before = await valuesOf('nodejs_array_buffers_bytes');
+    const buffer = Buffer.alloc(50e6);
+    const grown = (await valuesOf('nodejs_array_buffers_bytes')) - before;
+    assert.ok(grown >= 49e6 && grown <= 51e6, `${grown} for ${buffer.length}`);
+  });
+
+  it("has V8's own", async t => {
+    const heap = { ...v8.getHeapStatistics(), malloced_memory: 111, peak_malloced_memory: 222 };
+    replace(t, v8, 'getHeapStatistics', () => heap);
+    collect(['memory']);
+    assert.strictEqual(await valuesOf('nodejs_malloced_memory_bytes'), 111);
+    assert.strictEqual(await valuesOf('nodejs_malloced_memory_peak_bytes'), 222);
+  });
+
+  it('stands still where it cannot be had', async t => {
+    collect(['memory']);
+    const before = await valuesOf('nodejs_array_buffers_bytes');
+    replace(t, process, 'memoryUsage', () => {
+      throw new Error('EMFILE');
+    });
+    assert.strictEqual(await valuesOf('nodejs_array_buffers_bytes'), before);
+  });
+});
+
+describe('the process', () => {
+  it('has its uptime, page faults and context switches since it started', async () => {
+    collect(['process']);
+    const reference = process.resourceUsage();
+    const uptime = process.uptime();
+    assertNear(await valuesOf('process_uptime_seconds'), uptime, 0.1, 'uptime');
+    const faults = await valuesOf('process_page_faults_total');
+    const switches = await valuesOf('process_context_switches_total');
+    const after = process.resourceUsage();
+    for (const [value, field] of [
+      [faults.minor, 'minorPageFault'],
+      [faults.major, 'majorPageFault'],
+      [switches.voluntary, 'voluntaryContextSwitches'],
+      [switches.involuntary, 'involuntaryContextSwitches'],
+    ]) {
+      assert.ok(value >= reference[field] && value <= after[field], `${field}: ${value}`);
+    }
+  });
+
+  it('counts what comes then', async t => {
+    const usage = {
+      minorPageFault: 10,
+      majorPageFault: 1,
+      voluntaryContextSwitches: 5,
+      involuntaryContextSwitches: 2,
+    };
+    replace(t, process, 'resourceUsage', () => usage);
+    collect(['process']);
+    await register.metrics();
+    usage.minorPageFault = 14;
+    usage.involuntaryContextSwitches = 9;
+    assert.deepStrictEqual(await valuesOf('process_page_faults_total'), { minor: 14, major: 1 });
+    assert.deepStrictEqual(await valuesOf('process_context_switches_total'), {
+      voluntary: 5,
+      involuntary: 9,
+    });
+  });
+});
+
+it('a counter that follows a total goes on from a smaller one', async () => {
+  const counter = new Counter({ name: 'c', help: 'h', registers: [register] });
+  const follow = followTotal(counter, {});
+  for (const total of [10, 15, 3, 7]) follow(total);
+  assert.strictEqual((await counter.get()).values[0].value, 15 + 4);
+});
+
+describe('the control group', () => {
+  const NAMES = cgroup.metricNames.map(name => name.replace('process_cgroup_', ''));
+  let place;
+
+  beforeEach(() => (place = fs.mkdtempSync(path.join(os.tmpdir(), 'cgroup-test-'))));
+  afterEach(() => fs.rmSync(place, { recursive: true }));
+
+  /** Files below a root, and the file that names the groups. */
+  function tree(membership, files) {
+    for (const [name, text] of Object.entries({ membership, ...files })) {
+      fs.mkdirSync(path.dirname(path.join(place, name)), { recursive: true });
+      fs.writeFileSync(path.join(place, name), text);
+    }
+    return { root: place, membership: path.join(place, 'membership') };
+  }
+
+  /** What is shown, by the end of the name; undefined where there are no metrics at all. */
+  async function shown(places) {
+    const group = cgroup(register, {}, places);
+    if (group === undefined) return undefined;
+    const found = {};
+    for (const name of NAMES) {
+      const metric = register.getSingleMetric(`process_cgroup_${name}`);
+      if (metric !== undefined) found[name] = (await metric.get()).values[0]?.value;
+    }
+    return found;
+  }
+
+  const V2 = {
+    'cgroup.controllers': 'cpu memory\n',
+    'memory.max': '536870912\n',
+    'memory.current': '123456\n',
+    'cpu.max': '150000 100000\n',
+    'cpu.stat': 'usage_usec 5\nnr_periods 70\nnr_throttled 7\nthrottled_usec 2500000\n',
+  };
+  const below = (directory, files) =>
+    Object.fromEntries(Object.entries(files).map(([name, text]) => [`${directory}/${name}`, text]));
+  const EXPECTED = {
+    memory_limit_bytes: 536870912,
+    memory_usage_bytes: 123456,
+    cpu_quota_cores: 1.5,
+    cpu_throttled_seconds_total: 2.5,
+    cpu_periods_total: 70,
+    cpu_throttled_periods_total: 7,
+  };
+
+  it('of version 2, as a container sees it', async () => {
+    assert.deepStrictEqual(await shown(tree('0::/\n', V2)), EXPECTED);
+  });
+
+  it('of version 2, as the host sees it', async () => {
+    const files = { 'cgroup.controllers': 'cpu memory\n', ...below('a.slice/b.service', V2) };
+    assert.deepStrictEqual(await shown(tree('0::/a.slice/b.service\n', files)), EXPECTED);
+  });
+
+  it('of version 2, where the limits are those of a group around it', async () => {
+    const none = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n', 'memory.current': '1\n' };
+    const wide = { ...V2, 'memory.max': '999999999999\n', 'cpu.max': '800000 100000\n' };
+    const files = {
+      'cgroup.controllers': 'cpu memory\n',
+      ...below('pod', wide),
+      ...below('pod/middle', V2),
+      ...below('pod/middle/own', none),
+    };
+    assert.deepStrictEqual(await shown(tree('0::/pod/middle/own\n', files)), EXPECTED);
+  });
+
+  it('of version 2, without limits, has what is used and no limit', async () => {
+    const files = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n' };
+    const expected = { ...EXPECTED, memory_limit_bytes: undefined, cpu_quota_cores: undefined };
+    assert.deepStrictEqual(await shown(tree('0::/\n', files)), expected);
+    const text = await register.metrics();
+    assert.doesNotMatch(text, /^process_cgroup_(memory_limit_bytes|cpu_quota_cores)/m);
+    register.resetMetrics();
+    assert.doesNotMatch(await register.metrics(), /^process_cgroup_(memory_limit_bytes|cpu_quota_cores)/m);
+  });
+
+  it('of version 2, at the root of a host, has nothing', async () => {
+    const files = { 'cgroup.controllers': 'cpu memory\n', 'cpu.stat': 'usage_usec 5\n' };
+    assert.strictEqual(await shown(tree('0::/\n', files)), undefined);
+  });
+
+  const V1 = {
+    'memory.limit_in_bytes': '536870912\n',
+    'memory.usage_in_bytes': '123456\n',
+    'cpu.cfs_quota_us': '150000\n',
+    'cpu.cfs_period_us': '100000\n',
+    'cpu.stat': 'nr_periods 70\nnr_throttled 7\nthrottled_time 2500000000\n',
+  };
+  const v1 = (directory, files = V1) => {
+    const pick = (controller, mount) =>
+      below(
+        `${mount}${directory}`,
+        Object.fromEntries(Object.entries(files).filter(([name]) => name.startsWith(controller))),
+      );
+    return { ...pick('memory.', 'memory'), ...pick('cpu.', 'cpu,cpuacct') };
+  };
+
+  it('of version 1, as the host sees it', async () => {
+    const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n0::/x\n';
+    assert.deepStrictEqual(await shown(tree(membership, v1('/docker/abc'))), EXPECTED);
+  });
+
+  it("of version 1, as a container sees it, which has its own files and the host's path", async () => {
+    const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n';
+    assert.deepStrictEqual(await shown(tree(membership, v1(''))), EXPECTED);
+  });
+
+  it('of version 1, without limits, has what is used and no limit', async () => {
+    const files = {
+      ...V1,
+      'memory.limit_in_bytes': '9223372036854771712\n',
+      'cpu.cfs_quota_us': '-1\n',
+    };
+    const expected = { ...EXPECTED, memory_limit_bytes: undefined, cpu_quota_cores: undefined };
+    assert.deepStrictEqual(await shown(tree('5:memory:/\n4:cpu,cpuacct:/\n', v1('', files))), expected);
+  });
+
+  it('of a process that is outside of what is mounted has the figures of what is', async () => {
+    assert.deepStrictEqual(await shown(tree('0::/../../other\n', V2)), EXPECTED);
+  });
+
+  it('that has only memory or only CPU has the metrics of that', async () => {
+    const { 'memory.current': usage, 'memory.max': limit, ...cpu } = V2;
+    assert.deepStrictEqual(Object.keys(await shown(tree('0::/\n', cpu))), NAMES.slice(2));
+    register.clear();
+    fs.rmSync(place, { recursive: true });
+    const memory = { 'cgroup.controllers': 'memory\n', 'memory.current': usage, 'memory.max': limit };
+    assert.deepStrictEqual(Object.keys(await shown(tree('0::/\n', memory))), NAMES.slice(0, 2));
+  });
+
+  for (const membership of ['', 'nonsense\n', '0::/\n']) {
+    it(`is not there where ${JSON.stringify(membership)} is all that is known`, async () => {
+      assert.strictEqual(await shown(tree(membership, {})), undefined);
+      assert.deepStrictEqual(register.getMetricsAsArray(), []);
+    });
+  }
+
+  it('is not there where there is no such file', async () => {
+    const places = { root: path.join(place, 'missing'), membership: path.join(place, 'missing') };
+    assert.strictEqual(await shown(places), undefined);
+  });
+
+  it('is read at each scrape: limits change, counters count', async () => {
+    const places = tree('0::/\n', V2);
+    assert.deepStrictEqual(await shown(places), EXPECTED);
+    tree('0::/\n', {
+      ...V2,
+      'memory.max': 'max\n',
+      'cpu.max': '200000 100000\n',
+      'cpu.stat': 'nr_periods 80\nnr_throttled 9\nthrottled_usec 3500000\n',
+    });
+    const text = await register.metrics();
+    assert.match(text, /^process_cgroup_cpu_quota_cores 2$/m);
+    assert.match(text, /^process_cgroup_cpu_periods_total 80$/m);
+    assert.match(text, /^process_cgroup_cpu_throttled_periods_total 9$/m);
+    assert.match(text, /^process_cgroup_cpu_throttled_seconds_total 3.5$/m);
+    assert.doesNotMatch(text, /^process_cgroup_memory_limit_bytes/m);
+    assert.match(text, /^process_cgroup_memory_usage_bytes 123456$/m);
+    // Files that are gone leave the last values of counters.
+    fs.rmSync(place, { recursive: true });
+    assert.match(await register.metrics(), /^process_cgroup_cpu_periods_total 80$/m);
+    fs.mkdirSync(place);
+  });
+
+  it('has the labels of the call', async () => {
+    cgroup(register, { labels: { worker: 3 }, prefix: 'app_' }, tree('0::/\n', V2));
+    assert.match(await register.metrics(), /^app_process_cgroup_cpu_quota_cores\{worker="3"\} 1.5$/m);
+  });
+});
+
+it('a scrape reads all of it without holding up the loop', async () => {
+  collect(true);
+  await register.metrics();
+  // In sum, and not the longest: on a machine that does other things that would be theirs.
+  const start = process.cpuUsage();
+  for (let i = 0; i < 20; i++) {
+    for (const metric of register.getMetricsAsArray().slice(31)) metric.collect?.();
+    await Promise.resolve();
+  }
+  const { user, system } = process.cpuUsage(start);
+  collectGarbage();
+  assert.ok((user + system) / 20 < 5000, `${(user + system) / 20} us for the hooks of a scrape`);
+});

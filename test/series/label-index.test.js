@@ -1,0 +1,218 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { LabelIndex } = require('../../lib/series/label-index');
+
+/** What makes two label sets one series: the same text for each label that is there. */
+function identityOf(names, labels) {
+  return JSON.stringify(names.map(name => (labels[name] === undefined ? null : [String(labels[name])])));
+}
+
+/** A cheap generator of numbers below a limit that is the same in each run. */
+function numbersBelow(seed) {
+  let state = seed;
+  return limit => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+}
+
+test('120,000 label sets keep their rows while the table moves, looked up in between', () => {
+  const index = new LabelIndex(['method', 'path', 'status']);
+  const draw = numbersBelow(7);
+  const setAt = i => ({ method: `m${i % 7}`, path: `/p/${i % 20011}`, status: 200 + (i % 41) });
+  for (let i = 0; i < 120_000; i++) {
+    assert.strictEqual(index.findOrAdd(setAt(i)), i);
+    const old = draw(i + 1);
+    if (index.find(setAt(old)) !== old) assert.fail(`row ${old} is lost after ${i + 1} rows`);
+    const next = draw(120_000 - i) + i + 1;
+    if (index.find(setAt(next)) !== -1) assert.fail(`row ${next} is there after ${i + 1} rows`);
+  }
+  assert.strictEqual(index.rowCount, 120_000);
+});
+
+test('every row is found after every insertion, through the first moves of the table', () => {
+  const index = new LabelIndex(['a', 'b']);
+  const setAt = i => ({ a: i % 13, b: `v${i}` });
+  for (let i = 0; i < 1500; i++) {
+    index.findOrAdd(setAt(i));
+    for (let row = 0; row <= i; row++) if (index.find(setAt(row)) !== row) assert.fail(`${row} at ${i}`);
+  }
+});
+
+test('a row keeps its integers for each label', () => {
+  const index = new LabelIndex(['a', 'b']);
+  const rows = Array.from({ length: 10_000 }, (_, i) => index.findOrAdd({ a: `a${i % 97}`, b: `b${i}` }));
+  for (const row of rows) {
+    assert.strictEqual(index.dictionaries[0].values[index.idAt(row, 0)], `a${row % 97}`);
+    assert.strictEqual(index.dictionaries[1].values[index.idAt(row, 1)], `b${row}`);
+  }
+});
+
+test('label values that look alike when glued together are different series', () => {
+  const pieces = [
+    '',
+    'a',
+    ',',
+    ':',
+    'a,b:',
+    '"',
+    '\\',
+    '\n',
+    '\0',
+    'b',
+    'a,',
+    ',b',
+    'undefined',
+    '{}',
+    '0',
+    'é',
+  ];
+  const index = new LabelIndex(['a', 'b']);
+  const rows = new Set();
+  for (const a of pieces) for (const b of pieces) rows.add(index.findOrAdd({ a, b }));
+  assert.strictEqual(rows.size, pieces.length ** 2);
+});
+
+test('a missing label, an empty one and the text "undefined" are three series; undefined is missing', () => {
+  const index = new LabelIndex(['a', 'b']);
+  const missing = index.findOrAdd({ b: 'x' });
+  const empty = index.findOrAdd({ a: '', b: 'x' });
+  const text = index.findOrAdd({ a: 'undefined', b: 'x' });
+  assert.strictEqual(new Set([missing, empty, text]).size, 3);
+  assert.strictEqual(index.find({ a: undefined, b: 'x' }), missing);
+  assert.strictEqual(index.findOrAdd({ b: 'x', a: undefined }), missing);
+  const none = index.findOrAdd({});
+  assert.strictEqual(index.findOrAdd({ a: undefined, b: undefined }), none);
+});
+
+test('a value and its text are one series, whichever comes first', () => {
+  for (const [value, text] of [
+    [200, '200'],
+    [true, 'true'],
+    [null, 'null'],
+    [12n, '12'],
+    [NaN, 'NaN'],
+    [-0, '0'],
+    [1e21, '1e+21'],
+    [[1, 2], '1,2'],
+    [{ toString: () => 'object' }, 'object'],
+  ]) {
+    const valueFirst = new LabelIndex(['a']);
+    assert.strictEqual(valueFirst.findOrAdd({ a: value }), valueFirst.findOrAdd({ a: text }), text);
+    const textFirst = new LabelIndex(['a']);
+    const row = textFirst.findOrAdd({ a: text });
+    assert.strictEqual(textFirst.find({ a: value }), row, text);
+    assert.strictEqual(textFirst.findOrAdd({ a: value }), row, text);
+    assert.deepStrictEqual(textFirst.dictionaries[0].values, ['', text]);
+  }
+});
+
+test('an object is read anew each time: it may print differently', () => {
+  const index = new LabelIndex(['a']);
+  const value = { text: 'first', toString: () => value.text };
+  const first = index.findOrAdd({ a: value });
+  value.text = 'second';
+  const second = index.findOrAdd({ a: value });
+  assert.notStrictEqual(second, first);
+  assert.strictEqual(index.find({ a: 'first' }), first);
+  assert.strictEqual(index.find({ a: 'second' }), second);
+});
+
+test('a symbol is refused, as text made of it would be', () => {
+  const index = new LabelIndex(['a']);
+  assert.throws(() => index.findOrAdd({ a: Symbol('s') }), TypeError);
+  assert.strictEqual(index.rowCount, 0);
+});
+
+test('a dictionary of 60,000 values knows them all, as numbers and as text', () => {
+  const index = new LabelIndex(['id']);
+  for (let id = 0; id < 60_000; id++) {
+    // Texts and numbers mixed, so that values and aliases lie on both sides of the first 16,384 entries.
+    const row = index.findOrAdd({ id: id % 2 === 0 ? id : String(id) });
+    assert.strictEqual(row, id);
+  }
+  for (let id = 0; id < 60_000; id++) {
+    if (index.find({ id }) !== id || index.find({ id: `${id}` }) !== id) assert.fail(`${id} is lost`);
+    if (index.findOrAdd({ id }) !== id || index.findOrAdd({ id: `${id}` }) !== id)
+      assert.fail(`${id} is new`);
+  }
+  assert.strictEqual(index.dictionaries[0].values.length, 60_001);
+  assert.strictEqual(index.find({ id: 60_000 }), -1);
+  assert.strictEqual(index.find({ id: 'x' }), -1);
+  assert.strictEqual(index.find({ id: '' }), -1);
+});
+
+test('a set with an unknown label is refused and leaves nothing behind', () => {
+  const index = new LabelIndex(['a', 'b']);
+  index.findOrAdd({ a: '1', b: '2' });
+  for (const labels of [
+    { a: 'new', c: 'x' },
+    { c: 'x', a: 'new' },
+    { a: '1', b: '2', c: undefined },
+    { a: 'new', b: 'new', toString: 'x' },
+    JSON.parse('{"a": "new", "__proto__": "x"}'),
+  ]) {
+    assert.strictEqual(index.findOrAdd(labels), -1);
+    assert.strictEqual(index.find(labels), -1);
+    assert.notStrictEqual(index.unknownLabel(labels), undefined);
+  }
+  assert.strictEqual(index.rowCount, 1);
+  assert.deepStrictEqual(
+    index.dictionaries.map(dictionary => dictionary.values),
+    [
+      ['', '1'],
+      ['', '2'],
+    ],
+  );
+});
+
+test('looking a set up adds neither a row nor a value', () => {
+  const index = new LabelIndex(['a']);
+  assert.strictEqual(index.find({ a: 'x' }), -1);
+  assert.strictEqual(index.find({ a: 5 }), -1);
+  assert.strictEqual(index.find({}), -1);
+  assert.strictEqual(index.rowCount, 0);
+  assert.deepStrictEqual(index.dictionaries[0].values, ['']);
+});
+
+test('labels are found under odd names, inherited, and where a name is given twice', () => {
+  const odd = new LabelIndex(['__proto__', 'constructor']);
+  const labels = JSON.parse('{"__proto__": "p", "constructor": "c"}');
+  assert.strictEqual(odd.findOrAdd(labels), 0);
+  assert.strictEqual(odd.find({ constructor: 'c' }), -1);
+  const inherited = new LabelIndex(['a', 'b']);
+  const row = inherited.findOrAdd({ a: '1', b: '2' });
+  assert.strictEqual(inherited.find(Object.assign(Object.create({ a: '1' }), { b: '2' })), row);
+  const twice = new LabelIndex(['a', 'a', 'b']);
+  assert.strictEqual(twice.findOrAdd({ a: '1', b: '2' }), twice.findOrAdd({ b: '2', a: '1' }));
+  assert.notStrictEqual(twice.findOrAdd({ a: '1' }), twice.findOrAdd({ a: '2' }));
+});
+
+test('random label sets are one row if and only if their texts agree', () => {
+  const names = ['a', 'b', 'c'];
+  const value = fc.oneof(
+    fc.constantFrom(undefined, '', 'undefined', null, 'null', 0, '0', -0, 1, '1', true, 'true', 'a,b:c'),
+    fc.string({ maxLength: 3 }),
+    fc.integer({ min: -2, max: 300 }),
+  );
+  const labelSet = fc
+    .tuple(fc.shuffledSubarray(names), value, value, value)
+    .map(([keys, ...values]) => Object.fromEntries(keys.map((key, i) => [key, values[i]])));
+  fc.assert(
+    fc.property(fc.array(fc.tuple(labelSet, fc.boolean()), { maxLength: 200 }), operations => {
+      const index = new LabelIndex(names);
+      const model = new Map();
+      for (const [labels, adds] of operations) {
+        const identity = identityOf(names, labels);
+        if (adds && !model.has(identity)) model.set(identity, model.size);
+        const row = adds ? index.findOrAdd(labels) : index.find(labels);
+        assert.strictEqual(row, model.get(identity) ?? -1);
+      }
+      assert.strictEqual(index.rowCount, model.size);
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,493 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { SeriesTable } = require('../../lib/series/series-table');
+const { SeriesHandle } = require('../../lib/series/series-handle');
+const { Registry } = require('../../lib/registry/registry');
+const { Counter } = require('../../lib/metric/counter');
+const { Gauge } = require('../../lib/metric/gauge');
+const { Histogram } = require('../../lib/metric/histogram');
+const { Summary } = require('../../lib/metric/summary');
+const { viewOf } = require('../../lib/registry/metric-view');
+
+function add(table, labels, value) {
+  const row = table.locate(labels);
+  table.pageOf(row)[table.offsetOf(row)] += value;
+  return row;
+}
+
+/** What a handle's owner does: bind where the table says so, then add. */
+function addThrough(handle, value) {
+  if (handle.generation !== handle.table.generation) handle.bind();
+  handle.page[handle.offset] += value;
+}
+
+/** The live series in order: labels as entries, and the first number of the row. */
+function contentsOf(table) {
+  return Array.from(table.liveRows(), row => [
+    Object.entries(table.labelsOf(row)),
+    table.pageOf(row)[table.offsetOf(row)],
+  ]);
+}
+
+function labelsOf(table) {
+  return Array.from(table.liveRows(), row => table.labelsOf(row).a);
+}
+
+/** How many numbers and row numbers a table holds memory for. */
+function capacityOf(table) {
+  const numbers = table.pages.reduce((sum, page) => sum + page.length, 0);
+  const tuples = table.index === undefined ? 0 : table.index.tuplePages.length;
+  return [numbers, tuples, table.order?.length ?? 0, table.position?.length ?? 0, table.forms.list.length];
+}
+
+test('series come in order of first use', () => {
+  const table = new SeriesTable(['a'], 1);
+  for (const a of ['z', 'y', 'x', 'y', 'z']) add(table, { a }, 1);
+  assert.deepStrictEqual(labelsOf(table), ['z', 'y', 'x']);
+  assert.strictEqual(table.liveCount, 3);
+});
+
+test('a removed series is gone, and comes back at the end, from zero', () => {
+  const table = new SeriesTable(['a'], 2);
+  for (const a of ['x', 'y', 'z']) {
+    const row = add(table, { a }, 5);
+    table.pageOf(row)[table.offsetOf(row) + 1] = 7;
+  }
+  table.removeRow(table.find({ a: 'x' }));
+  assert.deepStrictEqual(labelsOf(table), ['y', 'z']);
+  assert.strictEqual(table.find({ a: 'x' }), -1);
+  const row = table.locate({ a: 'x' });
+  assert.deepStrictEqual(labelsOf(table), ['y', 'z', 'x']);
+  assert.deepStrictEqual(
+    [...table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + 2)],
+    [0, 0],
+  );
+  assert.strictEqual(table.liveCount, 3);
+});
+
+test('after clear() the order is that of the refill, and every series starts from zero', () => {
+  const table = new SeriesTable(['a'], 1);
+  for (const a of ['x', 'y', 'z']) add(table, { a }, 5);
+  table.clear();
+  assert.deepStrictEqual(contentsOf(table), []);
+  assert.strictEqual(table.liveCount, 0);
+  for (const a of ['z', 'w', 'x']) add(table, { a }, 1);
+  assert.deepStrictEqual(contentsOf(table), [
+    [[['a', 'z']], 1],
+    [[['a', 'w']], 1],
+    [[['a', 'x']], 1],
+  ]);
+});
+
+test('the key order and the kinds of values are those of the first use since the last removal', () => {
+  const table = new SeriesTable(['a', 'b'], 1);
+  table.locate({ b: '1', a: 2 });
+  table.locate({ a: '2', b: 1 });
+  assert.deepStrictEqual(contentsOf(table)[0][0], [
+    ['b', '1'],
+    ['a', 2],
+  ]);
+  table.removeRow(0);
+  table.locate({ a: '2', b: 1 });
+  assert.deepStrictEqual(contentsOf(table)[0][0], [
+    ['a', '2'],
+    ['b', 1],
+  ]);
+  table.clear();
+  table.locate({ b: true, a: null });
+  table.locate({ b: 5n });
+  assert.deepStrictEqual(
+    contentsOf(table).map(([labels]) => labels),
+    [
+      [
+        ['b', true],
+        ['a', null],
+      ],
+      [['b', 5n]],
+    ],
+  );
+});
+
+test('an unknown label creates nothing', () => {
+  for (const names of [[], ['a']]) {
+    const table = new SeriesTable(names, 1);
+    assert.strictEqual(table.locate({ b: 'x' }), -1);
+    assert.strictEqual(table.find({ b: 'x' }), -1);
+    assert.strictEqual(table.rowCount, 0);
+    assert.strictEqual(table.liveCount, 0);
+  }
+});
+
+test('finding a series neither creates nor revives it', () => {
+  const table = new SeriesTable(['a'], 1);
+  assert.strictEqual(table.find({ a: 'x' }), -1);
+  const row = table.locate({ a: 'x' });
+  table.removeRow(row);
+  assert.strictEqual(table.find({ a: 'x' }), -1);
+  assert.strictEqual(table.liveCount, 0);
+});
+
+test('a table without labels has one row, which can go and return', () => {
+  const table = new SeriesTable([], 1);
+  assert.strictEqual(table.find({}), -1);
+  add(table, {}, 3);
+  assert.strictEqual(table.find({}), 0);
+  table.clear();
+  assert.strictEqual(table.find({}), -1);
+  assert.deepStrictEqual([...table.liveRows()], []);
+  add(table, {}, 1);
+  table.removeRow(0);
+  add(table, {}, 2);
+  assert.deepStrictEqual(contentsOf(table), [[[], 2]]);
+  assert.deepStrictEqual(
+    table.pages.map(page => page.length),
+    [1],
+  );
+});
+
+test('a child that is bound keeps its series while the first page grows', () => {
+  const table = new SeriesTable(['a'], 3);
+  const handle = new SeriesHandle(table, { a: 'bound' });
+  addThrough(handle, 1);
+  for (let i = 0; i < 20_000; i++) {
+    add(table, { a: `other ${i}` }, 1);
+    if ((i & (i - 1)) === 0) addThrough(handle, 1);
+  }
+  addThrough(handle, 1);
+  const row = table.find({ a: 'bound' });
+  assert.strictEqual(table.pageOf(row)[table.offsetOf(row)], 18);
+});
+
+test('a child does not create its series before it is used', () => {
+  const table = new SeriesTable(['a'], 1);
+  const handle = new SeriesHandle(table, { a: 'x' });
+  assert.strictEqual(table.rowCount, 0);
+  addThrough(handle, 1);
+  assert.strictEqual(table.rowCount, 1);
+});
+
+test('a child whose series was removed starts it anew, and shares it with other children', () => {
+  const table = new SeriesTable(['a'], 1);
+  const handles = [new SeriesHandle(table, { a: 'x' }), new SeriesHandle(table, { a: 'x' })];
+  for (const handle of handles) addThrough(handle, 10);
+  table.removeRow(table.find({ a: 'x' }));
+  for (const handle of handles) addThrough(handle, 1);
+  assert.deepStrictEqual(contentsOf(table), [[[['a', 'x']], 2]]);
+  table.clear();
+  for (const handle of handles) addThrough(handle, 4);
+  assert.deepStrictEqual(contentsOf(table), [[[['a', 'x']], 8]]);
+});
+
+test('compaction keeps the live series, their order, numbers and forms, and raises the epoch', () => {
+  const table = new SeriesTable(['a', 'b'], 2);
+  const setAt = i => (i % 2 === 0 ? { a: i, b: 'even' } : { b: 'odd', a: String(i) });
+  for (let i = 0; i < 3000; i++) add(table, setAt(i), i);
+  const survivors = i => i % 3 === 0;
+  for (let i = 0; i < 3000; i++) if (!survivors(i)) table.removeRow(table.find(setAt(i)));
+  add(table, setAt(1), 5); // returns, at the end
+  const before = contentsOf(table);
+  const { epoch, generation } = table;
+  assert.strictEqual(table.compactIfSparse(), true);
+  assert.deepStrictEqual(contentsOf(table), before);
+  assert.strictEqual(table.epoch, epoch + 1);
+  assert.notStrictEqual(table.generation, generation);
+  assert.strictEqual(table.rowCount, 1001);
+  assert.strictEqual(table.liveCount, 1001);
+  assert.strictEqual(table.compactIfSparse(), false);
+  for (let i = 0; i < 3000; i++) {
+    assert.strictEqual(table.find(setAt(i)) !== -1, survivors(i) || i === 1);
+  }
+  add(table, { a: 'new' }, 1);
+  assert.strictEqual(contentsOf(table).length, 1002);
+});
+
+test('small and dense tables are not compacted', () => {
+  const table = new SeriesTable(['a'], 1);
+  for (let a = 0; a < 1000; a++) table.locate({ a });
+  table.clear();
+  assert.strictEqual(table.compactIfSparse(), false);
+  for (let a = 0; a < 3000; a++) table.locate({ a });
+  for (let a = 0; a < 1500; a++) table.removeRow(table.find({ a }));
+  assert.strictEqual(table.compactIfSparse(), false);
+  table.removeRow(table.find({ a: 1500 }));
+  assert.strictEqual(table.compactIfSparse(), true);
+});
+
+test('children bind again after compaction', () => {
+  const table = new SeriesTable(['a'], 1);
+  const kept = new SeriesHandle(table, { a: 'kept' });
+  const removed = new SeriesHandle(table, { a: 'removed' });
+  for (let i = 0; i < 2000; i++) {
+    add(table, { a: `before ${i}` }, 1);
+    if (i === 1000) for (const handle of [kept, removed]) addThrough(handle, 5);
+  }
+  for (let i = 0; i < 2000; i++) table.removeRow(table.find({ a: `before ${i}` }));
+  table.removeRow(table.find({ a: 'removed' }));
+  table.compactIfSparse();
+  for (const handle of [kept, removed]) addThrough(handle, 1);
+  assert.deepStrictEqual(contentsOf(table), [
+    [[['a', 'kept']], 6],
+    [[['a', 'removed']], 1],
+  ]);
+});
+
+test('a gauge that is reset and refilled with the same labels does not grow', () => {
+  const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a', 'b'], registers: [] });
+  const { table } = viewOf(gauge);
+  const refill = () => {
+    gauge.reset();
+    for (let i = 0; i < 300; i++) gauge.set({ a: i, b: 'x' }, i);
+  };
+  for (let round = 0; round < 3; round++) refill();
+  const before = capacityOf(table);
+  for (let round = 0; round < 500; round++) refill();
+  assert.deepStrictEqual(capacityOf(table), before);
+  assert.strictEqual(table.rowCount, 300);
+});
+
+test('a series that is removed and used again for ever does not grow the table', () => {
+  const table = new SeriesTable(['a'], 1);
+  for (let a = 0; a < 10; a++) add(table, { a }, 1);
+  for (let i = 0; i < 100_000; i++) {
+    table.removeRow(table.find({ a: i % 10 }));
+    add(table, { a: i % 10 }, 1);
+  }
+  assert.deepStrictEqual(
+    labelsOf(table),
+    Array.from({ length: 10 }, (_, i) => i),
+  );
+  assert.ok(table.order.length <= 32, `order has room for ${table.order.length}`);
+});
+
+for (const [name, forget] of [
+  ['removed one by one', (table, live) => table.removeRow(table.find({ a: live.shift() }))],
+  ['cleared', (table, live) => (table.clear(), live.splice(0))],
+]) {
+  test(`labels that never return, ${name}, do not grow a table that nobody scrapes`, () => {
+    const table = new SeriesTable(['a'], 4);
+    const live = [];
+    for (let i = 0; i < 200_000; i++) {
+      if (live.length === 100) forget(table, live);
+      add(table, { a: `v${i}` }, i);
+      live.push(`v${i}`);
+    }
+    assert.deepStrictEqual(labelsOf(table), live);
+    assert.ok(table.rowCount <= 2048, `${table.rowCount} rows`);
+    assert.ok(table.index.dictionaries[0].values.length <= 2049);
+    const [numbers, tuplePages, order, position] = capacityOf(table);
+    assert.ok(numbers <= 4 * 4096 && tuplePages <= 1, `${numbers} numbers, ${tuplePages} pages of tuples`);
+    assert.ok(order <= 4096 && position <= 4096, `order ${order}, position ${position}`);
+  });
+}
+
+test('a table holds a few rows at first, and no page is ever larger than 128 KB', () => {
+  for (const width of [1, 2, 13, 1000]) {
+    const table = new SeriesTable(['a'], width);
+    table.locate({ a: 'first' });
+    assert.ok(table.pages[0].length <= 4 * width);
+    for (let a = 0; a < 40_000 / width; a++) table.locate({ a });
+    for (const page of table.pages) assert.ok(page.byteLength <= 131_072, `width ${width}`);
+    assert.ok(table.pages.length > 1);
+  }
+});
+
+test('a row wider than a page has a page of its own', async () => {
+  const buckets = Array.from({ length: 20_000 }, (_, i) => i);
+  const registry = new Registry();
+  const histogram = new Histogram({
+    name: 'h',
+    help: 'h',
+    labelNames: ['a'],
+    buckets,
+    registers: [registry],
+  });
+  for (const a of ['x', 'y', 'z'])
+    for (const value of [0, 19_999, 20_000, 16_384]) histogram.observe({ a }, value);
+  histogram.labels('y').observe(5);
+  const { table } = viewOf(histogram);
+  assert.deepStrictEqual(
+    table.pages.map(page => page.length),
+    [20_002, 20_002, 20_002],
+  );
+  const { values } = await histogram.get();
+  const countOf = (a, le) => values.find(({ labels }) => labels.a === a && labels.le === le).value;
+  assert.deepStrictEqual(
+    [0, 4, 5, 16_383, 16_384, 19_998, 19_999, '+Inf'].map(le => countOf('y', le)),
+    [1, 1, 2, 2, 3, 3, 4, 5],
+  );
+  assert.strictEqual(countOf('z', '+Inf'), 4);
+});
+
+test('widths from 1 to more than a page keep rows apart', () => {
+  for (const width of [1, 2, 3, 7, 16, 8191, 8192, 8193, 16_383, 16_384, 16_385]) {
+    const table = new SeriesTable(['a'], width);
+    const rows = Array.from({ length: 9 }, (_, a) => table.locate({ a }));
+    for (const row of rows) table.pageOf(row).fill(row + 1, table.offsetOf(row), table.offsetOf(row) + width);
+    for (const row of rows) {
+      const numbers = table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + width);
+      assert.strictEqual(numbers.length, width);
+      assert.ok(
+        numbers.every(number => number === row + 1),
+        `width ${width}`,
+      );
+    }
+  }
+});
+
+test('the digests of a summary follow their rows through compaction', async () => {
+  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles: [0.5], registers: [] });
+  const child = summary.labels({ a: 1999 });
+  for (let a = 0; a < 2000; a++) summary.observe({ a }, a);
+  for (let a = 0; a < 1500; a++) summary.remove({ a });
+  const { table } = viewOf(summary);
+  assert.strictEqual(table.compactIfSparse(), true);
+  child.observe(1999);
+  summary.observe({ a: 3 }, 7);
+  const { values } = await summary.get();
+  const medians = values.filter(({ labels }) => labels.quantile === 0.5);
+  const expected = Array.from({ length: 500 }, (_, i) => [1500 + i, 1500 + i]);
+  assert.deepStrictEqual(
+    medians.map(({ labels, value }) => [labels.a, value]),
+    [...expected, [3, 7]],
+  );
+  const count = values.find(({ metricName, labels }) => metricName === 's_count' && labels.a === 1999);
+  assert.strictEqual(count.value, 2);
+});
+
+test('the digests of a summary follow their rows when new labels compact the table', async () => {
+  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles: [0.5], registers: [] });
+  summary.observe({ a: 'kept' }, 42);
+  for (let a = 0; a < 5000; a++) {
+    summary.observe({ a }, a);
+    summary.remove({ a });
+  }
+  const { table } = viewOf(summary);
+  assert.ok(table.epoch > 0);
+  const { values } = await summary.get();
+  assert.deepStrictEqual(
+    values.map(({ value }) => value),
+    [42, 42, 1],
+  );
+});
+
+test('a counter that is incremented through children and labels alike counts everything once', () => {
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
+  const children = Array.from({ length: 50 }, (_, a) => counter.labels(a));
+  const { table } = viewOf(counter);
+  for (let round = 0; round < 40; round++) {
+    for (let a = 0; a < 50; a++) {
+      children[a].inc();
+      counter.inc({ a: String(a) }, 2);
+    }
+    for (let i = 0; i < 100; i++) counter.inc({ a: `churn ${round} ${i}` });
+    for (let i = 0; i < 100; i++) counter.remove(`churn ${round} ${i}`);
+    table.compactIfSparse();
+  }
+  assert.deepStrictEqual(
+    contentsOf(table).map(([, value]) => value),
+    Array.from({ length: 50 }, () => 120),
+  );
+  assert.ok(table.epoch > 0);
+});
+
+/** A series table as a Map: what it must be seen as from outside. */
+class ModelTable {
+  series = new Map();
+
+  static keyOf(names, labels) {
+    return JSON.stringify(names.map(name => (labels[name] === undefined ? null : String(labels[name]))));
+  }
+
+  constructor(names) {
+    this.names = names;
+  }
+
+  add(labels, value) {
+    const key = ModelTable.keyOf(this.names, labels);
+    const known = this.series.get(key);
+    if (known !== undefined) known.value += value;
+    else {
+      const entries = Object.entries(labels).filter(([, text]) => text !== undefined);
+      this.series.set(key, { entries, value });
+    }
+  }
+
+  remove(labels) {
+    this.series.delete(ModelTable.keyOf(this.names, labels));
+  }
+
+  get contents() {
+    return [...this.series.values()].map(({ entries, value }) => [entries, value]);
+  }
+}
+
+test('any sequence of uses, removals and compactions is that of an ordered map', () => {
+  const names = ['a', 'b'];
+  const value = fc.oneof(
+    fc.integer({ min: 0, max: 6 }),
+    fc.constantFrom('0', '1', 'x', true, null, undefined),
+  );
+  const labelSet = fc
+    .tuple(fc.shuffledSubarray(names), value, value)
+    .map(([keys, ...values]) => Object.fromEntries(keys.map((key, i) => [key, values[i]])));
+  const operation = fc.oneof(
+    { weight: 8, arbitrary: fc.tuple(fc.constant('add'), labelSet, fc.integer({ min: 1, max: 9 })) },
+    { weight: 4, arbitrary: fc.tuple(fc.constant('child'), fc.nat({ max: 3 })) },
+    { weight: 4, arbitrary: fc.tuple(fc.constant('remove'), labelSet) },
+    { weight: 1, arbitrary: fc.tuple(fc.constant('clear')) },
+    {
+      weight: 1,
+      arbitrary: fc.tuple(fc.constant('addMany'), fc.nat({ max: 50 }), fc.integer({ min: 1, max: 1500 })),
+    },
+    { weight: 1, arbitrary: fc.tuple(fc.constant('removeMany'), fc.integer({ min: 2, max: 5 })) },
+    { weight: 1, arbitrary: fc.tuple(fc.constant('compact')) },
+  );
+  fc.assert(
+    fc.property(fc.array(operation, { maxLength: 60, size: 'max' }), operations => {
+      const table = new SeriesTable(names, 3);
+      const model = new ModelTable(names);
+      const childLabels = [{ a: 1 }, { b: 'x', a: '1' }, {}, { a: 'many 7' }];
+      const children = childLabels.map(labels => new SeriesHandle(table, labels));
+      const run = {
+        add(labels, amount) {
+          add(table, labels, amount);
+          model.add(labels, amount);
+        },
+        child(number) {
+          addThrough(children[number], 1);
+          model.add(childLabels[number], 1);
+        },
+        remove(labels) {
+          const row = table.find(labels);
+          if (row !== -1) table.removeRow(row);
+          model.remove(labels);
+        },
+        clear() {
+          table.clear();
+          model.series.clear();
+        },
+        addMany(from, count) {
+          for (let i = from; i < from + count; i++) this.add({ a: `many ${i}` }, 1);
+        },
+        removeMany(each) {
+          const all = model.contents.filter((_, i) => i % each !== 0);
+          for (const [entries] of all) this.remove(Object.fromEntries(entries));
+        },
+        compact() {
+          table.compactIfSparse();
+        },
+      };
+      for (const [name, ...parameters] of operations) {
+        run[name](...parameters);
+        assert.strictEqual(table.liveCount, model.series.size);
+      }
+      assert.deepStrictEqual(contentsOf(table), model.contents);
+      for (const [entries] of model.contents)
+        assert.notStrictEqual(table.find(Object.fromEntries(entries)), -1);
+    }),
+    { numRuns: 150 },
+  );
+});

@@ -1,0 +1,555 @@
+'use strict';
+
+// The article's benchmark itself: that what it says was measured was, that its statistics hold on what is known beforehand,
+// and one run of it as a person starts it.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const http = require('node:http');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const { bootstrapMedian, compare, judgeClaims } = require('../../benchmarks/article/comparison.js');
+const { drawRounds } = require('../../benchmarks/article/drawing.js');
+const { LatencyHistogram } = require('../../benchmarks/article/latency-histogram.js');
+const { MeasuringProcess } = require('../../benchmarks/article/measuring-process.js');
+const { OtherPrograms } = require('../../benchmarks/article/other-programs.js');
+const { pageOf } = require('../../benchmarks/article/page.js');
+const { planFor, ROUND_KEYS, runsOf, stepsOf } = require('../../benchmarks/article/plan.js');
+const { describeRatios, describeRound } = require('../../benchmarks/article/report.js');
+const { mergeResults, withResults, writeResults } = require('../../benchmarks/article/results.js');
+const { CLIENT_KEYS, RUNS } = require('../../benchmarks/article/runs.js');
+const { segmentOf } = require('../../benchmarks/article/segment.js');
+const { randomFrom } = require('../../benchmarks/shared/random.js');
+const { parseXml } = require('./fixtures/strict-xml.js');
+
+const PROGRAM = path.join(__dirname, '../../benchmarks/article/run.js');
+const LOAD = path.join(__dirname, '../../benchmarks/article/load.js');
+const WHERE = { machine: 'Node v24, 2 x "CPU" <A & B>', date: '2026-11-21' };
+const NO_SCRAPES = { milliseconds: [], failures: [] };
+
+/** A round whose latencies are made up: scraped ones are `factor` times as long. */
+function roundOf(key, factors = {}, { repetitions = 5, failed = 0 } = {}) {
+  const [round] = planFor({ rounds: [key] });
+  const random = randomFrom(7);
+  const segments = [];
+  for (let repetition = 0; repetition < repetitions; repetition++) {
+    for (const { key: run, client, scraped } of RUNS) {
+      const factor = scraped ? (factors[client] ?? 1) : 1;
+      const latencies = Array.from({ length: 2000 }, () => factor * (0.5 - Math.log(random() || 0.5)));
+      const scrapes = scraped
+        ? { milliseconds: [12, 15], failures: failed ? ['timed out <&>'] : [] }
+        : NO_SCRAPES;
+      segments.push(
+        segmentOf({ repetition, run }, { latencies, failed: scraped ? failed : 0 }, scrapes, 0.05),
+      );
+    }
+  }
+  const saturation = { bare: 3100, 'prom-client': 2500, 'prometheus-io': 2600, ours: 2900 };
+  const date = '2026-11-21T10:00:00.000Z';
+  return { round, date, rate: 1000, saturation, expositionBytes: 500_000, segments, wrongTotals: {} };
+}
+
+describe('the interval of a median', () => {
+  it('holds the median, and is the wider the more values differ', () => {
+    const near = bootstrapMedian([0.9, 1, 1, 1.1, 1.05]);
+    const far = bootstrapMedian([0.2, 1, 1, 3, 1.5]);
+    for (const { low, median, high } of [near, far]) assert.ok(low <= median && median <= high);
+    assert.ok(far.high - far.low > 2 * (near.high - near.low));
+  });
+
+  it('is a point where all values are equal, and the same each time', () => {
+    assert.deepEqual(bootstrapMedian([2, 2, 2]), { median: 2, low: 2, high: 2 });
+    assert.deepEqual(bootstrapMedian([1, 5, 9, 4]), bootstrapMedian([1, 5, 9, 4]));
+  });
+
+  it('holds the true median of what values were drawn from nearly always', () => {
+    const random = randomFrom(3);
+    const held = Array.from({ length: 300 }, () => bootstrapMedian(Array.from({ length: 9 }, random))).filter(
+      ({ low, high }) => low <= 0.5 && high >= 0.5,
+    );
+    assert.ok(held.length >= 270, `${held.length} of 300`);
+  });
+});
+
+describe('a comparison', () => {
+  const segmentsOf = valuesOfRepetitions =>
+    valuesOfRepetitions.flatMap((values, repetition) =>
+      Object.entries(values).map(([run, p99]) => ({ repetition, run, figures: { p99 } })),
+    );
+  const stock = { of: 'stock-scraped', by: ['stock'] };
+
+  it('is the median of ratios within repetitions, not the ratio of medians', () => {
+    // a disturbance that comes and goes: both sides of a repetition are slower by it
+    const values = [
+      { stock: 1, 'stock-scraped': 10 },
+      { stock: 100, 'stock-scraped': 1000 },
+      { stock: 3, 'stock-scraped': 27 },
+    ];
+    const { median, ratios } = compare({ segments: segmentsOf(values) }, stock, 'p99');
+    assert.deepEqual(
+      ratios.map(ratio => ratio.toFixed(6)),
+      ['10.000000', '10.000000', '9.000000'],
+    );
+    assert.equal(median.toFixed(6), '10.000000');
+  });
+
+  it('divides by the geometric mean of both neighbours', () => {
+    const values = [{ ours: 2, 'ours-scraped': 8, 'ours-again': 8 }];
+    const { median } = compare(
+      { segments: segmentsOf(values) },
+      { of: 'ours-scraped', by: ['ours', 'ours-again'] },
+      'p99',
+    );
+    assert.ok(Math.abs(median - 2) < 1e-12);
+  });
+
+  it('leaves out a repetition that has only one side, and is nothing without any', () => {
+    const values = [{ stock: 1, 'stock-scraped': 3 }, { stock: 1 }];
+    assert.deepEqual(compare({ segments: segmentsOf(values) }, stock, 'p99').ratios.length, 1);
+    assert.equal(compare({ segments: segmentsOf([{ stock: 1 }]) }, stock, 'p99'), undefined);
+  });
+
+  it('finds the factor that was put in, and judges it', () => {
+    const rounds = ['frequent-new', 'frequent-kept'].map(key =>
+      roundOf(key, { 'prom-client': 40, ours: 1.3 }),
+    );
+    const claims = judgeClaims(rounds);
+    assert.equal(claims.length, 3);
+    for (const { ratio, stock: rival } of claims) {
+      assert.ok(Math.abs(ratio.median - 1.3) < 0.2, `${ratio.median}`);
+      assert.ok(rival.median > 30 && rival.median < 50, `${rival.median}`);
+    }
+    assert.match(describeRatios(rounds), /\| <= 1\.1x +\| 1\.\d+x \([^)]+\) +\| MISSED/);
+  });
+
+  it('of fewer than three repetitions is shown without an interval', () => {
+    const text = repetitions => describeRatios([roundOf('article-new', {}, { repetitions })]);
+    assert.match(text(2), /x \(only 2\)/);
+    assert.match(text(3), /x \(\d+\.\d+–\d+\.\d+\)/);
+    assert.doesNotMatch(text(3), /only/);
+  });
+
+  it('judges only with as many samples as the claim is about', () => {
+    const measured = roundOf('frequent-new');
+    measured.round.samples = 200;
+    assert.deepEqual(judgeClaims([measured]), []);
+  });
+});
+
+describe('a histogram of latencies', () => {
+  it('gives quantiles within 0.6 %, whatever their size', () => {
+    const histogram = new LatencyHistogram();
+    const latencies = Array.from({ length: 10_000 }, (_, index) => 0.02 * 1.0013 ** index);
+    for (const latency of latencies) histogram.record(latency);
+    const shares = [0, 0.5, 0.99, 0.999, 1];
+    histogram.quantiles(shares).forEach((value, index) => {
+      const exact = latencies[Math.max(0, Math.ceil(shares[index] * 10_000) - 1)];
+      assert.ok(Math.abs(value / exact - 1) <= 0.006, `${shares[index]}: ${value}, not ${exact}`);
+    });
+  });
+
+  it('adds up with others, and comes back from JSON', () => {
+    const [one, other] = [new LatencyHistogram(), new LatencyHistogram()];
+    one.record(1, 3);
+    other.record(1, 2);
+    other.record(201);
+    one.add(new LatencyHistogram(JSON.parse(JSON.stringify(other))));
+    assert.equal(one.total, 6);
+    assert.deepEqual(
+      one.quantiles([0.8, 1]).map(value => Math.round(value)),
+      [1, 201],
+    );
+    assert.deepEqual(new LatencyHistogram().quantiles([0.5]), [NaN]);
+  });
+});
+
+it('a request that failed counts as 10 seconds in the figures and in the histogram', () => {
+  const latencies = Array.from({ length: 98 }, (_, index) => index + 1);
+  const segment = segmentOf({ repetition: 0, run: 'stock' }, { latencies, failed: 2 }, NO_SCRAPES, null);
+  assert.equal(segment.requests, 100);
+  assert.deepEqual(segment.figures, { p50: 50, p99: 10_000, p995: 10_000, p999: 10_000, max: 10_000 });
+  const [slowest] = new LatencyHistogram(segment.histogram).quantiles([0.99]);
+  assert.ok(Math.abs(slowest / 10_000 - 1) < 0.006);
+});
+
+it('what others use of the processors is known, without what one has started oneself', async () => {
+  const busy = spawn(process.execPath, ['-e', 'for (;;);'], { detached: true });
+  const [withIt, withoutIt] = [new OtherPrograms([]), new OtherPrograms([busy.pid])];
+  try {
+    await new Promise(resolve => setTimeout(resolve, 700));
+    const difference = withIt.processors() - withoutIt.processors();
+    assert.ok(difference > 0.3 && difference < 1.3, `${difference}`);
+  } finally {
+    busy.kill('SIGKILL');
+  }
+});
+
+describe('the plan', () => {
+  it('has all runs of all rounds, at least five times, with two scrapes in each at least', () => {
+    const rounds = planFor({});
+    assert.deepEqual(
+      rounds.map(({ key }) => key),
+      ROUND_KEYS,
+    );
+    for (const round of rounds) {
+      assert.ok(round.repetitions >= 5 && round.seconds >= 2 * round.every, round.key);
+      assert.deepEqual(round.clients, CLIENT_KEYS);
+      for (let repetition = 0; repetition < round.repetitions; repetition++) {
+        const runs = runsOf(round, repetition);
+        assert.deepEqual(new Set(runs), new Set(RUNS));
+        assert.equal(runs.length, RUNS.length);
+      }
+    }
+  });
+
+  it('keeps the runs of a client beside each other, and changes who is first and in which direction', () => {
+    const [round] = planFor({ rounds: ['article-new'] });
+    const orders = [0, 1, 2, 3, 4].map(repetition => runsOf(round, repetition).map(({ key }) => key));
+    for (const order of orders) {
+      for (const { client } of RUNS) {
+        const places = RUNS.filter(run => run.client === client).map(({ key }) => order.indexOf(key));
+        assert.equal(Math.max(...places) - Math.min(...places), places.length - 1);
+      }
+    }
+    const clientOf = key => RUNS.find(run => run.key === key).client;
+    assert.equal(new Set(orders.map(([first]) => clientOf(first))).size, CLIENT_KEYS.length);
+    const isUnscrapedFirst = orders.map(order => order.indexOf('stock') < order.indexOf('stock-scraped'));
+    assert.deepEqual(isUnscrapedFirst, [true, false, true, false, true]);
+  });
+
+  it('names each step, and says how long --short takes at most', () => {
+    const rounds = planFor({ short: true });
+    const steps = rounds.flatMap((round, index) => stepsOf(round, index === 0));
+    assert.equal(
+      steps.length,
+      rounds.reduce((sum, { repetitions }) => sum + 1 + repetitions * RUNS.length, 0),
+    );
+    assert.ok(steps.reduce((sum, { seconds }) => sum + seconds, 0) < 240);
+    assert.match(steps[3].title, /^frequent-new, repetition 1 of 2: 15\.1\.3, scraped$/);
+  });
+
+  it('refuses what it does not know, and segments without a scrape', () => {
+    assert.throws(
+      () => planFor({ rounds: ['article-old'] }),
+      /unknown round article-old; known: article-new/,
+    );
+    assert.throws(() => planFor({ clients: ['theirs'] }), /unknown client theirs; known: bare/);
+    assert.throws(() => planFor({ rounds: ['large-new'], seconds: 4 }), /too short for a scrape every 5 s/);
+  });
+});
+
+describe('the load generator', () => {
+  let generator;
+  let server;
+  let connections = 0;
+  const arrivals = [];
+  /** What the server does with a request. */
+  let answer;
+
+  before(async () => {
+    generator = new MeasuringProcess(LOAD);
+    server = http.createServer((request, response) => {
+      arrivals.push(performance.now());
+      answer(response);
+    });
+    server.on('connection', () => (connections += 1));
+    await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+  });
+
+  after(() => {
+    generator.stop();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  function run(load) {
+    connections = 0;
+    arrivals.length = 0;
+    return generator.call('load', { port: server.address().port, ...load });
+  }
+
+  it('opens a connection for each request, at an even pace', async () => {
+    answer = response => response.end('ok');
+    const { latencies, failed } = await run({ rate: 100, seconds: 1, kept: false });
+    assert.deepEqual([latencies.length, failed, connections, arrivals.length], [100, 0, 100, 100]);
+    const inFirstHalf = arrivals.filter(at => at - arrivals[0] < 500).length;
+    assert.ok(inFirstHalf > 35 && inFirstHalf < 65, `${inFirstHalf} of 100 in the first half`);
+  });
+
+  it('keeps connections, and does not count the requests that open them', async () => {
+    answer = response => response.end('ok');
+    const { latencies, failed } = await run({ rate: 200, seconds: 0.5, kept: true });
+    assert.deepEqual([latencies.length, failed, connections, arrivals.length], [100, 0, 64, 164]);
+  });
+
+  for (const kept of [false, true]) {
+    it(`counts from when a request was due, also while the server stalls (${kept ? 'kept' : 'new'} connections)`, async () => {
+      const held = [];
+      let stallsUntil;
+      answer = response => {
+        const counted = arrivals.length - (kept ? 64 : 0);
+        if (counted === 100) {
+          stallsUntil = performance.now() + 600;
+          setTimeout(() => {
+            stallsUntil = 0;
+            for (const each of held.splice(0)) each.end('ok');
+          }, 600);
+        }
+        if (performance.now() < stallsUntil) held.push(response);
+        else response.end('ok');
+      };
+      const { latencies, failed } = await run({ rate: 200, seconds: 2, kept });
+      assert.deepEqual([latencies.length, failed], [400, 0]);
+      // 120 requests are due while nobody is answered; of these, 80 at least 200 ms before it ends. With 64 kept
+      // connections not all of them can be sent meanwhile, but all of them wait.
+      const waited = latencies.filter(latency => latency >= 200).length;
+      assert.ok(waited >= 70 && waited <= 90, `${waited} waited`);
+      assert.ok(Math.max(...latencies) >= 550);
+    });
+  }
+
+  for (const kept of [false, true]) {
+    it(`counts what is answered late, wrongly or never as failed (${kept ? 'kept' : 'new'} connections)`, async () => {
+      answer = response => {
+        const counted = arrivals.length - (kept ? 64 : 0);
+        if (counted === 10) response.statusCode = 500;
+        if (counted === 20) response.destroy();
+        else if (counted !== 30) response.end('ok');
+      };
+      const { latencies, failed } = await run({ rate: 100, seconds: 1, kept, patience: 400 });
+      assert.deepEqual([latencies.length, failed], [97, 3]);
+    });
+  }
+
+  it('finds what a server can do', async () => {
+    answer = response => setTimeout(() => response.end('ok'), 100);
+    const { perSecond } = await run({ seconds: 1, kept: true });
+    assert.ok(perSecond > 300 && perSecond <= 640, `${perSecond}`); // 64 clients, ten times a second each
+  });
+});
+
+describe('the drawing', () => {
+  const rounds = ['frequent-new', 'frequent-kept', 'overload-new'].map(key =>
+    roundOf(key, { 'prom-client': 60, 'prometheus-io': 40 }, { failed: 30 }),
+  );
+  const svg = drawRounds(rounds, WHERE);
+
+  it('is well-formed, loads nothing, and has no number that is none', () => {
+    const [root] = parseXml(svg);
+    assert.equal(root.name, 'svg');
+    assert.doesNotMatch(svg, /href|url\(|<script|<image|NaN|Infinity|undefined/);
+    assert.match(svg, /2026-11-21, Node v24, 2 x &quot;CPU&quot; &lt;A &amp; B&gt;/);
+  });
+
+  it('has a curve for each run, which only rises and stays within the drawing', () => {
+    const elements = parseXml(svg);
+    const { width, height } = elements[0].attributes;
+    const curves = elements
+      .filter(({ name }) => name === 'polyline')
+      .map(({ attributes }) => attributes.points.split(' ').map(pair => pair.split(',').map(Number)))
+      .filter(points => points.length > 2); // the others are the legend's
+    assert.equal(curves.length, rounds.length * RUNS.length);
+    for (const points of curves) {
+      points.forEach(([x, y], index) => {
+        assert.ok(x > 0 && x < Number(width) && y > 0 && y < Number(height));
+        if (index > 0) assert.ok(x > points[index - 1][0] && y <= points[index - 1][1]);
+      });
+    }
+  });
+
+  it('draws scraped runs bolder, names them at their end, and tells clients apart without colour', () => {
+    const elements = parseXml(svg);
+    const widths = elements
+      .filter(({ name }) => name === 'polyline')
+      .map(({ attributes }) => attributes['stroke-width']);
+    assert.equal(widths.filter(width => width === '3').length, rounds.length * 3);
+    const dashes = elements
+      .filter(({ name }) => name === 'polyline')
+      .map(({ attributes }) => attributes['stroke-dasharray']);
+    assert.equal(new Set(dashes).size, CLIENT_KEYS.length);
+    for (const name of ['15.1.3, scraped', '0.16.1, scraped', 'ours, scraped']) {
+      const names = elements.filter(element => element.name === 'text' && element.text === name);
+      assert.equal(names.length, rounds.length, name);
+    }
+  });
+
+  it('ends a curve before single requests decide', () => {
+    const [few, many] = [1, 5].map(repetitions => {
+      const drawn = parseXml(drawRounds([roundOf('frequent-new', {}, { repetitions })], WHERE));
+      const ends = drawn
+        .filter(({ name }) => name === 'polyline')
+        .map(({ attributes }) => attributes.points.split(' '))
+        .filter(points => points.length > 2)
+        .map(points => Number(points.at(-1).split(',')[0]));
+      return Math.max(...ends);
+    });
+    assert.ok(few < many, `${few} ${many}`);
+  });
+
+  it('of nothing is refused', () => {
+    assert.throws(() => drawRounds([], WHERE), /no run to draw/);
+  });
+});
+
+describe('the page', () => {
+  it('has drawing and tables, loads nothing and runs nothing, whatever failures say', () => {
+    const html = pageOf([roundOf('frequent-new', { ours: 2 }, { failed: 1 })], WHERE);
+    assert.doesNotMatch(html, /<script|src=|href=|@import|url\(|undefined|NaN/);
+    assert.match(html, /<svg [^>]+>/);
+    assert.match(html, /timed out &lt;&amp;&gt; \(5 times\)/);
+    assert.match(html, /<td class="missed">MISSED<\/td>/);
+    for (const { title } of RUNS) assert.ok(html.includes(`<td>${title}</td>`), title);
+  });
+});
+
+describe('results', () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'article-results-'));
+  after(() => fs.rmSync(directory, { recursive: true }));
+  const machine = 'a machine';
+
+  function written(date, rounds, on = machine) {
+    const [json] = writeResults({ date, machine: on, rounds }, directory);
+    return json;
+  }
+
+  it('of several files are one: the rounds in order, of equal ones the newest', () => {
+    const old = { ...roundOf('article-new'), rate: 1 };
+    const files = [
+      written('2026-11-21T12:00:00.000Z', [{ ...roundOf('article-new'), rate: 2 }]),
+      written('2026-11-21T11:00:00.000Z', [roundOf('overload-new'), old]),
+    ];
+    const { date, rounds } = mergeResults(files);
+    assert.equal(date, '2026-11-21T12:00:00.000Z');
+    assert.deepEqual(
+      rounds.map(({ round, rate }) => [round.key, rate]),
+      [
+        ['article-new', 2],
+        ['overload-new', 1000],
+      ],
+    );
+    assert.match(describeRound(rounds[0]), /\| 5: ours, unscraped again +\| /);
+  });
+
+  it('of different machines or other programs are refused', () => {
+    const files = [
+      written('2026-11-21T12:00:00.000Z', [roundOf('article-new')]),
+      written('2026-11-21T13:00:00.000Z', [roundOf('article-new')], 'another'),
+    ];
+    assert.throws(() => mergeResults(files), /not of one machine: a machine and another/);
+    const foreign = path.join(directory, 'foreign.json');
+    fs.writeFileSync(foreign, '{"scenarios": []}');
+    assert.throws(() => mergeResults([foreign]), /does not hold results of this benchmark/);
+  });
+
+  it('replace those of the document and nothing else', () => {
+    const results = { date: '2026-11-21T12:00:00.000Z', machine, rounds: [roundOf('article-new')] };
+    const text = fs.readFileSync(path.join(__dirname, '../../docs/benchmark-article.md'), 'utf8');
+    const once = withResults(text, results);
+    assert.equal(withResults(once, results), once);
+    assert.ok(once.includes('2026-11-21, a machine.') && once.includes('4: ours, scraped'));
+    assert.equal(once.split('<!-- results')[0], text.split('<!-- results')[0]);
+    assert.equal(once.split('<!-- end of results -->')[1], text.split('<!-- end of results -->')[1]);
+    assert.throws(() => withResults('no marks', results), /no place for results/);
+  });
+});
+
+describe('the program', () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'article-run-'));
+  const mark = `ARTICLE_BENCHMARK_TEST=${path.basename(directory)}`;
+  const binary = path.join(directory, 'node');
+
+  // another path than this process's, so that the program has to start itself again
+  before(() => fs.copyFileSync(process.execPath, binary, fs.constants.COPYFILE_FICLONE));
+  after(() => fs.rmSync(directory, { recursive: true }));
+
+  function start(...args) {
+    const [name, value] = mark.split('=');
+    const tiny = [
+      '--samples',
+      '200',
+      '--repetitions',
+      '1',
+      '--seconds',
+      '1',
+      '--workers',
+      '2',
+      '--node',
+      binary,
+    ];
+    const child = spawn(process.execPath, [PROGRAM, ...tiny, ...args, '--output', directory], {
+      detached: true,
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, [name]: value },
+    });
+    const seen = { output: '' };
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', chunk => (seen.output += chunk));
+    }
+    return { child, seen, closed: once(child, 'close') };
+  }
+
+  function processes() {
+    return fs
+      .readdirSync('/proc')
+      .filter(name => /^\d+$/.test(name) && readOrNothing(`/proc/${name}/environ`).split('\0').includes(mark))
+      .map(name => readOrNothing(`/proc/${name}/cmdline`).replaceAll('\0', ' '))
+      .filter(Boolean);
+  }
+
+  it(
+    'measures a round from start to end, and leaves table, JSON, page and drawing',
+    { timeout: 60_000 },
+    async () => {
+      const { child, seen, closed } = start('--rounds', 'frequent-new', '--clients', 'prom-client,ours');
+      await closed;
+      assert.equal(child.exitCode, 0, seen.output);
+      assert.match(
+        seen.output,
+        /\[6\/6\] frequent-new, repetition 1 of 1: ours, unscraped — about \d+ s left/,
+      );
+      assert.match(seen.output, /\| 4: ours, scraped +\|/);
+      const files = fs.readdirSync(directory);
+      const [json, html, svg] = ['.json', '.html', '.svg'].map(end => files.find(name => name.endsWith(end)));
+      const { machine, rounds } = JSON.parse(fs.readFileSync(path.join(directory, json), 'utf8'));
+      assert.ok(machine.startsWith(`Node ${process.version}, `));
+      const [{ rate, segments, wrongTotals }] = rounds;
+      assert.deepEqual(wrongTotals, {});
+      assert.deepEqual(
+        segments.map(({ run, requests, failed, failures }) => [run, requests, failed, failures]),
+        ['stock', 'stock-scraped', 'ours', 'ours-scraped', 'ours-again'].map(run => [run, rate, 0, []]),
+      );
+      for (const { run, scrapes } of segments) assert.equal(scrapes.length, run.endsWith('-scraped') ? 1 : 0);
+      parseXml(fs.readFileSync(path.join(directory, svg), 'utf8'));
+      assert.match(fs.readFileSync(path.join(directory, html), 'utf8'), /<\/html>\n$/);
+      assert.deepEqual(processes(), []);
+    },
+  );
+
+  it('leaves no process behind on Ctrl-C', { timeout: 60_000 }, async () => {
+    const { child, seen, closed } = start('--rounds', 'frequent-kept', '--clients', 'bare,ours');
+    while (!seen.output.includes('repetition 1 of 1'))
+      await Promise.race([once(child.stderr, 'data'), closed]);
+    assert.ok(processes().length >= 8, processes().join('\n'));
+    process.kill(-child.pid, 'SIGINT');
+    await closed;
+    assert.equal(child.exitCode, 130, seen.output);
+    assert.deepEqual(processes(), []);
+  });
+
+  it('says what is wrong with its options before it starts anything', async () => {
+    const { child, seen, closed } = start('--rounds', 'nonsense');
+    await closed;
+    assert.equal(child.exitCode, 2);
+    assert.match(seen.output, /unknown round nonsense/);
+  });
+});
+
+function readOrNothing(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return ''; // it has ended meanwhile
+  }
+}

@@ -1,0 +1,306 @@
+'use strict';
+
+// The demo as a person runs it: real processes, its own temporary directory, and a look at what it leaves behind.
+
+const assert = require('node:assert');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const http = require('node:http');
+const os = require('node:os');
+const path = require('node:path');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { LoadGenerator } = require('../../example/demo/load-generator');
+const { readTotals, totalsText } = require('../../example/demo/totals-check');
+
+const DEMO = path.join(__dirname, '../../example/demo/demo.js');
+const QUICK = ['--seconds', '3', '--rate', '100', '--samples', '2000'];
+
+/** A demo under way. Its processes carry a mark in their environment by which they can be found. */
+class RunningDemo {
+  #child;
+  #mark;
+  #closed;
+  #seen = '';
+
+  constructor(args, temporaryDirectory, environment) {
+    this.#mark = `PROM_CLIENT_CLUSTER_DEMO_TEST=${path.basename(temporaryDirectory)}`;
+    const [name, value] = this.#mark.split('=');
+    this.#child = spawn(process.execPath, [DEMO, ...args], {
+      // A process group of its own, so that it can be sent what a terminal sends on Ctrl-C.
+      detached: true,
+      env: { ...process.env, ...environment, TMPDIR: temporaryDirectory, [name]: value },
+    });
+    this.#closed = once(this.#child, 'close').then(() => 'closed');
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.setEncoding('utf8').on('data', chunk => (this.#seen += chunk));
+    }
+  }
+
+  get output() {
+    return this.#seen;
+  }
+
+  /** Resolves with the match as soon as the demo has printed it; rejects when the demo ends without. */
+  async printed(pattern) {
+    for (;;) {
+      const match = pattern.exec(this.#seen);
+      if (match) return match;
+      const closed = await Promise.race([once(this.#child.stdout, 'data'), this.#closed]);
+      assert.notStrictEqual(closed, 'closed', `ended without printing ${pattern}:\n${this.#seen}`);
+    }
+  }
+
+  /** Resolves when the demo has ended and nobody holds its output any more. */
+  async exitCode() {
+    await this.#closed;
+    return this.#child.exitCode;
+  }
+
+  /** Sends a signal to all processes of the demo, as a terminal does. */
+  signalAll(signal) {
+    process.kill(-this.#child.pid, signal);
+  }
+
+  /** Sends a signal to the demo's first process only. */
+  signal(signal) {
+    this.#child.kill(signal);
+  }
+
+  /** Command lines of the demo's processes that are alive. */
+  processes() {
+    return fs
+      .readdirSync('/proc')
+      .filter(name => /^\d+$/.test(name))
+      .filter(pid => readOrNothing(`/proc/${pid}/environ`).split('\0').includes(this.#mark))
+      .map(pid => readOrNothing(`/proc/${pid}/cmdline`).replaceAll('\0', ' '))
+      .filter(Boolean);
+  }
+
+  /** For a test that failed half-way. */
+  kill() {
+    try {
+      this.signalAll('SIGKILL');
+    } catch {
+      // It has ended, as it should.
+    }
+  }
+}
+
+function readOrNothing(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for processes in /proc' }, () => {
+  let temporaryDirectory;
+  let demo;
+
+  beforeEach(() => {
+    temporaryDirectory = fs.mkdtempSync(path.join(os.tmpdir(), 'demo-test-'));
+  });
+
+  afterEach(() => {
+    demo.kill();
+    fs.rmSync(temporaryDirectory, { recursive: true, force: true });
+  });
+
+  function startDemo(...args) {
+    demo = new RunningDemo([...QUICK, ...args], temporaryDirectory);
+    return demo;
+  }
+
+  function assertNothingLeft() {
+    assert.deepStrictEqual(demo.processes(), []);
+    assert.deepStrictEqual(fs.readdirSync(temporaryDirectory), []);
+    assert.match(demo.output, /^nothing left running, nothing left on disk$/m);
+  }
+
+  for (const client of ['prom-client-cluster', 'prom-client']) {
+    it(`compares a cluster unscraped and scraped, and its totals are right (${client})`, async () => {
+      startDemo('--client', client);
+      assert.strictEqual(await demo.exitCode(), 0, demo.output);
+      assert.match(demo.output, new RegExp(`^${client}: 4 workers, about 2000 samples each, Node v`));
+      assert.match(demo.output, /^scraped +300\/300 requests {2}P50 .* ms {2}scrape +\d.* ms$/m);
+      assert.match(demo.output, /^ +unscraped +scraped every second$/m);
+      assert.match(demo.output, /^requests answered +300 +300$/m);
+      assert.match(demo.output, /^errors +0 +0$/m);
+      assert.match(demo.output, /^P99\.9 +[\d.]+ ms +[\d.]+ ms$/m);
+      assert.match(demo.output, /^scrapes +0 +[3-6]$/m);
+      assert.match(demo.output, /^median scrape +- +[\d.]+ ms$/m);
+      assert.match(demo.output, /^check: demo_requests_total, summed over all workers: +900$/m);
+      assert.match(demo.output, /^ +requests that arrived, by the workers' own count: 900 {3}equal$/m);
+      assert.match(demo.output, /\(900 sent, 900 answered, warm-up included\)/);
+      assert.match(demo.output, /^demo_requests_total\{service="\w+",method="\w+"\} \d+$/m);
+      assertNothingLeft();
+    });
+  }
+
+  it('fails when the library has lost counts', async () => {
+    const lossy = `--require=${path.join(__dirname, 'fixtures/lossy-counter.js')}`;
+    const args = [...QUICK, '--client', 'prom-client', '--seconds', '1'];
+    demo = new RunningDemo(args, temporaryDirectory, { NODE_OPTIONS: lossy });
+    assert.strictEqual(await demo.exitCode(), 1, demo.output);
+    assert.match(demo.output, /own count: 300 {3}DIFFERENT by -\d+$/m);
+    assertNothingLeft();
+  });
+
+  it('ends everything on Ctrl-C while it measures', async () => {
+    startDemo();
+    await demo.printed(/^unscraped +\d+\/300/m);
+    assert.ok(demo.processes().length >= 7, demo.processes().join('\n'));
+    demo.signalAll('SIGINT');
+    assert.strictEqual(await demo.exitCode(), 130, demo.output);
+    assert.match(demo.output, /^interrupted$/m);
+    assertNothingLeft();
+  });
+
+  it('ends everything on Ctrl-C while the cluster starts', async () => {
+    startDemo();
+    await demo.printed(/prom-client-cluster/);
+    demo.signalAll('SIGINT');
+    assert.strictEqual(await demo.exitCode(), 130, demo.output);
+    assertNothingLeft();
+  });
+
+  it('leaves no process behind when it is killed itself', async () => {
+    startDemo();
+    await demo.printed(/^scraped +\d+\/300/m);
+    demo.signal('SIGKILL');
+    await demo.exitCode();
+    assert.deepStrictEqual(demo.processes(), []);
+    assert.deepStrictEqual(fs.readdirSync(temporaryDirectory), []);
+  });
+
+  it('goes on serving with --keep until Ctrl-C', async () => {
+    startDemo('--keep', '--seconds', '1');
+    const [, url] = await demo.printed(/^serving (http:\S+\/metrics)$/m);
+    const response = await fetch(url);
+    assert.match(await response.text(), /^demo_requests_total\{/m);
+    demo.signalAll('SIGINT');
+    assert.strictEqual(await demo.exitCode(), 0, demo.output);
+    assertNothingLeft();
+  });
+
+  it('says how to use it when it does not understand', async () => {
+    startDemo('--client', 'another');
+    assert.strictEqual(await demo.exitCode(), 2);
+    assert.match(demo.output, /^--client must be prom-client-cluster or prom-client, not another$/m);
+    assert.match(demo.output, /^ {2}--keep /m);
+  });
+});
+
+describe("the demo's check of its totals", () => {
+  const phase = { sent: 10, answered: 10, errors: 0, timeouts: 0 };
+
+  it('adds up the counter over all its series, and no other', async () => {
+    const cluster = { record: async () => ({ arrived: 12 }) };
+    const text = [
+      '# TYPE demo_requests_total counter',
+      'demo_requests_total{service="a b",method="GET"} 5',
+      'demo_requests_total{service="c",method="PUT"} 7',
+      'demo_requests_totalled 100',
+      'other_total{of="demo_requests_total"} 100',
+    ].join('\n');
+    const scraper = { scrape: async () => ({ text: () => text }) };
+    const totals = await readTotals(cluster, scraper);
+    assert.deepStrictEqual(totals, { counted: 12, arrived: 12, exposition: text });
+  });
+
+  it('reads again when a request arrived meanwhile', async () => {
+    const arrivals = [3, 4, 4, 4];
+    const cluster = { record: async () => ({ arrived: arrivals.shift() }) };
+    const texts = ['demo_requests_total 3', 'demo_requests_total 4'];
+    const scraper = {
+      scrape: async () => {
+        const text = texts.shift();
+        return { text: () => text };
+      },
+    };
+    const { counted, arrived } = await readTotals(cluster, scraper);
+    assert.deepStrictEqual({ counted, arrived }, { counted: 4, arrived: 4 });
+  });
+
+  it('says by how much the metrics are wrong', () => {
+    assert.match(totalsText({ counted: 9, arrived: 10 }, [phase]), /DIFFERENT by -1$/m);
+    assert.match(totalsText({ counted: 11, arrived: 10 }, [phase]), /DIFFERENT by 1$/m);
+  });
+
+  it('explains requests that arrived and were not answered, and those that never arrived', () => {
+    const lossy = { sent: 10, answered: 6, errors: 4, timeouts: 3 };
+    const text = totalsText({ counted: 18, arrived: 18 }, [phase, lossy]);
+    assert.match(text, / equal$/m);
+    assert.match(text, /20 sent, 16 answered/);
+    assert.match(text, /2 arrived and .* did not get the answer: [^(]*\(3 times\)[^(]*\(1 times\)/);
+    assert.match(text, /2 were sent and never arrived/);
+  });
+});
+
+describe("the demo's load generator", () => {
+  let server;
+  let generator;
+
+  beforeEach(() => {
+    generator = new LoadGenerator();
+  });
+
+  afterEach(async () => {
+    await generator.stop();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  async function serve(handle) {
+    server = http.createServer(handle).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return `http://127.0.0.1:${server.address().port}`;
+  }
+
+  it('sends each request on a connection of its own, spread evenly, and has a latency for every answer', async () => {
+    const arrivals = [];
+    const url = await serve((request, response) => {
+      arrivals.push(performance.now());
+      response.end('x');
+    });
+    let connections = 0;
+    server.on('connection', () => connections++);
+
+    const load = generator.start({ url, rate: 100, amount: 150 });
+    assert.deepStrictEqual(await load.done, { sent: 150, answered: 150, errors: 0, timeouts: 0 });
+    assert.strictEqual(load.latencies.count, 150);
+    assert.strictEqual(arrivals.length, 150);
+    assert.strictEqual(connections, 150);
+    const [first, middle, last] = [arrivals[0], arrivals[75], arrivals[149]];
+    assert.ok(middle - first > 600 && last - middle > 600, `${middle - first} ms, ${last - middle} ms`);
+  });
+
+  it('counts a broken connection as an error and not as an answer', async () => {
+    let requests = 0;
+    const url = await serve((request, response) => {
+      if (++requests % 5 === 0) request.socket.resetAndDestroy();
+      else response.end('x');
+    });
+    const load = generator.start({ url, rate: 200, amount: 100 });
+    assert.deepStrictEqual(await load.done, { sent: 100, answered: 80, errors: 20, timeouts: 0 });
+    assert.strictEqual(load.latencies.count, 80);
+    assert.strictEqual(requests, 100);
+  });
+
+  it('measures a request that had to wait for its turn from the time of that turn', async () => {
+    let requests = 0;
+    const url = await serve((request, response) => {
+      if (requests++ > 0) response.end('x');
+      else setTimeout(() => response.end('late'), 1000);
+    });
+    // One client, ten requests a second: nine become due while the first is waiting.
+    const load = generator.start({ url, rate: 2, amount: 3 });
+    await load.done;
+    const [fastest, slower, slowest] = load.latencies.quantiles([0.01, 0.5, 1]);
+    assert.ok(slowest >= 1000, `${slowest}`);
+    assert.ok(slower >= 450 && slower < 1000, `${slower}`);
+    assert.ok(fastest < 450, `${fastest}`);
+  });
+});

@@ -1,0 +1,200 @@
+'use strict';
+
+// example/heap-sizing as a person runs it: real processes. What it prints is held together, not to a speed.
+
+const assert = require('node:assert');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+const { choiceOf, choiceText } = require('../../example/heap-sizing/choice');
+const { SettingFigures } = require('../../example/heap-sizing/setting-figures');
+const { readExposition } = require('../../example/concurrency/exposition');
+const { ScrapeWindow } = require('../../example/concurrency/scrape-window');
+const { Program } = require('../fixtures/program');
+
+const EXAMPLE = path.join(__dirname, '../../example/heap-sizing/heap-sizing.js');
+const TIMEOUT = 60_000;
+const MIB = 2 ** 20;
+
+describe('example/heap-sizing', () => {
+  it('tries each setting, and every request that was sent is counted', { timeout: TIMEOUT }, async () => {
+    const program = new Program([EXAMPLE, '--short']);
+    // It has ended when nobody holds its output any more: its children do, as long as they live.
+    assert.strictEqual(await program.ended(), 0, program.output + program.errors);
+    const { output } = program;
+    const figures = String.raw`\d+ tasks\/s, [\d.]+ scavenges\/s, GC [\d.]+ %, (\d:\d\d) left`;
+    const leftOf = name => new RegExp(`^${name} +${figures}$`, 'm').exec(output)?.[1];
+    const left = ['looking for a rate', 'round 1, semi-space default', 'round 1, semi-space 32'].map(leftOf);
+    // Three runs of a second and a half come after the one for the rate, each in a process that has to start.
+    assert.ok(left[0] >= '0:06' && left[0] <= '0:09', output);
+    assert.ok(left[1] <= left[0] && left[2] <= '0:02', output);
+
+    const rows = rowsOf(output);
+    assert.deepStrictEqual(
+      rows.map(({ size }) => size),
+      ['default', '2', '32'],
+    );
+    for (const row of rows) {
+      assert.ok(row.throughput > 0, output);
+      assert.ok(row.minor >= 0 && row.minor <= row.share + 0.11 && row.share <= 100, output);
+      assert.ok(Math.abs(row.minor + row.other - row.share) < 0.21, output);
+      assert.ok(row.newSpace > 0 && row.resident > row.newSpace, output);
+    }
+    // The setting reached the service: the new space is two semi-spaces at the most, and a small one is soon full.
+    const [, small, large] = rows;
+    assert.ok(small.scavenges > large.scavenges, output);
+    assert.ok(large.newSpace <= 64 && large.newSpace > small.newSpace, output);
+    assert.match(
+      output,
+      /^(Choose --max-semi-space-size=(2|32): it|Leave it as it is: Node's own setting) /m,
+    );
+    const [, sent] = /^check: (\d+) requests sent, \1 answered, 0 failed; \w+: \1 {3}equal$/m.exec(output);
+    assert.ok(Number(sent) > 100);
+    assert.match(output, /^nothing left running$/m);
+  });
+
+  it(
+    'goes through the settings backwards in the second round, at the rate it is told',
+    { timeout: TIMEOUT },
+    async () => {
+      const args = ['--rounds', '2', '--seconds', '0.5', '--sizes', '4,default', '--rate', '50'];
+      const program = new Program([EXAMPLE, ...args]);
+      assert.strictEqual(await program.ended(), 0, program.output + program.errors);
+      const order = Array.from(program.output.matchAll(/^round (\d), semi-space (\S+)/gm), ([, ...run]) =>
+        run.join(),
+      );
+      assert.deepStrictEqual([...new Set(order)], ['1,4', '1,default', '2,default', '2,4']);
+      assert.match(program.output, /^50 requests a second$/m);
+      // Two rounds of the same setting make one row with both of their shares.
+      assert.match(program.output, /^ +4 .* \([\d.]+ %, [\d.]+ %\) /m);
+      assert.match(program.output, / (\d+) answered, 0 failed; \w+: \1 {3}equal$/m);
+    },
+  );
+
+  it('ends everything when it is interrupted', { timeout: TIMEOUT }, async () => {
+    const program = new Program([EXAMPLE, '--seconds', '30', '--rate', '20']);
+    await program.line(/^round 1/);
+    await program.stop();
+    assert.strictEqual(await program.ended(), 130, program.output + program.errors);
+    assert.match(program.output, /^nothing left running$/m);
+  });
+
+  it('says how to use it when it does not understand', async () => {
+    const wrong = [
+      [['--sizes', '16,big'], '--sizes must be a whole number of at least 1, not big'],
+      [['--sizes', '16,16'], '--sizes must be different, not 16,16'],
+      [['--rounds', '0'], '--rounds must be a whole number of at least 1, not 0'],
+    ];
+    for (const [args, text] of wrong) {
+      const program = new Program([EXAMPLE, ...args]);
+      assert.strictEqual(await program.ended(), 2);
+      assert.ok(program.errors.startsWith(`${text}\n`), program.errors);
+      assert.match(program.errors, /^ {2}--sizes /m);
+    }
+  });
+});
+
+/** The table that was printed. */
+function rowsOf(output) {
+  const lines = output.split('\n');
+  const first = lines.findIndex(line => /^-+$/.test(line)) + 1;
+  const rows = lines.slice(first, lines.indexOf('', first));
+  return rows.map(line => {
+    const [size, ...cells] = line.trim().split(/ {3,}/);
+    const [throughput, scavenges, minor, other, share, , , , , newSpace, resident] = cells.map(parseFloat);
+    return { size, throughput, scavenges, minor, other, share, newSpace, resident };
+  });
+}
+
+describe("the example's figures of a setting", () => {
+  function page(at, { minor, major, old, bucket }) {
+    const text = `# TYPE nodejs_gc_pause_seconds_total counter
+nodejs_gc_pause_seconds_total{kind="minor"} ${minor}
+nodejs_gc_pause_seconds_total{kind="major"} ${major}
+# TYPE nodejs_heap_space_used_bytes gauge
+nodejs_heap_space_used_bytes{space="old"} ${old}
+# TYPE nodejs_heap_space_committed_bytes gauge
+nodejs_heap_space_committed_bytes{space="new"} ${old}
+# TYPE task_duration_seconds histogram
+task_duration_seconds_bucket{le="1",operation="lookup",concurrency="1"} ${bucket}
+task_duration_seconds_bucket{le="2",operation="lookup",concurrency="1"} ${bucket * 2}
+task_duration_seconds_bucket{le="+Inf",operation="lookup",concurrency="1"} ${bucket * 2}`;
+    return { at, samples: readExposition(text) };
+  }
+
+  it('are those of all rounds together', () => {
+    const figures = new SettingFigures('default', [
+      new ScrapeWindow([
+        page(0, { minor: 1, major: 1, old: 100, bucket: 0 }),
+        page(10_000, { minor: 2, major: 1.5, old: 300, bucket: 100 }),
+      ]),
+      new ScrapeWindow([
+        page(0, { minor: 0, major: 0, old: 500, bucket: 7 }),
+        page(10_000, { minor: 1, major: 0, old: 400, bucket: 107 }),
+      ]),
+    ]);
+    assert.strictEqual(figures.minorShare, 0.1);
+    assert.strictEqual(figures.share, 0.125);
+    assert.deepStrictEqual(figures.shares, [0.15, 0.1]);
+    assert.strictEqual(figures.promoted, 10);
+    assert.strictEqual(figures.oldSpace, 500);
+    assert.strictEqual(figures.semiSpace, 250);
+    assert.strictEqual(figures.p99('lookup'), 1.98);
+    assert.ok(Number.isNaN(figures.p99('report')));
+    assert.strictEqual(new SettingFigures('8', []).semiSpace, 8 * MIB);
+  });
+});
+
+describe("the example's choice", () => {
+  const setting = (size, share, { semiSpace = size, resident = 100, shares = [share] } = {}) => ({
+    size: String(size),
+    share,
+    shares,
+    semiSpace: semiSpace * MIB,
+    residentMemory: resident * MIB,
+    p99: () => share,
+  });
+
+  it('is the smallest setting that is nearly as good as the best, set against that of Node', () => {
+    const settings = [
+      setting('default', 0.12, { semiSpace: 16, resident: 150 }),
+      setting(128, 0.02, { resident: 320 }),
+      setting(32, 0.05),
+      setting(64, 0.03, { resident: 220 }),
+    ];
+    assert.strictEqual(choiceOf(settings).size, '64');
+    assert.strictEqual(
+      choiceText(settings),
+      'Choose --max-semi-space-size=64: it spends 3.0 % of the time on garbage collection, within 2 points of the ' +
+        'best (2.0 % with --max-semi-space-size=128), and no smaller one does.\n' +
+        "Node's own setting (a semi-space of 16 MiB here) spends 12.0 %; against that, the choice takes 70 MiB more of " +
+        'memory a process, and its P99 of report is 30 ms instead of 120 ms.',
+    );
+  });
+
+  it("is Node's own setting where that is as good, also beside the same size by name", () => {
+    const settings = [
+      setting(64, 0.02),
+      setting('default', 0.03, { semiSpace: 64 }),
+      setting(128, 0.03, { resident: 190 }),
+    ];
+    assert.strictEqual(choiceOf(settings).size, 'default');
+    const text = choiceText(settings);
+    assert.match(
+      text,
+      /^Leave it as it is: Node's own setting \(a semi-space of 64 MiB here\) spends 3\.0 %/,
+    );
+    assert.match(text, /^--max-semi-space-size=128 spends 3\.0 %; .* takes 90 MiB less of memory/m);
+  });
+
+  it('comes with a warning where rounds of the same setting differ by more than what decides', () => {
+    const steady = [setting(16, 0.1, { shares: [0.095, 0.105] }), setting(64, 0.01)];
+    assert.doesNotMatch(choiceText(steady), /Mind that/);
+    const shaky = [setting(16, 0.1, { shares: [0.05, 0.15] }), setting(64, 0.01)];
+    assert.match(choiceText(shaky), /^Mind that one setting differed by 10\.0 points between its rounds: /m);
+  });
+
+  it('has nothing to be set against where it is the only one', () => {
+    const text = choiceText([setting(16, 0.1)]);
+    assert.match(text, /^Choose --max-semi-space-size=16: it spends 10\.0 % .*, the least of all, [^\n]+$/);
+  });
+});

@@ -1,0 +1,307 @@
+'use strict';
+
+// Every example is run as it is, and says what it is there to show.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it, beforeEach, afterEach } = require('node:test');
+const { Program, get } = require('../fixtures/program');
+const { RecordingServer } = require('../fixtures/pushgateway-recorder');
+
+const ROOT = path.join(__dirname, '../..');
+const EXAMPLES = path.join(ROOT, 'example');
+const STOCK = path.join(ROOT, 'node_modules/prom-client');
+const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+const TIMEOUT = 20_000;
+
+let directory;
+/** @type {Program[]} */
+let programs;
+
+beforeEach(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'examples-'));
+  programs = [];
+});
+
+afterEach(async () => {
+  await Promise.all(programs.map(program => program.stop()));
+  fs.rmSync(directory, { recursive: true });
+});
+
+/**
+ * @param {string} name of an example, or the path of a program
+ * @param {Record<string, string>} [env]
+ */
+function run(name, env = {}) {
+  const program = new Program([path.resolve(EXAMPLES, name)], { env: { TMPDIR: directory, ...env } });
+  programs.push(program);
+  return program;
+}
+
+/** Starts an example that serves its own metrics. */
+async function serverOf(name) {
+  const program = run(name, { PORT: '0' });
+  const [metrics, origin] = await program.line(/^(http:\/\/127.0.0.1:\d+)\/metrics$/);
+  return { program, metrics, origin };
+}
+
+async function textOf(url) {
+  const { status, headers, body } = await get(url);
+  assert.strictEqual(status, 200);
+  assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
+  return body.toString();
+}
+
+/**
+ * Copies an example of several files somewhere else, where packages are installed.
+ *
+ * @param {string} name
+ * @param {string} destination
+ * @param {Record<string, string>} packages where each of them is
+ */
+function install(name, destination, packages) {
+  fs.cpSync(path.join(EXAMPLES, name), destination, { recursive: true });
+  for (const [packageName, target] of Object.entries(packages)) {
+    const link = path.join(destination, 'node_modules', packageName);
+    fs.mkdirSync(path.dirname(link), { recursive: true });
+    fs.symlinkSync(target, link, 'junction');
+  }
+}
+
+async function outputOf(name) {
+  const program = run(name);
+  assert.strictEqual(await program.ended(), 0, program.errors);
+  return program.output;
+}
+
+/** Each test names its example, so that none is forgotten. */
+const tested = [];
+
+function example(name, check) {
+  tested.push(name);
+  it(name, { timeout: TIMEOUT }, () => check(name));
+}
+
+describe('the example', () => {
+  example('counter.js', async name => {
+    assert.strictEqual(
+      await outputOf(name),
+      `# HELP jobs_processed_total Jobs that were processed
+# TYPE jobs_processed_total counter
+jobs_processed_total{queue="mail",result="done"} 5
+jobs_processed_total{queue="mail",result="failed"} 1
+jobs_processed_total{queue="import",result="done"} 1000
+`,
+    );
+  });
+
+  example('gauge.js', async name => {
+    const before = Date.now() / 1000;
+    const output = await outputOf(name);
+    assert.match(output, /^connections_open 2$/m);
+    assert.deepStrictEqual(
+      Array.from(output.matchAll(/^queue_length (\d+)$/gm), ([, length]) => length),
+      ['3', '2'],
+    );
+    const [, time] = /^backup_last_success_timestamp_seconds\{target="disk"\} ([\d.]+)$/m.exec(output);
+    assert.ok(Number(time) >= before && Number(time) <= Date.now() / 1000);
+  });
+
+  example('histogram.js', async name => {
+    const output = await outputOf(name);
+    assert.match(output, /^query_duration_seconds_bucket\{le="0.001",query="list"\} 0$/m);
+    assert.match(output, /^query_duration_seconds_bucket\{le="0.004",query="list"\} 1$/m);
+    assert.match(output, /^query_duration_seconds_bucket\{le="1.024",query="list"\} 2$/m);
+    assert.match(output, /^query_duration_seconds_sum\{query="list"\} 0.503$/m);
+    const [, sum] = /^query_duration_seconds_sum\{query="insert"\} (\S+)$/m.exec(output);
+    const [, seconds] = /^# the insert took (\S+) s$/m.exec(output);
+    assert.strictEqual(sum, seconds);
+    assert.ok(Number(seconds) > 0);
+  });
+
+  example('summary.js', async name => {
+    const output = await outputOf(name);
+    assert.match(output, /^upload_size_bytes\{quantile="0.5"\} 51712$/m); // 50.5 of 1..100, by 1024
+    assert.match(output, /^upload_size_bytes\{quantile="0.9"\} 92672$/m);
+    assert.match(output, /^upload_size_bytes_sum 5171200$/m);
+    assert.match(output, /^upload_size_bytes_count 100$/m);
+  });
+
+  example('server.js', async name => {
+    const { metrics, origin } = await serverOf(name);
+    assert.strictEqual((await get(`${origin}/hello/fr`)).body.toString(), 'Bonjour\n');
+    await get(`${origin}/hello/fr`);
+    assert.strictEqual((await get(`${origin}/hello/constructor`)).status, 404);
+    const text = await textOf(metrics);
+    assert.match(text, /^greetings_total\{language="fr"\} 2$/m);
+    assert.ok(!text.includes('constructor'));
+    const count = 'http_request_duration_seconds_count{method="GET",route="/hello/:language"';
+    assert.ok(text.includes(`\n${count},status="200"} 2\n`), text);
+    assert.ok(text.includes(`\n${count},status="404"} 1\n`), text);
+  });
+
+  example('cluster.js', async name => {
+    const program = run(name, { PORT: '0', METRICS_PORT: '0', WORKERS: '2' });
+    const [, metrics] = await program.line(/^metrics at (.*)$/);
+    const [, url] = await program.line(/^worker \d+ at (.*)$/, 2);
+    const countOf = async () => {
+      const { body } = await get(metrics);
+      return Number(/^http_requests_total\{route="\/"\} (\d+)$/m.exec(body.toString())?.[1]);
+    };
+    const pids = new Map();
+    let sent = 0;
+    while (pids.size < 2 || sent < 20) {
+      const [, worker, pid] = /^worker (\d+), process (\d+)$/m.exec((await get(url)).body.toString());
+      pids.set(worker, Number(pid));
+      sent++;
+    }
+    assert.strictEqual(await countOf(), sent);
+
+    // Requests after the last scrape, and then a worker that ends: nothing is lost.
+    for (let i = 0; i < 10; i++) await get(url);
+    const [[worker, pid]] = pids;
+    process.kill(pid, 'SIGTERM');
+    await program.line(new RegExp(`^worker ${worker} ended$`));
+    await program.line(/^worker 3 at /);
+    assert.strictEqual(await countOf(), sent + 10);
+  });
+
+  example('default-metrics.js', async name => {
+    const { metrics, origin } = await serverOf(name);
+    await get(`${origin}/a`);
+    await get(`${origin}/b`);
+    const text = await textOf(metrics);
+    assert.match(text, /^shop_carts\{service="shop"\} 2$/m);
+    assert.match(text, /^process_cpu_seconds_total\{service="shop"\} [\d.]+$/m);
+    const [, bytes] = /^process_resident_memory_bytes\{service="shop"\} (\d+)$/m.exec(text);
+    assert.ok(Number(bytes) > 1e7, bytes);
+    assert.match(text, new RegExp(`^nodejs_version_info\\{version="${process.version}",`, 'm'));
+  });
+
+  example('exemplars.js', async name => {
+    const { metrics, origin } = await serverOf(name);
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+    await get(`${origin}/`, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
+    await get(`${origin}/nowhere`);
+    const { headers, body } = await get(metrics);
+    assert.match(headers['content-type'], /^application\/openmetrics-text; version=1.0.0;/);
+    const exemplars = body.toString().match(/^.* # \{.*$/gm);
+    assert.strictEqual(exemplars.length, 1);
+    const [, value] = new RegExp(
+      `^http_request_duration_seconds_bucket\\{le="[\\d.]+",status="200"\\} 1 # \\{trace_id="${trace}"\\} (\\S+) [\\d.]+$`,
+    ).exec(exemplars[0]);
+    assert.ok(Number(value) > 0);
+    assert.match(body.toString(), /^http_request_duration_seconds_count\{status="404"\} 1$/m);
+  });
+
+  example('pushgateway.js', async name => {
+    const gateway = await RecordingServer.start();
+    try {
+      const program = run(name, { PUSHGATEWAY_URL: gateway.url });
+      assert.strictEqual(await program.ended(), 0, program.errors);
+      assert.strictEqual(program.output, 'pushed: 200\n');
+      const [{ method, path: group, headers, body }] = gateway.requests;
+      assert.strictEqual(gateway.requests.length, 1);
+      assert.strictEqual(method, 'PUT');
+      const [, file] = /^\/metrics\/job\/import\/file@base64\/([\w-]+)$/.exec(group);
+      assert.strictEqual(Buffer.from(file, 'base64url').toString(), 'in/customers.csv');
+      assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
+      assert.match(body.toString(), /^import_rows_total 2$/m);
+      assert.match(body.toString(), /^import_duration_seconds [\d.e-]+$/m);
+      assert.match(body.toString(), /^import_last_success_timestamp_seconds 1\d{9}(\.\d+)?$/m);
+    } finally {
+      await gateway.stop();
+    }
+  });
+
+  example('fastify.js', async name => {
+    const { metrics, origin } = await serverOf(name);
+    await get(`${origin}/users/1`);
+    await get(`${origin}/users/2`);
+    await get(`${origin}/nowhere`);
+    const count = 'http_request_duration_seconds_count{method="GET"';
+    const text = await textOf(metrics);
+    assert.ok(text.includes(`\n${count},route="/users/:id",status="200"} 2\n`), text);
+    assert.ok(text.includes(`\n${count},route="none",status="404"} 1\n`), text);
+  });
+
+  example('es-module.mjs', async name => {
+    const { metrics, origin } = await serverOf(name);
+    await get(`${origin}/`);
+    await get(`${origin}/a`);
+    await get(`${origin}/b`);
+    const text = await textOf(metrics);
+    assert.match(text, /^http_requests_total\{path="\/"\} 1$/m);
+    assert.match(text, /^http_requests_total\{path="other"\} 2$/m);
+    assert.match(text, /^modules_are_one 1$/m);
+  });
+
+  example('typescript/server.ts', async name => {
+    const place = path.join(directory, 'typescript');
+    const types = path.join(ROOT, 'node_modules/@types/node');
+    install(path.dirname(name), place, { 'prom-client': ROOT, '@types/node': types });
+    const compiler = new Program([path.join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', place]);
+    programs.push(compiler);
+    assert.strictEqual(await compiler.ended(), 0, compiler.output);
+
+    const { metrics, origin } = await serverOf(path.join(place, 'build/server.js'));
+    await get(`${origin}/`);
+    await get(`${origin}/`);
+    const text = await textOf(metrics);
+    assert.match(text, /^http_requests_total\{path="\/",method="GET"\} 2$/m);
+    assert.match(text, /^queue_length 2$/m);
+    assert.match(text, /^nodejs_version_info\{/m);
+  });
+
+  /** What an application written for prom-client shows, with one library or the other. */
+  async function swapped(name, library) {
+    const place = fs.mkdtempSync(path.join(directory, 'swap-'));
+    install(path.dirname(name), place, {
+      'prom-client': library,
+      express: path.join(ROOT, 'node_modules/express'),
+    });
+    const program = run(path.join(place, path.basename(name)), {
+      PORT: '0',
+      METRICS_PORT: '0',
+      WORKERS: '2',
+    });
+    const [, metrics] = await program.line(/^metrics at (.*)$/);
+    const [, url] = await program.line(/^worker \d+ at (.*)$/, 2);
+    for (const count of [1, 2, 30, 400]) await get(`${url}items/${count}`);
+    const text = await textOf(metrics);
+    await program.stop();
+    return {
+      text,
+      families: Array.from(text.matchAll(/^# TYPE (.*)$/gm), ([, family]) => family).sort(),
+      application: Array.from(text.matchAll(/^(?:http_|worker_).*$/gm), ([sample]) => sample).sort(),
+    };
+  }
+
+  example('swap/app.js', async name => {
+    const [theirs, ours] = await Promise.all([swapped(name, STOCK), swapped(name, ROOT)]);
+    assert.deepStrictEqual(ours.families, theirs.families);
+    assert.deepStrictEqual(ours.application, theirs.application);
+    assert.ok(ours.families.length > 20);
+    assert.match(ours.text, /^http_requests_total\{method="GET",status="200"\} 4$/m);
+    assert.match(ours.text, /^http_response_size_bytes_bucket\{le="100"\} 2$/m);
+    assert.match(ours.text, /^worker_count 2$/m);
+  });
+
+  it('is tested, whichever it is', () => {
+    const examples = fs
+      .readdirSync(EXAMPLES, { recursive: true })
+      .map(name => name.replaceAll(path.sep, '/'))
+      .filter(name => /\.(js|mjs|ts)$/.test(name))
+      // These have test files of their own.
+      .filter(name => !/^(demo|concurrency|heap-sizing)\//.test(name));
+    assert.deepStrictEqual([...tested].sort(), examples.sort());
+  });
+
+  it('for the swap names this package, in the version that it has', () => {
+    const { name, version } = require('../../package.json');
+    const { dependencies } = require('../../example/swap/package.json');
+    assert.strictEqual(dependencies['prom-client'], `npm:${name}@^${version}`);
+  });
+});
