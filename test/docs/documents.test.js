@@ -13,7 +13,8 @@ const { describe, it, before, after } = require('node:test');
 const { Registry, Counter, Gauge, Histogram, Summary, openMetricsContentType } = require('../..');
 const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
 const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
-const protocol = require('../../lib/cluster/wire/protocol');
+const fileNames = require('../../lib/cluster/wire/file-names');
+const messages = require('../../lib/cluster/wire/messages');
 const { tableBelow, readSnapshot, readRetired } = require('./fixtures/documented-snapshot');
 
 const ROOT = path.join(__dirname, '../..');
@@ -330,12 +331,12 @@ describe('docs/snapshot-format.md', () => {
     const types = tableBelow(FORMAT, '## Messages')
       .map(([type]) => type.replaceAll('`', ''))
       .filter(type => type !== '');
-    const { WELCOME, READY, REQUEST, RESPONSE } = protocol;
+    const { WELCOME, READY, REQUEST, RESPONSE } = messages;
     assert.deepStrictEqual(types, [WELCOME, READY, REQUEST, RESPONSE]);
     const [, pattern] = /matches\s+`([^`]+)`/.exec(FORMAT);
-    const name = protocol.snapshotName(3, 12);
+    const name = fileNames.snapshotName(3, 12);
     assert.deepStrictEqual(new RegExp(pattern).exec(name).slice(1), ['3', '12']);
-    assert.match(protocol.exitSnapshotName(3), /^w3-exit-[0-9a-f]{24}\.snap$/);
+    assert.match(fileNames.exitSnapshotName(3), /^w3-exit-[0-9a-f]{24}\.snap$/);
   });
 });
 

@@ -134,7 +134,7 @@ describe('loading the library', () => {
       'lib/cluster/aggregator-registry.js',
       'lib/cluster/package-copies.js',
       'lib/cluster/primary/json-aggregators.js',
-      'lib/cluster/wire/protocol.js',
+      'lib/cluster/wire/messages.js',
       'lib/cluster/worker/worker-hook.js',
       'lib/runtime/default-metrics.js',
       'lib/runtime/sampling/loop-turn.js',

@@ -11,7 +11,7 @@ const { sampleFamily } = require('../../exposition/sample-family');
 const { compress } = require('./gzip');
 const { selfMetrics } = require('./self-metrics');
 const { KeptSnapshots } = require('./kept-snapshots');
-const { isExitFile, isUnfinished } = require('../wire/protocol');
+const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { Spool } = require('../spool/spool');
 
 const debug = debuglog('prom-client-cluster');
@@ -46,7 +46,7 @@ const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', '
 
 /**
  * @typedef {object} RenderResult
- * @property {[number, import('../wire/protocol').Known | undefined][]} known by worker
+ * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known by worker
  * @property {number[]} again workers that have to be asked again: their last answer could not be used
  * @property {{aggregator: string, metrics: any[]}[]} [custom] families that the primary has to aggregate itself
  * @property {Body[]} [bodies] by format

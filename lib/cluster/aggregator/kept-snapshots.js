@@ -7,7 +7,7 @@
 const { debuglog } = require('node:util');
 const { HEADER_BYTES, HEADER_OFFSETS, END_MARK, END_BYTES } = require('../wire/snapshot-format');
 const { viewOf, LITTLE_ENDIAN } = require('../wire/byte-buffers');
-const { lastName, dictionaryName } = require('../wire/protocol');
+const { lastName, dictionaryName } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
 

@@ -11,7 +11,8 @@ const { ScrapeDurations } = require('./scrape-durations');
 const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
 const { hookTime } = require('../capture/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
-const { REQUEST, RESPONSE, READY, WELCOME, isSnapshotNameOf, hasType } = require('../wire/protocol');
+const { REQUEST, RESPONSE, READY, WELCOME, hasType } = require('../wire/messages');
+const { isSnapshotNameOf } = require('../wire/file-names');
 const { newMember, isOnline, send } = require('./worker-record');
 
 const debug = debuglog('prom-client-cluster');
@@ -422,7 +423,7 @@ class ClusterPrimary {
 
   /**
    * @param {number} workerId
-   * @param {import('../wire/protocol').Known | undefined} known
+   * @param {import('../wire/messages').JournalPosition | undefined} known
    */
   #setKnown(workerId, known) {
     if (workerId === OWN_ID && this.#own !== undefined) this.#own.known = known;

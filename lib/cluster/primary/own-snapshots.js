@@ -19,7 +19,7 @@ class OwnSnapshots {
   /** @param {() => Iterable<any>} registries */
   constructor(registries) {
     this.#source = new SnapshotSource(registries);
-    /** @type {import('../wire/protocol').Known | undefined} what the aggregator knows already */
+    /** @type {import('../wire/messages').JournalPosition | undefined} what the aggregator knows already */
     this.known = undefined;
   }
 

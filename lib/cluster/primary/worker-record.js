@@ -3,18 +3,18 @@
 // A worker as the primary sees it, and what is sent to it.
 
 const { debuglog } = require('node:util');
-const { exitSnapshotName } = require('../wire/protocol');
+const { exitSnapshotName } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
 
 /** @typedef {import('node:cluster').Worker} Worker */
-/** @typedef {import('../wire/protocol').Known} Known */
+/** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 /**
  * @typedef {object} Member
  * @property {Worker} worker
  * @property {string} exitName
- * @property {Known | undefined} known
+ * @property {JournalPosition | undefined} known
  * @property {number} outstanding id of the request that it has not answered; 0 where there is none
  * @property {number} askedAt when that was sent last, by performance.now()
  * @property {number} pause milliseconds until it may be sent again

@@ -10,7 +10,7 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { isMainThread } = require('node:worker_threads');
 
-const { workerIdOfFile, isExitFile, isKeptFile } = require('../wire/protocol');
+const { workerIdOfFile, isExitFile, isRetainedFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner');
 const { PREFIX, sweep, removeDirectory } = require('./sweep');
 const {
@@ -236,7 +236,7 @@ class Spool {
    */
   filesOfWorker(workerId) {
     return this.#names()
-      .filter(name => workerIdOfFile(name) === workerId && !isKeptFile(name))
+      .filter(name => workerIdOfFile(name) === workerId && !isRetainedFile(name))
       .map(name => ({ name, request: requestIdOfFile(name) }))
       .sort((a, b) => (a.request === b.request ? 0 : a.request - b.request))
       .map(({ name }) => name);

@@ -67,7 +67,7 @@ class ClusterStore {
 
   /**
    * @param {number} workerId
-   * @returns {import('../wire/protocol').Known | undefined}
+   * @returns {import('../wire/messages').JournalPosition | undefined}
    */
   knownOf(workerId) {
     return this.#workers.get(workerId)?.known;

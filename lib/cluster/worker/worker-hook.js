@@ -4,7 +4,7 @@
 // listener a process, however many copies of this package it loads, and nothing anywhere else: a 'message' listener
 // would keep a plain fork (a test runner's, a process manager's) alive. In a cluster worker the channel is open anyway.
 
-const { REQUEST, WELCOME, hasType } = require('../wire/protocol');
+const { REQUEST, WELCOME, hasType } = require('../wire/messages');
 
 const SHARED = Symbol.for('prom-client-cluster.worker.v1');
 

@@ -8,11 +8,12 @@ const { SnapshotFile } = require('./snapshot-file');
 const { ExitSnapshot } = require('./exit-snapshot');
 const { hookTime } = require('../capture/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
-const { RESPONSE, READY, WELCOME, EXIT_NAME, snapshotName } = require('../wire/protocol');
+const { RESPONSE, READY, WELCOME } = require('../wire/messages');
+const { snapshotName, isExitName } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
 
-/** @typedef {import('../wire/protocol').Request} Request */
+/** @typedef {import('../wire/messages').Request} Request */
 
 class WorkerResponder {
   #source;
@@ -21,7 +22,7 @@ class WorkerResponder {
   #newest = undefined;
   #busy = false;
   #exit;
-  /** @type {import('../wire/protocol').Known | undefined} */
+  /** @type {import('../wire/messages').JournalPosition | undefined} */
   #known = undefined;
 
   /**
@@ -44,7 +45,7 @@ class WorkerResponder {
       if (message.type !== WELCOME) this.#answerStockPrimary(message.requestId);
       return;
     }
-    if (typeof message.exitName === 'string' && EXIT_NAME.test(message.exitName)) {
+    if (isExitName(message.exitName)) {
       this.#exit.aimAt(message.directory, message.exitName, message.checkpointInterval);
     }
     if (message.type === WELCOME) {

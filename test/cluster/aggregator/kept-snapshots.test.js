@@ -12,7 +12,7 @@ const client = require('../../..');
 const { KeptSnapshots } = require('../../../lib/cluster/aggregator/kept-snapshots');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { Spool } = require('../../../lib/cluster/spool/spool');
-const { dictionaryName, lastName, snapshotName } = require('../../../lib/cluster/wire/protocol');
+const { dictionaryName, lastName, snapshotName } = require('../../../lib/cluster/wire/file-names');
 const { makeWorker, bytesOf, copyOf, textOf } = require('../../fixtures/unit-scrape');
 
 const TYPES = {

@@ -11,7 +11,7 @@ const { after, beforeEach, describe, it } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
 const { Spool } = require('../../../lib/cluster/spool/spool.js');
-const { exitSnapshotName, snapshotName } = require('../../../lib/cluster/wire/protocol.js');
+const { exitSnapshotName, snapshotName } = require('../../../lib/cluster/wire/file-names.js');
 
 const MINUTE = 60 * 1000;
 const PREFIX = 'prom-client-cluster-';

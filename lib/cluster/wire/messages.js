@@ -1,0 +1,52 @@
+'use strict';
+
+// The messages that primary and worker exchange over IPC. The types of request and response are prom-client's own, so
+// that either side may run prom-client: its worker ignores the fields that it does not know, and its primary sends no
+// `directory`. docs/snapshot-format.md describes every field.
+
+const REQUEST = 'prom-client:getMetricsReq';
+const RESPONSE = 'prom-client:getMetricsRes';
+const WELCOME = 'prom-client-cluster:welcome';
+const READY = 'prom-client-cluster:ready';
+
+/**
+ * How much of a worker's journal the primary has; see docs/snapshot-format.md.
+ *
+ * @typedef {{incarnation: string, epoch: number, series: number}} JournalPosition
+ */
+
+/**
+ * @typedef {object} Request
+ * @property {string} type
+ * @property {number} requestId
+ * @property {string} [directory] where the worker writes its snapshot; absent in a request of prom-client
+ * @property {string} [exitName] bare name of the file for the worker's exit snapshot
+ * @property {JournalPosition} [known] absent if the primary has nothing of the journal
+ * @property {number} [timeout] how long the primary waits, milliseconds
+ * @property {number} [checkpointInterval] milliseconds between checkpoints: the worker also writes its exit snapshot while
+ *   it runs, if something has changed
+ */
+
+/**
+ * @typedef {object} Response
+ * @property {string} type
+ * @property {number} requestId
+ * @property {string} [file] bare name of the snapshot file in the primary's directory
+ * @property {number} [bytes] its length
+ * @property {string} [snapshot] the snapshot itself (base64) if no file could be written
+ * @property {string} [reason] why no file could be written
+ * @property {unknown[]} [metrics] the registries of a worker with prom-client, as JSON
+ * @property {string} [error]
+ */
+
+/**
+ * @param {unknown} message
+ * @returns {message is {type: string}}
+ */
+function hasType(message) {
+  return (
+    typeof message === 'object' && message !== null && typeof (/** @type {any} */ (message).type) === 'string'
+  );
+}
+
+module.exports = { REQUEST, RESPONSE, WELCOME, READY, hasType };
