@@ -5,7 +5,7 @@ const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { aggregators } = require('./primary/json-aggregators');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./package-copies');
 const { hookIntoWorker, handOver } = require('./worker/worker-hook');
-const { RELEASE } = require('../exposition/lent-memory');
+const { RELEASE } = require('../exposition/pooled-page');
 const { timedSection } = require('../event-loop/timed-section');
 
 const DEFAULT_TIMEOUT = 5000;
@@ -91,7 +91,7 @@ class AggregatorRegistry extends Registry {
    * @param {number} [options.timeout] milliseconds, default that of the registry
    * @param {boolean} [options.selfMetrics] whether metrics of the scrape itself are added: workers by state, the age of
    *   the numbers, failures
-   * @returns {Promise<import('../exposition/lent-memory').LentBytes | undefined>} undefined where there are no workers
+   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined where there are no workers
    * @throws {TypeError} where timeout is no number of milliseconds
    * @throws {Error} as clusterMetrics()
    */

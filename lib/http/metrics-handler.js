@@ -3,7 +3,7 @@
 const { debuglog } = require('node:util');
 
 const { METRICS_BYTES } = require('../registry/metric-view');
-const { RELEASE } = require('../exposition/lent-memory');
+const { RELEASE } = require('../exposition/pooled-page');
 
 const debug = debuglog('prom-client-cluster');
 

@@ -9,7 +9,7 @@ const { gunzipSync } = require('node:zlib');
 const express = require('express');
 const fastify = require('fastify');
 const { Registry, Counter, metricsHandler } = require('../..');
-const { RELEASE } = require('../../lib/exposition/lent-memory');
+const { RELEASE } = require('../../lib/exposition/pooled-page');
 
 /** A registry with a name that takes more bytes than characters. */
 function smallRegistry(contentType) {

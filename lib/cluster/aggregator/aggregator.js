@@ -6,7 +6,7 @@
 const { debuglog } = require('node:util');
 const { ClusterStore } = require('../store/cluster-store');
 const { renderBytes } = require('../../exposition/text-bytes');
-const { SpareMemory } = require('./spare-memory');
+const { PagePool } = require('./page-pool');
 const { sampleFamily } = require('../../exposition/sample-family');
 const { compress } = require('./gzip');
 const { selfMetrics } = require('./self-metrics');
@@ -69,7 +69,7 @@ class Aggregator {
   #unsaved = [];
   /** @type {import('../store/cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
   #merged = [];
-  #spare = new SpareMemory();
+  #pagePool = new PagePool();
   #isSaving = false;
   /** When the retired totals may be written again, by performance.now(). */
   #nextSave = 0;
@@ -350,7 +350,7 @@ class Aggregator {
 
   /** @param {ArrayBuffer} memory of an earlier text, for the next */
   reuse(memory) {
-    this.#spare.give(memory);
+    this.#pagePool.put(memory);
   }
 
   /** Ends the spool: releases its lock and removes its directory. */
@@ -365,8 +365,8 @@ class Aggregator {
    * @returns {Generator<void, Body>}
    */
   *#write(families, openMetrics) {
-    const body = yield* renderBytes(families, openMetrics, this.#spare.take());
-    this.#spare.note(body.length);
+    const body = yield* renderBytes(families, openMetrics, this.#pagePool.take());
+    this.#pagePool.setLastLength(body.length);
     return body;
   }
 

@@ -11,7 +11,7 @@
  * @property {(error: Error) => void} reject
  */
 
-/** @typedef {import('../../exposition/lent-memory').LentBytes} Bytes */
+/** @typedef {import('../../exposition/pooled-page').PageBytes} Bytes */
 
 /**
  * @param {Caller[]} callers

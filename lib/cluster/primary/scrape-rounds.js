@@ -6,7 +6,7 @@
 
 const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
 const { ThreadLostError } = require('./thread-backend');
-const { lender } = require('../../exposition/lent-memory');
+const { pooledPage } = require('../../exposition/pooled-page');
 const { timedSection } = require('../../event-loop/timed-section');
 
 // How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
@@ -326,8 +326,9 @@ class ScrapeRounds {
     const keys = distinctFormats(callers).map(keyOf);
     const holders = keys.map(key => callers.filter(({ format }) => keyOf(format) === key));
     (bodies ?? []).forEach((body, i) => {
-      const lend = lender(body, holders[i].length, memory => this.#cluster.reuse(memory));
-      for (const caller of holders[i]) caller.resolve(lend());
+      // A page that several callers share is not pooled: no caller knows when the others have read it.
+      const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;
+      for (const caller of holders[i]) caller.resolve(pooledPage(body, onReleased));
     });
   }
 }

@@ -5,7 +5,7 @@
 const assert = require('node:assert');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { ScrapeRounds } = require('../../../lib/cluster/primary/scrape-rounds');
-const { RELEASE } = require('../../../lib/exposition/lent-memory');
+const { RELEASE } = require('../../../lib/exposition/pooled-page');
 
 const TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
 const OPEN_METRICS = { openMetrics: true, gzip: false, selfMetrics: false };
@@ -59,17 +59,24 @@ describe('the callers of a round', () => {
     assert.strictEqual((await patient).bytes.toString(), 'OpenMetrics');
   });
 
-  it('share a text, whose memory goes back when the last of them has released it', async () => {
-    const callers = [rounds.collect(TEXT, 5000), rounds.collect(TEXT, 5000)];
+  it('return the memory of a page once, if one of them alone has it', async () => {
+    const caller = rounds.collect(TEXT, 5000);
     const [{ buffer }] = await finishRender();
-    const [first, second] = await Promise.all(callers);
-    assert.strictEqual(first.bytes.toString(), 'text');
-    assert.deepStrictEqual(Object.keys(first), ['bytes', 'ascii']);
-    first[RELEASE]();
-    first[RELEASE]();
-    assert.deepStrictEqual(reused, []);
-    second[RELEASE]();
+    const page = await caller;
+    assert.strictEqual(page.bytes.toString(), 'text');
+    assert.deepStrictEqual(Object.keys(page), ['bytes', 'ascii']);
+    page[RELEASE]();
+    page[RELEASE]();
     assert.deepStrictEqual(reused, [buffer]);
+  });
+
+  it('do not return the memory of a page that they share', async () => {
+    const callers = [rounds.collect(TEXT, 5000), rounds.collect(TEXT, 5000)];
+    await finishRender();
+    for (const page of await Promise.all(callers)) {
+      assert.strictEqual(page.bytes.toString(), 'text');
+      assert.strictEqual(page[RELEASE], undefined);
+    }
   });
 
   it('keep the memory of a text that one of them does not release', async () => {

@@ -1,0 +1,52 @@
+'use strict';
+
+// Chooses the memory that the next page is written into: the buffer of an earlier page (see exposition/pooled-page.js), or
+// a new one of the expected size. A guess that fits avoids moving the page while it is written.
+
+// A larger buffer is dropped, so that a page that has become much shorter does not hold memory for good.
+const MAX_OVERSIZE = 4;
+
+// The last piece of a page is written with room for its longest encoding.
+const LAST_PIECE_BYTES = 262_144;
+
+class PagePool {
+  /** @type {ArrayBuffer | undefined} */
+  #buffer = undefined;
+  /** Bytes of the last page. */
+  #lastLength = 65536;
+
+  /**
+   * Adds a buffer that nothing else uses. The pool holds only the largest.
+   *
+   * @param {ArrayBuffer} buffer
+   */
+  put(buffer) {
+    if (this.#buffer === undefined || this.#buffer.byteLength < buffer.byteLength) this.#buffer = buffer;
+  }
+
+  /** @returns {number | ArrayBuffer} a buffer for a page, or the bytes to allocate for it */
+  take() {
+    const buffer = this.#buffer;
+    this.#buffer = undefined;
+    return buffer !== undefined && this.#fits(buffer) ? buffer : this.#expectedBytes();
+  }
+
+  /** @param {number} length bytes of the page that was written last */
+  setLastLength(length) {
+    this.#lastLength = length;
+  }
+
+  /** @param {ArrayBuffer} buffer */
+  #fits({ byteLength }) {
+    return (
+      byteLength >= this.#lastLength + LAST_PIECE_BYTES && byteLength <= this.#expectedBytes() * MAX_OVERSIZE
+    );
+  }
+
+  /** @returns {number} bytes for a page that is slightly longer than the last one */
+  #expectedBytes() {
+    return this.#lastLength + (this.#lastLength >> 4) + LAST_PIECE_BYTES;
+  }
+}
+
+module.exports = { PagePool };

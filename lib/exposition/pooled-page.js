@@ -1,0 +1,37 @@
+'use strict';
+
+// The buffer of a sent page is returned to the aggregator thread, which writes a later page into it. Otherwise V8 lets
+// some 64 MB of old pages pile up on the primary's heap before it collects them. Measured with
+// `node benchmarks/cluster/run.js --samples 10000 --workers 4 --runs 60 --client ours`, peak memory of the primary over
+// HTTP: 87 MiB with the pool, 129 MiB without it, which is more than prom-client's 112 to 117 MiB; with 100,000 samples
+// 147 and 213 MiB. Wall time and CPU are the same within noise.
+
+/**
+ * A method of a page: returns its buffer to the pool. The bytes are detached then, so a caller that still reads them sees
+ * no bytes. It is optional: a page that is never released is garbage. The symbol is the same in all copies of this
+ * package, which share one primary.
+ */
+const RELEASE = Symbol.for('prom-client-cluster.release.v1');
+
+/** @typedef {{bytes: Buffer, ascii: boolean, [RELEASE]?: () => void}} PageBytes `ascii`: each byte is one character */
+
+/**
+ * @param {import('./page').Body} body
+ * @param {(memory: ArrayBuffer) => void} [onReleased] called at most once; omitted if several callers share the page
+ * @returns {PageBytes}
+ */
+function pooledPage({ buffer, length, ascii }, onReleased) {
+  const page = { bytes: Buffer.from(buffer, 0, length), ascii };
+  if (onReleased === undefined) return page;
+  let isReleased = false;
+  // Not enumerable, so that callers who print or compare the page do not see it.
+  Object.defineProperty(page, RELEASE, {
+    value() {
+      if (!isReleased) onReleased(buffer);
+      isReleased = true;
+    },
+  });
+  return page;
+}
+
+module.exports = { RELEASE, pooledPage };
