@@ -5,7 +5,7 @@
 // PORT=3000 node example/exemplars.js
 
 const http = require('node:http');
-const { Histogram, Registry, metricsHandler, openMetricsContentType } = require('..');
+const { Histogram, Registry, metricsHandler, openMetricsContentType } = require('prom-client-cluster');
 
 const registry = new Registry(openMetricsContentType);
 const durations = new Histogram({

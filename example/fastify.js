@@ -4,7 +4,7 @@
 // PORT=3000 node example/fastify.js
 
 const fastify = require('fastify')();
-const { Histogram, metricsHandler, register } = require('..');
+const { Histogram, metricsHandler, register } = require('prom-client-cluster');
 
 const durations = new Histogram({
   name: 'http_request_duration_seconds',

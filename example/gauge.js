@@ -2,7 +2,7 @@
 
 // A gauge goes up and down. It can be set as things happen, or, in its collect hook, only when somebody looks.
 
-const { Gauge, register } = require('..');
+const { Gauge, register } = require('prom-client-cluster');
 
 const queue = [];
 const open = new Gauge({ name: 'connections_open', help: 'Connections that are open' });

@@ -3,7 +3,7 @@
 // A histogram counts observations in buckets. Buckets of several processes can be added up, and Prometheus computes
 // quantiles of the sum: histogram_quantile(0.99, sum by (le) (rate(query_duration_seconds_bucket[5m]))).
 
-const { Histogram, exponentialBuckets, register } = require('..');
+const { Histogram, exponentialBuckets, register } = require('prom-client-cluster');
 
 const durations = new Histogram({
   name: 'query_duration_seconds',

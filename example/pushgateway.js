@@ -3,7 +3,7 @@
 // A job that ends before anybody could scrape it pushes its metrics to a Pushgateway, which is scraped in its place.
 // PUSHGATEWAY_URL=http://127.0.0.1:9091 node example/pushgateway.js
 
-const { Counter, Gauge, Pushgateway, Registry } = require('..');
+const { Counter, Gauge, Pushgateway, Registry } = require('prom-client-cluster');
 
 const registry = new Registry();
 const registers = [registry];

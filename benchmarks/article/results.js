@@ -12,6 +12,9 @@ const { describeRatios, describeRound } = require('./report.js');
 
 const FORMAT = 1;
 const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmark-article.md');
+/** The drawing at the top of README.md, and the rounds that it shows. */
+const HEADLINE = path.join(__dirname, '..', '..', 'docs', 'benchmark-headline.svg');
+const HEADLINE_ROUNDS = ['article-new', 'overload-new'];
 const BEGIN = '<!-- results: written by --document -->';
 const END = '<!-- end of results -->';
 
@@ -68,7 +71,7 @@ function readResults(file) {
 }
 
 /**
- * Puts tables and drawing into docs/.
+ * Writes the tables and drawings of docs/. README.md repeats some of the figures; a test compares them.
  *
  * @param {Results} results
  * @returns {Promise<string[]>} the files written
@@ -79,7 +82,10 @@ async function writeDocument(results) {
   const style = await prettier.resolveConfig(DOCUMENT);
   fs.writeFileSync(DOCUMENT, await prettier.format(text, { ...style, parser: 'markdown' }));
   fs.writeFileSync(drawing, drawRounds(results.rounds, whereAndWhen(results)));
-  return [DOCUMENT, drawing];
+  const headline = results.rounds.filter(({ round }) => HEADLINE_ROUNDS.includes(round.key));
+  if (headline.length < HEADLINE_ROUNDS.length) return [DOCUMENT, drawing];
+  fs.writeFileSync(HEADLINE, drawRounds(headline, whereAndWhen(results)));
+  return [DOCUMENT, drawing, HEADLINE];
 }
 
 /**

@@ -4,7 +4,7 @@
 // limit when told to, and ends when left alone. http://127.0.0.1:PORT/tasks/OPERATION runs a task, /metrics tells.
 
 const express = require('express');
-const { collectDefaultMetrics, metricsHandler, register } = require('../..');
+const { collectDefaultMetrics, metricsHandler, register } = require('prom-client-cluster');
 const { Limiter } = require('./limiter');
 const { TaskMetrics } = require('./task-metrics');
 const { OPERATIONS, runTask } = require('./tasks');

@@ -2,7 +2,7 @@
 
 /** The two libraries that the demo can run with; both offer prom-client's interface. */
 const LIBRARIES = {
-  'prom-client-cluster': '../..',
+  'prom-client-cluster': 'prom-client-cluster',
   'prom-client': 'prom-client',
 };
 

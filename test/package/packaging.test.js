@@ -57,9 +57,9 @@ function entryPoints() {
 }
 
 describe('the tarball', () => {
-  it('holds the library, its types and its documents, and nothing else', () => {
+  it('holds the library, its types, documents and examples, and nothing else', () => {
     const expected =
-      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|index\.js|index\.d\.ts|docs\/.+\.(md|svg|json)|lib\/.+\.(js|d\.ts))$/;
+      /^(package\.json|(README|CHANGELOG|CONTRIBUTING)\.md|LICENSE|index\.js|index\.d\.ts|docs\/.+\.(md|svg|json)|example\/.+|lib\/.+\.(js|d\.ts))$/;
     assert.deepStrictEqual(
       files.filter(file => !expected.test(file)),
       [],
@@ -67,6 +67,22 @@ describe('the tarball', () => {
     for (const file of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'index.js', 'index.d.ts']) {
       assert.ok(files.includes(file), file);
     }
+  });
+
+  it('has every file that its documents link to', () => {
+    for (const document of files.filter(file => file.endsWith('.md'))) {
+      const text = fs.readFileSync(path.join(installed, document), 'utf8');
+      for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^https?:/.test(target)) continue;
+        const linked = path.join(installed, path.dirname(document), target.split('#')[0]);
+        assert.ok(fs.existsSync(linked), `${document} links to ${target}`);
+      }
+    }
+  });
+
+  it('has examples that run where it is installed', async () => {
+    const { stdout } = await run(process.execPath, [path.join(installed, 'example/counter.js')]);
+    assert.match(stdout, /^jobs_processed_total\{queue="mail",result="done"\} 5$/m);
   });
 
   it('has every file that the manifest names', () => {
@@ -103,7 +119,7 @@ describe('the tarball', () => {
 });
 
 describe('dependencies', () => {
-  const sources = () => files.filter(file => file.endsWith('.js'));
+  const sources = () => files.filter(file => /^(index\.js|lib\/.+\.js)$/.test(file));
 
   it('are declared, every one that a file requires', () => {
     const required = new Set();

@@ -241,7 +241,7 @@ jobs_processed_total{queue="import",result="done"} 1000
   example('typescript/server.ts', async name => {
     const place = path.join(directory, 'typescript');
     const types = path.join(ROOT, 'node_modules/@types/node');
-    install(path.dirname(name), place, { 'prom-client': ROOT, '@types/node': types });
+    install(path.dirname(name), place, { 'prom-client-cluster': ROOT, '@types/node': types });
     const compiler = new Program([path.join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', place]);
     programs.push(compiler);
     assert.strictEqual(await compiler.ended(), 0, compiler.output);
