@@ -1,7 +1,7 @@
 'use strict';
 
-// Every JavaScript snippet of the README is run as it stands there, in a directory where this package is installed under
-// its own name and in prom-client's place.
+// The JavaScript of README.md and of the pages in docs/ is run as it stands there, in a directory where this package is
+// installed under its own name and in prom-client's place. Facts of the README are compared with the code.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -10,29 +10,15 @@ const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
 const zlib = require('node:zlib');
 const client = require('../..');
+const { codeBlocks } = require('./fixtures/code-blocks');
 const { Program, get } = require('../fixtures/program');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 
 const ROOT = path.join(__dirname, '../..');
-const README = fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8');
+const read = document => fs.readFileSync(path.join(ROOT, document), 'utf8');
+const README = read('README.md');
 const TIMEOUT = 20_000;
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
-
-/** The fenced JavaScript blocks by the heading above them; a second one below the same heading is "heading 2". */
-function snippetsOf(markdown) {
-  const snippets = new Map();
-  let heading = '';
-  for (const [, newHeading, code] of markdown.matchAll(/^#+ (.*)$|^```js\n([^]*?)^```$/gm)) {
-    if (newHeading !== undefined) {
-      heading = newHeading;
-      continue;
-    }
-    let name = heading;
-    for (let i = 2; snippets.has(name); i++) name = `${heading} ${i}`;
-    snippets.set(name, code);
-  }
-  return snippets;
-}
 
 const portOf = async (program, wanted, count) =>
   `http://127.0.0.1:${(await program.line(new RegExp(`^@@ ${wanted} is (\\d+)$`), count))[1]}`;
@@ -44,9 +30,67 @@ async function textOf(url) {
   return body.toString();
 }
 
-/** What each snippet has to do. */
+/** A program that serves a page on each of its two ports. */
+async function servesAndCounts(program) {
+  await get(await portOf(program, 3000));
+  await get(await portOf(program, 3000));
+  assert.match(await textOf(await portOf(program, 3001)), /^http_requests_total 2$/m);
+}
+
+async function isCluster(program) {
+  const url = await portOf(program, 3000, 4);
+  const metrics = await portOf(program, 3001);
+  for (let i = 0; i < 10; i++) await get(url);
+  assert.match(await textOf(metrics), /^http_requests_total 10$/m);
+  const { headers, body } = await get(metrics, { 'accept-encoding': 'gzip' });
+  assert.strictEqual(headers['content-encoding'], 'gzip');
+  assert.match(zlib.gunzipSync(body).toString(), /^http_requests_total 10$/m);
+}
+
+async function servesEmptyPage(program) {
+  assert.strictEqual(await textOf(`${await portOf(program, 3000)}/metrics`), '\n');
+}
+
+async function ends(program) {
+  assert.strictEqual(await program.ended(), 0, program.errors);
+}
+
+/** What each block has to do. One that is not named here has to end without an error. */
 const CHECKS = {
-  'One process': async program => {
+  'README.md: One process': servesAndCounts,
+  'README.md: A cluster': isCluster,
+  'docs/cluster.md: Clusters': isCluster,
+  "docs/cluster.md: prom-client's own call": async program => {
+    await portOf(program, 3000, 2);
+    const text = await textOf(await portOf(program, 3001));
+    const [, start] = /^worker_start_time_seconds ([\d.]+)$/m.exec(text);
+    assert.ok(Number(start) <= Date.now() / 1000 && Number(start) > Date.now() / 1000 - 60);
+  },
+  'docs/default-metrics.md: Default metrics': async program => {
+    const text = await textOf(await portOf(program, 3000));
+    const names = Array.from(text.matchAll(/^# TYPE (\S+) /gm), ([, name]) => name);
+    assert.ok(names.length > 20 && names.every(name => name.startsWith('shop_')), text);
+    assert.match(text, /^shop_process_cpu_seconds_total\{region="eu"\} \d/m);
+    assert.match(text, /^shop_nodejs_version_info\{version="v[^}]*region="eu"\} 1$/m);
+  },
+  'docs/default-metrics.md: Runtime metrics': async program => {
+    const text = await textOf(await portOf(program, 3000));
+    assert.match(text, /^nodejs_heap_limit_bytes \d/m);
+    assert.match(text, /^nodejs_eventloop_delay_seconds_count \d/m);
+  },
+  'docs/ending-workers.md: Handle SIGTERM': async program => {
+    assert.strictEqual((await get(await portOf(program, 3000))).body.toString(), 'Hello\n');
+    await program.stop();
+    await ends(program);
+  },
+  'docs/label-limits.md: Label limits': async program => {
+    const text = await textOf(await portOf(program, 3000));
+    const [, documented] = /^```text\n([^]*?)^```$/m.exec(read('docs/label-limits.md'));
+    assert.strictEqual(text.replace(/^#.*\n/gm, ''), documented);
+  },
+  'docs/metrics-endpoint.md: With express': servesEmptyPage,
+  'docs/metrics-endpoint.md: With fastify': servesEmptyPage,
+  "docs/metrics-endpoint.md: With node:http, on the application's port": async program => {
     const url = await portOf(program, 3000);
     assert.strictEqual((await get(`${url}/`)).body.toString(), 'Hello\n');
     await get(`${url}/some/where?else`);
@@ -55,49 +99,7 @@ const CHECKS = {
     assert.match(text, /^http_requests_total\{path="other"\} 1$/m);
     assert.match(text, /^http_request_duration_seconds_count 2$/m);
   },
-  'Default metrics': async program => {
-    const text = await textOf(await portOf(program, 3000));
-    const names = Array.from(text.matchAll(/^# TYPE (\S+) /gm), ([, name]) => name);
-    assert.ok(names.length > 20 && names.every(name => name.startsWith('shop_')), text);
-    assert.match(text, /^shop_process_cpu_seconds_total\{region="eu"\} \d/m);
-    assert.match(text, /^shop_nodejs_version_info\{version="v[^}]*region="eu"\} 1$/m);
-  },
-  Pushgateway: async (program, gateway) => {
-    assert.strictEqual(await program.ended(), 0, program.errors);
-    const [{ method, path: group, body }, ...others] = gateway.requests.splice(0);
-    assert.deepStrictEqual([method, group, others], ['PUT', '/metrics/job/backup/target/disk', []]);
-    assert.match(body.toString(), /^backup_last_success_timestamp_seconds 1\d{9}(\.\d+)?$/m);
-  },
-  'A cluster': async program => {
-    const url = await portOf(program, 3000, 4);
-    const metrics = await portOf(program, 3001);
-    for (let i = 0; i < 10; i++) await get(url);
-    assert.match(await textOf(metrics), /^http_requests_total 10$/m);
-    const { headers, body } = await get(metrics, { 'accept-encoding': 'gzip' });
-    assert.strictEqual(headers['content-encoding'], 'gzip');
-    assert.match(zlib.gunzipSync(body).toString(), /^http_requests_total 10$/m);
-  },
-  "With prom-client's own call": async program => {
-    await portOf(program, 3000, 2);
-    const text = await textOf(await portOf(program, 3001));
-    const [, start] = /^worker_start_time_seconds ([\d.]+)$/m.exec(text);
-    assert.ok(Number(start) <= Date.now() / 1000 && Number(start) > Date.now() / 1000 - 60);
-  },
-  'Ending a worker': async program => {
-    assert.strictEqual((await get(await portOf(program, 3000))).body.toString(), 'Hello\n');
-    await program.stop();
-    assert.strictEqual(await program.ended(), 0);
-  },
-  Options: async program => {
-    assert.strictEqual(await program.ended(), 0);
-  },
-  metricsHandler: async program => {
-    assert.strictEqual(await textOf(`${await portOf(program, 3000)}/metrics`), '\n');
-  },
-  'metricsHandler 2': async program => {
-    assert.strictEqual(await textOf(`${await portOf(program, 3000)}/metrics`), '\n');
-  },
-  'OpenMetrics and exemplars': async program => {
+  'docs/openmetrics.md: OpenMetrics and exemplars': async program => {
     const { headers, body } = await get(await portOf(program, 3000));
     assert.strictEqual(headers['content-type'], client.openMetricsContentType);
     const [sample, ...end] = body.toString().split('\n').slice(2);
@@ -107,7 +109,7 @@ const CHECKS = {
     );
     assert.deepStrictEqual(end, ['# EOF', '']);
   },
-  'OpenMetrics and exemplars 2': async program => {
+  'docs/openmetrics.md: In a cluster': async program => {
     const url = await portOf(program, 3000, 2);
     const metrics = await portOf(program, 3001);
     await get(url, { 'x-trace-id': '4bf92f3577b34da6' });
@@ -120,10 +122,16 @@ const CHECKS = {
     assert.match(body.toString(), /^http_request_duration_seconds_count 1$/m);
     assert.match(body.toString(), /\n# EOF\n$/);
   },
+  'docs/pushgateway.md: Pushgateway': async (program, gateway) => {
+    await ends(program);
+    const [{ method, path: group, body }, ...others] = gateway.requests.splice(0);
+    assert.deepStrictEqual([method, group, others], ['PUT', '/metrics/job/backup/target/disk', []]);
+    assert.match(body.toString(), /^backup_last_success_timestamp_seconds 1\d{9}(\.\d+)?$/m);
+  },
 };
 
-describe('the README', () => {
-  const snippets = snippetsOf(README);
+describe('the code of README.md and docs/', () => {
+  const blocks = new Map(codeBlocks().map(({ name, code }) => [name, code]));
   let directory;
   let gateway;
 
@@ -146,23 +154,28 @@ describe('the README', () => {
     fs.rmSync(directory, { recursive: true });
   });
 
-  it('has the snippets that are run here, and no other', () => {
-    assert.deepStrictEqual([...snippets.keys()].sort(), Object.keys(CHECKS).sort());
+  it('has each block that is checked here', () => {
+    for (const name of Object.keys(CHECKS)) assert.ok(blocks.has(name), name);
   });
 
   // Under its own name, one of each kind is enough: all that differs is where the package is found.
-  const ownName = ['One process', 'A cluster', 'OpenMetrics and exemplars'];
+  const ownName = [
+    'README.md: One process',
+    'README.md: A cluster',
+    'docs/openmetrics.md: OpenMetrics and exemplars',
+  ];
   for (const [packageName, names] of [
-    ['prom-client', [...snippets.keys()]],
+    ['prom-client', [...blocks.keys()]],
     ['prom-client-cluster', ownName],
   ]) {
     for (const name of names) {
-      const code = snippets.get(name);
+      const code = blocks.get(name);
       it(`"${name}" runs with '${packageName}'`, { timeout: TIMEOUT }, async () => {
         const renamed = code.replaceAll("'prom-client'", `'${packageName}'`);
         assert.ok(renamed.includes(`'${packageName}'`), 'it uses the library');
         const isModule = /^import /m.test(renamed);
-        const file = path.join(directory, `${packageName} ${name}.${isModule ? 'mjs' : 'cjs'}`);
+        const stem = `${packageName} ${name}`.replace(/[^\w.-]+/g, '-');
+        const file = path.join(directory, `${stem}.${isModule ? 'mjs' : 'cjs'}`);
         fs.writeFileSync(file, renamed);
         const preload = path.join(__dirname, 'fixtures/any-port.js');
         const program = new Program(['--require', preload, file], {
@@ -170,7 +183,7 @@ describe('the README', () => {
           env: { TMPDIR: directory, PUSHGATEWAY_URL: gateway.url },
         });
         try {
-          await CHECKS[name](program, gateway);
+          await (CHECKS[name] ?? ends)(program, gateway);
         } catch (error) {
           error.message += `\n${program.output}${program.errors}`;
           throw error;
@@ -181,29 +194,56 @@ describe('the README', () => {
       });
     }
   }
+});
 
-  it('names each option of AggregatorRegistry with its default', () => {
+describe('docs/cluster.md', () => {
+  it('names each option of AggregatorRegistry', () => {
     const { AggregatorRegistry } = client;
-    const section = README.slice(README.indexOf('### Options'), README.indexOf('### metricsHandler'));
+    const text = read('docs/cluster.md');
+    const section = text.slice(text.indexOf('## Options'), text.indexOf('A call of'));
     const documented = Array.from(
       section.matchAll(/^\| `(\w+)` +\| (?:milliseconds|path|boolean)/gm),
       match => match[1],
     );
     const source = fs.readFileSync(path.join(ROOT, 'lib/cluster/aggregator-registry.js'), 'utf8');
     const existing = Array.from(source.matchAll(/@param \{\w+\} \[options\.(\w+)\]/g), match => match[1]);
-    // Those of the constructor come first; clusterMetricsBytes() has options of its own.
+    // clusterMetrics() and clusterMetricsBytes() have options of their own.
     assert.deepStrictEqual(
       documented,
-      [...new Set(existing)].filter(option => option !== 'gzip'),
+      [...new Set(existing)].filter(option => !['gzip', 'selfMetrics'].includes(option)),
     );
     for (const option of ['timeout', 'retiredMaxAge']) {
       assert.throws(() => new AggregatorRegistry(undefined, { [option]: 'x' }), TypeError);
     }
     assert.throws(() => new AggregatorRegistry(undefined, { directory: '' }), TypeError);
   });
+});
+
+describe('README.md', () => {
+  it('has the figures of docs/benchmark-article.md', () => {
+    const article = read('docs/benchmark-article.md');
+    const rounds = [
+      '4,300 samples a worker, a scrape every 5 s, new connections',
+      '10,000 samples a worker, a scrape a second, new connections',
+      '50,000 samples a worker, a scrape a second, new connections',
+      '100,000 samples a worker, a scrape every 5 s, new connections',
+    ];
+    const measured = ['2: 15.1.3, scraped', '0.16.1, scraped', '4: ours, scraped'].map(run =>
+      rounds.map(round => p99Of(article, round, run)),
+    );
+    const table = README.slice(README.indexOf('| P99 while scraped'), README.indexOf('!['));
+    const shown = table
+      .trim()
+      .split('\n')
+      .slice(2)
+      .map(row => Array.from(row.matchAll(/([\d,.]+) ms/g), ([, figure]) => figure));
+    assert.deepStrictEqual(shown, measured);
+    const bare = rounds.map(round => Number(p99Of(article, round, 'no metrics')));
+    assert.ok(README.includes(`it is ${Math.min(...bare)} to\n${Math.max(...bare)} ms`), String(bare));
+  });
 
   it('says truly what is missing', () => {
-    const status = README.slice(README.indexOf('## Status'), README.indexOf('## Development'));
+    const status = README.slice(README.indexOf('## Status'), README.indexOf('## Licence'));
     const stock = require('prom-client');
     for (const name of Object.keys(stock)) {
       const isMissing = !(name in client);
@@ -223,6 +263,14 @@ describe('the README', () => {
     assert.ok(privateFiles.every(name => documented.some(file => name.startsWith(file))));
   });
 });
+
+/** P99 of a run of the article's benchmark, to two digits, or whole milliseconds from 10 on. */
+function p99Of(article, round, run) {
+  const section = article.slice(article.indexOf(`### ${round}\n`));
+  const row = section.split('\n').find(line => line.startsWith(`| ${run} `));
+  const figure = Number(row.split('|')[3].trim().split(' ')[0].replaceAll(',', ''));
+  return figure < 10 ? figure.toFixed(1) : Math.round(figure).toLocaleString('en-US');
+}
 
 /** A file of prom-client as it is written in an import. */
 function withoutEnding(file) {

@@ -9,10 +9,10 @@ const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
 const ts = require('typescript');
 const client = require('../..');
+const { codeBlocks } = require('../docs/fixtures/code-blocks');
 
 const ROOT = path.join(__dirname, '../..');
 const PROGRAMS = path.join(__dirname, 'types');
-const README = path.join(ROOT, 'README.md');
 
 /** @type {ts.CompilerOptions} */
 const STRICT = {
@@ -36,12 +36,11 @@ const COMPAT = fs.readdirSync(path.join(PROGRAMS, 'compat')).map(name => `compat
 const COMPAT_MODULES = COMPAT.filter(name => name.endsWith('.ts'));
 const OURS = ['every-export.ts', 'additions.ts', 'deep-imports.cts'].map(name => `ours/${name}`);
 
-const SNIPPETS = [...fs.readFileSync(README, 'utf8').matchAll(/^```js\n([^]*?)^```$/gm)].map(
-  ([, code], i) => ({
-    name: `readme/snippet-${i + 1}.${/^import /m.test(code) ? 'mjs' : 'cjs'}`,
-    code,
-  }),
-);
+const SNIPPETS = codeBlocks().map(({ name, code }, i) => ({
+  title: name,
+  name: `readme/snippet-${i + 1}.${/^import /m.test(code) ? 'mjs' : 'cjs'}`,
+  code,
+}));
 
 /** @type {string} */
 let place;
@@ -284,11 +283,10 @@ function publicMembers(constructor) {
   return [...names].sort();
 }
 
-describe('snippets of the README', () => {
-  it('are there', () => assert.ok(SNIPPETS.length > 5));
+describe('the code of README.md and docs/', () => {
+  it('is found', () => assert.ok(SNIPPETS.length > 15));
 
-  for (const { name, code } of SNIPPETS) {
-    const [first] = code.split('\n').filter(line => !/require\(|^import |^$/.test(line));
-    it(`the one with "${first}" compiles`, () => assert.deepStrictEqual(withOurs.errors(name), []));
+  for (const { title, name } of SNIPPETS) {
+    it(`"${title}" compiles`, () => assert.deepStrictEqual(withOurs.errors(name), []));
   }
 });

@@ -1,0 +1,171 @@
+'use strict';
+
+// docs/api.md and index.d.ts have the same names: exports, members of classes, options, members of types.
+
+const assert = require('node:assert');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+const ts = require('typescript');
+const client = require('../..');
+
+const ROOT = path.join(__dirname, '../..');
+const TYPES = path.join(ROOT, 'index.d.ts');
+const DOCUMENT = fs.readFileSync(path.join(ROOT, 'docs/api.md'), 'utf8');
+
+const program = ts.createProgram([TYPES], { noLib: true });
+const checker = program.getTypeChecker();
+const exported = new Map(
+  checker
+    .getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(TYPES)))
+    .map(symbol => [
+      symbol.name,
+      symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol,
+    ]),
+);
+
+/** Under these headings a table describes an options type. Options that a type inherits may stand elsewhere. */
+const OPTIONS = {
+  'Options of every metric': 'MetricConfiguration',
+  Histogram: 'HistogramConfiguration',
+  Summary: 'SummaryConfiguration',
+  AggregatorRegistry: 'AggregatorRegistryOptions',
+  'Options of clusterMetrics': 'ClusterMetricsBytesOptions',
+  metricsHandler: 'MetricsHandlerOptions',
+  collectDefaultMetrics: 'DefaultMetricsCollectorConfiguration',
+};
+const CLASSES = ['Counter', 'Gauge', 'Histogram', 'Summary', 'Registry', 'AggregatorRegistry', 'Pushgateway'];
+
+/** The text below a heading. */
+function sectionOf(heading) {
+  const start = DOCUMENT.indexOf(`\n## ${heading}\n`);
+  assert.notStrictEqual(start, -1, heading);
+  const end = DOCUMENT.indexOf('\n## ', start + 1);
+  return DOCUMENT.slice(start, end === -1 ? undefined : end);
+}
+
+/**
+ * The rows of the tables of a section whose first column has this title.
+ *
+ * @returns {{name: string, cells: string[]}[]} name: the identifier that the first cell begins with
+ */
+function rowsOf(heading, title) {
+  const table = new RegExp(`^\\| ${title} +\\|.*\\n\\|[ |-]+\\n((?:\\|.*\\n)+)`, 'gm');
+  return Array.from(sectionOf(heading).matchAll(table), ([, rows]) => rows.trimEnd().split('\n'))
+    .flat()
+    .map(row => row.split(' | ').map(cell => cell.replace(/^\| | *\|$/g, '').trim()))
+    .map(cells => ({ name: /^`([\w.]+)/.exec(cells[0])[1], cells }));
+}
+
+const namesOf = (heading, title) => rowsOf(heading, title).map(({ name }) => name);
+const sorted = names => [...names].sort();
+
+/** Members that an interface, class or type has in index.d.ts, not those of the language. A union has none. */
+function membersOf(symbol) {
+  const type = checker.getDeclaredTypeOfSymbol(symbol);
+  if (type.isUnion()) return [];
+  return type
+    .getProperties()
+    .filter(member => member.declarations?.some(({ parent }) => parent.getSourceFile().fileName === TYPES))
+    .map(({ name }) => name);
+}
+
+/** Members that a class or interface declares itself. */
+function ownMembersOf(symbol) {
+  return [...symbol.members.values()]
+    .filter(({ flags }) => flags & (ts.SymbolFlags.Property | ts.SymbolFlags.Method))
+    .map(({ name }) => name);
+}
+
+function staticMembersOf(symbol) {
+  return [...symbol.exports.values()]
+    .filter(({ flags }) => flags & (ts.SymbolFlags.Property | ts.SymbolFlags.Method))
+    .filter(({ name }) => name !== 'prototype')
+    .map(({ name }) => `${symbol.name}.${name}`);
+}
+
+describe('docs/api.md', () => {
+  it('names every export of index.d.ts', () => {
+    for (const name of exported.keys()) {
+      const isNamed = DOCUMENT.includes(`\n## ${name}\n`) || new RegExp(`\`${name}\\b`).test(DOCUMENT);
+      assert.ok(isNamed, `${name} is not in docs/api.md`);
+    }
+  });
+
+  it('has the functions and constants that the package exports, and no other', () => {
+    const documented = namesOf('Functions and constants', 'name');
+    assert.deepStrictEqual(sorted([...documented, ...CLASSES]), sorted(Object.keys(client)));
+  });
+
+  it('has everything that prom-client exports', () => {
+    const documented = [...namesOf('Functions and constants', 'name'), ...CLASSES];
+    for (const name of Object.keys(require('prom-client'))) assert.ok(documented.includes(name), name);
+  });
+
+  for (const name of CLASSES) {
+    it(`has the members of ${name}, and no other`, () => {
+      const symbol = exported.get(name);
+      const declared = [...ownMembersOf(symbol), ...staticMembersOf(symbol)];
+      assert.deepStrictEqual(sorted(namesOf(name, 'member')), sorted(declared));
+    });
+  }
+
+  for (const [heading, name] of Object.entries(OPTIONS)) {
+    it(`has the options of ${name}, and no other`, () => {
+      const common = ownMembersOf(exported.get('MetricConfiguration'));
+      const options = membersOf(exported.get(name)).filter(
+        option =>
+          name === 'MetricConfiguration' || !/^(Histogram|Summary)/.test(name) || !common.includes(option),
+      );
+      assert.deepStrictEqual(sorted(namesOf(heading, 'option')), sorted(options));
+    });
+  }
+
+  it('has the properties of ClusterState and collectDefaultMetrics, and no other', () => {
+    assert.deepStrictEqual(
+      sorted(namesOf('ClusterState', 'property')),
+      sorted(membersOf(exported.get('ClusterState'))),
+    );
+    assert.deepStrictEqual(
+      sorted(namesOf('collectDefaultMetrics', 'property')),
+      sorted(Object.keys(client.collectDefaultMetrics).map(name => `collectDefaultMetrics.${name}`)),
+    );
+  });
+
+  it('has each type with its members, and no other', () => {
+    const rows = rowsOf('Types', 'type');
+    const types = [...exported].flatMap(([name, symbol]) => {
+      const nested = [...(symbol.exports?.values() ?? [])]
+        .filter(({ flags }) => flags & ts.SymbolFlags.Interface)
+        .map(inner => [`${name}.${inner.name}`, inner]);
+      const isType = symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias);
+      return isType ? [[name, symbol], ...nested] : nested;
+    });
+    const elsewhere = [
+      ...Object.values(OPTIONS),
+      'ClusterState',
+      'ClusterMetricsOptions',
+      'CounterConfiguration',
+      'GaugeConfiguration',
+    ];
+    assert.deepStrictEqual(
+      sorted(rows.map(({ name }) => name)),
+      sorted(types.map(([name]) => name).filter(name => !elsewhere.includes(name))),
+    );
+    const byName = new Map(types);
+    for (const { name, cells } of rows) {
+      const documented = Array.from(cells[1].matchAll(/`(\w+)`/g), ([, member]) => member);
+      assert.deepStrictEqual(sorted(documented), sorted(membersOf(byName.get(name))), name);
+    }
+  });
+
+  it('has the methods that objects have at run time', () => {
+    for (const name of CLASSES) {
+      const existing = Object.getOwnPropertyNames(client[name].prototype);
+      for (const member of namesOf(name, 'member').filter(member => !member.includes('.'))) {
+        const inherited = Object.getPrototypeOf(client[name].prototype);
+        assert.ok(existing.includes(member) || member in inherited, `${name}.${member}`);
+      }
+    }
+  });
+});
