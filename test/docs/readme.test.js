@@ -17,7 +17,7 @@ const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 const ROOT = path.join(__dirname, '../..');
 const read = document => fs.readFileSync(path.join(ROOT, document), 'utf8');
 const README = read('README.md');
-const TIMEOUT = 20_000;
+const TIMEOUT = 120_000;
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 const portOf = async (program, wanted, count) =>
