@@ -131,7 +131,7 @@ function floorsSection() {
   });
   return [
     '\n## Floors in CI',
-    `\`--short\` fails where a floor of `benchmarks/floors.json` is not held, or where ours cannot
+    `\`--short\` fails where a floor of \`benchmarks/floors.json\` is not held, or where ours cannot
 run. It enforces what noise cannot fake: memory, the longest synchronous sections (the shortest of five processes, as
 whoever else wants the processor only lengthens them), and how many times faster recording is than with the rivals in
 the same minute. Wall times of longer operations are reported only.`,
