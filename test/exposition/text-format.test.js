@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { renderFamily } = require('../../lib/exposition/text-format');
 const { formatNumber, toNumber } = require('../../lib/exposition/number-format');
 const { labelPair, escapeHelp, joinLabels } = require('../../lib/exposition/label-text');

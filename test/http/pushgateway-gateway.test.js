@@ -3,7 +3,7 @@
 // Pushes to the real prometheus-pushgateway. What it then has must be what was pushed, in the group that was named.
 
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { after, before, beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');

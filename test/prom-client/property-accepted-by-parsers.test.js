@@ -5,7 +5,7 @@
 // what was recorded. property-format-limits.js keeps out of the programs what no exposition can say.
 
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { after, before, describe, it } = require('node:test');
 const client = require('../..');
 const { ExpositionReader, missingReader } = require('../fixtures/exposition-reader');
@@ -27,7 +27,7 @@ const FORMATS = [
     format: 'Prometheus text',
     contentType: client.prometheusContentType,
     expressible: expressibleAsText,
-    share: 0.08,
+    share: 0.1,
   },
   {
     format: 'OpenMetrics',
@@ -39,10 +39,6 @@ const FORMATS = [
 
 /** promtool's own: it could read the page, and has something to say about names. */
 const LINT_EXIT_CODE = 3;
-
-/** PROPERTY_EFFORT multiplies the number of runs, for a long search; PROPERTY_SEED repeats one that failed. */
-const effort = Number(process.env.PROPERTY_EFFORT || 1);
-const seed = process.env.PROPERTY_SEED ? Number(process.env.PROPERTY_SEED) : undefined;
 
 const required = process.env.REQUIRE_PROMETHEUS === '1';
 const skip = !required && (missingPrograms(['promtool']) ?? missingReader());
@@ -84,7 +80,7 @@ const FALSE_PAGES = {
   'a help text were another': ['# HELP g h', '# HELP g help'],
 };
 
-describe('what programs expose', { skip, timeout: 120_000 * Math.max(effort, 1) }, () => {
+describe('what programs expose', { skip, timeout: 120_000 * Math.max(fc.effort, 1) }, () => {
   /** @type {ExpositionReader} */
   let reader;
 
@@ -127,12 +123,15 @@ describe('what programs expose', { skip, timeout: 120_000 * Math.max(effort, 1) 
         checked.exemplars += samples.filter(sample => sample.exemplar).length;
       }
     });
-    await fc.assert(property, { numRuns: Math.ceil(runs * effort), seed, includeErrorInReport: true });
+    await fc.assert(property, { numRuns: runs });
     test.diagnostic(
       `checked ${checked.pages} pages, ${checked.samples} samples, ${checked.exemplars} exemplars`,
     );
     for (const [what, least] of Object.entries(atLeast)) {
-      assert.ok(checked[what] >= least * effort, `${checked[what]} ${what} checked, not ${least * effort}`);
+      assert.ok(
+        checked[what] >= least * fc.effort,
+        `${checked[what]} ${what} checked, not ${least * fc.effort}`,
+      );
     }
   }
 
@@ -141,26 +140,26 @@ describe('what programs expose', { skip, timeout: 120_000 * Math.max(effort, 1) 
 
     it(`is ${format} that says what any sequence of operations recorded`, test =>
       checkPages(test, program.map(expressible), render, {
-        runs: 400 * share,
-        atLeast: { pages: 700 * share, samples: 3500 * share },
+        runs: 80 * share,
+        atLeast: { pages: 120 * share, samples: 600 * share },
       }));
 
     it(`is ${format} that says what is left where series come and go`, test =>
       checkPages(test, churn.map(expressible), render, {
-        runs: 150 * share,
-        atLeast: { pages: 200 * share, samples: 700 * share },
+        runs: 30 * share,
+        atLeast: { pages: 30 * share, samples: 100 * share },
       }));
 
     it(`is ${format} that says what thousands of series are`, test =>
       checkPages(test, manySeries.map(expressible), render, {
-        runs: 5,
+        runs: 1,
         atLeast: { pages: 1, samples: 500 },
       }));
 
     it(`is ${format} when two workers are aggregated`, test =>
       checkPages(test, program.map(expressible), given => renderTwoWorkers(given, contentType), {
-        runs: 300 * share,
-        atLeast: { pages: 200 * share, samples: 700 * share },
+        runs: 60 * share,
+        atLeast: { pages: 30 * share, samples: 100 * share },
       }));
   }
 
@@ -169,8 +168,8 @@ describe('what programs expose', { skip, timeout: 120_000 * Math.max(effort, 1) 
     const render = given => pagesRenderedIn(() => runExemplarProgram(client, given));
     it(`is OpenMetrics that has the exemplars that were recorded, with ${names}`, test =>
       checkPages(test, exemplarProgram(suffix).map(expressibleWithExemplars), render, {
-        runs: 150,
-        atLeast: { pages: 300, samples: 3000, exemplars: 300 },
+        runs: 30,
+        atLeast: { pages: 50, samples: 500, exemplars: 50 },
       }));
   }
 

@@ -144,7 +144,7 @@ test('the same library in other clothes is not told apart', async () => {
     assert.strictEqual(
       await isFound(
         withMethod('Counter', method, same => same),
-        60,
+        15,
       ),
       false,
       method,
@@ -154,7 +154,7 @@ test('the same library in other clothes is not told apart', async () => {
     assert.strictEqual(
       await isFound(
         withRegistryMethod(method, same => same),
-        60,
+        15,
       ),
       false,
       method,

@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { subject, reference } = require('./fixtures/property-implementations');
 const { inStubbedWorld, seededRandom } = require('./fixtures/property-stubbed-world');
 const { number } = require('./fixtures/property-programs');
@@ -44,7 +44,7 @@ test('quantiles of up to 100 observations are those of prom-client, to the last 
         });
       assert.deepStrictEqual(await read(subject), await read(reference));
     }),
-    { numRuns: 150, includeErrorInReport: true },
+    { numRuns: 50, includeErrorInReport: true },
   );
 });
 
@@ -185,7 +185,7 @@ test('a window shows the observations of its last maxAgeSeconds, each once', { s
         }
       }),
     ),
-    { numRuns: 200, includeErrorInReport: true },
+    { numRuns: 60, includeErrorInReport: true },
   );
 });
 
@@ -206,7 +206,7 @@ test('a window of one slot shows what prom-client shows', async () => {
         });
       assert.deepStrictEqual(await read(subject), await read(reference));
     }),
-    { numRuns: 200, includeErrorInReport: true },
+    { numRuns: 60, includeErrorInReport: true },
   );
 });
 

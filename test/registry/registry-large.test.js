@@ -4,7 +4,7 @@
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 
 const { Registry, Counter, Gauge, Histogram, Summary, openMetricsContentType } = require('../..');
 const { METRICS_BYTES } = require('../../lib/registry/metric-view');

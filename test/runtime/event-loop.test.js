@@ -5,7 +5,7 @@
 const assert = require('node:assert');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 const timers = require('timers');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
 const { DelayCounts } = require('../../lib/runtime/sampling/delay-counts');
 const { DelayProbe } = require('../../lib/runtime/sources/delay-probe');

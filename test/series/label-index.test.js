@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { LabelIndex } = require('../../lib/series/label-index');
 
 /** What makes two label sets one series: the same text for each label that is there. */

@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { SeriesTable } = require('../../lib/series/series-table');
 const { SeriesHandle } = require('../../lib/series/series-handle');
 const { Registry } = require('../../lib/registry/registry');

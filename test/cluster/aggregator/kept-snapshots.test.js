@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { after, before, describe, it } = require('node:test');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const client = require('../../..');
 const { KeptSnapshots } = require('../../../lib/cluster/aggregator/kept-snapshots');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
@@ -191,7 +191,7 @@ describe('what is kept of a worker', () => {
         life.check();
         spool.unlinkAllOf(life.id);
       }),
-      { numRuns: 60, includeErrorInReport: true },
+      { numRuns: 25, includeErrorInReport: true },
     );
   });
 

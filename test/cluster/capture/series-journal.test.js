@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const { SeriesJournal } = require('../../../lib/cluster/capture/series-journal');
 const { Counter } = require('../../../lib/metric/counter');
 const { viewOf } = require('../../../lib/registry/metric-view');

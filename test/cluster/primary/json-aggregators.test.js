@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const stock = require('prom-client');
 const { AggregatorRegistry, aggregators, Registry } = require('../../..');
 const { isBuiltIn, customAggregators } = require('../../../lib/cluster/primary/json-aggregators');

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check.js');
 
 const client = require('../../..');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
@@ -543,7 +543,7 @@ describe('a fingerprint', () => {
           before = now;
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 60 },
     );
   });
 

@@ -4,7 +4,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const { Counter } = require('../../../lib/metric/counter');
 const { Gauge } = require('../../../lib/metric/gauge');
 const { Histogram } = require('../../../lib/metric/histogram');
@@ -415,8 +415,8 @@ async function lifeOf(history) {
 }
 
 for (const [name, operations, numRuns] of [
-  ['any history of a cluster', OPERATIONS, 120],
-  ['any history with thousands of series that come and go', [...OPERATIONS, ...LARGE_OPERATIONS], 12],
+  ['any history of a cluster', OPERATIONS, 25],
+  ['any history with thousands of series that come and go', [...OPERATIONS, ...LARGE_OPERATIONS], 3],
 ]) {
   test(`${name} shows what a model shows that keeps everything`, async () => {
     await fc.assert(
@@ -447,6 +447,6 @@ test('when all workers have died, in any order, everything that lasts is still t
       cluster.restart();
       cluster.check();
     }),
-    { numRuns: 40, includeErrorInReport: true },
+    { numRuns: 10, includeErrorInReport: true },
   );
 });

@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const stock = require('prom-client');
 const { Registry } = require('../../../lib/registry/registry');
 const { Counter } = require('../../../lib/metric/counter');
@@ -138,7 +138,7 @@ for (const aggregator of ['sum', 'first', 'min', 'max', 'average', 'omit']) {
         json.forEach((metrics, i) => ofStock.applyJson(i + 1, [metrics]));
         assertClose(samplesOf(textOf(ofStock)), expected);
       }),
-      { numRuns: 100 },
+      { numRuns: 25 },
     );
   });
 }
@@ -283,7 +283,7 @@ test('histograms with different bounds have all of them; a worker without one co
         check();
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 80 },
   );
 });
 

@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const { addTo, rounded, normalise } = require('../../../lib/cluster/store/exact-sum');
 
 function sumOf(values, { normalising = false } = {}) {

@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const stock = require('prom-client');
 const { readJsonMetric } = require('../../../lib/cluster/store/json-source');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');

@@ -4,7 +4,7 @@
 
 const assert = require('node:assert');
 const { describe, it } = require('node:test');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const { KeptText } = require('../../../lib/cluster/store/kept-text');
 const { Page } = require('../../../lib/exposition/page');
 const { renderText } = require('../../fixtures/unit-scrape');
@@ -161,7 +161,7 @@ describe('a kept text', () => {
         rows.check(openMetrics);
         rows.check(openMetrics);
       }),
-      { numRuns: 400 },
+      { numRuns: 80 },
     );
   });
 

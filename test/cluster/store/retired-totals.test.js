@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const { Counter } = require('../../../lib/metric/counter');
 const { Gauge } = require('../../../lib/metric/gauge');
 const { Histogram } = require('../../../lib/metric/histogram');
@@ -274,7 +274,12 @@ test('the ids of thousands of dead workers are remembered, the oldest are forgot
   assert.strictEqual(restarted(store).isClosed(6000), true);
 });
 
-test('200,000 increments by workers that die and join at random: no counter ever falls', () => {
+// `npm run test:long` has ten times as many steps, and every position of a file.
+const STEPS = fc.effort > 1 ? 400 : 40;
+const BYTE_STEP = fc.effort > 1 ? 1 : 5;
+const NUMBER_STEP = fc.effort > 1 ? 1 : 3;
+
+test('thousands of increments by workers that die and join at random: no counter ever falls', () => {
   const random = randomFrom(2026);
   const pick = list => list[Math.floor(random() * list.length)];
   const series = Array.from({ length: 30 }, (_, i) => `series ${i}`);
@@ -292,7 +297,7 @@ test('200,000 increments by workers that die and join at random: no counter ever
     }
     before = samples;
   };
-  for (let step = 0; step < 400; step++) {
+  for (let step = 0; step < STEPS; step++) {
     while (workers.size < 2 || (workers.size < 7 && random() < 0.5)) workers.set(nextId++, lastingWorker());
     for (let i = 0; i < 167; i++) {
       const a = pick(series);
@@ -343,7 +348,7 @@ test('totals do not depend on who died when', () => {
       });
       assert.strictEqual(new Set(totals).size, 1, `${totals}`);
     }),
-    { numRuns: 100 },
+    { numRuns: 30 },
   );
 });
 
@@ -464,7 +469,7 @@ function restoreDamaged(bytes) {
 test('retired totals that are cut off anywhere are refused whole', () => {
   const bytes = richStore().store.encodeRetired();
   assert.strictEqual(restoreDamaged(bytes), true);
-  for (let length = 0; length < bytes.length; length++) {
+  for (let length = 0; length < bytes.length; length += BYTE_STEP) {
     assert.strictEqual(restoreDamaged(bytes.subarray(0, length)), false);
   }
   for (let at = 8; at < bytes.length - 16; at += 4) {
@@ -476,13 +481,13 @@ test('retired totals that are cut off anywhere are refused whole', () => {
 test('retired totals with any byte or number changed are taken or refused whole', () => {
   const bytes = richStore().store.encodeRetired();
   let refused = 0;
-  for (let position = 0; position < bytes.length; position++) {
+  for (let position = 0; position < bytes.length; position += BYTE_STEP) {
     const damaged = copyOf(bytes);
     damaged[position] ^= 0xff;
     if (!restoreDamaged(damaged)) refused++;
   }
-  assert.ok(refused > 100, `${refused}`);
-  for (let position = 8; position < bytes.length - 8; position += 4) {
+  assert.ok(refused > 100 / BYTE_STEP, `${refused}`);
+  for (let position = 8; position < bytes.length - 8; position += 4 * NUMBER_STEP) {
     for (const value of [0xffffffff, 0x7fffffff, 0, 1]) {
       const damaged = copyOf(bytes);
       damaged.writeUInt32LE(value, position);
