@@ -276,8 +276,8 @@ test('the ids of thousands of dead workers are remembered, the oldest are forgot
 
 // `npm run test:long` has ten times as many steps, and every position of a file.
 const STEPS = fc.effort > 1 ? 400 : 40;
-const BYTE_STEP = fc.effort > 1 ? 1 : 5;
-const NUMBER_STEP = fc.effort > 1 ? 1 : 3;
+const BYTE_STEP = fc.effort > 1 ? 1 : 7;
+const NUMBER_STEP = fc.effort > 1 ? 1 : 5;
 
 test('thousands of increments by workers that die and join at random: no counter ever falls', () => {
   const random = randomFrom(2026);
