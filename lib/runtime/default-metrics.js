@@ -3,15 +3,16 @@
 const { inspect } = require('util');
 const { Registry } = require('../registry/registry');
 
-// Together with the library, before anybody replaces the timers that it takes for itself.
+// Loaded with the library, so that it binds the real timers before a test fakes them.
 require('./sampling/loop-turn');
 
 /** @typedef {import('./sampling/metric-group').MetricGroup} MetricGroup */
 /** @typedef {(registry?: Registry, config?: any) => MetricGroup | undefined} Family */
 
 /**
- * The families in order of their output, by prom-client's names. Each is loaded when the first call needs it: whoever
- * only wants a counter does not pay for them.
+ * prom-client's families by name, in order of output. Each is loaded by the first call, so that an
+ * application with counters only does not pay for it. Each has a file of its own, however small, because
+ * applications import `prom-client/lib/metrics/<name>`.
  *
  * @type {Record<string, () => Family>}
  */
@@ -32,14 +33,15 @@ const FAMILIES = {
 };
 
 /**
- * What `runtime` adds on request, in order of output. Loaded like the others, when it is wanted.
+ * The families of the option `runtime` by name, in order of output. Each is loaded by the first call that
+ * asks for it.
  *
  * @type {Record<string, () => Family>}
  */
 const RUNTIME_FAMILIES = {
   gc: () => require('./families/gc-totals'),
   heap: () => require('./families/heap-limits'),
-  memory: () => require('./families/memory-beside-heap'),
+  memory: () => require('./families/memory-outside-heap'),
   eventLoopUtilization: () => require('./families/event-loop-utilization'),
   eventLoopDelay: () => require('./families/event-loop-delay'),
   process: () => require('./families/process-usage'),
@@ -47,35 +49,36 @@ const RUNTIME_FAMILIES = {
 };
 
 /**
- * Options that are not listed are ignored; null and undefined stand for the default.
+ * Other options are ignored; null and undefined mean the default.
  *
  * @typedef {object} DefaultMetricsConfig
  * @property {Registry | null} [register] default: the global registry
  * @property {string | null} [prefix] in front of every metric's name
  * @property {Record<string, string | number> | null} [labels] added to every sample
- * @property {readonly number[] | null} [gcDurationBuckets] upper bounds in seconds, default [0.001, 0.01, 0.1, 1, 2, 5]
- * @property {number | null} [eventLoopMonitoringPrecision] milliseconds between two samples of the event loop's delay,
- *   default 10; of the family `eventLoopDelay` 20
- * @property {boolean | null} [enableExemplars] whether the CPU counters point to the trace that is active when they are
- *   read (OpenTelemetry's `traceId` and `spanId`); for OpenMetrics registries
- * @property {boolean | readonly string[] | null} [runtime] metrics beside those of prom-client: true for all, or the
- *   names of families (`runtimeMetricsList`); default none. docs/runtime-metrics.md
- * @property {readonly number[] | null} [eventLoopDelayBuckets] upper bounds in seconds that rise, of the family
- *   `eventLoopDelay`, default 0.001 to 10
+ * @property {readonly number[] | null} [gcDurationBuckets] upper bounds in seconds, default [0.001, 0.01,
+ *   0.1, 1, 2, 5]
+ * @property {number | null} [eventLoopMonitoringPrecision] milliseconds between two samples of the event
+ *   loop's delay, default 10; for the family `eventLoopDelay` 20
+ * @property {boolean | null} [enableExemplars] whether the CPU counters get an exemplar with the `traceId`
+ *   and `spanId` of the OpenTelemetry span that is active at the scrape; for OpenMetrics registries
+ * @property {boolean | readonly string[] | null} [runtime] further metrics: true for all, or the names of
+ *   families (`runtimeMetricsList`); default none. See docs/runtime-metrics.md
+ * @property {readonly number[] | null} [eventLoopDelayBuckets] upper bounds in seconds, in rising order, of
+ *   the family `eventLoopDelay`; default 0.001 to 10
  */
 
 /**
  * Registers metrics of the process and of Node.js: CPU, memory, file descriptors, event loop, heap, garbage
- * collection. They are sampled when they are read. Two observers run meanwhile, of the event loop's delay and of
- * garbage collections; they keep no process alive, and end with the call's metrics: at register.clear(), or when the
- * registry itself is garbage.
+ * collection. They are sampled at each scrape. Two observers run between scrapes, of the event loop's delay
+ * and of garbage collections. They keep no process alive, and stop at register.clear() or when the registry
+ * is garbage.
  *
  * @param {DefaultMetricsConfig | null} [config]
- * @returns {() => void} stops: from then on nothing runs and no default metric changes. Their last values stand until
- *   the registry is cleared, or this function is called for it again.
- * @throws {TypeError} where config is something else, `runtime` names a family that there is not, or a registry cannot
- *   write the exemplars that are asked for
- * @throws {Error} where a metric of one of the names is registered. Nothing was done then, as with every other error.
+ * @returns {() => void} stops the observers. The metrics keep their last values until the registry is cleared
+ *   or collectDefaultMetrics() is called for it again.
+ * @throws {TypeError} if config is not an object, `runtime` names an unknown family, or the registry cannot
+ *   write exemplars although they are enabled
+ * @throws {Error} if one of the metric names is taken. After any error, no metric stays registered.
  */
 function collectDefaultMetrics(config) {
   if (config != null && typeof config !== 'object') {
@@ -101,25 +104,25 @@ function collectDefaultMetrics(config) {
 }
 
 /**
- * @param {unknown} runtime the option
+ * @param {unknown} runtime the option `runtime`
  * @returns {(() => Family)[]} in order of output, whatever the order of the names
- * @throws {TypeError} where it is neither a boolean nor an array, or one of the names is none
+ * @throws {TypeError} if it is neither a boolean nor an array of names of families
  */
 function runtimeFamilies(runtime) {
   if (runtime == null || runtime === false) return [];
   if (runtime === true) return Object.values(RUNTIME_FAMILIES);
-  const known = Object.keys(RUNTIME_FAMILIES);
-  const isKnown = (/** @type {unknown} */ name) => known.includes(/** @type {string} */ (name));
-  if (!Array.isArray(runtime) || !runtime.every(isKnown)) {
-    throw new TypeError(`runtime must be a boolean or an array of ${known.join(', ')}: ${inspect(runtime)}`);
+  const names = Object.keys(RUNTIME_FAMILIES);
+  const isFamily = (/** @type {unknown} */ name) => names.includes(/** @type {string} */ (name));
+  if (!Array.isArray(runtime) || !runtime.every(isFamily)) {
+    throw new TypeError(`runtime must be a boolean or an array of ${names.join(', ')}: ${inspect(runtime)}`);
   }
-  return known.filter(name => runtime.includes(name)).map(name => RUNTIME_FAMILIES[name]);
+  return names.filter(name => runtime.includes(name)).map(name => RUNTIME_FAMILIES[name]);
 }
 
-/** The names of the families, in order of their output. */
+/** The names of prom-client's families, in order of output. */
 collectDefaultMetrics.metricsList = Object.keys(FAMILIES);
 
-/** The names that `runtime` takes, in order of output. */
+/** The names that the option `runtime` takes, in order of output. */
 collectDefaultMetrics.runtimeMetricsList = Object.keys(RUNTIME_FAMILIES);
 
 module.exports = collectDefaultMetrics;

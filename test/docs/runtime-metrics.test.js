@@ -115,12 +115,12 @@ describe('the tables of metrics', () => {
   });
 
   it('have the kinds of collections', () => {
-    const { kindOfNumber, kindOfName, nameOfWord } = require('../../lib/runtime/sources/gc-kinds');
+    const { kindOfNumber, profiledKindOfWord } = require('../../lib/runtime/sources/gc-kinds');
     const start = METRICS.indexOf('### gc\n');
     const kinds = rowsOf(METRICS.slice(start, METRICS.indexOf('\n### ', start)))
       .map(([name]) => name)
       .filter(name => name !== 'kind' && !name.startsWith('nodejs_'));
-    const unnamed = kindOfName(nameOfWord('ConcurrentSweep'));
+    const unnamed = profiledKindOfWord('ConcurrentSweep');
     assert.deepStrictEqual(kinds, [...[1, 2, 4, 8, 16].map(kindOfNumber), unnamed]);
     assert.ok(METRICS.includes(`\`${kindOfNumber(32).replace('32', '<its number>')}\``));
   });

@@ -1,6 +1,6 @@
 'use strict';
 
-// What default metrics load, start and leave behind.
+// What default metrics load and start, and when it stops.
 
 const assert = require('node:assert');
 const path = require('node:path');
@@ -18,7 +18,7 @@ function assertRunning(running, count) {
   assert.deepStrictEqual([running.observers.size, running.monitors.size], [count, count]);
 }
 
-/** Garbage is found, and what hung on it is stopped, when the engine pleases. */
+/** Collects garbage until its finalizers have stopped all observers. */
 function untilStopped(running) {
   return turnUntil(() => {
     collectGarbage();
@@ -26,8 +26,8 @@ function untilStopped(running) {
   });
 }
 
-describe('before the first call', () => {
-  it('nothing of it is loaded or started; after it, no timer is', async () => {
+describe('collectDefaultMetrics()', () => {
+  it('loads and starts nothing before the first call, and sets no timer in it', async () => {
     const program = new Program([path.join(FIXTURES, 'default-metrics-loads.js')]);
     assert.strictEqual(await program.ended(), 0, program.errors);
     const { required, called } = JSON.parse(program.output);
@@ -42,14 +42,14 @@ describe('before the first call', () => {
   });
 });
 
-it('a program that has nothing else to do ends', { timeout: 10_000 }, async () => {
+it('collectDefaultMetrics() keeps no program alive', async () => {
   const program = new Program([path.join(FIXTURES, 'default-metrics-program.js')]);
   assert.strictEqual(await program.ended(), 0, program.errors);
   assert.match(program.output, /^# TYPE nodejs_gc_duration_seconds histogram$/m);
 });
 
-describe('the function that stops', () => {
-  it('ends the observer and the monitor, and can be called again', t => {
+describe('the function that stops default metrics', () => {
+  it('stops the observer and the monitor, and can be called again', t => {
     const running = watchRunning(t);
     const stop = collectDefaultMetrics({ register: new Registry() });
     assertRunning(running, 1);
@@ -59,7 +59,7 @@ describe('the function that stops', () => {
     assertRunning(running, 0);
   });
 
-  it('ends what its own call started, and no more', t => {
+  it('stops what its own call started, and nothing else', t => {
     const running = watchRunning(t);
     const stops = ['a_', 'b_'].map(prefix => collectDefaultMetrics({ register: new Registry(), prefix }));
     assertRunning(running, 2);
@@ -69,21 +69,21 @@ describe('the function that stops', () => {
     assertRunning(running, 0);
   });
 
-  it('leaves the metrics as they were last', async () => {
+  it('leaves the metrics with their last values', async () => {
     const register = new Registry();
     const stop = collectDefaultMetrics({ register });
     const text = await register.metrics();
     stop();
-    const kept = new Array(100_000).fill({});
+    const large = new Array(100_000).fill({});
     collectGarbage();
     await loopTurn();
     const isCollection = line => line.startsWith('nodejs_gc');
     const rest = output => output.split('\n').filter(line => !isCollection(line));
     assert.deepStrictEqual(rest(await register.metrics()), rest(text));
-    assert.ok(kept);
+    assert.ok(large);
   });
 
-  it('makes room for another call', async t => {
+  it('frees the names for another call', async t => {
     const running = watchRunning(t);
     const register = new Registry();
     collectDefaultMetrics({ register, labels: { run: 1 } })();
@@ -101,13 +101,13 @@ describe('the function that stops', () => {
   });
 });
 
-describe('a call that fails', () => {
+describe('a call of collectDefaultMetrics() that fails', () => {
   const taken = name => ({
     name: 'Error',
     message: `A metric with the name ${name} has already been registered.`,
   });
 
-  it('because it is the second says so at the first metric, and the first goes on', async t => {
+  it('because it is the second throws at the first metric, and leaves the first call working', async t => {
     const running = watchRunning(t);
     const register = new Registry();
     const stop = collectDefaultMetrics({ register });
@@ -134,8 +134,8 @@ describe('a call that fails', () => {
   }
 });
 
-describe('a registry', () => {
-  it('that was cleared can have default metrics again', async () => {
+describe('a registry with default metrics', () => {
+  it('can have default metrics again after clear()', async () => {
     const register = new Registry();
     const stops = [collectDefaultMetrics({ register })];
     register.clear();
@@ -145,7 +145,7 @@ describe('a registry', () => {
     assert.match(text, /^nodejs_version_info\{/m);
   });
 
-  it('that is dropped without being cleared leaves nothing running', async t => {
+  it('leaves nothing running when it is dropped without clear()', async t => {
     const running = watchRunning(t);
     await (async () => {
       const register = new Registry();
@@ -156,7 +156,7 @@ describe('a registry', () => {
     await untilStopped(running);
   });
 
-  it('that is in use is observed however much garbage is collected', async t => {
+  it('is observed while it is in use, however much garbage is collected', async t => {
     const running = watchRunning(t);
     const register = new Registry();
     collectDefaultMetrics({ register });

@@ -1,6 +1,6 @@
 'use strict';
 
-// Default metrics that leave their registry take along what observes for them, at once.
+// Default metrics that are removed from their registry stop their observers at once.
 
 const assert = require('node:assert');
 const { describe, it } = require('node:test');
@@ -12,7 +12,7 @@ function assertRunning(running, observers, monitors) {
   assert.deepStrictEqual([running.observers.size, running.monitors.size], [observers, monitors]);
 }
 
-describe('nothing is left running', () => {
+describe('default metrics stop', () => {
   it('when the registry is cleared', t => {
     const running = watchRunning(t);
     const register = new Registry();
@@ -23,7 +23,7 @@ describe('nothing is left running', () => {
     stop();
   });
 
-  it('of the first call, when the registry is cleared and the second has begun', t => {
+  it('when the registry is cleared and collects them again', t => {
     const running = watchRunning(t);
     const register = new Registry();
     for (let i = 0; i < 5; i++) {
@@ -35,7 +35,7 @@ describe('nothing is left running', () => {
     assertRunning(running, 0, 0);
   });
 
-  it('of a family, when the last of its metrics is removed', t => {
+  it('by family, when its last metric is removed', t => {
     const running = watchRunning(t);
     const register = new Registry();
     const stop = collectDefaultMetrics({ register });
@@ -52,7 +52,7 @@ describe('nothing is left running', () => {
   });
 });
 
-it('another registry that has the same metrics may drop them', async t => {
+it('default metrics go on when another registry drops them', async t => {
   const running = watchRunning(t);
   const register = new Registry();
   const stop = collectDefaultMetrics({ register });
@@ -61,7 +61,7 @@ it('another registry that has the same metrics may drop them', async t => {
   stop();
 });
 
-it('a metric that is removed leaves the others of its family alive', async () => {
+it('default metrics of a family go on when one of them is removed', async () => {
   const register = new Registry();
   collectDefaultMetrics({ register, labels: { app: 'shop' } });
   register.removeSingleMetric('process_resident_memory_bytes');

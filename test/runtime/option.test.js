@@ -1,14 +1,21 @@
 'use strict';
 
-// The option `runtime` of collectDefaultMetrics(): what it adds, loads, refuses, and leaves behind.
+// The option `runtime` of collectDefaultMetrics(): what it adds, loads, rejects and stops.
 
 const assert = require('node:assert');
 const path = require('node:path');
 const { describe, it } = require('node:test');
+const { setImmediate: loopTurn } = require('node:timers/promises');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
 const { Registry } = require('../../lib/registry/registry');
 const { Gauge } = require('../../lib/metric/gauge');
-const { collectGarbage, replace, turnUntil, watchRunning } = require('./fixtures/default-metrics-runtime');
+const {
+  collectGarbage,
+  holdUpLoop,
+  replace,
+  turnUntil,
+  watchRunning,
+} = require('./fixtures/default-metrics-runtime');
 const { Program } = require('../fixtures/program');
 
 const PROGRAM = path.join(__dirname, 'fixtures/runtime-program.js');
@@ -16,7 +23,7 @@ const NAMES = ['gc', 'heap', 'memory', 'eventLoopUtilization', 'eventLoopDelay',
 const FILES = [
   'gc-totals',
   'heap-limits',
-  'memory-beside-heap',
+  'memory-outside-heap',
   'event-loop-utilization',
   'event-loop-delay',
   'process-usage',
@@ -34,7 +41,7 @@ function namesAdded(runtime, config = {}) {
     .map(({ name }) => name);
 }
 
-/** Counts timers of `timers` that run and profilers that were started and not stopped. */
+/** The running timers of `timers`, and the profilers that were started and not stopped. */
 function watchRuntime(t) {
   const timers = require('node:timers');
   const v8 = require('node:v8');
@@ -73,25 +80,26 @@ function watchRuntime(t) {
       clear(timer);
     });
   }
-  // The families take the timers when they are loaded.
-  for (const name of ['gc-totals', 'event-loop-delay']) {
-    const file = require.resolve(`../../lib/runtime/families/${name}`);
+  // These files bind the timers when they are loaded.
+  for (const name of ['families/gc-totals', 'families/event-loop-delay', 'sources/delay-probe']) {
+    const file = require.resolve(`../../lib/runtime/${name}`);
     delete require.cache[file];
     t.after(() => delete require.cache[file]);
   }
   return running;
 }
 
-it('has the names that it takes beside those of prom-client', () => {
+it('runtimeMetricsList has the names of the option, metricsList those of prom-client', () => {
   assert.deepStrictEqual(collectDefaultMetrics.runtimeMetricsList, NAMES);
   assert.strictEqual(collectDefaultMetrics.metricsList.length, 13);
 });
 
 for (const runtime of [undefined, null, false, []]) {
-  it(`${JSON.stringify(runtime)} adds nothing`, () => assert.deepStrictEqual(namesAdded(runtime), []));
+  it(`runtime: ${JSON.stringify(runtime)} adds nothing`, () =>
+    assert.deepStrictEqual(namesAdded(runtime), []));
 }
 
-it('true adds all that this machine has', () => {
+it('runtime: true adds all families that this machine has', () => {
   const all = FILES.flatMap(file => require(`../../lib/runtime/families/${file}`).metricNames);
   const isHere = name => !name.startsWith('process_cgroup');
   const added = namesAdded(true);
@@ -104,7 +112,7 @@ it('true adds all that this machine has', () => {
 
 for (const [i, name] of NAMES.entries()) {
   if (name === 'cgroup') continue;
-  it(`${name} adds the metrics of one family`, () => {
+  it(`runtime: ['${name}'] adds the metrics of one family`, () => {
     const { metricNames } = require(`../../lib/runtime/families/${FILES[i]}`);
     assert.deepStrictEqual(namesAdded([name]), metricNames);
     assert.deepStrictEqual(
@@ -114,12 +122,12 @@ for (const [i, name] of NAMES.entries()) {
   });
 }
 
-it('a name that is given twice counts once, and the order is ours', () => {
+it('runtime ignores repeated names and the order of names', () => {
   assert.deepStrictEqual(namesAdded(['heap', 'gc', 'heap']), namesAdded(['gc', 'heap']));
 });
 
 for (const runtime of [['gcc'], ['gc', 1], [undefined], 'gc', 1, {}, () => {}, new Set(['gc'])]) {
-  it(`refuses ${String(JSON.stringify(runtime))}, names what there is, and does nothing`, t => {
+  it(`runtime: ${String(JSON.stringify(runtime))} is rejected with the names of the families, and adds nothing`, t => {
     const running = watchRunning(t);
     const register = new Registry();
     assert.throws(() => collectDefaultMetrics({ register, runtime }), {
@@ -131,7 +139,7 @@ for (const runtime of [['gcc'], ['gc', 1], [undefined], 'gc', 1, {}, () => {}, n
   });
 }
 
-it('labels are on every sample, behind those of the metric', async () => {
+it('runtime metrics have the configured labels after their own', async () => {
   const register = new Registry();
   const stop = collectDefaultMetrics({ register, runtime: true, labels: { worker: 7 } });
   await register.metrics();
@@ -143,10 +151,10 @@ it('labels are on every sample, behind those of the metric', async () => {
   assert.match(text, /^nodejs_eventloop_delay_seconds_bucket\{le="0\.001",worker="7"\} \d+$/m);
 });
 
-describe('what runs', () => {
+describe('observers and timers of runtime metrics', () => {
   const shared = running => [running.observers.size, running.monitors.size];
 
-  it('is ended by the function that stops, with one observer of collections for both families', t => {
+  it('are stopped by the returned function, and both families of collections share an observer', t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     const register = new Registry();
@@ -162,7 +170,7 @@ describe('what runs', () => {
     assert.strictEqual(own.size, 0);
   });
 
-  it('is ended when the registry is cleared', t => {
+  it('are stopped when the registry is cleared', t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     const register = new Registry();
@@ -171,7 +179,7 @@ describe('what runs', () => {
     assert.deepStrictEqual([...shared(running), own.size], [0, 0, 0]);
   });
 
-  it('is ended when a name is taken, and the registry is left as it was', t => {
+  it('are stopped when a name is taken, and the registry is left as it was', t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     const register = new Registry();
@@ -181,7 +189,7 @@ describe('what runs', () => {
     assert.deepStrictEqual(register.getMetricsAsArray(), [taken]);
   });
 
-  it('is ended when the registry is garbage', async t => {
+  it('are stopped when the registry is garbage', async t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     await (async () => {
@@ -195,20 +203,20 @@ describe('what runs', () => {
     });
   });
 
-  it('changes no metric after the stop', async () => {
+  it('change no metric after the stop', async () => {
     const register = new Registry();
     const stop = collectDefaultMetrics({ register, runtime: true });
     await register.metrics();
     stop();
     const text = await register.metrics();
-    const until = performance.now() + 30;
-    while (performance.now() < until);
+    holdUpLoop(30);
     collectGarbage();
-    await new Promise(resolve => setTimeout(resolve, 15));
+    // A timer that is due, or an observer's callback, would run in one of these turns.
+    for (let turn = 0; turn < 3; turn++) await loopTurn();
     assert.strictEqual(await register.metrics(), text);
   });
 
-  it('keeps no program alive, and loads nothing that was not asked for', async () => {
+  it('keep no program alive, and families that were not asked for are not loaded', async () => {
     const loaded = {};
     for (const names of ['', 'gc', 'heap,eventLoopDelay', NAMES.join()]) {
       const program = new Program([PROGRAM, names]);
@@ -220,8 +228,8 @@ describe('what runs', () => {
     assert.deepStrictEqual(ours('gc'), ['gc-totals']);
     assert.deepStrictEqual(ours('heap,eventLoopDelay'), ['heap-limits', 'event-loop-delay']);
     assert.deepStrictEqual(ours(NAMES.join()), FILES);
-    // Not gc-kinds: prom-client's own family of collection pauses names its kinds by it.
-    const helpers = ['reclaimed-bytes', 'delay-counts', 'followed-total', 'cgroup-files'];
+    // gc-kinds is not in the list because prom-client's family of collections needs it.
+    const helpers = ['reclaimed-bytes', 'delay-probe', 'followed-total', 'cgroup-files'];
     assert.deepStrictEqual(
       helpers.filter(file => loaded[''].includes(file)),
       [],
@@ -229,7 +237,7 @@ describe('what runs', () => {
   });
 });
 
-it('values are there again after resetMetrics(), and no counter is below zero or jumps back', async () => {
+it('runtime metrics have values again after resetMetrics(), and counters restart at zero', async () => {
   const register = new Registry();
   const stop = collectDefaultMetrics({ register, runtime: true });
   const totals = async () => {
@@ -248,7 +256,7 @@ it('values are there again after resetMetrics(), and no counter is below zero or
   const third = await totals();
   stop();
   assert.ok(second.get('process_page_faults_total{"kind":"minor"}') > 100);
-  // What was counted before the reset does not come back.
+  // Counts from before the reset do not come back.
   assert.ok(
     third.get('process_page_faults_total{"kind":"minor"}') <
       second.get('process_page_faults_total{"kind":"minor"}'),

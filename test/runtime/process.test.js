@@ -1,6 +1,6 @@
 'use strict';
 
-// Heap, memory beside it, what the process costs the kernel, and what its control group allows: beside their sources.
+// Runtime metrics of heap, memory, process and cgroup, compared with their sources.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -13,7 +13,7 @@ const cgroup = require('../../lib/runtime/families/cgroup');
 const { followTotal } = require('../../lib/runtime/sampling/followed-total');
 const { Counter } = require('../../lib/metric/counter');
 const { Registry } = require('../../lib/registry/registry');
-const { collectGarbage, replace } = require('./fixtures/default-metrics-runtime');
+const { replace } = require('./fixtures/default-metrics-runtime');
 
 let register;
 let stop;
@@ -39,8 +39,8 @@ function assertNear(value, expected, share, name) {
   assert.ok(Math.abs(value - expected) <= share * expected, `${name}: ${value}, not ${expected}`);
 }
 
-describe('the heap', () => {
-  it("has V8's limit, and its figures of each space", async () => {
+describe('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes', () => {
+  it("have V8's limit, and its figures of each space", async () => {
     collect(['heap']);
     assert.strictEqual(await valuesOf('nodejs_heap_limit_bytes'), v8.getHeapStatistics().heap_size_limit);
     const spaces = v8.getHeapSpaceStatistics();
@@ -61,7 +61,7 @@ describe('the heap', () => {
     }
   });
 
-  it('has the limit that the program was given', async () => {
+  it('have the limit of --max-old-space-size', async () => {
     const { execFileSync } = require('node:child_process');
     const script = `
       const { collectDefaultMetrics, register } = require(${JSON.stringify(path.join(__dirname, '../..'))});
@@ -71,11 +71,11 @@ describe('the heap', () => {
       encoding: 'utf8',
     });
     const [, limit] = /^nodejs_heap_limit_bytes (\d+)$/m.exec(text);
-    // Beside the old space it has room for the new one, which newer versions of V8 give more.
+    // The limit includes the new space, which newer versions of V8 make larger.
     assert.ok(limit >= 512 * 2 ** 20 && limit < 768 * 2 ** 20, limit);
   });
 
-  it('shows an object in the space where it is', async () => {
+  it('count an object in its space', async () => {
     collect(['heap']);
     // Large objects are young at first.
     const used = async () => {
@@ -89,8 +89,8 @@ describe('the heap', () => {
   });
 });
 
-describe('memory beside the heap', () => {
-  it('has what buffers take', async () => {
+describe('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes', () => {
+  it('have the memory of buffers', async () => {
     collect(['memory']);
     const before = await valuesOf('nodejs_array_buffers_bytes');
     const buffer = Buffer.alloc(50e6);
@@ -98,7 +98,7 @@ describe('memory beside the heap', () => {
     assert.ok(grown >= 49e6 && grown <= 51e6, `${grown} for ${buffer.length}`);
   });
 
-  it("has V8's own", async t => {
+  it("have V8's own memory", async t => {
     const heap = { ...v8.getHeapStatistics(), malloced_memory: 111, peak_malloced_memory: 222 };
     replace(t, v8, 'getHeapStatistics', () => heap);
     collect(['memory']);
@@ -106,7 +106,7 @@ describe('memory beside the heap', () => {
     assert.strictEqual(await valuesOf('nodejs_malloced_memory_peak_bytes'), 222);
   });
 
-  it('stands still where it cannot be had', async t => {
+  it('keep their values when memory cannot be read', async t => {
     collect(['memory']);
     const before = await valuesOf('nodejs_array_buffers_bytes');
     replace(t, process, 'memoryUsage', () => {
@@ -116,12 +116,13 @@ describe('memory beside the heap', () => {
   });
 });
 
-describe('the process', () => {
-  it('has its uptime, page faults and context switches since it started', async () => {
+describe('process_uptime_seconds, page faults and context switches', () => {
+  it('are those since the process started', async () => {
     collect(['process']);
     const reference = process.resourceUsage();
     const uptime = process.uptime();
-    assertNear(await valuesOf('process_uptime_seconds'), uptime, 0.1, 'uptime');
+    const value = await valuesOf('process_uptime_seconds');
+    assert.ok(value >= uptime && value <= process.uptime(), `${value}`);
     const faults = await valuesOf('process_page_faults_total');
     const switches = await valuesOf('process_context_switches_total');
     const after = process.resourceUsage();
@@ -135,7 +136,7 @@ describe('the process', () => {
     }
   });
 
-  it('counts what comes then', async t => {
+  it('count what happens later', async t => {
     const usage = {
       minorPageFault: 10,
       majorPageFault: 1,
@@ -155,21 +156,21 @@ describe('the process', () => {
   });
 });
 
-it('a counter that follows a total goes on from a smaller one', async () => {
+it('followTotal() continues from a total that has fallen', async () => {
   const counter = new Counter({ name: 'c', help: 'h', registers: [register] });
   const follow = followTotal(counter, {});
   for (const total of [10, 15, 3, 7]) follow(total);
   assert.strictEqual((await counter.get()).values[0].value, 15 + 4);
 });
 
-describe('the control group', () => {
+describe('process_cgroup_*', () => {
   const NAMES = cgroup.metricNames.map(name => name.replace('process_cgroup_', ''));
   let place;
 
   beforeEach(() => (place = fs.mkdtempSync(path.join(os.tmpdir(), 'cgroup-test-'))));
   afterEach(() => fs.rmSync(place, { recursive: true }));
 
-  /** Files below a root, and the file that names the groups. */
+  /** Writes files below a root, and the file that names the cgroups. */
   function tree(membership, files) {
     for (const [name, text] of Object.entries({ membership, ...files })) {
       fs.mkdirSync(path.dirname(path.join(place, name)), { recursive: true });
@@ -178,7 +179,7 @@ describe('the control group', () => {
     return { root: place, membership: path.join(place, 'membership') };
   }
 
-  /** What is shown, by the end of the name; undefined where there are no metrics at all. */
+  /** The values by the end of their names; undefined if there are no metrics. */
   async function shown(places) {
     const group = cgroup(register, {}, places);
     if (group === undefined) return undefined;
@@ -208,16 +209,16 @@ describe('the control group', () => {
     cpu_throttled_periods_total: 7,
   };
 
-  it('of version 2, as a container sees it', async () => {
+  it('version 2: are read as in a container', async () => {
     assert.deepStrictEqual(await shown(tree('0::/\n', V2)), EXPECTED);
   });
 
-  it('of version 2, as the host sees it', async () => {
+  it('version 2: are read as on the host', async () => {
     const files = { 'cgroup.controllers': 'cpu memory\n', ...below('a.slice/b.service', V2) };
     assert.deepStrictEqual(await shown(tree('0::/a.slice/b.service\n', files)), EXPECTED);
   });
 
-  it('of version 2, where the limits are those of a group around it', async () => {
+  it('version 2: have the limits of an ancestor with tighter limits', async () => {
     const none = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n', 'memory.current': '1\n' };
     const wide = { ...V2, 'memory.max': '999999999999\n', 'cpu.max': '800000 100000\n' };
     const files = {
@@ -229,7 +230,7 @@ describe('the control group', () => {
     assert.deepStrictEqual(await shown(tree('0::/pod/middle/own\n', files)), EXPECTED);
   });
 
-  it('of version 2, without limits, has what is used and no limit', async () => {
+  it('version 2: have usage and no limit without limits', async () => {
     const files = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n' };
     const expected = { ...EXPECTED, memory_limit_bytes: undefined, cpu_quota_cores: undefined };
     assert.deepStrictEqual(await shown(tree('0::/\n', files)), expected);
@@ -239,7 +240,7 @@ describe('the control group', () => {
     assert.doesNotMatch(await register.metrics(), /^process_cgroup_(memory_limit_bytes|cpu_quota_cores)/m);
   });
 
-  it('of version 2, at the root of a host, has nothing', async () => {
+  it('version 2: are absent at the root of a host', async () => {
     const files = { 'cgroup.controllers': 'cpu memory\n', 'cpu.stat': 'usage_usec 5\n' };
     assert.strictEqual(await shown(tree('0::/\n', files)), undefined);
   });
@@ -260,17 +261,17 @@ describe('the control group', () => {
     return { ...pick('memory.', 'memory'), ...pick('cpu.', 'cpu,cpuacct') };
   };
 
-  it('of version 1, as the host sees it', async () => {
+  it('version 1: are read as on the host', async () => {
     const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n0::/x\n';
     assert.deepStrictEqual(await shown(tree(membership, v1('/docker/abc'))), EXPECTED);
   });
 
-  it("of version 1, as a container sees it, which has its own files and the host's path", async () => {
+  it("version 1: are read as in a container, which has its own files and the host's path", async () => {
     const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n';
     assert.deepStrictEqual(await shown(tree(membership, v1(''))), EXPECTED);
   });
 
-  it('of version 1, without limits, has what is used and no limit', async () => {
+  it('version 1: have usage and no limit without limits', async () => {
     const files = {
       ...V1,
       'memory.limit_in_bytes': '9223372036854771712\n',
@@ -280,11 +281,11 @@ describe('the control group', () => {
     assert.deepStrictEqual(await shown(tree('5:memory:/\n4:cpu,cpuacct:/\n', v1('', files))), expected);
   });
 
-  it('of a process that is outside of what is mounted has the figures of what is', async () => {
+  it('have the figures of the mounted cgroup if the process is outside it', async () => {
     assert.deepStrictEqual(await shown(tree('0::/../../other\n', V2)), EXPECTED);
   });
 
-  it('that has only memory or only CPU has the metrics of that', async () => {
+  it('have only memory or only CPU if only one controller is enabled', async () => {
     const { 'memory.current': usage, 'memory.max': limit, ...cpu } = V2;
     assert.deepStrictEqual(Object.keys(await shown(tree('0::/\n', cpu))), NAMES.slice(2));
     register.clear();
@@ -294,18 +295,18 @@ describe('the control group', () => {
   });
 
   for (const membership of ['', 'nonsense\n', '0::/\n']) {
-    it(`is not there where ${JSON.stringify(membership)} is all that is known`, async () => {
+    it(`are absent if /proc/self/cgroup is ${JSON.stringify(membership)} and nothing is mounted`, async () => {
       assert.strictEqual(await shown(tree(membership, {})), undefined);
       assert.deepStrictEqual(register.getMetricsAsArray(), []);
     });
   }
 
-  it('is not there where there is no such file', async () => {
+  it('are absent without /proc/self/cgroup', async () => {
     const places = { root: path.join(place, 'missing'), membership: path.join(place, 'missing') };
     assert.strictEqual(await shown(places), undefined);
   });
 
-  it('is read at each scrape: limits change, counters count', async () => {
+  it('are read at each scrape', async () => {
     const places = tree('0::/\n', V2);
     assert.deepStrictEqual(await shown(places), EXPECTED);
     tree('0::/\n', {
@@ -321,28 +322,14 @@ describe('the control group', () => {
     assert.match(text, /^process_cgroup_cpu_throttled_seconds_total 3.5$/m);
     assert.doesNotMatch(text, /^process_cgroup_memory_limit_bytes/m);
     assert.match(text, /^process_cgroup_memory_usage_bytes 123456$/m);
-    // Files that are gone leave the last values of counters.
+    // Counters keep their last values when the files are gone.
     fs.rmSync(place, { recursive: true });
     assert.match(await register.metrics(), /^process_cgroup_cpu_periods_total 80$/m);
     fs.mkdirSync(place);
   });
 
-  it('has the labels of the call', async () => {
+  it('have the configured labels and prefix', async () => {
     cgroup(register, { labels: { worker: 3 }, prefix: 'app_' }, tree('0::/\n', V2));
     assert.match(await register.metrics(), /^app_process_cgroup_cpu_quota_cores\{worker="3"\} 1.5$/m);
   });
-});
-
-it('a scrape reads all of it without holding up the loop', async () => {
-  collect(true);
-  await register.metrics();
-  // In sum, and not the longest: on a machine that does other things that would be theirs.
-  const start = process.cpuUsage();
-  for (let i = 0; i < 20; i++) {
-    for (const metric of register.getMetricsAsArray().slice(31)) metric.collect?.();
-    await Promise.resolve();
-  }
-  const { user, system } = process.cpuUsage(start);
-  collectGarbage();
-  assert.ok((user + system) / 20 < 5000, `${(user + system) / 20} us for the hooks of a scrape`);
 });

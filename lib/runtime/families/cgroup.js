@@ -11,18 +11,18 @@ const CPU_THROTTLED = 'process_cgroup_cpu_throttled_seconds_total';
 const CPU_PERIODS = 'process_cgroup_cpu_periods_total';
 const CPU_THROTTLED_PERIODS = 'process_cgroup_cpu_throttled_periods_total';
 
-// The processes of a service are in one group: the sum of what each of them sees of it would be a multiple.
+// The workers share a cgroup, and each reads the figures of all: their sum would be a multiple.
 const aggregator = 'max';
 
 /** @typedef {import('../../metric/gauge').Gauge} Gauge */
 
 /**
- * What the control group, which usually is the container, allows the process: memory, CPU time, and how often that was
- * not enough. Only where there are such groups.
+ * Limits and usage of the process's cgroup, which usually is the container: memory, CPU quota and throttling.
+ * Only on systems with cgroups.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
- * @param {import('../sources/cgroup-files').Places} [places] default: where Linux has them
+ * @param {import('../sources/cgroup-files').Places} [places] default: those of Linux
  */
 function cgroup(registry, config = {}, places) {
   const memory = findMemoryFiles(places);
@@ -41,19 +41,19 @@ function cgroup(registry, config = {}, places) {
 function addMemory(group, files) {
   const limit = group.gauge({
     name: MEMORY_LIMIT,
-    help: 'Memory in bytes that the control group may have. None where there is no limit.',
+    help: 'Memory limit of the cgroup in bytes; absent if unlimited.',
     aggregator,
   });
   const usage = group.gauge({
     name: MEMORY_USAGE,
-    help: 'Memory in bytes that the control group has, the cache of its files included.',
+    help: 'Memory used by the cgroup in bytes, including the page cache.',
     aggregator,
   });
   const sample = () => {
     setOrRemove(limit, group.labels, files.limit());
     setOrRemove(usage, group.labels, files.usage());
   };
-  // Not zero before the first scrape: that would be a limit.
+  // Set before the first scrape: the zero of a new gauge would be a limit.
   sample();
   group.collectLater([limit, usage], sample);
 }
@@ -65,22 +65,22 @@ function addMemory(group, files) {
 function addCpu(group, files) {
   const quota = group.gauge({
     name: CPU_QUOTA,
-    help: 'CPUs that the control group may use at a time. None where there is no quota.',
+    help: 'CPU quota of the cgroup in cores; absent if unlimited.',
     aggregator,
   });
   const throttled = group.counter({
     name: CPU_THROTTLED,
-    help: 'Time in seconds that the control group had to wait because its quota was used up, over all CPUs.',
+    help: 'Time in seconds that the cgroup was throttled by its CPU quota, summed over all CPUs.',
     aggregator,
   });
   const periods = group.counter({
     name: CPU_PERIODS,
-    help: 'Periods for which the control group got a quota and had something to do.',
+    help: 'Enforcement periods of the CPU quota in which the cgroup was runnable.',
     aggregator,
   });
   const throttledPeriods = group.counter({
     name: CPU_THROTTLED_PERIODS,
-    help: 'Periods in which the quota of the control group was used up.',
+    help: 'Enforcement periods of the CPU quota in which the cgroup was throttled.',
     aggregator,
   });
   const followThrottled = followTotal(throttled, group.labels);

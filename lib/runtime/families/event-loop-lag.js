@@ -52,12 +52,13 @@ function percentile(rank) {
 }
 
 /**
- * How late the event loop is: at this scrape, and over the time since the last one. Only where the runtime monitors
- * its loop.
+ * Lag of the event loop: at this scrape, and statistics of the time since the last scrape. Only if the
+ * runtime monitors its event loop.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig & {eventLoopMonitoringPrecision?: number | null}} [config]
- * @throws {RangeError | TypeError} where the precision is not a whole number of milliseconds, at least 1
+ * @param {import('../sampling/metric-group').FamilyConfig & {eventLoopMonitoringPrecision?: number | null}}
+ *   [config]
+ * @throws {RangeError | TypeError} if the precision is not a whole number of milliseconds, at least 1
  */
 function eventLoopLag(registry, config = {}) {
   const monitor = createMonitor(config?.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION);
@@ -85,13 +86,13 @@ function addStatistics(group, monitor) {
       aggregator,
     }),
   );
-  // With and without labels alike: 0 until something was measured.
+  // A gauge without labels starts at 0, one with labels does not: both are 0 until the first measurement.
   for (const gauge of gauges) gauge.set(group.labels, 0);
   group.onStop(monitor.disable.bind(monitor));
   monitor.enable();
-  // Seven looks into the monitor take a quarter of a millisecond.
+  // Reading the seven statistics takes a quarter of a millisecond.
   group.collectLater(gauges, () => {
-    // Between two scrapes in quick succession nothing was measured: what was measured last stands.
+    // Nothing is measured between two scrapes in quick succession: the gauges then keep their values.
     if (monitor.count === 0 || Number.isNaN(monitor.mean)) return;
     STATISTICS.forEach(({ read }, i) => gauges[i].set(group.labels, read(monitor) / NANOSECONDS));
     monitor.reset();
@@ -100,7 +101,8 @@ function addStatistics(group, monitor) {
 
 /**
  * @param {number} resolution milliseconds
- * @returns {IntervalHistogram | undefined} undefined where the runtime has none (Bun has the function, but it throws)
+ * @returns {IntervalHistogram | undefined} undefined if the runtime has none (Bun has the function, but it
+ *   throws)
  */
 function createMonitor(resolution) {
   const { monitorEventLoopDelay } = require('perf_hooks');

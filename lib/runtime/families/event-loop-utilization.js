@@ -9,8 +9,8 @@ const IDLE = 'nodejs_eventloop_idle_seconds_total';
 const MILLISECONDS = 1e3;
 
 /**
- * How long the event loop has worked, and how long it has waited for something to do, since it started. Counters, which
- * can be added up over processes; the share of both is the loop's utilisation. In a worker thread: that thread's.
+ * Seconds that the event loop was active and idle since it started. Counters can be added up over processes;
+ * the active share of both is the loop's utilisation. In a worker thread: of that thread's loop.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
@@ -21,16 +21,16 @@ function eventLoopUtilization(registry, config = {}) {
   return MetricGroup.build(registry, config, group => {
     const active = group.counter({
       name: ACTIVE,
-      help: 'Time in seconds that the event loop ran callbacks.',
+      help: 'Time in seconds that the event loop spent running callbacks.',
     });
     const idle = group.counter({
       name: IDLE,
-      help: 'Time in seconds that the event loop waited for events.',
+      help: 'Time in seconds that the event loop spent waiting for events.',
     });
     const followActive = followTotal(active, group.labels);
     const followIdle = followTotal(idle, group.labels);
     group.collectLater([active, idle], () => {
-      // Zeros as long as the loop has not started: while the main script runs.
+      // Both are zero until the loop starts, after the main script.
       const utilization = performance.eventLoopUtilization();
       followActive(utilization.active / MILLISECONDS);
       followIdle(utilization.idle / MILLISECONDS);

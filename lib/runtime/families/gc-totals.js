@@ -4,7 +4,7 @@ const { setTimeout, clearTimeout } = require('timers');
 const { Registry } = require('../../registry/registry');
 const { MetricGroup } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
-const { COMMON_KINDS, kindOfNumber, nameOfNumber, kindOfName } = require('../sources/gc-kinds');
+const { COMMON_KINDS, kindOfNumber, profiledKindOfNumber } = require('../sources/gc-kinds');
 const { isObservable, observeCollections } = require('../sources/gc-observer');
 const { ReclaimedBytes, RECORDS_PER_WINDOW } = require('../sources/reclaimed-bytes');
 
@@ -15,12 +15,15 @@ const RUNS = 'nodejs_gc_runs_total';
 const PAUSE = 'nodejs_gc_pause_seconds_total';
 const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
 
-/** So many runs reach the counters together in a storm, which a worker that ends may not have told. */
+/**
+ * Runs that are added to the counters in one go while the profiler pauses. A worker that is killed loses
+ * these.
+ */
 const RUNS_PER_FLUSH = 256;
 
 /**
- * Garbage collections as counters by kind, since this call: runs, pauses, bytes freed. Only where the runtime reports
- * them.
+ * Garbage collections since this call as counters by kind: runs, pauses, bytes freed. Only if the runtime
+ * reports them.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
@@ -30,12 +33,16 @@ function gcTotals(registry, config = {}) {
   if (!isObservable()) return undefined;
   return MetricGroup.build(registry, config, group => {
     const counters = [
-      counterByKind(group, RUNS, 'Garbage collections by kind.'),
-      counterByKind(group, PAUSE, 'Time in seconds that garbage collections held up the program, by kind.'),
+      counterByKind(group, RUNS, 'Number of garbage collections, by kind.'),
+      counterByKind(group, PAUSE, 'Time in seconds that garbage collections paused the program, by kind.'),
     ];
     if (typeof GCProfiler === 'function') {
       counters.push(
-        counterByKind(group, RECLAIMED, 'Bytes of the JavaScript heap that collections freed, by kind.'),
+        counterByKind(
+          group,
+          RECLAIMED,
+          'Bytes of the JavaScript heap freed by garbage collections, by kind.',
+        ),
       );
     }
     startAtZero(counters, group.labels);
@@ -43,9 +50,10 @@ function gcTotals(registry, config = {}) {
     const { update, stop } = countCollections(registry ?? Registry.globalRegistry, refs, group.labels);
     group.onStop(stop);
     group.collectTogether(counters, async () => {
-      // A first collection of a kind is an increase only from a zero that was scraped.
+      // Prometheus sees the first collection of a kind as an increase only if it has scraped a zero before.
       startAtZero(counters, group.labels);
-      // The runtime hands over its entries in the next turn of the loop, and they reach the observer in the one after.
+      // The runtime queues its entries in the next turn of the loop; the observer's callback would run one
+      // turn later.
       await loopTurn();
       update();
     });
@@ -70,17 +78,17 @@ function startAtZero(counters, labels) {
 }
 
 /**
- * Counts every collection from now on. References are weak, because the runtime holds the observer: a dropped registry
- * could otherwise never be garbage.
+ * Counts every collection from now on. References are weak, because the runtime holds the observer: with
+ * strong ones, a registry that the application drops would never be garbage.
  *
  * @param {Registry} registry
- * @param {WeakRef<Counter>[]} counters of runs, pauses and, where there is a profiler, of bytes
+ * @param {WeakRef<Counter>[]} counters of runs, pauses and, if V8 has a profiler, bytes
  * @param {Labels} labels
  * @returns {{update: () => void, stop: () => void}}
  */
 function countCollections(registry, [runs, pause, reclaimed], labels) {
   const reclaimedBytes = reclaimed && startReclaimedBytes(reclaimed, labels);
-  /** @type {Map<number, {runs: number, seconds: number}>} what is not in the counters yet, by V8's number of the kind */
+  /** @type {Map<number, {runs: number, seconds: number}>} by V8's number of the kind */
   const pending = new Map();
   let pendingRuns = 0;
   const flush = () => {
@@ -89,7 +97,7 @@ function countCollections(registry, [runs, pause, reclaimed], labels) {
       const kind = kindOfNumber(number);
       runs.deref()?.inc({ kind, ...labels }, sum.runs);
       pause.deref()?.inc({ kind, ...labels }, sum.seconds);
-      reclaimedBytes?.noteRuns(nameOfNumber(number), sum.runs);
+      reclaimedBytes?.addRuns(profiledKindOfNumber(number), sum.runs);
       sum.runs = sum.seconds = 0;
     }
     pendingRuns = 0;
@@ -103,7 +111,7 @@ function countCollections(registry, [runs, pause, reclaimed], labels) {
       sum.runs++;
       sum.seconds += seconds;
     }
-    // Not each one for itself: to count takes longer than to note, where the caches are cold.
+    // In batches: with cold caches, incrementing two counters takes longer than this sum.
     if (++pendingRuns < (reclaimedBytes?.isRecording ? RECORDS_PER_WINDOW : RUNS_PER_FLUSH)) return;
     flush();
     reclaimedBytes?.drainIfFull();
@@ -131,7 +139,7 @@ function startReclaimedBytes(counter, labels) {
   const { GCProfiler } = /** @type {any} */ (require('v8'));
   return new ReclaimedBytes(
     () => new GCProfiler(),
-    (name, bytes) => counter.deref()?.inc({ kind: kindOfName(name), ...labels }, bytes),
+    (kind, bytes) => counter.deref()?.inc({ kind, ...labels }, bytes),
     { now: () => performance.now(), setTimeout, clearTimeout },
   );
 }

@@ -12,14 +12,18 @@ const GC_DURATION = 'nodejs_gc_duration_seconds';
 
 const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 
-/** What prom-client has names for. V8's other way to collect the young generation (--minor-ms) counts as minor there. */
+/**
+ * The kinds that prom-client names. It counts V8's other collector of the young generation (--minor-ms) as
+ * minor.
+ */
 const KINDS = new Set(['major', 'minor', 'incremental', 'weakcb']);
 
 /**
- * Durations of garbage collections. Only where the runtime reports them.
+ * Durations of garbage collections. Only if the runtime reports them.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig & {gcDurationBuckets?: readonly number[] | null}} [config]
+ * @param {import('../sampling/metric-group').FamilyConfig & {gcDurationBuckets?: readonly number[] | null}}
+ *   [config]
  */
 function gc(registry, config = {}) {
   if (!isObservable()) return undefined;
@@ -34,7 +38,8 @@ function gc(registry, config = {}) {
     const { deliver, stop } = observeCollections(registry ?? Registry.globalRegistry, subscriber);
     group.onStop(stop);
     group.collectTogether([histogram], async () => {
-      // The runtime hands over its entries in the next turn of the loop, and they reach the observer in the one after.
+      // The runtime queues its entries in the next turn of the loop; the observer's callback would run one
+      // turn later.
       await loopTurn();
       deliver();
     });

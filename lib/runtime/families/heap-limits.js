@@ -9,8 +9,8 @@ const COMMITTED = 'nodejs_heap_space_committed_bytes';
 const PHYSICAL = 'nodejs_heap_space_physical_bytes';
 
 /**
- * What the sizes of old and new space are chosen by: how large the heap may become, and what of each space is used,
- * taken from the system, and in memory. In a worker thread: that thread's heap.
+ * The figures for sizing the old and the new space: the heap's limit, and the used, committed and physical
+ * bytes of each space. In a worker thread: of that thread's heap.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
@@ -20,18 +20,18 @@ function heapLimits(registry, config = {}) {
   return MetricGroup.build(registry, config, group => {
     const limit = group.gauge({
       name: LIMIT,
-      help: 'Size in bytes that the JavaScript heap may reach before the process dies.',
+      help: 'Limit of the JavaScript heap in bytes; V8 aborts the process beyond it.',
     });
     const labelNames = ['space'];
-    const used = group.gauge({ name: USED, help: 'Bytes of objects in each heap space.', labelNames });
+    const used = group.gauge({ name: USED, help: 'Bytes used by objects, by heap space.', labelNames });
     const committed = group.gauge({
       name: COMMITTED,
-      help: 'Bytes that V8 has taken from the operating system for each heap space.',
+      help: 'Bytes committed by the operating system, by heap space.',
       labelNames,
     });
     const physical = group.gauge({
       name: PHYSICAL,
-      help: 'Bytes of each heap space that are backed by memory.',
+      help: 'Bytes backed by physical memory, by heap space.',
       labelNames,
     });
     group.collectLater([limit, used, committed, physical], () => {

@@ -8,7 +8,8 @@ const USED = 'nodejs_heap_size_used_bytes';
 const EXTERNAL = 'nodejs_external_memory_bytes';
 
 /**
- * The JavaScript heap, and what its objects hold outside of it. In a worker thread: that thread's.
+ * Size of the JavaScript heap, and of the memory outside it that its objects hold. In a worker thread: of
+ * that thread's heap.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

@@ -7,7 +7,7 @@ const USED = 'nodejs_heap_space_size_used_bytes';
 const AVAILABLE = 'nodejs_heap_space_size_available_bytes';
 
 /**
- * The spaces that V8 divides its heap into.
+ * Sizes of the spaces of V8's heap.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
@@ -35,7 +35,7 @@ function heapSpacesSizeAndUsed(registry, config = {}) {
 }
 
 /**
- * @param {string} spaceName as V8 has it, e.g. new_large_object_space
+ * @param {string} spaceName V8's name, e.g. new_large_object_space
  * @returns {string} e.g. new_large_object
  */
 function shortNameOf(spaceName) {

@@ -10,8 +10,8 @@ const DATA = 'process_heap_bytes';
 const KILOBYTE = 1024;
 
 /**
- * Memory of the process as the operating system sees it: where there is /proc resident, virtual and data; elsewhere
- * only the resident part.
+ * Memory of the process as reported by the operating system: resident, virtual and data size from /proc; only
+ * the resident size on other systems.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

@@ -9,11 +9,11 @@ const TOTAL = 'process_cpu_seconds_total';
 const MICROSECONDS = 1e6;
 
 /**
- * CPU time that the process, with all its threads, used since this call.
+ * CPU time of the process, all threads, since this call.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig & {enableExemplars?: boolean}} [config]
- * @throws {TypeError} where exemplars are enabled and the registry writes Prometheus text
+ * @throws {TypeError} if exemplars are enabled and the registry writes Prometheus text
  */
 function processCpuTotal(registry, config = {}) {
   return MetricGroup.build(registry, config, group => {
@@ -37,8 +37,8 @@ function processCpuTotal(registry, config = {}) {
     let last = process.cpuUsage();
     group.collectTogether([user, system, total], () => {
       const usage = process.cpuUsage();
-      // Never negative: a counter would refuse, and fail the scrape. Kernels scale how they split the sum, and some
-      // take back a little of one half.
+      // Never negative: the counter would throw, and fail the scrape. The kernel scales the split of the
+      // total into user and system time, so one of them may fall a little.
       const userTime = Math.max(0, usage.user - last.user);
       const systemTime = Math.max(0, usage.system - last.system);
       last = usage;

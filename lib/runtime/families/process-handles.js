@@ -5,7 +5,7 @@ const { activeCounts, classNameOf } = require('../sampling/active-counts');
 const names = ['nodejs_active_handles', 'nodejs_active_handles_total'];
 
 /**
- * Handles of libuv: sockets, servers, child processes. Only where the runtime tells.
+ * Active libuv handles: sockets, servers, child processes. Only if the runtime reports them.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

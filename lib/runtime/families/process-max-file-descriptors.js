@@ -6,8 +6,8 @@ const { readProcSelf } = require('../sources/proc-self');
 const MAX_FDS = 'process_max_fds';
 
 /**
- * How many files, sockets and pipes the process may have open: its soft limit at the time of this call. Only where
- * there is /proc.
+ * Limit of open files, sockets and pipes: the soft limit at the time of this call. Only on systems with
+ * /proc.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

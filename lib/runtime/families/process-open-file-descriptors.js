@@ -6,7 +6,7 @@ const { isOnProcSelf, fileDescriptorCounter } = require('../sources/proc-self');
 const OPEN_FDS = 'process_open_fds';
 
 /**
- * Open files, sockets and pipes of the process. Only where there is /proc.
+ * Open files, sockets and pipes of the process. Only on systems with /proc.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

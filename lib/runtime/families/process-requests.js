@@ -5,7 +5,7 @@ const { activeCounts, classNameOf } = require('../sampling/active-counts');
 const names = ['nodejs_active_requests', 'nodejs_active_requests_total'];
 
 /**
- * Requests of libuv: file operations, writes and connects under way. Only where the runtime tells.
+ * Active libuv requests: pending file operations, writes and connects. Only if the runtime reports them.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

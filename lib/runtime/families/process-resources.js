@@ -5,7 +5,8 @@ const { activeCounts } = require('../sampling/active-counts');
 const names = ['nodejs_active_resources', 'nodejs_active_resources_total'];
 
 /**
- * What keeps the event loop alive: timers, sockets, pending file operations. Only where the runtime tells.
+ * Resources that keep the event loop alive: timers, sockets, pending file operations. Only if the runtime
+ * reports them.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

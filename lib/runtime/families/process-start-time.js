@@ -5,13 +5,13 @@ const { MetricGroup } = require('../sampling/metric-group');
 const START_TIME = 'process_start_time_seconds';
 
 /**
- * When the process started.
+ * Start time of the process.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
  */
 function processStartTime(registry, config = {}) {
-  // Once: the difference of two clocks moves with each correction of the system's, but the start does not.
+  // Computed once: a later correction of the system's clock must not move it.
   const startTime = Math.round(Date.now() / 1000 - process.uptime());
   return MetricGroup.build(registry, config, group => {
     const gauge = group.gauge({

@@ -7,7 +7,7 @@ const UPTIME = 'process_uptime_seconds';
 const PAGE_FAULTS = 'process_page_faults_total';
 const CONTEXT_SWITCHES = 'process_context_switches_total';
 
-/** Fields of process.resourceUsage(), by the label that they get. */
+/** Fields of process.resourceUsage(), by the value of their label. */
 const PAGE_FAULT_FIELDS = { minor: 'minorPageFault', major: 'majorPageFault' };
 const CONTEXT_SWITCH_FIELDS = {
   voluntary: 'voluntaryContextSwitches',
@@ -15,7 +15,7 @@ const CONTEXT_SWITCH_FIELDS = {
 };
 
 /**
- * How long the process runs, and how often the kernel had to step in, since it started.
+ * Uptime, page faults and context switches of the process since it started.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
@@ -26,18 +26,18 @@ function processUsage(registry, config = {}) {
     const uptime = group.gauge({
       name: UPTIME,
       help: 'Time in seconds since the process started.',
-      // That of the youngest worker: it falls when one was replaced.
+      // The uptime of the youngest worker falls when a worker is replaced.
       aggregator: 'min',
     });
     const labelNames = ['kind'];
     const pageFaults = group.counter({
       name: PAGE_FAULTS,
-      help: 'Pages that the kernel had to map (minor) or to read from a disk (major).',
+      help: 'Page faults by kind: major ones read from a disk, minor ones do not.',
       labelNames,
     });
     const contextSwitches = group.counter({
       name: CONTEXT_SWITCHES,
-      help: 'How often a thread gave its CPU away because it had to wait (voluntary), or had to leave it to others.',
+      help: 'Context switches by kind: voluntary when a thread waits, involuntary when it is preempted.',
       labelNames,
     });
     const follow = [

@@ -5,7 +5,7 @@ const { MetricGroup } = require('../sampling/metric-group');
 const VERSION = 'nodejs_version_info';
 
 /**
- * The version of Node.js, in the labels of a gauge that is 1.
+ * The version of Node.js, in the labels of a gauge with the value 1.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]

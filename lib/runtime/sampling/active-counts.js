@@ -3,12 +3,12 @@
 const { MetricGroup } = require('./metric-group');
 
 /**
- * Two gauges of what keeps the process busy: how many of each type, and how many in all.
+ * Builds a family of two gauges that count active objects: by type, and all together.
  *
  * @param {import('../../registry/registry').Registry | undefined} registry
  * @param {import('./metric-group').FamilyConfig} config
- * @param {{names: string[], what: string, types: () => string[]}} family `names` of the two; `types` has the type of
- *   each
+ * @param {{names: string[], what: string, types: () => string[]}} family `types` returns the type of each
+ *   active object
  */
 function activeCounts(registry, config, { names, what, types }) {
   const [name, totalName] = names;
@@ -17,7 +17,7 @@ function activeCounts(registry, config, { names, what, types }) {
     const total = group.gauge({ name: totalName, help: `Number of active ${what} of all types.` });
     group.collectTogether([byType, total], () => {
       const active = types();
-      // A type of which nothing is active any more disappears.
+      // A type without active objects has no sample.
       byType.reset();
       for (const [type, count] of countEach(active)) byType.set({ type, ...group.labels }, count);
       total.set(group.labels, active.length);

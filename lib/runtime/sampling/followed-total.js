@@ -1,18 +1,18 @@
 'use strict';
 
 /**
- * Has a counter follow a total that somebody else keeps: the operating system, the runtime. The first time it takes
- * over all that was counted before; after a reset of the counter only what comes then.
+ * Makes a counter follow a total that the operating system or the runtime counts. The first call adds the
+ * whole total; after a reset of the counter, only what is counted from then on.
  *
  * @param {import('../../metric/counter').Counter} counter
  * @param {Record<string, string | number>} labels
- * @returns {(total: number) => void} to be called with the total as it is now
+ * @returns {(total: number) => void} to be called with the current total
  */
 function followTotal(counter, labels) {
   let last = 0;
   return total => {
-    // Never negative: a counter would refuse, and fail the scrape. A process that is moved to another control group
-    // sees smaller totals.
+    // Never negative: the counter would throw, and fail the scrape. The totals fall when a process is moved
+    // to another cgroup.
     counter.inc(labels, Math.max(0, total - last));
     last = total;
   };

@@ -1,16 +1,17 @@
 'use strict';
 
-// Taken when this file is loaded: a scrape that waits for somebody's fake timer would never end.
+// Bound when this file is loaded: a scrape that waits for a test's fake timer would never end.
 const { setImmediate } = require('node:timers');
 const { stopwatch } = require('../../metric/stopwatch');
 
 /**
- * Lets the event loop do what it has to do already.
+ * Waits until the event loop has run what is queued already.
  *
  * @returns {Promise<number>} how long that took, in seconds
  */
 async function loopTurn() {
-  // After the hooks of this scrape have run: an immediate of ours is no active resource of the application.
+  // Waits for the hooks of this scrape first: they count active resources, and this immediate is not one of
+  // the application's.
   await undefined;
   const elapsed = stopwatch();
   return new Promise(resolve => {

@@ -1,7 +1,6 @@
 'use strict';
 
-// What every family of default metrics is made of: metrics that are registered together, sampled together and stopped
-// together.
+// The base of every family of default metrics: metrics that are registered, sampled and stopped together.
 
 const { Registry } = require('../../registry/registry');
 const { Counter } = require('../../metric/counter');
@@ -11,24 +10,23 @@ const { REMOVED } = require('../../registry/metric-view');
 const { sampleLater } = require('./sample-queue');
 
 /**
- * The options that all families take. A family ignores those that it does not know.
+ * The options of all families. A family ignores options of others.
  *
  * @typedef {object} FamilyConfig
  * @property {string | null} [prefix] in front of every name
- * @property {Record<string, string | number> | null} [labels] added to every sample, behind the family's own labels
+ * @property {Record<string, string | number> | null} [labels] added to every sample, after the family's own
+ *   labels
  */
 
 /** @typedef {{name: string, help: string, labelNames?: string[], aggregator?: string}} MetricOptions */
 
-/** Metrics of groups that were stopped: they stand with their last values until a new group wants their names. */
+/** Metrics of stopped groups. They keep their last values until a new group registers their names. */
 const stopped = new WeakSet();
 
-/** Stops what a group left running whose registry was dropped without having been cleared. */
+/** Stops the observers of a group whose registry is garbage. */
 const abandoned = new FinalizationRegistry(stopAll);
 
-/**
- * Some metrics in one registry that get their values together.
- */
+/** Metrics of one registry that are sampled together. */
 class MetricGroup {
   /** @type {Registry} */
   #registry;
@@ -46,18 +44,18 @@ class MetricGroup {
   constructor(registry, config) {
     this.#registry = registry ?? Registry.globalRegistry;
     this.#prefix = config?.prefix || '';
-    /** The labels that every sample gets. A copy: what the caller does with its object later changes nothing. */
+    /** The labels of every sample. A copy, which later changes to the caller's object do not affect. */
     this.labels = Object.freeze({ ...config?.labels });
   }
 
   /**
-   * A group with all the metrics that `build` makes; none of them, and nothing that runs, where it throws.
+   * Makes a group. If `build` throws, none of its metrics stay registered and nothing stays running.
    *
    * @param {Registry | null | undefined} registry default: the global one
    * @param {FamilyConfig | null | undefined} config
-   * @param {(group: MetricGroup) => void} build
+   * @param {(group: MetricGroup) => void} build adds metrics to the group
    * @returns {MetricGroup}
-   * @throws {Error} where a name is taken, or a prefix or label is not valid
+   * @throws {Error} if a name is taken, or a prefix or label is not valid
    */
   static build(registry, config, build) {
     const group = new MetricGroup(registry, config);
@@ -96,7 +94,7 @@ class MetricGroup {
   }
 
   /**
-   * Has metrics sampled once per scrape, whichever of them is read and in whatever order.
+   * Samples metrics once per scrape, whichever of them are read and in whatever order.
    *
    * @param {{collect?: Function}[]} metrics of this group
    * @param {() => void | Promise<void>} sample sets their values
@@ -109,8 +107,8 @@ class MetricGroup {
       if (this.#isStopped) return undefined;
       if (!isSampled) {
         isSampled = true;
-        // A scrape calls all its hooks in one go, so one sample serves until the next microtask. Not
-        // queueMicrotask(): fake timers replace it, and the first sample would stand for ever.
+        // A scrape calls all its hooks synchronously, so one sample serves until the next microtask. Fake
+        // timers replace queueMicrotask(), and would make the first sample serve for ever.
         Promise.resolve().then(() => (isSampled = false));
         result = undefined;
         result = sample();
@@ -121,7 +119,7 @@ class MetricGroup {
   }
 
   /**
-   * The same in one of the next turns of the event loop.
+   * Like collectTogether(), but samples in one of the next turns of the event loop.
    *
    * @param {{collect?: Function}[]} metrics of this group
    * @param {() => void} sample sets their values
@@ -135,18 +133,19 @@ class MetricGroup {
   }
 
   /**
-   * Notes how to end something that runs.
+   * Registers a function that stops an observer or a timer.
    *
-   * @param {() => void} stop must not lead to a metric of the group, or these would never be garbage. Nor may the
-   *   scope that it is written in: what one closure of a scope captures, all of them hold
+   * @param {() => void} stop must not reference a metric of the group, or the metrics would never be garbage.
+   *   Nor may another closure of the scope that it is written in: all closures of a scope hold what one of
+   *   them captures
    */
   onStop(stop) {
     this.#stops.push(stop);
   }
 
   /**
-   * Ends what runs. The metrics stand as they are, until the registry is cleared or a new group takes over their
-   * names.
+   * Stops observers and timers. The metrics keep their values until the registry is cleared or a new group
+   * registers their names.
    */
   stop() {
     this.#isStopped = true;
@@ -154,7 +153,7 @@ class MetricGroup {
     stopAll(this.#stops);
   }
 
-  /** Stops, and takes the metrics out of the registry. */
+  /** Stops, and removes the metrics from the registry. */
   remove() {
     this.stop();
     for (const metric of this.#metrics.filter(metric => this.#holds(metric))) {
@@ -170,16 +169,16 @@ class MetricGroup {
     const registry = this.#registry;
     const name = this.#prefix + options.name;
     if (stopped.has(registry.getSingleMetric?.(name))) registry.removeSingleMetric(name);
-    // A set: a label of the configuration may have the name of one of the metric's own, whose value it replaces.
+    // A set, because a configured label may replace one of the metric's own labels.
     const labelNames = [...new Set([...(options.labelNames ?? []), ...Object.keys(this.labels)])];
     const metric = new MetricClass({ ...options, name, labelNames, registers: [registry] });
     this.#metrics.push(metric);
-    Object.defineProperty(metric, REMOVED, { value: this.#noteRemoval.bind(this) });
+    Object.defineProperty(metric, REMOVED, { value: this.#stopIfRemoved.bind(this) });
     return metric;
   }
 
-  /** A group whose last metric has left its registry has no reader any more. */
-  #noteRemoval() {
+  /** Stops when the registry holds none of the metrics any more. */
+  #stopIfRemoved() {
     if (!this.#metrics.some(metric => this.#holds(metric))) this.stop();
   }
 
@@ -189,7 +188,7 @@ class MetricGroup {
   }
 }
 
-/** @param {(() => void)[]} stops emptied, for one of them is called once */
+/** @param {(() => void)[]} stops each is called once: the array is emptied */
 function stopAll(stops) {
   for (const stop of stops.splice(0)) stop();
 }

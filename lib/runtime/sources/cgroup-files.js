@@ -1,26 +1,29 @@
 'use strict';
 
-// What Linux tells about the control group of a process, in both of its versions:
+// Reads the limits and the usage of the process's cgroup, in both of Linux's versions:
 // https://docs.kernel.org/admin-guide/cgroup-v2.html
 // https://docs.kernel.org/admin-guide/cgroup-v1/memory.html
 // https://docs.kernel.org/scheduler/sched-bwc.html
 //
-// Read synchronously, as proc-self.js does and for the same reasons.
-
-// Modules of Node.js go by their bare names in this directory: suites replace them by these.
+// Version 1 is still in the field with Node.js 20 and later: RHEL 8 and its rebuilds, which have support
+// until 2029, mount it by default, and a gVisor sandbox shows it to the container even on a host with version
+// 2 (https://github.com/google/gvisor/issues/13007, open in 2026). systemd 258 (2025) cannot mount it any
+// more, so this half can go with these systems.
+//
+// Reads are synchronous and modules are required at the call for the reasons that proc-self.js gives.
 
 /**
- * Where the files are. A test has its own.
+ * Where the files are. Tests have their own.
  *
  * @typedef {object} Places
  * @property {string} root of the mounted hierarchies
- * @property {string} membership file that names the groups of this process
+ * @property {string} membership the file that names the process's cgroups
  */
 
 /** @type {Places} */
 const PLACES = { root: '/sys/fs/cgroup', membership: '/proc/self/cgroup' };
 
-/** Version 1 has no word for "no limit": it has the largest number of bytes in whole pages. */
+/** Version 1 writes "no limit" as the largest number of bytes in whole pages. */
 const NO_LIMIT = 2 ** 60;
 
 const MICROSECONDS = 1e6;
@@ -28,23 +31,25 @@ const NANOSECONDS = 1e9;
 
 /**
  * @typedef {object} MemoryFiles
- * @property {() => number | undefined} limit in bytes; undefined where there is none (at the moment)
+ * @property {() => number | undefined} limit in bytes; undefined if there is none at the moment
  * @property {() => number | undefined} usage in bytes
  */
 
 /**
  * @typedef {object} CpuFiles
- * @property {() => number | undefined} quota in cores; undefined where there is none (at the moment)
+ * @property {() => number | undefined} quota in cores; undefined if there is none at the moment
  * @property {() => Throttling | undefined} throttling
  */
 
-/** @typedef {{seconds: number, periods: number, throttledPeriods: number}} Throttling since the group was made */
+/**
+ * @typedef {{seconds: number, periods: number, throttledPeriods: number}} Throttling since the cgroup was created
+ */
 
 /**
- * The group that limits this process's memory.
+ * Finds the cgroup that limits the process's memory.
  *
  * @param {Places} [places]
- * @returns {MemoryFiles | undefined} undefined where there are no such groups
+ * @returns {MemoryFiles | undefined} undefined if there is no cgroup
  */
 function findMemoryFiles(places = PLACES) {
   const hierarchy = hierarchyOf('memory', places);
@@ -63,10 +68,10 @@ function findMemoryFiles(places = PLACES) {
 }
 
 /**
- * The group that limits this process's CPU time.
+ * Finds the cgroup that limits the process's CPU time.
  *
  * @param {Places} [places]
- * @returns {CpuFiles | undefined} undefined where there are no such groups
+ * @returns {CpuFiles | undefined} undefined if there is no cgroup
  */
 function findCpuFiles(places = PLACES) {
   const hierarchy = hierarchyOf('cpu', places);
@@ -108,7 +113,7 @@ function throttlingIn(directory) {
 }
 
 /**
- * The directories of a process's group and of the groups around it, the own one first.
+ * The directory of the process's cgroup, followed by those of its ancestors.
  *
  * @param {string} controller
  * @param {Places} places
@@ -128,10 +133,10 @@ function hierarchyOf(controller, { root, membership }) {
 
 /**
  * @param {string} mount
- * @param {string} group its path
+ * @param {string} group the cgroup's path
  */
 function levels(mount, group) {
-  // A container may see the host's path, and only its own part of the files: then that is what is mounted.
+  // A container may see its path on the host although only its own directory is mounted.
   const parts = group.split('/').filter(part => part !== '');
   if (parts.includes('..') || !isThere([mount, ...parts].join('/'))) return [mount];
   return [...parts, ''].map((_, depth) => [mount, ...parts.slice(0, parts.length - depth)].join('/'));
@@ -140,7 +145,8 @@ function levels(mount, group) {
 /**
  * @param {string[]} directories
  * @param {(directory: string) => number | undefined} limitIn
- * @returns {string} the one with the smallest limit, which is felt before all others; the first where there is none
+ * @returns {string} the one with the smallest limit, which is the one that takes effect; the first if none
+ *   has one
  */
 function tightest(directories, limitIn) {
   let [found] = directories;
@@ -154,7 +160,7 @@ function tightest(directories, limitIn) {
 
 /**
  * @param {string} path
- * @returns {number | undefined} undefined where there is no number
+ * @returns {number | undefined} undefined if the file does not hold a number
  */
 function numberIn(path) {
   const text = readText(path)?.trim();
@@ -163,7 +169,7 @@ function numberIn(path) {
 
 /**
  * @param {string} path
- * @returns {string | undefined} undefined where it cannot be read (at the moment)
+ * @returns {string | undefined} undefined if it cannot be read at the moment
  */
 function readText(path) {
   try {

@@ -1,7 +1,7 @@
 'use strict';
 
-// Tells the families of one registry of every garbage collection, with one observer for all of them: that the runtime
-// hands over an entry costs more than what anybody does with it.
+// Reports every garbage collection to the metric families of a registry. All of them share one
+// PerformanceObserver: an entry costs more in the runtime than in any of its subscribers.
 
 /** @typedef {(kind: number, seconds: number) => void} Subscriber */
 
@@ -22,7 +22,7 @@ class SharedObserver {
     this.#subscribers.add(subscriber);
     if (this.#observer !== undefined) return;
     const { PerformanceObserver } = require('perf_hooks');
-    this.#observer = new PerformanceObserver(list => this.#tell(list.getEntries()));
+    this.#observer = new PerformanceObserver(list => this.#notify(list.getEntries()));
     this.#observer.observe({ entryTypes: ['gc'] });
   }
 
@@ -35,17 +35,15 @@ class SharedObserver {
     this.#observer = undefined;
   }
 
-  /** Tells what is known and was not told yet. */
+  /** Reports the entries that the observer holds and has not reported yet. */
   deliver() {
-    if (this.#observer !== undefined) this.#tell(this.#observer.takeRecords());
+    if (this.#observer !== undefined) this.#notify(this.#observer.takeRecords());
   }
 
-  /** @param {any[]} entries all that happened since the last call, not only one */
-  #tell(entries) {
+  /** @param {any[]} entries */
+  #notify(entries) {
     for (const { detail, duration } of entries) {
-      const { kind } = detail;
-      const seconds = duration / MILLISECONDS;
-      for (const subscriber of this.#subscribers) subscriber(kind, seconds);
+      for (const subscriber of this.#subscribers) subscriber(detail.kind, duration / MILLISECONDS);
     }
   }
 }
@@ -57,12 +55,13 @@ function isObservable() {
 }
 
 /**
- * Tells of every collection from now on.
+ * Reports every collection from now on.
  *
- * @param {object} registry of the metrics that it is for
- * @param {Subscriber} subscriber must not lead to them: the runtime holds it, and a dropped registry could otherwise
- *   never be garbage
- * @returns {{deliver: () => void, stop: () => void}} `deliver` tells of those that the runtime has handed over meanwhile
+ * @param {object} registry whose families share an observer
+ * @param {Subscriber} subscriber must not reference metrics of the registry: the runtime holds the
+ *   subscriber, so a registry that the application drops would never be garbage
+ * @returns {{deliver: () => void, stop: () => void}} `deliver` reports the collections that the runtime has
+ *   handed over and not reported yet
  */
 function observeCollections(registry, subscriber) {
   let shared = observers.get(registry);

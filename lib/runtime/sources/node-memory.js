@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * @returns {NodeJS.MemoryUsage | undefined} undefined where it cannot be had at the moment: libuv needs a file
- *   descriptor to find out
+ * @returns {NodeJS.MemoryUsage | undefined} undefined if it cannot be read at the moment: libuv opens a file
+ *   to read it, and the process may be out of file descriptors
  */
 function memoryUsage() {
   try {

@@ -1,17 +1,18 @@
 'use strict';
 
-// What Linux tells a process about itself: https://man7.org/linux/man-pages/man5/proc.5.html
+// Reads what Linux says about the process: https://man7.org/linux/man-pages/man5/proc.5.html
 //
-// Read synchronously: these files are made in memory, in some 15 µs, while a reader in libuv's pool would stand in the
-// queue of the application's own file and DNS work.
-
-// Modules of Node.js go by their bare names in this directory: suites replace them by these.
+// Reads are synchronous. The kernel makes these files in memory, in some 15 µs; an asynchronous read would
+// wait behind the application's own file and DNS work in libuv's thread pool.
+//
+// Node's modules are required by their bare names and at the call, because users' tests mock them by these
+// names.
 
 const DIRECTORY = '/proc/self';
 
 /**
  * @param {string} name of the file or directory
- * @returns {boolean} whether there is one. Asks without a file descriptor, so also where the process has none left.
+ * @returns {boolean} whether it exists. Needs no file descriptor, so it works when the process has none left.
  */
 function isOnProcSelf(name) {
   if (process.platform !== 'linux') return false;
@@ -20,22 +21,22 @@ function isOnProcSelf(name) {
 
 /**
  * @param {string} name
- * @returns {string | undefined} undefined where it cannot be read (at the moment)
+ * @returns {string | undefined} undefined if it cannot be read at the moment
  */
 function readProcSelf(name) {
   return orUndefined(() => require('fs').readFileSync(`${DIRECTORY}/${name}`, 'utf8'))();
 }
 
 /**
- * Finds out how open file descriptors are counted here. Since Linux 6.2 their number is the size of the directory,
- * told in 4 µs; to read the directory takes a millisecond per thousand descriptors.
+ * Chooses how to count open file descriptors. Since Linux 6.2 the size of the directory is their number,
+ * which takes 4 µs to read; listing the directory takes a millisecond per thousand descriptors.
  *
- * @returns {() => number | undefined} undefined where they cannot be counted (at the moment)
+ * @returns {() => number | undefined} undefined if they cannot be counted at the moment
  */
 function fileDescriptorCounter() {
   const fs = require('fs');
   const directory = `${DIRECTORY}/fd`;
-  // Less the one that reading the directory takes.
+  // Minus the descriptor that reads the directory.
   const listed = () => fs.readdirSync(directory).length - 1;
   const sized = () => fs.statSync(directory).size;
   const hasSize = orUndefined(() => sized() === listed())();
@@ -45,7 +46,7 @@ function fileDescriptorCounter() {
 /**
  * @template T
  * @param {() => T} read
- * @returns {() => T | undefined}
+ * @returns {() => T | undefined} undefined if `read` throws
  */
 function orUndefined(read) {
   return () => {

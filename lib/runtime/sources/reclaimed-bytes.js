@@ -1,20 +1,23 @@
 'use strict';
 
-// How many bytes collections free. Only V8's profiler tells, and it is not cheap: for each collection it takes the
-// statistics of all heap spaces twice (0.05 to 0.3 ms, the more the larger the heap), holds some 4 kB of text, and takes
-// 20 to 50 µs to hand them over. So it runs on a budget. Up to ten collections a second it sees all of them, and the
-// count is exact. In a storm it sees samples of 16, and those that it missed are taken to have freed what the last ones
-// of their kind did; how many they were is known from the observer. Kinds without a name are one kind here: the
-// observer has numbers for them and the profiler words, and nothing says which belong together.
+// Counts the bytes that garbage collections free.
+//
+// Only V8's profiler reports them, and it is expensive: for each collection it takes the statistics of all
+// heap spaces twice (0.05 to 0.3 ms, growing with the heap), holds some 4 kB of text, and needs 20 to 50 µs
+// to hand them over. So it runs on a budget. Up to ten collections a second are all profiled, and the count
+// is exact. Beyond that the profiler takes samples of 16 collections, and the others are assumed to have
+// freed what recent ones of their kind did; the observer reports how many there were.
 
-const { nameOfWord } = require('./gc-kinds');
+const { profiledKindOfWord } = require('./gc-kinds');
 
-/** So many records are handed over at once: in less than a millisecond. */
+/** Records per sample. The profiler hands that many over in less than a millisecond. */
 const RECORDS_PER_WINDOW = 16;
-/** The budget: one record each so many milliseconds. At 0.3 ms a record this is 0.3 % of a CPU. */
+/** The budget. At 0.3 ms a record this is 0.3 % of a CPU. */
 const MILLISECONDS_PER_RECORD = 100;
 const BURST = RECORDS_PER_WINDOW * MILLISECONDS_PER_RECORD;
-/** A single section of the program that collects thousands of times is not paid for until the end of days. */
+/**
+ * The profiler pauses no longer than this, even after thousands of collections in one synchronous section.
+ */
 const LONGEST_PAUSE = 60_000;
 
 /**
@@ -27,13 +30,13 @@ const LONGEST_PAUSE = 60_000;
 /** @typedef {{gcType: string, beforeGC: HeapState, afterGC: HeapState}} GcRecord */
 
 /**
- * What is known of one kind.
+ * The counts of one kind.
  *
  * @typedef {object} Kind
- * @property {number} unseen collections that happened less those that were profiled. Below zero for a moment: the
- *   profiler knows of a collection before the observer does
- * @property {number} recentBytes of recent samples, older ones with less weight
- * @property {number} recentRuns
+ * @property {number} unprofiled collections that were observed minus those that were profiled. Briefly
+ *   negative when the profiler reports a collection before the observer does
+ * @property {number} recentBytes bytes freed in recent samples; older samples have less weight
+ * @property {number} recentRuns collections in these samples
  */
 
 /**
@@ -48,24 +51,25 @@ class ReclaimedBytes {
   #kinds = new Map();
   /** @type {Profiler | undefined} */
   #profiler;
-  /** @type {GcRecord | undefined} the last one of the profiler before */
+  /** @type {GcRecord | undefined} the last record of the previous profiler */
   #last;
   #runsInWindow = 0;
-  /** When the budget has paid for all that was recorded. */
+  /** When the budget covers all records so far. */
   #paidAt = -Infinity;
   /** @type {any} */
   #timer;
   #createProfiler;
   #record;
   #clock;
-  /** Called before a pause ends: to note the collections that were in it. */
+  /** Called at the end of a pause, to report the collections that happened during it. */
   onResume = () => {};
 
   /**
-   * Begins to record.
+   * Starts the profiler.
    *
    * @param {() => Profiler} createProfiler
-   * @param {(name: string, bytes: number) => void} record adds to what collections of a kind have freed
+   * @param {(kind: string, bytes: number) => void} record adds to the bytes that collections of a kind have
+   *   freed
    * @param {Clock} clock
    */
   constructor(createProfiler, record, clock) {
@@ -75,45 +79,49 @@ class ReclaimedBytes {
     this.#profiler = this.#startProfiler();
   }
 
-  /** Whether the profiler runs: then records pile up. */
+  /** Whether the profiler runs, and so holds records. */
   get isRecording() {
     return this.#profiler !== undefined;
   }
 
   /**
-   * Notes collections that happened.
+   * Reports collections that the observer has seen.
    *
-   * @param {string} name of their kind, as of nameOfWord()
+   * @param {string} kind as of profiledKindOfNumber()
    * @param {number} runs
    */
-  noteRuns(name, runs) {
-    this.#kindOf(name).unseen += runs;
+  addRuns(kind, runs) {
+    this.#countsOf(kind).unprofiled += runs;
     this.#runsInWindow += runs;
   }
 
-  /** Takes over what was recorded where it is enough: between two calls no more is held. */
+  /**
+   * Counts the records if there are enough for a sample, so that the profiler never holds more than these.
+   */
   drainIfFull() {
     if (this.isRecording && this.#runsInWindow >= RECORDS_PER_WINDOW) this.drain();
   }
 
   /**
-   * Takes over what was recorded, and adds what collections before it that were not profiled have freed by all
-   * likelihood. Not while there is nothing new to judge by: the young generation grows in a storm.
+   * Counts the records, and estimates what collections before them that were not profiled have freed. While
+   * the profiler pauses there is no estimate: without a new sample it would be too low, as the young
+   * generation grows under load.
    */
   drain() {
     const profiler = this.#profiler;
     if (profiler === undefined) return;
-    // The next one starts before this one stops: to hand over records takes memory, and may lead to a collection.
+    // The next profiler starts before this one stops: handing over records allocates, and may cause a
+    // collection.
     this.#profiler = this.#isWithinBudget() ? this.#startProfiler() : undefined;
-    this.#takeOver(profiler);
-    this.#addUnseen();
+    this.#stopProfiler(profiler);
+    this.#estimateUnprofiled();
     if (this.#profiler === undefined) this.#resumeLater();
   }
 
-  /** Ends what runs, after a last drain. */
+  /** Stops the profiler after a last drain. */
   stop() {
     this.drain();
-    this.#addUnseen();
+    this.#estimateUnprofiled();
     this.#profiler?.stop();
     this.#profiler = undefined;
     this.#clock.clearTimeout(this.#timer);
@@ -140,11 +148,12 @@ class ReclaimedBytes {
   }
 
   /** @param {Profiler} profiler */
-  #takeOver(profiler) {
+  #stopProfiler(profiler) {
     const records = profiler.stop()?.statistics ?? [];
     this.#runsInWindow = 0;
     this.#paidAt = this.#paidAfter(records.length, this.#clock.now());
-    // A collection while two profilers ran is the last one of the first and the first one of the second.
+    // A collection while both profilers ran is the last record of the first and the first record of the
+    // second.
     const own = records.length > 0 && isSame(this.#last, records[0]) ? records.slice(1) : records;
     this.#last = this.#profiler === undefined ? undefined : records.at(-1);
     this.#count(own);
@@ -153,31 +162,31 @@ class ReclaimedBytes {
   /** @param {GcRecord[]} records */
   #count(records) {
     /** @type {Map<string, number[]>} */
-    const bytesByName = new Map();
+    const bytesByKind = new Map();
     for (const { gcType, beforeGC, afterGC } of records) {
-      const name = nameOfWord(gcType);
-      // The heap may be larger afterwards, by what the collector needs.
-      const freed = beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize;
-      const bytes = bytesByName.get(name);
-      if (bytes === undefined) bytesByName.set(name, [Math.max(0, freed)]);
-      else bytes.push(Math.max(0, freed));
+      const kind = profiledKindOfWord(gcType);
+      // The heap may be larger afterwards, because the collector itself allocates.
+      const freed = Math.max(0, beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize);
+      const bytes = bytesByKind.get(kind);
+      if (bytes === undefined) bytesByKind.set(kind, [freed]);
+      else bytes.push(freed);
     }
-    for (const [name, all] of bytesByName) {
-      const kind = this.#kindOf(name);
+    for (const [kind, all] of bytesByKind) {
+      const counts = this.#countsOf(kind);
       const bytes = all.reduce((sum, freed) => sum + freed, 0);
-      kind.unseen -= all.length;
-      kind.recentBytes = kind.recentBytes / 2 + bytes;
-      kind.recentRuns = kind.recentRuns / 2 + all.length;
-      this.#record(name, bytes);
+      counts.unprofiled -= all.length;
+      counts.recentBytes = counts.recentBytes / 2 + bytes;
+      counts.recentRuns = counts.recentRuns / 2 + all.length;
+      this.#record(kind, bytes);
     }
   }
 
-  #addUnseen() {
-    for (const [name, kind] of this.#kinds) {
-      // As long as none of a kind was ever profiled, they wait.
-      if (kind.unseen <= 0 || kind.recentRuns === 0) continue;
-      this.#record(name, Math.round((kind.unseen * kind.recentBytes) / kind.recentRuns));
-      kind.unseen = 0;
+  #estimateUnprofiled() {
+    for (const [kind, counts] of this.#kinds) {
+      // Collections of a kind that was never profiled wait for its first sample.
+      if (counts.unprofiled <= 0 || counts.recentRuns === 0) continue;
+      this.#record(kind, Math.round((counts.unprofiled * counts.recentBytes) / counts.recentRuns));
+      counts.unprofiled = 0;
     }
   }
 
@@ -191,14 +200,14 @@ class ReclaimedBytes {
     this.#timer.unref();
   }
 
-  /** @param {string} name */
-  #kindOf(name) {
-    let kind = this.#kinds.get(name);
-    if (kind === undefined) {
-      kind = { unseen: 0, recentBytes: 0, recentRuns: 0 };
-      this.#kinds.set(name, kind);
+  /** @param {string} kind */
+  #countsOf(kind) {
+    let counts = this.#kinds.get(kind);
+    if (counts === undefined) {
+      counts = { unprofiled: 0, recentBytes: 0, recentRuns: 0 };
+      this.#kinds.set(kind, counts);
     }
-    return kind;
+    return counts;
   }
 }
 

@@ -3,15 +3,15 @@
 /**
  * Loads the OpenTelemetry API, if the application has it.
  *
- * @returns {() => {traceId: string, spanId: string} | undefined} the labels that lead to the span which is active at
- *   the call; undefined where there is none
+ * @returns {() => {traceId: string, spanId: string} | undefined} the exemplar labels of the span that is
+ *   active at the call; undefined if none is
  */
 function activeTrace() {
   const api = loadApi();
   if (api === undefined) return () => undefined;
   return () => {
     const span = api.trace.getSpan(api.context.active())?.spanContext();
-    // Without an SDK there are spans, but none that anybody could look up.
+    // Without an SDK, spans have no valid trace id.
     if (span === undefined || span.traceId === api.INVALID_TRACEID) return undefined;
     return { traceId: span.traceId, spanId: span.spanId };
   };

@@ -8,26 +8,26 @@ const MALLOCED = 'nodejs_malloced_memory_bytes';
 const MALLOCED_PEAK = 'nodejs_malloced_memory_peak_bytes';
 
 /**
- * Memory that no heap space shows: of buffers, and of V8 itself. In a worker thread: that thread's.
+ * Memory outside the heap spaces: of buffers, and of V8 itself. In a worker thread: of that thread.
  *
  * @param {import('../../registry/registry').Registry} [registry] default: the global one
  * @param {import('../sampling/metric-group').FamilyConfig} [config]
  */
-function memoryBesideHeap(registry, config = {}) {
+function memoryOutsideHeap(registry, config = {}) {
   const v8 = require('v8');
   return MetricGroup.build(registry, config, group => {
     const arrayBuffers = group.gauge({
       name: ARRAY_BUFFERS,
-      help: 'Memory of ArrayBuffers and Buffers in bytes. A part of the external memory.',
+      help: 'Memory of ArrayBuffers and Buffers in bytes; part of the external memory.',
     });
     const malloced = group.gauge({
       name: MALLOCED,
-      help: 'Memory in bytes that V8 has taken from malloc() for itself.',
+      help: 'Memory in bytes that V8 has allocated with malloc() for its own use.',
     });
     const peak = group.gauge({
       name: MALLOCED_PEAK,
-      help: 'The most memory in bytes that V8 has had from malloc() for itself.',
-      // Peaks of different times: their sum never was.
+      help: 'Peak of the memory in bytes that V8 has allocated with malloc() for its own use.',
+      // Workers peak at different times, so the sum of their peaks means nothing.
       aggregator: 'max',
     });
     group.collectLater([arrayBuffers, malloced, peak], () => {
@@ -40,5 +40,5 @@ function memoryBesideHeap(registry, config = {}) {
   });
 }
 
-module.exports = memoryBesideHeap;
+module.exports = memoryOutsideHeap;
 module.exports.metricNames = [ARRAY_BUFFERS, MALLOCED, MALLOCED_PEAK];

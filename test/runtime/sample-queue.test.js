@@ -1,0 +1,65 @@
+'use strict';
+
+// sampleLater() spreads functions over turns of the event loop. The clock is the test's own.
+
+const assert = require('node:assert');
+const { describe, it } = require('node:test');
+const { sampleLater } = require('../../lib/runtime/sampling/sample-queue');
+const { replace } = require('./fixtures/default-metrics-runtime');
+
+/** A clock that each sample advances; and the turn of the event loop that each sample ran in. */
+function prepare(t) {
+  const { hrtime } = process;
+  let nanoseconds = 0;
+  const clock = ([, start] = [0, 0]) => [0, nanoseconds - start];
+  replace(t, process, 'hrtime', Object.assign(clock, { bigint: hrtime.bigint }));
+  let turn = 0;
+  let isWatching = true;
+  const watch = () => {
+    turn++;
+    if (isWatching) setImmediate(watch);
+  };
+  setImmediate(watch);
+  t.after(() => (isWatching = false));
+  const ran = [];
+  const sample = (name, milliseconds) => () => {
+    ran.push([name, turn]);
+    nanoseconds += milliseconds * 1e6;
+  };
+  return { ran, sample };
+}
+
+describe('sampleLater()', () => {
+  it('runs functions in order, each turn until a quarter of a millisecond has passed', async t => {
+    const { ran, sample } = prepare(t);
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    await Promise.all(names.map(name => sampleLater(sample(name, name === 'g' ? 3 : 0.1))));
+    assert.deepStrictEqual(
+      ran.map(([name]) => name),
+      names,
+    );
+    const turns = ran.map(([, turn]) => turn);
+    const [first, second, third] = new Set(turns);
+    assert.deepStrictEqual(turns, [first, first, first, second, second, second, third]);
+  });
+
+  it('runs no function before the next turn', async t => {
+    const { ran, sample } = prepare(t);
+    const sampled = sampleLater(sample('a', 0));
+    await undefined;
+    assert.deepStrictEqual(ran, []);
+    await sampled;
+    assert.strictEqual(ran.length, 1);
+  });
+
+  it('rejects with what a function throws, and runs the next one', async t => {
+    const { ran, sample } = prepare(t);
+    const failing = sampleLater(() => {
+      throw new Error('cannot be sampled');
+    });
+    const next = sampleLater(sample('b', 0));
+    await assert.rejects(failing, { message: 'cannot be sampled' });
+    await next;
+    assert.strictEqual(ran.length, 1);
+  });
+});
