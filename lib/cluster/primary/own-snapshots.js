@@ -1,10 +1,13 @@
 'use strict';
 
-// The primary's own registries, as one more worker among those that are added up: number 0, asked without IPC and
-// without a file. What takes its time is done as in a worker: hooks within the scrape's deadline, digests in slices.
+// Runs on the primary's loop. Captures the primary's own registries, which are aggregated like one more worker's: its id
+// is 0, and its snapshot needs neither IPC nor a file. As in a worker, `collect` hooks have to end before the scrape's
+// deadline, and digests are encoded in slices.
 
 const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
+const { hookTime } = require('../capture/collect-hooks');
+const { isLonger } = require('./worker-requests');
 const { timedSection } = require('../../event-loop/timed-section');
 
 const debug = debuglog('prom-client-cluster');
@@ -14,32 +17,55 @@ const OWN_ID = 0;
 
 class OwnSnapshots {
   #source;
+  #onCaptured;
   #isBusy = false;
+  /** Longest time that a scrape has waited in vain for the capture under way, in milliseconds. */
+  #timedOutAfter = 0;
 
-  /** @param {() => Iterable<any>} registries */
-  constructor(registries) {
+  /**
+   * @param {() => Iterable<any>} registries
+   * @param {(snapshot: Buffer | undefined) => void} onCaptured gets a snapshot in memory of its own; undefined if the
+   *   capture failed
+   */
+  constructor(registries, onCaptured) {
     this.#source = new SnapshotSource(registries);
-    /** @type {import('../wire/messages').JournalPosition | undefined} what the aggregator knows already */
-    this.known = undefined;
-  }
-
-  /** Whether the last capture has not ended: a hook takes longer than its scrape. */
-  get isBusy() {
-    return this.#isBusy;
+    this.#onCaptured = onCaptured;
+    /** @type {import('../wire/messages').JournalPosition | undefined} how much of the dictionary the aggregator has */
+    this.position = undefined;
   }
 
   /**
-   * The numbers of this instant. Never rejects.
+   * Captures the numbers, unless a capture is under way: it ends after this call, so its numbers are new enough.
    *
-   * @param {number} hookTime milliseconds for the `collect` hooks
-   * @returns {Promise<Buffer | undefined>} in memory of its own; undefined where it failed
+   * @param {number} timeout milliseconds that the scrape waits at most
+   * @returns {boolean} whether to wait: no if a scrape has waited as long in vain, because a hook does not end
    */
-  async capture(hookTime) {
+  ask(timeout) {
+    if (this.#isBusy) return this.#timedOutAfter === 0 || isLonger(timeout, this.#timedOutAfter);
+    this.#timedOutAfter = 0;
+    this.#capture(hookTime(timeout)).then(this.#onCaptured);
+    return true;
+  }
+
+  /**
+   * Notes that a scrape has waited in vain.
+   *
+   * @param {number} milliseconds
+   */
+  timeOut(milliseconds) {
+    if (this.#isBusy) this.#timedOutAfter = Math.max(this.#timedOutAfter, milliseconds);
+  }
+
+  /**
+   * @param {number} hookTime milliseconds for the `collect` hooks
+   * @returns {Promise<Buffer | undefined>} never rejected
+   */
+  async #capture(hookTime) {
     this.#isBusy = true;
     try {
       await this.#source.prepare(hookTime);
       return timedSection('primary:capture', () => {
-        const { chunks, bytes } = this.#source.capture(OWN_ID, this.known);
+        const { chunks, bytes } = this.#source.capture(OWN_ID, this.position);
         return joined(chunks, bytes);
       });
     } catch (error) {
@@ -54,7 +80,7 @@ class OwnSnapshots {
 /**
  * @param {Uint8Array[]} chunks
  * @param {number} bytes
- * @returns {Buffer} whose memory can be handed to a thread, and starts at a multiple of 8 for the columns
+ * @returns {Buffer} in memory that can be transferred to a thread, aligned to 8 bytes for the columns
  */
 function joined(chunks, bytes) {
   const buffer = Buffer.allocUnsafeSlow(bytes);

@@ -1,35 +1,79 @@
 'use strict';
 
-// Those who wait for the cluster's metrics, each with its own deadline and format.
+// Runs on the primary's loop. The callers that wait for the cluster's metrics, each with a deadline and a format.
 
-/**
- * @typedef {object} Caller
- * @property {number} deadline milliseconds, by performance.now()
- * @property {NodeJS.Timeout | undefined} timer until then
- * @property {import('../aggregator/aggregator').Format} format
- * @property {(bytes: Bytes | undefined) => void} resolve
- * @property {(error: Error) => void} reject
- */
+// Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
+const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
+/** @typedef {import('../aggregator/aggregator').Format} Format */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} Bytes */
 
+/** A caller and the promise that it holds. */
+class ScrapeCaller {
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer = undefined;
+  /** @type {(bytes: Bytes | undefined) => void} */
+  #resolve = () => {};
+  /** @type {(error: Error) => void} */
+  #reject = () => {};
+
+  /**
+   * @param {Format} format
+   * @param {number} timeout milliseconds from now
+   */
+  constructor(format, timeout) {
+    this.format = format;
+    this.deadline = performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS);
+    /** @type {Promise<Bytes | undefined>} */
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** @returns {number} milliseconds until the deadline */
+  get timeLeft() {
+    return Math.max(this.deadline - performance.now(), 0);
+  }
+
+  /** @param {Bytes | undefined} bytes */
+  resolve(bytes) {
+    clearTimeout(this.#timer);
+    this.#resolve(bytes);
+  }
+
+  /** @param {Error} error */
+  reject(error) {
+    clearTimeout(this.#timer);
+    this.#reject(error);
+  }
+
+  /**
+   * Calls a function if this caller is neither answered nor rejected by then. Replaces the one before.
+   *
+   * @param {number} milliseconds after the deadline
+   * @param {() => void} callback
+   */
+  afterDeadline(milliseconds, callback) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(callback, Math.max(Math.ceil(this.timeLeft + milliseconds), 1));
+  }
+}
+
 /**
- * @param {Caller[]} callers
- * @returns {import('../aggregator/aggregator').Format[]}
+ * @param {ScrapeCaller[]} callers
+ * @returns {Format[]}
  */
 function distinctFormats(callers) {
   return [...new Map(callers.map(({ format }) => [keyOf(format), format])).values()];
 }
 
-/** @param {import('../aggregator/aggregator').Format} format */
+/**
+ * @param {Format} format
+ * @returns {string} equal for equal formats
+ */
 function keyOf({ openMetrics, gzip, selfMetrics }) {
   return `${openMetrics} ${gzip} ${selfMetrics}`;
 }
 
-/** @param {Caller} caller */
-function disarm(caller) {
-  clearTimeout(caller.timer);
-  caller.timer = undefined;
-}
-
-module.exports = { disarm, distinctFormats, keyOf };
+module.exports = { ScrapeCaller, distinctFormats, keyOf };

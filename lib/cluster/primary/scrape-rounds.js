@@ -1,75 +1,72 @@
 'use strict';
 
-// Scrapes of the cluster, in rounds: callers that come while a round collects share the next one, each with its own
-// deadline. A round asks the workers, waits until all have answered or nobody waits for them any more, has the
-// aggregator write the text, and hands it out. One that is held up by somebody does not hold up those who come later.
+// Runs on the primary's loop. Scrapes of the cluster, in rounds. A round asks the workers, waits until all have answered
+// or no caller waits any more, has the aggregator write the page, and answers its callers. Callers that arrive while a
+// round collects share the next one; each keeps its own deadline. A slow round does not delay later callers.
 
-const { disarm, distinctFormats, keyOf } = require('./scrape-callers');
+const { ScrapeCaller, distinctFormats, keyOf } = require('./scrape-callers');
 const { ThreadLostError } = require('./thread-backend');
 const { pooledPage } = require('../../exposition/pooled-page');
 const { timedSection } = require('../../event-loop/timed-section');
 
-// How often a round asks a worker again whose answer could not be used, or renders again when the thread died.
+// How often a round asks a worker again if its answer could not be used, or renders again if the thread died.
 const MAX_TRIES = 3;
 
-// Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
-const MAX_TIMEOUT_MILLISECONDS = 600_000;
-
-// A round that takes longer waits for a worker that is slow or hangs, and perhaps for a caller with much patience. Others
-// need not wait with it: the next round begins beside it.
+// A round that takes longer waits for a slow worker. The next round starts without waiting for its end.
 const OVERLAP_MILLISECONDS = 250;
 
-// How much longer than asked for a caller may wait for its text, once the workers have answered.
+// How much longer than its timeout a caller may wait for the page, once the workers have answered.
 const RENDER_GRACE_MILLISECONDS = 2000;
 
-/** @typedef {import('./scrape-callers').Caller} Caller */
 /** @typedef {import('./scrape-callers').Bytes} Bytes */
 /** @typedef {import('../aggregator/aggregator').Format} Format */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
 
 /**
- * What rounds need to know of the cluster, and have it do.
+ * The cluster as rounds use it.
  *
  * @typedef {object} Cluster
- * @property {() => Promise<unknown> | undefined} ready the aggregator's start; undefined where there is nothing to
+ * @property {() => Promise<unknown> | undefined} ready settles when the aggregator runs; undefined if there is nothing to
  *   aggregate, and never was
- * @property {() => number} generation which aggregator it is: what one was told, the next does not know
- * @property {() => number[]} connected ids of those who can be asked now
- * @property {(workerIds: number[], timeout: number) => number[]} ask within milliseconds, unless they are asked already;
- *   returns who is to be waited for
- * @property {(workerIds: Iterable<number>) => void} giveUp on those who have not answered in time
+ * @property {() => number} generation of the aggregator; another one has none of the answers that this one got
+ * @property {() => number[]} connected ids of the workers that can be asked now
+ * @property {(workerIds: number[], timeout: number) => number[]} ask with a timeout in milliseconds, unless they are asked
+ *   already; returns the ids of those to wait for
+ * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many milliseconds, for those
+ *   that have not answered
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
- * @property {(memory: ArrayBuffer) => void} reuse for the next text
- * @property {() => boolean} isComplete whether the last render had numbers of all who have ever told any
- * @property {() => Error | undefined} failure why a cluster of which nothing is known is not just empty
+ * @property {(memory: ArrayBuffer) => void} reuse memory for the next page
+ * @property {() => boolean} isComplete whether the last page had numbers of all workers that have ever answered
+ * @property {() => Error | undefined} failure why there are no numbers although there are workers
  */
 
 /**
  * @typedef {object} Round
  * @property {number} startedAt by performance.now()
- * @property {Set<Caller>} callers
+ * @property {Set<ScrapeCaller>} callers
  * @property {Set<number>} waiting ids of the workers that have not answered
- * @property {boolean} answered whether anybody has
- * @property {() => void} onProgress called when a worker has answered or is not waited for any more
+ * @property {Set<number>} again ids of workers that a caller who left early would have had asked again
+ * @property {boolean} answered whether any worker has
+ * @property {() => void} onProgress called when `waiting` or `callers` shrinks
  */
 
 class ScrapeRounds {
   #cluster;
-  /** @type {Set<Round>} under way, in the order of their start */
+  /** @type {Set<Round>} under way, in order of their start */
   #rounds = new Set();
-  /** @type {Set<Caller>} who came while a round was collecting */
+  /** @type {Set<ScrapeCaller>} that came while a round was collecting */
   #next = new Set();
-  /** @type {NodeJS.Timeout | undefined} until the next round begins beside the others */
+  /** @type {NodeJS.Timeout | undefined} until the next round starts while others are under way */
   #overlap = undefined;
   /** @type {Promise<unknown>} */
   #rendering = Promise.resolve();
-  /** @type {(() => void)[]} who waits until no round is under way */
+  /** @type {(() => void)[]} called when no round is under way */
   #onIdle = [];
 
   /** @param {Cluster} cluster */
   constructor(cluster) {
     this.#cluster = cluster;
-    /** @type {(seconds: number) => void} told how long each round has waited for answers */
+    /** @type {(seconds: number) => void} called with the time that each round has waited for answers */
     this.onCollected = () => {};
   }
 
@@ -82,35 +79,21 @@ class ScrapeRounds {
    * The cluster's metrics as text.
    *
    * @param {Format} format
-   * @param {number} timeout milliseconds until the answer is given with what is known
-   * @returns {Promise<Bytes | undefined>} undefined where there is nothing to aggregate, and never was
-   * @throws {Error} where nobody answered in time and nothing is known
+   * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
+   * @returns {Promise<Bytes | undefined>} undefined if there is nothing to aggregate, and never was
+   * @throws {Error} if no worker answered in time and there are no earlier numbers
    */
   collect(format, timeout) {
-    return new Promise((resolve, reject) => {
-      /** @type {Caller} */
-      const caller = {
-        deadline: performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS),
-        timer: undefined,
-        format,
-        resolve: bytes => {
-          disarm(caller);
-          resolve(bytes);
-        },
-        reject: error => {
-          disarm(caller);
-          reject(error);
-        },
-      };
-      this.#next.add(caller);
-      // From its own call on, also while it waits for somebody else's round to end.
-      this.#arm(caller);
-      this.#startSoon();
-    });
+    const caller = new ScrapeCaller(format, timeout);
+    this.#next.add(caller);
+    // From its own call on, also while it waits for the end of an earlier round.
+    caller.afterDeadline(0, () => this.#expire(caller));
+    this.#startSoon();
+    return caller.promise;
   }
 
   /**
-   * @param {number} workerId of whom nothing more is to be waited for
+   * @param {number} workerId of a worker that has answered, or cannot answer any more
    * @param {boolean} answered
    */
   settle(workerId, answered) {
@@ -120,7 +103,7 @@ class ScrapeRounds {
     }
   }
 
-  /** Waits until all callers have been answered. */
+  /** Waits until all callers are answered. */
   async drained() {
     while (this.#rounds.size > 0 || this.#next.size > 0) {
       await new Promise(resolve => this.#onIdle.push(() => resolve(undefined)));
@@ -128,7 +111,7 @@ class ScrapeRounds {
     await this.#rendering;
   }
 
-  /** Rejects all that is under way. */
+  /** Rejects all callers. */
   close() {
     clearTimeout(this.#overlap);
     const callers = [this.#next, ...Array.from(this.#rounds, round => round.callers)];
@@ -139,7 +122,7 @@ class ScrapeRounds {
     for (const round of this.#rounds) round.onProgress();
   }
 
-  /** Callers of the same turn share a round. One that is collecting already has asked before they came. */
+  /** Callers of the same turn share a round. A round that is collecting has asked before they came. */
   #startSoon() {
     const youngest = [...this.#rounds].at(-1);
     if (youngest === undefined) {
@@ -160,6 +143,7 @@ class ScrapeRounds {
       startedAt: performance.now(),
       callers: this.#next,
       waiting: new Set(),
+      again: new Set(),
       answered: false,
       onProgress: () => {},
     };
@@ -196,19 +180,21 @@ class ScrapeRounds {
       await this.#wait(round);
       if (round.callers.size === 0) return;
       if (generation !== cluster.generation() && tries < MAX_TRIES) {
-        // The aggregator that some have answered to is gone; another is there already, and knows nothing of them.
+        // The aggregator that some have answered to is gone; the next one has no numbers of them.
         ask = cluster.connected();
         continue;
       }
-      // These, and not those who are left afterwards: there is one text for each of their formats.
+      // The callers at this moment: there is one text for each of their formats.
       const callers = [...round.callers];
       const result = await this.#render(callers, tries >= MAX_TRIES, round.startedAt).catch(error => {
         if (!(error instanceof ThreadLostError)) throw error;
         if (tries >= MAX_TRIES) throw new Error('Operation timed out.');
         return undefined;
       });
+      const again = new Set([...(result?.again ?? []), ...round.again]);
+      round.again.clear();
       if (result === undefined || generation !== cluster.generation()) ask = cluster.connected();
-      else if (result.again.length > 0 && result.bodies === undefined) ask = result.again;
+      else if (again.size > 0 && tries < MAX_TRIES) ask = [...again];
       else {
         this.#deliver(callers, result, round.answered);
         return;
@@ -229,13 +215,13 @@ class ScrapeRounds {
   }
 
   /**
-   * Waits until everybody has answered, or no caller waits any more.
+   * Waits until all workers have answered, or no caller waits any more.
    *
    * @param {Round} round
    * @returns {Promise<void>}
    */
   async #wait(round) {
-    for (const caller of round.callers) this.#arm(caller);
+    for (const caller of round.callers) caller.afterDeadline(0, () => this.#expire(caller));
     await new Promise(resolve => {
       round.onProgress = () => {
         if (round.waiting.size === 0 || round.callers.size === 0) resolve(undefined);
@@ -244,36 +230,28 @@ class ScrapeRounds {
     });
     round.onProgress = () => {};
     for (const caller of round.callers) this.#boundRendering(caller);
-    this.onCollected((performance.now() - round.startedAt) / 1000);
-    this.#cluster.giveUp(round.waiting);
+    const waited = performance.now() - round.startedAt;
+    this.onCollected(waited / 1000);
+    this.#cluster.giveUp(round.waiting, waited);
     round.waiting.clear();
-  }
-
-  /** @param {Caller} caller */
-  #arm(caller) {
-    disarm(caller);
-    const left = Math.max(Math.ceil(caller.deadline - performance.now()), 1);
-    caller.timer = setTimeout(() => this.#expire(caller), left);
   }
 
   /**
    * What is left to do for a caller takes milliseconds, unless the aggregator hangs.
    *
-   * @param {Caller} caller
+   * @param {ScrapeCaller} caller
    */
   #boundRendering(caller) {
-    disarm(caller);
-    const left = Math.max(caller.deadline - performance.now(), 0) + RENDER_GRACE_MILLISECONDS;
-    caller.timer = setTimeout(() => {
+    caller.afterDeadline(RENDER_GRACE_MILLISECONDS, () => {
       for (const { callers } of this.#rounds) callers.delete(caller);
       caller.reject(new Error('Operation timed out.'));
-    }, left);
+    });
   }
 
   /**
-   * Serves a caller whose time is up with what is known.
+   * Answers a caller whose time is up with the numbers at hand.
    *
-   * @param {Caller} caller
+   * @param {ScrapeCaller} caller
    */
   async #expire(caller) {
     const round = [...this.#rounds].find(({ callers }) => callers.has(caller));
@@ -284,26 +262,28 @@ class ScrapeRounds {
       // The aggregator may be about to start again.
       await this.#cluster.ready();
       const result = await this.#render([caller], true, round?.startedAt ?? performance.now());
-      // Less than was known before would look like a reset of all counters.
+      // This caller does not wait for second answers, but others may.
+      for (const { again } of this.#rounds) for (const workerId of result.again) again.add(workerId);
+      // A page with fewer numbers than the last one would look like a reset of all counters.
       if (!this.#cluster.isComplete())
-        throw new ThreadLostError('workers have to tell the new aggregator first');
+        throw new ThreadLostError('workers have to answer the new aggregator first');
       this.#deliver([caller], result, round?.answered ?? false);
     } catch (error) {
       const lost = error instanceof ThreadLostError;
       caller.reject(lost ? new Error('Operation timed out.') : /** @type {Error} */ (error));
     }
-    // Only now: whoever is served last does not wait for the round to render for nobody.
+    // Only now, so that this caller does not wait while the round renders for no caller.
     round?.onProgress();
   }
 
   /**
-   * @param {Caller[]} callers
+   * @param {ScrapeCaller[]} callers
    * @param {boolean} final
-   * @param {number} startedAt when their round began
+   * @param {number} startedAt when their round started
    * @returns {Promise<RenderResult>}
    */
   #render(callers, final, startedAt) {
-    // One after the other: a family that a program's own function aggregates takes two steps.
+    // One after the other, because a page with the application's own aggregators takes two steps.
     const result = this.#rendering.then(() =>
       this.#cluster.render(distinctFormats(callers), final, startedAt),
     );
@@ -312,7 +292,7 @@ class ScrapeRounds {
   }
 
   /**
-   * @param {Caller[]} callers
+   * @param {ScrapeCaller[]} callers
    * @param {RenderResult} result
    * @param {boolean} answered
    */

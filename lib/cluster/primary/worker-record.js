@@ -1,6 +1,6 @@
 'use strict';
 
-// A worker as the primary sees it, and what is sent to it.
+// Runs on the primary's loop. What the primary knows about one worker, and how it sends it a message.
 
 const { debuglog } = require('node:util');
 const { exitSnapshotName } = require('../wire/file-names');
@@ -11,35 +11,39 @@ const debug = debuglog('prom-client-cluster');
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 /**
- * @typedef {object} Member
+ * @typedef {object} WorkerRecord
  * @property {Worker} worker
- * @property {string} exitName
- * @property {JournalPosition | undefined} known
- * @property {number} outstanding id of the request that it has not answered; 0 where there is none
- * @property {number} askedAt when that was sent last, by performance.now()
- * @property {number} pause milliseconds until it may be sent again
- * @property {boolean} spoken whether it has ever answered anything
- * @property {boolean} silent whether that request is past its deadline: no round waits for it
- * @property {number} answeredAt when it has answered last, by performance.now()
+ * @property {string} exitName bare name of the file for its last snapshot
+ * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
+ * @property {number} outstanding id of the request that it has not answered; 0 if there is none
+ * @property {number} askedAt when that request was last sent, by performance.now()
+ * @property {number} patience longest timeout of a scrape that waits for that request, in milliseconds
+ * @property {number} waitUntil until when scrapes wait for it, by performance.now()
+ * @property {number} pause milliseconds until the same request may be sent again
+ * @property {boolean} timedOut whether that request has missed a deadline
+ * @property {boolean} hasReplied whether the worker has ever sent a message of ours
+ * @property {number} answeredAt when it last answered, by performance.now()
  * @property {boolean} exited
  * @property {boolean} disconnected
- * @property {string | undefined} error what its last answer said went wrong
+ * @property {string | undefined} error of its last answer
  */
 
 /**
  * @param {Worker} worker
- * @returns {Member} of whom nothing is known yet
+ * @returns {WorkerRecord} of a worker that was never asked
  */
-function newMember(worker) {
+function newRecord(worker) {
   return {
     worker,
     exitName: exitSnapshotName(worker.id),
-    known: undefined,
+    position: undefined,
     outstanding: 0,
     askedAt: 0,
+    patience: 0,
+    waitUntil: 0,
     pause: 0,
-    spoken: false,
-    silent: false,
+    timedOut: false,
+    hasReplied: false,
     answeredAt: -Infinity,
     exited: false,
     disconnected: false,
@@ -47,12 +51,17 @@ function newMember(worker) {
   };
 }
 
-/** @param {Worker} worker */
+/**
+ * @param {Worker} worker
+ * @returns {boolean} whether messages can reach it
+ */
 function isOnline(worker) {
   return worker.isConnected() && !worker.isDead?.();
 }
 
 /**
+ * Sends a message. Never throws.
+ *
  * @param {Worker} worker
  * @param {object} message
  * @param {() => void} [onFailure]
@@ -65,12 +74,12 @@ function send(worker, message, onFailure = () => {}) {
     onFailure();
   };
   try {
-    // With a callback a channel that closes meanwhile is no 'error' event on the application's worker.
-    // Not worker.process.send(): suites put a spy in the place of the worker's own.
+    // Without a callback, a channel that closes meanwhile emits 'error' on the application's worker.
+    // worker.send() and not worker.process.send(), because test suites replace the worker's own with a spy.
     worker.send(message, onSent);
   } catch (error) {
     onSent(/** @type {Error} */ (error));
   }
 }
 
-module.exports = { newMember, isOnline, send };
+module.exports = { newRecord, isOnline, send };

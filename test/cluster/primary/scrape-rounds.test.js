@@ -1,8 +1,8 @@
 'use strict';
 
-// Who gets which text, and what becomes of its memory afterwards. The cluster is a stand-in that renders when told to.
+// Which caller gets which text, and when its memory is reused. The cluster is a stand-in that renders when a test says so.
 
-const assert = require('node:assert');
+const assert = require('node:assert/strict');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { ScrapeRounds } = require('../../../lib/cluster/primary/scrape-rounds');
 const { RELEASE } = require('../../../lib/exposition/pooled-page');
@@ -33,11 +33,11 @@ beforeEach(() => {
 afterEach(() => rounds.close());
 
 /** Lets a render end: each format's text says which one it is. */
-async function finishRender(index = 0) {
+async function finishRender(index = 0, again = []) {
   while (renders.length <= index) await new Promise(resolve => setImmediate(resolve));
   const { formats, resolve } = renders[index];
   const bodies = formats.map(format => bodyOf(format.openMetrics ? 'OpenMetrics' : 'text'));
-  resolve({ again: [], bodies, isEmpty: false });
+  resolve({ again, bodies, isEmpty: false });
   return bodies;
 }
 
@@ -56,26 +56,26 @@ describe('the callers of a round', () => {
     t.mock.timers.tick(5000);
     await leaves;
     await finishRender();
-    assert.strictEqual((await patient).bytes.toString(), 'OpenMetrics');
+    assert.equal((await patient).bytes.toString(), 'OpenMetrics');
   });
 
   it('return the memory of a page once, if one of them alone has it', async () => {
     const caller = rounds.collect(TEXT, 5000);
     const [{ buffer }] = await finishRender();
     const page = await caller;
-    assert.strictEqual(page.bytes.toString(), 'text');
-    assert.deepStrictEqual(Object.keys(page), ['bytes', 'ascii']);
+    assert.equal(page.bytes.toString(), 'text');
+    assert.deepEqual(Object.keys(page), ['bytes', 'ascii']);
     page[RELEASE]();
     page[RELEASE]();
-    assert.deepStrictEqual(reused, [buffer]);
+    assert.deepEqual(reused, [buffer]);
   });
 
   it('do not return the memory of a page that they share', async () => {
     const callers = [rounds.collect(TEXT, 5000), rounds.collect(TEXT, 5000)];
     await finishRender();
     for (const page of await Promise.all(callers)) {
-      assert.strictEqual(page.bytes.toString(), 'text');
-      assert.strictEqual(page[RELEASE], undefined);
+      assert.equal(page.bytes.toString(), 'text');
+      assert.equal(page[RELEASE], undefined);
     }
   });
 
@@ -84,6 +84,30 @@ describe('the callers of a round', () => {
     const bodies = await finishRender();
     const [, openMetrics] = await Promise.all(callers);
     openMetrics[RELEASE]();
-    assert.deepStrictEqual(reused, [bodies[1].buffer]);
+    assert.deepEqual(reused, [bodies[1].buffer]);
+  });
+});
+
+describe('a worker that has to be asked again', () => {
+  it('is asked by the round of a patient caller, although an impatient one has left before', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const asked = [];
+    cluster.connected = () => [1, 2];
+    cluster.ask = workerIds => {
+      asked.push(workerIds);
+      return asked.length === 1 ? [2] : [];
+    };
+    const impatient = rounds.collect(TEXT, 100);
+    const patient = rounds.collect(TEXT, 60_000);
+    while (asked.length === 0) await new Promise(resolve => setImmediate(resolve));
+    t.mock.timers.tick(1000);
+    await finishRender(0, [1]);
+    assert.equal((await impatient).bytes.toString(), 'text');
+    // Worker 2 answers. The aggregator has forgotten that worker 1 is to be asked again.
+    rounds.settle(2, true);
+    await finishRender(1);
+    await finishRender(2);
+    await patient;
+    assert.deepEqual(asked, [[1, 2], [1]]);
   });
 });

@@ -405,12 +405,17 @@ describe(
         { error: 'it did not work' },
         { error: null },
         {},
+        // JSON text of its own, because the way to the worker would fail at it, too.
+        '{"snapshot":"","reason":{"toString":null}}',
+        `{"metrics":${'['.repeat(4000)}${']'.repeat(4000)}}`,
+        `{"error":${'['.repeat(4000)}${']'.repeat(4000)}}`,
       ];
       for (const answer of answers) {
         await cluster.inWorker(
           1,
           ({ state }, answer) => {
-            state.tamper = ({ type, requestId }) => ({ type, requestId, ...answer });
+            const fields = typeof answer === 'string' ? JSON.parse(answer) : answer;
+            state.tamper = ({ type, requestId }) => ({ type, requestId, ...fields });
           },
           answer,
         );
@@ -418,7 +423,7 @@ describe(
       }
       const { refused } = await cluster.internals();
       assert.equal(refused['worker-error'], 1);
-      assert.equal(refused.answer, 3);
+      assert.equal(refused.answer, 5);
       await cluster.inWorker(1, beHonest);
       await cluster.inWorker(1, record);
       assertCounted(await cluster.scrape(), 2);

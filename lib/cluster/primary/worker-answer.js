@@ -1,0 +1,48 @@
+'use strict';
+
+// Runs on the primary's loop. Reads the answer of a worker. Workers may run another library or be compromised, so each
+// field is checked for its type and size before it is used.
+
+const { isSnapshotNameOf } = require('../wire/file-names');
+
+// A snapshot of a million label sets has some 100 MB; in base64 a third more.
+const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
+const MAX_TEXT_CHARACTERS = 200;
+
+/** @typedef {import('../aggregator/aggregator').Answer} Answer */
+
+/**
+ * @typedef {object} ReadAnswer
+ * @property {Answer} [answer] for the aggregator
+ * @property {string} [overIpc] why the snapshot itself was sent instead of a file's name
+ * @property {string} [refused] why there is no answer, in one word
+ * @property {string} [error] the same as a sentence
+ */
+
+/**
+ * @param {any} message of type RESPONSE
+ * @param {number} workerId
+ * @param {number} requestId that it answers
+ * @returns {ReadAnswer}
+ */
+function readAnswer({ metrics, snapshot, reason, file, error }, workerId, requestId) {
+  if (Array.isArray(metrics)) return { answer: { workerId, metrics } };
+  if (typeof snapshot === 'string' && snapshot.length <= MAX_SNAPSHOT_CHARACTERS)
+    return { answer: { workerId, snapshot }, overIpc: textOr(reason, 'unknown') };
+  if (isSnapshotNameOf(file, workerId, requestId)) return { answer: { workerId, file } };
+  if (typeof error === 'string') return { refused: 'worker-error', error: textOr(error, '') };
+  return NOT_UNDERSTOOD;
+}
+
+const NOT_UNDERSTOOD = { refused: 'answer', error: 'The answer of a worker is not valid' };
+
+/**
+ * @param {unknown} text
+ * @param {string} otherwise
+ * @returns {string} no longer than what may stand on a page or in an error
+ */
+function textOr(text, otherwise) {
+  return typeof text === 'string' ? text.slice(0, MAX_TEXT_CHARACTERS) : otherwise;
+}
+
+module.exports = { readAnswer, NOT_UNDERSTOOD };

@@ -1,0 +1,152 @@
+'use strict';
+
+// Runs on the primary's loop. Asks workers for their numbers: at most one request is outstanding per worker, all scrapes
+// share it, and scrapes do not wait for a worker that has already missed a deadline as long as theirs.
+
+const { debuglog } = require('node:util');
+const { REQUEST } = require('../wire/messages');
+const { send } = require('./worker-record');
+
+const debug = debuglog('prom-client-cluster');
+
+// Pauses before an unresponsive worker is sent the same request again: one that has never replied, and one that has.
+// The pauses of the latter double, because messages queue up in a stopped process.
+const REPEAT_MILLISECONDS = 1000;
+const REPEAT_REPLIED_MILLISECONDS = 5000;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
+
+// Timeouts that differ by no more count as equal: a scrape asks up to this long after its call.
+const MAX_MARGIN_MILLISECONDS = 250;
+
+/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
+/** @typedef {{directory: string, checkpointInterval?: number}} RequestFields same for all workers */
+
+class WorkerRequests {
+  #nextId = 1;
+  #onUnreachable;
+  #now;
+
+  /**
+   * @param {(workerId: number) => void} onUnreachable called when a request could not be sent
+   * @param {() => number} [now] milliseconds
+   */
+  constructor(onUnreachable, now = () => performance.now()) {
+    this.#onUnreachable = onUnreachable;
+    this.#now = now;
+  }
+
+  /**
+   * Asks a worker, unless it has been asked already.
+   *
+   * @param {WorkerRecord} record
+   * @param {number} timeout milliseconds that the scrape waits at most
+   * @param {RequestFields} fields
+   * @returns {boolean} whether the scrape waits for the answer
+   */
+  ask(record, timeout, fields) {
+    const now = this.#now();
+    if (record.outstanding === 0) {
+      record.pause = record.hasReplied ? REPEAT_REPLIED_MILLISECONDS : REPEAT_MILLISECONDS;
+      this.#askAnew(record, timeout, fields);
+      return true;
+    }
+    if (isLonger(timeout, record.patience)) {
+      // A request that has timed out is replaced: its answer may be older than this call.
+      if (record.timedOut) this.#askAnew(record, timeout, fields);
+      else this.#waitFor(record, timeout, now);
+      return true;
+    }
+    if (!record.timedOut || now < record.waitUntil) return true;
+    this.#repeat(record, timeout, fields);
+    return false;
+  }
+
+  /**
+   * Notes that a scrape has waited for the worker in vain.
+   *
+   * @param {WorkerRecord | undefined} record
+   */
+  timeOut(record) {
+    if (record === undefined || record.outstanding === 0) return;
+    record.timedOut = true;
+    debug('worker %d does not answer in time', record.worker.id);
+  }
+
+  /**
+   * Ends the outstanding request if a response belongs to it.
+   *
+   * @param {WorkerRecord} record
+   * @param {unknown} requestId of the response
+   * @returns {boolean} false if nobody asked for it, or nobody does any more
+   */
+  settle(record, requestId) {
+    if (record.outstanding === 0 || requestId !== record.outstanding) return false;
+    record.outstanding = 0;
+    record.timedOut = false;
+    record.hasReplied = true;
+    return true;
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {number} timeout
+   * @param {RequestFields} fields
+   */
+  #askAnew(record, timeout, fields) {
+    record.outstanding = this.#nextId++;
+    this.#waitFor(record, timeout, this.#now());
+    this.#send(record, timeout, fields);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {number} timeout
+   * @param {number} now
+   */
+  #waitFor(record, timeout, now) {
+    record.patience = timeout;
+    record.waitUntil = now + timeout;
+  }
+
+  /**
+   * Node drops what is sent to a process that does not listen yet, so a worker that has never replied may have loaded
+   * the library since. One that has replied may have lost the request. No scrape waits for either.
+   *
+   * @param {WorkerRecord} record
+   * @param {number} timeout
+   * @param {RequestFields} fields
+   */
+  #repeat(record, timeout, fields) {
+    if (this.#now() - record.askedAt < record.pause) return;
+    const longest = record.hasReplied ? LONGEST_PAUSE_MILLISECONDS : REPEAT_MILLISECONDS;
+    record.pause = Math.min(record.pause * 2, longest);
+    this.#send(record, timeout, fields);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {number} timeout
+   * @param {RequestFields} fields
+   */
+  #send(record, timeout, fields) {
+    record.askedAt = this.#now();
+    const { worker, outstanding: requestId, exitName, position: known } = record;
+    send(worker, { type: REQUEST, requestId, exitName, known, timeout, ...fields }, () => {
+      // It is sent again after the pause.
+      record.timedOut = true;
+      record.waitUntil = 0;
+      this.#onUnreachable(worker.id);
+    });
+  }
+}
+
+/**
+ * @param {number} timeout
+ * @param {number} patience
+ * @returns {boolean} whether a scrape waits considerably longer than others did
+ */
+function isLonger(timeout, patience) {
+  return timeout > patience + Math.min(MAX_MARGIN_MILLISECONDS, patience / 2);
+}
+
+module.exports = { WorkerRequests, isLonger };

@@ -1,0 +1,138 @@
+'use strict';
+
+// Runs on the primary's loop. The roster of the cluster's workers: when each one appears, comes online, sends a
+// message, disconnects and exits, and from when on nothing more can come from it.
+
+const { newRecord, isOnline } = require('./worker-record');
+
+/** @typedef {import('node:cluster').Worker} Worker */
+/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
+
+/**
+ * @typedef {object} RosterEvents
+ * @property {() => void} onAdded a worker has appeared
+ * @property {(record: WorkerRecord) => void} onOnline a worker can be reached
+ * @property {(record: WorkerRecord, message: unknown) => void} onMessage
+ * @property {(workerId: number) => void} onGone a worker has exited or disconnected: it may not answer any more
+ * @property {(workerId: number) => void} onRetired a worker has exited and disconnected; it is no longer listed
+ */
+
+class WorkerRoster {
+  #cluster;
+  #events;
+  /** @type {Map<number, WorkerRecord>} */
+  #records = new Map();
+  /** @type {[event: string, listener: (worker: Worker, message: unknown) => void][]} */
+  #listeners;
+
+  /**
+   * @param {import('node:cluster').Cluster} cluster
+   * @param {RosterEvents} events
+   */
+  constructor(cluster, events) {
+    this.#cluster = cluster;
+    this.#events = events;
+    this.#listeners = [
+      ['fork', worker => this.#add(worker)],
+      ['online', worker => this.#reportOnline(worker)],
+      ['message', (worker, message) => this.#receive(worker, message)],
+      ['disconnect', worker => this.#onGone(worker, 'disconnected')],
+      ['exit', worker => this.#onGone(worker, 'exited')],
+    ];
+  }
+
+  /** Follows the cluster from now on, and adds the workers that run already. */
+  open() {
+    for (const [event, listener] of this.#listeners) this.#cluster.on(event, /** @type {any} */ (listener));
+    for (const worker of this.#running()) {
+      this.#add(worker);
+      this.#reportOnline(worker);
+    }
+  }
+
+  /** Removes all listeners from the cluster. */
+  close() {
+    for (const [event, listener] of this.#listeners)
+      this.#cluster.removeListener(event, /** @type {any} */ (listener));
+  }
+
+  /** @returns {WorkerRecord[]} all workers that are not retired */
+  get all() {
+    return [...this.#records.values()];
+  }
+
+  /**
+   * @param {number} workerId
+   * @returns {WorkerRecord | undefined}
+   */
+  get(workerId) {
+    return this.#records.get(workerId);
+  }
+
+  /** Adds workers that came without an event: those of a test, or of a wrapped cluster module. */
+  addUnannounced() {
+    for (const worker of this.#running()) if (isOnline(worker)) this.#add(worker);
+  }
+
+  /** @returns {WorkerRecord[]} those that can be reached now; retires those that are gone */
+  reachable() {
+    for (const record of this.all) this.#retireIfGone(record);
+    return this.all.filter(
+      ({ worker, disconnected, exited }) => !disconnected && !exited && isOnline(worker),
+    );
+  }
+
+  /** @returns {Worker[]} */
+  #running() {
+    return /** @type {Worker[]} */ (Object.values(this.#cluster.workers ?? {}));
+  }
+
+  /** @param {Worker} worker */
+  #add(worker) {
+    if (this.#records.has(worker.id)) return;
+    this.#records.set(worker.id, newRecord(worker));
+    this.#events.onAdded();
+  }
+
+  /** @param {Worker} worker */
+  #reportOnline(worker) {
+    const record = this.#records.get(worker.id);
+    if (record !== undefined) this.#events.onOnline(record);
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {unknown} message
+   */
+  #receive(worker, message) {
+    const record = this.#records.get(worker?.id);
+    if (record !== undefined) this.#events.onMessage(record, message);
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {'exited' | 'disconnected'} what
+   */
+  #onGone(worker, what) {
+    const record = this.#records.get(worker.id);
+    if (record === undefined) return;
+    record[what] = true;
+    this.#events.onGone(worker.id);
+    this.#retireIfGone(record);
+  }
+
+  /**
+   * Between 'disconnect' and 'exit', in either order, the worker may still run and count: scrapes show its last numbers.
+   *
+   * @param {WorkerRecord} record
+   */
+  #retireIfGone({ worker, exited, disconnected }) {
+    // A worker that could not be started is dead without 'exit'. And Node delays 'disconnect' while it hands a
+    // connection over, for ever if the worker dies meanwhile.
+    if (!(exited || worker.isDead?.()) || (!disconnected && worker.isConnected())) return;
+    this.#records.delete(worker.id);
+    this.#events.onRetired(worker.id);
+  }
+}
+
+module.exports = { WorkerRoster };

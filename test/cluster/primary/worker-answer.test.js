@@ -1,0 +1,57 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { describe, it } = require('node:test');
+const { readAnswer } = require('../../../lib/cluster/primary/worker-answer');
+const { ReasonCounts } = require('../../../lib/cluster/primary/reason-counts');
+
+const FILE = `w3-r5-${'a'.repeat(24)}.snap`;
+const read = message => readAnswer(message, 3, 5);
+
+describe('the answer of a worker', () => {
+  it('is the name of its file, a snapshot, or metrics as JSON', () => {
+    assert.deepEqual(read({ file: FILE, bytes: 8 }), { answer: { workerId: 3, file: FILE } });
+    assert.deepEqual(read({ snapshot: 'AAAA', reason: 'ENOSPC' }), {
+      answer: { workerId: 3, snapshot: 'AAAA' },
+      overIpc: 'ENOSPC',
+    });
+    assert.deepEqual(read({ metrics: [[]] }), { answer: { workerId: 3, metrics: [[]] } });
+  });
+
+  it('with fields of another type is refused, and no field is converted to text', () => {
+    const untouchable = { toString: null, [Symbol.toPrimitive]: () => assert.fail('converted') };
+    for (const value of [null, undefined, 7, true, [], {}, untouchable]) {
+      const refusals = [
+        read({ file: value }),
+        read({ snapshot: value }),
+        read({ error: value }),
+        read({ metrics: Array.isArray(value) ? 'x' : value }),
+      ];
+      for (const { answer, refused, error } of refusals) {
+        assert.equal(answer, undefined);
+        assert.equal(refused, 'answer');
+        assert.equal(typeof error, 'string');
+      }
+      assert.equal(read({ snapshot: '', reason: value }).overIpc, 'unknown');
+    }
+  });
+
+  it('that is an error keeps its text, up to 200 characters', () => {
+    assert.deepEqual(read({ error: 'it failed' }), { refused: 'worker-error', error: 'it failed' });
+    assert.equal(read({ error: 'x'.repeat(1e6) }).error.length, 200);
+    assert.equal(read({ snapshot: '', reason: 'x'.repeat(1e6) }).overIpc.length, 200);
+  });
+});
+
+describe('counts by reason', () => {
+  it('have at most 32 reasons; others are counted together', () => {
+    const counts = new ReasonCounts();
+    for (let i = 0; i < 1000; i++) counts.add(`reason ${i}`);
+    counts.add('reason 0');
+    const entries = new Map(counts.entries);
+    assert.equal(entries.size, 33);
+    assert.equal(entries.get('reason 0'), 2);
+    assert.equal(entries.get('other'), 968);
+    assert.equal(counts.total, 1001);
+  });
+});

@@ -1,0 +1,162 @@
+'use strict';
+
+// The clock is the test's, and workers are stand-ins that note what is sent to them.
+
+const assert = require('node:assert/strict');
+const { beforeEach, describe, it } = require('node:test');
+const { WorkerRequests } = require('../../../lib/cluster/primary/worker-requests');
+const { newRecord } = require('../../../lib/cluster/primary/worker-record');
+
+const FIELDS = { directory: '/spool' };
+
+let now;
+let sent;
+let unreachable;
+let requests;
+let record;
+beforeEach(() => {
+  now = 1000;
+  sent = [];
+  unreachable = [];
+  requests = new WorkerRequests(
+    workerId => unreachable.push(workerId),
+    () => now,
+  );
+  record = newRecord({ id: 7, send: message => sent.push(message) });
+});
+
+/** A scrape that waits for its whole timeout in vain. */
+function scrapeInVain(timeout) {
+  const waits = requests.ask(record, timeout, FIELDS);
+  if (waits) {
+    now += timeout;
+    requests.timeOut(record);
+  }
+  return waits;
+}
+
+const answer = () => requests.settle(record, record.outstanding);
+
+describe('requests to a worker', () => {
+  it('carry the timeout and what the aggregator has of its dictionary', () => {
+    record.position = { incarnation: 'a', epoch: 1, series: 5 };
+    requests.ask(record, 400, FIELDS);
+    assert.deepEqual(sent, [
+      {
+        type: 'prom-client:getMetricsReq',
+        requestId: 1,
+        exitName: record.exitName,
+        known: record.position,
+        timeout: 400,
+        directory: '/spool',
+      },
+    ]);
+  });
+
+  it('are shared by the scrapes that come before the answer', () => {
+    assert.equal(requests.ask(record, 500, FIELDS), true);
+    assert.equal(requests.ask(record, 500, FIELDS), true);
+    assert.equal(requests.ask(record, 50_000, FIELDS), true);
+    assert.equal(sent.length, 1);
+  });
+
+  it('are settled by the answer to the outstanding one only, once', () => {
+    requests.ask(record, 500, FIELDS);
+    for (const requestId of [0, 2, -1, '1', null, undefined, NaN, {}])
+      assert.equal(requests.settle(record, requestId), false);
+    assert.equal(requests.settle(record, 1), true);
+    assert.equal(requests.settle(record, 1), false);
+    assert.equal(requests.settle(record, 0), false);
+  });
+});
+
+describe('a worker that does not answer', () => {
+  it('costs one deadline: scrapes with the same timeout do not wait again', () => {
+    assert.equal(scrapeInVain(5000), true);
+    // The next one asks somewhat earlier or later after its call.
+    for (const timeout of [5000, 4760, 5240, 100]) assert.equal(scrapeInVain(timeout), false);
+    assert.equal(record.timedOut, true);
+  });
+
+  it('is waited for again after its answer', () => {
+    scrapeInVain(5000);
+    assert.equal(answer(), true);
+    assert.equal(record.timedOut, false);
+    assert.equal(requests.ask(record, 100, FIELDS), true);
+  });
+
+  it('within a short timeout is waited for by a more patient scrape, whose request is a new one', () => {
+    assert.equal(scrapeInVain(10), true);
+    assert.equal(requests.ask(record, 5000, FIELDS), true);
+    assert.deepEqual(
+      sent.map(({ requestId }) => requestId),
+      [1, 2],
+    );
+    assert.equal(requests.settle(record, 1), false, 'that answer may be older than the second call');
+    assert.equal(requests.settle(record, 2), true);
+  });
+
+  it('is waited for by all scrapes of the patient period, and by none after it', () => {
+    scrapeInVain(10);
+    requests.ask(record, 5000, FIELDS);
+    now += 2000;
+    assert.equal(requests.ask(record, 5000, FIELDS), true);
+    assert.equal(requests.ask(record, 10, FIELDS), true);
+    now += 3000;
+    assert.equal(requests.ask(record, 5000, FIELDS), false);
+    assert.equal(sent.length, 3, 'the last one is the same request, repeated after its pause');
+  });
+
+  it('is waited for as long as the most patient of the scrapes that share a request', () => {
+    requests.ask(record, 100, FIELDS);
+    requests.ask(record, 5000, FIELDS);
+    now += 100;
+    requests.timeOut(record);
+    assert.equal(requests.ask(record, 5000, FIELDS), true);
+    now += 5000;
+    assert.equal(requests.ask(record, 5000, FIELDS), false);
+    assert.equal(sent.length, 2);
+  });
+
+  /** Milliseconds between the sendings while a scrape comes each second. */
+  function pausesOf(seconds) {
+    const times = [];
+    const start = now;
+    for (let second = 0; second < seconds; second++) {
+      const before = sent.length;
+      requests.ask(record, 500, FIELDS);
+      if (sent.length > before) times.push(now - start);
+      requests.timeOut(record);
+      now += 1000;
+    }
+    return times.slice(1).map((time, i) => time - times[i]);
+  }
+
+  it('and has never replied is sent the same request each second', () => {
+    assert.deepEqual(pausesOf(6), [1000, 1000, 1000, 1000, 1000]);
+    assert.equal(new Set(sent.map(({ requestId }) => requestId)).size, 1);
+  });
+
+  it('and has replied before is sent it after pauses that double up to five minutes', () => {
+    record.hasReplied = true;
+    const pauses = pausesOf(2000);
+    assert.deepEqual(pauses.slice(0, 7), [5000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000]);
+    assert.equal(new Set(pauses.slice(6)).size, 1);
+  });
+
+  it('because the channel is closed is not waited for', () => {
+    record.worker.send = (message, callback) => callback(new Error('closed'));
+    requests.ask(record, 5000, FIELDS);
+    assert.deepEqual(unreachable, [7]);
+    assert.equal(record.timedOut, true);
+    assert.equal(requests.ask(record, 5000, FIELDS), false);
+  });
+
+  it('because sending throws is not waited for', () => {
+    record.worker.send = () => {
+      throw new Error('no channel');
+    };
+    requests.ask(record, 5000, FIELDS);
+    assert.deepEqual(unreachable, [7]);
+  });
+});
