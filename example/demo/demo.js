@@ -1,98 +1,80 @@
 'use strict';
 
-// npm run demo: a cluster under load, first unscraped, then scraped every second, and what that does to its requests.
+// npm run demo: two clusters under the same load, one after the other. The first uses prom-client, the second this
+// library. Each is first unscraped and then scraped every second; a table shows what scrapes do to its requests.
 
 const os = require('node:os');
-const { ClusterProcess } = require('./cluster-process');
+const { ClientRun } = require('./client-run');
 const { EXIT_CODE, interruption, optionsOrUsage, print } = require('./command-line');
 const { leftovers, snapshotDirectories } = require('./leftovers');
 const { LiveLine } = require('./live-line');
-const { LoadGenerator } = require('./load-generator');
 const { readOptions, USAGE } = require('./options');
-const { runPhase } = require('./phase');
-const { resultsTable } = require('./results-table');
-const { Scraper } = require('./scraper');
-const { readTotals, totalsText } = require('./totals-check');
+const { comparisonTable, comparisonText, resultsTable } = require('./results-table');
+const { totalsText } = require('./totals-check');
 
-const WARM_UP_SECONDS = 3;
 const EXPOSITION_LINES = 12;
 
-/** Everything of one run that has to be ended, however the run ends. */
-class Run {
+/** The whole demo: the runs of all clients, and what has to end with them. */
+class Demo {
   #options;
   #liveLine = new LiveLine(process.stdout);
   #directoriesBefore = snapshotDirectories();
-  #cluster;
-  #scraper;
-  #loadGenerator;
-  #interrupted;
+  /** @type {ClientRun[]} */
+  #runs = [];
+  #isEnding = false;
 
-  /**
-   * @param {import('./options').DemoOptions} options
-   * @param {Promise<void>} interrupted resolves when the person at the keyboard has had enough
-   */
-  constructor(options, interrupted) {
+  /** @param {import('./options').DemoOptions} options */
+  constructor(options) {
     this.#options = options;
-    this.#interrupted = interrupted;
   }
 
-  /** @returns {Promise<boolean>} whether the numbers were right */
+  /** @returns {Promise<boolean>} whether all metrics were right */
   async measure() {
-    const { client, workers, samples, rate, seconds } = this.#options;
-    print(`${client}: ${workers} workers, about ${samples} samples each, Node ${process.version}, `);
-    print(
-      `${os.availableParallelism()} cores\n${rate} requests a second, each on a connection of its own\n\n`,
-    );
-    this.#cluster = new ClusterProcess({ client, workers, samples, defaultMetrics: 'runtime' });
-    this.#loadGenerator = new LoadGenerator();
-    await this.#cluster.ready();
-    this.#scraper = new Scraper(this.#cluster.metricsUrl);
-
-    const warmUp = await this.#phase('warm-up', Math.min(WARM_UP_SECONDS, seconds));
-    const unscraped = await this.#phase('unscraped', seconds);
-    const scraped = await this.#phase('scraped', seconds, this.#scraper);
-    print(`\n${resultsTable({ unscraped, 'scraped every second': scraped })}\n`);
-    reportFailedScrapes(scraped.failedScrapes);
-
-    const totals = await readTotals(this.#cluster, this.#scraper);
-    print(`\n${totalsText(totals, [warmUp, unscraped, scraped])}\n`);
-    print(`\n${firstLines(totals.exposition)}\n`);
-    return totals.counted === totals.arrived;
+    const { clients } = this.#options;
+    print(introduction(this.#options));
+    const measurements = [];
+    for (const client of clients) {
+      if (clients.length > 1) print(`\n${client}\n`);
+      measurements.push(await this.#measureWith(client));
+      // The last one goes on serving with --keep.
+      if (client !== clients.at(-1)) await this.#runs.at(-1).cleanUp();
+    }
+    print(`\n${tableOf(measurements)}\n`);
+    for (const { client, scraped } of measurements) reportFailedScrapes(client, scraped.failedScrapes);
+    for (const { client, totals, warmUp, unscraped, scraped } of measurements) {
+      print(
+        `\n${clients.length > 1 ? `${client}\n` : ''}${totalsText(totals, [warmUp, unscraped, scraped])}\n`,
+      );
+    }
+    print(`\n${firstLines(measurements.at(-1).totals.exposition)}\n`);
+    return measurements.every(({ totals }) => totals.counted === totals.arrived);
   }
 
-  #phase(name, seconds, scraper) {
-    const { rate } = this.#options;
-    const load = this.#loadGenerator.start({
-      url: this.#cluster.applicationUrl,
-      rate,
-      amount: rate * seconds,
-    });
-    return runPhase({ name, load, scraper, liveLine: this.#liveLine });
+  #measureWith(client) {
+    if (this.#isEnding) throw new Error('interrupted');
+    const run = new ClientRun(client, this.#options, this.#liveLine);
+    this.#runs.push(run);
+    return run.measure();
   }
 
-  /** Leaves the cluster serving until Ctrl-C. */
-  async keepServing() {
-    print(`\nserving ${this.#cluster.metricsUrl}\n`);
-    print(`    and ${this.#cluster.applicationUrl}/catalog/items/17, until Ctrl-C\n`);
-    await this.#interrupted;
-    print('\n');
+  /** Prints where the last cluster serves. */
+  showAddresses() {
+    const { metricsUrl, applicationUrl } = this.#runs.at(-1);
+    print(`\nserving ${metricsUrl}\n    and ${applicationUrl}/catalog/items/17, until Ctrl-C\n`);
   }
 
-  /** Shows no more progress, to make room for a last word. */
+  /** Shows no more progress, to make room for a last message. */
   stopShowing() {
+    this.#isEnding = true;
     this.#liveLine.close();
   }
 
   /** @returns {Promise<boolean>} whether everything is gone */
   async cleanUp() {
-    await this.#loadGenerator?.stop();
-    // A scrape under way is waited for: without workers to answer, prom-client would keep its primary for five seconds.
-    await this.#scraper?.stop();
-    this.#scraper?.close();
-    const wentByItself = (await this.#cluster?.stop()) ?? true;
-    const pids = [...(this.#cluster?.pids ?? []), this.#loadGenerator?.pid].filter(Boolean);
+    const ended = await Promise.all(this.#runs.map(run => run.cleanUp()));
+    const pids = this.#runs.flatMap(run => run.pids);
     const left = leftovers({ pids, directoriesBefore: this.#directoriesBefore });
-    if (!wentByItself) left.push('the cluster did not end when told to, and was killed');
+    if (ended.includes(false)) left.push('a cluster did not end when asked, and was killed');
     print(
       left.length === 0 ? '\nnothing left running, nothing left on disk\n' : `\nLEFT: ${left.join('; ')}\n`,
     );
@@ -104,27 +86,47 @@ async function main() {
   const options = optionsOrUsage(USAGE, readOptions);
   if (options === undefined) return;
   const interrupted = interruption();
-  const run = new Run(options, interrupted);
+  const demo = new Demo(options);
   try {
-    const right = await Promise.race([run.measure(), interrupted]);
-    run.stopShowing();
+    const right = await Promise.race([demo.measure(), interrupted]);
+    demo.stopShowing();
     if (right === undefined) {
       print('\ninterrupted\n');
       process.exitCode = EXIT_CODE.interrupted;
     } else {
-      if (options.keep) await run.keepServing();
+      if (options.keep) {
+        demo.showAddresses();
+        await interrupted;
+        print('\n');
+      }
       process.exitCode = right ? EXIT_CODE.ok : EXIT_CODE.failed;
     }
   } catch (error) {
-    run.stopShowing();
+    demo.stopShowing();
     process.stderr.write(`\n${error.stack}\n`);
     process.exitCode = EXIT_CODE.failed;
   }
-  if (!(await run.cleanUp())) process.exitCode = EXIT_CODE.failed;
+  if (!(await demo.cleanUp())) process.exitCode = EXIT_CODE.failed;
 }
 
-function reportFailedScrapes(failures) {
-  if (failures.length > 0) print(`\n${failures.length} scrapes failed, the first: ${failures[0].message}\n`);
+function introduction({ clients, workers, samples, rate }) {
+  const names = clients.length > 1 ? `${clients.join(', then ')}, each with` : `${clients[0]}:`;
+  return (
+    `${names} ${workers} workers, about ${samples} samples each, Node ${process.version}, ` +
+    `${os.availableParallelism()} cores\n${rate} requests a second, each on a connection of its own\n` +
+    (clients.length > 1 ? 'same load and same recorded values for both\n' : '\n')
+  );
+}
+
+function tableOf(measurements) {
+  if (measurements.length > 1) return `${comparisonTable(measurements)}\n\n${comparisonText(measurements)}`;
+  const [{ unscraped, scraped }] = measurements;
+  return resultsTable({ unscraped, 'scraped every second': scraped });
+}
+
+function reportFailedScrapes(client, failures) {
+  if (failures.length === 0) return;
+  print(`\n${client}: ${failures.length} scrapes failed, the first: ${failures[0].message}\n`);
 }
 
 function firstLines(exposition) {

@@ -3,20 +3,23 @@
 const { parseArgs } = require('node:util');
 const { CLIENT_NAMES } = require('./client-library');
 
+const BOTH = 'both';
+const CHOICES = [BOTH, ...CLIENT_NAMES];
+
 const USAGE = `npm run demo -- [options]
 
-  --client NAME   ${CLIENT_NAMES.join(' or ')} (default ${CLIENT_NAMES[0]})
+  --client NAME   ${CHOICES.join(', ')} (default ${BOTH}, one after the other)
   --rate N        requests per second, each on a connection of its own (default 600)
-  --seconds N     length of each of the two phases (default 15)
+  --seconds N     length of each phase, unscraped and scraped (default 10)
   --workers N     workers in the cluster (default 4)
   --samples N     samples that every worker exposes, at least 1000 (default 10000)
-  --keep          go on serving afterwards, until Ctrl-C
+  --keep          keep the last cluster serving, until Ctrl-C
   --help          print this
 `;
 
 /**
  * @typedef {object} DemoOptions
- * @property {string} client the library to run with
+ * @property {string[]} clients the libraries to run with, in this order
  * @property {number} rate requests per second
  * @property {number} seconds length of a phase
  * @property {number} workers
@@ -34,20 +37,20 @@ function readOptions(argv) {
   const { values } = parseArgs({
     args: argv,
     options: {
-      client: { type: 'string', default: CLIENT_NAMES[0] },
+      client: { type: 'string', default: BOTH },
       rate: { type: 'string', default: '600' },
-      seconds: { type: 'string', default: '15' },
+      seconds: { type: 'string', default: '10' },
       workers: { type: 'string', default: '4' },
       samples: { type: 'string', default: '10000' },
       keep: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  if (!CLIENT_NAMES.includes(values.client)) {
-    throw new Error(`--client must be ${CLIENT_NAMES.join(' or ')}, not ${values.client}`);
+  if (!CHOICES.includes(values.client)) {
+    throw new Error(`--client must be one of ${CHOICES.join(', ')}, not ${values.client}`);
   }
   return {
-    client: values.client,
+    clients: values.client === BOTH ? CLIENT_NAMES : [values.client],
     rate: wholeNumber('rate', values.rate, 1),
     seconds: wholeNumber('seconds', values.seconds, 1),
     workers: wholeNumber('workers', values.workers, 1),

@@ -14,23 +14,59 @@ const ROWS = [
   { title: 'scraped body as sent', text: phase => bodySize(phase.scrapes) },
 ];
 
+const TITLE_WIDTH = Math.max(...ROWS.map(({ title }) => title.length));
+const GAP = '   ';
+
 /**
  * @param {Record<string, import('./phase').PhaseResult>} phases by the title of their column
  * @returns {string} the phases side by side
  */
 function resultsTable(phases) {
-  const cells = [
-    ['', ...Object.keys(phases)],
-    ...ROWS.map(({ title, text }) => [title, ...Object.values(phases).map(text)]),
-  ];
-  const widths = cells[0].map((_, column) => Math.max(...cells.map(row => row[column].length)));
-  const lines = cells.map(([title, ...values]) =>
-    [title.padEnd(widths[0]), ...values.map((value, column) => value.padStart(widths[column + 1]))].join(
-      '   ',
-    ),
-  );
+  const lines = linesOf(Object.keys(phases), Object.values(phases));
   lines.splice(1, 0, '-'.repeat(lines[0].length));
   return lines.join('\n');
+}
+
+/**
+ * @param {import('./client-run').Measurement[]} measurements
+ * @returns {string} the clients side by side, each unscraped and scraped
+ */
+function comparisonTable(measurements) {
+  const phases = measurements.flatMap(({ unscraped, scraped }) => [unscraped, scraped]);
+  const titles = measurements.flatMap(() => ['unscraped', 'scraped']);
+  const widest = Math.max(...measurements.map(({ client }) => client.length));
+  // Two columns with the gap between them are at least as wide as a client's name.
+  const lines = linesOf(titles, phases, Math.ceil((widest - GAP.length) / 2));
+  const pairWidth = (lines[0].length - TITLE_WIDTH) / measurements.length - GAP.length;
+  const names = measurements.map(({ client }) => client.padStart(pairWidth));
+  lines.unshift([''.padEnd(TITLE_WIDTH), ...names].join(GAP));
+  lines.splice(2, 0, '-'.repeat(lines[0].length));
+  return lines.join('\n');
+}
+
+/**
+ * @param {import('./client-run').Measurement[]} measurements
+ * @returns {string} the result in a line for each client
+ */
+function comparisonText(measurements) {
+  const widest = Math.max(...measurements.map(({ client }) => client.length));
+  return measurements
+    .map(({ client, unscraped, scraped }) => {
+      const [before, after] = [unscraped, scraped].map(phase => quantile(phase, 0.99));
+      return `P99 with ${client.padEnd(widest)}   ${before} unscraped, ${after} scraped every second`;
+    })
+    .join('\n');
+}
+
+/** Lines of the same length: the columns' titles, then a line for each row. All columns are equally wide. */
+function linesOf(titles, phases, leastWidth = 0) {
+  const cells = [titles, ...ROWS.map(({ text }) => phases.map(text))];
+  const width = Math.max(leastWidth, ...cells.flat().map(cell => cell.length));
+  return cells.map((values, row) =>
+    [(ROWS[row - 1]?.title ?? '').padEnd(TITLE_WIDTH), ...values.map(value => value.padStart(width))].join(
+      GAP,
+    ),
+  );
 }
 
 function quantile({ latencies }, share) {
@@ -53,4 +89,4 @@ function bodySize(scrapes) {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(0)} kB` : `${(bytes / 1e6).toFixed(2)} MB`;
 }
 
-module.exports = { resultsTable };
+module.exports = { comparisonTable, comparisonText, resultsTable };

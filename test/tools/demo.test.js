@@ -139,6 +139,25 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
     });
   }
 
+  it('compares both libraries by default, one after the other', async () => {
+    startDemo('--seconds', '1');
+    assert.strictEqual(await demo.exitCode(), 0, demo.output);
+    assert.match(
+      demo.output,
+      /^prom-client, then prom-client-cluster, each with 4 workers, about 2000 samples each, Node v/,
+    );
+    assert.match(demo.output, /\nprom-client\n(?:.*\n)+?\nprom-client-cluster\n/);
+    assert.match(demo.output, /^ +prom-client +prom-client-cluster$/m);
+    assert.match(demo.output, /^ +unscraped +scraped +unscraped +scraped$/m);
+    assert.match(demo.output, /^requests answered +100 +100 +100 +100$/m);
+    for (const client of ['prom-client        ', 'prom-client-cluster']) {
+      const line = `^P99 with ${client}   [\\d.]+ ms unscraped, [\\d.]+ ms scraped every second$`;
+      assert.match(demo.output, new RegExp(line, 'm'));
+    }
+    assert.strictEqual(demo.output.match(/own count: 300 {3}equal$/gm).length, 2);
+    assertNothingLeft();
+  });
+
   it('fails when the library has lost counts', async () => {
     const lossy = `--require=${path.join(__dirname, 'fixtures/lossy-counter.js')}`;
     const args = [...QUICK, '--client', 'prom-client', '--seconds', '1'];
@@ -188,7 +207,10 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
   it('says how to use it when it does not understand', async () => {
     startDemo('--client', 'another');
     assert.strictEqual(await demo.exitCode(), 2);
-    assert.match(demo.output, /^--client must be prom-client-cluster or prom-client, not another$/m);
+    assert.match(
+      demo.output,
+      /^--client must be one of both, prom-client, prom-client-cluster, not another$/m,
+    );
     assert.match(demo.output, /^ {2}--keep /m);
   });
 });

@@ -1,0 +1,94 @@
+'use strict';
+
+const { ClusterProcess } = require('./cluster-process');
+const { LoadGenerator } = require('./load-generator');
+const { runPhase } = require('./phase');
+const { Scraper } = require('./scraper');
+const { readTotals } = require('./totals-check');
+
+const WARM_UP_SECONDS = 3;
+
+/**
+ * @typedef {object} Measurement
+ * @property {string} client
+ * @property {import('./phase').PhaseResult} warmUp
+ * @property {import('./phase').PhaseResult} unscraped
+ * @property {import('./phase').PhaseResult} scraped
+ * @property {{counted: number, arrived: number, exposition: string}} totals
+ */
+
+/** A cluster with one client library under load: first unscraped, then scraped every second. */
+class ClientRun {
+  #client;
+  #options;
+  #liveLine;
+  #cluster;
+  #scraper;
+  #loadGenerator;
+  #cleanedUp;
+
+  /**
+   * @param {string} client one of the names that `--client` accepts
+   * @param {import('./options').DemoOptions} options
+   * @param {import('./live-line').LiveLine} liveLine shows the phase in progress
+   */
+  constructor(client, options, liveLine) {
+    this.#client = client;
+    this.#options = options;
+    this.#liveLine = liveLine;
+  }
+
+  /** @returns {number[]} the processes that were started */
+  get pids() {
+    return [...(this.#cluster?.pids ?? []), this.#loadGenerator?.pid].filter(Boolean);
+  }
+
+  get metricsUrl() {
+    return this.#cluster.metricsUrl;
+  }
+
+  get applicationUrl() {
+    return this.#cluster.applicationUrl;
+  }
+
+  /** @returns {Promise<Measurement>} */
+  async measure() {
+    const { workers, samples, seconds } = this.#options;
+    const client = this.#client;
+    this.#cluster = new ClusterProcess({ client, workers, samples, defaultMetrics: 'runtime' });
+    this.#loadGenerator = new LoadGenerator();
+    await this.#cluster.ready();
+    this.#scraper = new Scraper(this.#cluster.metricsUrl);
+    const warmUp = await this.#phase('warm-up', Math.min(WARM_UP_SECONDS, seconds));
+    const unscraped = await this.#phase('unscraped', seconds);
+    const scraped = await this.#phase('scraped', seconds, this.#scraper);
+    return { client, warmUp, unscraped, scraped, totals: await readTotals(this.#cluster, this.#scraper) };
+  }
+
+  #phase(name, seconds, scraper) {
+    const { rate } = this.#options;
+    const url = this.#cluster.applicationUrl;
+    const load = this.#loadGenerator.start({ url, rate, amount: rate * seconds });
+    return runPhase({ name, load, scraper, liveLine: this.#liveLine });
+  }
+
+  /**
+   * Ends what was started. May be called at any time, and again.
+   *
+   * @returns {Promise<boolean>} whether the cluster ended when asked, and did not have to be killed
+   */
+  cleanUp() {
+    this.#cleanedUp ??= this.#cleanUp();
+    return this.#cleanedUp;
+  }
+
+  async #cleanUp() {
+    await this.#loadGenerator?.stop();
+    // Waits for a scrape in progress: without workers to answer, prom-client would keep its primary for five seconds.
+    await this.#scraper?.stop();
+    this.#scraper?.close();
+    return (await this.#cluster?.stop()) ?? true;
+  }
+}
+
+module.exports = { ClientRun };
