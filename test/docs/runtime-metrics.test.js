@@ -1,6 +1,6 @@
 'use strict';
 
-// docs/runtime-metrics.md says of each metric what the code says, and its queries and alerts are Prometheus'.
+// docs/runtime-metrics.md has the metrics of the code, and Prometheus accepts its queries and alerts.
 
 const assert = require('node:assert');
 const { execFile } = require('node:child_process');
@@ -28,7 +28,7 @@ let place;
 before(() => (place = fs.mkdtempSync(path.join(os.tmpdir(), 'runtime-docs-test-'))));
 after(() => fs.rmSync(place, { recursive: true }));
 
-/** The metrics of a family, whatever this machine has. */
+/** The metrics of a family, also if this machine does not have them. */
 function registered(family) {
   const register = new Registry();
   if (family === 'cgroup') {
@@ -47,7 +47,7 @@ function registered(family) {
   return register.getMetricsAsArray().slice(31);
 }
 
-/** Those of prom-client that are told of beside them. */
+/** The default metrics that the document has, too. */
 function standing() {
   const register = new Registry();
   collectDefaultMetrics({ register })();
@@ -58,7 +58,7 @@ function standing() {
 
 const all = () => [...collectDefaultMetrics.runtimeMetricsList.flatMap(registered), ...standing()];
 
-/** Rows of the tables in a part of the document, of those whose first cell is a name in quotes. */
+/** The rows of the tables in a part of the document whose first cell is a name in backticks. */
 function rowsOf(text) {
   return Array.from(text.matchAll(/^\| `(\w+)` +\|(.*)\|$/gm), ([, name, rest]) => [
     name,
@@ -66,7 +66,7 @@ function rowsOf(text) {
   ]);
 }
 
-/** Type, labels and aggregator of each metric that the section of a heading has a row of; the unit is held to the name. */
+/** Type, labels and aggregator of each metric in the section of a heading. The unit must end the metric's name. */
 function documentedUnder(heading) {
   const start = METRICS.indexOf(`### ${heading}\n`);
   const end = METRICS.indexOf('\n### ', start + 1);
@@ -91,7 +91,7 @@ const alerts = () =>
     expr,
   }));
 
-describe('the tables of metrics', () => {
+describe('the tables of docs/runtime-metrics.md', () => {
   it('have the families by their names, in order', () => {
     const headings = Array.from(METRICS.matchAll(/^### (\w+)$/gm), ([, heading]) => heading);
     assert.deepStrictEqual(headings, collectDefaultMetrics.runtimeMetricsList);
@@ -103,11 +103,11 @@ describe('the tables of metrics', () => {
     });
   }
 
-  it('have the two of the default metrics that belong to them', () => {
-    assert.deepStrictEqual(documentedUnder('What is there already'), asDocumented(standing()));
+  it('have the two related default metrics', () => {
+    assert.deepStrictEqual(documentedUnder('Related default metrics'), asDocumented(standing()));
   });
 
-  it('have the units that the help texts have', () => {
+  it('have the units of the help texts', () => {
     for (const { name, help } of all()) {
       const [, unit] = /_(second|byte)s(_total)?$/.exec(name) ?? [];
       if (unit !== undefined) assert.match(help, new RegExp(`\\b${unit}s\\b`, 'i'), name);
@@ -126,8 +126,8 @@ describe('the tables of metrics', () => {
   });
 });
 
-describe('charts and alerts', () => {
-  it('are of each metric, and of no other', () => {
+describe('charts and alerts of docs/runtime-metrics.md', () => {
+  it('cover each metric, and no other', () => {
     const names = all().map(({ name }) => name);
     assert.deepStrictEqual(
       charts().map(({ name }) => name),
@@ -141,7 +141,7 @@ describe('charts and alerts', () => {
       assert.ok(found, `${alert} is one of ${known}`);
       assert.ok(found.expr.includes(name), `${alert} is about ${name}`);
     }
-    for (const name of known) assert.ok(CHARTS.includes(`\`${name}\``), `${name} is told of a metric`);
+    for (const name of known) assert.ok(CHARTS.includes(`\`${name}\``), `${name} is the alert of a metric`);
     const others = [
       'process_cpu_seconds_total',
       'nodejs_gc_duration_seconds',
@@ -156,7 +156,7 @@ describe('charts and alerts', () => {
     }
   });
 
-  it('are queries that Prometheus takes', withPromtool, async () => {
+  it('are queries that promtool accepts', withPromtool, async () => {
     const file = path.join(place, 'charts.yml');
     const texts = Array.from(
       DOCUMENT.matchAll(/`(min_over_time\(.*?|nodejs_heap_limit_bytes < .*?)`/g),
@@ -170,12 +170,12 @@ describe('charts and alerts', () => {
     assert.match(stdout, new RegExp(`SUCCESS: ${queries.length} rules found`));
   });
 
-  it('are alerts that Prometheus takes', withPromtool, async () => {
+  it('are alerts that promtool accepts', withPromtool, async () => {
     const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', rulesFile()]);
     assert.match(stdout, new RegExp(`SUCCESS: ${RULES.match(/^ +- alert: /gm).length} rules found`));
   });
 
-  it('are alerts that fire when they should, and not before', withPromtool, async () => {
+  it('are alerts that fire on bad values, and not on good ones', withPromtool, async () => {
     const tests = path.join(place, 'tests.yml');
     fs.writeFileSync(tests, JSON.stringify(unitTests(rulesFile())));
     await promisify(execFile)('promtool', ['test', 'rules', tests]).catch(({ stdout, stderr }) => {
@@ -195,7 +195,7 @@ const LOOP = [
   ['nodejs_eventloop_idle_seconds_total', '0+30x240'],
 ];
 
-/** A sample each minute: two hours as it should be, and two hours as it should not; or as in TIMES. */
+/** A sample per minute: two hours of good values, then two hours of bad ones; or as in TIMES. */
 const BAD = {
   NodeGcTakesTime: [...LOOP, ['nodejs_gc_pause_seconds_total{kind="minor"}', '0+1x120 120+15x120']],
   NodeGcFreesLittle: [

@@ -26,7 +26,7 @@ function heapLimits(registry, config = {}) {
     const used = group.gauge({ name: USED, help: 'Bytes used by objects, by heap space.', labelNames });
     const committed = group.gauge({
       name: COMMITTED,
-      help: 'Bytes committed by the operating system, by heap space.',
+      help: 'Bytes that V8 has taken from the operating system, by heap space.',
       labelNames,
     });
     const physical = group.gauge({
