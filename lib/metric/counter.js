@@ -1,6 +1,5 @@
 'use strict';
 
-const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
@@ -11,6 +10,7 @@ const {
   insideOf,
   tableOf,
   locate,
+  childHandle,
   bind,
   viewWith,
   singleValues,
@@ -18,9 +18,10 @@ const {
   notANumber,
   runCollect,
 } = require('./metric');
-const { NO_LABELS, labelSetOf, checkLabelNames } = require('./label-sets');
+const { NO_LABELS, checkLabelNames } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
+/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 /**
  * A value that only goes up: requests served, bytes sent, errors.
@@ -75,22 +76,8 @@ class Counter extends Metric {
    * @throws {Error} where the number of values does not fit
    */
   labels(...labels) {
-    const labelSet = labelSetOf(this, labels);
-    const table = tableOf(this);
-    const handle = new SeriesHandle(table, labelSet);
-    return {
-      inc: value => {
-        if (this.inc !== inc) {
-          // A subclass, a spy or a bridge to another system has its own way.
-          this.inc(labelSet, value);
-          return;
-        }
-        if (value == null) value = 1;
-        if (!isIncrement(value)) throw rejected(this, labelSet, value);
-        if (handle.generation !== table.generation) bind(this, handle);
-        handle.page[handle.offset] += value;
-      },
-    };
+    const handle = childHandle(this, labels, false);
+    return { inc: value => incChild(this, handle, value) };
   }
 
   /** Drops all series; the one of a counter without labels starts again at 0. */
@@ -153,6 +140,23 @@ function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) 
   const row = locate(counter, table, labelSet);
   table.pageOf(row)[table.offsetOf(row)] += increment;
   if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
+}
+
+/**
+ * @param {Counter} counter
+ * @param {SeriesHandle} handle
+ * @param {number | null | undefined} value
+ */
+function incChild(counter, handle, value) {
+  if (counter.inc !== inc) {
+    // A subclass, a spy or a bridge to another system has its own way.
+    counter.inc(handle.labels, value);
+    return;
+  }
+  if (value == null) value = 1;
+  if (!isIncrement(value)) throw rejected(counter, handle.labels, value);
+  if (handle.generation !== handle.table.generation) bind(counter, handle);
+  handle.page[handle.offset] += value;
 }
 
 /** @param {unknown} value */

@@ -1,7 +1,6 @@
 'use strict';
 
 const { format } = require('util');
-const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
@@ -10,6 +9,7 @@ const {
   createTable,
   tableOf,
   locate,
+  childHandle,
   bind,
   viewWith,
   singleValues,
@@ -17,10 +17,11 @@ const {
   notANumber,
   runCollect,
 } = require('./metric');
-const { NO_LABELS, labelSetOf, checkLabelNames } = require('./label-sets');
+const { NO_LABELS } = require('./label-sets');
 const { timer } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
+/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 /**
  * A value that goes up and down: queue length, memory in use, temperature.
@@ -104,31 +105,14 @@ class Gauge extends Metric {
    * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const labelSet = labelSetOf(this, labels);
-    checkLabelNames(this, labelSet);
-    const table = tableOf(this);
-    const handle = new SeriesHandle(table, labelSet);
-    /** @param {unknown} delta @param {1 | -1} sign */
-    const add = (delta, sign) => {
-      const number = deltaOf(delta);
-      if (handle.generation !== table.generation) bind(this, handle);
-      handle.page[handle.offset] += sign * number;
-    };
+    const handle = childHandle(this, labels, true);
     return {
       // A subclass, a spy or a bridge to another system has its own way.
-      inc: value => (this.inc === inc ? add(value, 1) : this.inc(labelSet, value)),
-      dec: value => (this.dec === dec ? add(value, -1) : this.dec(labelSet, value)),
-      set: value => {
-        if (this.set !== set) {
-          this.set(labelSet, value);
-          return;
-        }
-        if (typeof value !== 'number') throw notANumber(value);
-        if (handle.generation !== table.generation) bind(this, handle);
-        handle.page[handle.offset] = value;
-      },
-      setToCurrentTime: () => this.setToCurrentTime(labelSet),
-      startTimer: () => this.startTimer(labelSet),
+      inc: value => (this.inc === inc ? addToChild(this, handle, value, 1) : this.inc(handle.labels, value)),
+      dec: value => (this.dec === dec ? addToChild(this, handle, value, -1) : this.dec(handle.labels, value)),
+      set: value => (this.set === set ? setChild(this, handle, value) : this.set(handle.labels, value)),
+      setToCurrentTime: () => this.setToCurrentTime(handle.labels),
+      startTimer: () => this.startTimer(handle.labels),
     };
   }
 
@@ -209,6 +193,29 @@ function addToRow(gauge, labels, delta, sign) {
   const table = tableOf(gauge);
   const row = locate(gauge, table, labels);
   table.pageOf(row)[table.offsetOf(row)] += sign * number;
+}
+
+/**
+ * @param {Gauge} gauge
+ * @param {SeriesHandle} handle
+ * @param {unknown} value
+ */
+function setChild(gauge, handle, value) {
+  if (typeof value !== 'number') throw notANumber(value);
+  if (handle.generation !== handle.table.generation) bind(gauge, handle);
+  handle.page[handle.offset] = value;
+}
+
+/**
+ * @param {Gauge} gauge
+ * @param {SeriesHandle} handle
+ * @param {unknown} delta
+ * @param {1 | -1} sign
+ */
+function addToChild(gauge, handle, delta, sign) {
+  const number = deltaOf(delta);
+  if (handle.generation !== handle.table.generation) bind(gauge, handle);
+  handle.page[handle.offset] += sign * number;
 }
 
 /**

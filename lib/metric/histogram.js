@@ -1,6 +1,5 @@
 'use strict';
 
-const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
@@ -11,16 +10,18 @@ const {
   insideOf,
   tableOf,
   locate,
+  childHandle,
   bind,
   viewWith,
   isObject,
   notANumber,
   runCollect,
 } = require('./metric');
-const { NO_LABELS, labelSetOf, mergedLabels, checkLabelNames } = require('./label-sets');
+const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
 const { stopwatch } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
+/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 /**
  * @typedef {object} Inside
@@ -121,18 +122,11 @@ class Histogram extends Metric {
    * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const labelSet = labelSetOf(this, labels);
-    checkLabelNames(this, labelSet);
-    const inside = insideOf(this);
-    const { table } = inside;
-    const handle = new SeriesHandle(table, labelSet);
+    const handle = childHandle(this, labels, true);
     return {
-      observe: value => {
-        if (!Number.isFinite(value)) throw notANumber(value);
-        if (handle.generation !== table.generation) bind(this, handle);
-        count(inside, handle.page, handle.offset, value);
-      },
-      startTimer: (more, exemplarLabels) => this.startTimer(mergedLabels(labelSet, more), exemplarLabels),
+      observe: value => observeChild(this, handle, value),
+      startTimer: (more, exemplarLabels) =>
+        this.startTimer(mergedLabels(handle.labels, more), exemplarLabels),
     };
   }
 
@@ -202,6 +196,17 @@ class Histogram extends Metric {
       exemplars: insideOf(this).exemplars,
     };
   }
+}
+
+/**
+ * @param {Histogram} histogram
+ * @param {SeriesHandle} handle
+ * @param {number} value
+ */
+function observeChild(histogram, handle, value) {
+  if (!Number.isFinite(value)) throw notANumber(value);
+  if (handle.generation !== handle.table.generation) bind(histogram, handle);
+  count(insideOf(histogram), handle.page, handle.offset, value);
 }
 
 /**

@@ -3,6 +3,7 @@
 // Label sets as calls give them.
 
 const { inspect } = require('util');
+const { labelsFrom, setLabel } = require('../series/label-form');
 
 /** @typedef {Record<string, any>} Labels */
 
@@ -22,10 +23,22 @@ function labelSetOf({ labelNames }, args) {
     /** @type {Labels} */
     const labels = {};
     // Inherited labels count as well; a caller that changes its object later does not change the series.
-    for (const name in args[0]) define(labels, name, args[0][name]);
+    for (const name in args[0]) setLabel(labels, name, args[0][name]);
     return labels;
   }
   return labelsByPosition(labelNames, args);
+}
+
+/**
+ * @param {readonly string[]} labelNames
+ * @param {readonly unknown[]} values
+ * @throws {Error} if there are more or fewer values than names
+ */
+function checkValueCount(labelNames, values) {
+  if (values.length === labelNames.length) return;
+  throw new Error(
+    `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
+  );
 }
 
 /**
@@ -35,25 +48,8 @@ function labelSetOf({ labelNames }, args) {
  * @throws {Error} where there are more or less
  */
 function labelsByPosition(labelNames, values) {
-  if (values.length !== labelNames.length) {
-    throw new Error(
-      `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
-    );
-  }
-  /** @type {Labels} */
-  const labels = {};
-  labelNames.forEach((name, i) => define(labels, name, values[i]));
-  return labels;
-}
-
-/**
- * @param {Labels} labels
- * @param {string} name
- * @param {unknown} value
- */
-function define(labels, name, value) {
-  if (name === '__proto__') setOwn(labels, name, value);
-  else labels[name] = value;
+  checkValueCount(labelNames, values);
+  return labelsFrom(labelNames, values);
 }
 
 /**
@@ -66,8 +62,8 @@ function define(labels, name, value) {
 function mergedLabels(first, second) {
   /** @type {Labels} */
   const labels = {};
-  for (const name of Object.keys(first ?? NO_LABELS)) define(labels, name, first?.[name]);
-  for (const name of Object.keys(second ?? NO_LABELS)) define(labels, name, second?.[name]);
+  for (const name of Object.keys(first ?? NO_LABELS)) setLabel(labels, name, first?.[name]);
+  for (const name of Object.keys(second ?? NO_LABELS)) setLabel(labels, name, second?.[name]);
   return labels;
 }
 
@@ -95,4 +91,12 @@ function checkLabelNames({ labelNames }, labels) {
   }
 }
 
-module.exports = { NO_LABELS, labelSetOf, labelsByPosition, mergedLabels, checkLabelNames, setOwn };
+module.exports = {
+  NO_LABELS,
+  labelSetOf,
+  labelsByPosition,
+  checkValueCount,
+  mergedLabels,
+  checkLabelNames,
+  setOwn,
+};

@@ -5,8 +5,9 @@
 const { debuglog, format, inspect } = require('util');
 const { Registry } = require('../registry/registry');
 const { SeriesTable, NO_LIMIT } = require('../series/series-table');
+const { SeriesHandle } = require('../series/series-handle');
 const { hashMapOf, SERIES } = require('./hash-map');
-const { labelSetOf, checkLabelNames, setOwn } = require('./label-sets');
+const { labelSetOf, checkLabelNames, checkValueCount, setOwn } = require('./label-sets');
 const { isValidMetricName, isValidLabelName } = require('./names');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -212,6 +213,32 @@ function locateAnew(metric, table, labels) {
 }
 
 /**
+ * The handle of a child.
+ *
+ * @param {Metric} metric
+ * @param {any[]} args of labels(): one object of labels, or all values in the order of `labelNames`
+ * @param {boolean} checksNames whether the type refuses unknown labels here; otherwise they are refused at the first use
+ * @returns {SeriesHandle}
+ * @throws {Error} if the number of values does not fit, or a label that is checked is not one of `labelNames`
+ */
+function childHandle(metric, args, checksNames) {
+  const table = tableOf(metric);
+  const { index } = table;
+  const isObject = typeof args[0] === 'object';
+  if (!isObject) checkValueCount(metric.labelNames, args);
+  if (index !== undefined) {
+    // An object of all labels in order, the usual one, is handled as a list of values: it needs no copy.
+    const values = isObject ? index.valuesInOrder(args[0]) : args;
+    if (values !== undefined && index.hasNames(metric.labelNames)) {
+      return new SeriesHandle(table, undefined, values);
+    }
+  }
+  const labels = labelSetOf(metric, args);
+  if (checksNames) checkLabelNames(metric, labels);
+  return new SeriesHandle(table, labels);
+}
+
+/**
  * Makes a child's hold on its row right. Labels are checked here and not when the child is made, as in prom-client.
  *
  * @param {Metric} metric
@@ -289,6 +316,7 @@ module.exports = {
   insideOf,
   tableOf,
   locate,
+  childHandle,
   bind,
   viewWith,
   singleValues,

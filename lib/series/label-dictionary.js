@@ -1,115 +1,151 @@
 'use strict';
 
-// One label name's values, each with a small integer. Integers, not strings, are what label sets are hashed and
-// compared by afterwards.
+// One label name's values, each with an integer id. Label sets are hashed and compared by these ids.
+//
+// The ids are kept in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and four
+// characters of the text: a hit compares one pointer where Map.get() takes three times as long (docs/performance.md,
+// "Recording"). Numbers have a cache of their own and are never keys of the Map: V8 hashes numbers without a seed, so
+// a client that chooses them could make all of them collide.
 
-/** The integer of a label that a label set does not have. */
+/** The id of a label that a label set does not have. */
 const MISSING = 0;
 
-// A Map rehashes all of its entries when it grows: 1M strings hold the loop for some 40 ms, in the middle of
-// somebody's request. So the first Map stops growing here, and what comes later is spread over many small ones.
+const FIRST_SLOTS = 64;
+const MOST_SLOTS = 2048;
+
+// A Map rehashes all of its entries when it grows, which blocks the event loop for 40 ms at a million strings. So the
+// first Map stops growing here, and later texts are spread over many small Maps. Shown by the row "100,000 series, each
+// with a label value of its own" in docs/benchmarks.md.
 const FIRST_MAP_LIMIT = 16384;
 const SEGMENTS = 256;
 
+const LARGEST_CACHED_ID = 2 ** 16 - 1;
+const NO_SLOTS = new Uint16Array(1);
+const NO_NUMBERS = new Float64Array(1).fill(NaN);
+
 /**
- * Which segment a value lives in. Only has to spread usual values (ids, paths, numbers): a bad spread costs the bound
- * on the pause, not correctness.
+ * The slot of a text before it is masked. A bad spread costs time, never correctness.
  *
- * @param {unknown} value
+ * @param {string} text not empty
  * @returns {number}
  */
-function segmentOf(value) {
-  if (typeof value === 'string') {
-    const n = value.length;
-    if (n === 0) return 0;
-    const last = value.charCodeAt(n - 1);
-    const before = n > 1 ? value.charCodeAt(n - 2) : 0;
-    const third = n > 2 ? value.charCodeAt(n - 3) : 0;
-    return (last + before * 10 + third * 100 + n) & (SEGMENTS - 1);
-  }
-  return typeof value === 'number' ? (value >>> 0) & (SEGMENTS - 1) : 0;
+function slotOf(text) {
+  const n = text.length;
+  const first = text.charCodeAt(0);
+  const middle = text.charCodeAt(n >> 1);
+  const last = text.charCodeAt(n - 1);
+  return first * 61 + middle * 37 + last + n * 7 + (n > 1 ? text.charCodeAt(n - 2) * 10 : 0);
+}
+
+/**
+ * @param {string} text
+ * @returns {number} the segment of a text. A bad spread costs a longer pause while a Map grows, never correctness
+ */
+function segmentOf(text) {
+  const n = text.length;
+  const last = n > 0 ? text.charCodeAt(n - 1) : 0;
+  const before = n > 1 ? text.charCodeAt(n - 2) : 0;
+  const third = n > 2 ? text.charCodeAt(n - 3) : 0;
+  return (last + before * 10 + third * 100 + n) & (SEGMENTS - 1);
 }
 
 class LabelDictionary {
+  /** @type {Map<string, number>} */
+  #first = new Map();
+  /** @type {Map<string, number>[] | undefined} */
+  #segments = undefined;
+  /** The number that was found last in each slot, and its id. */
+  #numbers = NO_NUMBERS;
+  #numberIds = NO_SLOTS;
+
   constructor() {
-    /** @type {Map<unknown, number>} */
-    this.first = new Map();
-    /** @type {Map<unknown, number>[] | undefined} */
-    this.segments = undefined;
     /**
-     * Value by integer; the one of MISSING is never read.
+     * Text by id; that of MISSING is never read.
      *
      * @type {string[]}
      */
     this.values = [''];
+    /** The id that was found last for a text of each slot. */
+    this.slots = NO_SLOTS;
+    this.mask = 0;
   }
 
   /**
-   * The integer of a value, or undefined where it is new.
-   *
-   * @param {unknown} value anything but undefined
-   * @returns {number | undefined}
+   * @param {unknown} value anything but undefined. 200 and '200' are one value
+   * @returns {number} its id, or MISSING if it is new
+   * @throws {TypeError} for a symbol, as prom-client does
    */
   find(value) {
-    const id = this.first.get(value);
-    if (id !== undefined) return id;
-    return this.#findSlowly(value);
+    if (typeof value === 'string') {
+      const id = this.slots[slotOf(value) & this.mask];
+      return this.values[id] === value && id !== MISSING ? id : this.#findText(value);
+    }
+    if (typeof value === 'number') {
+      const slot = value & (this.#numbers.length - 1);
+      if (this.#numbers[slot] === value) return this.#numberIds[slot];
+      return this.#findNumber(value);
+    }
+    return this.#findText(`${value}`);
   }
 
   /**
-   * The integer of a value, a new one if need be. 200 and '200' are one value, under the integer of the string; a
-   * primitive that is no string is remembered as an alias of it, an object never is (it would be kept alive, and may
-   * print differently next time).
-   *
    * @param {unknown} value anything but undefined
-   * @returns {number}
+   * @returns {number} its id, a new one if need be
+   * @throws {TypeError} for a symbol
    */
   add(value) {
-    const known = this.find(value);
-    if (known !== undefined) return known;
-    const text = `${value}`; // unlike String(), refuses a symbol, as prom-client does
-    let id = this.#get(text);
-    if (id === undefined) {
-      id = this.values.push(text) - 1;
-      this.#set(text, id);
+    const id = this.find(value);
+    return id === MISSING ? this.addText(`${value}`) : id;
+  }
+
+  /**
+   * @param {string} text that has no id yet
+   * @returns {number} its id
+   */
+  addText(text) {
+    const id = this.values.push(text) - 1;
+    if (this.#segments !== undefined) {
+      this.#segments[segmentOf(text)].set(text, id);
+    } else {
+      this.#first.set(text, id);
+      if (id >= FIRST_MAP_LIMIT) this.#segments = Array.from({ length: SEGMENTS }, () => new Map());
     }
-    if (typeof value !== 'string' && isPrimitive(value)) this.#set(value, id);
     return id;
   }
 
-  /** @param {unknown} value */
-  #findSlowly(value) {
-    if (this.segments !== undefined) {
-      const id = this.segments[segmentOf(value)].get(value);
-      if (id !== undefined) return id;
+  /** @param {string} text */
+  #findText(text) {
+    let id = this.#first.get(text);
+    if (id === undefined) {
+      id = this.#segments?.[segmentOf(text)].get(text);
+      if (id === undefined) return MISSING;
     }
-    return typeof value === 'string' ? undefined : this.#get(`${value}`);
+    if (this.values.length * 4 > this.slots.length && this.slots.length < MOST_SLOTS) this.#growSlots();
+    if (id <= LARGEST_CACHED_ID) this.slots[slotOf(text) & this.mask] = id;
+    return id;
   }
 
-  /** @param {unknown} key */
-  #get(key) {
-    const id = this.first.get(key);
-    return id === undefined && this.segments !== undefined ? this.segments[segmentOf(key)].get(key) : id;
-  }
-
-  /**
-   * @param {unknown} key
-   * @param {number} id
-   */
-  #set(key, id) {
-    if (this.segments !== undefined) {
-      this.segments[segmentOf(key)].set(key, id);
-    } else {
-      this.first.set(key, id);
-      if (this.first.size >= FIRST_MAP_LIMIT)
-        this.segments = Array.from({ length: SEGMENTS }, () => new Map());
+  /** @param {number} number */
+  #findNumber(number) {
+    const id = this.#findText(`${number}`);
+    if (id === MISSING || id > LARGEST_CACHED_ID) return id;
+    if (this.#numbers.length < this.slots.length) {
+      this.#numbers = new Float64Array(this.slots.length).fill(NaN);
+      this.#numberIds = new Uint16Array(this.slots.length);
     }
+    const slot = number & (this.#numbers.length - 1);
+    this.#numbers[slot] = number;
+    this.#numberIds[slot] = id;
+    return id;
   }
-}
 
-/** @param {unknown} value */
-function isPrimitive(value) {
-  return (typeof value !== 'object' && typeof value !== 'function') || value === null;
+  /** Starts a larger cache, empty: it fills again with the values that are in use. */
+  #growSlots() {
+    let length = FIRST_SLOTS;
+    while (length < this.values.length * 8 && length < MOST_SLOTS) length *= 2;
+    this.slots = new Uint16Array(length);
+    this.mask = length - 1;
+  }
 }
 
 module.exports = { LabelDictionary, MISSING };

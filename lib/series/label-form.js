@@ -43,6 +43,33 @@ function valueOfKind(text, kind) {
   }
 }
 
+/**
+ * @param {readonly string[]} names
+ * @param {readonly unknown[]} values of the first names, in their order
+ * @returns {Record<string, any>} a label set
+ */
+function labelsFrom(names, values) {
+  /** @type {Record<string, any>} */
+  const labels = {};
+  values.forEach((value, i) => setLabel(labels, names[i], value));
+  return labels;
+}
+
+/**
+ * @param {Record<string, unknown>} labels
+ * @param {string} name
+ * @param {unknown} value
+ */
+function setLabel(labels, name, value) {
+  if (name === '__proto__') Object.defineProperty(labels, name, ownProperty(value));
+  else labels[name] = value;
+}
+
+/** @param {unknown} value */
+function ownProperty(value) {
+  return { value, writable: true, enumerable: true, configurable: true };
+}
+
 class LabelForms {
   /** @type {Map<string, number> | undefined} only once there are two */
   #byKey = undefined;
@@ -112,4 +139,4 @@ function keyOf(form) {
   return form.positions.map((position, i) => `${position}${form.kinds[i]}`).join();
 }
 
-module.exports = { LabelForms, valueOfKind };
+module.exports = { LabelForms, valueOfKind, labelsFrom, setLabel };

@@ -4,7 +4,7 @@
 // growing never copies much (doubling one array of 100 MB takes 31-52 ms, in the middle of somebody's request).
 
 const { LabelIndex } = require('./label-index');
-const { LabelForms, valueOfKind } = require('./label-form');
+const { LabelForms, valueOfKind, setLabel } = require('./label-form');
 const { CapturedTable } = require('./captured-table');
 const { numbersInBlock } = require('./number-blocks');
 
@@ -117,6 +117,18 @@ class SeriesTable {
     return row !== -1 && row < this.rowCount && this.isLive(row) ? row : -1;
   }
 
+  /**
+   * The live row of a label set that is given by its values.
+   *
+   * @param {readonly unknown[]} values one for each label name, in their order
+   * @returns {number} the row, or -1 if there is none, or if a value is neither a string nor a number
+   */
+  findByPosition(values) {
+    if (this.index === undefined) return -1;
+    const row = this.index.findByPosition(values);
+    return row !== -1 && row < this.rowCount && this.isLive(row) ? row : -1;
+  }
+
   /** @param {number} row */
   isLive(row) {
     return this.position === undefined || this.position[row] !== NOT_LIVE;
@@ -184,10 +196,11 @@ class SeriesTable {
     if (this.index === undefined) return labels;
     const { positions, kinds } = this.forms.list[this.formOf(row)];
     for (let i = 0; i < positions.length; i++) {
-      const value = valueOfKind(this.labelText(row, positions[i]), kinds[i]);
-      const name = this.labelNames[positions[i]];
-      if (name === '__proto__') Object.defineProperty(labels, name, ownProperty(value));
-      else labels[name] = value;
+      setLabel(
+        labels,
+        this.labelNames[positions[i]],
+        valueOfKind(this.labelText(row, positions[i]), kinds[i]),
+      );
     }
     return labels;
   }
@@ -500,11 +513,6 @@ function grownRows(rows, needed) {
   const grown = new Int32Array(Math.max(rows.length * 2, needed)).fill(NOT_LIVE, rows.length);
   grown.set(rows);
   return grown;
-}
-
-/** @param {unknown} value */
-function ownProperty(value) {
-  return { value, writable: true, enumerable: true, configurable: true };
 }
 
 module.exports = { SeriesTable, NO_LIMIT };

@@ -216,3 +216,58 @@ test('random label sets are one row if and only if their texts agree', () => {
     { numRuns: 200 },
   );
 });
+
+test('30,000 numbers chosen to collide in a hash table cost no more than others', () => {
+  // V8 hashes a number from its bits without a seed, so numbers that collide in one process do so in every one. A Map
+  // keyed by the 30,000 would compare each with all before it. The dictionary must not use numbers as keys.
+  const seen = [];
+  const { get, set } = Map.prototype;
+  try {
+    Map.prototype.get = function (key) {
+      seen.push(typeof key);
+      return get.call(this, key);
+    };
+    Map.prototype.set = function (key, value) {
+      seen.push(typeof key);
+      return set.call(this, key, value);
+    };
+    const index = new LabelIndex(['a']);
+    for (let i = 0; i < 30_000; i++) index.findOrAdd({ a: i * 2 ** 20 + 0.5 });
+    for (let i = 0; i < 30_000; i++) index.find({ a: i * 2 ** 20 + 0.5 });
+  } finally {
+    Map.prototype.get = get;
+    Map.prototype.set = set;
+  }
+  assert.ok(seen.length > 30_000);
+  assert.ok(!seen.includes('number'));
+});
+
+test('values that share a slot of the cache keep their own ids', () => {
+  const index = new LabelIndex(['a']);
+  // The same length, first, middle, and last two characters.
+  const texts = Array.from({ length: 26 }, (_, i) => `/${String.fromCharCode(97 + i)}pi/users/:id`);
+  const rows = texts.map(a => index.findOrAdd({ a }));
+  assert.deepStrictEqual(rows, [...texts.keys()]);
+  for (let round = 0; round < 3; round++) {
+    for (const [i, a] of texts.entries()) {
+      assert.strictEqual(index.find({ a }), i);
+      assert.strictEqual(index.findByPosition([a]), i);
+    }
+  }
+  assert.strictEqual(index.find({ a: '/Zpi/users/:id' }), -1);
+});
+
+test('numbers that share a slot of the cache keep their own ids, beyond what the cache can hold', () => {
+  const index = new LabelIndex(['a']);
+  for (let i = 0; i < 70_000; i++) assert.strictEqual(index.findOrAdd({ a: i * 4096 }), i);
+  for (const i of [0, 1, 65_534, 65_535, 65_536, 69_999]) {
+    for (let round = 0; round < 2; round++) {
+      assert.strictEqual(index.find({ a: i * 4096 }), i);
+      assert.strictEqual(index.find({ a: String(i * 4096) }), i);
+    }
+  }
+  for (const a of [0.5, NaN, Infinity, -0]) index.findOrAdd({ a });
+  assert.strictEqual(index.find({ a: -0 }), 0);
+  assert.strictEqual(index.find({ a: 'NaN' }), index.find({ a: NaN }));
+  assert.notStrictEqual(index.find({ a: 0.5 }), 0);
+});
