@@ -1,7 +1,7 @@
 'use strict';
 
 const { SeriesHandle } = require('../series/series-handle');
-const { TimeWindowQuantiles } = require('./time-window-quantiles');
+const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
@@ -52,8 +52,8 @@ class Inside {
 
   /** @param {number} row */
   rowStarted(row) {
-    const { maxAgeSeconds, ageBuckets } = /** @type {any} */ (this.summary);
-    this.quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
+    const { maxAgeSeconds, ageBuckets, compressCount } = /** @type {any} */ (this.summary);
+    this.quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets, compressCount);
   }
 
   /** @param {number[]} rows */
@@ -102,7 +102,7 @@ class Summary extends Metric {
     const inside = insideOf(this);
     const { table } = inside;
     const row = locate(this, table, labelSet);
-    count(this, inside, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+    count(inside, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
   }
 
   /**
@@ -133,7 +133,7 @@ class Summary extends Metric {
       observe: value => {
         if (!Number.isFinite(value)) throw notANumber(value === undefined ? labelSet : value);
         if (handle.generation !== table.generation) bind(this, handle);
-        count(this, inside, handle.row, handle.page, handle.offset, value);
+        count(inside, handle.row, handle.page, handle.offset, value);
       },
       startTimer: () => this.startTimer(labelSet),
     };
@@ -188,22 +188,16 @@ class Summary extends Metric {
 }
 
 /**
- * @param {any} summary
  * @param {Inside} inside
  * @param {number} row
  * @param {Float64Array} page
  * @param {number} offset
  * @param {number} value
  */
-function count({ compressCount }, { quantiles }, row, page, offset, value) {
+function count({ quantiles }, row, page, offset, value) {
   page[offset + SUM] += value;
   page[offset + COUNT]++;
-  const window = quantiles[row];
-  window.push(value);
-  if (++window.sinceCompress >= compressCount) {
-    window.sinceCompress = 0;
-    window.compress();
-  }
+  quantiles[row].push(value);
 }
 
 /**
@@ -212,15 +206,13 @@ function count({ compressCount }, { quantiles }, row, page, offset, value) {
  * @returns {number[]}
  */
 function quantileValues(summary, row) {
-  const quantiles = insideOf(summary).quantiles[row];
-  quantiles.compress();
   const { percentiles } = /** @type {any} */ (summary);
-  return percentiles.map((/** @type {number} */ percentile) => quantiles.percentile(percentile));
+  return quantilesOf(insideOf(summary).quantiles[row].slices(), percentiles);
 }
 
 /**
- * Notes the digests that answer now: a reset, or a window that moves on, puts others in their place. What is observed
- * until they are read counts as well.
+ * Captures what each series has observed. A reset or a new slice of the window does not change that; values that are
+ * observed before the row is read count as well.
  *
  * @param {any} summary
  * @returns {(row: number) => number[]}
@@ -228,14 +220,10 @@ function quantileValues(summary, row) {
 function captureQuantiles(summary) {
   const { percentiles } = summary;
   const { table, quantiles } = /** @type {Inside} */ (insideOf(summary));
-  /** @type {import('tdigest').TDigest[]} by row */
-  const digests = [];
-  for (const row of table.liveRows()) digests[row] = quantiles[row].current();
-  return row => {
-    const digest = digests[row];
-    digest.compress();
-    return percentiles.map((/** @type {number} */ percentile) => digest.percentile(percentile) || 0);
-  };
+  /** @type {import('./observations').Observations[][]} by row */
+  const captured = [];
+  for (const row of table.liveRows()) captured[row] = quantiles[row].slices();
+  return row => quantilesOf(captured[row], percentiles);
 }
 
 /**
@@ -246,7 +234,8 @@ function captureQuantiles(summary) {
 function prune(summary) {
   if (!summary.pruneAgedBuckets) return;
   const { table, quantiles } = /** @type {Inside} */ (insideOf(summary));
-  for (const row of [...table.liveRows()]) if (quantiles[row].size() === 0) table.removeRow(row);
+  for (const row of [...table.liveRows()])
+    if (quantiles[row].slices().every(slice => slice.isEmpty)) table.removeRow(row);
 }
 
 /** @param {any} summary */

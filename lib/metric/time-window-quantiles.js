@@ -1,104 +1,136 @@
 'use strict';
 
 const { TDigest } = require('tdigest');
-
-/** @typedef {import('tdigest').Centroid} Centroid */
+const { Observations, centroidsOf } = require('./observations');
 
 /**
- * Quantiles of what was observed in the last `maxAgeSeconds`, or ever where there is no window.
+ * Quantiles of what was observed in the last `maxAgeSeconds`, or ever if there is no window.
  *
- * A window is a ring of digests, each of which is fed with every value and emptied in turn. The one that was emptied
- * longest ago answers: it holds what was observed in the last `maxAgeSeconds`, less one step at most. Its fields have
- * prom-client's names, for those who import it from `lib/timeWindowQuantiles`.
+ * A window consists of `ageBuckets` slices of time; the oldest is dropped when a new one begins. Fields have
+ * prom-client's names, for those who import the class from `lib/timeWindowQuantiles`.
  */
 class TimeWindowQuantiles {
+  /** @type {Observations[]} a ring; the slice at `currentBuffer` is the latest */
+  #slices;
+  #bufferLimit;
+
   /**
    * @param {number | undefined} maxAgeSeconds
-   * @param {number | undefined} ageBuckets how many digests; there is a window only where both are given
+   * @param {number | undefined} ageBuckets number of slices; there is a window only if both are given
+   * @param {number} [bufferLimit] how many observations to collect before they are merged, at most 512
    */
-  constructor(maxAgeSeconds, ageBuckets) {
+  constructor(maxAgeSeconds, ageBuckets, bufferLimit) {
     const windowed = maxAgeSeconds && ageBuckets;
-    /** @type {TDigest[]} */
-    this.ringBuffer = Array.from({ length: windowed ? ageBuckets : 1 }, () => new TDigest());
-    /** Which of them answers. */
+    this.#bufferLimit = bufferLimit;
+    this.#slices = Array.from({ length: windowed ? ageBuckets : 1 }, () => new Observations(bufferLimit));
     this.currentBuffer = 0;
-    /** Milliseconds between two steps; Infinity without a window. */
+    /** Milliseconds that a slice lasts; Infinity without a window. */
     this.durationBetweenRotatesMillis = windowed ? (maxAgeSeconds * 1000) / ageBuckets : Infinity;
     this.lastRotateTimestampMillis = Date.now();
-    /** How often something was observed or dropped: tells whether an encoding of the digest is still right. */
+    /** Rises with each observation and each slice that is dropped: an encoding of an older version is outdated. */
     this.version = 0;
-    /** How many observations its owner has let go by since it last had the digest compressed. */
-    this.sinceCompress = 0;
   }
 
   /** @param {number} value */
   push(value) {
-    this.current();
-    for (const digest of this.ringBuffer) digest.push(value);
+    if (this.durationBetweenRotatesMillis !== Infinity) this.#rotate();
+    if (Number.isNaN(value)) return; // it would make all quantiles NaN
+    this.#slices[this.currentBuffer].push(value);
     this.version++;
   }
 
-  /** Merges centroids that are close to each other (about 1 ms). */
+  /** Merges what was collected. Readers do so themselves. */
   compress() {
-    this.current().compress();
+    centroidsOf(this.slices());
   }
 
-  /** @returns {number} how many observations the window holds */
+  /** @returns {number} how many centroids the window holds; 0 if it is empty */
   size() {
-    return this.current().size();
+    return centroidsOf(this.slices()).length / 2;
   }
 
   /**
    * @param {number} quantile 0 to 1
-   * @returns {number} 0 where nothing was observed
+   * @returns {number} 0 if nothing was observed
    */
   percentile(quantile) {
-    return this.current().percentile(quantile) || 0;
+    return quantilesOf(this.slices(), [quantile])[0];
   }
 
-  /** Forgets everything. The window's steps go on as they were. */
+  /** Forgets everything. Slices begin when they would have begun without it. */
   reset() {
-    for (let i = 0; i < this.ringBuffer.length; i++) this.ringBuffer[i] = new TDigest();
+    this.#slices = this.#slices.map(() => new Observations(this.#bufferLimit));
     this.version++;
-    this.sinceCompress = 0;
   }
 
   /**
-   * Calls back with each centroid of the window, by rising mean.
+   * prom-client's ring of digests, made when it is read: the one at `currentBuffer` holds the whole window, the next
+   * one what will be left of it in the next slice, and so on.
    *
-   * @param {(centroid: Centroid) => void} visit
+   * @returns {TDigest[]}
    */
-  eachCentroid(visit) {
-    this.current().centroids.each(visit);
-  }
-
-  /** @returns {number} how many centroids eachCentroid() will visit */
-  centroidCount() {
-    return this.current().centroids.size;
-  }
-
-  /**
-   * Empties what has become too old.
-   *
-   * @returns {TDigest} the digest that answers
-   */
-  current() {
-    const { ringBuffer, durationBetweenRotatesMillis: step } = this;
-    if (step !== Infinity) {
-      const now = Date.now();
-      let steps = 0;
-      while (now - this.lastRotateTimestampMillis > step && steps++ < ringBuffer.length) {
-        ringBuffer[this.currentBuffer] = new TDigest();
-        this.currentBuffer = (this.currentBuffer + 1) % ringBuffer.length;
-        this.lastRotateTimestampMillis += step;
-        this.version++;
-      }
-      // After a long rest every digest is empty: no need to make up for each step that was slept through.
-      const rest = now - this.lastRotateTimestampMillis;
-      if (rest > step) this.lastRotateTimestampMillis += (Math.ceil(rest / step) - 1) * step;
+  get ringBuffer() {
+    const slices = this.slices();
+    const latest = this.currentBuffer;
+    const oldestFirst = [...slices.slice(latest + 1), ...slices.slice(0, latest + 1)];
+    /** @type {TDigest[]} */
+    const digests = [];
+    for (let i = 0; i < slices.length; i++) {
+      digests[(latest + i) % slices.length] = digestOf(oldestFirst.slice(i));
     }
-    return ringBuffer[this.currentBuffer];
+    return digests;
+  }
+
+  /** @returns {Observations[]} the window; a reset or a new slice replaces this list, and never changes it */
+  slices() {
+    if (this.durationBetweenRotatesMillis !== Infinity) this.#rotate();
+    return this.#slices;
+  }
+
+  /** Drops slices that have become too old. */
+  #rotate() {
+    const { durationBetweenRotatesMillis: duration } = this;
+    const now = Date.now();
+    if (now - this.lastRotateTimestampMillis <= duration) return;
+    const slices = [...this.#slices];
+    slices[this.currentBuffer].close();
+    let steps = 0;
+    while (now - this.lastRotateTimestampMillis > duration && steps++ < slices.length) {
+      this.currentBuffer = (this.currentBuffer + 1) % slices.length;
+      slices[this.currentBuffer] = new Observations(this.#bufferLimit);
+      this.lastRotateTimestampMillis += duration;
+    }
+    // All slices are empty after a long pause: skip the rest of it at once.
+    const rest = now - this.lastRotateTimestampMillis;
+    if (rest > duration) this.lastRotateTimestampMillis += (Math.ceil(rest / duration) - 1) * duration;
+    this.#slices = slices;
+    this.version++;
   }
 }
 
-module.exports = { TimeWindowQuantiles };
+/**
+ * @param {Observations[]} slices
+ * @param {readonly number[]} quantiles 0 to 1
+ * @returns {number[]} their values; 0 if nothing was observed
+ */
+function quantilesOf(slices, quantiles) {
+  const digest = digestOf(slices);
+  return quantiles.map(quantile => digest.percentile(quantile) || 0);
+}
+
+/**
+ * A digest for one reading. It is not retained: it takes ten times the memory of the centroids.
+ *
+ * @param {Observations[]} slices
+ * @returns {TDigest}
+ */
+function digestOf(slices) {
+  // Centroids come sorted, and tdigest never merges one that is above all others. So it need not keep ranks up to date
+  // while it is filled (CX), nor compress itself (K), which takes 1 ms.
+  const digest = new TDigest(undefined, 0, Infinity);
+  const centroids = centroidsOf(slices);
+  for (let i = 0; i < centroids.length; i += 2) digest.push(centroids[i], centroids[i + 1]);
+  return digest;
+}
+
+module.exports = { TimeWindowQuantiles, quantilesOf };

@@ -145,6 +145,7 @@ async function quantilesOfPromClient(observations) {
 const windowOptions = fc.record({
   maxAgeSeconds: fc.constantFrom(1, 10, 600),
   ageBuckets: fc.constantFrom(1, 2, 4, 5), // divide into whole milliseconds
+  compressCount: fc.constantFrom(1, 3, 1000),
 });
 
 // Shares of maxAgeSeconds, so that a few steps cross slot boundaries; whole milliseconds, as Date.now() has them.

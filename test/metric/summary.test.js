@@ -1,0 +1,216 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { TDigest } = require('tdigest');
+const { Summary, Registry } = require('../..');
+const { Observations, centroidsOf } = require('../../lib/metric/observations');
+const { TimeWindowQuantiles } = require('../../lib/metric/time-window-quantiles');
+
+const QUANTILES = [0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+
+/** @returns {{mean: number, count: number}[]} */
+function listOf(centroids) {
+  return Array.from({ length: centroids.length / 2 }, (_, i) => ({
+    mean: centroids[i * 2],
+    count: centroids[i * 2 + 1],
+  }));
+}
+
+/** The same numbers in each run, in no order. */
+function scattered(i) {
+  return (i * 0.6180339887498949) % 1;
+}
+
+/** How far a value is from the rank that it should have, as a share of all observations. */
+function rankError(sorted, quantile, value) {
+  const below = sorted.filter(observed => observed < value).length / sorted.length;
+  const upTo = sorted.filter(observed => observed <= value).length / sorted.length;
+  return Math.max(0, below - quantile, quantile - upTo);
+}
+
+test('Observations keeps the count, the sum, both ends and the order, wherever its buffer is merged', () => {
+  const value = fc.integer({ min: -1000, max: 1000 });
+  const limit = fc.constantFrom(1, 2, 7, 64, 512);
+  fc.assert(
+    fc.property(fc.array(value, { minLength: 1, maxLength: 2000, size: 'max' }), limit, (values, limit) => {
+      const observations = new Observations(limit);
+      values.forEach((value, i) => {
+        observations.push(value);
+        if (i % 97 === 0) observations.centroids();
+      });
+      const centroids = listOf(observations.centroids());
+      const sumOf = numbers => numbers.reduce((sum, number) => sum + number, 0);
+      assert.strictEqual(sumOf(centroids.map(({ count }) => count)), values.length);
+      assert.ok(Math.abs(sumOf(centroids.map(({ mean, count }) => mean * count)) - sumOf(values)) < 1e-6);
+      assert.strictEqual(centroids[0].mean, Math.min(...values));
+      assert.strictEqual(centroids.at(-1).mean, Math.max(...values));
+      const means = centroids.map(({ mean }) => mean);
+      assert.deepStrictEqual(
+        means,
+        means.toSorted((a, b) => a - b),
+      );
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('Observations does not change centroids that it has returned', () => {
+  const observations = new Observations();
+  for (let i = 0; i < 1000; i++) observations.push(scattered(i));
+  const before = observations.centroids();
+  const copy = before.slice();
+  for (let i = 0; i < 10_000; i++) observations.push(-scattered(i));
+  observations.centroids();
+  assert.deepStrictEqual(before, copy);
+});
+
+test('Observations stays below a thousand centroids, whatever the order of a million values', () => {
+  const orders = {
+    scattered,
+    rising: i => i,
+    falling: i => -i,
+    'two peaks': i => (i % 2) * 10 + scattered(i),
+  };
+  for (const [name, draw] of Object.entries(orders)) {
+    const observations = new Observations();
+    for (let i = 0; i < 1e6; i++) observations.push(draw(i));
+    const { length } = listOf(observations.centroids());
+    assert.ok(length < 1000, `${name}: ${length} centroids`);
+  }
+});
+
+test('Observations: infinite values stay at the ends', () => {
+  const observations = new Observations();
+  for (const value of [1, Infinity, 2, -Infinity, Infinity, 3]) observations.push(value);
+  for (let i = 0; i < 2000; i++) observations.push(2);
+  const centroids = listOf(observations.centroids());
+  assert.deepStrictEqual(centroids[0], { mean: -Infinity, count: 1 });
+  assert.deepStrictEqual(centroids.at(-1), { mean: Infinity, count: 2 });
+});
+
+test('centroidsOf() merges slices of time, empty ones included', () => {
+  const slices = [[5, 1], [], [3, 1]].map(values => {
+    const observations = new Observations();
+    values.forEach(value => observations.push(value));
+    return observations;
+  });
+  assert.deepStrictEqual([...centroidsOf(slices)], [1, 2, 3, 1, 5, 1]);
+  assert.deepStrictEqual([...centroidsOf([new Observations(), new Observations()])], []);
+});
+
+for (const [name, draw] of Object.entries({
+  uniform: scattered,
+  'log-normal': i =>
+    Math.exp(
+      2 * Math.sqrt(-2 * Math.log(1 - scattered(i))) * Math.cos(2 * Math.PI * ((i * 0.7548776662466927) % 1)),
+    ),
+  rising: i => i,
+  falling: i => -i,
+  sawtooth: i => i % 1000,
+  constant: () => 42,
+  'two peaks': i => (i % 10 === 0 ? 5 : 0.01) + scattered(i) / 100,
+})) {
+  test(`Summary: quantiles of 30,000 ${name} values are within 0.5 % of their rank, read often or once`, async () => {
+    const values = Array.from({ length: 30_000 }, (_, i) => draw(i));
+    const sorted = values.toSorted((a, b) => a - b);
+    for (const readEvery of [701, Infinity]) {
+      const summary = new Summary({ name: 's', help: 's', percentiles: QUANTILES, registers: [] });
+      for (const [i, value] of values.entries()) {
+        summary.observe(value);
+        if (i % readEvery === readEvery - 1) await summary.get();
+      }
+      for (const { labels, value } of (await summary.get()).values) {
+        if (labels.quantile === undefined) continue;
+        const error = rankError(sorted, labels.quantile, value);
+        assert.ok(error <= 0.005, `quantile ${labels.quantile} = ${value} is off by ${error}`);
+      }
+    }
+  });
+}
+
+test('Summary.observe() leaves the work on the tree of tdigest to readers', async t => {
+  const pushed = t.mock.method(TDigest.prototype, 'push');
+  const compressed = t.mock.method(TDigest.prototype, 'compress');
+  const summary = new Summary({ name: 's', help: 's', registers: [] });
+  for (let i = 0; i < 5000; i++) summary.observe(scattered(i));
+  assert.strictEqual(pushed.mock.callCount(), 0);
+  await summary.get();
+  assert.ok(pushed.mock.callCount() > 0);
+  assert.strictEqual(compressed.mock.callCount(), 0);
+});
+
+test('Summary: each reader sees all observations made before it', async () => {
+  const registry = new Registry();
+  const summary = new Summary({ name: 's', help: 's', percentiles: [1], registers: [registry] });
+  const { td } = Object.values(summary.hashMap)[0];
+  let value = 0;
+  // Starts a reading after each of many observations, and so at each filling of the buffer.
+  const readers = {
+    get: async () => (await summary.get()).values[0].value,
+    metrics: async () => Number(/quantile="1"} (\d+)/.exec(await registry.metrics())[1]),
+    percentile: () => td.percentile(1),
+    ringBuffer: () => td.ringBuffer[td.currentBuffer].percentile(1),
+    centroids: () => centroidsOf(td.slices()).at(-2),
+  };
+  for (const [name, read] of Object.entries(readers)) {
+    for (let i = 0; i < 300; i++) {
+      for (let k = 0; k <= i % 5; k++) summary.observe(++value);
+      assert.strictEqual(await read(), value, name);
+    }
+  }
+});
+
+test('Summary: compressCount does not change quantiles of few observations', async () => {
+  const values = Array.from({ length: 150 }, (_, i) => scattered(i));
+  const read = async compressCount => {
+    const summary = new Summary({ name: 's', help: 's', compressCount, registers: [] });
+    values.forEach(value => summary.observe(value));
+    return (await summary.get()).values;
+  };
+  const expected = await read(undefined);
+  for (const compressCount of [1, 2, 7, 100, 1000, Infinity, 0, -1, 2.5]) {
+    assert.deepStrictEqual(await read(compressCount), expected, `compressCount ${compressCount}`);
+  }
+});
+
+test('TimeWindowQuantiles ignores NaN', () => {
+  const quantiles = new TimeWindowQuantiles();
+  for (const value of [1, NaN, 3]) quantiles.push(value);
+  assert.strictEqual(quantiles.percentile(0.5), 2);
+  assert.strictEqual(quantiles.size(), 2);
+});
+
+test('TimeWindowQuantiles: after thousands of observations over many steps, a window is that of the model', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 });
+  const [maxAgeSeconds, ageBuckets] = [10, 5];
+  const window = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets);
+  /** @type {{step: number, value: number}[]} */
+  let observed = [];
+  for (let i = 0; i < 20_000; i++) {
+    // 1,400 observations a step of 2 s, so that buffers are full and half full when a step begins.
+    if (i % 7 === 0) t.mock.timers.tick(10);
+    if (i % 6000 === 5999) t.mock.timers.tick(i % 4000); // and skips some steps
+    const step = Math.ceil((Date.now() - 1_000_000) / 2000) || 1;
+    const value = step + scattered(i);
+    window.push(value);
+    observed.push({ step, value });
+    if (i % 997 !== 0) continue;
+    observed = observed.filter(each => each.step > step - ageBuckets);
+    const sorted = observed.map(each => each.value).sort((a, b) => a - b);
+    for (const quantile of QUANTILES) {
+      const error = rankError(sorted, quantile, window.percentile(quantile));
+      assert.ok(error <= 0.005, `after ${i}: quantile ${quantile} is off by ${error} of ${sorted.length}`);
+    }
+    const counts = window.ringBuffer.map((_, j) => {
+      const slot = window.ringBuffer[(window.currentBuffer + j) % ageBuckets];
+      return slot.toArray().reduce((sum, { n }) => sum + n, 0);
+    });
+    const remaining = Array.from(
+      { length: ageBuckets },
+      (_, j) => observed.filter(each => each.step > step - ageBuckets + j).length,
+    );
+    assert.deepStrictEqual(counts, remaining);
+  }
+});
