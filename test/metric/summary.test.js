@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { TDigest } = require('tdigest');
 const { Summary, Registry } = require('../..');
 const { Observations, centroidsOf } = require('../../lib/metric/observations');
