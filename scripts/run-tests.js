@@ -1,10 +1,13 @@
 'use strict';
 
-// Runs the tests of one area:  node scripts/run-tests.js [library|tools|package|long] [file or folder ...]
-// Files named on the command line replace the area. Works without a shell that expands `*`.
+// Runs the tests of one area, or the files and folders that are named:
+//   node scripts/run-tests.js [library|tools|package|long] [file or folder ...]
 //
-// Files run side by side, one process each. Those named *.alone.test.js measure the machine or load it, so they run
-// one at a time after all others.
+// Each file runs in a process of its own, several at a time. Files named *.alone.test.js measure or load the machine,
+// so they run one at a time after all others. No shell has to expand `*`: this works in cmd.exe.
+//
+//   TEST_LANES=<n>         how many files run side by side
+//   TEST_FILE_SECONDS=<n>  how long a file may take
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -14,10 +17,20 @@ const { spec } = require('node:test/reporters');
 
 const ROOT = path.join(__dirname, '..');
 const TESTS = path.join(ROOT, 'test');
+
 /** Folders of test/ that are an area of their own; `library` is everything else. */
 const AREAS = ['tools', 'package', 'long'];
 
-/** @returns {string[]} absolute paths of the test files in `folder`, sorted */
+// Test files with child processes wait much of the time, so a core can serve more than one of them.
+const LANES_PER_CORE = 1.5;
+
+// Far beyond what any file needs: only a file that hangs meets this limit.
+const FILE_TIMEOUT_MINUTES = { library: 5, tools: 15, package: 15, long: 90 };
+
+/**
+ * @param {string} folder
+ * @returns {string[]} absolute paths of the test files, sorted
+ */
 function testFilesIn(folder) {
   return fs
     .readdirSync(folder, { recursive: true })
@@ -26,40 +39,139 @@ function testFilesIn(folder) {
     .sort();
 }
 
-/** @returns {string[]} the test files that the command line asks for */
-function chosenFiles([area = 'library', ...rest]) {
-  if (AREAS.includes(area) && rest.length === 0) return testFilesIn(path.join(TESTS, area));
-  if (area === 'library' && rest.length === 0) {
-    const others = AREAS.map(name => path.join(TESTS, name) + path.sep);
-    return testFilesIn(TESTS).filter(file => !others.some(folder => file.startsWith(folder)));
-  }
-  const named = AREAS.includes(area) || area === 'library' ? rest : [area, ...rest];
-  return named
-    .map(name => path.resolve(name))
-    .flatMap(name => (fs.statSync(name).isDirectory() ? testFilesIn(name) : [name]));
+/**
+ * @param {string} area
+ * @returns {string[]}
+ */
+function testFilesOf(area) {
+  if (area !== 'library') return testFilesIn(path.join(TESTS, area));
+  const otherAreas = AREAS.map(name => path.join(TESTS, name) + path.sep);
+  return testFilesIn(TESTS).filter(file => !otherAreas.some(folder => file.startsWith(folder)));
 }
 
-/** Runs `files`, `concurrency` at a time, and sets the exit code when one fails. */
-async function runFiles(files, concurrency) {
+/**
+ * @param {string[]} words of the command line
+ * @returns {{files: string[], timeout: number}} which test files to run, and how many milliseconds each may take
+ */
+function chosenFiles(words) {
+  const [first = 'library', ...rest] = words;
+  const isArea = first in FILE_TIMEOUT_MINUTES;
+  const named = isArea ? rest : words;
+  const files = named
+    .map(name => path.resolve(name))
+    .flatMap(name => (fs.statSync(name).isDirectory() ? testFilesIn(name) : [name]));
+  const seconds = Number(process.env.TEST_FILE_SECONDS) || 60 * FILE_TIMEOUT_MINUTES[isArea ? first : 'long'];
+  return { files: named.length > 0 ? files : testFilesOf(first), timeout: seconds * 1000 };
+}
+
+/**
+ * Files that take long begin first, so that no core is idle at the end.
+ *
+ * @param {string[]} files
+ */
+function slowestFirst(files) {
+  const isSlow = file => file.includes(`${path.sep}processes${path.sep}`) || file.includes('property-');
+  return [...files.filter(isSlow), ...files.filter(file => !isSlow(file))];
+}
+
+/** Counts tests as Node's own summary does, over several runs, and collects the names of those that failed. */
+class Summary {
+  #counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 };
+  /** @type {string[]} */
+  #failures = [];
+  /** @type {Set<string>} files of which at least one test was reported */
+  #reported = new Set();
+
+  get failed() {
+    return this.#failures.length > 0;
+  }
+
+  /**
+   * @param {any} event 'test:pass' or 'test:fail' of node:test
+   * @param {boolean} passed
+   */
+  add({ name, file, line, details, skip, todo }, passed) {
+    const failure = details.error?.failureType;
+    // Node reports a file under its own path if it crashes, hangs, or contains no test.
+    const isFile = path.resolve(name) === file;
+    if (!isFile) this.#reported.add(file);
+    if (details.type === 'suite') this.#counts.suites++;
+    else if (!isFile || !passed) this.#countTest({ failure, skip, todo }, passed);
+    // A suite fails with its tests, which are named one by one.
+    if (passed || isSet(todo) || (details.type === 'suite' && failure === 'subtestsFailed')) return;
+    const place = path.relative(ROOT, file ?? '');
+    if (!isFile) this.#failures.push(`${place}:${line} ${name}`);
+    else
+      this.#failures.push(
+        `${place} ${failure === 'testTimeoutFailure' ? 'took too long' : 'failed as a whole'}`,
+      );
+  }
+
+  #countTest({ failure, skip, todo }, passed) {
+    this.#counts.tests++;
+    if (isSet(skip)) this.#counts.skipped++;
+    else if (isSet(todo)) this.#counts.todo++;
+    else if (passed) this.#counts.pass++;
+    else if (failure === 'cancelledByParent') this.#counts.cancelled++;
+    else this.#counts.fail++;
+  }
+
+  /** @param {string} file that has ended */
+  checkHasTests(file) {
+    const place = path.relative(ROOT, file);
+    if (this.#reported.has(file) || this.#failures.some(text => text.startsWith(place))) return;
+    this.#counts.fail++;
+    this.#failures.push(`${place} contains no test`);
+  }
+
+  /** @param {number} milliseconds */
+  toText(milliseconds) {
+    const counts = Object.entries({ ...this.#counts, duration_ms: Math.round(milliseconds) });
+    const lines = counts.map(([name, count]) => `ℹ ${name} ${count}`);
+    if (this.failed) lines.push('', 'failed:', ...this.#failures.map(text => `✖ ${text}`));
+    return `${lines.join('\n')}\n`;
+  }
+}
+
+/** @param {boolean | string | undefined} mark `skip` or `todo` of a test: true, or the reason */
+function isSet(mark) {
+  return mark !== undefined && mark !== false;
+}
+
+/** Leaves out the counts that Node appends to each run; the summary of all runs has them. */
+async function* withoutCounts(events) {
+  const isCount = ({ message, nesting }) =>
+    nesting === 0 && /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/.test(message);
+  for await (const event of events) {
+    if (event.type !== 'test:diagnostic' || !isCount(event.data)) yield event;
+  }
+}
+
+/**
+ * @param {string[]} files
+ * @param {{concurrency: number, timeout: number, summary: Summary}} options
+ */
+async function runFiles(files, { concurrency, timeout, summary }) {
   if (files.length === 0) return;
-  const stream = run({ files, concurrency });
-  stream.on('test:fail', event => {
-    if (event.todo === undefined || event.todo === false) process.exitCode = 1;
-  });
-  await new Promise((resolve, reject) => {
-    const report = stream.compose(spec);
-    report.on('end', resolve).on('error', reject).pipe(process.stdout, { end: false });
-  });
+  const events = run({ files, concurrency, timeout });
+  events.on('test:pass', event => summary.add(event, true));
+  events.on('test:fail', event => summary.add(event, false));
+  const report = events.compose(withoutCounts).compose(spec);
+  for await (const text of report) process.stdout.write(text);
+  for (const file of files) summary.checkHasTests(file);
 }
 
 async function main() {
-  const files = chosenFiles(process.argv.slice(2));
-  const alone = files.filter(file => file.endsWith('.alone.test.js'));
-  await runFiles(
-    files.filter(file => !alone.includes(file)),
-    Math.max(2, os.availableParallelism()),
-  );
-  await runFiles(alone, 1);
+  const start = performance.now();
+  const { files, timeout } = chosenFiles(process.argv.slice(2));
+  const isAlone = file => file.endsWith('.alone.test.js');
+  const lanes = Number(process.env.TEST_LANES) || Math.ceil(os.availableParallelism() * LANES_PER_CORE);
+  const summary = new Summary();
+  const sideBySide = slowestFirst(files.filter(file => !isAlone(file)));
+  await runFiles(sideBySide, { concurrency: Math.max(lanes, 2), timeout, summary });
+  await runFiles(files.filter(isAlone), { concurrency: 1, timeout, summary });
+  process.stdout.write(summary.toText(performance.now() - start));
+  if (summary.failed) process.exitCode = 1;
 }
 
 void main();

@@ -1,0 +1,92 @@
+'use strict';
+
+// scripts/run-tests.js itself: whatever is wrong with a test file has to fail the run, and be named at its end.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { after, before, describe, it } = require('node:test');
+
+const RUNNER = path.join(__dirname, '../scripts/run-tests.js');
+const IT = "const { describe, it } = require('node:test');\n";
+
+const FILES = {
+  'passes.test.js': `${IT}it('adds up', () => {});`,
+  'nested/passes.test.js': `${IT}describe('sums', () => { it('add up', () => {}); it('wait', { skip: 'later' }); });`,
+  'todo.test.js': `${IT}it('is not done yet', { todo: true }, () => { throw new Error('not yet'); });`,
+  'fails.test.js': `${IT}describe('sums', () => { it('go wrong', () => { throw new Error('one off'); }); });`,
+  'empty.test.js': '',
+  'throws.test.js': "throw new Error('at once');",
+  'exits.test.js': `${IT}it('adds up', () => {}); process.once('beforeExit', () => process.exit(3));`,
+  'hangs.test.js': 'setInterval(() => {}, 1000);',
+  'first.alone.test.js': `${IT}it('runs alone', () => {}); require('node:fs').appendFileSync(process.env.ORDER, 'alone ');`,
+  'second.test.js': `${IT}it('runs first', () => {}); require('node:fs').appendFileSync(process.env.ORDER, 'others ');`,
+};
+
+/** @type {string} */
+let folder;
+
+before(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'run-tests-test-'));
+  fs.mkdirSync(path.join(folder, 'nested'));
+  for (const [name, code] of Object.entries(FILES)) fs.writeFileSync(path.join(folder, name), code);
+});
+after(() => fs.rmSync(folder, { recursive: true }));
+
+/** Runs files of the folder, or all of it. */
+function runTests(names, env = {}) {
+  const files = names.map(name => path.join(folder, name));
+  // This process reports to a runner itself; the one that it starts does not.
+  const inherited = { ...process.env, NODE_TEST_CONTEXT: undefined };
+  const { status, stdout } = spawnSync(process.execPath, [RUNNER, ...files], {
+    env: { ...inherited, ORDER: path.join(folder, 'order'), ...env },
+    encoding: 'utf8',
+  });
+  const counts = Object.fromEntries(
+    Array.from(stdout.matchAll(/^ℹ (\w+) (\d+)$/gm), ([, name, n]) => [name, Number(n)]),
+  );
+  const [, failed = ''] = stdout.split('\nfailed:\n');
+  return { status, stdout, counts, failed };
+}
+
+describe('scripts/run-tests.js', () => {
+  it('exits with 0 if every test passes, is skipped or is still to do; prints each count once', () => {
+    const { status, counts, stdout } = runTests([
+      'passes.test.js',
+      'nested',
+      'todo.test.js',
+      'first.alone.test.js',
+      'second.test.js',
+    ]);
+    assert.equal(status, 0, stdout);
+    const { duration_ms: duration, ...rest } = counts;
+    assert.deepEqual(rest, { tests: 6, suites: 1, pass: 4, fail: 0, cancelled: 0, skipped: 1, todo: 1 });
+    assert.ok(duration > 0);
+    assert.equal(stdout.match(/^ℹ tests /gm).length, 1);
+    assert.match(stdout, /ℹ tests 6\n(ℹ .*\n)+$/);
+    const order = fs.readFileSync(path.join(folder, 'order'), 'utf8');
+    assert.equal(order, 'others alone ', '*.alone.test.js runs after all other files');
+  });
+
+  it('exits with 1 and names each file that fails, throws, exits or hangs, or contains no test', () => {
+    const names = ['fails', 'empty', 'throws', 'exits', 'hangs', 'passes'];
+    const { status, counts, failed } = runTests(
+      names.map(name => `${name}.test.js`),
+      { TEST_FILE_SECONDS: '10' },
+    );
+    assert.equal(status, 1);
+    assert.equal(counts.fail + counts.cancelled, 5);
+    assert.match(failed, /^✖ .*fails\.test\.js:2 go wrong$/m);
+    assert.match(failed, /^✖ .*empty\.test\.js contains no test$/m);
+    assert.match(failed, /^✖ .*throws\.test\.js failed as a whole$/m);
+    assert.match(failed, /^✖ .*exits\.test\.js failed as a whole$/m);
+    assert.match(failed, /^✖ .*hangs\.test\.js took too long$/m);
+    assert.equal(failed.match(/^✖ /gm).length, 5);
+  });
+
+  it('fails if a named file is missing', () => {
+    assert.notEqual(runTests(['missing.test.js']).status, 0);
+  });
+});
