@@ -1,6 +1,6 @@
-// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so what prom-client
-// leaves open or gets wrong in a harmless way (the `any` of Pushgateway's options, children's timers) is left as it is.
-// Nothing here needs the types of Node.js.
+// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so harmless gaps and
+// errors in prom-client's types (the `any` of Pushgateway's options, children's timers) are kept. The types of Node.js
+// are not needed.
 
 // ---------------------------------------------------------------------------------------------------- content types
 
@@ -21,44 +21,44 @@ export type RegistryContentType = PrometheusContentType | OpenMetricsContentType
 /** Content-Type of the Prometheus text format, the default. */
 export const prometheusContentType: PrometheusContentType;
 
-/** Content-Type of OpenMetrics text, the format that has exemplars. */
+/** Content-Type of OpenMetrics text, the only format with exemplars. */
 export const openMetricsContentType: OpenMetricsContentType;
 
-/** Content-Type of the global registry, as it is now. */
+/** Current Content-Type of the global registry. */
 export const contentType: RegistryContentType;
 
 // ------------------------------------------------------------------------------------------------- samples as objects
 
 /**
- * Names of aggregators: how the values that several processes have for one label set become one. A program that adds
- * a function of its own to `aggregators` can name it here:
+ * Names of aggregators. An aggregator combines the values of several processes for one label set into one value. An
+ * application that adds a function to `aggregators` can declare its name here:
  *
  *     declare module 'prom-client' {
  *       interface AggregatorNames { median: AggregatorFunction }
  *     }
  */
 export interface AggregatorNames {
-  /** The sum, the default. Of summaries: the quantiles of all observations together. */
+  /** The sum; the default. For summaries, the quantiles of all observations together. */
   sum: AggregatorFunction;
   /** The value of the worker with the lowest id. */
   first: AggregatorFunction;
   min: AggregatorFunction;
   max: AggregatorFunction;
-  /** The mean of the workers that have the label set. */
+  /** The mean over the workers that have the label set. */
   average: AggregatorFunction;
-  /** None: the metric is left out. */
+  /** The metric is left out. */
   omit: AggregatorFunction;
 }
 
 export type Aggregator = keyof AggregatorNames;
 
-/** Makes one metric of the metrics that several processes have of one name; undefined leaves it out. */
+/** Combines the metrics of several processes with one name into one metric; undefined leaves it out. */
 export type AggregatorFunction = (metrics: AggregatedMetric[]) => AggregatedMetric | undefined;
 
-/** The aggregators by name. In a cluster's primary a program may add its own. */
+/** The aggregators by name. The primary of a cluster may add its own. */
 export const aggregators: AggregatorNames & { [name: string]: AggregatorFunction };
 
-/** A metric as aggregators see it. */
+/** A metric as aggregators get it. */
 export interface AggregatedMetric {
   name: string;
   help: string;
@@ -84,10 +84,10 @@ export namespace MetricType {
   type Summary = 'summary';
 }
 
-/** Values of some or all labels. Values are text: 200 and '200' are the same. */
+/** Values of some or all labels. They are compared as text: 200 and '200' are the same. */
 export type LabelValues<T extends string> = Partial<Record<T, string | number>>;
 
-/** What a metric tells about itself. */
+/** Description of a metric. */
 export interface MetricObject {
   name: string;
   help: string;
@@ -105,17 +105,17 @@ export interface MetricObjectWithValues<T extends MetricValue<string>> extends M
 export type MetricValue<T extends string> = {
   value: number;
   labels: LabelValues<T>;
-  /** Null or undefined for a bucket of a histogram that has none. */
+  /** Null or undefined for a histogram bucket without an exemplar. */
   exemplar?: Exemplar | null;
 };
 
-/** A sample that may have a name of its own: a histogram's `_bucket`, `_sum` and `_count`, for example. */
+/** A sample that may have its own name, such as a histogram's `_bucket`, `_sum` and `_count`. */
 export type MetricValueWithName<T extends string> = MetricValue<T> & { metricName?: string };
 
-/** A pointer from a sample to one event behind it, a trace for example. */
+/** A reference from a sample to one event that it counted, for example a trace. */
 export interface Exemplar {
   labelSet: LabelValues<string>;
-  /** What was counted or observed. */
+  /** The value that was added or observed. */
   value: number;
   /** Seconds since the epoch. */
   timestamp: number;
@@ -133,162 +133,166 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   static readonly PROMETHEUS_CONTENT_TYPE: PrometheusContentType;
   static readonly OPENMETRICS_CONTENT_TYPE: OpenMetricsContentType;
 
-  /** The registry that metrics are in unless told otherwise, `register` by another name. */
+  /** The default registry of metrics; the same object as `register`. */
   static globalRegistry: Registry;
 
   /**
-   * A new registry with the metrics of several. Default labels of these are left behind.
+   * A new registry with the metrics of several registries, without their default labels.
    *
-   * @throws {TypeError} where the list is empty
-   * @throws {Error} where they differ in content type, or have different metrics of one name
+   * @throws {TypeError} if the list is empty
+   * @throws {Error} if their content types differ, or different metrics have the same name
    */
   static merge(registers: Registry[]): Registry;
 
   /**
    * @param contentType the format that metrics() writes, default Prometheus text
-   * @throws {TypeError} where the format is not known
+   * @throws {TypeError} if the format is unknown
    */
   constructor(contentType?: BoundRegistryContentType);
 
-  /** Everything as text, after all `collect` hooks have run. Rejected where one of them fails. */
+  /** All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. */
   metrics(): Promise<string>;
 
-  /** One metric as text, without a line feed at its end. It need not be in this registry. */
+  /** One metric as text, without a line feed at its end. The metric may belong to another registry. */
   getMetricsAsString<T extends string>(metric: Metric<T>): Promise<string>;
 
-  /** The text of the metric with this name. Rejected with a TypeError where there is none. */
+  /** The metric with this name as text. Rejected with a TypeError if there is none. */
   getSingleMetricAsString(name: string): Promise<string>;
 
   /**
-   * Everything as objects, with default labels where a sample does not have them. These objects are copies.
+   * All metrics as objects. Default labels are added to samples that do not have them. The objects are copies.
    *
-   * @param aggregator only metrics of that aggregator
+   * @param aggregator only metrics with this aggregator
    */
   getMetricsAsJSON(aggregator?: string): Promise<MetricObjectWithValues<MetricValue<string>>[]>;
 
   /**
    * The metrics themselves, in order of registration.
    *
-   * @param aggregator only metrics of that aggregator
+   * @param aggregator only metrics with this aggregator
    */
   getMetricsAsArray(aggregator?: string): MetricObject[];
 
   getSingleMetric<T extends string>(name: string): Metric<T> | undefined;
 
-  /** @throws {Error} where another metric has that name */
+  /** @throws {Error} if another metric has that name */
   registerMetric<T extends string>(metric: Metric<T>): void;
 
-  /** Drops the metric of that name, if there is one. */
+  /** Removes the metric with this name, if there is one. */
   removeSingleMetric(name: string): void;
 
-  /** Drops all metrics and the default labels. */
+  /** Removes all metrics and the default labels. */
   clear(): void;
 
-  /** Resets each metric. */
+  /** Resets all metrics. */
   resetMetrics(): void;
 
-  /** Labels for every sample that does not have them. Replaces those set before. */
+  /** Sets labels that are added to all samples that do not have them. Replaces earlier default labels. */
   setDefaultLabels(labels: object): void;
 
   /** The format that metrics() writes. */
   readonly contentType: BoundRegistryContentType;
 
-  /** @throws {Error} where the format is not known */
+  /** @throws {Error} if the format is unknown */
   setContentType(contentType: BoundRegistryContentType): void;
 }
 
 /** The global registry. */
 export const register: Registry;
 
-/** The options of the first AggregatorRegistry of a process count for all, except `timeout`. */
+/** Except for `timeout`, the options of the first AggregatorRegistry of a process apply to all. */
 export interface AggregatorRegistryOptions {
-  /** Milliseconds that a scrape waits for workers, default 5000. Later ones are shown with their last numbers. */
+  /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
   timeout?: number;
   /**
-   * An existing directory, in which the directory of snapshot files is made. Default os.tmpdir(), and /dev/shm where that
-   * cannot be written.
+   * An existing directory, in which the directory of snapshot files is created. Default os.tmpdir(), or /dev/shm if that
+   * is not writable.
    */
   directory?: string;
-  /** Milliseconds that a dead worker's label sets stay which no live worker exposes, default one hour. */
+  /** Milliseconds that label sets of dead workers stay if no live worker has them, default one hour. */
   retiredMaxAge?: number;
-  /** Aggregate on this event loop, in slices, instead of in a thread. Default false. */
+  /** Aggregate in slices on this event loop instead of in a thread. Default false. */
   inPlace?: boolean;
-  /** Add the primary's own registries (see setRegistries) to the workers'. Default false. */
+  /** Include the primary's own registries (see setRegistries). Default false. */
   includePrimary?: boolean;
   /**
-   * Milliseconds after which a worker that has recorded something writes it down, at least 100: one that is killed
-   * loses no more than that. Default 0: a worker writes at its orderly end only.
+   * Milliseconds between checkpoints of each worker, at least 100: a worker that has recorded something writes a snapshot
+   * file, so a killed worker loses no more than this time. Default 0: a worker writes its last snapshot only when it
+   * ends in an orderly way. The option has an effect in the primary only, which sends it to the workers.
    */
   checkpointInterval?: number;
 }
 
 export interface ClusterMetricsOptions {
-  /** Milliseconds to wait for workers, default that of the registry. */
+  /** Milliseconds to wait for workers; default the registry's timeout. */
   timeout?: number;
-  /** Add metrics of the scrape itself: workers by state, age of the numbers, failures. Default false. */
+  /** Add metrics about the scrape itself: workers by state, age of the numbers, failures. Default false. */
   selfMetrics?: boolean;
 }
 
 export interface ClusterMetricsBytesOptions extends ClusterMetricsOptions {
-  /** Compress with gzip, off this event loop. Default false. */
+  /** Compress with gzip, outside this event loop. Default false. */
   gzip?: boolean;
 }
 
 export interface ClusterMetricsBody {
-  /** A Buffer, where the types of Node.js are there. */
+  /** A Buffer, if the types of Node.js are installed. */
   bytes: Bytes;
-  /** Whether there is nothing but ASCII in the text. */
+  /** Whether the text is pure ASCII. */
   ascii: boolean;
 }
 
 /** How the cluster's metrics are collected. */
 export interface ClusterState {
-  /** Workers that are connected, or were and are not among the retired totals yet. */
+  /** Workers that are connected, or were connected and are not part of the retired totals yet. */
   workers: number;
-  /** Workers that have not answered in time and are shown with their last numbers. */
+  /** Workers that have not answered in time. Scrapes show their last numbers. */
   silent: number;
   /** Workers whose last answer was an error. */
   failing: number;
-  /** Dead workers whose numbers are not among the retired totals yet. */
+  /** Dead workers that are not part of the retired totals yet. */
   retiring: number;
-  /** Dead workers whose numbers are. */
+  /** Dead workers that are part of the retired totals. */
   retired: number;
-  /** Aggregator threads that ended or hung, and were replaced. */
+  /** Aggregator threads that ended or hung and were replaced. */
   lostThreads: number;
-  /** Where snapshot files are; '' where none can be written. */
+  /** Directory of the snapshot files; '' if none can be written. */
   directory: string;
-  /** How many answers could not be used, or came over IPC, by reason. */
+  /** Number of answers that could not be used, or came over IPC, by reason. */
   refused: { [reason: string]: number };
-  /** What failed in workers: `collect` hooks, by metric, and writes; and `max-series`, what metrics had no room for. */
+  /** Failures in workers: `collect` hooks by metric, writes, and `max-series` (label sets beyond the limit). */
   failures: { stage: string; metric: string; count: number }[];
-  /** How often a worker's metric was left out because others have its name for another type. */
+  /**
+   * How often a worker's metric was left out because a worker with a lower id has its name with another layout: single
+   * value (counter or gauge), histogram, or summary. Counted each scrape.
+   */
   conflicts: number;
-  /** When the oldest numbers of the last scrape were taken, in milliseconds since the epoch. */
+  /** When the oldest numbers of the last scrape were captured, in milliseconds since the epoch. */
   oldestCapture: number | undefined;
-  /** Size of all workers' last snapshots together. */
+  /** Total bytes of all workers' last snapshots. */
   snapshotBytes: number;
 }
 
-/** Buffer, where the types of Node.js are there. */
+/** Buffer, if the types of Node.js are installed. */
 export type Bytes = typeof globalThis extends { Buffer: { concat(list: any, totalLength?: any): infer B } }
   ? B
   : Uint8Array;
 
 /**
- * The metrics of all workers of a cluster, in its primary. In a worker it is a registry like any other: workers answer
- * from the moment that the library is loaded.
+ * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers answer as soon
+ * as the library is loaded.
  */
 export class AggregatorRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
   /**
-   * Aggregates metrics that are there as JSON, one list for each process.
+   * Aggregates metrics given as JSON, one list per process.
    *
    * @param metricsArr lists of metrics as getMetricsAsJSON() returns them
-   * @param contentType of the registry that is returned, default Prometheus text
-   * @throws {Error} where a metric names an unknown aggregator
+   * @param contentType of the returned registry, default Prometheus text
+   * @throws {Error} if a metric names an unknown aggregator
    */
   static aggregate<T extends RegistryContentType>(metricsArr: Array<object>, contentType?: T): Registry<T>;
 
-  /** Names the registries that a worker answers with; default the global one. */
+  /** Sets the registries that take part in the cluster; default the global registry. */
   static setRegistries(
     regs:
       | Array<Registry<PrometheusContentType> | Registry<OpenMetricsContentType>>
@@ -298,50 +302,50 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 
   /**
    * @param contentType the format of clusterMetrics(), default Prometheus text
-   * @throws {TypeError} where the format is not known, or an option is not what it should be
+   * @throws {TypeError} if the format is unknown, or an option is not valid
    */
   constructor(contentType?: T, options?: AggregatorRegistryOptions);
 
   /**
-   * The metrics of all workers as text; '' where there are no workers. Rejected only where nobody answered in time and
-   * nothing is known, or a metric names an unknown aggregator.
+   * The metrics of all workers as text; '' if there are no workers. Rejected if no worker answered in time and there are
+   * no earlier numbers, or if an aggregator of the application throws. A metric with an unknown aggregator is left out.
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
   /**
-   * The same as bytes, which costs the primary's event loop far less. Undefined where there are no workers.
+   * The same as bytes, which costs the primary's event loop far less. Undefined if there are no workers.
    */
   clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<ClusterMetricsBody | undefined>;
 
-  /** How the last scrape went. Undefined where this process is no primary. */
+  /** The state of the workers and of the last scrape. Undefined if this process is not a primary. */
   clusterState(): ClusterState | undefined;
 
-  /** Milliseconds that clusterMetrics() waits for workers. */
+  /** Milliseconds that clusterMetrics() waits for workers by default. */
   readonly timeout: number;
 
   /**
-   * Makes the end of a process orderly; to be awaited before `process.exit()`. A worker's `collect` hooks run once more
-   * and its numbers are left to the primary. In the primary, scrapes that are under way are answered, and what dead
-   * workers have left is added to the totals. The registry can still be used.
+   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once more, and a
+   * last snapshot is written for the primary. In the primary, scrapes under way are answered, and dead workers are added
+   * to the retired totals. The registry can still be used.
    *
-   * @param timeout milliseconds after which the promise is resolved anyway, default 5000
+   * @param timeout milliseconds after which the promise resolves in any case, default 5000
    */
   shutdown(timeout?: number): Promise<void>;
 
-  /** Lets go of the cluster. The last AggregatorRegistry that does ends the thread and removes the directory. */
+  /** Releases the cluster's aggregator. The last release stops the thread and removes the directory. */
   close(): Promise<void>;
 }
 
-/** AggregatorRegistry by the name that it has in prom-client's successor. */
+/** The name of AggregatorRegistry in prom-client's successor. */
 export { AggregatorRegistry as ClusterRegistry };
 
-/** What metricsHandler() needs of a request: Node's own, or that of a framework built on it. */
+/** The parts of a request that metricsHandler() uses: Node's own, or a framework's that is built on it. */
 export interface MetricsRequest {
   method?: string;
   headers: { [name: string]: string | string[] | undefined };
 }
 
-/** What metricsHandler() needs of a response. */
+/** The parts of a response that metricsHandler() uses. */
 export interface MetricsResponse {
   statusCode: number;
   readonly headersSent: boolean;
@@ -355,15 +359,16 @@ export interface MetricsResponse {
 }
 
 export interface MetricsHandlerOptions {
-  /** Add to a cluster's page metrics of the scrape itself: workers by state, age of the numbers, failures. Default true. */
+  /** For a cluster: add metrics about the scrape itself (workers by state, age of the numbers, failures). Default true. */
   selfMetrics?: boolean;
 }
 
 /**
- * Answers with a registry's metrics: for node's http and https, express, and the raw objects of fastify. Of an
- * AggregatorRegistry, those of the whole cluster. Never rejects; a failure is answered with status 500.
+ * Makes a request handler that answers with a registry's metrics; with an AggregatorRegistry, those of the whole cluster.
+ * It works with node's http and https, express, and the raw objects of fastify. The handler never rejects; it answers a
+ * failure with status 500.
  *
- * @throws {TypeError} where it is no registry
+ * @throws {TypeError} if the argument is not a registry
  */
 export function metricsHandler(
   registry: Registry<RegistryContentType>,
@@ -372,13 +377,13 @@ export function metricsHandler(
 
 // ------------------------------------------------------------------------------------------------------------- metrics
 
-/** Any of the four. */
+/** A metric of any type. */
 export type Metric<T extends string = string> = Counter<T> | Gauge<T> | Histogram<T> | Summary<T>;
 
-/** A hook that brings a metric up to date whenever it is read. */
+/** A hook that updates a metric before it is read. */
 export type CollectFunction<T> = (this: T) => void | Promise<void>;
 
-/** What all metrics are made with. */
+/** Options of all metrics. */
 export interface MetricConfiguration<T extends string> {
   name: string;
   help: string;
@@ -386,16 +391,16 @@ export interface MetricConfiguration<T extends string> {
   labelNames?: T[] | readonly T[];
   /** Default the global registry; an empty list for none. */
   registers?: (Registry<PrometheusContentType> | Registry<OpenMetricsContentType>)[];
-  /** How the workers' values of a cluster become one, default `sum`. */
+  /** How the values of a cluster's workers are combined, default `sum`. */
   aggregator?: Aggregator;
   /** Runs before the metric is read. */
   collect?: CollectFunction<any>;
-  /** Whether counters and histograms remember exemplars. Needs OpenMetrics registries. Default false. */
+  /** Whether a counter or histogram stores exemplars. Needs OpenMetrics registries. Default false. */
   enableExemplars?: boolean;
   /**
-   * How many label sets are told apart, a positive integer; default as many as come. What comes after is recorded in one
-   * more series, all of whose labels have the value `overflow`. Where `remove()` or `reset()` have made room, label sets
-   * get series of their own again. In a cluster the limit is each worker's own.
+   * Maximum number of label sets, a positive integer; default unlimited. Further label sets are recorded in one more
+   * series, all of whose labels have the value `overflow`. After `remove()` or `reset()`, new label sets get their own
+   * series again. In a cluster, the limit applies to each worker.
    */
   maxSeries?: number;
 }
@@ -409,7 +414,7 @@ export interface IncreaseDataWithExemplar<T extends string> {
   labels?: LabelValues<T>;
   /** Default 1. */
   value?: number;
-  /** Together at most 128 characters of names and values. */
+  /** At most 128 characters, names and values together. */
   exemplarLabels?: LabelValues<T> | LabelValues<string>;
 }
 
@@ -418,38 +423,38 @@ export interface IncreaseDataWithExemplar<T extends string> {
  */
 export class Counter<T extends string = string> {
   /**
-   * @throws {TypeError} where a registry cannot write the exemplars that are asked for
-   * @throws {Error} where name, help or a label name is not valid, or the name is taken
+   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
+   * @throws {Error} if name, help or a label name is not valid, or the name is taken
    */
   constructor(configuration: CounterConfiguration<T>);
 
   /**
-   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
-   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
-   * written to fit prom-client's type still do.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
+   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
+   * type do not have it.
    */
   readonly overflowCount?: number;
 
   /**
    * @param value default 1, not negative
-   * @throws {TypeError} where the value is not a finite number
-   * @throws {Error} where it is negative, or a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a finite number
+   * @throws {Error} if the value is negative, or a label is not one of `labelNames`
    */
   inc(labels: LabelValues<T>, value?: number): void;
   inc(value?: number): void;
   inc(incData: IncreaseDataWithExemplar<T>): void;
 
-  /** A child for one label set, for hot paths: its `inc` looks nothing up. All values in the order of `labelNames`. */
+  /** A child for one label set, for hot paths: its `inc` needs no look-up. Values are in the order of `labelNames`. */
   labels(...values: string[]): Counter.Internal;
   labels(labels: LabelValues<T>): Counter.Internal;
 
   /** The metric with its samples, after its `collect` hook has run. */
   get(): Promise<MetricObjectWithValues<MetricValue<T>>>;
 
-  /** Drops all series; the one of a counter without labels starts again at 0. */
+  /** Removes all series; the series of a counter without labels starts again at 0. */
   reset(): void;
 
-  /** Forgets a label set. It starts from zero when it is used again. */
+  /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
 }
@@ -469,13 +474,13 @@ export interface GaugeConfiguration<T extends string> extends MetricConfiguratio
  * A value that goes up and down: queue length, memory in use, temperature.
  */
 export class Gauge<T extends string = string> {
-  /** @throws {Error} where name, help or a label name is not valid, or the name is taken */
+  /** @throws {Error} if name, help or a label name is not valid, or the name is taken */
   constructor(configuration: GaugeConfiguration<T>);
 
   /**
-   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
-   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
-   * written to fit prom-client's type still do.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
+   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
+   * type do not have it.
    */
   readonly overflowCount?: number;
 
@@ -491,27 +496,27 @@ export class Gauge<T extends string = string> {
   set(labels: LabelValues<T>, value: number): void;
   set(value: number): void;
 
-  /** Sets the gauge to the seconds since the epoch, with fraction. */
+  /** Sets the gauge to the seconds since the epoch, with a fractional part. */
   setToCurrentTime(labels?: LabelValues<T>): void;
 
   /**
    * Starts a timer.
    *
-   * @returns sets the gauge to the seconds since the start, and returns them; labels given there are added to these
+   * @returns a function that sets the gauge to the seconds since the start and returns them; its labels are added to these
    */
   startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
 
-  /** A child for one label set, for hot paths: it looks nothing up. All values in the order of `labelNames`. */
+  /** A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`. */
   labels(...values: string[]): Gauge.Internal<T>;
   labels(labels: LabelValues<T>): Gauge.Internal<T>;
 
   /** The metric with its samples, after its `collect` hook has run. */
   get(): Promise<MetricObjectWithValues<MetricValue<T>>>;
 
-  /** Drops all series; the one of a gauge without labels starts again at 0. */
+  /** Removes all series; the series of a gauge without labels starts again at 0. */
   reset(): void;
 
-  /** Forgets a label set. It starts from zero when it is used again. */
+  /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
 }
@@ -528,7 +533,7 @@ export namespace Gauge {
 }
 
 export interface HistogramConfiguration<T extends string> extends MetricConfiguration<T> {
-  /** Upper bounds in the unit that is observed; default 5 ms to 10 s, in seconds. */
+  /** Upper bounds in the observed unit; default 5 ms to 10 s, in seconds. */
   buckets?: number[];
   collect?: CollectFunction<Histogram<T>>;
 }
@@ -537,30 +542,30 @@ export interface HistogramConfiguration<T extends string> extends MetricConfigur
 export interface ObserveDataWithExemplar<T extends string> {
   labels?: LabelValues<T>;
   value: number;
-  /** Together at most 128 characters of names and values. */
+  /** At most 128 characters, names and values together. */
   exemplarLabels?: LabelValues<T> | LabelValues<string>;
 }
 
 /**
- * A distribution in buckets: request durations, payload sizes. Buckets of several processes can be added up.
+ * A distribution in buckets, for example of request durations. Buckets of several processes can be added up.
  */
 export class Histogram<T extends string = string> {
   /**
-   * @throws {TypeError} where a registry cannot write the exemplars that are asked for
-   * @throws {Error} where name, help or a label name is not valid or `le`, or the name is taken
+   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
+   * @throws {Error} if name, help or a label name is not valid, a label is named `le`, or the name is taken
    */
   constructor(configuration: HistogramConfiguration<T>);
 
   /**
-   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
-   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
-   * written to fit prom-client's type still do.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
+   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
+   * type do not have it.
    */
   readonly overflowCount?: number;
 
   /**
-   * @throws {TypeError} where the value is not a finite number
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a finite number
+   * @throws {Error} if a label is not one of `labelNames`
    */
   observe(value: number): void;
   observe(labels: LabelValues<T>, value: number): void;
@@ -569,8 +574,8 @@ export class Histogram<T extends string = string> {
   /**
    * Starts a timer.
    *
-   * @param exemplarLabels where exemplars are enabled
-   * @returns observes the seconds since the start, and returns them; labels given there are added to these
+   * @param exemplarLabels only if exemplars are enabled
+   * @returns a function that observes the seconds since the start and returns them; its labels are added to these
    */
   startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
   startTimer(
@@ -578,20 +583,20 @@ export class Histogram<T extends string = string> {
     exemplarLabels?: LabelValues<T> | LabelValues<string>,
   ): (labels?: LabelValues<T>, exemplarLabels?: LabelValues<T> | LabelValues<string>) => number;
 
-  /** Sets a series to no observations, creating it if need be. */
+  /** Clears the observations of a series, or creates it without observations. */
   zero(labels: LabelValues<T>): void;
 
-  /** A child for one label set, for hot paths: it looks nothing up. All values in the order of `labelNames`. */
+  /** A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`. */
   labels(...values: string[]): Histogram.Internal<T>;
   labels(labels: LabelValues<T>): Histogram.Internal<T>;
 
   /** The metric with its samples, after its `collect` hook has run. Buckets are cumulative. */
   get(): Promise<MetricObjectWithValues<MetricValueWithName<T>>>;
 
-  /** Drops all series; the one of a histogram without labels starts again with no observations. */
+  /** Removes all series; the series of a histogram without labels starts again without observations. */
   reset(): void;
 
-  /** Forgets a label set. It starts from zero when it is used again. */
+  /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
 }
@@ -604,7 +609,7 @@ export namespace Histogram {
   }
 
   interface Config {
-    /** Upper bounds in the unit that is observed. */
+    /** Upper bounds in the observed unit. */
     buckets?: number[];
   }
 }
@@ -612,11 +617,11 @@ export namespace Histogram {
 export interface SummaryConfiguration<T extends string> extends MetricConfiguration<T> {
   /** Quantiles between 0 and 1, default 0.01, 0.05, 0.5, 0.9, 0.95, 0.99 and 0.999. */
   percentiles?: number[];
-  /** Seconds that an observation counts for the quantiles; only with `ageBuckets`. Default for ever. */
+  /** Seconds that an observation counts in the quantiles; only with `ageBuckets`. Default unlimited. */
   maxAgeSeconds?: number;
-  /** Steps in which the window of `maxAgeSeconds` moves on. */
+  /** Number of steps in which the window of `maxAgeSeconds` advances. */
   ageBuckets?: number;
-  /** Drop label sets whose window is empty. Default false. */
+  /** Remove label sets whose window is empty. Default false. */
   pruneAgedBuckets?: boolean;
   /** Observations between two compressions of a digest, default 1000. */
   compressCount?: number;
@@ -624,22 +629,22 @@ export interface SummaryConfiguration<T extends string> extends MetricConfigurat
 }
 
 /**
- * Quantiles of what was observed, with sum and count.
+ * Quantiles of the observed values, with sum and count.
  */
 export class Summary<T extends string = string> {
-  /** @throws {Error} where name, help or a label name is not valid or `quantile`, or the name is taken */
+  /** @throws {Error} if name, help or a label name is not valid, a label is named `quantile`, or the name is taken */
   constructor(configuration: SummaryConfiguration<T>);
 
   /**
-   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`. A child
-   * counts when it binds to that series, not with each call. Always there; optional here, so that objects which were
-   * written to fit prom-client's type still do.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
+   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
+   * type do not have it.
    */
   readonly overflowCount?: number;
 
   /**
-   * @throws {TypeError} where the value is not a finite number
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a finite number
+   * @throws {Error} if a label is not one of `labelNames`
    */
   observe(value: number): void;
   observe(labels: LabelValues<T>, value: number): void;
@@ -647,21 +652,21 @@ export class Summary<T extends string = string> {
   /**
    * Starts a timer.
    *
-   * @returns observes the seconds since the start, and returns them; labels given there are added to these
+   * @returns a function that observes the seconds since the start and returns them; its labels are added to these
    */
   startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
 
-  /** A child for one label set, for hot paths: it looks nothing up. All values in the order of `labelNames`. */
+  /** A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`. */
   labels(...values: string[]): Summary.Internal<T>;
   labels(labels: LabelValues<T>): Summary.Internal<T>;
 
   /** The metric with its samples, after its `collect` hook has run. */
   get(): Promise<MetricObjectWithValues<MetricValueWithName<T>>>;
 
-  /** Sets all series to no observations; none is dropped. */
+  /** Clears the observations of all series; no series is removed. */
   reset(): void;
 
-  /** Forgets a label set. It starts from zero when it is used again. */
+  /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
 }
@@ -680,18 +685,18 @@ export namespace Summary {
 }
 
 /**
- * Bounds at equal distances.
+ * Bucket bounds at equal distances.
  *
- * @throws {Error} where count is below 1
+ * @throws {Error} if count is below 1
  */
 export function linearBuckets(start: number, width: number, count: number): number[];
 
 /**
- * Bounds that grow by a factor.
+ * Bucket bounds that grow by a factor.
  *
  * @param start above 0
  * @param factor above 1
- * @throws {Error} where an argument is out of range
+ * @throws {Error} if an argument is out of range
  */
 export function exponentialBuckets(start: number, factor: number, count: number): number[];
 
@@ -700,39 +705,39 @@ export function validateMetricName(name: string): boolean;
 
 // ------------------------------------------------------------------------------------------------------ default metrics
 
-/** A family of metrics that `runtime` adds to the default metrics. */
+/** A family of metrics that the option `runtime` adds to the default metrics. */
 export type RuntimeMetricName =
   'gc' | 'heap' | 'memory' | 'eventLoopUtilization' | 'eventLoopDelay' | 'process' | 'cgroup';
 
 export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentType> {
   /** Default the global registry. */
   register?: Registry<T>;
-  /** In front of every metric's name. */
+  /** Prefix of all metric names. */
   prefix?: string;
   /** Bounds in seconds, default 0.001, 0.01, 0.1, 1, 2 and 5. */
   gcDurationBuckets?: number[];
-  /** Milliseconds between two samples of the event loop's delay, default 10; of the family `eventLoopDelay` 20. */
+  /** Milliseconds between two samples of the event loop's delay; default 10, for the family `eventLoopDelay` 20. */
   eventLoopMonitoringPrecision?: number;
-  /** Added to every sample. */
+  /** Labels of all samples. */
   labels?: object;
-  /** Whether the CPU counters point to the active OpenTelemetry trace. Needs an OpenMetrics registry. Default false. */
+  /** Whether the CPU counters have the active OpenTelemetry trace as exemplar. Needs an OpenMetrics registry. Default false. */
   enableExemplars?: boolean;
-  /** Metrics of the runtime beside those of prom-client: true for all, or the names of families. Default none. */
+  /** Runtime metrics in addition to those of prom-client: true for all, or the names of families. Default none. */
   runtime?: boolean | readonly RuntimeMetricName[];
-  /** Bounds in seconds that rise, of `nodejs_eventloop_delay_seconds`. Default 0.001 to 10. */
+  /** Ascending bounds of `nodejs_eventloop_delay_seconds`, in seconds. Default 0.001 to 10. */
   eventLoopDelayBuckets?: readonly number[];
 }
 
 /**
  * Registers metrics of the process and of Node.js. They are sampled when they are read.
  *
- * @returns stops: from then on nothing runs, and no default metric changes
- * @throws {TypeError} where `runtime` names a family that there is not, or `eventLoopDelayBuckets` do not rise
- * @throws {Error} where a metric of one of the names is registered
+ * @returns a function that stops all sampling; the default metrics no longer change
+ * @throws {TypeError} if `runtime` names an unknown family, or `eventLoopDelayBuckets` are not ascending
+ * @throws {Error} if a metric with one of the names is already registered
  */
 export const collectDefaultMetrics: {
   <T extends RegistryContentType>(config?: DefaultMetricsCollectorConfiguration<T> | null): () => void;
-  // The last signature is what a test's stub has to look like: one that returns nothing will do.
+  // TypeScript takes the last signature for stubs in tests: a stub need not return anything.
   <T extends RegistryContentType>(config?: DefaultMetricsCollectorConfiguration<T> | null): void;
   /** The names of the families, in order of their output. */
   metricsList: string[];
@@ -743,18 +748,18 @@ export const collectDefaultMetrics: {
 // --------------------------------------------------------------------------------------------------------- pushgateway
 
 /**
- * Pushes metrics to a Prometheus Pushgateway, for jobs that do not live long enough to be scraped.
+ * Pushes metrics to a Prometheus Pushgateway, for jobs that end before they are scraped.
  */
 export class Pushgateway<T extends RegistryContentType = RegistryContentType> {
   /**
    * @param url http or https, with `user:password@` for basic authentication
-   * @param options what http.request() takes, and `requireJobName` (default true)
+   * @param options those of http.request(), and `requireJobName` (default true)
    * @param registry default the global registry
    */
   constructor(url: string, registry: Registry<T>);
   constructor(url: string, options?: any, registry?: Registry<T>);
 
-  /** Replaces those metrics of the group that have the name of a pushed one (POST). */
+  /** Replaces the metrics of the group that have the names of pushed metrics (POST). */
   pushAdd(params: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
 
   /** Replaces all metrics of the group (PUT). */
@@ -765,7 +770,7 @@ export class Pushgateway<T extends RegistryContentType = RegistryContentType> {
 }
 
 export namespace Pushgateway {
-  /** The group of series that a push replaces or a delete removes. */
+  /** The group of series that a push replaces, or delete() removes. */
   interface Parameters {
     jobName: string;
     /** Further labels of the group. */

@@ -1,7 +1,7 @@
 'use strict';
 
-// Where the aggregator runs, behind one face: in a thread (started clean; else with the options that this process was
-// started with, as Yarn PnP needs them), or, where no thread can be had, in slices on this loop.
+// Runs on the primary's loop. Starts the aggregator behind one interface: in a thread or, if no thread can be started,
+// in slices on this loop.
 
 const { debuglog } = require('node:util');
 const { ThreadBackend } = require('./thread-backend');
@@ -14,12 +14,12 @@ const debug = debuglog('prom-client-cluster');
 /** @typedef {{formats: Format[], aggregated: any[], facts?: PrimaryFacts}} FinishRequest */
 
 /**
- * What the backend tells its owner.
+ * Events of the backend.
  *
  * @typedef {object} Events
  * @property {(directory: string) => void} onDirectory
  * @property {(workerIds: number[]) => void} onRetired
- * @property {() => void} onRestart all that was known of living workers is gone
+ * @property {() => void} onRestart the thread is lost, and with it the numbers of living workers
  */
 
 /**
@@ -30,11 +30,11 @@ const debug = debuglog('prom-client-cluster');
  */
 
 /**
- * Starts the best backend that there is.
+ * Starts a backend: a thread if possible.
  *
  * @param {BackendOptions} options
  * @param {Events} events
- * @param {string} [adopt] directory of a thread that is gone
+ * @param {string} [adopt] directory of a lost thread
  * @returns {Promise<ThreadBackend | import('../aggregator/in-place-backend').InPlaceBackend>}
  */
 async function startBackend(options, events, adopt) {

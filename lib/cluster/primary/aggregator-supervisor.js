@@ -1,7 +1,7 @@
 'use strict';
 
-// Keeps an aggregator running for the primary: starts it when it is first needed, replaces a thread that is lost,
-// aggregates in place where threads do not last, and tells each new one what the lost one still had to do.
+// Runs on the primary's loop. Keeps an aggregator running: starts it when it is first needed, replaces a lost thread,
+// aggregates in place if threads do not last, and gives each new one the work that the lost one had not done.
 
 const { debuglog } = require('node:util');
 const { startBackend } = require('./aggregator-backend');
@@ -9,25 +9,25 @@ const { ThreadLostError } = require('./thread-backend');
 
 const debug = debuglog('prom-client-cluster');
 
-// A backend that does not come up is not waited for longer than this to close it. Starting a thread takes some 50 ms.
+// How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
 
-// Threads that die as fast as they are started are not started for ever.
+// After more losses within this time, no other thread is started.
 const MAX_LOSSES = 5;
 const LOSS_WINDOW_MILLISECONDS = 60_000;
 
-// Where none of them has written a page, a round's last try is not for another one.
+// The same after so many losses without a page, so that the last try of a round succeeds.
 const MAX_LOSSES_IN_VAIN = 2;
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 
 /**
- * What the supervisor tells the primary.
+ * Events of the supervisor.
  *
  * @typedef {object} SupervisorEvents
- * @property {(directory: string) => void} onDirectory where the snapshot files are from now on
- * @property {() => void} onLost all that living workers have told is gone; another aggregator is being started
- * @property {() => void} onReplaced it runs
+ * @property {(directory: string) => void} onDirectory the directory of snapshot files has changed; '' if there is none
+ * @property {() => void} onLost the numbers of living workers are lost; another aggregator is being started
+ * @property {() => void} onReplaced the other aggregator runs
  */
 
 class AggregatorSupervisor {
@@ -38,17 +38,17 @@ class AggregatorSupervisor {
   /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
   #backend = undefined;
   #directory = '';
-  /** @type {Set<number>} dead workers that the aggregator has not yet confirmed to be among the retired */
+  /** @type {Set<number>} dead workers that are not part of the retired totals yet */
   #retiring = new Set();
   #retired = 0;
-  /** @type {(() => void)[]} who waits until a dead worker is among the retired */
+  /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
   #onRetired = [];
-  /** @type {string[]} files to delete that were named while there was no backend */
+  /** @type {string[]} files to remove as soon as there is a backend */
   #orphans = [];
   #lostThreads = 0;
-  /** @type {number[]} when threads were lost lately, by performance.now() */
+  /** @type {number[]} times of recent losses, by performance.now() */
   #losses = [];
-  /** How many threads were lost since one has written a page. */
+  /** Losses since the last page was written. */
   #lossesInVain = 0;
   #closed = false;
   #onExit = () => this.#removeDirectory();
@@ -62,27 +62,27 @@ class AggregatorSupervisor {
     this.#events = events;
   }
 
-  /** Where the spool is, or was; '' where there is none. */
+  /** Directory of the spool; '' if there is none. */
   get directory() {
     return this.#directory;
   }
 
-  /** Counts the backends: what one was told, the next does not know. */
+  /** How many backends were lost: the next one has no numbers of living workers. */
   get lostThreads() {
     return this.#lostThreads;
   }
 
-  /** How many dead workers' numbers are among the retired totals. */
+  /** How many dead workers are part of the retired totals. */
   get retired() {
     return this.#retired;
   }
 
-  /** How many dead workers' numbers are not yet. */
+  /** How many dead workers are not part of them yet. */
   get retiring() {
     return this.#retiring.size;
   }
 
-  /** Settled when the aggregator runs; undefined where nobody has needed it. */
+  /** Settles when the aggregator runs; undefined if it was never needed. */
   get starting() {
     return this.#starting;
   }
@@ -98,7 +98,7 @@ class AggregatorSupervisor {
   }
 
   /**
-   * Nobody may be waiting for it at the moment.
+   * Marks a rejection as handled, because possibly nothing waits for the promise yet.
    *
    * @template T
    * @param {Promise<T>} starting
@@ -108,7 +108,7 @@ class AggregatorSupervisor {
     return starting;
   }
 
-  /** @param {string | undefined} adopt the directory of a thread that is gone */
+  /** @param {string | undefined} adopt directory of a lost thread */
   async #startBackend(adopt) {
     if (!process.listeners('exit').includes(this.#onExit)) process.on('exit', this.#onExit);
     const events = {
@@ -122,7 +122,7 @@ class AggregatorSupervisor {
     if (adopt !== undefined) this.#events.onReplaced();
   }
 
-  /** The thread died: a new one goes on with the retired totals. */
+  /** The thread is lost: a new one continues with the retired totals. */
   #replace() {
     if (this.#closed) return;
     this.#lostThreads++;
@@ -162,7 +162,7 @@ class AggregatorSupervisor {
   }
 
   /**
-   * Has the numbers of a dead worker counted among the retired totals.
+   * Adds the numbers of a dead worker to the retired totals.
    *
    * @param {number} workerId
    */
@@ -171,21 +171,21 @@ class AggregatorSupervisor {
     this.#backend?.retire(workerId);
   }
 
-  /** @returns {Promise<void>} resolves when all dead workers' numbers are, or with close() */
+  /** @returns {Promise<void>} resolves when all dead workers are part of the retired totals, or with close() */
   async allRetired() {
     while (this.#retiring.size > 0 && !this.#closed)
       await new Promise(resolve => this.#onRetired.push(() => resolve(undefined)));
   }
 
-  /** @param {ArrayBuffer} memory of a text that nobody needs any more, for the next */
+  /** @param {ArrayBuffer} memory of a page that was sent, for a later page */
   reuse(memory) {
     this.#backend?.reuse(memory);
   }
 
   /**
-   * The aggregator itself, for one page: a page that one has begun another cannot finish.
+   * The aggregator that runs now. A page has to be finished by the aggregator that started it.
    *
-   * @throws {ThreadLostError} where there is none at the moment
+   * @throws {ThreadLostError} if there is none at the moment
    */
   get running() {
     const backend = this.#backend;
@@ -194,17 +194,17 @@ class AggregatorSupervisor {
     return backend;
   }
 
-  /** Notes that it has written a page. */
+  /** Notes that a page was written. */
   noteWritten() {
     this.#lossesInVain = 0;
   }
 
-  /** Ends the aggregator and removes its directory. */
+  /** Stops the aggregator and removes its directory. */
   async close() {
     this.#closed = true;
     process.removeListener('exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
-    // Its thread keeps nothing alive.
+    // A thread that starts later keeps no process alive.
     await Promise.race([
       this.#starting,
       new Promise(resolve => setTimeout(resolve, START_MILLISECONDS).unref()),

@@ -278,15 +278,23 @@ class ClusterPrimary {
   /**
    * @param {number[]} workerIds
    * @param {number} timeout milliseconds
-   * @returns {number[]} ids of those to wait for
+   * @returns {Map<number, number>} by worker, the milliseconds to wait for it; 0 for not at all
    */
   #ask(workerIds, timeout) {
     const fields = this.#requestFields();
-    return workerIds.filter(workerId => {
-      if (workerId === OWN_ID) return this.#own?.ask(timeout);
-      const record = this.#roster.get(workerId);
-      return record !== undefined && this.#requests.ask(record, timeout, fields);
-    });
+    return new Map(workerIds.map(workerId => [workerId, this.#askOne(workerId, timeout, fields)]));
+  }
+
+  /**
+   * @param {number} workerId
+   * @param {number} timeout milliseconds
+   * @param {import('./worker-requests').RequestFields} fields
+   * @returns {number} milliseconds to wait for it
+   */
+  #askOne(workerId, timeout, fields) {
+    if (workerId === OWN_ID) return this.#own?.ask(timeout) ?? 0;
+    const record = this.#roster.get(workerId);
+    return record === undefined ? 0 : this.#requests.ask(record, timeout, fields);
   }
 
   /**
@@ -296,7 +304,7 @@ class ClusterPrimary {
   #giveUp(workerIds, waited) {
     for (const workerId of workerIds) {
       if (workerId === OWN_ID) this.#own?.timeOut(waited);
-      else this.#requests.timeOut(this.#roster.get(workerId));
+      else this.#requests.timeOut(this.#roster.get(workerId), waited);
     }
   }
 
@@ -318,8 +326,10 @@ class ClusterPrimary {
     const facts = formats.some(({ selfMetrics }) => selfMetrics) ? await this.#facts(startedAt) : undefined;
     const aggregator = this.#supervisor.running;
     const custom = customAggregators();
+    // Before the render: a worker that answers meanwhile cannot be on this page.
+    const answered = this.#roster.all.filter(({ answeredAt }) => answeredAt !== -Infinity);
     const result = await aggregator.render({ formats, custom, final, facts });
-    this.#noteResult(result);
+    this.#noteResult(result, answered);
     if (result.bodies !== undefined) this.#supervisor.noteWritten();
     if (result.custom === undefined) return result;
     // Functions of the application cannot be sent to the thread.
@@ -329,8 +339,11 @@ class ClusterPrimary {
     return finished;
   }
 
-  /** @param {RenderResult} result */
-  #noteResult({ refused, state, seconds, known }) {
+  /**
+   * @param {RenderResult} result
+   * @param {WorkerRecord[]} answered workers that had answered before
+   */
+  #noteResult({ refused, state, seconds, known }, answered) {
     this.#refusedByAggregator = refused;
     this.#storeState = state;
     this.#durations.merged(seconds);
@@ -339,8 +352,8 @@ class ClusterPrimary {
     if (own !== undefined && positions.has(OWN_ID)) own.position = positions.get(OWN_ID);
     for (const record of this.#roster.all)
       if (positions.has(record.worker.id)) record.position = positions.get(record.worker.id);
-    this.#isComplete = this.#roster.all.every(
-      ({ worker, answeredAt }) => answeredAt === -Infinity || positions.has(worker.id),
+    this.#isComplete = answered.every(
+      ({ worker }) => positions.has(worker.id) || this.#roster.get(worker.id) === undefined,
     );
   }
 

@@ -1,8 +1,8 @@
 'use strict';
 
-// How the values of several processes become one, by the name that a metric carries in `aggregator`. These functions
-// work on prom-client's JSON, for AggregatorRegistry.aggregate() and for those who call them; the cluster store has the
-// same rules for its columns (cluster-family.js).
+// Runs on the primary's loop. The aggregators by name: each combines the values of several processes into one. These
+// functions work on prom-client's JSON, for AggregatorRegistry.aggregate() and for applications that call them; the
+// cluster store has the same rules for its columns (cluster-family.js).
 
 /** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
 /** @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[]}} JsonMetric */
@@ -11,7 +11,7 @@
 /**
  * The samples of one name and label set.
  *
- * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: of summaries, the observations behind each sample
+ * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: for summaries, the number of observations per sample
  */
 
 /**
@@ -30,8 +30,8 @@ function groupSamples(metrics) {
     const weightOf = metric.type === 'summary' ? observationCounts(metric) : undefined;
     let next = 0;
     for (const sample of metric.values) {
-      // Processes of one program have the same samples, nearly all in the same order: to compare two label sets takes a
-      // fifth of the time that it takes to find one.
+      // Processes of one program have the same samples, nearly all in the same order, and comparing two label sets takes
+      // a fifth of the time of a look-up.
       const index = belongsTo(groups[next], sample) ? next : indexOf(sample, groups, indexes);
       groups[index].samples.push(sample);
       if (isWeighted) groups[index].weights.push(weightIn(weightOf, sample));
@@ -42,7 +42,7 @@ function groupSamples(metrics) {
 }
 
 /**
- * @param {Map<string, number> | undefined} weightOf undefined for what is no summary, although another process says so
+ * @param {Map<string, number> | undefined} weightOf undefined if this metric is not a summary, although another process's is
  * @param {Sample} sample
  */
 function weightIn(weightOf, { labels }) {
@@ -52,7 +52,7 @@ function weightIn(weightOf, { labels }) {
 /**
  * @param {Group | undefined} group
  * @param {Sample} sample
- * @returns {boolean} false also where it is not seen at once
+ * @returns {boolean} false also if the label sets are equal but not at first sight
  */
 function belongsTo(group, { metricName, labels }) {
   if (group === undefined || group.samples[0].metricName !== metricName) return false;
@@ -65,7 +65,7 @@ function belongsTo(group, { metricName, labels }) {
 
 /**
  * @param {Sample} sample
- * @param {Group[]} groups gets another one, if need be
+ * @param {Group[]} groups a new one is added if needed
  * @param {Map<string, number>} indexes of the groups
  * @returns {number}
  */
@@ -104,7 +104,7 @@ function observationCounts(summary) {
 }
 
 /**
- * An aggregator that computes one value of the values of each sample.
+ * An aggregator that computes one value from the values of each sample.
  *
  * @param {(samples: Sample[], weights: number[], isQuantile: boolean) => number} combine
  * @returns {Aggregator}
@@ -129,8 +129,7 @@ function total(samples) {
 }
 
 /**
- * Quantiles cannot be added up: 1 and 3 are not 4. Without the digests behind them their mean by observations is what
- * comes closest.
+ * Quantiles cannot be added up. Without their digests, the mean weighted by observations comes closest.
  *
  * @param {Sample[]} samples
  * @param {number[]} weights
@@ -142,7 +141,7 @@ function weightedMean(samples, weights) {
 }
 
 /**
- * The aggregators by name. A program may add its own, or replace one.
+ * The aggregators by name. An application may add its own, or replace one.
  *
  * @type {Record<string, Aggregator>}
  */
@@ -167,7 +166,7 @@ function isBuiltIn(name) {
   return BUILT_IN.has(name);
 }
 
-/** @returns {string[]} the names under which a program has put a function of its own */
+/** @returns {string[]} the names whose function is the application's own */
 function customAggregators() {
   return Object.keys(aggregators).filter(name => aggregators[name] !== BUILT_IN.get(name));
 }

@@ -20,7 +20,7 @@ class OwnSnapshots {
   #onCaptured;
   #isBusy = false;
   /** Longest time that a scrape has waited in vain for the capture under way, in milliseconds. */
-  #timedOutAfter = 0;
+  #waitedInVain = 0;
 
   /**
    * @param {() => Iterable<any>} registries
@@ -38,13 +38,13 @@ class OwnSnapshots {
    * Captures the numbers, unless a capture is under way: it ends after this call, so its numbers are new enough.
    *
    * @param {number} timeout milliseconds that the scrape waits at most
-   * @returns {boolean} whether to wait: no if a scrape has waited as long in vain, because a hook does not end
+   * @returns {number} milliseconds that the scrape waits; 0 if another has waited as long in vain, because a hook hangs
    */
   ask(timeout) {
-    if (this.#isBusy) return this.#timedOutAfter === 0 || isLonger(timeout, this.#timedOutAfter);
-    this.#timedOutAfter = 0;
+    if (this.#isBusy) return isLonger(timeout, this.#waitedInVain) ? timeout : 0;
+    this.#waitedInVain = 0;
     this.#capture(hookTime(timeout)).then(this.#onCaptured);
-    return true;
+    return timeout;
   }
 
   /**
@@ -53,7 +53,7 @@ class OwnSnapshots {
    * @param {number} milliseconds
    */
   timeOut(milliseconds) {
-    if (this.#isBusy) this.#timedOutAfter = Math.max(this.#timedOutAfter, milliseconds);
+    if (this.#isBusy) this.#waitedInVain = Math.max(this.#waitedInVain, milliseconds);
   }
 
   /**

@@ -30,8 +30,8 @@ const RENDER_GRACE_MILLISECONDS = 2000;
  *   aggregate, and never was
  * @property {() => number} generation of the aggregator; another one has none of the answers that this one got
  * @property {() => number[]} connected ids of the workers that can be asked now
- * @property {(workerIds: number[], timeout: number) => number[]} ask with a timeout in milliseconds, unless they are asked
- *   already; returns the ids of those to wait for
+ * @property {(workerIds: number[], timeout: number) => Map<number, number>} ask with a timeout in milliseconds, unless they
+ *   are asked already; returns the milliseconds to wait for each
  * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many milliseconds, for those
  *   that have not answered
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
@@ -99,7 +99,7 @@ class ScrapeRounds {
   settle(workerId, answered) {
     for (const round of this.#rounds) {
       round.answered ||= answered;
-      if (round.waiting.delete(workerId)) round.onProgress();
+      this.#stopWaiting(round, workerId);
     }
   }
 
@@ -211,7 +211,19 @@ class ScrapeRounds {
     if (round.callers.size === 0) return;
     const deadline = Math.max(...Array.from(round.callers, caller => caller.deadline));
     const timeout = Math.max(Math.round(deadline - performance.now()), 1);
-    for (const workerId of this.#cluster.ask(workerIds, timeout)) round.waiting.add(workerId);
+    for (const [workerId, wait] of this.#cluster.ask(workerIds, timeout)) {
+      if (wait > 0) round.waiting.add(workerId);
+      // The callers' own timers keep the process alive.
+      if (wait > 0 && wait < timeout) setTimeout(() => this.#stopWaiting(round, workerId), wait).unref();
+    }
+  }
+
+  /**
+   * @param {Round} round
+   * @param {number} workerId
+   */
+  #stopWaiting(round, workerId) {
+    if (round.waiting.delete(workerId)) round.onProgress();
   }
 
   /**

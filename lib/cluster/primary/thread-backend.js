@@ -1,6 +1,7 @@
 'use strict';
 
-// The aggregator in a thread: what is sent to it, who waits for its answers, and what happens when it ends or hangs.
+// Runs on the primary's loop. The aggregator thread as seen from here: starts it, sends messages to it, waits for its
+// replies, and notices when it ends or hangs.
 
 const { debuglog } = require('node:util');
 const path = require('node:path');
@@ -22,7 +23,7 @@ const HANG_MILLISECONDS = 30_000;
 // Below it, a message to the thread costs more than new memory.
 const MIN_REUSED_BYTES = 262_144;
 
-/** Thrown to a scrape whose thread died: it may be tried again. */
+/** The thread was lost during a scrape: the scrape may be tried again. */
 class ThreadLostError extends Error {}
 
 class ThreadBackend {
@@ -46,10 +47,10 @@ class ThreadBackend {
   }
 
   /**
-   * Starts the thread.
+   * Starts the thread without the options of this process or, if that fails, with them: Yarn PnP needs its loader.
    *
-   * @param {string} [adopt] directory of a thread that is gone
-   * @returns {Promise<void>} rejected where no thread can be started
+   * @param {string} [adopt] directory of a lost thread
+   * @returns {Promise<void>} rejected if no thread can be started
    */
   async start(adopt) {
     try {
@@ -86,7 +87,7 @@ class ThreadBackend {
           started = true;
           clearTimeout(watchdog);
           this.#thread = thread;
-          // Idle, it must not keep the process alive; #request() holds it while a scrape is pending.
+          // An idle thread must not keep the process alive; #request() references it while a scrape is pending.
           thread.unref();
           resolve();
         } else {
@@ -117,7 +118,7 @@ class ThreadBackend {
         this.#events.onRetired(message.workerIds);
         break;
       case 'broken':
-        // Whatever it was doing is half done: what is known is told to a new one.
+        // Its state may be half changed, so another one takes over.
         debug('the aggregator thread is broken: %s', message.message);
         if (this.#thread !== undefined) this.#giveUp(this.#thread);
         break;
@@ -145,23 +146,22 @@ class ThreadBackend {
   }
 
   /**
-   * A thread that does not answer (its directory is on a file system that hangs), or that failed where nothing is
-   * expected to, is replaced by another.
+   * Replaces a thread that does not reply (its directory may be on a file system that hangs) or is broken.
    *
    * @param {import('node:worker_threads').Worker} thread
    */
   #giveUp(thread) {
-    // First: a thread that hangs in the kernel may take its time to end.
+    // Before terminate(), because a thread that hangs in the kernel takes long to end.
     this.#onThreadLost(thread);
     thread.terminate();
   }
 
-  /** Whether there is a thread to talk to. */
+  /** Whether the thread runs. */
   get isRunning() {
     return this.#thread !== undefined;
   }
 
-  /** Where the spool is, or was; '' where there is none. */
+  /** Directory of the spool; '' if there is none. */
   get directory() {
     return this.#directory;
   }
@@ -182,7 +182,7 @@ class ThreadBackend {
     this.#thread?.postMessage({ op: 'retire', workerId });
   }
 
-  /** @param {ArrayBuffer} memory of a text that nobody needs any more, for the next */
+  /** @param {ArrayBuffer} memory of a page that was sent, for a later page */
   reuse(memory) {
     if (memory.byteLength >= MIN_REUSED_BYTES) this.#thread?.postMessage({ op: 'reuse', memory }, [memory]);
   }
@@ -210,7 +210,7 @@ class ThreadBackend {
     const thread = this.#thread;
     const ended = new Promise(resolve => thread.once('exit', resolve));
     await this.#request({ op: 'close' }).catch(() => {});
-    // Held until it has ended: whoever awaits this wants to see the directory gone.
+    // Referenced until it has ended, because callers of close() expect the directory to be removed.
     thread.ref();
     await ended;
   }

@@ -17,8 +17,9 @@ const debug = debuglog('prom-client-cluster');
  * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
  * @property {number} outstanding id of the request that it has not answered; 0 if there is none
  * @property {number} askedAt when that request was last sent, by performance.now()
- * @property {number} patience longest timeout of a scrape that waits for that request, in milliseconds
- * @property {number} waitUntil until when scrapes wait for it, by performance.now()
+ * @property {number} requestedAt when it was first sent, by performance.now()
+ * @property {number} waitedInVain longest time that a scrape has waited for it in vain, in milliseconds
+ * @property {boolean} isRenewed whether it has replaced a request that had timed out
  * @property {number} pause milliseconds until the same request may be sent again
  * @property {boolean} timedOut whether that request has missed a deadline
  * @property {boolean} hasReplied whether the worker has ever sent a message of ours
@@ -39,8 +40,9 @@ function newRecord(worker) {
     position: undefined,
     outstanding: 0,
     askedAt: 0,
-    patience: 0,
-    waitUntil: 0,
+    requestedAt: 0,
+    waitedInVain: 0,
+    isRenewed: false,
     pause: 0,
     timedOut: false,
     hasReplied: false,

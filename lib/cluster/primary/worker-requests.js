@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs on the primary's loop. Asks workers for their numbers: at most one request is outstanding per worker, all scrapes
-// share it, and scrapes do not wait for a worker that has already missed a deadline as long as theirs.
+// share it, and scrapes do not wait for a worker that has missed a deadline, unless that deadline was a short one.
 
 const { debuglog } = require('node:util');
 const { REQUEST } = require('../wire/messages');
@@ -14,6 +14,9 @@ const debug = debuglog('prom-client-cluster');
 const REPEAT_MILLISECONDS = 1000;
 const REPEAT_REPLIED_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
+
+// A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape waits for it.
+const UNRESPONSIVE_MILLISECONDS = 5000;
 
 // Timeouts that differ by no more count as equal: a scrape asks up to this long after its call.
 const MAX_MARGIN_MILLISECONDS = 250;
@@ -41,34 +44,39 @@ class WorkerRequests {
    * @param {WorkerRecord} record
    * @param {number} timeout milliseconds that the scrape waits at most
    * @param {RequestFields} fields
-   * @returns {boolean} whether the scrape waits for the answer
+   * @returns {number} milliseconds that the scrape waits for this worker; 0 if it does not
    */
   ask(record, timeout, fields) {
-    const now = this.#now();
     if (record.outstanding === 0) {
+      record.requestedAt = this.#now();
+      record.waitedInVain = 0;
+      record.isRenewed = false;
       record.pause = record.hasReplied ? REPEAT_REPLIED_MILLISECONDS : REPEAT_MILLISECONDS;
       this.#askAnew(record, timeout, fields);
-      return true;
+      return timeout;
     }
-    if (isLonger(timeout, record.patience)) {
-      // A request that has timed out is replaced: its answer may be older than this call.
-      if (record.timedOut) this.#askAnew(record, timeout, fields);
-      else this.#waitFor(record, timeout, now);
-      return true;
+    if (!record.timedOut) return timeout;
+    const left = record.requestedAt + UNRESPONSIVE_MILLISECONDS - this.#now();
+    if (left > 0 && isLonger(timeout, record.waitedInVain)) {
+      // A new request, because the answer to the one that has timed out may be older than this call.
+      if (!record.isRenewed) this.#askAnew(record, timeout, fields);
+      record.isRenewed = true;
+      return Math.min(timeout, left);
     }
-    if (!record.timedOut || now < record.waitUntil) return true;
     this.#repeat(record, timeout, fields);
-    return false;
+    return 0;
   }
 
   /**
    * Notes that a scrape has waited for the worker in vain.
    *
    * @param {WorkerRecord | undefined} record
+   * @param {number} waited milliseconds
    */
-  timeOut(record) {
+  timeOut(record, waited) {
     if (record === undefined || record.outstanding === 0) return;
     record.timedOut = true;
+    record.waitedInVain = Math.max(record.waitedInVain, waited);
     debug('worker %d does not answer in time', record.worker.id);
   }
 
@@ -94,18 +102,7 @@ class WorkerRequests {
    */
   #askAnew(record, timeout, fields) {
     record.outstanding = this.#nextId++;
-    this.#waitFor(record, timeout, this.#now());
     this.#send(record, timeout, fields);
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {number} timeout
-   * @param {number} now
-   */
-  #waitFor(record, timeout, now) {
-    record.patience = timeout;
-    record.waitUntil = now + timeout;
   }
 
   /**
@@ -134,7 +131,7 @@ class WorkerRequests {
     send(worker, { type: REQUEST, requestId, exitName, known, timeout, ...fields }, () => {
       // It is sent again after the pause.
       record.timedOut = true;
-      record.waitUntil = 0;
+      record.waitedInVain = Infinity;
       this.#onUnreachable(worker.id);
     });
   }
@@ -142,11 +139,11 @@ class WorkerRequests {
 
 /**
  * @param {number} timeout
- * @param {number} patience
- * @returns {boolean} whether a scrape waits considerably longer than others did
+ * @param {number} waitedInVain
+ * @returns {boolean} whether a scrape waits considerably longer than others have
  */
-function isLonger(timeout, patience) {
-  return timeout > patience + Math.min(MAX_MARGIN_MILLISECONDS, patience / 2);
+function isLonger(timeout, waitedInVain) {
+  return timeout > waitedInVain + Math.min(MAX_MARGIN_MILLISECONDS, waitedInVain / 2);
 }
 
 module.exports = { WorkerRequests, isLonger };

@@ -21,7 +21,7 @@ beforeEach(() => {
     ready: () => Promise.resolve(),
     generation: () => 0,
     connected: () => [],
-    ask: () => [],
+    ask: () => new Map(),
     giveUp() {},
     render: formats => new Promise(resolve => renders.push({ formats, resolve })),
     reuse: memory => reused.push(memory),
@@ -95,7 +95,7 @@ describe('a worker that has to be asked again', () => {
     cluster.connected = () => [1, 2];
     cluster.ask = workerIds => {
       asked.push(workerIds);
-      return asked.length === 1 ? [2] : [];
+      return new Map(asked.length === 1 ? [[2, 60_000]] : []);
     };
     const impatient = rounds.collect(TEXT, 100);
     const patient = rounds.collect(TEXT, 60_000);
@@ -109,5 +109,25 @@ describe('a worker that has to be asked again', () => {
     await finishRender(2);
     await patient;
     assert.deepEqual(asked, [[1, 2], [1]]);
+  });
+});
+
+describe('a worker that is waited for a shorter time than the callers wait', () => {
+  it('does not delay them any longer', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let asked = 0;
+    cluster.connected = () => [1];
+    cluster.ask = () => {
+      asked++;
+      return new Map([[1, 300]]);
+    };
+    const caller = rounds.collect(TEXT, 60_000);
+    while (asked === 0) await new Promise(resolve => setImmediate(resolve));
+    t.mock.timers.tick(299);
+    await new Promise(resolve => setImmediate(resolve));
+    assert.equal(renders.length, 0);
+    t.mock.timers.tick(1);
+    await finishRender();
+    assert.equal((await caller).bytes.toString(), 'text');
   });
 });

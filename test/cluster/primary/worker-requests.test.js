@@ -25,14 +25,12 @@ beforeEach(() => {
   record = newRecord({ id: 7, send: message => sent.push(message) });
 });
 
-/** A scrape that waits for its whole timeout in vain. */
+/** A scrape that waits in vain; returns how long. */
 function scrapeInVain(timeout) {
-  const waits = requests.ask(record, timeout, FIELDS);
-  if (waits) {
-    now += timeout;
-    requests.timeOut(record);
-  }
-  return waits;
+  const wait = requests.ask(record, timeout, FIELDS);
+  now += wait;
+  if (wait > 0) requests.timeOut(record, wait);
+  return wait;
 }
 
 const answer = () => requests.settle(record, record.outstanding);
@@ -53,10 +51,9 @@ describe('requests to a worker', () => {
     ]);
   });
 
-  it('are shared by the scrapes that come before the answer', () => {
-    assert.equal(requests.ask(record, 500, FIELDS), true);
-    assert.equal(requests.ask(record, 500, FIELDS), true);
-    assert.equal(requests.ask(record, 50_000, FIELDS), true);
+  it('are shared by the scrapes that come before the answer, each with its own timeout', () => {
+    for (const timeout of [500, 500, 50_000, 10])
+      assert.equal(requests.ask(record, timeout, FIELDS), timeout);
     assert.equal(sent.length, 1);
   });
 
@@ -71,51 +68,48 @@ describe('requests to a worker', () => {
 });
 
 describe('a worker that does not answer', () => {
-  it('costs one deadline: scrapes with the same timeout do not wait again', () => {
-    assert.equal(scrapeInVain(5000), true);
-    // The next one asks somewhat earlier or later after its call.
-    for (const timeout of [5000, 4760, 5240, 100]) assert.equal(scrapeInVain(timeout), false);
+  it('costs one deadline: later scrapes do not wait for it', () => {
+    assert.equal(scrapeInVain(5000), 5000);
+    for (const timeout of [5000, 4760, 5240, 100, 600_000]) assert.equal(scrapeInVain(timeout), 0);
     assert.equal(record.timedOut, true);
+  });
+
+  it('costs one deadline, also within a short timeout that all scrapes have', () => {
+    assert.equal(scrapeInVain(300), 300);
+    // A scrape asks somewhat earlier or later after its call.
+    for (const timeout of [300, 310, 290, 420]) assert.equal(scrapeInVain(timeout), 0);
   });
 
   it('is waited for again after its answer', () => {
     scrapeInVain(5000);
     assert.equal(answer(), true);
     assert.equal(record.timedOut, false);
-    assert.equal(requests.ask(record, 100, FIELDS), true);
+    assert.equal(requests.ask(record, 100, FIELDS), 100);
   });
 
   it('within a short timeout is waited for by a more patient scrape, whose request is a new one', () => {
-    assert.equal(scrapeInVain(10), true);
-    assert.equal(requests.ask(record, 5000, FIELDS), true);
+    assert.equal(scrapeInVain(10), 10);
+    assert.equal(requests.ask(record, 4000, FIELDS), 4000);
     assert.deepEqual(
-      sent.map(({ requestId }) => requestId),
-      [1, 2],
+      sent.map(({ requestId, timeout }) => [requestId, timeout]),
+      [
+        [1, 10],
+        [2, 4000],
+      ],
     );
     assert.equal(requests.settle(record, 1), false, 'that answer may be older than the second call');
     assert.equal(requests.settle(record, 2), true);
   });
 
-  it('is waited for by all scrapes of the patient period, and by none after it', () => {
+  it('is waited for by patient scrapes until it has not answered for 5 seconds', () => {
     scrapeInVain(10);
-    requests.ask(record, 5000, FIELDS);
+    assert.equal(requests.ask(record, 600_000, FIELDS), 4990);
     now += 2000;
-    assert.equal(requests.ask(record, 5000, FIELDS), true);
-    assert.equal(requests.ask(record, 10, FIELDS), true);
-    now += 3000;
-    assert.equal(requests.ask(record, 5000, FIELDS), false);
-    assert.equal(sent.length, 3, 'the last one is the same request, repeated after its pause');
-  });
-
-  it('is waited for as long as the most patient of the scrapes that share a request', () => {
-    requests.ask(record, 100, FIELDS);
-    requests.ask(record, 5000, FIELDS);
-    now += 100;
-    requests.timeOut(record);
-    assert.equal(requests.ask(record, 5000, FIELDS), true);
-    now += 5000;
-    assert.equal(requests.ask(record, 5000, FIELDS), false);
-    assert.equal(sent.length, 2);
+    assert.equal(requests.ask(record, 600_000, FIELDS), 2990);
+    assert.equal(sent.length, 2, 'the second patient scrape shares the request of the first');
+    assert.equal(requests.ask(record, 10, FIELDS), 0);
+    now += 2990;
+    assert.equal(requests.ask(record, 600_000, FIELDS), 0);
   });
 
   /** Milliseconds between the sendings while a scrape comes each second. */
@@ -126,7 +120,7 @@ describe('a worker that does not answer', () => {
       const before = sent.length;
       requests.ask(record, 500, FIELDS);
       if (sent.length > before) times.push(now - start);
-      requests.timeOut(record);
+      requests.timeOut(record, 500);
       now += 1000;
     }
     return times.slice(1).map((time, i) => time - times[i]);
@@ -149,7 +143,7 @@ describe('a worker that does not answer', () => {
     requests.ask(record, 5000, FIELDS);
     assert.deepEqual(unreachable, [7]);
     assert.equal(record.timedOut, true);
-    assert.equal(requests.ask(record, 5000, FIELDS), false);
+    assert.equal(requests.ask(record, 5000, FIELDS), 0);
   });
 
   it('because sending throws is not waited for', () => {

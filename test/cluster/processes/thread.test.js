@@ -248,6 +248,20 @@ describe('where no thread can be had', { concurrency: 3 }, () => {
 });
 
 describe('the thread', { concurrency: 3 }, () => {
+  it('aggregates, and the primary loads no code that does', async t => {
+    const cluster = await startWithDead(t);
+    const { files, thread } = await cluster.run(({ require, threads }) => ({
+      files: Object.keys(require('node:module')._cache).map(file => file.replaceAll('\\\\', '/')),
+      thread: threads.map(({ posted }) => posted.some(({ op }) => op === 'render')),
+    }));
+    assert.deepEqual(thread, [true], 'one thread, and it has written pages');
+    assert.deepEqual(
+      files.filter(file => /\/lib\/cluster\/(aggregator|store)\//.test(file)),
+      [],
+    );
+    await cluster.end();
+  });
+
   it('runs no preloads of the application', async t => {
     const place = makePlace(t);
     const preload = path.join(place, 'preload.js');
