@@ -28,7 +28,7 @@ const figures = { wall: 'ms', gap: 'ms' };
 
 module.exports = {
   title: '`AggregatorRegistry.aggregate`',
-  note: `The JSON of ${WORKERS} workers, added up and written as text.`,
+  note: `Aggregates the JSON of ${WORKERS} workers and writes it as text.`,
   cases: [
     { key: '1k', title: '1,000 samples of each worker', figures, measure: aggregating(1000) },
     { key: '10k', title: '10,000 samples of each worker', figures, measure: aggregating(10_000) },

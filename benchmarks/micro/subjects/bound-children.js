@@ -87,7 +87,7 @@ const figures = { time: 'ns' };
 
 module.exports = {
   title: 'Bound children, `labels(…)`',
-  note: 'Four labels, given once; in the rows "inline", given with each call, for 2,000 label sets at random.',
+  note: 'Four labels, passed once; in the rows "inline", passed with each call, for 2,000 label sets at random.',
   cases: [
     { key: 'inc', title: '`inc()`', figures, measure: incOne },
     { key: 'inc-2k', title: '`inc()` of 2,000 children in turn', figures, measure: incMany },

@@ -33,9 +33,9 @@ function casesOf(kind, title, labelStrings) {
 
 module.exports = {
   title: 'Counter, `inc(labels)`',
-  note: 'Four labels, label sets at random. Kept strings are the same objects each time; fresh ones are cut out of other strings for each call, which is part of the time.',
+  note: 'Four labels, label sets at random. Reused strings are the same objects each time; fresh ones are cut out of other strings for each call, which is part of the time.',
   cases: [
-    ...casesOf('kept', 'kept strings', keptStrings),
+    ...casesOf('kept', 'reused strings', keptStrings),
     ...casesOf('fresh', 'fresh strings', freshStrings),
   ],
 };

@@ -54,7 +54,7 @@ const figures = { bytes: 'bytes' };
 
 module.exports = {
   title: 'Memory',
-  note: 'Heap and array buffers that are more than before, after one `metrics()` whose text is dropped and after collections of garbage. Label values are strings that nobody but the library keeps.',
+  note: 'Growth of heap and array buffers, after one `metrics()` whose text is dropped and after garbage collection. Only the library refers to the strings of label values.',
   cases: [
     {
       key: 'counter-series',

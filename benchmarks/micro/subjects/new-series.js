@@ -68,7 +68,7 @@ const figures = { mean: 'ns', longest: 'ms' };
 
 module.exports = {
   title: 'New series',
-  note: 'A counter with four labels grows; each `inc(labels)` creates a series. The longest single call contains collections of garbage, but (on Linux) not the wait for a processor on a busy machine. Each call is timed by itself, so the mean contains a look at the clock.',
+  note: 'A counter with four labels grows; each `inc(labels)` creates a series. The longest single call includes garbage collection, but (on Linux) not the wait for a CPU on a busy machine. Each call is timed by itself, so the mean includes reading the clock.',
   cases: [
     { key: '100k', title: '100,000 series', figures, measure: creating(100_000) },
     { key: '1m', title: 'a million series', figures, seconds: 20, measure: creating(1_000_000) },

@@ -42,10 +42,10 @@ module.exports = {
   note: 'Default buckets, values in all of them; four labels, label sets at random.',
   cases: [
     { key: 'unlabelled', title: '`observe(value)`', figures, measure: observeUnlabelled },
-    { key: 'kept-8', title: '8 label sets, kept strings', figures, measure: observing(keptStrings, 8) },
+    { key: 'kept-8', title: '8 label sets, reused strings', figures, measure: observing(keptStrings, 8) },
     {
       key: 'kept-2k',
-      title: '2,000 label sets, kept strings',
+      title: '2,000 label sets, reused strings',
       figures,
       measure: observing(keptStrings, 2000),
     },

@@ -96,7 +96,7 @@ const figures = { write: 'ms', read: 'ms', bytes: 'bytes' };
 
 module.exports = {
   title: 'Snapshots of a cluster',
-  note: "What a worker writes for its primary and what the primary's side makes of it, without what carries it. Ours: a file, written, read and merged into the store of the aggregator thread; the first one, with all label sets, and a later one. The rivals: `getMetricsAsJSON()` and `JSON.stringify`, `JSON.parse` and `aggregate`.",
+  note: "What a worker writes for its primary and what the primary's side does with it, without transport. This library: a file is written, read and merged into the store of the aggregator thread; the first one, with all label sets, and a later one. The other clients: `getMetricsAsJSON()` and `JSON.stringify`, `JSON.parse` and `aggregate`.",
   cases: [
     { key: '10k', title: '10,000 samples', figures, measure: exchanging(10_000, {}) },
     { key: '100k', title: '100,000 samples', figures, seconds: 10, measure: exchanging(100_000, {}) },

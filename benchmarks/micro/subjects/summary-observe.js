@@ -50,7 +50,7 @@ module.exports = {
     },
     {
       key: 'kept-200',
-      title: '`observe(labels, value)`, 200 label sets, kept strings',
+      title: '`observe(labels, value)`, 200 label sets, reused strings',
       figures,
       measure: observeLabelled,
     },
