@@ -1,8 +1,8 @@
 'use strict';
 
-// What `runtime: true` adds to a process that has the default metrics anyway, by how often the collector runs:
-// `node benchmarks/runtime-overhead/collections.js`, two minutes. Each load in a process of its own, in which windows
-// without and with it alternate.
+// Measures what `runtime: true` adds to a process with default metrics, by the rate of garbage collections:
+// `node benchmarks/runtime-overhead/collections.js`, two minutes. Each load has its own process, in which
+// windows with and without `runtime` alternate.
 
 const { fork } = require('node:child_process');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -14,14 +14,14 @@ const WINDOW = 2000; // milliseconds
 const SCRAPES = 2; // of each window
 const TICK = 5; // milliseconds between two allocations
 
-// A new space of 1 MiB: some hundred kilobytes are enough for a collection.
+// A new space of 1 MiB needs a collection after some hundred kilobytes.
 const SMALL_SPACE = ['--max-semi-space-size=1'];
 
-/** @type {{title: string, flags: string[], kilobytes: number}[]} what is allocated in each tick */
+/** @type {{title: string, flags: string[], kilobytes: number}[]} `kilobytes` are allocated per tick */
 const LOADS = [
   { title: 'idle', flags: [], kilobytes: 0 },
-  { title: 'collects garbage', flags: SMALL_SPACE, kilobytes: 500 },
-  { title: 'a storm', flags: [...SMALL_SPACE, '--single-threaded-gc'], kilobytes: 6000 },
+  { title: 'some collections', flags: SMALL_SPACE, kilobytes: 500 },
+  { title: 'very many collections', flags: [...SMALL_SPACE, '--single-threaded-gc'], kilobytes: 6000 },
 ];
 
 if (process.send) process.once('message', load => measure(load));
@@ -73,7 +73,7 @@ function meanOf(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** In the process under load. */
+/** Runs in the process under load. */
 async function measure({ kilobytes }) {
   let garbage;
   const timer = setInterval(() => {

@@ -1,6 +1,7 @@
 'use strict';
 
-// What is compared: the same service with no default metrics, with those of prom-client, and with all of them.
+// The lanes of the comparison: the same service with no default metrics, with prom-client's, and with all of
+// them.
 
 /** @type {{key: 'none' | 'default' | 'runtime', title: string}[]} */
 const LANES = [

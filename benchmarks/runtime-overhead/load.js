@@ -1,23 +1,23 @@
 'use strict';
 
-// A load generator in a process of its own: the demo's requests on connections that are kept, either at a fixed rate or
-// always one under way on each. Connections of their own would cost the service more per request, and what the default
-// metrics cost would seem less.
+// A load generator in its own process: sends the demo's requests on reused connections, either at a fixed
+// rate or always one at a time on each. A connection per request would make requests more expensive, and
+// default metrics cheaper in comparison.
 
 const { REQUESTS } = require('../../example/demo/traffic');
-const { KeptConnection, textOf } = require('./kept-connection.js');
+const { ReusedConnection, textOf } = require('./reused-connection.js');
 
 const CONNECTIONS = 32;
 const TEXTS = REQUESTS.map(textOf);
 
-/** @type {KeptConnection[]} */
+/** @type {ReusedConnection[]} */
 let connections = [];
 
 const commands = {
-  /** Opens connections to a service, in place of those before. */
+  /** Opens connections to a service, and closes the previous ones. */
   aim({ port }) {
     for (const connection of connections) connection.close();
-    connections = Array.from({ length: CONNECTIONS }, () => new KeptConnection(port));
+    connections = Array.from({ length: CONNECTIONS }, () => new ReusedConnection(port));
   },
 
   /** @returns {Promise<{answered: number, failed: number, seconds: number}>} */
@@ -50,7 +50,7 @@ function alwaysUnderWay({ seconds }, outcome) {
   return Promise.all(connections.map(chain));
 }
 
-/** Starts what is due each millisecond, on a connection that is free or will be. */
+/** Sends the requests that are due each millisecond, on the connection that is free first. */
 async function atRate({ seconds, rate }, outcome) {
   const began = performance.now();
   const free = [...connections];

@@ -1,7 +1,7 @@
 'use strict';
 
-// Measures the demo's service with each of the lanes, turn by turn in the same processes, and in several clusters one
-// after the other.
+// Measures the demo's service with each set of default metrics, alternating in the same processes, in several
+// clusters one after the other.
 
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -16,7 +16,7 @@ const WORKERS = 2;
 const SAMPLES = 2000;
 const RATE = 800; // requests a second, about a third of what two cores can do
 const BLOCKS = 2; // of each kind and cluster
-const SETTLE = 0.1; // seconds, in which everything goes to sleep
+const SETTLE = 0.1; // seconds, until all threads are idle
 const WARM_UP = 0.6; // seconds, with each lane
 const SECTION_SCRAPES = { count: 6, every: 0.1 }; // seconds
 
@@ -32,9 +32,9 @@ const START = 2;
 const CHANGE = 0.2; // to another lane
 
 /**
- * @typedef {object} Window one lane for some seconds
+ * @typedef {object} Window a measurement of one lane
  * @property {string} lane
- * @property {number} block windows of one block were measured one after the other
+ * @property {number} block windows of one block were measured in direct succession
  * @property {number} seconds under load
  * @property {number} answered requests
  * @property {number} cpu milliseconds of primary and workers, all threads
@@ -43,17 +43,17 @@ const CHANGE = 0.2; // to another lane
 /**
  * @typedef {object} MeasuredCluster
  * @property {Window[]} fixed at a fixed rate of requests
- * @property {Window[]} saturated with as many requests as are answered
+ * @property {Window[]} saturated with as many requests as the service answers
  * @property {Window[]} idle without requests
  * @property {Window[]} resting without requests, and without scrapes
- * @property {{lane: string, hooks: number, collections: number, capture: number}[]} sections milliseconds, of each
- *   worker and scrape, at the fixed rate
- * @property {{hooks: number, collections: number, capture: number}[]} firstSections of each worker at its first scrape,
- *   with all default metrics
+ * @property {{lane: string, hooks: number, collections: number, capture: number}[]} sections milliseconds, of
+ *   each worker and scrape, at the fixed rate
+ * @property {{hooks: number, collections: number, capture: number}[]} firstSections of each worker at its
+ *   first scrape, with all default metrics
  */
 
 /**
- * What progress is reported on: of each cluster the warm-up, the kinds of windows and the sections.
+ * The steps of the progress report: per cluster the warm-up, the kinds of windows and the sections.
  *
  * @param {{clusters: number, seconds: number}} settings as of {@link measureOverhead}
  * @returns {{title: string, seconds: number}[]}
@@ -102,7 +102,7 @@ async function measureOverhead({ clusters, seconds, progress }) {
   return measured;
 }
 
-/** One cluster, and who asks it. */
+/** One cluster and its load generator. */
 class Stage {
   #tree;
   #generator;
@@ -212,7 +212,7 @@ class Stage {
     return all;
   }
 
-  /** Of code that has never run before. */
+  /** The first scrape, of code that has never run before. */
   async #firstSections() {
     await this.#tree.call('take', { lane: 'runtime' });
     await this.#tree.call('timeSections');

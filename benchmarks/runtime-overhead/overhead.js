@@ -1,6 +1,7 @@
 'use strict';
 
-// What default metrics cost a service, as a part of `npm run bench`: measured, shown, kept, documented.
+// The part of `npm run bench` that measures what default metrics cost a service: measures, prints, stores,
+// documents.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -18,8 +19,8 @@ const SECONDS = 1;
 
 /**
  * @param {{short: boolean, only?: string[], clients?: string[]}} options of `npm run bench`
- * @returns {boolean} whether it is a part of that run. Not of a short one: it takes a minute and a half, and what it
- *   measures no machine of CI holds still for
+ * @returns {boolean} whether it is a part of that run. Not of a short one: it takes a minute and a half, and
+ *   CI machines are too noisy for it
  */
 function isOverheadWanted({ short, only, clients }) {
   if (short || !(clients?.includes('ours') ?? true)) return false;
@@ -42,7 +43,7 @@ async function runOverhead({ repetitions = CLUSTERS, seconds = SECONDS }) {
   console.log(`Written to ${path.relative(process.cwd(), file)}`);
 }
 
-/** Writes docs/benchmark-runtime.md from the newest results, if there are any. */
+/** Writes docs/benchmark-runtime.md from the newest results, if any. */
 async function writeOverheadDocument() {
   const results = newestResults();
   if (results === undefined) return;

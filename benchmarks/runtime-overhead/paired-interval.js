@@ -9,13 +9,13 @@ const CONFIDENCE = 0.95;
  * @property {number} median
  * @property {number} low
  * @property {number} high
- * @property {number} confidence that the median of all there could be lies between the two; at least 0.95 from six
+ * @property {number} confidence probability that the true median is in the interval; at least 0.95 from six
  *   values on
  */
 
 /**
- * Where the median lies, whatever the values are distributed like: that of so many more values is below the smallest of
- * n with a chance of 2^-n only, and so on for the next ones (the sign test's interval).
+ * A confidence interval of the median for any distribution: the true median is below the smallest of n values
+ * with a probability of 2^-n, and so on for the next ones (the interval of the sign test).
  *
  * @param {number[]} values at least one, independent of each other
  * @returns {Interval}
@@ -34,7 +34,7 @@ function intervalOfMedian(values) {
   return { median: median(values), low: sorted[left], high: sorted[count - 1 - left], confidence };
 }
 
-/** Of so many heads of a coin in so many throws, or fewer. */
+/** The probability of at most that many heads in that many throws of a coin. */
 function chanceOfAtMost(heads, throws) {
   let ways = 1;
   let chance = 0;

@@ -3,9 +3,8 @@
 const fs = require('node:fs');
 
 /**
- * What processes have used of CPUs, all threads together. /proc/pid/stat has ticks of 10 ms, which in a window of
- * seconds are more than what is looked for here; the scheduler's account is exact as long as the threads sleep when it
- * is read.
+ * CPU time of processes, by thread. /proc/pid/stat counts ticks of 10 ms, which is too coarse here; schedstat
+ * is exact while the threads sleep.
  *
  * @param {number[]} pids
  * @returns {Map<string, number>} milliseconds, by thread
@@ -25,8 +24,8 @@ function threadTimes(pids) {
 /**
  * @param {Map<string, number>} before
  * @param {Map<string, number>} after
- * @returns {number} milliseconds that the threads of `after` have used meanwhile
- * @throws {Error} where a thread has ended: what it used is not known
+ * @returns {number} milliseconds that the threads used in between
+ * @throws {Error} if a thread has ended: its CPU time is lost
  */
 function usedBetween(before, after) {
   let used = 0;

@@ -1,6 +1,6 @@
 'use strict';
 
-// What was measured, as Markdown tables that also line up in a terminal.
+// Formats the measurements as Markdown tables that are aligned in a terminal, too.
 
 const { median, quantile, summarise } = require('../shared/statistics.js');
 const { number, table } = require('../shared/table.js');
@@ -38,7 +38,7 @@ const FIGURES = [
     unit: 'ms',
     kind: 'resting',
     of: millisecondsOfSecond,
-    // The service alone does nothing then.
+    // Without default metrics it is nearly zero.
     isCompared: false,
   },
 ];
@@ -51,7 +51,7 @@ function millisecondsOfSecond({ cpu, seconds }) {
   return cpu / seconds;
 }
 
-/** Per cent of one CPU, of each worker. What the primary uses is shared out among them. */
+/** Per cent of one CPU per worker, including a share of the primary's. */
 function shareOfCpu(window) {
   return millisecondsOfSecond(window) / 10 / WORKERS;
 }
@@ -95,7 +95,7 @@ const SITUATIONS = [
   { title: `${RATE} requests a second`, added: (clusters, lane) => added(clusters, 'fixed', lane) },
 ];
 
-/** What the default metrics add, which does not depend on what a request costs. */
+/** The CPU usage that default metrics add, which does not depend on the cost of a request. */
 function addedTable(clusters) {
   const head = ['added, % of a CPU for each worker', ...COLLECTED.map(({ title }) => title)];
   const rows = SITUATIONS.map(situation => [
@@ -126,7 +126,7 @@ function sectionsTable(clusters) {
   return `${table(head, rows)}\n\nHooks at the first scrape of a process, all: ${range(first)} ms.`;
 }
 
-/** The two promises, held against what was measured. */
+/** Compares the measurements with the budgets. */
 function verdictOf(clusters) {
   const lengths = sectionsOf(clusters, 'runtime').map(({ hooks, collections }) =>
     Math.max(hooks, collections),
@@ -159,7 +159,7 @@ function sectionsOf(clusters, lane) {
   return clusters.flatMap(({ sections }) => sections.filter(section => section.lane === lane));
 }
 
-/** Compares windows of one block, which were measured within seconds in the same processes. */
+/** Compares windows of one block, which were measured within seconds of each other in the same processes. */
 function paired(clusters, kind, lane, compare) {
   const baseline = new Map(windowsOf(clusters, kind, BASELINE).map(window => [window.block, window]));
   return windowsOf(clusters, kind, lane).map(window => compare(window, baseline.get(window.block)));

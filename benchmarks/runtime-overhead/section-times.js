@@ -1,16 +1,18 @@
 'use strict';
 
-// How long the default metrics hold a worker's event loop at a scrape. Their hooks run in one go when the primary asks,
-// and sample what takes longer in the turns after that; records of collections are taken over in between; then the
-// snapshot is captured and written.
+// Measures how long default metrics block a worker's event loop at a scrape. Their hooks run synchronously
+// when the primary asks, and sample the slower metrics in the following turns. Records of collections are
+// read in between. Then the snapshot is captured and written.
 
 const v8 = require('node:v8');
 const { processorWait } = require('../shared/processor-wait.js');
 const { SectionClock } = require('../shared/section-clock.js');
 
-/** @typedef {{hooks: number, collections: number, capture: number}} Sections milliseconds on a processor, the longest of each */
+/**
+ * @typedef {{hooks: number, collections: number, capture: number}} Sections CPU milliseconds of the longest one of each
+ */
 
-/** Times sections from its construction on. What it puts in their way costs time itself, so it must not stay. */
+/** Times sections from its construction on. Timing has a cost itself, so end() removes it. */
 class SectionTimes {
   #sections = { hooks: 0, collections: 0, capture: 0 };
   #restore = [];
@@ -31,7 +33,7 @@ class SectionTimes {
     this.#restore.push(() => clock.stop());
   }
 
-  /** Replaces methods by ones that are timed: from the first call to the end of the last one of the same turn. */
+  /** Times methods: from the first call to the end of the last call in the same turn. */
   #timeTogether(name, objects, ...methods) {
     let began;
     let ended;
@@ -66,14 +68,14 @@ class SectionTimes {
     this.#sections[name] = Math.max(this.#sections[name], milliseconds);
   }
 
-  /** @returns {Sections} since it was asked last */
+  /** @returns {Sections} since the last call */
   take() {
     const sections = this.#sections;
     this.#sections = { hooks: 0, collections: 0, capture: 0 };
     return sections;
   }
 
-  /** Takes everything out of the way again. */
+  /** Restores all methods. */
   end() {
     for (const restore of this.#restore.splice(0)) restore();
   }

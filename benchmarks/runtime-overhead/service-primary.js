@@ -1,6 +1,6 @@
 'use strict';
 
-// The primary of the measured service: the demo's, without its own messages, and with those of the benchmark.
+// The primary of the measured service: the demo's, with the messages of the benchmark instead of its own.
 
 const cluster = require('node:cluster');
 const { once } = require('node:events');

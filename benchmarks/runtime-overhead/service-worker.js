@@ -1,7 +1,7 @@
 'use strict';
 
-// A worker of the demo, whose default metrics can be changed while it runs: a difference between two processes, of
-// what V8 made of the same code, is larger than what is looked for here.
+// A worker of the demo whose default metrics can be changed while it runs. V8 optimises the same code
+// differently in two processes, which makes a larger difference than default metrics do.
 
 require('../../example/demo/worker.js');
 const { AggregatorRegistry, Registry, collectDefaultMetrics, register } = require('../..');
@@ -16,7 +16,7 @@ let sectionTimes;
 const commands = {
   /** Collects the default metrics of a lane from now on. */
   take({ lane }) {
-    defaults.clear(); // what ran for them ends
+    defaults.clear(); // stops their observers
     if (lane !== 'none') collectDefaultMetrics({ register: defaults, runtime: lane === 'runtime' });
     return defaults.getMetricsAsArray().length;
   },

@@ -1,7 +1,8 @@
 'use strict';
 
-// docs/grafana-dashboard.json: the real Prometheus that scrapes the demo's cluster under load answers each of its
-// queries with data. And it is what Grafana imports, complete, and drawn without overlaps.
+// docs/grafana-dashboard.json: a real Prometheus, which scrapes the demo's cluster under load, has data for
+// each query. The dashboard has the format that Grafana imports, shows every metric, and its panels do not
+// overlap.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -22,17 +23,17 @@ const VARIABLES = DASHBOARD.templating.list.filter(({ type }) => type === 'query
 
 const GRID_WIDTH = 24;
 const SCRAPE_SECONDS = 1;
-// Grafana's own: the larger of four scrape intervals, and one together with the step.
+// As Grafana computes it: the larger of four scrape intervals, and of one interval plus the step.
 const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;
 const RATE = 100;
 const LOAD_SECONDS = 60;
 const WITHIN_MS = 25_000;
 const POLL_EVERY_MS = 100;
 
-/** Metrics that every scrape of Prometheus brings along. */
+/** Metrics that Prometheus adds to every scrape. */
 const OF_PROMETHEUS = ['scrape_duration_seconds', 'scrape_samples_scraped'];
 
-/** What a machine without control groups, or a group without limits, does not have. */
+/** Metrics that are absent without a cgroup, or without limits. */
 const WITHOUT_LIMITS = [
   'process_cgroup_memory_limit_bytes',
   'process_cgroup_memory_usage_bytes',
@@ -43,14 +44,14 @@ const WITHOUT_LIMITS = [
 ];
 
 const EVENT_LOOP_LAG =
-  'quantiles of workers that were averaged; nodejs_eventloop_delay_seconds has those of all';
+  'averages of the quantiles of workers; nodejs_eventloop_delay_seconds has the quantiles of all';
 const ACTIVE = 'part of nodejs_active_resources';
-const SPACES = 'nodejs_heap_space_used_bytes and nodejs_heap_space_committed_bytes have it, by space';
+const SPACES = 'shown by nodejs_heap_space_used_bytes and nodejs_heap_space_committed_bytes';
 
-/** Metrics that the dashboard does without, and why. */
+/** Metrics that the dashboard does not show, and why. */
 const NOT_SHOWN = {
-  process_start_time_seconds: 'a cluster does not show it',
-  process_virtual_memory_bytes: 'no memory that anybody is short of',
+  process_start_time_seconds: 'a cluster does not have it',
+  process_virtual_memory_bytes: 'not a scarce resource',
   process_heap_bytes: 'the data segment; resident memory is what counts',
   nodejs_eventloop_lag_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_min_seconds: EVENT_LOOP_LAG,
@@ -60,7 +61,7 @@ const NOT_SHOWN = {
   nodejs_eventloop_lag_p50_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_p90_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_p99_seconds: EVENT_LOOP_LAG,
-  nodejs_active_resources_total: 'the sum of what is shown by type',
+  nodejs_active_resources_total: 'the sum of nodejs_active_resources',
   nodejs_active_handles: ACTIVE,
   nodejs_active_handles_total: ACTIVE,
   nodejs_active_requests: ACTIVE,
@@ -70,7 +71,7 @@ const NOT_SHOWN = {
   nodejs_heap_space_size_total_bytes: SPACES,
   nodejs_heap_space_size_used_bytes: SPACES,
   nodejs_heap_space_size_available_bytes: SPACES,
-  nodejs_gc_duration_seconds: 'nodejs_gc_pause_seconds_total and nodejs_gc_runs_total say it without buckets',
+  nodejs_gc_duration_seconds: 'shown by nodejs_gc_pause_seconds_total and nodejs_gc_runs_total',
 };
 
 const required = process.env.REQUIRE_PROMETHEUS === '1';
@@ -87,7 +88,7 @@ function targets() {
 
 /**
  * @param {string} query
- * @returns {string[]} the metrics that it names, as they are documented: without what histograms append
+ * @returns {string[]} the metrics in it, without the suffixes of histograms
  */
 function metricsIn(query) {
   const names = Array.from(query.matchAll(/([a-zA-Z_:][\w:]*)\{/g), ([, name]) => name);
@@ -98,7 +99,7 @@ function metricsShown() {
   return new Set(targets().flatMap(({ target }) => metricsIn(target.expr)));
 }
 
-/** The metrics that a document has a row of a table for. */
+/** The metrics in the tables of a document. */
 function metricsDocumentedIn(file) {
   return Array.from(read(file).matchAll(/^\| *`([a-z]\w+)(?:\{[^`]*\})?` *\|/gm), ([, name]) => name).filter(
     name => /^(nodejs|process|prom_client_cluster)_/.test(name),
@@ -119,7 +120,7 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     loadGenerator = new LoadGenerator();
     loadGenerator
       .start({ url: cluster.applicationUrl, rate: RATE, amount: RATE * LOAD_SECONDS })
-      .done.catch(() => {}); // it is stopped before its time
+      .done.catch(() => {}); // it is stopped early
     await prometheus.numberWhen('count_over_time(up[1h])', count => count >= 5, WITHIN_MS);
     exposition = await (await fetch(cluster.metricsUrl)).text();
   });
@@ -130,7 +131,10 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     await cluster?.stop();
   });
 
-  /** The variables as Grafana puts them into a query: chosen values, quoted for a regular expression in a string. */
+  /**
+   * Replaces the variables as Grafana does: by the chosen values, quoted for a regular expression in a
+   * string.
+   */
   function interpolated(query) {
     const { host } = new URL(cluster.metricsUrl);
     return query
@@ -139,7 +143,7 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
       .replaceAll('$job', 'target');
   }
 
-  /** All values of all series since the load began, or the last ones. */
+  /** All values of all series of the last 30 seconds; only the current ones for an instant query. */
   async function valuesOf({ expr, instant }) {
     const query = interpolated(expr);
     assert.ok(!query.includes('$'), `a variable is left: ${query}`);
@@ -155,7 +159,7 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     return values.some(text => text !== 'NaN');
   }
 
-  /** Some of what is shown happens after seconds only: a collection, a scrape that went wrong. */
+  /** Some events happen only after seconds: a collection, a scrape that fails. */
   async function hasDataSoon(target) {
     const deadline = performance.now() + WITHIN_MS;
     while (!(await hasData(target))) {
@@ -188,7 +192,7 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     });
   }
 
-  it('have data as well where all values of the variables are chosen', async () => {
+  it('have data if all values of the variables are chosen', async () => {
     const [{ target }] = targets();
     const all = Object.fromEntries(VARIABLES.map(({ name, allValue }) => [name, allValue]));
     const expr = target.expr.replaceAll('$job', all.job).replaceAll('$instance', all.instance);
@@ -197,7 +201,7 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
   });
 });
 
-/** The demo's cluster, in which some things go wrong: see the fixture. */
+/** The demo's cluster with faults; see the fixture. */
 function clusterWithFaults() {
   const { NODE_OPTIONS } = process.env;
   process.env.NODE_OPTIONS = `${NODE_OPTIONS ?? ''} --require=${FAULTS}`;
@@ -219,9 +223,9 @@ function hasSamples(exposition, name) {
 }
 
 describe('docs/grafana-dashboard.json', () => {
-  it('is what Grafana 10 imports, with the data source as a variable', () => {
+  it('has the format of Grafana 10, with the data source as a variable', () => {
     assert.ok(DASHBOARD.schemaVersion >= 38);
-    assert.strictEqual(DASHBOARD.id, null); // the one who imports it gets a new one
+    assert.strictEqual(DASHBOARD.id, null); // Grafana assigns one at the import
     assert.match(DASHBOARD.uid, /^[a-z-]{1,40}$/);
     assert.ok(DASHBOARD.title && DASHBOARD.description);
     const names = DASHBOARD.templating.list.map(({ name }) => name);
@@ -234,7 +238,7 @@ describe('docs/grafana-dashboard.json', () => {
     assert.deepStrictEqual(needed, [...new Set(PANELS.map(({ type }) => type))].sort());
   });
 
-  it('chooses job and instance in every selector', () => {
+  it('has job and instance in every selector', () => {
     for (const { target } of targets()) {
       const selectors = Array.from(target.expr.matchAll(/\{([^}]*)\}/g), ([, selector]) => selector);
       assert.ok(selectors.length > 0, target.expr);
@@ -250,13 +254,13 @@ describe('docs/grafana-dashboard.json', () => {
     assert.match(ROWS[0].title, /example\/demo/);
   });
 
-  it('has a number of its own for every panel', () => {
+  it('has a unique id for every panel', () => {
     const ids = DASHBOARD.panels.map(({ id }) => id);
     assert.strictEqual(new Set(ids).size, ids.length);
     assert.ok(ids.every(id => Number.isInteger(id) && id > 0));
   });
 
-  it('says of every panel what it is, what to do with it, in which unit and which series', () => {
+  it('has a title, a description, a unit and legends for every panel', () => {
     const titles = PANELS.map(({ title }) => title);
     for (const { title, description, fieldConfig, targets } of PANELS) {
       assert.ok(title);
@@ -271,14 +275,14 @@ describe('docs/grafana-dashboard.json', () => {
     assert.strictEqual(new Set(inRows).size, titles.length);
   });
 
-  it('is drawn without overlaps and without holes, below the row that a panel belongs to', () => {
+  it('has panels that do not overlap, without gaps, and below their rows', () => {
     const taken = new Set();
     for (const { title, gridPos } of DASHBOARD.panels) {
       const { x, y, w, h } = gridPos;
       assert.ok(x >= 0 && y >= 0 && w > 0 && h > 0 && x + w <= GRID_WIDTH, title);
       for (let column = x; column < x + w; column++) {
         for (let line = y; line < y + h; line++) {
-          assert.ok(!taken.has(`${column} ${line}`), `${title} covers another`);
+          assert.ok(!taken.has(`${column} ${line}`), `${title} overlaps another`);
           taken.add(`${column} ${line}`);
         }
       }
@@ -288,7 +292,7 @@ describe('docs/grafana-dashboard.json', () => {
     for (const [row, { title, gridPos }] of rowsOfPanels()) assert.ok(gridPos.y > row.gridPos.y, title);
   });
 
-  it('shows metrics of the service only in the row of the demo', () => {
+  it('has metrics of the demo only in the first row', () => {
     const ofDemo = read('example/demo/application-metrics.js');
     for (const [row, { targets }] of rowsOfPanels()) {
       for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) {
@@ -297,15 +301,15 @@ describe('docs/grafana-dashboard.json', () => {
     }
   });
 
-  it('shows no metric that is neither documented nor one of prom-client', () => {
-    const known = new Set([...allMetrics(), ...OF_PROMETHEUS]);
+  it("has only metrics that are documented or prom-client's", () => {
+    const names = new Set([...allMetrics(), ...OF_PROMETHEUS]);
     for (const [row, { targets }] of rowsOfPanels()) {
       if (row === ROWS[0]) continue;
-      for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) assert.ok(known.has(name), name);
+      for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) assert.ok(names.has(name), name);
     }
   });
 
-  it('shows every metric that there is, save those with a reason', () => {
+  it('has every metric, except those listed with a reason', () => {
     const shown = metricsShown();
     const isForgotten = name => !shown.has(name) && !(name in NOT_SHOWN);
     assert.deepStrictEqual(allMetrics().filter(isForgotten), []);
@@ -314,19 +318,19 @@ describe('docs/grafana-dashboard.json', () => {
   });
 });
 
-/** The metrics of the documents, and those of prom-client. */
+/** The metrics of the documents and those of prom-client. */
 function allMetrics() {
   const documented = ['docs/runtime-metrics.md', 'docs/self-metrics.md'].map(metricsDocumentedIn);
   for (const names of documented) assert.ok(names.length >= 10, 'a document has no table of its metrics');
   return [...new Set([...collectDefaultMetrics.metricsList.flatMap(metricNamesOf), ...documented.flat()])];
 }
 
-/** The names of one of prom-client's families: `metricsList` has them, and so do its deep imports. */
+/** The metrics of one of prom-client's families. */
 function metricNamesOf(family) {
   return require(`prom-client-cluster/lib/metrics/${family}`).metricNames;
 }
 
-/** Each panel with the row that stands above it. */
+/** Each panel with its row. */
 function rowsOfPanels() {
   let row;
   return DASHBOARD.panels.flatMap(panel => {

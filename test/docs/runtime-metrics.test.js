@@ -66,7 +66,10 @@ function rowsOf(text) {
   ]);
 }
 
-/** Type, labels and aggregator of each metric in the section of a heading. The unit must end the metric's name. */
+/**
+ * Type, labels and aggregator of each metric in the section of a heading. The unit must end the metric's
+ * name.
+ */
 function documentedUnder(heading) {
   const start = METRICS.indexOf(`### ${heading}\n`);
   const end = METRICS.indexOf('\n### ', start + 1);

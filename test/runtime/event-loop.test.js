@@ -1,6 +1,7 @@
 'use strict';
 
-// eventLoopDelay and eventLoopUtilization: how long callbacks wait for the event loop, and how long it is active.
+// eventLoopDelay and eventLoopUtilization: how long callbacks wait for the event loop, and how long it is
+// active.
 
 const assert = require('node:assert');
 const { describe, it, beforeEach, afterEach } = require('node:test');
@@ -44,8 +45,8 @@ class SimulatedLoop {
    * Runs pauses and stalls.
    *
    * @param {number} milliseconds how long at least
-   * @returns {{mean: number, over5: number}} of callbacks that become due at any time: mean delay; share of those
-   *   that wait for more than 5 ms
+   * @returns {{mean: number, over5: number}} of callbacks that become due at any time: mean delay; share of
+   *   those that wait for more than 5 ms
    */
   run(milliseconds) {
     const end = this.#now + milliseconds;

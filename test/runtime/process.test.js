@@ -295,7 +295,7 @@ describe('process_cgroup_*', () => {
   });
 
   for (const membership of ['', 'nonsense\n', '0::/\n']) {
-    it(`are absent if /proc/self/cgroup is ${JSON.stringify(membership)} and nothing is mounted`, async () => {
+    it(`are absent if nothing is mounted and /proc/self/cgroup is ${JSON.stringify(membership)}`, async () => {
       assert.strictEqual(await shown(tree(membership, {})), undefined);
       assert.deepStrictEqual(register.getMetricsAsArray(), []);
     });

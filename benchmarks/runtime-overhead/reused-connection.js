@@ -4,13 +4,13 @@ const net = require('node:net');
 
 const HEAD_END = '\r\n\r\n';
 
-/** One connection to a service, kept open, on which one request at a time is under way. */
-class KeptConnection {
+/** A connection to a service that sends one request after the other. */
+class ReusedConnection {
   #socket;
   #received = '';
   #settle;
 
-  /** @param {number} port on loopback */
+  /** @param {number} port on the loopback interface */
   constructor(port) {
     this.#socket = net.connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1');
     this.#socket.on('data', text => this.#take(text));
@@ -20,14 +20,14 @@ class KeptConnection {
 
   /**
    * @param {string} text the whole request
-   * @returns {Promise<boolean>} whether there was a whole answer
+   * @returns {Promise<boolean>} whether the response was complete
    */
   ask(text) {
     this.#socket.write(text);
     return new Promise(resolve => (this.#settle = resolve));
   }
 
-  /** An answer is whole when its body has the length that its head says. */
+  /** A response is complete when its body has the length of its Content-Length header. */
   #take(text) {
     this.#received += text;
     const headEnd = this.#received.indexOf(HEAD_END);
@@ -53,4 +53,4 @@ function textOf({ method, path, body = '', headers = {} }) {
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 }
 
-module.exports = { KeptConnection, textOf };
+module.exports = { ReusedConnection, textOf };
