@@ -1,5 +1,7 @@
 'use strict';
 
+// Runs in workers and in the primary, on their event loops. The public class AggregatorRegistry.
+
 const { Registry } = require('../registry/registry');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { aggregators } = require('./primary/json-aggregators');
@@ -9,39 +11,41 @@ const { RELEASE } = require('../exposition/pooled-page');
 const { timedSection } = require('../event-loop/timed-section');
 
 const DEFAULT_TIMEOUT = 5000;
-const MAX_TIMER = 2 ** 31 - 1; // a longer one would be up at once
+const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
-/** A symbol and no private field, as what a Registry holds. */
+/** A symbol and not a private field, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
 
-/** The process's one ClusterPrimary, shared by all copies of this package. */
+/** The ClusterPrimary of the process, shared by all copies of this package. */
 const SHARED = Symbol.for('prom-client-cluster.primary.v1');
 
-/** @type {Registry[]} those that take part in the cluster, in a worker */
+/** @type {Registry[]} the registries of this process that take part in the cluster */
 let registries = [Registry.globalRegistry];
 
-/** Who still holds the shared primary. */
-/** @typedef {{primary: import('./primary/cluster-primary').ClusterPrimary, holders: WeakSet<object>, count: number}} SharedPrimary */
+/**
+ * The shared primary, and the AggregatorRegistry objects that have not been closed.
+ *
+ * @typedef {{primary: import('./primary/cluster-primary').ClusterPrimary, holders: WeakSet<object>, count: number}} SharedPrimary
+ */
 
 /**
- * The metrics of all workers of a cluster, in its primary. In a worker it is a registry like any other: workers answer
- * from the moment that the library is loaded.
+ * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers answer as soon
+ * as the library is loaded.
  */
 class AggregatorRegistry extends Registry {
   /**
    * @param {string} [contentType] the format of clusterMetrics(), default Prometheus text
-   * @param {object} [options] those of the first AggregatorRegistry of a process count for all, except `timeout`
+   * @param {object} [options] except for `timeout`, those of the first AggregatorRegistry of a process apply to all
    * @param {number} [options.timeout] milliseconds that clusterMetrics() waits for workers, default 5000
-   * @param {string} [options.directory] where the directory of snapshot files is made; default os.tmpdir(), and
-   *   /dev/shm where that cannot be written
-   * @param {number} [options.retiredMaxAge] milliseconds that a dead worker's series stays which no live worker
-   *   exposes, default one hour
+   * @param {string} [options.directory] in which the directory of snapshot files is created; default os.tmpdir(), or
+   *   /dev/shm if that is not writable
+   * @param {number} [options.retiredMaxAge] milliseconds that series of dead workers stay if no live worker has them,
+   *   default one hour
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
-   * @param {boolean} [options.includePrimary] whether the primary's own registries (see setRegistries) are added up
-   *   with the workers', default false
-   * @param {number} [options.checkpointInterval] milliseconds after which a worker that has recorded something writes
-   *   it down, at least 100; a worker that is killed loses no more than that. Default 0: only at its end
-   * @throws {TypeError} where the content type is not known, or an option is not what it should be
+   * @param {boolean} [options.includePrimary] include the primary's own registries (see setRegistries), default false
+   * @param {number} [options.checkpointInterval] milliseconds between checkpoints of each worker, at least 100; a killed
+   *   worker loses no more than this time. Default 0: no checkpoints. Set it in the primary; it has no effect in a worker
+   * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
   constructor(contentType, options = {}) {
     super(contentType);
@@ -58,41 +62,43 @@ class AggregatorRegistry extends Registry {
       const primary = new ClusterPrimary(cluster, options, registriesOfAllCopies);
       shared[SHARED] = { primary, holders: new WeakSet(), count: 0 };
     }
-    // Weakly: programs make one for each scrape.
+    // A WeakSet, because some programs create a registry per scrape.
     shared[SHARED].holders.add(this);
     shared[SHARED].count++;
   }
 
   /**
-   * The metrics of all workers as text. Workers that do not answer in time are served from their last numbers.
+   * The metrics of all workers as text. Workers that do not answer in time are shown with their last numbers. A metric
+   * with an unknown aggregator is left out.
    *
-   * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] as of clusterMetricsBytes(); a function is
-   *   ignored, as prom-client does
-   * @returns {Promise<string>} '' where there are no workers
-   * @throws {TypeError} where timeout is no number of milliseconds
-   * @throws {Error} where nobody answered in time and nothing is known
+   * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of clusterMetricsBytes(); a function is
+   *   ignored, as in prom-client
+   * @returns {Promise<string>} '' if there are no workers
+   * @throws {TypeError} if `timeout` is not a number of milliseconds
+   * @throws {Error} if no worker answered in time and there are no earlier numbers, or an aggregator of the application
+   *   throws
    */
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
     const body = await this.clusterMetricsBytes({ timeout, selfMetrics });
     if (body === undefined) return '';
-    // Only ASCII can be taken byte by byte, which is several times faster.
+    // Decoding latin1 is several times faster, and the same for pure ASCII.
     const text = timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
-    // Missing where the primary's object is an older copy's.
+    // Missing if the primary's object belongs to an older copy of the package.
     body[RELEASE]?.();
     return text;
   }
 
   /**
-   * The same as bytes: the primary's loop then never touches the text.
+   * The same as bytes: the primary's loop never touches the text.
    *
    * @param {object} [options]
-   * @param {boolean} [options.gzip] compress, off the primary's loop
-   * @param {number} [options.timeout] milliseconds, default that of the registry
-   * @param {boolean} [options.selfMetrics] whether metrics of the scrape itself are added: workers by state, the age of
-   *   the numbers, failures
-   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined where there are no workers
-   * @throws {TypeError} where timeout is no number of milliseconds
+   * @param {boolean} [options.gzip] compress, outside the primary's loop
+   * @param {number} [options.timeout] milliseconds, default the registry's timeout
+   * @param {boolean} [options.selfMetrics] add metrics about the scrape itself: workers by state, the age of the
+   *   numbers, failures
+   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no workers
+   * @throws {TypeError} if `timeout` is not a number of milliseconds
    * @throws {Error} as clusterMetrics()
    */
   async clusterMetricsBytes({ gzip = false, timeout = this.timeout, selfMetrics = false } = {}) {
@@ -104,27 +110,27 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * How the last scrape went: silent workers, refused answers, failed hooks.
+   * The state of the workers and of the last scrape: workers that timed out, refused answers, failed hooks.
    *
-   * @returns {import('./primary/cluster-primary').ClusterState | undefined} undefined where this process is no primary
+   * @returns {import('./primary/cluster-primary').ClusterState | undefined} undefined if this process is not a primary
    */
   clusterState() {
     return /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED]?.primary.state();
   }
 
-  /** @returns {number} milliseconds that clusterMetrics() waits for workers */
+  /** @returns {number} milliseconds that clusterMetrics() waits for workers by default */
   get timeout() {
     return /** @type {any} */ (this)[TIMEOUT];
   }
 
   /**
-   * Makes the end of a process orderly; to be awaited before `process.exit()`. A worker's `collect` hooks run once more
-   * and its numbers are left to the primary. In the primary, scrapes that are under way are answered, and what
-   * dead workers have left is added to the totals. The registry can still be used.
+   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once more, and a
+   * last snapshot is written for the primary. In the primary, scrapes under way are answered, and dead workers are added
+   * to the retired totals. The registry can still be used.
    *
    * @param {number} [timeout] milliseconds, default 5000
-   * @returns {Promise<void>} resolved when that is done, or the time is up
-   * @throws {TypeError} where timeout is no number of milliseconds
+   * @returns {Promise<void>} resolves when that is done, or after the timeout
+   * @throws {TypeError} if `timeout` is not a number of milliseconds
    */
   async shutdown(timeout = DEFAULT_TIMEOUT) {
     checkOptions({ timeout });
@@ -132,14 +138,14 @@ class AggregatorRegistry extends Registry {
     const done = shared === undefined ? handOver(timeout) : shared.primary.drained();
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
-    // Not unref'd: whoever awaits this in a process with nothing else to do wants to see it done.
+    // Not unref'd, because a process that awaits this must not end before.
     const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(timeout, MAX_TIMER))));
     await Promise.race([done, timeIsUp]);
     clearTimeout(timer);
   }
 
   /**
-   * Lets go of the cluster. The last AggregatorRegistry that does ends the thread and removes the directory.
+   * Releases the cluster's aggregator. The last release stops the thread and removes the directory.
    *
    * @returns {Promise<void>}
    */
@@ -152,10 +158,10 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Names the registries that a worker answers with; default the global one.
+   * Sets the registries that take part in the cluster; default the global registry.
    *
    * @param {Registry | Registry[]} list
-   * @throws {TypeError} where one of them is no Registry
+   * @throws {TypeError} if one of them is not a Registry
    */
   static setRegistries(list) {
     const all = Array.isArray(list) ? list : [list];
@@ -165,18 +171,18 @@ class AggregatorRegistry extends Registry {
     registries = all;
   }
 
-  /** @returns {Registry[]} those of this copy of the package that take part in the cluster */
+  /** @returns {Registry[]} the registries of this copy of the package that take part in the cluster */
   static [TAKING_PART]() {
     return registries;
   }
 
   /**
-   * Aggregates metrics that are there as JSON, one list for each process.
+   * Aggregates metrics given as JSON, one list per process.
    *
    * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them
-   * @param {string} [contentType] of the registry that is returned, default Prometheus text
+   * @param {string} [contentType] of the returned registry, default Prometheus text
    * @returns {Registry} whose metrics are plain objects with a get()
-   * @throws {Error} where a metric names an unknown aggregator
+   * @throws {Error} if a metric names an unknown aggregator
    */
   static aggregate(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
     /** @type {Map<string, any[]>} */

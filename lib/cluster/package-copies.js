@@ -1,17 +1,18 @@
 'use strict';
 
-// All copies of this package in one process (two versions in node_modules, a reload), and the registries that each takes
-// to a cluster. Held weakly: a copy that nobody uses any more takes its registries with it.
+// Runs in workers and in the primary, on their event loops. All copies of this package in one process (two versions in
+// node_modules, a reload), and the registries with which each takes part in the cluster. References to copies are weak,
+// so an unused copy is collected together with its registries.
 
 const COPIES = Symbol.for('prom-client-cluster.copies.v1');
 
-/** What a copy's AggregatorRegistry has as a static method: the registries that take part, asked at each scrape. */
+/** Static method of a copy's AggregatorRegistry: returns the registries that take part. Called at each scrape. */
 const TAKING_PART = Symbol.for('prom-client-cluster.taking-part.v1');
 
 /** @typedef {{[TAKING_PART]: () => Iterable<any>}} Copy */
 
 /**
- * Takes part with a copy's registries, wherever all are asked for.
+ * Adds a copy to the list of all copies.
  *
  * @param {Copy} copy its AggregatorRegistry
  */
@@ -22,7 +23,7 @@ function joinCopies(copy) {
 }
 
 /**
- * The same where others have joined. Nothing is left behind by loading the library in a process that aggregates nothing.
+ * The same if the list exists. Loading the library in a process that aggregates nothing changes no global state.
  *
  * @param {Copy} copy
  */
