@@ -1,6 +1,6 @@
-// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so harmless gaps and
-// errors in prom-client's types (the `any` of Pushgateway's options, children's timers) are kept. The types of Node.js
-// are not needed.
+// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so
+// harmless gaps and errors in prom-client's types (the `any` of Pushgateway's options, children's timers) are
+// kept. The types of Node.js are not needed.
 
 // ---------------------------------------------------------------------------------------------------- content types
 
@@ -30,8 +30,8 @@ export const contentType: RegistryContentType;
 // ------------------------------------------------------------------------------------------------- samples as objects
 
 /**
- * Names of aggregators. An aggregator combines the values of several processes for one label set into one value. An
- * application that adds a function to `aggregators` can declare its name here:
+ * Names of aggregators. An aggregator combines the values of several processes for one label set into one
+ * value. An application that adds a function to `aggregators` can declare its name here:
  *
  *     declare module 'prom-client' {
  *       interface AggregatorNames { median: AggregatorFunction }
@@ -160,7 +160,8 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   getSingleMetricAsString(name: string): Promise<string>;
 
   /**
-   * All metrics as objects. Default labels are added to samples that do not have them. The objects are copies.
+   * All metrics as objects. Default labels are added to samples that do not have them. The objects are
+   * copies.
    *
    * @param aggregator only metrics with this aggregator
    */
@@ -205,8 +206,8 @@ export interface AggregatorRegistryOptions {
   /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
   timeout?: number;
   /**
-   * An existing directory, in which the directory of snapshot files is created. Default os.tmpdir(), or /dev/shm if that
-   * is not writable.
+   * An existing directory, in which the directory of snapshot files is created. Default os.tmpdir(), or
+   * /dev/shm if that is not writable.
    */
   directory?: string;
   /** Milliseconds that label sets of dead workers stay if no live worker has them, default one hour. */
@@ -216,9 +217,10 @@ export interface AggregatorRegistryOptions {
   /** Include the primary's own registries (see setRegistries). Default false. */
   includePrimary?: boolean;
   /**
-   * Milliseconds between checkpoints of each worker, at least 100: a worker that has recorded something writes a snapshot
-   * file, so a killed worker loses no more than this time. Default 0: a worker writes its last snapshot only when it
-   * ends in an orderly way. The option has an effect in the primary only, which sends it to the workers.
+   * Milliseconds between checkpoints of each worker, at least 100: a worker that has recorded something
+   * writes a snapshot file, so a killed worker loses no more than this time. Default 0: a worker writes its
+   * last snapshot only when it ends in an orderly way. The option has an effect in the primary only, which
+   * sends it to the workers.
    */
   checkpointInterval?: number;
 }
@@ -260,11 +262,13 @@ export interface ClusterState {
   directory: string;
   /** Number of answers that could not be used, or came over IPC, by reason. */
   refused: { [reason: string]: number };
-  /** Failures in workers: `collect` hooks by metric, writes, and `max-series` (label sets beyond the limit). */
+  /**
+   * Failures in workers: `collect` hooks by metric, writes, and `max-series` (label sets beyond the limit).
+   */
   failures: { stage: string; metric: string; count: number }[];
   /**
-   * How often a worker's metric was left out because a worker with a lower id has its name with another layout: single
-   * value (counter or gauge), histogram, or summary. Counted each scrape.
+   * How often a worker's metric was left out because a worker with a lower id has its name with another
+   * layout: single value (counter or gauge), histogram, or summary. Counted each scrape.
    */
   conflicts: number;
   /** When the oldest numbers of the last scrape were captured, in milliseconds since the epoch. */
@@ -279,8 +283,8 @@ export type Bytes = typeof globalThis extends { Buffer: { concat(list: any, tota
   : Uint8Array;
 
 /**
- * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers answer as soon
- * as the library is loaded.
+ * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers
+ * answer as soon as the library is loaded.
  */
 export class AggregatorRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
   /**
@@ -307,8 +311,9 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   constructor(contentType?: T, options?: AggregatorRegistryOptions);
 
   /**
-   * The metrics of all workers as text; '' if there are no workers. Rejected if no worker answered in time and there are
-   * no earlier numbers, or if an aggregator of the application throws. A metric with an unknown aggregator is left out.
+   * The metrics of all workers as text; '' if there are no workers. Rejected if no worker answered in time
+   * and there are no earlier numbers, or if an aggregator of the application throws. A metric with an unknown
+   * aggregator is left out.
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
@@ -324,9 +329,9 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   readonly timeout: number;
 
   /**
-   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once more, and a
-   * last snapshot is written for the primary. In the primary, scrapes under way are answered, and dead workers are added
-   * to the retired totals. The registry can still be used.
+   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once
+   * more, and a last snapshot is written for the primary. In the primary, scrapes under way are answered, and
+   * dead workers are added to the retired totals. The registry can still be used.
    *
    * @param timeout milliseconds after which the promise resolves in any case, default 5000
    */
@@ -359,14 +364,17 @@ export interface MetricsResponse {
 }
 
 export interface MetricsHandlerOptions {
-  /** For a cluster: add metrics about the scrape itself (workers by state, age of the numbers, failures). Default true. */
+  /**
+   * For a cluster: add metrics about the scrape itself (workers by state, age of the numbers, failures).
+   * Default true.
+   */
   selfMetrics?: boolean;
 }
 
 /**
- * Makes a request handler that answers with a registry's metrics; with an AggregatorRegistry, those of the whole cluster.
- * It works with node's http and https, express, and the raw objects of fastify. The handler never rejects; it answers a
- * failure with status 500.
+ * Makes a request handler that answers with a registry's metrics; with an AggregatorRegistry, those of the
+ * whole cluster. It works with node's http and https, express, and the raw objects of fastify. The handler
+ * never rejects; it answers a failure with status 500.
  *
  * @throws {TypeError} if the argument is not a registry
  */
@@ -398,9 +406,9 @@ export interface MetricConfiguration<T extends string> {
   /** Whether a counter or histogram stores exemplars. Needs OpenMetrics registries. Default false. */
   enableExemplars?: boolean;
   /**
-   * Maximum number of label sets, a positive integer; default unlimited. Further label sets are recorded in one more
-   * series, all of whose labels have the value `overflow`. After `remove()` or `reset()`, new label sets get their own
-   * series again. In a cluster, the limit applies to each worker.
+   * Maximum number of label sets, a positive integer; default unlimited. Further label sets are recorded in
+   * one more series, all of whose labels have the value `overflow`. After `remove()` or `reset()`, new label
+   * sets get their own series again. In a cluster, the limit applies to each worker.
    */
   maxSeries?: number;
 }
@@ -429,9 +437,9 @@ export class Counter<T extends string = string> {
   constructor(configuration: CounterConfiguration<T>);
 
   /**
-   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
-   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
-   * type do not have it.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts once, when it binds to that series. Always present; optional in the type, because objects that
+   * implement prom-client's type do not have it.
    */
   readonly overflowCount?: number;
 
@@ -444,7 +452,10 @@ export class Counter<T extends string = string> {
   inc(value?: number): void;
   inc(incData: IncreaseDataWithExemplar<T>): void;
 
-  /** A child for one label set, for hot paths: its `inc` needs no look-up. Values are in the order of `labelNames`. */
+  /**
+   * A child for one label set, for hot paths: its `inc` needs no look-up. Values are in the order of
+   * `labelNames`.
+   */
   labels(...values: string[]): Counter.Internal;
   labels(labels: LabelValues<T>): Counter.Internal;
 
@@ -478,9 +489,9 @@ export class Gauge<T extends string = string> {
   constructor(configuration: GaugeConfiguration<T>);
 
   /**
-   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
-   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
-   * type do not have it.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts once, when it binds to that series. Always present; optional in the type, because objects that
+   * implement prom-client's type do not have it.
    */
   readonly overflowCount?: number;
 
@@ -502,11 +513,14 @@ export class Gauge<T extends string = string> {
   /**
    * Starts a timer.
    *
-   * @returns a function that sets the gauge to the seconds since the start and returns them; its labels are added to these
+   * @returns a function that sets the gauge to the seconds since the start and returns them; its labels are
+   *   added to these
    */
   startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
 
-  /** A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`. */
+  /**
+   * A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`.
+   */
   labels(...values: string[]): Gauge.Internal<T>;
   labels(labels: LabelValues<T>): Gauge.Internal<T>;
 
@@ -557,9 +571,9 @@ export class Histogram<T extends string = string> {
   constructor(configuration: HistogramConfiguration<T>);
 
   /**
-   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
-   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
-   * type do not have it.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts once, when it binds to that series. Always present; optional in the type, because objects that
+   * implement prom-client's type do not have it.
    */
   readonly overflowCount?: number;
 
@@ -575,7 +589,8 @@ export class Histogram<T extends string = string> {
    * Starts a timer.
    *
    * @param exemplarLabels only if exemplars are enabled
-   * @returns a function that observes the seconds since the start and returns them; its labels are added to these
+   * @returns a function that observes the seconds since the start and returns them; its labels are added to
+   *   these
    */
   startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
   startTimer(
@@ -586,7 +601,9 @@ export class Histogram<T extends string = string> {
   /** Clears the observations of a series, or creates it without observations. */
   zero(labels: LabelValues<T>): void;
 
-  /** A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`. */
+  /**
+   * A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`.
+   */
   labels(...values: string[]): Histogram.Internal<T>;
   labels(labels: LabelValues<T>): Histogram.Internal<T>;
 
@@ -636,9 +653,9 @@ export class Summary<T extends string = string> {
   constructor(configuration: SummaryConfiguration<T>);
 
   /**
-   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child counts once,
-   * when it binds to that series. Always present; optional in the type, because objects that implement prom-client's
-   * type do not have it.
+   * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
+   * counts once, when it binds to that series. Always present; optional in the type, because objects that
+   * implement prom-client's type do not have it.
    */
   readonly overflowCount?: number;
 
@@ -652,11 +669,14 @@ export class Summary<T extends string = string> {
   /**
    * Starts a timer.
    *
-   * @returns a function that observes the seconds since the start and returns them; its labels are added to these
+   * @returns a function that observes the seconds since the start and returns them; its labels are added to
+   *   these
    */
   startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
 
-  /** A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`. */
+  /**
+   * A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`.
+   */
   labels(...values: string[]): Summary.Internal<T>;
   labels(labels: LabelValues<T>): Summary.Internal<T>;
 
@@ -716,13 +736,22 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
   prefix?: string;
   /** Bounds in seconds, default 0.001, 0.01, 0.1, 1, 2 and 5. */
   gcDurationBuckets?: number[];
-  /** Milliseconds between two samples of the event loop's delay; default 10, for the family `eventLoopDelay` 20. */
+  /**
+   * Milliseconds between two samples of the event loop's delay; default 10, for the family `eventLoopDelay`
+   * 20.
+   */
   eventLoopMonitoringPrecision?: number;
   /** Labels of all samples. */
   labels?: object;
-  /** Whether the CPU counters have the active OpenTelemetry trace as exemplar. Needs an OpenMetrics registry. Default false. */
+  /**
+   * Whether the CPU counters have the active OpenTelemetry trace as exemplar. Needs an OpenMetrics registry.
+   * Default false.
+   */
   enableExemplars?: boolean;
-  /** Runtime metrics in addition to those of prom-client: true for all, or the names of families. Default none. */
+  /**
+   * Runtime metrics in addition to those of prom-client: true for all, or the names of families. Default
+   * none.
+   */
   runtime?: boolean | readonly RuntimeMetricName[];
   /** Ascending bounds of `nodejs_eventloop_delay_seconds`, in seconds. Default 0.001 to 10. */
   eventLoopDelayBuckets?: readonly number[];

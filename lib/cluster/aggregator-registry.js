@@ -29,22 +29,25 @@ let registries = [Registry.globalRegistry];
  */
 
 /**
- * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers answer as soon
- * as the library is loaded.
+ * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers
+ * answer as soon as the library is loaded.
  */
 class AggregatorRegistry extends Registry {
   /**
    * @param {string} [contentType] the format of clusterMetrics(), default Prometheus text
-   * @param {object} [options] except for `timeout`, those of the first AggregatorRegistry of a process apply to all
+   * @param {object} [options] except for `timeout`, those of the first AggregatorRegistry of a process apply
+   *   to all
    * @param {number} [options.timeout] milliseconds that clusterMetrics() waits for workers, default 5000
-   * @param {string} [options.directory] in which the directory of snapshot files is created; default os.tmpdir(), or
-   *   /dev/shm if that is not writable
-   * @param {number} [options.retiredMaxAge] milliseconds that series of dead workers stay if no live worker has them,
-   *   default one hour
+   * @param {string} [options.directory] in which the directory of snapshot files is created; default
+   *   os.tmpdir(), or /dev/shm if that is not writable
+   * @param {number} [options.retiredMaxAge] milliseconds that series of dead workers stay if no live worker
+   *   has them, default one hour
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
-   * @param {boolean} [options.includePrimary] include the primary's own registries (see setRegistries), default false
-   * @param {number} [options.checkpointInterval] milliseconds between checkpoints of each worker, at least 100; a killed
-   *   worker loses no more than this time. Default 0: no checkpoints. Set it in the primary; it has no effect in a worker
+   * @param {boolean} [options.includePrimary] include the primary's own registries (see setRegistries),
+   *   default false
+   * @param {number} [options.checkpointInterval] milliseconds between checkpoints of each worker, at least
+   *   100; a killed worker loses no more than this time. Default 0: no checkpoints. Set it in the primary; it
+   *   has no effect in a worker
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
   constructor(contentType, options = {}) {
@@ -68,15 +71,15 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * The metrics of all workers as text. Workers that do not answer in time are shown with their last numbers. A metric
-   * with an unknown aggregator is left out.
+   * The metrics of all workers as text. Workers that do not answer in time are shown with their last numbers.
+   * A metric with an unknown aggregator is left out.
    *
-   * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of clusterMetricsBytes(); a function is
-   *   ignored, as in prom-client
+   * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of clusterMetricsBytes(); a
+   *   function is ignored, as in prom-client
    * @returns {Promise<string>} '' if there are no workers
    * @throws {TypeError} if `timeout` is not a number of milliseconds
-   * @throws {Error} if no worker answered in time and there are no earlier numbers, or an aggregator of the application
-   *   throws
+   * @throws {Error} if no worker answered in time and there are no earlier numbers, or an aggregator of the
+   *   application throws
    */
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
@@ -95,9 +98,10 @@ class AggregatorRegistry extends Registry {
    * @param {object} [options]
    * @param {boolean} [options.gzip] compress, outside the primary's loop
    * @param {number} [options.timeout] milliseconds, default the registry's timeout
-   * @param {boolean} [options.selfMetrics] add metrics about the scrape itself: workers by state, the age of the
-   *   numbers, failures
-   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no workers
+   * @param {boolean} [options.selfMetrics] add metrics about the scrape itself: workers by state, the age of
+   *   the numbers, failures
+   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no
+   *   workers
    * @throws {TypeError} if `timeout` is not a number of milliseconds
    * @throws {Error} as clusterMetrics()
    */
@@ -112,7 +116,8 @@ class AggregatorRegistry extends Registry {
   /**
    * The state of the workers and of the last scrape: workers that timed out, refused answers, failed hooks.
    *
-   * @returns {import('./primary/cluster-primary').ClusterState | undefined} undefined if this process is not a primary
+   * @returns {import('./primary/cluster-primary').ClusterState | undefined} undefined if this process is not
+   *   a primary
    */
   clusterState() {
     return /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED]?.primary.state();
@@ -124,9 +129,9 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once more, and a
-   * last snapshot is written for the primary. In the primary, scrapes under way are answered, and dead workers are added
-   * to the retired totals. The registry can still be used.
+   * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once
+   * more, and a last snapshot is written for the primary. In the primary, scrapes under way are answered, and
+   * dead workers are added to the retired totals. The registry can still be used.
    *
    * @param {number} [timeout] milliseconds, default 5000
    * @returns {Promise<void>} resolves when that is done, or after the timeout

@@ -1,12 +1,14 @@
 'use strict';
 
-// Runs in workers and in the primary, on their event loops. All copies of this package in one process (two versions in
-// node_modules, a reload), and the registries with which each takes part in the cluster. References to copies are weak,
-// so an unused copy is collected together with its registries.
+// Runs in workers and in the primary, on their event loops. All copies of this package in one process (two
+// versions in node_modules, a reload), and the registries with which each takes part in the cluster.
+// References to copies are weak, so an unused copy is collected together with its registries.
 
 const COPIES = Symbol.for('prom-client-cluster.copies.v1');
 
-/** Static method of a copy's AggregatorRegistry: returns the registries that take part. Called at each scrape. */
+/**
+ * Static method of a copy's AggregatorRegistry: returns the registries that take part. Called at each scrape.
+ */
 const TAKING_PART = Symbol.for('prom-client-cluster.taking-part.v1');
 
 /** @typedef {{[TAKING_PART]: () => Iterable<any>}} Copy */
@@ -23,7 +25,8 @@ function joinCopies(copy) {
 }
 
 /**
- * The same if the list exists. Loading the library in a process that aggregates nothing changes no global state.
+ * The same if the list exists. Loading the library in a process that aggregates nothing changes no global
+ * state.
  *
  * @param {Copy} copy
  */

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. Starts the aggregator behind one interface: in a thread or, if no thread can be started,
-// in slices on this loop.
+// Runs on the primary's loop. Starts the aggregator behind one interface: in a thread or, if no thread can be
+// started, in slices on this loop.
 
 const { debuglog } = require('node:util');
 const { ThreadBackend } = require('./thread-backend');

@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs on the primary's loop. Keeps an aggregator running: starts it when it is first needed, replaces a lost thread,
-// aggregates in place if threads do not last, and gives each new one the work that the lost one had not done.
+// Runs on the primary's loop. Keeps an aggregator running: starts it when it is first needed, replaces a lost
+// thread, aggregates in place if threads do not last, and gives each new one the work that the lost one had
+// not done.
 
 const { debuglog } = require('node:util');
 const { startBackend } = require('./aggregator-backend');
@@ -25,7 +26,8 @@ const MAX_LOSSES_IN_VAIN = 2;
  * Events of the supervisor.
  *
  * @typedef {object} SupervisorEvents
- * @property {(directory: string) => void} onDirectory the directory of snapshot files has changed; '' if there is none
+ * @property {(directory: string) => void} onDirectory the directory of snapshot files has changed; '' if
+ *   there is none
  * @property {() => void} onLost the numbers of living workers are lost; another aggregator is being started
  * @property {() => void} onReplaced the other aggregator runs
  */

@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs on the primary's loop. Collects the cluster's metrics: asks the workers, passes their answers to the aggregator,
-// and has it write the page. There is one per process; all AggregatorRegistry objects share it, its thread and its spool.
+// Runs on the primary's loop. Collects the cluster's metrics: asks the workers, passes their answers to the
+// aggregator, and has it write the page. There is one per process; all AggregatorRegistry objects share it,
+// its thread and its spool.
 
 const { debuglog } = require('node:util');
 const { aggregators, customAggregators } = require('./json-aggregators');
@@ -51,11 +52,12 @@ const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
  * @property {number} lostThreads aggregator threads that ended or hung, and were replaced
  * @property {string} directory of the snapshot files; '' if none can be written
  * @property {Record<string, number>} refused answers that could not be used, or came over IPC, by reason
- * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by metric, writes
- * @property {number} conflicts how often a metric of a worker was left out because a worker with a lower id has its name
- *   with another layout (counters and gauges have the same one; histogram; summary)
- * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in milliseconds
- *   since the epoch
+ * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by
+ *   metric, writes
+ * @property {number} conflicts how often a metric of a worker was left out because a worker with a lower id
+ *   has its name with another layout (counters and gauges have the same one; histogram; summary)
+ * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in
+ *   milliseconds since the epoch
  * @property {number} snapshotBytes size of all workers' last snapshots together
  */
 
@@ -178,7 +180,8 @@ class ClusterPrimary {
   #onAggregatorLost() {
     for (const record of this.#roster.all) record.position = undefined;
     if (this.#own !== undefined) this.#own.position = undefined;
-    // At once and not with the next scrape, because the numbers of a worker that dies until then would be lost.
+    // At once and not with the next scrape, because the numbers of a worker that dies until then would be
+    // lost.
     if (!this.#rounds.isCollecting)
       this.collect(PLAIN_TEXT, UNREQUESTED_TIMEOUT_MILLISECONDS).catch(() => {});
   }
@@ -359,7 +362,8 @@ class ClusterPrimary {
 
   /**
    * @param {number} startedAt when the workers were asked, by performance.now()
-   * @returns {Promise<import('../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about scrapes
+   * @returns {Promise<import('../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about
+   *   scrapes
    */
   async #facts(startedAt) {
     const records = this.#roster.all;

@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs on the primary's loop. The aggregators by name: each combines the values of several processes into one. These
-// functions work on prom-client's JSON, for AggregatorRegistry.aggregate() and for applications that call them; the
-// cluster store has the same rules for its columns (cluster-family.js).
+// Runs on the primary's loop. The aggregators by name: each combines the values of several processes into
+// one. These functions work on prom-client's JSON, for AggregatorRegistry.aggregate() and for applications
+// that call them; the cluster store has the same rules for its columns (cluster-family.js).
 
 /** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
 /** @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[]}} JsonMetric */
@@ -30,8 +30,8 @@ function groupSamples(metrics) {
     const weightOf = metric.type === 'summary' ? observationCounts(metric) : undefined;
     let next = 0;
     for (const sample of metric.values) {
-      // Processes of one program have the same samples, nearly all in the same order, and comparing two label sets takes
-      // a fifth of the time of a look-up.
+      // Processes of one program have the same samples, nearly all in the same order, and comparing two label
+      // sets takes a fifth of the time of a look-up.
       const index = belongsTo(groups[next], sample) ? next : indexOf(sample, groups, indexes);
       groups[index].samples.push(sample);
       if (isWeighted) groups[index].weights.push(weightIn(weightOf, sample));
@@ -42,7 +42,8 @@ function groupSamples(metrics) {
 }
 
 /**
- * @param {Map<string, number> | undefined} weightOf undefined if this metric is not a summary, although another process's is
+ * @param {Map<string, number> | undefined} weightOf undefined if this metric is not a summary, although
+ *   another process's is
  * @param {Sample} sample
  */
 function weightIn(weightOf, { labels }) {

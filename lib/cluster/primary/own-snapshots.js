@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs on the primary's loop. Captures the primary's own registries, which are aggregated like one more worker's: its id
-// is 0, and its snapshot needs neither IPC nor a file. As in a worker, `collect` hooks have to end before the scrape's
-// deadline, and digests are encoded in slices.
+// Runs on the primary's loop. Captures the primary's own registries, which are aggregated like one more
+// worker's: its id is 0, and its snapshot needs neither IPC nor a file. As in a worker, `collect` hooks have
+// to end before the scrape's deadline, and digests are encoded in slices.
 
 const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
@@ -24,8 +24,8 @@ class OwnSnapshots {
 
   /**
    * @param {() => Iterable<any>} registries
-   * @param {(snapshot: Buffer | undefined) => void} onCaptured gets a snapshot in memory of its own; undefined if the
-   *   capture failed
+   * @param {(snapshot: Buffer | undefined) => void} onCaptured gets a snapshot in memory of its own;
+   *   undefined if the capture failed
    */
   constructor(registries, onCaptured) {
     this.#source = new SnapshotSource(registries);
@@ -35,10 +35,12 @@ class OwnSnapshots {
   }
 
   /**
-   * Captures the numbers, unless a capture is under way: it ends after this call, so its numbers are new enough.
+   * Captures the numbers, unless a capture is under way: it ends after this call, so its numbers are new
+   * enough.
    *
    * @param {number} timeout milliseconds that the scrape waits at most
-   * @returns {number} milliseconds that the scrape waits; 0 if another has waited as long in vain, because a hook hangs
+   * @returns {number} milliseconds that the scrape waits; 0 if another has waited as long in vain, because a
+   *   hook hangs
    */
   ask(timeout) {
     if (this.#isBusy) return isLonger(timeout, this.#waitedInVain) ? timeout : 0;

@@ -1,6 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. The callers that wait for the cluster's metrics, each with a deadline and a format.
+// Runs on the primary's loop. The callers that wait for the cluster's metrics, each with a deadline and a
+// format.
 
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. Durations of cluster scrapes, in two parts that are slow for different reasons: waiting for
-// workers, and writing the page.
+// Runs on the primary's loop. Durations of cluster scrapes, in two parts that are slow for different reasons:
+// waiting for workers, and writing the page.
 
 const { Histogram } = require('../../metric/histogram');
 

@@ -1,8 +1,9 @@
 'use strict';
 
-// Runs on the primary's loop. Scrapes of the cluster, in rounds. A round asks the workers, waits until all have answered
-// or no caller waits any more, has the aggregator write the page, and answers its callers. Callers that arrive while a
-// round collects share the next one; each keeps its own deadline. A slow round does not delay later callers.
+// Runs on the primary's loop. Scrapes of the cluster, in rounds. A round asks the workers, waits until all
+// have answered or no caller waits any more, has the aggregator write the page, and answers its callers.
+// Callers that arrive while a round collects share the next one; each keeps its own deadline. A slow round
+// does not delay later callers.
 
 const { ScrapeCaller, distinctFormats, keyOf } = require('./scrape-callers');
 const { ThreadLostError } = require('./thread-backend');
@@ -26,17 +27,19 @@ const RENDER_GRACE_MILLISECONDS = 2000;
  * The cluster as rounds use it.
  *
  * @typedef {object} Cluster
- * @property {() => Promise<unknown> | undefined} ready settles when the aggregator runs; undefined if there is nothing to
- *   aggregate, and never was
- * @property {() => number} generation of the aggregator; another one has none of the answers that this one got
+ * @property {() => Promise<unknown> | undefined} ready settles when the aggregator runs; undefined if there
+ *   is nothing to aggregate, and never was
+ * @property {() => number} generation of the aggregator; another one has none of the answers that this one
+ *   got
  * @property {() => number[]} connected ids of the workers that can be asked now
- * @property {(workerIds: number[], timeout: number) => Map<number, number>} ask with a timeout in milliseconds, unless they
- *   are asked already; returns the milliseconds to wait for each
- * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many milliseconds, for those
- *   that have not answered
+ * @property {(workerIds: number[], timeout: number) => Map<number, number>} ask with a timeout in
+ *   milliseconds, unless they are asked already; returns the milliseconds to wait for each
+ * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many
+ *   milliseconds, for those that have not answered
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
  * @property {(memory: ArrayBuffer) => void} reuse memory for the next page
- * @property {() => boolean} isComplete whether the last page had numbers of all workers that have ever answered
+ * @property {() => boolean} isComplete whether the last page had numbers of all workers that have ever
+ *   answered
  * @property {() => Error | undefined} failure why there are no numbers although there are workers
  */
 

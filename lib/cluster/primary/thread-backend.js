@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. The aggregator thread as seen from here: starts it, sends messages to it, waits for its
-// replies, and notices when it ends or hangs.
+// Runs on the primary's loop. The aggregator thread as seen from here: starts it, sends messages to it, waits
+// for its replies, and notices when it ends or hangs.
 
 const { debuglog } = require('node:util');
 const path = require('node:path');
@@ -47,7 +47,8 @@ class ThreadBackend {
   }
 
   /**
-   * Starts the thread without the options of this process or, if that fails, with them: Yarn PnP needs its loader.
+   * Starts the thread without the options of this process or, if that fails, with them: Yarn PnP needs its
+   * loader.
    *
    * @param {string} [adopt] directory of a lost thread
    * @returns {Promise<void>} rejected if no thread can be started
@@ -87,7 +88,8 @@ class ThreadBackend {
           started = true;
           clearTimeout(watchdog);
           this.#thread = thread;
-          // An idle thread must not keep the process alive; #request() references it while a scrape is pending.
+          // An idle thread must not keep the process alive; #request() references it while a scrape is
+          // pending.
           thread.unref();
           resolve();
         } else {

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. Reads the answer of a worker. Workers may run another library or be compromised, so each
-// field is checked for its type and size before it is used.
+// Runs on the primary's loop. Reads the answer of a worker. Workers may run another library or be
+// compromised, so each field is checked for its type and size before it is used.
 
 const { isSnapshotNameOf } = require('../wire/file-names');
 

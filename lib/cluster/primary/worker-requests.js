@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs on the primary's loop. Asks workers for their numbers: at most one request is outstanding per worker, all scrapes
-// share it, and scrapes do not wait for a worker that has missed a deadline, unless that deadline was a short one.
+// Runs on the primary's loop. Asks workers for their numbers: at most one request is outstanding per worker,
+// all scrapes share it, and scrapes do not wait for a worker that has missed a deadline, unless that deadline
+// was a short one.
 
 const { debuglog } = require('node:util');
 const { REQUEST } = require('../wire/messages');
@@ -9,13 +10,14 @@ const { send } = require('./worker-record');
 
 const debug = debuglog('prom-client-cluster');
 
-// Pauses before an unresponsive worker is sent the same request again: one that has never replied, and one that has.
-// The pauses of the latter double, because messages queue up in a stopped process.
+// Pauses before an unresponsive worker is sent the same request again: one that has never replied, and one
+// that has. The pauses of the latter double, because messages queue up in a stopped process.
 const REPEAT_MILLISECONDS = 1000;
 const REPEAT_REPLIED_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
-// A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape waits for it.
+// A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape
+// waits for it.
 const UNRESPONSIVE_MILLISECONDS = 5000;
 
 // Timeouts that differ by no more count as equal: a scrape asks up to this long after its call.
@@ -106,8 +108,9 @@ class WorkerRequests {
   }
 
   /**
-   * Node drops what is sent to a process that does not listen yet, so a worker that has never replied may have loaded
-   * the library since. One that has replied may have lost the request. No scrape waits for either.
+   * Node drops what is sent to a process that does not listen yet, so a worker that has never replied may
+   * have loaded the library since. One that has replied may have lost the request. No scrape waits for
+   * either.
    *
    * @param {WorkerRecord} record
    * @param {number} timeout

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. The roster of the cluster's workers: when each one appears, comes online, sends a
-// message, disconnects and exits, and from when on nothing more can come from it.
+// Runs on the primary's loop. The roster of the cluster's workers: when each one appears, comes online, sends
+// a message, disconnects and exits, and from when on nothing more can come from it.
 
 const { newRecord, isOnline } = require('./worker-record');
 
@@ -13,8 +13,10 @@ const { newRecord, isOnline } = require('./worker-record');
  * @property {() => void} onAdded a worker has appeared
  * @property {(record: WorkerRecord) => void} onOnline a worker can be reached
  * @property {(record: WorkerRecord, message: unknown) => void} onMessage
- * @property {(workerId: number) => void} onGone a worker has exited or disconnected: it may not answer any more
- * @property {(workerId: number) => void} onRetired a worker has exited and disconnected; it is no longer listed
+ * @property {(workerId: number) => void} onGone a worker has exited or disconnected: it may not answer any
+ *   more
+ * @property {(workerId: number) => void} onRetired a worker has exited and disconnected; it is no longer
+ *   listed
  */
 
 class WorkerRoster {
@@ -122,13 +124,14 @@ class WorkerRoster {
   }
 
   /**
-   * Between 'disconnect' and 'exit', in either order, the worker may still run and count: scrapes show its last numbers.
+   * Between 'disconnect' and 'exit', in either order, the worker may still run and count: scrapes show its
+   * last numbers.
    *
    * @param {WorkerRecord} record
    */
   #retireIfGone({ worker, exited, disconnected }) {
-    // A worker that could not be started is dead without 'exit'. And Node delays 'disconnect' while it hands a
-    // connection over, for ever if the worker dies meanwhile.
+    // A worker that could not be started is dead without 'exit'. And Node delays 'disconnect' while it hands
+    // a connection over, for ever if the worker dies meanwhile.
     if (!(exited || worker.isDead?.()) || (!disconnected && worker.isConnected())) return;
     this.#records.delete(worker.id);
     this.#events.onRetired(worker.id);
