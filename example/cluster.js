@@ -23,7 +23,7 @@ function runPrimary() {
 
   const workers = Number(process.env.WORKERS ?? os.availableParallelism());
   for (let i = 0; i < workers; i++) cluster.fork();
-  // What a worker has counted stays in the totals when it is replaced.
+  // The counts of a worker stay in the totals when it is replaced.
   cluster.on('exit', worker => {
     console.log(`worker ${worker.id} ended`);
     cluster.fork();
@@ -45,6 +45,6 @@ function runWorker() {
   });
   application.listen(process.env.PORT ?? 3000, '127.0.0.1');
 
-  // Ends by itself, so that its 'exit' event comes, in which the last numbers are written down.
+  // process.exit() emits 'exit', in which the library flushes the worker's metrics. The signal's default does not.
   process.on('SIGTERM', () => process.exit(0));
 }

@@ -1,6 +1,6 @@
 'use strict';
 
-// Metrics of the process and of Node.js, beside one of our own.
+// Metrics of the process and of Node.js, and one of the application.
 // PORT=3000 node example/default-metrics.js
 
 const http = require('node:http');

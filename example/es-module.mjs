@@ -1,4 +1,4 @@
-// An ES module: every name can be imported, and the library is the same one that require() gives.
+// An ES module: every name can be imported. require() returns the same library.
 // PORT=3000 node example/es-module.mjs
 
 import { createServer } from 'node:http';

@@ -1,7 +1,7 @@
 'use strict';
 
-// Exemplars lead from a bucket of a histogram to the trace of one request that fell into it. Only OpenMetrics text has
-// them: Prometheus stores them with --enable-feature=exemplar-storage.
+// An exemplar links a bucket of a histogram to the trace of one request in it. Only OpenMetrics text has exemplars;
+// Prometheus stores them with --enable-feature=exemplar-storage.
 // PORT=3000 node example/exemplars.js
 
 const http = require('node:http');

@@ -15,7 +15,7 @@ const durations = new Histogram({
 fastify.addHook('onResponse', async (request, reply) => {
   const labels = {
     method: request.method,
-    // The route and not the URL: every value of a label is a series of its own.
+    // The route, not the URL: every label value creates a series.
     route: request.routeOptions.url ?? 'none',
     status: reply.statusCode,
   };

@@ -1,23 +1,23 @@
 'use strict';
 
-// A gauge goes up and down. It can be set as things happen, or, in its collect hook, only when somebody looks.
+// A gauge goes up and down. Set it when something happens, or in its collect hook, which runs at each scrape.
 
 const { Gauge, register } = require('prom-client-cluster');
 
 const queue = [];
-const open = new Gauge({ name: 'connections_open', help: 'Connections that are open' });
+const open = new Gauge({ name: 'connections_open', help: 'Open connections' });
 const waiting = new Gauge({
   name: 'queue_length',
-  help: 'Jobs that wait',
+  help: 'Waiting jobs',
   collect() {
     this.set(queue.length);
   },
 });
 const backup = new Gauge({
   name: 'backup_last_success_timestamp_seconds',
-  help: 'When the last backup ended well',
+  help: 'Time of the last successful backup',
   labelNames: ['target'],
-  aggregator: 'max', // in a cluster: the newest of all workers, and not their sum
+  aggregator: 'max', // in a cluster: the newest of all workers, not their sum
 });
 
 open.inc();

@@ -1,13 +1,13 @@
 'use strict';
 
-// A histogram counts observations in buckets. Buckets of several processes can be added up, and Prometheus computes
+// A histogram counts observations in buckets. Buckets of several processes can be added, and Prometheus computes
 // quantiles of the sum: histogram_quantile(0.99, sum by (le) (rate(query_duration_seconds_bucket[5m]))).
 
 const { Histogram, exponentialBuckets, register } = require('prom-client-cluster');
 
 const durations = new Histogram({
   name: 'query_duration_seconds',
-  help: 'Time that database queries took',
+  help: 'Duration of database queries',
   labelNames: ['query'],
   buckets: exponentialBuckets(0.001, 4, 6), // 1 ms to 1.024 s
 });

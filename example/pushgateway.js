@@ -1,17 +1,17 @@
 'use strict';
 
-// A job that ends before anybody could scrape it pushes its metrics to a Pushgateway, which is scraped in its place.
+// A batch job ends before it is scraped, so it pushes its metrics to a Pushgateway, which Prometheus scrapes.
 // PUSHGATEWAY_URL=http://127.0.0.1:9091 node example/pushgateway.js
 
 const { Counter, Gauge, Pushgateway, Registry } = require('prom-client-cluster');
 
 const registry = new Registry();
 const registers = [registry];
-const rows = new Counter({ name: 'import_rows_total', help: 'Rows that were read', registers });
-const duration = new Gauge({ name: 'import_duration_seconds', help: 'Time that the import took', registers });
+const rows = new Counter({ name: 'import_rows_total', help: 'Rows read', registers });
+const duration = new Gauge({ name: 'import_duration_seconds', help: 'Duration of the import', registers });
 const success = new Gauge({
   name: 'import_last_success_timestamp_seconds',
-  help: 'When an import ended well',
+  help: 'Time of the last successful import',
   registers,
 });
 

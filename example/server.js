@@ -17,20 +17,20 @@ const application = express();
 
 application.use((request, response, next) => {
   const end = durations.startTimer({ method: request.method });
-  // The route and not the URL: every value of a label is a series of its own.
+  // The route, not the URL: every label value creates a series.
   response.on('close', () => end({ route: request.route?.path ?? 'none', status: response.statusCode }));
   next();
 });
 
 application.get('/hello/:language', (request, response) => {
-  const known = { en: 'Hello', fr: 'Bonjour', ja: 'こんにちは' };
+  const greetingsByLanguage = { en: 'Hello', fr: 'Bonjour', ja: 'こんにちは' };
   const { language } = request.params;
-  if (!Object.hasOwn(known, language)) {
+  if (!Object.hasOwn(greetingsByLanguage, language)) {
     response.sendStatus(404);
     return;
   }
   greetings.inc({ language });
-  response.send(`${known[language]}\n`);
+  response.send(`${greetingsByLanguage[language]}\n`);
 });
 
 application.get('/metrics', metricsHandler(register));

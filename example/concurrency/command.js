@@ -4,7 +4,7 @@ const { EXIT_CODE, interruption, optionsOrUsage, print } = require('../demo/comm
 const { leftovers, snapshotDirectories } = require('../demo/leftovers');
 const { LiveLine } = require('../demo/live-line');
 
-/** The processes that a measurement has started, so that they can be ended however it ends. */
+/** The processes that a measurement has started. They are ended with it, also after an error. */
 class OwnedProcesses {
   #processes = [];
   #ended = false;
@@ -31,7 +31,7 @@ class OwnedProcesses {
 }
 
 /**
- * Runs a measurement from the command line. It may be interrupted at any time, and what it started is ended with it.
+ * Runs a measurement from the command line. An interruption ends all processes that it started.
  *
  * @template {{help: boolean}} Options
  * @param {object} command

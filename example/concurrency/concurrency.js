@@ -4,15 +4,14 @@
 //
 //   node example/concurrency/concurrency.js [--short] [--steps 1,2,4,...] [--seconds N]
 //
-// An express service with three operations lets a limited number of tasks run at a time; the limit is raised step by
-// step under one steady load, more clients than the limit lets in. What is told of each step is what Prometheus would know:
-// it comes from scrapes of the service's /metrics, from the durations of tasks by operation and by the level of
-// concurrency at which they began, and from the runtime's metrics. The first tasks at a time fill each other's waits, and
-// throughput grows. Beyond the knee they only wait for each other, and what they hold meanwhile is copied by the
-// garbage collector again and again. example/heap-sizing shows what can be done about that.
+// An express service with three operations limits the number of tasks that run at a time. The limit is raised step by
+// step under a constant load from more clients than the limit allows. All figures come from scrapes of the service's
+// /metrics: durations of tasks by operation and by the level of concurrency at which they began, and runtime metrics.
+// Up to the knee, tasks use the time in which others wait, and throughput grows. Beyond it they wait for each other, and
+// the garbage collector copies what they hold again and again. example/heap-sizing shows a remedy.
 //
-// service.js is the service, with limiter.js and task-metrics.js as they can be used elsewhere, and tasks.js what it
-// does; load.js the clients. The queries for a Prometheus server are printed at the end.
+// service.js is the service, tasks.js its operations, load.js the clients. limiter.js and task-metrics.js can be used
+// elsewhere. The queries for a Prometheus server are printed at the end.
 
 const os = require('node:os');
 const { Scraper } = require('../demo/scraper');
@@ -27,7 +26,7 @@ const { stepFigures, stepsTable } = require('./step-figures');
 const { percent } = require('./text-table');
 const { TimeLeft } = require('./time-left');
 
-// Of a step's length: tasks that began under the limit before are still running, and the new space is growing.
+// Share of a step's length. Tasks from the previous limit are still running, and the new space is growing.
 const SETTLING_SHARE = 0.25;
 const WARM_UP_SHARE = 0.5;
 
@@ -43,12 +42,12 @@ async function measure({ steps, seconds, clients }, processes, liveLine) {
     load.start({ url: service.url, clients });
     const lengths = [WARM_UP_SHARE, ...steps.map(() => SETTLING_SHARE + 1)].map(share => seconds * share);
     const timeLeft = new TimeLeft(lengths);
-    /** Begins the next stretch; what it returns shows how that goes. */
+    /** Begins the next phase; returns a function that shows its progress. */
     const begin = name => {
       timeLeft.begin();
       return window => liveLine.show(`${progressText(name, window)}, ${timeLeft}`);
     };
-    // The first tasks are slow whatever the limit: their code is not compiled yet.
+    // The first tasks are slow at any limit, because their code is not compiled yet.
     await scrapeFor(scraper, seconds * WARM_UP_SHARE, begin('warm-up'));
     liveLine.end();
     const figures = [];

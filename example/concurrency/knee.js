@@ -4,12 +4,12 @@ const { percent, milliseconds } = require('./text-table');
 
 /** @typedef {import('./step-figures').StepFigures} StepFigures */
 
-// Two runs at the same limit differ by a few per cent; while there is something to gain, a doubled limit gains far more.
+// Two runs at the same limit differ by a few per cent; below the knee a doubled limit gains far more.
 const SAME_THROUGHPUT = 0.1;
 const MUCH_GARBAGE_COLLECTION = 0.05;
 
 /**
- * The knee: the lowest limit that reaches the best throughput, or nearly.
+ * The knee: the lowest limit whose throughput is close to the best.
  *
  * @param {StepFigures[]} steps in rising order, at least one
  * @returns {StepFigures}
@@ -34,7 +34,7 @@ function verdict(steps) {
 function noKneeYet(steps) {
   const { limit } = steps.at(-1);
   if (steps.length === 1)
-    return `One limit tells no knee: compare it with others, such as --steps ${limit},${limit * 2}.`;
+    return `One limit has no knee: compare it with others, such as --steps ${limit},${limit * 2}.`;
   return (
     `Throughput still grew at a limit of ${limit}, the highest that was measured: the knee is there or above. ` +
     `Go on with --steps ${[1, 2, 4].map(factor => limit * factor)}.`

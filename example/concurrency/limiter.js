@@ -1,6 +1,6 @@
 'use strict';
 
-/** Lets a limited number of tasks run at a time; the others wait in the order in which they came. */
+/** Limits the number of tasks that run at a time; the others wait in order of arrival. */
 class Limiter {
   #limit;
   #inFlight = 0;
@@ -16,18 +16,18 @@ class Limiter {
     return this.#limit;
   }
 
-  /** Raised, it lets waiting tasks in at once; lowered, it stops no task that runs. */
+  /** A higher limit starts waiting tasks at once; a lower one does not stop running tasks. */
   set limit(limit) {
     this.#limit = limit;
-    this.#letIn();
+    this.#startWaiting();
   }
 
-  /** How many tasks run. */
+  /** Number of running tasks. */
   get inFlight() {
     return this.#inFlight;
   }
 
-  /** How many tasks wait. */
+  /** Number of waiting tasks. */
   get queued() {
     return this.#waiting.length;
   }
@@ -36,16 +36,16 @@ class Limiter {
   enter() {
     return new Promise(resolve => {
       this.#waiting.push(resolve);
-      this.#letIn();
+      this.#startWaiting();
     });
   }
 
   leave() {
     this.#inFlight--;
-    this.#letIn();
+    this.#startWaiting();
   }
 
-  #letIn() {
+  #startWaiting() {
     while (this.#inFlight < this.#limit && this.#waiting.length > 0) {
       this.#inFlight++;
       this.#waiting.shift()();

@@ -6,9 +6,9 @@ const { endedWithin, nextMessage } = require('../demo/child-messages');
 
 const END_WITHIN_MS = 3000;
 
-/** The load generator, seen from the process that started it. It runs one load at a time. */
+/** The load generator, as the process that started it sees it. It runs one load at a time. */
 class LoadProcess {
-  // In a process group of its own: on Ctrl-C it is for us to end it.
+  // In its own process group, so that Ctrl-C reaches this process only, which then ends the child.
   #child = fork(path.join(__dirname, 'load.js'), { detached: true, execArgv: [] });
 
   constructor() {

@@ -1,8 +1,8 @@
 'use strict';
 
-// The load generator, a process of its own so that nothing else delays its clock. Forked with an IPC channel: told to
-// start, a number of clients send one request after the other, each over a connection that it keeps; told to stop, they
-// wait for their last answer, and the totals are reported. With a rate, a client waits for its turn between two requests.
+// The load generator, in its own process so that nothing else delays its clock. Forked with an IPC channel. On `start`, a
+// number of clients send requests one after the other, each over a kept-alive connection. On `stop`, they wait for their
+// last answer, and the totals are reported. With a rate, a client waits for its turn between two requests.
 
 const { setMaxListeners } = require('node:events');
 const http = require('node:http');
@@ -31,10 +31,10 @@ async function runLoad({ url, clients, rate }) {
   const runs = Array.from({ length: clients }, async (_, position) => {
     let turn = position;
     while (!signal.aborted) {
-      // The clients take turns, as they do in a ring; one that is late for its turn takes it at once.
+      // The clients take turns, round robin; a client that is late sends at once.
       if (rate && !(await turnComes(begin + (turn * 1000) / rate, signal))) return;
       totals.sent++;
-      // One sequence for all clients: whoever waits long for a heavy task would otherwise send fewer of them.
+      // One sequence for all clients: otherwise a client that waits for a heavy task would send fewer of these.
       const answered = await isAnswered(`${url}${paths[next++ % paths.length]}`, agent);
       totals[answered ? 'answered' : 'failed']++;
       turn += clients;
@@ -45,7 +45,7 @@ async function runLoad({ url, clients, rate }) {
   process.send({ type: 'stopped', totals });
 }
 
-/** Waits for a time; resolves with whether it came before the load was stopped. */
+/** Waits for a time; resolves with false if the load was stopped before. */
 function turnComes(time, signal) {
   return wait(Math.max(0, time - performance.now()), true, { signal }).catch(() => false);
 }

@@ -6,8 +6,8 @@ const { readExposition } = require('./exposition');
 const SCRAPE_EVERY_MS = 1000;
 
 /**
- * What Prometheus would know of a stretch of time: the pages scraped in it. The methods answer what the PromQL functions
- * of the same names do, save that nothing is extrapolated: the window begins and ends with a scrape.
+ * The pages that were scraped in a period. The methods compute what the PromQL functions of the same names do, without
+ * extrapolation, because the window begins and ends with a scrape.
  */
 class ScrapeWindow {
   #pages;
@@ -43,7 +43,7 @@ class ScrapeWindow {
     return this.increase(name, labels) / this.seconds;
   }
 
-  /** By how much a gauge rose in all, its falls left out: at least by so much. Parameters as of {@link last}. */
+  /** The sum of a gauge's rises, without its falls; a lower bound. Parameters as of {@link last}. */
   rises(name, labels) {
     const values = this.#pages.map(page => sum(page, name, labels));
     return values.reduce((total, value, i) => total + Math.max(0, value - values[Math.max(0, i - 1)]), 0);
@@ -98,7 +98,7 @@ function histogramQuantile(share, buckets) {
 }
 
 function sum(page, name, labels) {
-  // A series that has not come up yet counts as 0, a metric that is missing altogether is a mistake.
+  // A series that does not exist yet counts as 0; a missing metric is an error.
   if (!page.samples.has(name)) throw new Error(`no metric ${name} was scraped`);
   return select(page, name, labels).reduce((total, { value }) => total + value, 0);
 }
@@ -110,7 +110,7 @@ function select({ samples }, name, wanted = {}) {
 }
 
 /**
- * Scrapes once a second for a while, and at both its ends.
+ * Scrapes at the start, once a second, and at the end.
  *
  * @param {import('../demo/scraper').Scraper} scraper
  * @param {number} seconds

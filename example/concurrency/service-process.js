@@ -6,12 +6,12 @@ const { endedWithin, nextMessage } = require('../demo/child-messages');
 
 const END_WITHIN_MS = 3000;
 
-/** The service, seen from the process that started it. */
+/** The service, as the process that started it sees it. */
 class ServiceProcess {
   #child;
 
   /**
-   * Starts the service. Wait for {@link ready} before asking anything of it.
+   * Starts the service. Wait for {@link ready} before using it.
    *
    * @param {object} options
    * @param {number} options.limit how many tasks may run at a time
@@ -19,7 +19,7 @@ class ServiceProcess {
    */
   constructor({ limit, nodeOptions = [] }) {
     const script = path.join(__dirname, 'service.js');
-    // In a process group of its own: on Ctrl-C it is for us to end it.
+    // In its own process group, so that Ctrl-C reaches this process only, which then ends the child.
     this.#child = fork(script, [String(limit)], { detached: true, execArgv: nodeOptions });
     this.pid = this.#child.pid;
   }

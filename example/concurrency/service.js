@@ -1,7 +1,7 @@
 'use strict';
 
-// The service. node service.js LIMIT, forked with an IPC channel: it tells its parent where it listens, takes another
-// limit when told to, and ends when left alone. http://127.0.0.1:PORT/tasks/OPERATION runs a task, /metrics tells.
+// The service. node service.js LIMIT, forked with an IPC channel: it sends its parent its port, accepts another limit,
+// and ends when the channel closes. http://127.0.0.1:PORT/tasks/OPERATION runs a task, /metrics serves the metrics.
 
 const express = require('express');
 const { collectDefaultMetrics, metricsHandler, register } = require('prom-client-cluster');
@@ -29,7 +29,7 @@ process.on('message', message => {
 });
 process.on('disconnect', () => process.exit(0));
 
-/** The handler of an operation: a task waits for its turn, and is measured from there. */
+/** The handler of an operation: a task waits for its turn, and is measured from its start. */
 function limited(operation) {
   return async (request, response) => {
     const arrived = performance.now();

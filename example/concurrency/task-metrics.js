@@ -7,8 +7,8 @@ const DURATION_BOUNDS = exponentialBuckets(0.005, 1.2, 44).map(bound => Number(b
 const HIGHEST_LEVEL = 1024;
 
 /**
- * The level that a number of tasks in flight belongs to: the next power of two. As a label, the number itself would
- * make a series for every value that ever occurs; this makes eleven.
+ * The level of a number of tasks in flight: the next power of two. As a label value, the number itself would create a
+ * series for every value that occurs; this creates eleven.
  *
  * @param {number} inFlight at least 1
  * @returns {number}
@@ -17,7 +17,7 @@ function levelOf(inFlight) {
   return Math.min(HIGHEST_LEVEL, 2 ** Math.ceil(Math.log2(inFlight)));
 }
 
-/** What the service tells about its tasks. */
+/** The metrics of the service's tasks. */
 class TaskMetrics {
   #limiter;
   #durations = new Histogram({
@@ -54,7 +54,7 @@ class TaskMetrics {
   }
 
   /**
-   * A task that the limiter has let in begins.
+   * A task begins to run.
    *
    * @param {string} operation
    * @param {number} waited seconds

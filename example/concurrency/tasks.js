@@ -3,9 +3,8 @@
 const { setTimeout: wait } = require('node:timers/promises');
 
 /**
- * What the service does, one entry an operation. A page of rows comes from a database that answers after a while (a
- * timer stands for it) with JSON; a task keeps the rows of all its pages until it has the last, as handlers do. `weight`
- * is how many of twenty requests are for it.
+ * The operations of the service. A page of rows comes as JSON from a database, simulated by a timer. A task holds the
+ * rows of all its pages until it has the last one, as handlers do. `weight` is the number of requests for it in twenty.
  *
  * @type {Record<string, {weight: number, pages: number, rows: number, latencyMs: number, finish: (rows: object[]) => object}>}
  */

@@ -1,6 +1,6 @@
 'use strict';
 
-/** How much longer a measurement takes: its plan is a row of stretches, each of a known length. */
+/** The remaining time of a measurement, which is a sequence of phases of planned lengths. */
 class TimeLeft {
   #lengths;
   #now;
@@ -15,7 +15,7 @@ class TimeLeft {
     this.#now = now;
   }
 
-  /** The next stretch begins. One that took longer than planned delays those that follow, and shortens none. */
+  /** The next phase begins. A phase that takes longer than planned delays the following ones. */
   begin() {
     this.#ends = this.#now() + this.#lengths.shift() * 1000;
   }

@@ -92,7 +92,7 @@ class ApplicationMetrics {
 }
 
 /**
- * Counters and gauges that a service has besides those of its requests.
+ * Counters and gauges of a service other than those of its requests.
  *
  * @returns {number} how many samples they have
  */

@@ -7,13 +7,13 @@ const { sumOfRecords } = require('./request-record');
 
 const STOP_WITHIN_MS = 8000;
 
-/** The demo cluster, seen from the process that started it. */
+/** The demo cluster, as the process that started it sees it. */
 class ClusterProcess {
   #child;
   #stopped;
 
   /**
-   * Starts the cluster's primary, which forks its workers. Wait for {@link ready} before asking anything of it.
+   * Starts the cluster's primary, which forks its workers. Wait for {@link ready} before using it.
    *
    * @param {object} options
    * @param {string} options.client metrics library
@@ -24,7 +24,7 @@ class ClusterProcess {
    */
   constructor({ client, workers, samples, defaultMetrics = 'none' }) {
     const script = path.join(__dirname, 'cluster.js');
-    // In a process group of its own: Ctrl-C would reach the workers too, and it is for us to end them.
+    // In its own process group, so that Ctrl-C reaches this process only, which then ends the cluster.
     this.#child = fork(script, [client, workers, samples, defaultMetrics].map(String), { detached: true });
     /** @type {number[]} the primary and, once ready, its workers */
     this.pids = [this.#child.pid];

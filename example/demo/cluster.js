@@ -1,7 +1,7 @@
 'use strict';
 
 // The primary of the demo cluster. node cluster.js CLIENT WORKERS SAMPLES DEFAULT_METRICS, forked with an IPC channel: it
-// tells its parent where it listens, reports on request what the workers counted, and ends when told to or left alone.
+// sends its parent its ports, reports the workers' own counts on request, and ends on `stop` or when the channel closes.
 
 const cluster = require('node:cluster');
 const { once } = require('node:events');
@@ -57,7 +57,7 @@ function recordOf(worker) {
   });
 }
 
-/** Ends the workers and then holds on to nothing, so that the process ends by itself. */
+/** Ends the workers and closes everything else, so that the process exits. */
 async function stop(workers, metricsServer) {
   if (stopping) return;
   stopping = true;

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a program that is started by hand has to do with its terminal.
+// Options, exit codes and signals of a program that is run in a terminal.
 
 const EXIT_CODE = { ok: 0, failed: 1, usage: 2, interrupted: 130 };
 

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Latencies of one phase, every single one kept. */
+/** All latencies of one phase. */
 class Latencies {
   #milliseconds = [];
 

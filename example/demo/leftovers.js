@@ -20,7 +20,7 @@ function snapshotDirectories() {
 }
 
 /**
- * What a run has left behind.
+ * Processes and directories that a run has left behind.
  *
  * @param {object} run
  * @param {number[]} run.pids every process it started

@@ -2,7 +2,7 @@
 
 const PLAIN_EVERY_MS = 3000;
 
-/** A line that is rewritten in place on a terminal, and printed now and then where there is none. */
+/** A line that is rewritten in place on a terminal, and printed every few seconds elsewhere. */
 class LiveLine {
   #stream;
   #lastPrinted = -Infinity;
@@ -32,7 +32,7 @@ class LiveLine {
     this.#text = '';
   }
 
-  /** Leaves the last text standing and goes to the next line. */
+  /** Leaves the last text as it is and begins a new line. */
   end() {
     if (this.#stream.isTTY && this.#text) this.#stream.write('\n');
     else if (this.#text) this.#print();
@@ -40,7 +40,7 @@ class LiveLine {
     this.#lastPrinted = -Infinity;
   }
 
-  /** Ends the line for good: what is shown from now on is not. */
+  /** Ends the line; later calls of show() have no effect. */
   close() {
     this.end();
     this.#closed = true;

@@ -7,7 +7,7 @@ const { Latencies } = require('./latencies');
 
 const END_WITHIN_MS = 3000;
 
-/** One load on the application, under way. */
+/** One load on the application, in progress. */
 class Load {
   /**
    * @param {number} amount
@@ -24,9 +24,9 @@ class Load {
   }
 }
 
-/** The load generator, seen from the process that started it. It runs one load at a time. */
+/** The load generator, as the process that started it sees it. It runs one load at a time. */
 class LoadGenerator {
-  // In a process group of its own: on Ctrl-C it is for us to end it.
+  // In its own process group, so that Ctrl-C reaches this process only, which then ends the child.
   #child = fork(path.join(__dirname, 'load.js'), { detached: true });
   #load;
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// The load generator, a process of its own so that nothing else delays its clock, and one for all loads so that it is
-// warm when it counts. Forked with an IPC channel: it is told what to run, and reports every latency, then the totals.
+// The load generator, in its own process so that nothing else delays its clock. One process runs all loads, so it is warm
+// when latencies count. Forked with an IPC channel: it receives a load to run, and reports every latency, then totals.
 
 const autocannon = require('autocannon');
 const { pacedClients } = require('./paced-client');
@@ -22,7 +22,7 @@ async function runLoad({ url, rate, amount }) {
     process.send({ type: 'progress', latencies });
     latencies = [];
   };
-  // Two requests per second and client: one that waits for an answer holds up none of the others.
+  // Two requests per second and client: a client that waits for an answer does not delay the others.
   const clients = Math.max(1, Math.min(amount, Math.round(rate / 2)));
   const timer = setInterval(reportProgress, REPORT_EVERY_MS);
   const { requests, errors, timeouts } = await autocannon({

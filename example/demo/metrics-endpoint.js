@@ -3,7 +3,7 @@
 const http = require('node:http');
 
 /**
- * Serves `/metrics` for the whole cluster from the primary, the way each library means it to be done.
+ * Serves `/metrics` for the whole cluster from the primary, as each library documents it.
  *
  * @param {object} client the metrics library
  * @returns {http.Server} not listening yet

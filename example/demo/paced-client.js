@@ -3,11 +3,11 @@
 /**
  * Gives autocannon's clients an even pace, with a new connection for every request.
  *
- * autocannon 9 can do neither alone. With `reconnectRate: 1` it throws a connection away as soon as the response is
+ * autocannon 9 cannot do both. With `reconnectRate: 1` it throws a connection away as soon as the response is
  * complete and never counts that response (200 requests answered, 0 reported). With `overallRate` all clients send at
  * the start of each second; and what they send then goes over connections that were opened, and handed to a worker, up
- * to a second before: it would not feel a blocked primary. So two of the client's methods are wrapped: what follows a
- * response (to report it), and connecting (to wait for its turn).
+ * to a second before, so a blocked primary would not delay them. So two of the client's methods are wrapped: the one
+ * after a response (to report it), and the one that connects (to wait for its turn).
  *
  * @param {object} options
  * @param {number} options.rate requests per second of all clients together
@@ -43,7 +43,7 @@ function pacedClients({ rate, clients, requests, onAnswer, onSend }) {
       else takeTurn();
     };
 
-    // Making hundreds of clients takes autocannon a while: the clock starts when all of them are there.
+    // autocannon needs some time to create hundreds of clients: the clock starts when all of them exist.
     function takeFirstTurn() {
       begin ??= performance.now();
       due = begin + position * (1000 / rate);

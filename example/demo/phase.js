@@ -14,7 +14,7 @@ const REFRESH_MS = 250;
  */
 
 /**
- * Lets a load run to its end, scraping meanwhile if there is a scraper, and shows how it goes.
+ * Waits for the end of a load, scrapes meanwhile if there is a scraper, and shows the progress.
  *
  * @param {object} options
  * @param {string} options.name
@@ -53,7 +53,7 @@ function progressText(name, load, scraper) {
   return `${progress}  P50 ${median}  P99 ${p99}  P99.9 ${p999} ms${scrape}`;
 }
 
-/** Always as wide, so that a line of them does not jump about. */
+/** Always at least four characters wide, so that a line does not change its length. */
 function digits(milliseconds) {
   const text = Number.isNaN(milliseconds) ? '-' : milliseconds.toFixed(milliseconds < 99.95 ? 1 : 0);
   return text.padStart(4);

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * A histogram in its plainest form: the worker's own bookkeeping, which the numbers of the metrics library are
- * checked against. It shares no code with the library, on purpose.
+ * A minimal histogram: the worker's own count, with which the values of the metrics library are compared. It shares no
+ * code with the library, on purpose.
  */
 class BucketRecord {
   /** @param {number[]} bounds upper bounds, ascending, without +Inf */
@@ -21,7 +21,7 @@ class BucketRecord {
   }
 }
 
-/** What one worker knows about its requests, counted without any metrics library. */
+/** One worker's own count of its requests, without a metrics library. */
 class RequestRecord {
   /**
    * @param {object} bounds

@@ -64,10 +64,10 @@ class Scraper {
     });
   }
 
-  /** Scrapes every second from now on, but never twice at a time. */
+  /** Scrapes every second from now on, one scrape at a time. */
   start() {
     const scrapeNow = () => {
-      this.#running ??= this.#scrapeAndKeep().finally(() => {
+      this.#running ??= this.#scrapeAndRecord().finally(() => {
         this.#running = undefined;
       });
     };
@@ -75,7 +75,7 @@ class Scraper {
     scrapeNow();
   }
 
-  async #scrapeAndKeep() {
+  async #scrapeAndRecord() {
     try {
       const { milliseconds, bytes } = await this.scrape();
       this.scrapes.push({ milliseconds, bytes });
@@ -84,7 +84,7 @@ class Scraper {
     }
   }
 
-  /** Resolves when the scrape under way, if any, is over. */
+  /** Resolves when the scrape in progress, if any, has ended. */
   async stop() {
     clearInterval(this.#timer);
     await this.#running;

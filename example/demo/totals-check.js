@@ -17,7 +17,7 @@ async function readTotals(cluster, scraper) {
     const before = await cluster.record();
     const exposition = (await scraper.scrape()).text();
     const after = await cluster.record();
-    // A request that the load generator gave up may still reach a worker; then the two sides are of different times.
+    // A request that the load generator abandoned may still reach a worker; then the two counts are of different times.
     if (before.arrived === after.arrived || performance.now() > deadline) {
       return { counted: sumOfSeries(exposition, COUNTER), arrived: after.arrived, exposition };
     }

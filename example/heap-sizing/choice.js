@@ -5,11 +5,11 @@ const { mebibytes, milliseconds, percent } = require('../concurrency/text-table'
 
 /** @typedef {import('./setting-figures').SettingFigures} SettingFigures */
 
-// Of all the time: what a larger new space gains beyond that is not worth its memory.
+// Share of all time. A smaller gain is not worth the memory of a larger new space.
 const WITHIN = 0.02;
 
 /**
- * The smallest setting whose share of garbage collection is the best, or nearly.
+ * The smallest setting whose share of garbage collection is close to the best.
  *
  * @param {SettingFigures[]} settings at least one
  * @returns {SettingFigures}
@@ -40,7 +40,7 @@ function recommendation(choice, settings) {
   return `${advice} spends ${percent(choice.share)} of the time on garbage collection, ${place}, and no smaller one does.`;
 }
 
-/** The setting that one has without choosing or, where that is the choice, the largest that was tried. */
+/** Node's own setting, or, if that is the choice, the largest setting that was tried. */
 function baselineOf(choice, settings) {
   const sorted = bySize(settings);
   if (choice.size === 'default') return sorted.at(-1);
@@ -59,7 +59,7 @@ function comparison(choice, other) {
   );
 }
 
-/** Where the same setting differs from itself, the others may differ by chance. */
+/** If one setting differs between rounds, differences between settings may be noise. */
 function reservation(settings) {
   const spread = Math.max(...settings.map(({ shares }) => Math.max(...shares) - Math.min(...shares)));
   if (spread <= WITHIN) return undefined;
@@ -73,7 +73,7 @@ function bestOf(settings) {
   return settings.reduce((best, figures) => (figures.share < best.share ? figures : best));
 }
 
-/** The smallest first; of two that are the same, the one that needs no option. */
+/** The smallest first; of two equal ones, the one that needs no option. */
 function bySize(settings) {
   const rank = ({ size }) => (size === 'default' ? 0 : 1);
   return settings.toSorted((a, b) => a.semiSpace - b.semiSpace || rank(a) - rank(b));

@@ -4,12 +4,12 @@
 //
 //   node example/heap-sizing/heap-sizing.js [--short] [--sizes default,16,32,...] [--seconds N] [--rounds N] [--rate N]
 //
-// New objects are made in the new space. When half of it (a semi-space) is full, a scavenge copies what is still in
-// use and forgets the rest: it costs nothing for garbage, and much for what tasks hold while they wait. A larger semi-space
-// is full less often, and more of what was in it has become garbage by then; the price is memory.
+// New objects are allocated in the new space. When half of it (a semi-space) is full, a scavenge copies the objects that
+// are still in use and drops the rest. Garbage costs nothing; objects that tasks hold while they wait cost much. A larger
+// semi-space is full less often, and more of its objects are garbage by then. The price is memory.
 //
-// The service of example/concurrency runs under each setting in a fresh process, with the same number of requests a
-// second, in rounds that go through the settings forwards and backwards. The table is made of scrapes of its /metrics.
+// The service of example/concurrency runs with each setting in a new process, at the same request rate, in rounds that
+// go through the settings forwards and backwards. The figures of the table come from scrapes of its /metrics.
 
 const os = require('node:os');
 const { print, runCommand } = require('../concurrency/command');
@@ -28,9 +28,9 @@ runCommand({ usage: USAGE, readOptions, measure });
 async function measure({ sizes, seconds, rounds, rate: givenRate }, processes, liveLine) {
   print(`Node ${process.version}, ${os.availableParallelism()} cores\n\n`);
   const load = processes.start(() => new LoadProcess());
-  const stretches = rounds * sizes.length + (givenRate === undefined ? 1 : 0);
-  const timeLeft = new TimeLeft(Array(stretches).fill(lengthOf(seconds)));
-  /** Begins the next stretch; what it returns shows how that goes. */
+  const phases = rounds * sizes.length + (givenRate === undefined ? 1 : 0);
+  const timeLeft = new TimeLeft(Array(phases).fill(lengthOf(seconds)));
+  /** Begins the next phase; returns a function that shows its progress. */
   const begin = name => {
     timeLeft.begin();
     return window => liveLine.show(`${progressText(name, window)}, ${timeLeft}`);

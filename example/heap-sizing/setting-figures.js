@@ -5,7 +5,7 @@ const { histogramQuantile } = require('../concurrency/scrape-window');
 /** @typedef {import('../concurrency/scrape-window').ScrapeWindow} ScrapeWindow */
 
 /**
- * What was scraped under one setting, in all rounds. Rates are over the time of all rounds together.
+ * The figures of one setting, from the scrapes of all rounds. Rates are over the time of all rounds together.
  */
 class SettingFigures {
   #windows;
@@ -51,34 +51,34 @@ class SettingFigures {
 
   /**
    * Bytes per second by which the old space grew while it grew: tasks' objects that were still in use at their second
-   * scavenge. At least so many, because a major collection between two scrapes hides what came before it.
+   * scavenge. A lower bound, because a major collection between two scrapes hides the growth before it.
    */
   get promoted() {
     const rises = this.#windows.map(window => window.rises('nodejs_heap_space_used_bytes', { space: 'old' }));
     return rises.reduce((sum, rise) => sum + rise, 0) / this.#seconds;
   }
 
-  /** The most that the old space held, in bytes. */
+  /** Maximum size of the old space, in bytes. */
   get oldSpace() {
     return this.#max('nodejs_heap_space_used_bytes', { space: 'old' });
   }
 
-  /** The semi-space in bytes: what was asked for, or half of the new space that Node took by itself. */
+  /** The semi-space in bytes: the setting, or half of the new space that Node.js chose. */
   get semiSpace() {
     return this.size === 'default' ? this.newSpace / 2 : Number(this.size) * 2 ** 20;
   }
 
-  /** The most that was set aside for the new space, in bytes. */
+  /** Maximum committed size of the new space, in bytes. */
   get newSpace() {
     return this.#max('nodejs_heap_space_committed_bytes', { space: 'new' });
   }
 
-  /** The most of it that was in memory, in bytes. */
+  /** Maximum physical size of the new space, in bytes. */
   get newSpacePhysical() {
     return this.#max('nodejs_heap_space_physical_bytes', { space: 'new' });
   }
 
-  /** The most memory that the process took, in bytes. */
+  /** Maximum resident memory of the process, in bytes. */
   get residentMemory() {
     return this.#max('process_resident_memory_bytes');
   }

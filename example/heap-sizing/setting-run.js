@@ -6,7 +6,7 @@ const { ServiceProcess } = require('../concurrency/service-process');
 
 const LIMIT = 64;
 const CLIENTS = 2 * LIMIT;
-// Of a measurement's length: V8 compiles the code and grows the new space to what it is allowed.
+// Share of a measurement's length, in which V8 compiles the code and grows the new space.
 const WARM_UP_SHARE = 0.5;
 const SHARE_OF_CAPACITY = 0.65;
 const START = 0.5; // seconds that a service needs until it answers, roughly
@@ -53,7 +53,7 @@ async function measureSetting({ size, rate, seconds, processes, load, onScrape =
 }
 
 /**
- * A rate that leaves the service some room with Node's own setting.
+ * A rate that the service can serve with Node's own setting.
  *
  * @param {object} options as of {@link measureSetting}
  * @returns {Promise<number>} requests per second

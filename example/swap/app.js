@@ -1,7 +1,7 @@
 'use strict';
 
-// A clustered application as people have written it for prom-client. It knows nothing of this package: package.json
-// alone says what 'prom-client' is, and with prom-client itself it does the same.
+// A clustered application written for prom-client. Only package.json names this package, as 'prom-client'; with
+// prom-client itself the application does the same.
 // PORT=3000 METRICS_PORT=3001 WORKERS=2 node app.js
 
 const cluster = require('node:cluster');

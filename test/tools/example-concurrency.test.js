@@ -250,7 +250,7 @@ describe("the example's verdict", () => {
     const text = verdict([step(1, 100, 0.01, 0.01), step(2, 190, 0.01, 0.01)]);
     assert.match(text, /^Throughput still grew at a limit of 2, .* --steps 2,4,8\.\n/);
     assert.match(text, /at a limit of 2: it is not what limits the process\.$/);
-    assert.match(verdict([step(8, 190, 0.01, 0.01)]), /^One limit tells no knee: .* --steps 8,16\./);
+    assert.match(verdict([step(8, 190, 0.01, 0.01)]), /^One limit has no knee: .* --steps 8,16\./);
   });
 
   it('tells a throughput that fell', () => {

@@ -88,7 +88,7 @@ describe('the example', () => {
   example('counter.js', async name => {
     assert.strictEqual(
       await outputOf(name),
-      `# HELP jobs_processed_total Jobs that were processed
+      `# HELP jobs_processed_total Processed jobs
 # TYPE jobs_processed_total counter
 jobs_processed_total{queue="mail",result="done"} 5
 jobs_processed_total{queue="mail",result="failed"} 1
