@@ -92,6 +92,7 @@ async function writeInSlices(started, setting, samples) {
     const seen = ((page.length - LEAST_BYTES) / samples) * SPARE;
     bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
   }
+  for (const { view } of started) if (view?.table.isSparse) await runInSlices(view.table.compactionSteps());
   return page;
 }
 
@@ -143,7 +144,7 @@ function read({ metric, view, hook }, setting, make) {
     const current = metric.collect || view === undefined ? viewOf(metric) : view;
     if (current === undefined) return make(sampleFamily(json, setting().defaultLabels), setting());
     current.beforeRead?.();
-    current.table.compactIfSparse();
+    current.table.compactIfQuick();
     return make(current, setting());
   };
   if (isThenable(hook)) return Promise.resolve(hook).then(now);

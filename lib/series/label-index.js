@@ -216,6 +216,15 @@ class LabelIndex {
   }
 
   /**
+   * Adds the tuple in `this.ids`, which no row has yet.
+   *
+   * @returns {number} its row
+   */
+  addTuple() {
+    return this.#addRow(hashOf(this.ids, 0, this.width));
+  }
+
+  /**
    * The row of the tuple in `this.ids`, a new one if need be.
    *
    * @returns {number}

@@ -40,7 +40,7 @@ function labelsOf(table) {
 function capacityOf(table) {
   const numbers = table.pages.reduce((sum, page) => sum + page.length, 0);
   const tuples = table.index === undefined ? 0 : table.index.tuplePages.length;
-  return [numbers, tuples, table.order?.length ?? 0, table.position?.length ?? 0, table.forms.list.length];
+  return [numbers, tuples, table.live?.capacity ?? 0, table.forms.list.length];
 }
 
 test('series come in order of first use', () => {
@@ -277,9 +277,9 @@ for (const [name, forget] of [
     assert.deepStrictEqual(labelsOf(table), live);
     assert.ok(table.rowCount <= 2048, `${table.rowCount} rows`);
     assert.ok(table.index.dictionaries[0].values.length <= 2049);
-    const [numbers, tuplePages, order, position] = capacityOf(table);
+    const [numbers, tuplePages, capacity] = capacityOf(table);
     assert.ok(numbers <= 4 * 4096 && tuplePages <= 1, `${numbers} numbers, ${tuplePages} pages of tuples`);
-    assert.ok(order <= 4096 && position <= 4096, `order ${order}, position ${position}`);
+    assert.ok(capacity <= 4096, `live rows: ${capacity}`);
   });
 }
 
@@ -444,11 +444,14 @@ test('any sequence of uses, removals and compactions is that of an ordered map',
     },
     { weight: 1, arbitrary: fc.tuple(fc.constant('removeMany'), fc.integer({ min: 2, max: 5 })) },
     { weight: 1, arbitrary: fc.tuple(fc.constant('compact')) },
+    { weight: 4, arbitrary: fc.tuple(fc.constant('compactSome'), fc.integer({ min: 1, max: 40 })) },
   );
+  let compactionsUnderWay = 0;
   fc.assert(
     fc.property(fc.array(operation, { maxLength: 60, size: 'max' }), operations => {
       const table = new SeriesTable(names, 3);
       const model = new ModelTable(names);
+      let begun = false;
       const childLabels = [{ a: 1 }, { b: 'x', a: '1' }, {}, { a: 'many 7' }];
       const children = childLabels.map(labels => new SeriesHandle(table, labels));
       const run = {
@@ -479,15 +482,99 @@ test('any sequence of uses, removals and compactions is that of an ordered map',
         compact() {
           table.compactIfSparse();
         },
+        // Some steps of a compaction, which the next operations find under way.
+        compactSome(count) {
+          const { epoch } = table;
+          const steps = table.compactionSteps();
+          for (let i = 0; i < count; i++) if (steps.next().done) break;
+          begun ||= count > 0 && table.isSparse && table.epoch === epoch;
+        },
       };
       for (const [name, ...parameters] of operations) {
         run[name](...parameters);
         assert.strictEqual(table.liveCount, model.series.size);
       }
       assert.deepStrictEqual(contentsOf(table), model.contents);
+      if (begun) compactionsUnderWay++;
       for (const [entries] of model.contents)
         assert.notStrictEqual(table.find(Object.fromEntries(entries)), -1);
     }),
     { numRuns: 150 },
   );
+  assert.ok(compactionsUnderWay > 0, 'no compaction was under way');
+});
+
+test('what is recorded, removed and added between the steps of a compaction is right after it', () => {
+  const table = new SeriesTable(['a'], 2);
+  const model = new ModelTable(['a']);
+  const record = (a, value) => {
+    add(table, { a }, value);
+    model.add({ a }, value);
+  };
+  const remove = a => {
+    const row = table.find({ a });
+    if (row !== -1) table.removeRow(row);
+    model.remove({ a });
+  };
+  const child = new SeriesHandle(table, { a: 'v9' });
+  for (let i = 0; i < 12_000; i++) record(`v${i}`, i);
+  addThrough(child, 1);
+  model.add({ a: 'v9' }, 1);
+  for (let i = 0; i < 12_000; i++) if (i % 3 !== 0) remove(`v${i}`);
+  const { epoch } = table;
+  const steps = table.compactionSteps();
+  let count = 0;
+  while (!steps.next().done) {
+    // One that has been moved, one that has not, one that returns, one that is new, and a removed one that returns.
+    record('v0', 1);
+    record('v11997', 1);
+    remove(`v${(count % 50) * 3}`);
+    if (count % 2 === 0) record(`v${(count % 50) * 3}`, 5);
+    record(`v${count * 3 + 1}`, 7);
+    record(`new ${count}`, 1);
+    addThrough(child, 1);
+    model.add({ a: 'v9' }, 1);
+    assert.strictEqual(table.liveCount, model.series.size);
+    count++;
+  }
+  assert.ok(count > 50, `${count} steps`);
+  assert.strictEqual(table.epoch, epoch + 1);
+  assert.deepStrictEqual(contentsOf(table), model.contents);
+  addThrough(child, 1);
+  model.add({ a: 'v9' }, 1);
+  assert.deepStrictEqual(contentsOf(table), model.contents);
+});
+
+test('label names that are added between the steps of a compaction end it', () => {
+  const table = new SeriesTable(['a'], 1);
+  for (let a = 0; a < 6000; a++) add(table, { a }, a);
+  for (let a = 0; a < 4000; a++) table.removeRow(table.find({ a }));
+  const steps = table.compactionSteps();
+  for (let i = 0; i < 5; i++) steps.next();
+  table.addLabelNames(['a', 'b']);
+  const { epoch } = table;
+  add(table, { a: 1, b: 2 }, 3);
+  while (!steps.next().done);
+  assert.strictEqual(table.epoch, epoch);
+  assert.strictEqual(table.liveCount, 2001);
+  assert.deepStrictEqual(contentsOf(table).at(-1), [
+    [
+      ['a', 1],
+      ['b', 2],
+    ],
+    3,
+  ]);
+});
+
+test('a large table in a process that nobody scrapes is compacted by the rows that are added', () => {
+  const table = new SeriesTable(['a'], 1);
+  const live = [];
+  for (let i = 0; i < 100_000; i++) {
+    if (live.length === 5000) table.removeRow(table.find({ a: live.shift() }));
+    add(table, { a: `v${i}` }, i);
+    live.push(`v${i}`);
+  }
+  assert.deepStrictEqual(labelsOf(table), live);
+  assert.ok(table.epoch > 0);
+  assert.ok(table.rowCount <= 32_768, `${table.rowCount} rows`);
 });

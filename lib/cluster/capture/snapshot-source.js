@@ -9,6 +9,7 @@ const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
+const { runInSlices } = require('../../event-loop/slices');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
 
 class SnapshotSource {
@@ -51,9 +52,7 @@ class SnapshotSource {
   async encode() {
     const views = this.#metrics().flatMap(metric => viewOf(metric) ?? []);
     // Before anything is encoded by row numbers.
-    for (const { table } of views) {
-      if (table.isSparse) timedSection('worker:compact', () => table.compactIfSparse());
-    }
+    await runInSlices(compactionSteps(views), COMPACTION_SLICE_MILLISECONDS);
     await this.#digests.prepare(views);
     await this.#exemplars.prepare(views);
   }
@@ -161,6 +160,19 @@ function overflows(entries) {
   }
   return [...byTable.values()];
 }
+
+/**
+ * @param {import('../../exposition/live-family').MetricView[]} views
+ * @returns {Generator<void>} yields where others may have the loop
+ */
+function* compactionSteps(views) {
+  for (const { table } of views) {
+    const steps = table.compactionSteps();
+    while (!timedSection('worker:compact', () => steps.next()).done) yield;
+  }
+}
+
+const COMPACTION_SLICE_MILLISECONDS = 0.3;
 
 // Names of metrics are the program's, so there are few of them; a program that invents names must not make this grow.
 const MAX_FAILURE_KINDS = 1000;

@@ -1,0 +1,103 @@
+'use strict';
+
+// Which rows of a table are live, and in which order. A table needs this only from the first removal on: until then all
+// of its rows are live, in the order of their numbers.
+
+const NOT_LIVE = -1;
+const FEWEST = 4;
+
+class LiveRows {
+  /** How many rows are live. */
+  count = 0;
+  /** How much of `order` is in use. */
+  length = 0;
+  /** @type {Int32Array} where in `order` a row is, or NOT_LIVE */
+  #position;
+
+  /** @param {number} rowCount how many rows there is space for at first */
+  constructor(rowCount) {
+    const capacity = Math.max(rowCount, FEWEST);
+    /** The live rows in order of first use, NOT_LIVE where one was removed. */
+    this.order = new Int32Array(capacity);
+    this.#position = new Int32Array(capacity).fill(NOT_LIVE);
+  }
+
+  /**
+   * @param {number} rowCount
+   * @returns {LiveRows} all rows up to there
+   */
+  static all(rowCount) {
+    const live = new LiveRows(rowCount);
+    for (let row = 0; row < rowCount; row++) live.append(row);
+    return live;
+  }
+
+  /** How many rows there is space for. */
+  get capacity() {
+    return Math.max(this.order.length, this.#position.length);
+  }
+
+  /** @param {number} row */
+  has(row) {
+    return row < this.#position.length && this.#position[row] !== NOT_LIVE;
+  }
+
+  /**
+   * Makes a row live, at the end of the order.
+   *
+   * @param {number} row that is not live
+   */
+  append(row) {
+    if (row >= this.#position.length) this.#position = grown(this.#position, row + 1);
+    if (this.length === this.order.length) this.#makeRoom();
+    this.#position[row] = this.length;
+    this.order[this.length++] = row;
+    this.count++;
+  }
+
+  /** @param {number} row that is live */
+  remove(row) {
+    this.order[this.#position[row]] = NOT_LIVE;
+    this.#position[row] = NOT_LIVE;
+    this.count--;
+    if (this.count === 0) this.length = 0;
+  }
+
+  clear() {
+    this.#position.fill(NOT_LIVE);
+    this.count = this.length = 0;
+  }
+
+  /** @returns {Generator<number>} the live rows in order of first use since their last removal */
+  *[Symbol.iterator]() {
+    for (let i = 0; i < this.length; i++) if (this.order[i] !== NOT_LIVE) yield this.order[i];
+  }
+
+  /** Closes the gaps of removed rows, or grows if there are few. */
+  #makeRoom() {
+    if (this.count * 2 > this.order.length) {
+      this.order = grown(this.order, this.order.length + 1);
+      return;
+    }
+    let length = 0;
+    for (let i = 0; i < this.length; i++) {
+      const row = this.order[i];
+      if (row === NOT_LIVE) continue;
+      this.#position[row] = length;
+      this.order[length++] = row;
+    }
+    this.length = length;
+  }
+}
+
+/**
+ * @param {Int32Array} rows
+ * @param {number} needed
+ */
+function grown(rows, needed) {
+  const longer = new Int32Array(Math.max(rows.length * 2, needed)).fill(NOT_LIVE, rows.length);
+  longer.set(rows);
+  return longer;
+}
+
+module.exports = { LiveRows };
