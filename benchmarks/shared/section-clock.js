@@ -5,16 +5,27 @@
 
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { processorWait } = require('./processor-wait.js');
+const sections = require('../../lib/event-loop/timed-section');
 
-const BEGIN = 'prom-client-cluster:section-begin';
-const END = 'prom-client-cluster:section';
+const CHANNEL = 'prom-client-cluster:section';
+
+const { timedSection } = sections;
+/** @type {number | undefined} */
+let waitedBefore;
+
+// The library reports the end of a section only. Its other files take this function when they are loaded, so this file
+// has to be loaded before the library.
+sections.timedSection = (name, run) =>
+  timedSection(name, () => {
+    waitedBefore = processorWait();
+    return run();
+  });
 
 class SectionClock {
   #note;
-  #waitedBefore = 0;
-  #onBegin = () => (this.#waitedBefore = processorWait());
   #onEnd = ({ name, milliseconds }) => {
-    this.#note(name, Math.max(0, milliseconds - (processorWait() - this.#waitedBefore)));
+    if (waitedBefore === undefined) throw new Error('section-clock.js was loaded after the library');
+    this.#note(name, Math.max(0, milliseconds - (processorWait() - waitedBefore)));
   };
 
   /** @param {(name: string, milliseconds: number) => void} note called at the end of each section of the main thread */
@@ -23,13 +34,11 @@ class SectionClock {
   }
 
   start() {
-    subscribe(BEGIN, this.#onBegin);
-    subscribe(END, this.#onEnd);
+    subscribe(CHANNEL, this.#onEnd);
   }
 
   stop() {
-    unsubscribe(BEGIN, this.#onBegin);
-    unsubscribe(END, this.#onEnd);
+    unsubscribe(CHANNEL, this.#onEnd);
   }
 }
 

@@ -1,13 +1,11 @@
 'use strict';
 
-// A debug hook: how long each synchronous section of ours holds an event loop. Subscribers of the channel get
-// {name, milliseconds} at its end; those of the other one {name} at its beginning, to take readings of their own.
-// Without any it costs a property read.
+// A debug hook that reports how long each synchronous section of this library holds an event loop. Subscribers of the
+// diagnostics channel get {name, milliseconds} at its end. Without a subscriber it costs one property read.
 
 const { channel } = require('node:diagnostics_channel');
 
-const ended = channel('prom-client-cluster:section');
-const begun = channel('prom-client-cluster:section-begin');
+const sections = channel('prom-client-cluster:section');
 
 /**
  * @template T
@@ -16,13 +14,12 @@ const begun = channel('prom-client-cluster:section-begin');
  * @returns {T}
  */
 function timedSection(name, run) {
-  if (!ended.hasSubscribers) return run();
-  begun.publish({ name });
+  if (!sections.hasSubscribers) return run();
   const start = performance.now();
   try {
     return run();
   } finally {
-    ended.publish({ name, milliseconds: performance.now() - start });
+    sections.publish({ name, milliseconds: performance.now() - start });
   }
 }
 

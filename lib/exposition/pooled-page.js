@@ -1,10 +1,10 @@
 'use strict';
 
-// The buffer of a sent page is returned to the aggregator thread, which writes a later page into it. Otherwise V8 lets
-// some 64 MB of old pages pile up on the primary's heap before it collects them. Measured with
-// `node benchmarks/cluster/run.js --samples 10000 --workers 4 --runs 60 --client ours`, peak memory of the primary over
-// HTTP: 87 MiB with the pool, 129 MiB without it, which is more than prom-client's 112 to 117 MiB; with 100,000 samples
-// 147 and 213 MiB. Wall time and CPU are the same within noise.
+// The buffer of a sent page is returned to the aggregator thread, which writes a later page into it. Without that, V8 lets
+// some 64 MB of old pages pile up on the primary's heap before it collects them. Peak memory of the primary over HTTP, 4
+// workers, with and without the pool: 87 and 129 MiB after 65 scrapes of 10,000 samples (prom-client: 112 to 117 MiB), 147
+// and 213 MiB with 100,000 samples (row "peak memory of the primary, http" of benchmarks/cluster with --runs 60). Wall time
+// and CPU are the same within noise.
 
 /**
  * A method of a page: returns its buffer to the pool. The bytes are detached then, so a caller that still reads them sees
