@@ -1,11 +1,11 @@
 'use strict';
 
-// Long work is written as a generator that yields wherever others may have the loop. A thread of its own runs it
-// through; a shared loop runs it in slices.
+// Long work is written as a generator that yields wherever it may pause. A thread of its own runs it through; on a shared
+// event loop it runs in slices.
 
 const SLICE_MILLISECONDS = 1;
 
-// Taken when this file is loaded: work that waits for somebody's fake timer would never end.
+// Taken when this file is loaded, because fake timers in an application's tests would stop the work for good.
 const nextTurn = immediateOf();
 
 /**
@@ -23,7 +23,7 @@ function runThrough(steps) {
 /**
  * @template T
  * @param {Generator<unknown, T>} steps
- * @param {number} [sliceMilliseconds] how long others wait at most for the loop, save for the length of a step
+ * @param {number} [sliceMilliseconds] the longest time that the loop is held, apart from a single step
  * @returns {Promise<T>}
  */
 async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS) {
@@ -37,7 +37,7 @@ async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS) {
   }
 }
 
-/** @returns {Promise<void>} fulfilled when others have had the loop */
+/** @returns {Promise<void>} fulfilled in the next turn of the event loop */
 function turn() {
   return new Promise(resolve => nextTurn(resolve));
 }

@@ -8,7 +8,7 @@ const OPENMETRICS_CONTENT_TYPE = 'application/openmetrics-text; version=1.0.0; c
 
 /**
  * @param {unknown} contentType
- * @returns {contentType is string} whether it is a format that can be written
+ * @returns {contentType is string} whether this format is supported
  */
 function isSupported(contentType) {
   return contentType === PROMETHEUS_CONTENT_TYPE || contentType === OPENMETRICS_CONTENT_TYPE;

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * A label as it stands between the braces: name="value", escaped.
+ * One label as text: name="value", escaped.
  *
  * @param {string} name
  * @param {unknown} value
@@ -29,7 +29,7 @@ function escapeHelp(text) {
 }
 
 /**
- * Two parts of a label list, either of which may be empty.
+ * Joins two parts of a label list; either may be empty.
  *
  * @param {string} left
  * @param {string} right

@@ -1,7 +1,7 @@
 'use strict';
 
-// A metric of this process as the text format sees it: its table, and the labels of a row as text, with the registry's
-// default labels that the row does not have.
+// A metric of this process as input of the text format: its table, and each row's labels as text, with the registry's
+// default labels that the row lacks.
 
 const { labelPair, joinLabels } = require('./label-text');
 
@@ -11,7 +11,7 @@ const { labelPair, joinLabels } = require('./label-text');
 /** @typedef {import('./text-format').Family} Family */
 
 /**
- * What a metric tells about itself to be rendered or captured.
+ * What is needed to write or capture a metric.
  *
  * @typedef {object} MetricView
  * @property {string} name
@@ -22,8 +22,8 @@ const { labelPair, joinLabels } = require('./label-text');
  * @property {SeriesTable} table
  * @property {() => void} [beforeRead] to be called after the `collect` hook, before rows are read
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
- * @property {() => (row: number) => ArrayLike<number>} [captureQuantiles] those of what has been observed by now, to be
- *   computed later
+ * @property {() => (row: number) => ArrayLike<number>} [captureQuantiles] the quantiles at the time of the
+ *   call, to be computed later
  * @property {import('../metric/exemplar').Exemplars} [exemplars]
  * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a summary
  * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
@@ -32,7 +32,7 @@ const { labelPair, joinLabels } = require('./label-text');
 /**
  * @param {MetricView} view
  * @param {Record<string, unknown>} defaultLabels
- * @returns {Family} as it is when it is read
+ * @returns {Family} with the values at the time they are read
  */
 function liveFamily(view, defaultLabels) {
   const { table, quantileValues, exemplars } = view;
@@ -44,7 +44,7 @@ function liveFamily(view, defaultLabels) {
 /**
  * @param {MetricView} view
  * @param {Record<string, unknown>} defaultLabels
- * @returns {Family} as it is now
+ * @returns {Family} with the values at the time of this call
  */
 function capturedFamily(view, defaultLabels) {
   const table = view.table.captured();
@@ -60,7 +60,7 @@ function capturedFamily(view, defaultLabels) {
  * @returns {Family}
  */
 function familyOf({ name, help, type, layout }, table, quantileValues, exemplarAt, defaultLabels) {
-  // A bucket or quantile sample has its own `le` or `quantile`; a default label of that name shows elsewhere only.
+  // A bucket or quantile sample has its own `le` or `quantile`. A default label of that name is on the other samples only.
   const marker = layout.kind === 'histogram' ? 'le' : layout.kind === 'summary' ? 'quantile' : undefined;
   const writeLabels = labelWriter(table, layout, defaultLabels, undefined);
   const hasMarkerDefault = marker !== undefined && marker in defaultLabels;
@@ -85,12 +85,12 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
  * @param {SeriesTable | CapturedTable} table
  * @param {Layout} layout
  * @param {Record<string, unknown>} defaultLabels
- * @param {string | undefined} except a default label that is left out
+ * @param {string | undefined} except a default label to leave out
  * @returns {(row: number) => string}
  */
 function labelWriter(table, layout, defaultLabels, except) {
   const { labelNames } = table;
-  /** @type {string[]} by form: the default labels which a row of that form does not have */
+  /** @type {string[]} by form: the default labels that a row of that form lacks */
   const defaultsOfForm = [];
 
   /** @param {number} number */

@@ -1,22 +1,22 @@
 'use strict';
 
 /**
- * A sample's value as text. Numbers print as JavaScript prints them (shortest form that reads back the same). NaN is
- * spelled `Nan`, as prom-client does: Prometheus reads it in any case, and existing tests compare that spelling.
+ * A sample's value as text, in JavaScript's form (the shortest that reads back as the same number). NaN is written `Nan`,
+ * as in prom-client: Prometheus ignores the case, and existing tests compare that spelling.
  *
  * @param {number} value
  * @returns {string}
  */
 function formatNumber(value) {
-  // NaN and both infinities are what x - x is not 0 for.
+  // x - x is 0 for all numbers but NaN and the infinities.
   if (value - value === 0) return '' + value;
   if (value === Infinity) return '+Inf';
   return value === -Infinity ? '-Inf' : 'Nan';
 }
 
 /**
- * The number behind a value that somebody's own metric object reports. What is no number is NaN: a wrong value must
- * not look like a right one.
+ * The number for a value that a foreign metric object reports. Anything that is not a number is NaN, so that a wrong value
+ * does not look like a right one.
  *
  * @param {unknown} value
  * @returns {number}

@@ -1,6 +1,6 @@
 'use strict';
 
-// Somebody's own metric object, as the text format sees it: whatever its get() (or getForPromString()) returned.
+// A foreign metric object as input of the text format: whatever its get() (or getForPromString()) returned.
 
 const { labelPair, joinLabels } = require('./label-text');
 const { toNumber } = require('./number-format');
@@ -9,8 +9,8 @@ const { toNumber } = require('./number-format');
  * @typedef {object} Sample
  * @property {unknown} value
  * @property {Record<string, unknown>} [labels]
- * @property {Record<string, unknown>} [sharedLabels] labels that several samples have in common
- * @property {string} [metricName] where it differs from the metric's
+ * @property {Record<string, unknown>} [sharedLabels] labels that several samples share
+ * @property {string} [metricName] if it differs from the metric's
  * @property {any} [exemplar]
  */
 
@@ -48,7 +48,7 @@ function labelsOf({ labels = {}, sharedLabels = {} }, defaultLabels) {
 }
 
 /**
- * The labels that are in neither of two others, as text.
+ * The labels that neither of two others contains, as text.
  *
  * @param {Record<string, unknown>} labels
  * @param {Record<string, unknown>} others

@@ -11,8 +11,8 @@ const { Page } = require('./page');
  *
  * @param {Iterable<Family>} families
  * @param {boolean} openMetrics
- * @param {number | ArrayBuffer} memory to begin with, or how many bytes of it
- * @returns {Generator<void, Body>} yields where others may have the loop
+ * @param {number | ArrayBuffer} memory to start with, or how many bytes of it
+ * @returns {Generator<void, Body>} yields where a slice may end
  */
 function* renderBytes(families, openMetrics, memory) {
   const page = new Page(memory);
@@ -21,10 +21,10 @@ function* renderBytes(families, openMetrics, memory) {
   for (const family of families) {
     if (!first) text += separator(openMetrics);
     first = false;
-    if (family.kept?.prepare(family, openMetrics)) {
+    if (family.cachedText?.prepare(family, openMetrics)) {
       page.write(text);
       text = '';
-      yield* family.kept.write(family, openMetrics, page);
+      yield* family.cachedText.write(family, openMetrics, page);
       continue;
     }
     for (const piece of renderFamily(family, openMetrics)) {
@@ -33,7 +33,7 @@ function* renderBytes(families, openMetrics, memory) {
         page.write(text);
         text = '';
       }
-      // Also where nothing was written: little text may have taken its time (quantiles are computed on the way).
+      // Even if nothing was written: a short text can take long, because quantiles are computed here.
       yield;
     }
   }

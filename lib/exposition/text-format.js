@@ -1,15 +1,16 @@
 'use strict';
 
-// The only place where text is made. Input are metric families: a live metric (exposition/live-family.js), somebody's
-// own metric object (exposition/sample-family.js) or one family of a whole cluster (cluster/cluster-store.js).
+// The only place that writes the text formats. Its input is metric families: a metric of this process
+// (exposition/live-family.js), a foreign metric object (exposition/sample-family.js), or a family of a whole cluster
+// (cluster/store/cluster-family.js).
 // Formats: https://prometheus.io/docs/instrumenting/exposition_formats/ (0.0.4) and
 // https://github.com/prometheus/OpenMetrics (1.0.0).
 
 const { formatNumber } = require('./number-format');
 const { labelPair, escapeHelp, joinLabels } = require('./label-text');
 
-// Text leaves in pieces of about this many characters: small enough for a slice of a shared loop, large enough that
-// pieces do not count.
+// Text is yielded in pieces of about this many characters: small enough for one slice of an event loop, and large enough
+// that the cost per piece does not matter.
 const PIECE_CHARACTERS = 65536;
 
 /**
@@ -27,27 +28,28 @@ const PIECE_CHARACTERS = 65536;
 /** @typedef {{labelSet: Record<string, unknown>, value: number, timestamp: number}} Exemplar */
 
 /**
- * A metric family as the text format wants it. Rows are numbers that only the family itself understands.
+ * The input of the text format. Rows are numbers that only the family itself interprets.
  *
  * @typedef {object} Family
  * @property {string} name
  * @property {string} help
  * @property {string} type
  * @property {Layout} layout
- * @property {() => Iterable<number>} rows in the order they are printed
- * @property {(row: number) => ArrayLike<number>} pageOf where a row's numbers are
- * @property {(row: number) => number} offsetOf and from which index
- * @property {(row: number, marked: boolean) => string} labelText a row's labels; `marked` where `le` or `quantile`
- *   stands before them
+ * @property {() => Iterable<number>} rows in output order
+ * @property {(row: number) => ArrayLike<number>} pageOf the array that contains a row's numbers
+ * @property {(row: number) => number} offsetOf the index of a row's first number in it
+ * @property {(row: number, marked: boolean) => string} labelText a row's labels; `marked` if `le` or
+ *   `quantile` precedes them
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
  * @property {(row: number) => string} [sampleName]
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
- * @property {import('../cluster/store/kept-text').KeptText} [kept] its text of the last time; `rows` is then an Int32Array
- * @property {string} [labelVersion] with `kept`: another one whenever a row may have other labels than the last time
+ * @property {import('../cluster/store/cached-text').CachedText} [cachedText] its text in the last
+ *   scrape; `rows` then returns an Int32Array
+ * @property {string} [labelVersion] with `cachedText`: changes whenever the labels of a row may have changed
  */
 
 /**
- * A page of families that are written already, each by renderFamily().
+ * Joins families to a page, each written by renderFamily().
  *
  * @param {string[]} texts
  * @param {boolean} openMetrics
@@ -59,16 +61,16 @@ function joinFamilies(texts, openMetrics) {
 
 /**
  * @param {boolean} openMetrics
- * @returns {string} what stands between two families
+ * @returns {string} the text between two families
  */
 function separator(openMetrics) {
-  // Prometheus text sets families apart by an empty line; OpenMetrics allows none.
+  // Prometheus text has an empty line between families; OpenMetrics allows none.
   return openMetrics ? '\n' : '\n\n';
 }
 
 /**
  * @param {boolean} openMetrics
- * @returns {string} what stands behind the last family
+ * @returns {string} the text after the last family
  */
 function ending(openMetrics) {
   return openMetrics ? '\n# EOF\n' : '\n';
@@ -84,7 +86,7 @@ function ending(openMetrics) {
 function* renderFamily(family, openMetrics) {
   yield headOf(family, openMetrics);
   const textOf = rowWriter(family, openMetrics);
-  // One row may take its time where quantiles are computed on the way, and others' metrics hold what they like.
+  // A piece for each row if one may take long: quantiles are computed here, and a foreign metric's values can be anything.
   const { kind } = family.layout;
   const enough = kind === 'summary' || kind === 'samples' ? 1 : PIECE_CHARACTERS;
   let text = '';
@@ -110,7 +112,7 @@ function headOf(family, openMetrics) {
 
 /**
  * @param {string} name of a counter
- * @returns {string} as OpenMetrics names its family
+ * @returns {string} the name of its family in OpenMetrics
  */
 function baseName(name) {
   return name.replace(/_total$/, '');
@@ -156,7 +158,7 @@ function valueWriter(family, sampleName, exemplarText) {
 
 /**
  * @param {Family} family
- * @param {boolean} isCounter whether `_total` has to be at the end of each name
+ * @param {boolean} isCounter whether each name has to end with `_total`
  * @param {ExemplarText | undefined} exemplarText
  * @returns {(row: number) => string}
  */

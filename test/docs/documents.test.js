@@ -216,14 +216,14 @@ describe('docs/snapshot-format.md', () => {
     const lastOf = ({ families }) =>
       families.at(-1).samples.map(({ labels, numbers }) => [labels.id, ...numbers]);
     assert.strictEqual(lastOf(first).length, 1100);
-    const knownOf = ({ header }) => ({
+    const journalPositionOf = ({ header }) => ({
       incarnation: header.incarnation.toString('hex'),
       epoch: header.epoch,
       series: header.dictionaryEnd,
     });
 
     for (let id = 0; id < 1098; id++) sessions.remove({ id });
-    const compacted = readSnapshot(await captured(source, knownOf(first)), HEADER, metrics);
+    const compacted = readSnapshot(await captured(source, journalPositionOf(first)), HEADER, metrics);
     assert.strictEqual(compacted.header.epoch, 1);
     assert.strictEqual(compacted.header.dictionaryStart, first.header.dictionaryEnd);
     assert.strictEqual(compacted.units, 4); // dropped, defined, two rows
@@ -234,7 +234,7 @@ describe('docs/snapshot-format.md', () => {
     ]);
 
     sessions.help = 'Sessions';
-    const redefined = readSnapshot(await captured(source, knownOf(compacted)), HEADER, metrics);
+    const redefined = readSnapshot(await captured(source, journalPositionOf(compacted)), HEADER, metrics);
     assert.strictEqual(redefined.header.epoch, 1);
     assert.strictEqual(redefined.units, 4);
     assert.deepStrictEqual(lastOf(redefined), lastOf(compacted));
@@ -353,7 +353,7 @@ async function codesOfRefusal() {
   const offsetOf = field => Number(HEADER.find(row => row[2] === field)[0]);
   const store = new ClusterStore();
   store.apply(WORKER_ID, Buffer.from(new Uint8Array(first).buffer));
-  const known = store.knownOf(WORKER_ID);
+  const known = store.journalPositionOf(WORKER_ID);
   requests.inc({ path: '/more' });
   const second = await captured(source, known);
   await source.prepare(1000);

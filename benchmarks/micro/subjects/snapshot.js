@@ -65,7 +65,7 @@ function fileExchange(registry, directory) {
   return {
     async write() {
       await source.prepare(HOOK_TIME);
-      const snapshot = source.capture(WORKER_ID, store.knownOf(WORKER_ID));
+      const snapshot = source.capture(WORKER_ID, store.journalPositionOf(WORKER_ID));
       await file.write(directory, 'snapshot', snapshot);
       return snapshot.bytes;
     },

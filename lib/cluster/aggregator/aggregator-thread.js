@@ -1,9 +1,9 @@
 'use strict';
 
-// The thread beside the primary's event loop. Takes messages in order; each is done before the next.
+// The main file of the aggregator thread. Handles messages in order, one at a time.
 
-// Where a loader provides the dependencies (Yarn PnP) and this thread was started without it, it fails here, at once, and
-// is started again with the loader. Later, the failure would look like one of the file system.
+// If a loader provides the dependencies (Yarn PnP) and this thread was started without it, it fails here and is started
+// again with the loader. A later failure would look like one of the file system.
 for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(dependency);
 
 const fs = require('node:fs');
@@ -15,10 +15,10 @@ const { runThrough } = require('../../event-loop/slices');
 /** @type {import('node:worker_threads').MessagePort} */
 const port = /** @type {any} */ (parentPort);
 
-// Requests come first: on a machine with nothing idle the page is written in a tenth of a core instead of half of it.
+// Requests go first: on a machine without idle time, this thread uses a tenth of a core instead of half of one.
 const NICENESS = 10;
 
-yieldToOthers();
+lowerPriority();
 
 const aggregator = new Aggregator({
   ...workerData,
@@ -27,15 +27,16 @@ const aggregator = new Aggregator({
   onRetired: workerIds => port.postMessage({ op: 'retired', workerIds }),
 });
 
-/** On Linux a priority is that of a thread; elsewhere this would be the application's. */
-function yieldToOthers() {
+/** Only on Linux does a thread have a priority of its own; elsewhere this would lower the application's. */
+function lowerPriority() {
   if (process.platform !== 'linux') return;
-  // The first to use the thread pool starts its threads, which inherit the priority, and they are the application's.
+  // Start the thread pool first: its threads inherit the priority of the thread that starts them, and the application uses
+  // them.
   fs.access(__filename, () => {});
   try {
     os.setPriority(Math.max(os.getPriority(), NICENESS));
   } catch {
-    // A sandbox may forbid it.
+    // A sandbox may forbid this.
   }
 }
 
@@ -82,7 +83,7 @@ aggregator.open().then(() => {
     try {
       perform(message);
     } catch (error) {
-      // Costs this scrape a second try, in another thread.
+      // The scrape is tried again in another thread.
       port.postMessage({
         op: 'broken',
         message: String(/** @type {any} */ (error)?.message ?? error),

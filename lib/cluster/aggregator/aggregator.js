@@ -1,7 +1,7 @@
 'use strict';
 
-// What the primary has done off its event loop: reads snapshot files, keeps the cluster store, writes the text. Runs in
-// the aggregator thread; where no thread can be started, in slices on the primary's own loop.
+// Runs in the aggregator thread, or in slices on the primary's event loop if no thread can be started. Reads snapshots,
+// applies them to the cluster store, and writes the page.
 
 const { debuglog } = require('node:util');
 const { ClusterStore } = require('../store/cluster-store');
@@ -10,24 +10,15 @@ const { PagePool } = require('./page-pool');
 const { sampleFamily } = require('../../exposition/sample-family');
 const { compress } = require('./gzip');
 const { selfMetrics } = require('./self-metrics');
-const { KeptSnapshots } = require('./kept-snapshots');
-const { isExitFile, isUnfinished } = require('../wire/file-names');
+const { LastSnapshots } = require('./last-snapshots');
+const { Retirement, filesOf } = require('./retirement');
+const { isExitFile } = require('../wire/file-names');
 const { Spool } = require('../spool/spool');
 
 const debug = debuglog('prom-client-cluster');
 
-const RETIRED_FILE = 'retired.snap';
-
-// What another try in the same round may put right: the worker knows more than it told, or its file is gone.
+// Errors that a second request in the same round may repair: the worker sends its dictionary from the start, or a new file.
 const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
-
-// Writing the retired totals takes a twentieth of the time, even if workers die all the time.
-const SAVING_PAUSE = 20;
-const SAVE_AGAIN_MILLISECONDS = 5000;
-const SHORT_PAUSE = 100; // milliseconds; below it the pause is not worth a timer
-
-// A file that cannot be read for one of these may be readable the next time.
-const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
 
 /** @typedef {{openMetrics: boolean, gzip: boolean, selfMetrics: boolean}} Format */
 
@@ -38,22 +29,23 @@ const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', '
  * @property {number} workerId
  * @property {string} [file] bare name in the spool
  * @property {string} [snapshot] base64
- * @property {Uint8Array} [bytes] the snapshot itself, in memory of its own
- * @property {unknown[]} [metrics] JSON of a stock worker
+ * @property {Uint8Array} [bytes] the snapshot itself, in an ArrayBuffer that nothing else uses
+ * @property {unknown[]} [metrics] of a worker that runs prom-client, as JSON
  */
 
 /** @typedef {import('./gzip').Body} Body */
 
 /**
  * @typedef {object} RenderResult
- * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known by worker
- * @property {number[]} again workers that have to be asked again: their last answer could not be used
- * @property {{aggregator: string, metrics: any[]}[]} [custom] families that the primary has to aggregate itself
+ * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known what the primary has of each
+ *   worker's journal
+ * @property {number[]} again workers to ask again, because their last answer could not be used
+ * @property {{aggregator: string, metrics: any[]}[]} [custom] families that only the primary can aggregate
  * @property {Body[]} [bodies] by format
- * @property {[string, number][]} refused how many answers were refused so far, by reason
+ * @property {[string, number][]} refused answers that were refused so far, by reason
  * @property {ReturnType<ClusterStore['state']>} state
- * @property {number} seconds that it took to add up and write, as far as it went
- * @property {boolean} isEmpty whether no worker's numbers are known
+ * @property {number} seconds duration of merging and writing, as far as it went
+ * @property {boolean} isEmpty whether there are no numbers of any worker
  */
 
 class Aggregator {
@@ -61,45 +53,46 @@ class Aggregator {
   /** @type {Spool | undefined} undefined where no directory can be written */
   #spool = undefined;
   #options;
-  /** @type {Set<number>} */
+  #retirement;
+  /** @type {Set<number>} workers to ask again */
   #again = new Set();
-  /** @type {Set<number>} workers whose last answer could not be used: they are shown with earlier numbers */
+  /** @type {Set<number>} workers whose last answer could not be used: the page shows their earlier numbers */
   #unusable = new Set();
-  /** @type {number[]} workers that were retired since the totals were written last */
-  #unsaved = [];
-  /** @type {import('../store/cluster-store').MergedFamily[]} of the render that waits for custom aggregators */
+  /** @type {import('../store/cluster-store').MergedFamily[]} of a render that waits for the primary's own aggregators */
   #merged = [];
   #pagePool = new PagePool();
-  #isSaving = false;
-  /** When the retired totals may be written again, by performance.now(). */
-  #nextSave = 0;
-  /** @type {KeptSnapshots | undefined} for the next thread; undefined where there is none to come */
-  #kept = undefined;
-  /** @type {Set<number>} dead workers of whom a file could not be read yet */
-  #unread = new Set();
+  /** @type {LastSnapshots | undefined} for the next thread; undefined in place, where there is no next thread */
+  #lastSnapshots = undefined;
   #closed = false;
 
   /**
    * @param {object} options
-   * @param {string} [options.directory] first candidate for the spool
+   * @param {string} [options.directory] where to try first to create the spool
    * @param {number} [options.retiredMaxAge] milliseconds
-   * @param {string} [options.adopt] directory of a thread that is gone, whose retired totals go on
+   * @param {string} [options.adopt] directory of an earlier thread, whose totals are continued
    * @param {boolean} options.lock see Spool.open
-   * @param {(directory: string) => void} options.onDirectory told whenever the spool's directory is another one
-   * @param {(workerIds: number[]) => void} options.onRetired told when dead workers are safe among the totals
+   * @param {(directory: string) => void} options.onDirectory called when the spool's directory changes
+   * @param {(workerIds: number[]) => void} options.onRetired called when the totals of dead
+   *   workers have been written
    */
   constructor(options) {
     this.#options = options;
     this.#store = new ClusterStore({ retiredMaxAge: options.retiredMaxAge });
-    /** @type {Map<string, number>} snapshots that were refused, by reason */
+    this.#retirement = new Retirement({
+      store: this.#store,
+      spool: () => this.#spool,
+      onRefused: (reason, error) => this.#refuse(reason, error),
+      onSaved: options.onRetired,
+    });
+    /** @type {Map<string, number>} refused snapshots by reason */
     this.refused = new Map();
   }
 
-  /** Makes the spool, or takes over that of a thread that is gone. Never rejects. */
+  /** Creates the spool, or continues that of an earlier thread. Never rejects. */
   async open() {
     await this.#openSpool(this.#options.adopt);
     if (this.#options.adopt === undefined) return;
-    this.#restoreRetired();
+    this.#retirement.restore();
     try {
       for (const workerId of this.#spool?.workers() ?? []) this.#restoreWorker(workerId);
     } catch (error) {
@@ -112,29 +105,20 @@ class Aggregator {
     const { directory, lock, onDirectory } = this.#options;
     try {
       this.#spool = await Spool.open({ directory, adopt, lock, onLost: reason => this.#onLost(reason) });
-      if (lock) this.#kept = new KeptSnapshots(this.#spool);
+      if (lock) this.#lastSnapshots = new LastSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
     } catch (error) {
       debug(
-        'no directory can be written, snapshots travel over IPC: %o',
+        'no directory can be written, snapshots come over IPC: %o',
         /** @type {any} */ (error).failures ?? error,
       );
-      this.#spool = this.#kept = undefined;
+      this.#spool = this.#lastSnapshots = undefined;
       onDirectory('');
     }
   }
 
-  #restoreRetired() {
-    try {
-      const buffer = this.#spool?.readIfPresent(RETIRED_FILE);
-      if (buffer !== undefined) this.#store.restoreRetired(buffer);
-    } catch (error) {
-      this.#refuse('restore-retired', error);
-    }
-  }
-
   /**
-   * Goes on from what the thread that is gone has kept of a living worker, and from what it was told of and did not read.
+   * Restores a living worker from its last snapshot, and reads the files that the earlier thread had not read yet.
    *
    * @param {number} workerId
    */
@@ -144,18 +128,18 @@ class Aggregator {
       return;
     }
     try {
-      for (const snapshot of this.#kept?.of(workerId) ?? []) this.#store.apply(workerId, snapshot);
+      for (const snapshot of this.#lastSnapshots?.read(workerId) ?? []) this.#store.apply(workerId, snapshot);
     } catch (error) {
       this.#refuse('restore-worker', error);
     }
-    for (const file of this.#filesOf(workerId)) {
+    for (const file of filesOf(this.#spool, workerId)) {
       if (!isExitFile(file)) this.answer({ workerId, file });
     }
     this.#again.delete(workerId);
   }
 
   /**
-   * A directory that vanished is replaced by a new one; nothing was in it that a worker cannot write again.
+   * Replaces a lost directory. Workers can write again whatever was in it.
    *
    * @param {unknown} reason
    */
@@ -166,13 +150,13 @@ class Aggregator {
     this.#spool = undefined;
     await lost?.close({ remove: false });
     await this.#openSpool();
-    // What was kept of the workers went with it: they tell all of it again.
-    for (const { id } of this.#store.workers()) this.#store.askForAll(id);
-    this.#saveRetired();
+    // The retained dictionaries are lost, too.
+    for (const { id } of this.#store.workers()) this.#store.requestFullDictionary(id);
+    this.#retirement.save();
   }
 
   /**
-   * Takes over a worker's answer. One that does not fit is refused and counted; the worker's former numbers stand.
+   * Applies a worker's answer. An answer that cannot be used is counted, and the worker's earlier numbers stay.
    *
    * @param {Answer} answer
    */
@@ -185,9 +169,8 @@ class Aggregator {
       } else {
         const buffer = this.#snapshotOf({ file, snapshot, bytes });
         this.#store.apply(workerId, buffer);
-        if (file !== undefined && this.#kept?.keep(workerId, file, buffer)) this.#store.askForAll(workerId);
-        if (file !== undefined && this.#kept === undefined) this.#spool?.unlink(file);
-        // Worker and directory may have lost each other: others, and the exit files, want a new one.
+        if (file !== undefined) this.#retain(workerId, file, buffer);
+        // The worker found no directory. If it is really gone, exit files and the other workers need a new one.
         if (snapshot !== undefined && this.#spool?.isPresent() === false)
           this.#onLost('a worker found it gone');
       }
@@ -198,10 +181,22 @@ class Aggregator {
       if (file !== undefined) this.discard(file);
       this.#unusable.add(workerId);
       this.#refuse(typeof code === 'string' ? code : 'unknown', error);
-      if (code === 'dictionary' || code === 'numbers') this.#store.distrust(workerId);
+      if (code === 'dictionary' || code === 'numbers') this.#store.invalidateDictionary(workerId);
       if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
       if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
     }
+  }
+
+  /**
+   * Retains a snapshot for the next thread, or removes it in place, where there is no next thread.
+   *
+   * @param {number} workerId
+   * @param {string} file
+   * @param {Buffer} snapshot
+   */
+  #retain(workerId, file, snapshot) {
+    if (this.#lastSnapshots === undefined) this.#spool?.unlink(file);
+    else if (this.#lastSnapshots.store(workerId, file, snapshot)) this.#store.requestFullDictionary(workerId);
   }
 
   /**
@@ -215,7 +210,7 @@ class Aggregator {
   }
 
   /**
-   * Removes a snapshot unread.
+   * Removes a snapshot without reading it.
    *
    * @param {string} file bare name in the spool
    */
@@ -228,67 +223,36 @@ class Aggregator {
   }
 
   /**
-   * Adds what a dead worker has counted to the retired totals: its last numbers, or newer ones that it left in a file.
+   * Adds what a dead worker has counted to the retired totals.
    *
    * @param {number} workerId
    */
   retire(workerId) {
-    if (!this.#store.isClosed(workerId) && !this.#readLeft(workerId)) {
-      this.#unread.add(workerId);
-      return;
-    }
-    this.#unread.delete(workerId);
+    if (!this.#retirement.retire(workerId)) return;
     this.#again.delete(workerId);
     this.#unusable.delete(workerId);
-    this.#store.retire(workerId);
-    this.#kept?.forget(workerId);
-    this.#unsaved.push(workerId);
-    this.#saveSoon();
+    this.#lastSnapshots?.forget(workerId);
   }
 
   /**
-   * Takes over what a dead worker has left in files.
-   *
-   * @param {number} workerId
-   * @returns {boolean} false where one is there and cannot be read at the moment: the process is out of descriptors
-   */
-  #readLeft(workerId) {
-    let isComplete = true;
-    for (const file of this.#filesOf(workerId)) {
-      try {
-        const bytes = this.#spool?.readIfPresent(file);
-        if (bytes !== undefined) this.#store.apply(workerId, bytes);
-      } catch (error) {
-        const { code } = /** @type {any} */ (error);
-        if (TRANSIENT_CODES.has(code)) isComplete = false;
-        // Half a file of a worker that was killed over it, or one that was applied before, is nothing to worry about.
-        const isHalf = isUnfinished(file) || (code === 'length' && !isExitFile(file));
-        if (code === 'sequence' || isHalf) debug('%s of a dead worker is left out: %s', file, error);
-        else this.#refuse(`exit-${code}`, error);
-      }
-    }
-    return isComplete;
-  }
-
-  /**
-   * Adds up and writes what is known.
+   * Merges the numbers of all workers and writes them.
    *
    * @param {object} request
    * @param {Format[]} request.formats
    * @param {string[]} request.custom names of aggregators that only the primary can run
-   * @param {boolean} request.final whether to go on although a worker's answer could not be used
-   * @param {PrimaryFacts} [request.facts] where a format asks for metrics of the scrape itself
+   * @param {boolean} request.final whether to write a page although an answer could not be used
+   * @param {PrimaryFacts} [request.facts] if a format includes self-metrics
    * @returns {Generator<void, RenderResult>}
    */
   *render({ formats, custom, final, facts }) {
     const start = performance.now();
     const again = [...this.#again];
-    // Before the merge drops what is too old, which is shown once more.
+    // Read before the merge: it drops series that are too old, and this page still shows them.
     const { isEmpty } = this.#store;
     if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
     this.#again.clear();
-    for (const workerId of [...this.#unread]) this.retire(workerId);
-    if (this.#unsaved.length > 0) this.#saveSoon();
+    for (const workerId of this.#retirement.unread) this.retire(workerId);
+    this.#retirement.saveIfNeeded();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };
@@ -303,7 +267,7 @@ class Aggregator {
    */
   #outcome(again, start) {
     return {
-      known: Array.from(this.#store.workers(), ({ id, known }) => [id, known]),
+      known: Array.from(this.#store.workers(), ({ id, journalPosition }) => [id, journalPosition]),
       again,
       refused: [...this.refused],
       state: this.#store.state(),
@@ -312,11 +276,11 @@ class Aggregator {
   }
 
   /**
-   * Writes what render() has added up.
+   * Writes the families that render() has merged.
    *
    * @param {object} request
    * @param {Format[]} request.formats
-   * @param {any[]} request.aggregated what became of each family of `custom`: a metric as JSON, or undefined
+   * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON, or undefined
    * @param {PrimaryFacts} [request.facts]
    * @returns {Generator<void, Body[]>}
    */
@@ -328,7 +292,7 @@ class Aggregator {
       return metric === undefined || metric === null ? [] : sampleFamily(metric, {});
     });
     this.#merged = [];
-    const ofItself = facts === undefined ? [] : this.#selfFamilies(facts);
+    const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);
     /** @type {Map<string, Body>} */
     const texts = new Map();
     /** @type {Body[]} */
@@ -337,7 +301,7 @@ class Aggregator {
       const key = `${openMetrics} ${selfMetrics}`;
       let text = texts.get(key);
       if (text === undefined) {
-        text = yield* this.#write(selfMetrics ? [...families, ...ofItself] : families, openMetrics);
+        text = yield* this.#write(selfMetrics ? [...families, ...selfFamilies] : families, openMetrics);
         texts.set(key, text);
       }
       if (gzip) bodies.push(compress(text));
@@ -348,14 +312,15 @@ class Aggregator {
     return bodies;
   }
 
-  /** @param {ArrayBuffer} memory of an earlier text, for the next */
+  /** @param {ArrayBuffer} memory of an earlier page, for a later one */
   reuse(memory) {
     this.#pagePool.put(memory);
   }
 
-  /** Ends the spool: releases its lock and removes its directory. */
+  /** Releases the spool's lock and removes its directory. */
   async close() {
     this.#closed = true;
+    this.#retirement.close();
     await this.#spool?.close({ remove: true });
   }
 
@@ -384,50 +349,6 @@ class Aggregator {
     return spool.read(file);
   }
 
-  /** @param {number} workerId */
-  #filesOf(workerId) {
-    try {
-      return this.#spool?.filesOfWorker(workerId) ?? [];
-    } catch (error) {
-      debug('the snapshot directory cannot be read: %s', error);
-      return [];
-    }
-  }
-
-  /** Several deaths at once are written down at once, and many of them after each other take a small part of the time. */
-  #saveSoon() {
-    if (this.#isSaving) return;
-    this.#isSaving = true;
-    const save = () => {
-      this.#isSaving = false;
-      const start = performance.now();
-      this.#saveRetired();
-      this.#nextSave = performance.now() + (performance.now() - start) * SAVING_PAUSE;
-    };
-    const pause = this.#nextSave - performance.now();
-    // Until then the files of the dead stay, and tell a new thread what it needs.
-    if (pause > SHORT_PAUSE) setTimeout(save, pause).unref();
-    else setImmediate(save);
-  }
-
-  /** Writes the retired totals down before the files of those who are in it are removed. */
-  #saveRetired() {
-    if (this.#closed) return;
-    const workerIds = this.#unsaved.splice(0);
-    try {
-      this.#spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
-      for (const workerId of workerIds) this.#spool?.unlinkAllOf(workerId);
-    } catch (error) {
-      // The totals themselves are in memory; only a thread that dies now would miss them. Tried again at the next scrape,
-      // and after a while.
-      this.#refuse('save-retired', error);
-      this.#unsaved.unshift(...workerIds);
-      setTimeout(() => this.#saveSoon(), SAVE_AGAIN_MILLISECONDS).unref();
-      return;
-    }
-    if (workerIds.length > 0) this.#options.onRetired(workerIds);
-  }
-
   /**
    * @param {string} reason
    * @param {unknown} error
@@ -440,7 +361,7 @@ class Aggregator {
 
 /** @param {string} text */
 function fromBase64(text) {
-  // Memory of its own that starts at a multiple of 8: columns are views of it.
+  // In an ArrayBuffer of its own, because columns are views that start at a multiple of 8.
   const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text, 'base64'));
   return buffer.subarray(0, buffer.write(text, 'base64'));
 }

@@ -3,9 +3,9 @@
 const { promisify } = require('node:util');
 const zlib = require('node:zlib');
 
-/** @typedef {import('../../exposition/page').Body} Body memory that can be handed to another thread */
+/** @typedef {import('../../exposition/page').Body} Body memory that can be transferred to another thread */
 
-// The text of metrics compresses about 20-fold at any level; the fastest takes a third of the default's time.
+// The text of metrics shrinks about 20-fold at any level; the fastest level takes a third of the default's time.
 const OPTIONS = { level: 1 };
 
 const gzip = promisify(
@@ -16,7 +16,7 @@ const gzip = promisify(
 
 /**
  * @param {Body} body
- * @returns {Body} gzipped, at once
+ * @returns {Body} gzipped, synchronously
  */
 function compress({ buffer, length }) {
   return bodyOf(zlib.gzipSync(Buffer.from(buffer, 0, length), OPTIONS));

@@ -1,6 +1,6 @@
 'use strict';
 
-// The aggregator on this loop, in slices.
+// Runs on the primary's event loop, in slices, if no aggregator thread can be started.
 
 const { debuglog } = require('node:util');
 const { runInSlices } = require('../../event-loop/slices');
@@ -20,13 +20,13 @@ const debug = debuglog('prom-client-cluster');
 class InPlaceBackend {
   #aggregator;
   #directory = '';
-  /** @type {Promise<unknown>} what is to be done is done one after the other, as in a thread */
+  /** @type {Promise<unknown>} operations run one at a time and in order, as in a thread */
   #queue = Promise.resolve();
 
   /**
    * @param {BackendOptions} options
    * @param {Events} events
-   * @param {string} [adopt] directory of a thread that is gone
+   * @param {string} [adopt] directory of an earlier thread
    */
   constructor({ directory, retiredMaxAge }, { onDirectory, onRetired }, adopt) {
     this.#aggregator = new Aggregator({
@@ -35,9 +35,9 @@ class InPlaceBackend {
       adopt,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
-      onDirectory: place => {
-        this.#directory = place;
-        onDirectory(place);
+      onDirectory: created => {
+        this.#directory = created;
+        onDirectory(created);
       },
       onRetired,
     });
@@ -60,7 +60,7 @@ class InPlaceBackend {
     this.#enqueue(() => this.#aggregator.answer(answer));
   }
 
-  /** @param {string} file that came too late to count */
+  /** @param {string} file of an answer that came too late */
   discard(file) {
     this.#enqueue(() => this.#aggregator.discard(file));
   }
@@ -70,7 +70,7 @@ class InPlaceBackend {
     this.#enqueue(() => this.#aggregator.retire(workerId));
   }
 
-  /** Nothing is used again here: whoever still had the bytes would not find them gone, but find others. */
+  /** Pages are not pooled in place: a caller that still reads the bytes would see those of another page. */
   reuse() {}
 
   /**
@@ -122,7 +122,7 @@ function uncompressed(formats) {
 }
 
 /**
- * In place, compression goes to the thread pool.
+ * Compresses in libuv's thread pool.
  *
  * @param {import('./aggregator').Body[] | undefined} bodies
  * @param {Format[]} formats

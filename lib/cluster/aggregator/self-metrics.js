@@ -1,26 +1,27 @@
 'use strict';
 
-// What a cluster's scrapes tell about themselves: whose numbers they show, how old these are, what went wrong. Names
+// Metrics about the scrapes of a cluster: which workers a page shows, how old their numbers are, and what failed. Names
 // follow https://prometheus.io/docs/practices/naming/.
 
 const PREFIX = 'prom_client_cluster_';
 
 /**
- * What only the primary knows.
+ * What the primary contributes.
  *
  * @typedef {object} PrimaryFacts
- * @property {{fresh: number[], stale: number, silent: number, retired: number}} workers by state; of those who have
- *   answered this scrape, the ids
+ * @property {{fresh: number[], stale: number, silent: number, retired: number}} workers by state; for
+ *   `fresh`, the ids of the workers that answered this scrape
  * @property {[reason: string, count: number][]} refused answers, by reason
- * @property {[reason: string, count: number][]} overIpc snapshots that came over IPC, by why there was no file
- * @property {number} lostThreads how many aggregator threads were lost
- * @property {any[]} durations of the scrapes before, as JSON of metrics
+ * @property {[reason: string, count: number][]} overIpc snapshots that came over IPC, by the
+ *   reason why there was no file
+ * @property {number} lostThreads aggregator threads that were lost
+ * @property {any[]} durations of earlier scrapes, as JSON
  */
 
 /**
  * @param {PrimaryFacts} facts
  * @param {ReturnType<import('../store/cluster-store').ClusterStore['state']> & {unusable: Set<number>}} state of the store, and
- *   whose last answer could not be used
+ *   the workers whose last answer could not be used
  * @param {Iterable<[reason: string, count: number]>} refused by the aggregator
  * @param {number} now milliseconds since the epoch
  * @returns {any[]} metrics as JSON
@@ -33,27 +34,29 @@ function selfMetrics(facts, state, refused, now) {
   return [
     gauge(
       'workers',
-      'Workers by what this scrape shows of them: fresh = numbers of this scrape; stale = earlier ones, because the last answer failed or there was none yet; silent = earlier ones, because the worker does not answer in time; retired = dead, its totals are kept.',
+      'Workers by the age of what this scrape shows. fresh: numbers of this scrape. stale: earlier numbers, because the last answer failed or there is none yet. silent: earlier numbers, because the worker has timed out. retired: dead workers, included in the totals.',
       Object.entries(workers).map(([workerState, count]) => sample(count, { state: workerState })),
     ),
-    gauge('oldest_numbers_age_seconds', 'Age of the oldest numbers that this scrape shows.', [
+    gauge('oldest_numbers_age_seconds', 'Age of the oldest numbers in this scrape, in seconds.', [
       sample(oldest),
     ]),
-    gauge('snapshot_bytes', "Size of all workers' last snapshots together.", [sample(state.snapshotBytes)]),
+    gauge('snapshot_bytes', "Total size of the workers' last snapshots, in bytes.", [
+      sample(state.snapshotBytes),
+    ]),
     ...facts.durations,
     counter(
       'failures_total',
-      'What went wrong in workers, by stage and metric: collect = its collect hook threw or took too long; max-series = label sets folded into the overflow series; others = writing or capturing a snapshot.',
+      'Failures in workers by stage and metric. collect: the collect hook threw or timed out. max-series: label sets recorded in the overflow series. aggregator: the primary has no aggregator of that name. Other stages: a snapshot could not be captured or written.',
       state.failures.map(({ stage, metric, count }) => sample(count, { stage, metric })),
     ),
     counter(
       'conflicts_total',
-      "Metrics of a worker that were left out because the name is another type's in a worker with a lower id.",
+      'Metrics of a worker that were left out of a scrape because a worker with a lower id has a metric of that name with another layout.',
       [sample(state.conflicts)],
     ),
     counter(
       'refused_answers_total',
-      'Answers that could not be used, so that a worker was asked again or shown with earlier numbers, by reason.',
+      'Answers of workers that could not be used, by reason. The worker was asked again or is shown with earlier numbers.',
       [...refused, ...facts.refused].map(([reason, count]) => sample(count, { reason })),
     ),
     counter('lost_threads_total', 'Aggregator threads that ended or hung and were replaced.', [
@@ -61,7 +64,7 @@ function selfMetrics(facts, state, refused, now) {
     ]),
     counter(
       'snapshots_over_ipc_total',
-      'Snapshots that came over IPC because no file could be written, by reason.',
+      'Snapshots that were sent over IPC because no file could be written, by reason.',
       facts.overIpc.map(([reason, count]) => sample(count, { reason })),
     ),
   ];

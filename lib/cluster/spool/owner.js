@@ -1,6 +1,6 @@
 'use strict';
 
-// Who made a spool directory, and whether that process still runs.
+// Runs where the spool runs. Which process created a spool directory, and whether it still runs.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -10,8 +10,8 @@ const OWNER_FILE = 'owner.json';
 const OWNER_FILE_VERSION = 1;
 
 /**
- * Who made a directory, as far as it can be known. A process is identified by its id *and* its start time within one
- * boot and one pid namespace; where /proc cannot say, the fields are missing.
+ * The process that created a directory. A process is identified by its id and its start time within one boot and one pid
+ * namespace. Without /proc these fields are missing.
  *
  * @typedef {object} Owner
  * @property {number} pid
@@ -30,7 +30,7 @@ function readOwner(directory) {
 
 /**
  * @param {Buffer | undefined} bytes
- * @returns {Owner | undefined} undefined if it is not what `ownerRecord` writes
+ * @returns {Owner | undefined} undefined if it is not an owner record
  */
 function parseOwner(bytes) {
   try {
@@ -75,8 +75,8 @@ function isThisProcess(owner) {
 }
 
 /**
- * Whether the owner of a directory certainly runs. False says less: it is dead, or it cannot be told (a pid from
- * another pid namespace or another machine means nothing here), and then the age of its files has to do.
+ * Whether the owner of a directory certainly runs. False means that it is dead or that this cannot be determined: a pid of
+ * another pid namespace or machine means nothing here. The age of the files decides then.
  *
  * @param {Owner | undefined} owner
  * @returns {boolean}
@@ -88,8 +88,8 @@ function isKnownToLive(owner) {
   if (!processExists(owner.pid)) return false;
   const state = processState(owner.pid);
   if (state === undefined) return true;
-  if (state.isZombie) return false; // in a container whose first process reaps nobody, zombies stay for good
-  return owner.startTime === undefined || owner.startTime === state.startTime; // else the pid was given away again
+  if (state.isZombie) return false; // zombies stay if a container's first process does not reap them
+  return owner.startTime === undefined || owner.startTime === state.startTime; // else the pid was reused
 }
 
 /**

@@ -1,14 +1,13 @@
 'use strict';
 
-// Single files of a spool: read, written and looked at so that no link, FIFO or foreign directory in their place can do
-// harm.
+// Reads and writes single files of a spool. A link, FIFO or directory under a file's name is never followed or waited for.
 
 const fs = require('node:fs');
 const { debuglog } = require('node:util');
 
 const debug = debuglog('prom-client-cluster');
 
-// Neither flag exists on Windows. O_NONBLOCK is for a FIFO in the place of a file: opening one waits for its writer.
+// Windows has neither flag. O_NONBLOCK: opening a FIFO would wait for its writer, or reader.
 const OPEN_TO_READ = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 const OPEN_TO_REPLACE =
   fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_TRUNC | (fs.constants.O_NOFOLLOW ?? 0);
@@ -84,7 +83,7 @@ function touch(file) {
 /**
  * @template T
  * @param {() => T} action
- * @returns {T | undefined} undefined if the file it is about does not exist
+ * @returns {T | undefined} undefined if the file does not exist
  */
 function unlessMissing(action) {
   try {

@@ -1,8 +1,9 @@
 'use strict';
 
-// The primary's directory of snapshot files: who makes it, who holds it, who may take it away. Everything that has to
-// be done before the next file can be read is synchronous and short: a saturated libuv pool would hold asynchronous
-// fs up for seconds, and the lock with it. Only the sweep, which nobody waits for, is asynchronous.
+// Runs in the aggregator thread, or on the primary's event loop if there is no thread; the primary's exit handler uses
+// removeSync() only. The directory of snapshot files: creates, locks and removes it. File operations are synchronous and
+// short, because a saturated libuv pool would delay asynchronous ones, and the renewal of the lock, by seconds. Only the
+// sweep, which nothing waits for, is asynchronous.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -30,16 +31,16 @@ const LOCK = 'lock';
 const FRESHEN_MILLISECONDS = 3_600_000;
 /**
  * @typedef {object} OpenOptions
- * @property {string} [directory] existing directory to make the spool in, before any other
- * @property {string} [adopt] a spool directory whose holder, an earlier thread of this process, has ended: it is taken
- *   over with all its files. If that cannot be done, a new one is made as usual
- * @property {() => number} [now] milliseconds since the epoch; decides what is old enough to sweep
+ * @property {string} [directory] existing directory in which to create the spool; tried first
+ * @property {string} [adopt] the spool directory of an earlier thread of this process, which has ended. It is continued with
+ *   all its files. If that fails, a new one is created
+ * @property {() => number} [now] milliseconds since the epoch, for the sweep
  * @property {(reason: string) => void} [onLost] called at most once, and never after `close`: the directory is gone or
- *   no longer ours to hold. Open another spool and close this one
- * @property {boolean} [lock] hold the directory with proper-lockfile (default: off the main thread only, because
- *   there it hooks the application's signals); otherwise by touching the owner file from a timer
+ *   its lock is lost. Open another spool and close this one
+ * @property {boolean} [lock] lock the directory with proper-lockfile (default: only off the main thread, because on it
+ *   proper-lockfile hooks the application's signals); else a timer touches the owner file
  * @property {string[]} [fallbacks] directories to try after `directory`
- * @property {number} [stale] milliseconds after which a lock that was not renewed may be taken (at least 2000)
+ * @property {number} [stale] milliseconds after which a lock that was not renewed is stale (at least 2000)
  * @property {number} [update] milliseconds between two renewals (at least 1000 with `lock`)
  */
 
@@ -48,8 +49,8 @@ const FRESHEN_MILLISECONDS = 3_600_000;
  */
 
 /**
- * A directory for the snapshot files of one primary: 0700, held by a lock inside it, removed on `close`. Runs inside
- * the aggregator thread, or on the main thread where there is no such thread. Nothing in here keeps a process alive.
+ * A directory for the snapshot files of one primary: mode 0700, locked by a lock inside it, removed on `close`. Nothing in
+ * here keeps a process alive.
  */
 class Spool {
   #directory;
@@ -81,12 +82,12 @@ class Spool {
   }
 
   /**
-   * Makes and holds a directory in the first place that lets a directory be made and a file be written: the
-   * `directory` option, `os.tmpdir()`, `/dev/shm`. Then sweeps, in the background, what dead primaries left in them.
+   * Creates and locks a directory in the first place in which a directory can be created and a file written: the
+   * `directory` option, `os.tmpdir()`, `/dev/shm`. Then removes, in the background, what dead primaries have left there.
    *
    * @param {OpenOptions} [options]
    * @returns {Promise<Spool>}
-   * @throws {Error & {failures: Failure[]}} when no place will do
+   * @throws {Error & {failures: Failure[]}} if no place is usable
    */
   static async open({
     directory,
@@ -106,9 +107,9 @@ class Spool {
   }
 
   /**
-   * Removes a spool's directory with everything in it, lock included, whoever holds it: for the 'exit' handler of the
-   * primary's main thread, where nothing asynchronous runs any more. Touches nothing but a directory of this user
-   * that is named like ours, and never throws.
+   * Removes a spool's directory with its lock and all its files, even if it is locked: for the 'exit' handler of the
+   * primary's main thread, where nothing asynchronous runs any more. Only removes a directory of this user with a spool's
+   * name, and never throws.
    *
    * @param {string} directory
    */
@@ -193,12 +194,11 @@ class Spool {
   }
 
   /**
-   * A file's bytes, in an ArrayBuffer of their own from its first byte on, so that typed arrays of 8-byte elements can
-   * be laid over them.
+   * A file's bytes, from the first byte of an ArrayBuffer of their own. Typed arrays of 8-byte elements can view them.
    *
    * @param {string} name bare file name
    * @returns {Buffer}
-   * @throws {NodeJS.ErrnoException} ENOENT, ELOOP for a symbolic link, EINVAL for anything else but a regular file
+   * @throws {NodeJS.ErrnoException} ENOENT, ELOOP for a symbolic link, EINVAL for anything else that is not a regular file
    */
   read(name) {
     return readRegularFile(this.#pathOf(name));
@@ -221,15 +221,15 @@ class Spool {
     unlessMissing(() => fs.unlinkSync(this.#pathOf(name)));
   }
 
-  /** @returns {number[]} ids of the workers of whom there are files */
+  /** @returns {number[]} ids of the workers that have files here */
   workers() {
     const ids = this.#names().map(name => workerIdOfFile(name) ?? NaN);
     return [...new Set(ids)].filter(id => !Number.isNaN(id));
   }
 
   /**
-   * Names of the files that a worker has put here and nobody has unlinked yet, oldest request first, its last snapshot
-   * at the end. Empty if the directory is gone.
+   * Names of the files that a worker has written and that still exist, oldest request first, its exit snapshot last. Empty
+   * if the directory is gone.
    *
    * @param {number} workerId
    * @returns {string[]}
@@ -243,7 +243,7 @@ class Spool {
   }
 
   /**
-   * Removes all that a worker has put here, and what is kept of it.
+   * Removes all files of a worker, retained ones included.
    *
    * @param {number} workerId
    */
@@ -252,9 +252,9 @@ class Spool {
   }
 
   /**
-   * Gives a file another name. A file of that name is put aside first, and back if that fails: ext4 takes a rename over a file for the end of a careful
-   * update and writes the new one to the disk at once (auto_da_alloc), which is 0.4 ms for 80 kB and 1 ms for 800 kB
-   * against 0.04 and 0.1 ms. In between, the file is still there under its old name.
+   * Renames a file. An existing file of the new name is renamed first, and removed last: ext4 takes a rename over a file for
+   * the end of a careful update and writes the new file to the disk at once (auto_da_alloc). That takes 0.4 ms for 80 kB and
+   * 1 ms for 800 kB, against 0.04 and 0.1 ms. If the rename fails, the old file gets its name back.
    *
    * @param {string} name bare file name
    * @param {string} newName bare file name
@@ -286,12 +286,12 @@ class Spool {
   }
 
   /**
-   * Writes or replaces a file, so that a reader (a later thread) finds the old content or the new, never a part. It
-   * is not synced to disk: it has to outlive a thread, not the machine.
+   * Writes or replaces a file. A reader (a later thread) finds either the old content or the new one. The file is not synced
+   * to disk: it has to outlive a thread, not the machine.
    *
    * @param {string} name bare file name
    * @param {Uint8Array[]} chunks
-   * @throws {NodeJS.ErrnoException} the old content stands
+   * @throws {NodeJS.ErrnoException} the old content is unchanged then
    */
   writeAtomically(name, chunks) {
     const file = this.#pathOf(name);
@@ -306,7 +306,7 @@ class Spool {
   }
 
   /**
-   * Whether the directory is still there, still the one that was made, and still this user's.
+   * Whether the directory still exists, is the one that was created, and belongs to this user.
    *
    * @returns {boolean}
    */
@@ -320,20 +320,20 @@ class Spool {
   }
 
   /**
-   * Lets go of the directory and removes it. May be called again; what cannot be removed is left to a later sweep.
+   * Releases the lock and removes the directory. May be called again. What cannot be removed is left to a later sweep.
    *
    * @param {{remove?: boolean}} [options]
    * @returns {Promise<void>}
    */
   async close({ remove = true } = {}) {
-    this.#letGo();
+    this.#releaseLock();
     if (remove && this.isPresent()) Spool.removeSync(this.#directory);
   }
 
   /** @param {Terms} terms */
   #hold({ lock, stale, update }) {
-    const release = lock ? this.#takeLock(stale, update) : this.#keepMark(update);
-    // Temporary directories are cleaned of files that nobody has touched for days.
+    const release = lock ? this.#takeLock(stale, update) : this.#touchOwnerFile(update);
+    // Some systems delete files in temporary directories that have not changed for days.
     const timer = setInterval(() => this.#freshen(), FRESHEN_MILLISECONDS);
     timer.unref();
     this.#release = () => {
@@ -347,15 +347,15 @@ class Spool {
   }
 
   /**
-   * The lock lies inside the directory, so that it goes where the directory goes. Taken with `lockSync`, it is also
-   * renewed with synchronous fs.
+   * The lock is inside the directory, so it moves and disappears with it. A lock taken with `lockSync` is renewed with
+   * synchronous fs.
    *
    * @param {number} stale
    * @param {number} update
    */
   #takeLock(stale, update) {
-    // Loaded here, because loading it hooks signals and replaces functions of `process` (harmless in a thread, which
-    // has a `process` of its own), and because most processes never need it.
+    // Loaded here, because loading it hooks signals and replaces functions of `process`, which is harmless in a thread with
+    // its own `process`, and because most processes never need it.
     const { lockSync } = require('proper-lockfile');
     return lockSync(this.#directory, {
       lockfilePath: path.join(this.#directory, LOCK),
@@ -367,11 +367,11 @@ class Spool {
   }
 
   /**
-   * What stands for the lock on a main thread: an owner file that never gets old.
+   * Replaces the lock on a main thread: the owner file is touched often enough that it never looks abandoned.
    *
    * @param {number} update
    */
-  #keepMark(update) {
+  #touchOwnerFile(update) {
     const timer = setInterval(() => {
       if (this.isPresent()) touch(this.#pathOf(OWNER_FILE));
       else this.#lose(`${this.#directory} is gone`);
@@ -380,7 +380,7 @@ class Spool {
     return () => clearInterval(timer);
   }
 
-  #letGo() {
+  #releaseLock() {
     const release = this.#release;
     this.#release = undefined;
     try {
@@ -393,11 +393,11 @@ class Spool {
   /** @param {string} reason */
   #lose(reason) {
     debug('lost %s: %s', this.#directory, reason);
-    this.#letGo();
+    this.#releaseLock();
     try {
       this.#onLost(reason);
     } catch (error) {
-      debug('onLost threw: %s', messageOf(error)); // this runs in a timer of the lock, where nobody could catch it
+      debug('onLost threw: %s', messageOf(error)); // this runs in a timer of the lock, where it would be uncaught
     }
   }
 
@@ -424,7 +424,7 @@ function usualPlaces() {
  * @returns {string} absolute path of a new directory
  */
 function makeDirectory(place, inThread) {
-  // `tmp` leaves an 'exit' listener on the process that loads it, which on a main thread is the application's.
+  // Loading `tmp` adds an 'exit' listener to `process`, which on a main thread is the application's.
   if (!inThread) return fs.mkdtempSync(path.join(fs.realpathSync(place), PREFIX));
   return require('tmp').dirSync({ tmpdir: place, prefix: PREFIX.slice(0, -1), mode: 0o700, keep: true }).name;
 }

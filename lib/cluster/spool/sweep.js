@@ -1,6 +1,6 @@
 'use strict';
 
-// Takes away what killed primaries left behind.
+// Removes the directories that killed primaries have left.
 
 const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');

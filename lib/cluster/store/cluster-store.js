@@ -1,7 +1,7 @@
 'use strict';
 
-// The numbers of the whole cluster: what each worker said last, what dead workers left behind, and the families in
-// which both are added up.
+// Runs with the aggregator; no files, timers or messages. The numbers of the whole cluster: each worker's last snapshot,
+// the retired totals of dead workers, and the families in which both are merged.
 
 const { debuglog } = require('node:util');
 const { WorkerSeries } = require('./worker-series');
@@ -13,20 +13,19 @@ const debug = debuglog('prom-client-cluster');
 
 const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 
-// Workers whose death is remembered, so that one is not added up twice when a new thread is told of it again.
+// Dead workers whose ids are remembered, so that a worker is not added to the totals again after a thread was replaced.
 const REMEMBERED_DEATHS = 4096;
 
-// Workers that invent metric names must not make the list of failures grow without end.
+// A bound on failures by stage and metric, in case workers create metric names without end.
 const MAX_FAILURE_KINDS = 1000;
 
-/** The rules that columns can be merged by (cluster-family.js), and `omit`. */
+/** The built-in aggregators. All but `omit` merge columns, see cluster-family.js. */
 const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
 
 /** @typedef {import('../../exposition/text-format').Family} Family */
 
 /**
- * A family in the order of exposition: ready to be written, or, where its aggregator is none of ours, as one metric of
- * JSON for each worker.
+ * A family that is ready to be written, or, if only the primary can aggregate it, its metrics as JSON, one for each worker.
  *
  * @typedef {{view: Family} | {aggregator: string, metrics: any[]}} MergedFamily
  */
@@ -39,27 +38,27 @@ class ClusterStore {
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
   #scrape = 1;
-  /** @type {Map<string, [stage: string, name: string, count: number]>} of workers that are retired */
+  /** @type {Map<string, [stage: string, name: string, count: number]>} of dead workers */
   #retiredFailures = new Map();
-  /** @type {Map<string, [stage: string, name: string, count: number]>} what this store had to leave out */
+  /** @type {Map<string, [stage: string, name: string, count: number]>} of this store itself */
   #ownFailures = new Map();
 
-  /** @param {{retiredMaxAge?: number, now?: () => number}} [options] milliseconds */
+  /** @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds */
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = Date.now } = {}) {
     this.retiredMaxAge = retiredMaxAge;
     this.now = now;
-    /** Families that were left out because a worker of a lower id has the name for something of another layout. */
+    /** Metrics that were left out because a worker with a lower id has a metric of that name with another layout. */
     this.conflicts = 0;
   }
 
-  /** @returns {boolean} whether there is anything to show */
+  /** @returns {boolean} whether there is nothing to show */
   get isEmpty() {
     return this.#workers.size === 0 && [...this.#families.values()].every(family => family.retired.isEmpty);
   }
 
   /**
    * @param {number} workerId
-   * @returns {boolean} whether the worker's numbers are among the retired ones; nothing of it counts any more
+   * @returns {boolean} whether the worker was retired; nothing of it is applied any more
    */
   isClosed(workerId) {
     return this.#closed.has(workerId);
@@ -67,10 +66,10 @@ class ClusterStore {
 
   /**
    * @param {number} workerId
-   * @returns {import('../wire/messages').JournalPosition | undefined}
+   * @returns {import('../wire/messages').JournalPosition | undefined} what the primary has of the worker's journal
    */
-  knownOf(workerId) {
-    return this.#workers.get(workerId)?.known;
+  journalPositionOf(workerId) {
+    return this.#workers.get(workerId)?.journalPosition;
   }
 
   /** @returns {IterableIterator<WorkerSeries>} */
@@ -78,7 +77,7 @@ class ClusterStore {
     return this.#workers.values();
   }
 
-  /** What went wrong and how old the numbers are, for those who look after a cluster. */
+  /** Failures, and the age of the numbers. */
   state() {
     const workers = [...this.#workers.values()];
     /** @type {Map<string, [stage: string, name: string, count: number]>} */
@@ -95,11 +94,12 @@ class ClusterStore {
   }
 
   /**
-   * Takes over a worker's snapshot.
+   * Applies a worker's snapshot.
    *
    * @param {number} workerId
    * @param {Buffer} buffer
-   * @throws {import('../wire/byte-buffers').SnapshotError} where it does not fit; the worker's former numbers stand then
+   * @throws {import('../wire/byte-buffers').SnapshotError} if it is invalid or does not fit; the worker's
+   *   earlier numbers stay then
    */
   apply(workerId, buffer) {
     const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId);
@@ -108,25 +108,25 @@ class ClusterStore {
   }
 
   /**
-   * Has a worker tell its whole dictionary once more, so that it can be kept.
+   * Requests a worker's full dictionary once more, so that it can be retained. The one in memory stays valid.
    *
    * @param {number} workerId
    */
-  askForAll(workerId) {
-    this.#workers.get(workerId)?.askForAll();
+  requestFullDictionary(workerId) {
+    this.#workers.get(workerId)?.requestFullDictionary();
   }
 
   /**
-   * Has a worker tell its whole dictionary again, as what is known does not fit.
+   * Discards a worker's dictionary, because a snapshot did not fit it. The worker has to send all of it.
    *
    * @param {number} workerId
    */
-  distrust(workerId) {
-    this.#workers.get(workerId)?.distrust();
+  invalidateDictionary(workerId) {
+    this.#workers.get(workerId)?.invalidateDictionary();
   }
 
   /**
-   * Takes over what a stock worker sent.
+   * Applies what a worker with prom-client has sent.
    *
    * @param {number} workerId
    * @param {unknown} registries
@@ -159,10 +159,10 @@ class ClusterStore {
   }
 
   /**
-   * Adds up what all workers said last.
+   * Merges the last numbers of all workers.
    *
    * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run
-   * @returns {Generator<void, MergedFamily[]>} yields where others may have the loop
+   * @returns {Generator<void, MergedFamily[]>} yields where a slice may end
    */
   *merge(custom) {
     this.#tidy();
@@ -177,7 +177,7 @@ class ClusterStore {
         continue;
       }
       if (!RULES.has(aggregator)) {
-        // Old code in the primary, new code in a worker: the page is not to fail for it.
+        // Old code in the primary and new code in a worker, for example: this costs the metric and not the page.
         addFailures(this.#ownFailures, [['aggregator', family.definition.name, 1]]);
         debug("%s: '%s' is not a defined aggregator", family.definition.name, aggregator);
         continue;
@@ -190,7 +190,7 @@ class ClusterStore {
     return merged;
   }
 
-  /** The retired totals as bytes. */
+  /** Encodes the retired totals. */
   encodeRetired() {
     return encodeRetired(
       [...this.#families.values()].filter(family => !family.retired.isEmpty),
@@ -200,7 +200,7 @@ class ClusterStore {
   }
 
   /**
-   * Takes over the retired totals of a thread that is gone.
+   * Restores the retired totals of an earlier thread.
    *
    * @param {Buffer} buffer
    */
@@ -216,7 +216,7 @@ class ClusterStore {
     for (const family of this.#families.values()) family.begin(this.#scrape);
     /** @type {Map<string, ClusterFamily>} */
     const byName = new Map();
-    // By id and not by who answered first: the same cluster gives the same text.
+    // By id and not in the order of answers, so that the same cluster gives the same page.
     for (const worker of [...this.#workers.values()].sort((a, b) => a.id - b.id)) {
       for (const source of worker.sources) {
         const family = this.#familyOf(source.definition);
@@ -224,7 +224,7 @@ class ClusterStore {
         if (first !== undefined && first !== family) {
           this.conflicts++;
           debug(
-            '%s of worker %d is of another type than in other workers',
+            '%s of worker %d has another layout than in other workers',
             source.definition.name,
             worker.id,
           );
@@ -241,7 +241,7 @@ class ClusterStore {
     return new Set(byName.values());
   }
 
-  /** Drops what the last scrape did not meet any more. Not at its end: what it handed out is still to be written. */
+  /** Drops what the last scrape did not contain. Not at the end of that scrape, because its families are still written. */
   #tidy() {
     for (const [key, family] of this.#families) {
       family.compactIfSparse();
@@ -267,7 +267,7 @@ class ClusterStore {
   /** @param {number} workerId */
   #close(workerId) {
     this.#closed.add(workerId);
-    // Ids rise and are never used again: the oldest deaths are those that nobody will ask about.
+    // Ids only rise, so the oldest ones are those that will not come up again.
     if (this.#closed.size > REMEMBERED_DEATHS)
       this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-// Which number of a row is what, and how rows of different bounds fit each other.
+// What the numbers of a row mean, and how rows with different bounds are combined.
 //
 //   value      [value]
 //   histogram  [count per bound, not cumulative ..., count above the last bound, sum]
@@ -8,7 +8,7 @@
 
 /**
  * @param {string} layout
- * @param {number} marks how many bounds or quantiles
+ * @param {number} marks number of bounds or quantiles
  * @returns {number} numbers a row
  */
 function widthOf(layout, marks) {
@@ -17,23 +17,23 @@ function widthOf(layout, marks) {
 }
 
 /**
- * Which column of a layout with more bounds each column goes to. Counts are not cumulative, so a bound that a worker
- * does not have gets nothing, and cumulates to what the worker has at its next lower one.
+ * The target of each column in a layout that has more bounds. Counts are not cumulative, so a bound that a worker lacks gets
+ * nothing; its cumulated count is that of the worker's next lower bound.
  *
  * @param {string} layout
  * @param {readonly number[]} from
- * @param {readonly number[]} to which has all of them
+ * @param {readonly number[]} to includes all of `from`
  * @returns {number[]}
  */
 function columnMap(layout, from, to) {
   if (layout !== 'histogram') return layout === 'summary' ? [0, 1] : [0];
-  // Not indexOf(): prom-client takes NaN for a bound as well.
+  // Not indexOf(): prom-client accepts NaN as a bound.
   return [...from.map(bound => to.findIndex(other => Object.is(other, bound))), to.length, to.length + 1];
 }
 
 /**
  * @param {readonly (readonly number[])[]} lists of bounds or quantiles
- * @returns {number[]} the first list where all are the same, else all of their numbers, sorted
+ * @returns {number[]} the first list if all are equal, else all of their numbers, sorted
  */
 function unionOf(lists) {
   const first = lists[0] ?? [];
@@ -50,7 +50,7 @@ function isSame(left, right) {
 }
 
 /**
- * Two values as one by a rule; those that are not min or max add up.
+ * Combines two values by a rule. All rules but min and max add them.
  *
  * @param {string} rule
  * @param {number} left

@@ -1,9 +1,9 @@
 'use strict';
 
-// Sums that do not lose what rounding cuts off. Adding workers in another order, or folding a dead one into a total,
-// otherwise moves a float counter by one ulp (5.9 % of them went down), and Prometheus takes that for a reset.
+// Sums with their rounding error. A plain sum of floats changes by one ulp if workers are added in another order or a dead
+// worker moves to the totals. Then 5.9 % of float counters fell, and Prometheus takes a fall for a reset.
 //
-// Each sum is a pair: the rounded sum and what it lacks (D. E. Knuth, TAOCP vol. 2, 4.2.2, theorem B: "two-sum").
+// Each sum is a pair: the rounded sum and its error (D. E. Knuth, TAOCP vol. 2, 4.2.2, theorem B: "two-sum").
 
 /**
  * Adds a number to a pair.
@@ -22,7 +22,7 @@ function addTo(sums, errors, at, value) {
 }
 
 /**
- * The number closest to a pair. An infinity has no error term (it computes to NaN), and stands as it is.
+ * The number closest to a pair. The error of an infinity computes to NaN, so an infinity is returned unchanged.
  *
  * @param {number} sum
  * @param {number} error
@@ -34,7 +34,7 @@ function rounded(sum, error) {
 }
 
 /**
- * Makes the error term small again against the sum, for pairs that live long.
+ * Moves as much of the error into the sum as fits. Keeps the error small in pairs that are long-lived.
  *
  * @param {Float64Array} sums
  * @param {Float64Array} errors

@@ -10,12 +10,13 @@ const debug = debuglog('prom-client-cluster');
 /** @typedef {import('../../metric/exemplar').Exemplar} Exemplar */
 
 /**
- * The newest exemplar of each place, put together when the first is asked for: only OpenMetrics shows them.
+ * Reads the newest exemplar of each row and column. They are collected at the first call, because only OpenMetrics shows
+ * exemplars.
  *
  * @param {readonly Source[]} all
  * @param {readonly number[]} marks the family's bounds
  * @param {number} width numbers a row of the family
- * @returns {((row: number, column: number) => Exemplar | undefined) | undefined} undefined where there are none
+ * @returns {((row: number, column: number) => Exemplar | undefined) | undefined} undefined if there are none
  */
 function exemplarReader(all, marks, width) {
   const sources = all.filter(({ exemplars }) => exemplars !== undefined);
@@ -41,18 +42,18 @@ function newestExemplars(sources, marks, width) {
     const columnOf = columnMap(definition.layout, definition.marks, marks);
     for (const { row, column, exemplar } of readable(exemplars)) {
       if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
-      // A removed series leaves its exemplars behind until its row is used again.
+      // The exemplars of a removed series stay until its row is used again.
       if (live !== undefined && !live.has(row)) continue;
-      const place = rows.rows[row] * width + columnOf[column];
-      const known = newest.get(place);
-      if (known === undefined || known.timestamp < exemplar.timestamp) newest.set(place, exemplar);
+      const position = rows.rows[row] * width + columnOf[column];
+      const other = newest.get(position);
+      if (other === undefined || other.timestamp < exemplar.timestamp) newest.set(position, exemplar);
     }
   }
   return newest;
 }
 
 /**
- * Exemplars are read when they are shown. Those that cannot be read cost nothing but themselves.
+ * Exemplars that cannot be read are left out; the rest of the page is not affected.
  *
  * @param {Source['exemplars']} exemplars
  */

@@ -1,6 +1,6 @@
 'use strict';
 
-// One worker's part of a family as prom-client's JSON, for an aggregator that is not one of ours.
+// One worker's part of a family as prom-client's JSON, for a custom aggregator.
 
 const { NAME_LABEL } = require('./row-map');
 const { widthOf } = require('./column-layout');

@@ -1,6 +1,7 @@
 'use strict';
 
-// The label sets of one family: a row number for each, and its labels as text. Rows stay as long as anybody has them.
+// The label sets of one family: a row number for each, and its labels as text. A row stays as long as a worker or the
+// retired totals have it.
 
 const { LabelIndex } = require('../../series/label-index');
 const { labelPair } = require('../../exposition/label-text');
@@ -14,7 +15,7 @@ class FamilyRows {
 
   constructor() {
     this.index = new LabelIndex([]);
-    /** Changes when rows got new numbers; no two families have the same. */
+    /** Changes when the rows are renumbered; unique among all families. */
     this.generation = nextGeneration++;
   }
 
@@ -23,7 +24,7 @@ class FamilyRows {
   }
 
   /**
-   * The row of a label set, created if need be.
+   * The row of a label set, created if it is new.
    *
    * @param {readonly string[]} names
    * @param {readonly string[]} values in the same order
@@ -38,9 +39,9 @@ class FamilyRows {
   }
 
   /**
-   * The row of the tuple in `index.ids`, created if need be.
+   * The row of the tuple in `index.ids`, created if it is new.
    *
-   * @param {readonly string[]} names of the labels it stands for, in the order they are printed
+   * @param {readonly string[]} names of its labels, in output order
    * @param {readonly string[]} values
    * @returns {number}
    */
@@ -51,7 +52,7 @@ class FamilyRows {
   }
 
   /**
-   * Where in a tuple labels stand; names that are new to the family get a place.
+   * The positions of labels in a tuple. A name that is new to the family gets the next position.
    *
    * @param {readonly string[]} names
    * @returns {number[]}
@@ -70,7 +71,7 @@ class FamilyRows {
   }
 
   /**
-   * A row's labels as text, in the order of its first use.
+   * A row's labels as text, in the order in which they were first used.
    *
    * @param {number} row
    * @returns {string}
@@ -80,7 +81,7 @@ class FamilyRows {
   }
 
   /**
-   * The same without one label.
+   * A row's labels as text, without one of them.
    *
    * @param {number} row
    * @param {string} except
@@ -117,7 +118,7 @@ class FamilyRows {
   }
 
   /**
-   * Drops all rows but some, which get new numbers in the order given.
+   * Drops all rows but the given ones, which are renumbered in that order.
    *
    * @param {number[]} rows those to keep
    */
@@ -165,7 +166,7 @@ function textOf(names, values, except) {
   for (let i = 0; i < names.length; i++) {
     if (names[i] !== NAME_LABEL && names[i] !== except) pairs.push(labelPair(names[i], values[i]));
   }
-  // join() makes a flat string: one strung together by + would take several times the memory of its characters.
+  // join() makes a flat string; one that is built with + takes several times the memory of its characters.
   return pairs.join();
 }
 

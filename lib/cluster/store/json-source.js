@@ -1,12 +1,11 @@
 'use strict';
 
-// A metric that arrived as prom-client's JSON (from a stock worker, or somebody's own metric object), brought into rows
-// and columns.
+// Converts a metric in prom-client's JSON (from a worker with prom-client, or a foreign metric object) to rows and columns.
 
 const { toNumber } = require('../../exposition/number-format');
 const { NAME_LABEL } = require('./row-map');
 
-/** In place of a number that a row did not bring. */
+/** Stands for a number that the JSON of a row does not contain. */
 const MISSING = NaN;
 
 /** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
@@ -23,7 +22,7 @@ const MISSING = NaN;
 
 /**
  * @param {any} metric
- * @returns {JsonRows | undefined} undefined for what is no metric
+ * @returns {JsonRows | undefined} undefined if it is not a metric
  */
 function readJsonMetric(metric) {
   if (typeof metric !== 'object' || metric === null || typeof metric.name !== 'string') return undefined;
@@ -41,7 +40,7 @@ function isSample(sample) {
 }
 
 /**
- * Whether a sample is one that a histogram or summary has.
+ * Whether a sample has the name and label of a histogram's or summary's sample.
  *
  * @param {any} sample
  * @param {string} name
@@ -79,7 +78,7 @@ function definitionOf({ name, help, type, aggregator }, layout, marks) {
   };
 }
 
-/** Label sets in order of first use. */
+/** Numbers label sets in the order in which they first appear. */
 class RowsByLabels {
   /** @type {Map<string, number>} */
   #rows = new Map();
@@ -103,7 +102,7 @@ class RowsByLabels {
   }
 }
 
-/** Exemplars as JSON has them, as far as they are whole. */
+/** Collects the complete exemplars of a metric in JSON. */
 class PlacedExemplars {
   /** @type {import('../wire/exemplars').PlacedExemplar[]} */
   #list = [];
@@ -133,7 +132,7 @@ class PlacedExemplars {
 function readHistogram(metric, samples) {
   const buckets = samples.filter(({ metricName }) => metricName === `${metric.name}_bucket`);
   const bounds = boundsOf(buckets);
-  /** @type {number[]} by row: what `_count` says */
+  /** @type {number[]} by row: the value of `_count` */
   const counts = [];
   const width = bounds.length + 2;
   const rows = new RowsByLabels();
@@ -168,8 +167,8 @@ function readHistogram(metric, samples) {
 }
 
 /**
- * The bounds of a histogram's buckets, in the order in which they were cumulated: as given where all series have the
- * same, else ascending.
+ * The bounds of a histogram's buckets in the order in which they were cumulated: as given if all series have the same
+ * bounds, else ascending.
  *
  * @param {any[]} buckets
  * @returns {number[]}
@@ -191,12 +190,12 @@ function boundsOf(buckets) {
 }
 
 /**
- * Makes the counts of a row's buckets those of each bucket alone. A bucket that the row does not have has nothing.
+ * Replaces the cumulated counts of a row by the count of each bucket. A bucket that the row lacks gets 0.
  *
  * @param {number[]} columns
  * @param {number} start of the row
  * @param {number} boundCount
- * @param {number | undefined} total what `_count` says, for a row without a +Inf bucket
+ * @param {number | undefined} total the value of `_count`, for a row without a +Inf bucket
  */
 function undoCumulation(columns, start, boundCount, total) {
   let before = 0;

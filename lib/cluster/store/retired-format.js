@@ -1,7 +1,7 @@
 'use strict';
 
-// The file in which retired totals survive the aggregator thread. Same building blocks as a snapshot; what is in it and
-// in which order is written down in docs/snapshot-format.md.
+// The file in which the retired totals survive the aggregator thread. It is built of the same elements as a snapshot;
+// docs/snapshot-format.md describes it.
 
 const { ByteWriter, ByteReader, SnapshotError } = require('../wire/byte-buffers');
 const { widthOf } = require('./column-layout');
@@ -14,8 +14,8 @@ const VERSION = 2;
 
 /**
  * @param {ClusterFamily[]} families
- * @param {Iterable<number>} closed ids of the workers that are in it
- * @param {[stage: string, name: string, count: number][]} failures that these workers counted
+ * @param {Iterable<number>} closed ids of the retired workers
+ * @param {[stage: string, name: string, count: number][]} failures in these workers
  * @returns {Buffer}
  */
 function encodeRetired(families, closed, failures) {
@@ -83,14 +83,14 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
  * @param {Buffer} buffer whose memory starts at a multiple of 8
  * @param {(definition: Definition) => ClusterFamily} familyOf
  * @param {number} now milliseconds since the epoch
- * @returns {{closed: number[], failures: [stage: string, name: string, count: number][]}} ids of the workers that are in
- *   it, and the failures that they counted
- * @throws {SnapshotError} where the bytes are not what they should be; nothing is taken over then
+ * @returns {{closed: number[], failures: [stage: string, name: string, count: number][]}} ids of the retired
+ *   workers, and their failures
+ * @throws {SnapshotError} if the bytes are invalid; then nothing is restored
  */
 function decodeRetired(buffer, familyOf, now) {
   const isWhole = buffer.length >= 24 && buffer.compare(MAGIC, 0, 8, 0, 8) === 0;
   if (!isWhole || buffer.compare(MAGIC, 0, 8, buffer.length - 8) !== 0) {
-    throw new SnapshotError('magic', 'these are no retired totals');
+    throw new SnapshotError('magic', 'not a file of retired totals');
   }
   const reader = new ByteReader(buffer, 8, buffer.length - 8);
   if (reader.uint32() !== VERSION) throw new SnapshotError('version', 'retired totals of another version');
@@ -162,7 +162,7 @@ function restoreFamily(family, { layout, marks }, rows, now) {
   retired.includeMarks(layout, marks);
   for (const { names, values, lastSeen, numbers, digest } of rows) {
     const row = family.rows.rowOf(names, values);
-    // As of now: which of them live workers expose is yet to be told.
+    // From now on, because it is not known yet which of them live workers expose.
     retired.touch(row, Math.max(lastSeen, now));
     for (let column = 0; column * 2 < numbers.length; column++) {
       retired.add(row, column, numbers[column * 2]);

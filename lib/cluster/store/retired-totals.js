@@ -1,22 +1,23 @@
 'use strict';
 
-// What dead workers have counted in one family. Counters must not fall when a worker dies, so its last numbers stay,
-// by the family's rows, with their error terms.
+// What dead workers have counted in one family. A counter must not fall when a worker dies, so its last numbers are added
+// here, by the family's rows, with their rounding errors.
 
 const { addTo, normalise } = require('./exact-sum');
 const { mergeDigests } = require('../wire/digest');
 const { widthOf, columnMap, unionOf, isSame } = require('./column-layout');
 
-/** What stays of a dead worker, if its aggregator is 'sum'. */
+/** The types that outlive their worker, if their aggregator is 'sum'. */
 const LASTING_TYPES = new Set(['counter', 'histogram', 'summary']);
 
-/** A row that nothing was retired into. */
+/** Marks a row without retired totals. */
 const NEVER = 0;
 
 class RetiredTotals {
   #sums = new Float64Array(0);
   #errors = new Float64Array(0);
-  /** @type {Float64Array} by row: when it was retired into or exposed last, milliseconds since the epoch */
+  /** @type {Float64Array} by row: when a worker with it was retired or a live worker exposed it last, in
+   *   milliseconds since the epoch */
   #lastSeen = new Float64Array(0);
   #count = 0;
   /** @type {Map<number, Float64Array>} by row, of a summary without a window */
@@ -25,10 +26,9 @@ class RetiredTotals {
   #layout = 'value';
 
   constructor() {
-    /** Bounds or quantiles; all that were ever retired. */
-    /** @type {number[]} */
+    /** @type {number[]} all bounds or quantiles that were ever retired */
     this.marks = [];
-    /** Rises with each change of a digest. */
+    /** Increases with each change of a digest. */
     this.version = 0;
   }
 
@@ -42,7 +42,7 @@ class RetiredTotals {
   }
 
   /**
-   * Makes sure that a layout's bounds are among the columns.
+   * Adds columns for the bounds that are missing.
    *
    * @param {string} layout
    * @param {readonly number[]} marks
@@ -65,7 +65,7 @@ class RetiredTotals {
     for (const row of this.rows()) {
       for (let column = 0; column < this.#width; column++) {
         const at = row * width + columnOf[column];
-        // Added and not set: two equal bounds become one.
+        // Added and not set, because two equal bounds become one.
         addTo(sums, errors, at, this.#sums[row * this.#width + column]);
         errors[at] += this.#errors[row * this.#width + column];
       }
@@ -104,13 +104,13 @@ class RetiredTotals {
    * @param {Float64Array} centroids
    */
   addDigest(row, centroids) {
-    const known = this.#digests.get(row);
-    this.#digests.set(row, known === undefined ? centroids.slice() : mergeDigests([known, centroids]));
+    const present = this.#digests.get(row);
+    this.#digests.set(row, present === undefined ? centroids.slice() : mergeDigests([present, centroids]));
     this.version++;
   }
 
   /**
-   * Notes that a row was retired into, or that a live worker exposes it.
+   * Records that a worker with this row was retired, or that a live worker exposes the row.
    *
    * @param {number} row
    * @param {number} now milliseconds since the epoch
@@ -159,7 +159,7 @@ class RetiredTotals {
   }
 
   /**
-   * Drops rows that were seen last before a time.
+   * Drops rows that were last seen before a given time.
    *
    * @param {number} oldest milliseconds since the epoch
    */
@@ -174,7 +174,7 @@ class RetiredTotals {
     }
   }
 
-  /** @param {number[]} rows the old number of each row, in their new order */
+  /** @param {number[]} rows the old row numbers, in the new order */
   renumber(rows) {
     const [sums, errors, lastSeen, width] = [this.#sums, this.#errors, this.#lastSeen, this.#width];
     const digests = this.#digests;
@@ -214,7 +214,7 @@ function grown(numbers, length) {
 
 /**
  * @param {{type: string}} definition
- * @returns {boolean} whether what a metric has counted outlives its worker
+ * @returns {boolean} whether the metric's counts outlive their worker
  */
 function isLasting({ type }) {
   return LASTING_TYPES.has(type);

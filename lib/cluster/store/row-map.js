@@ -1,25 +1,25 @@
 'use strict';
 
-// From a worker's rows to those of the family. A row is translated when it is first met, by integers: each label value
-// of a worker is looked up once in the family's dictionary, each row once in the family's index.
+// Maps a worker's rows to the family's rows. A row is translated once, by integers: each label value of a worker is looked
+// up once in the family's dictionary, and each row once in the family's index.
 
-/** In place of a family row that was not looked up yet. */
+/** Stands for a family row that has not been looked up yet. */
 const UNMAPPED = -1;
 
-/** A sample that goes by another name than its family carries it as this label, which Prometheus reserves for it. */
+/** The label that holds a sample's name if it differs from the family's. Prometheus reserves this label name. */
 const NAME_LABEL = '__name__';
 
 /** @typedef {import('./family-rows').FamilyRows} FamilyRows */
-/** @typedef {import('./worker-series').KnownMetric} KnownMetric */
+/** @typedef {import('./worker-series').WorkerMetric} WorkerMetric */
 /** @typedef {TableRowMap | LabelRowMap} RowMap */
 
-/** The rows of a metric whose label sets came as integers. */
+/** Maps the rows of a metric whose label sets were sent as integers. */
 class TableRowMap {
   #generation = -1;
-  /** @type {KnownMetric} */
+  /** @type {WorkerMetric} */
   #metric;
   #defaults;
-  /** @type {(Int32Array | undefined)[]} by label: the family's integer by the worker's, 0 where not looked up */
+  /** @type {(Int32Array | undefined)[]} by label: the family's integer by the worker's; 0 if not looked up yet */
   #ids = [];
   /** @type {number[]} */
   #positions = [];
@@ -27,7 +27,7 @@ class TableRowMap {
   #defaultIds = [];
 
   /**
-   * @param {KnownMetric} metric
+   * @param {WorkerMetric} metric
    * @param {[string, string][]} defaults default labels, for rows that do not have them
    */
   constructor(metric, defaults) {
@@ -37,9 +37,9 @@ class TableRowMap {
   }
 
   /**
-   * Follows the metric as its rows grow.
+   * Adds the rows that the metric has gained.
    *
-   * @param {KnownMetric} metric
+   * @param {WorkerMetric} metric
    */
   extend(metric) {
     this.#metric = metric;
@@ -50,8 +50,8 @@ class TableRowMap {
   }
 
   /**
-   * To be called before rows are translated: what was translated for another family, or before its rows got new
-   * numbers, is forgotten.
+   * To be called before rows are translated. Discards rows that were translated for another family, or before the family's
+   * rows were renumbered.
    *
    * @param {FamilyRows} family
    */
@@ -90,7 +90,7 @@ class TableRowMap {
     }
     for (const label of this.#defaultIds) {
       if (ids[label.position] !== 0) continue;
-      // Looked up with the first row: a metric without rows must leave no value of a worker's own (its pid) behind.
+      // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in the dictionary.
       label.id ||= family.index.dictionaries[label.position].add(label.value);
       ids[label.position] = label.id;
       names.push(label.name);
@@ -117,7 +117,7 @@ class TableRowMap {
   }
 }
 
-/** The rows of a metric that came as JSON, with its label sets written out. */
+/** Maps the rows of a metric that was sent as JSON, with its label sets as strings. */
 class LabelRowMap {
   #generation = -1;
   #labels;

@@ -1,7 +1,7 @@
 'use strict';
 
-// What the primary knows of one worker: its metrics and label sets (told once), and its last numbers. A snapshot is
-// taken as a whole or not at all.
+// What the primary has of one worker: its metrics and label sets (each is sent once), and its last numbers. A snapshot is
+// applied as a whole or not at all.
 
 const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('../wire/snapshot-decoder');
 const { SnapshotError } = require('../wire/byte-buffers');
@@ -18,7 +18,7 @@ const MAX_ROW_MAPS = 8;
 /**
  * One metric of the worker's dictionary.
  *
- * @typedef {object} KnownMetric
+ * @typedef {object} WorkerMetric
  * @property {Definition} definition
  * @property {string[][]} values by label and integer
  * @property {number[][]} forms
@@ -27,18 +27,18 @@ const MAX_ROW_MAPS = 8;
  * @property {Map<string, TableRowMap>} maps to the family's rows, by the default labels that were added
  */
 
-/** @typedef {Omit<Source, 'rows'> & {metric: KnownMetric, defaults: [string, string][]}} CheckedEntry */
+/** @typedef {Omit<Source, 'rows'> & {metric: WorkerMetric, defaults: [string, string][]}} CheckedEntry */
 
 class WorkerSeries {
-  /** @type {KnownMetric[]} by number */
+  /** @type {WorkerMetric[]} by number */
   #metrics = [];
   #incarnation = '';
   #epoch = 0;
   #sequence = 0;
   #series = 0;
-  #isTrusted = true;
-  /** Whether all of the dictionary is wanted once more, although it is known. */
-  #asksForAll = false;
+  #isDictionaryValid = true;
+  /** Whether the full dictionary is requested once more, although this one is valid. */
+  #requestsFullDictionary = false;
 
   /** @param {number} id the worker's */
   constructor(id) {
@@ -52,32 +52,32 @@ class WorkerSeries {
     this.snapshotBytes = 0;
   }
 
-  /** What a request tells the worker; nothing where it has to tell all. */
-  get known() {
-    if (!this.#isTrusted || this.#asksForAll) return undefined;
+  /** How much of the worker's journal is here; undefined if the worker has to send all of it. */
+  get journalPosition() {
+    if (!this.#isDictionaryValid || this.#requestsFullDictionary) return undefined;
     return { incarnation: this.#incarnation, epoch: this.#epoch, series: this.#series };
   }
 
   /**
-   * Takes over a snapshot.
+   * Applies a snapshot.
    *
-   * @param {Buffer} buffer whose memory starts at a multiple of 8, and is nobody else's from now on
-   * @throws {SnapshotError} where it does not fit; what was known stands then. The code is 'dictionary-start' where the
-   *   worker has to tell more.
+   * @param {Buffer} buffer in an ArrayBuffer of its own, which this object uses from now on
+   * @throws {SnapshotError} if it is invalid or does not fit; then nothing changes. The code is 'dictionary-start' if the worker
+   *   has to send an earlier part of its dictionary
    */
   apply(buffer) {
-    let anew = false;
+    let replacesDictionary = false;
     const snapshot = decodeSnapshot(
       buffer,
-      metric => (anew ? undefined : this.#metrics[metric]?.definition.labelNames.length),
+      metric => (replacesDictionary ? undefined : this.#metrics[metric]?.definition.labelNames.length),
       header => {
         this.#checkOrder(header);
-        const isWhole = this.#asksForAll && header.dictionaryStart === 0;
-        anew = header.epoch !== this.#epoch || !this.#isTrusted || isWhole;
+        const isRequested = this.#requestsFullDictionary && header.dictionaryStart === 0;
+        replacesDictionary = header.epoch !== this.#epoch || !this.#isDictionaryValid || isRequested;
       },
     );
-    const metrics = stageDictionary(anew ? [] : this.#metrics, snapshot);
-    // Only when all of it was found right is anything of it taken over.
+    const metrics = stageDictionary(replacesDictionary ? [] : this.#metrics, snapshot);
+    // All of the snapshot is checked before anything of it is applied.
     const checked = this.#checkedEntries(snapshot, metrics);
     this.sources = checked.map(entry =>
       'metric' in entry ? { ...entry, rows: rowMapOf(entry.metric, entry.defaults) } : entry,
@@ -87,28 +87,28 @@ class WorkerSeries {
     this.#epoch = snapshot.epoch;
     this.#sequence = snapshot.sequence;
     this.#series = snapshot.dictionaryEnd;
-    this.#isTrusted = true;
-    if (anew) this.#asksForAll = false;
+    this.#isDictionaryValid = true;
+    if (replacesDictionary) this.#requestsFullDictionary = false;
     this.failures = snapshot.failures;
     this.capturedAt = snapshot.capturedAt;
     this.snapshotBytes = snapshot.bytes;
   }
 
-  /** A snapshot did not fit what is known of the dictionary: the next one has to tell all of it. Numbers stand. */
-  distrust() {
-    this.#isTrusted = false;
+  /** A snapshot did not fit the dictionary, so the next one has to contain all of it. The numbers stay. */
+  invalidateDictionary() {
+    this.#isDictionaryValid = false;
   }
 
   /**
-   * The next request asks for the whole dictionary. A snapshot that goes on from what is known is good all the same: another
-   * round may have asked for it before.
+   * The next request asks for the full dictionary. A snapshot that continues the present one is still accepted, because an
+   * earlier round may have requested it.
    */
-  askForAll() {
-    this.#asksForAll = true;
+  requestFullDictionary() {
+    this.#requestsFullDictionary = true;
   }
 
   /**
-   * Takes over what a stock worker sent.
+   * Applies what a worker with prom-client has sent.
    *
    * @param {unknown} registries each a list of metrics as JSON
    * @param {number} now milliseconds since the epoch
@@ -132,15 +132,18 @@ class WorkerSeries {
         `${epoch}.${sequence} is not after ${this.#epoch}.${this.#sequence}`,
       );
     }
-    const known = epoch === this.#epoch && this.#isTrusted ? this.#series : 0;
-    if (dictionaryStart > known) {
-      throw new SnapshotError('dictionary-start', `starts at ${dictionaryStart}, known is ${known}`);
+    const position = epoch === this.#epoch && this.#isDictionaryValid ? this.#series : 0;
+    if (dictionaryStart > position) {
+      throw new SnapshotError(
+        'dictionary-start',
+        `starts at ${dictionaryStart}, expected at most ${position}`,
+      );
     }
   }
 
   /**
    * @param {Snapshot} snapshot
-   * @param {KnownMetric[]} metrics
+   * @param {WorkerMetric[]} metrics
    * @returns {(Source | CheckedEntry)[]}
    */
   #checkedEntries(snapshot, metrics) {
@@ -149,7 +152,7 @@ class WorkerSeries {
       if ('json' in entry) return jsonSource(this.id, entry.json, defaults) ?? [];
       const metric = metrics[entry.metric];
       if (metric === undefined || entry.rowCount > metric.rows) {
-        throw new SnapshotError('numbers', `numbers of metric ${entry.metric}, whose rows are not known`);
+        throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
       }
       const { definition } = metric;
       return {
@@ -178,15 +181,15 @@ function digestReader(snapshot, entry) {
 }
 
 /**
- * The dictionary with a snapshot's part added. What is known already is not changed, so that nothing has happened if
- * the snapshot turns out to be wrong further on.
+ * The dictionary with a snapshot's part added. The given one is not changed, because the rest of the snapshot may still
+ * turn out to be invalid.
  *
- * @param {readonly KnownMetric[]} known
+ * @param {readonly WorkerMetric[]} present
  * @param {Snapshot} snapshot
- * @returns {KnownMetric[]}
+ * @returns {WorkerMetric[]}
  */
-function stageDictionary(known, { dictionary }) {
-  const metrics = [...known];
+function stageDictionary(present, { dictionary }) {
+  const metrics = [...present];
   for (const record of dictionary) {
     const before = metrics[record.metric];
     const { definition } = record;
@@ -209,7 +212,7 @@ function stageDictionary(known, { dictionary }) {
 
 /**
  * @param {{definition: Definition}} metric
- * @returns {KnownMetric}
+ * @returns {WorkerMetric}
  */
 function withoutRows({ definition }) {
   const values = definition.labelNames.map(() => ['']);
@@ -230,9 +233,9 @@ function isSameMetric(left, right) {
 }
 
 /**
- * @param {KnownMetric} metric
+ * @param {WorkerMetric} metric
  * @param {import('../wire/snapshot-decoder').DictionaryRecord} record
- * @returns {KnownMetric}
+ * @returns {WorkerMetric}
  */
 function withRows(metric, { fromRow, rows, values, forms, tuples }) {
   if (fromRow + rows <= metric.rows) return metric;
@@ -255,9 +258,9 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }) {
 }
 
 /**
- * The map from a metric's rows to its family's. It lives as long as the default labels stay what they are.
+ * The map from a metric's rows to its family's rows, one for each list of default labels.
  *
- * @param {KnownMetric} metric
+ * @param {WorkerMetric} metric
  * @param {[string, string][]} defaults
  * @returns {TableRowMap}
  */
@@ -265,7 +268,7 @@ function rowMapOf(metric, defaults) {
   const key = JSON.stringify(defaults);
   let map = metric.maps.get(key);
   if (map === undefined) {
-    // Default labels that change with each scrape must not leave a map behind each.
+    // A bound, because default labels may change with each scrape.
     if (metric.maps.size >= MAX_ROW_MAPS) metric.maps.clear();
     map = new TableRowMap(metric, defaults);
     metric.maps.set(key, map);

@@ -272,7 +272,7 @@ class Cluster {
 
   /** What one scrape does with a worker: ask, and ask again where the store had forgotten the worker. */
   scrape(worker) {
-    this.deliver(worker, worker.write(this.store.knownOf(worker.id)));
+    this.deliver(worker, worker.write(this.store.journalPositionOf(worker.id)));
     assert.strictEqual(this.model.last.get(worker.id)?.sequence, worker.sequence, 'the answer was not taken');
     worker.written = [];
   }
@@ -362,7 +362,7 @@ class Cluster {
         worker.metrics[metric].help = `help ${third}`;
         return;
       case 'write':
-        return void worker.write(this.store.knownOf(worker.id));
+        return void worker.write(this.store.journalPositionOf(worker.id));
       case 'deliver':
         if (worker.written.length > 0) this.deliver(worker, this.pick(worker.written, second));
         return;

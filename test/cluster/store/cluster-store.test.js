@@ -651,7 +651,7 @@ test('snapshots of a worker id that was closed, and of ids never seen, are told 
   assert.strictEqual(store.retire(99), false);
   assert.strictEqual(store.isClosed(99), true);
   assert.strictEqual(store.isClosed(2), false);
-  assert.strictEqual(store.knownOf(1), undefined);
+  assert.strictEqual(store.journalPositionOf(1), undefined);
 });
 
 test('a late snapshot is refused, and so is one that was applied before', () => {
@@ -671,10 +671,10 @@ test('a snapshot that continues what a new store never had asks for more, and th
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
   worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.knownOf(1)));
+  const continued = bytesOf(worker.source.capture(1, store.journalPositionOf(1)));
   const fresh = new ClusterStore();
   assert.throws(() => fresh.apply(1, continued), { code: 'dictionary-start' });
-  assert.strictEqual(fresh.knownOf(1), undefined);
+  assert.strictEqual(fresh.journalPositionOf(1), undefined);
   scrape(worker, fresh, 1);
   assert.strictEqual(samplesOf(textOf(fresh)).size, 2);
 });
@@ -683,15 +683,15 @@ test('a worker that is distrusted tells its whole dictionary again, and its numb
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
-  store.distrust(1);
-  store.distrust(5);
-  assert.strictEqual(store.knownOf(1), undefined);
+  store.invalidateDictionary(1);
+  store.invalidateDictionary(5);
+  assert.strictEqual(store.journalPositionOf(1), undefined);
   assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 1);
   worker.metric.inc({ a: 'y' });
   const buffer = scrape(worker, store, 1);
   assert.ok(buffer.includes('x'));
   assert.strictEqual(samplesOf(textOf(store)).size, 2);
-  assert.notStrictEqual(store.knownOf(1), undefined);
+  assert.notStrictEqual(store.journalPositionOf(1), undefined);
 });
 
 test('a worker that is to tell all once more may go on meanwhile, for another round that has asked it before', () => {
@@ -699,18 +699,18 @@ test('a worker that is to tell all once more may go on meanwhile, for another ro
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
   worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.knownOf(1)));
-  store.askForAll(1);
-  store.askForAll(5);
-  assert.strictEqual(store.knownOf(1), undefined);
+  const continued = bytesOf(worker.source.capture(1, store.journalPositionOf(1)));
+  store.requestFullDictionary(1);
+  store.requestFullDictionary(5);
+  assert.strictEqual(store.journalPositionOf(1), undefined);
   store.apply(1, continued);
   assert.strictEqual(samplesOf(textOf(store)).size, 2);
-  assert.strictEqual(store.knownOf(1), undefined, 'all of it has not come yet');
+  assert.strictEqual(store.journalPositionOf(1), undefined, 'all of it has not come yet');
   worker.metric.inc({ a: 'y' });
   const buffer = scrape(worker, store, 1);
   assert.ok(buffer.includes('x'));
   assert.strictEqual(valueOf(store, 'm', { a: 'y' }), 2);
-  const known = store.knownOf(1);
+  const known = store.journalPositionOf(1);
   assert.notStrictEqual(known, undefined);
   worker.metric.inc({ a: 'z' });
   store.apply(1, bytesOf(worker.source.capture(1, known)));
@@ -722,8 +722,8 @@ test('what continues a dictionary that is distrusted is refused: the whole is as
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
   worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.knownOf(1)));
-  store.distrust(1);
+  const continued = bytesOf(worker.source.capture(1, store.journalPositionOf(1)));
+  store.invalidateDictionary(1);
   assert.throws(() => store.apply(1, continued), { code: 'dictionary-start' });
   assert.strictEqual(samplesOf(textOf(store)).size, 1);
 });

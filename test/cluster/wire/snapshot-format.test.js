@@ -438,7 +438,7 @@ async function formerAndLater({ whole }) {
     1,
   );
   await worker.source.prepare(1000);
-  const later = bytesOf(worker.source.capture(WORKER, whole ? undefined : control.knownOf(WORKER)));
+  const later = bytesOf(worker.source.capture(WORKER, whole ? undefined : control.journalPositionOf(WORKER)));
   return { former, later, text: bothTexts(control) };
 }
 
@@ -576,7 +576,7 @@ test('random bytes, and none, are refused', () => {
       const store = new ClusterStore();
       assert.throws(() => store.apply(WORKER, copyOf(Buffer.from(bytes))), SnapshotError);
       assert.strictEqual(store.isEmpty, true);
-      assert.strictEqual(store.knownOf(WORKER), undefined);
+      assert.strictEqual(store.journalPositionOf(WORKER), undefined);
     }),
   );
 });
@@ -754,7 +754,7 @@ test('after a refused snapshot the next one is taken', async () => {
   scrape(worker, store, WORKER);
   for (let round = 0; round < 5; round++) {
     worker.counter.inc({ labels: { a: `round ${round}` } });
-    const damaged = bytesOf(worker.source.capture(WORKER, store.knownOf(WORKER)));
+    const damaged = bytesOf(worker.source.capture(WORKER, store.journalPositionOf(WORKER)));
     damaged.fill(0xff, HEADER_BYTES + 8, HEADER_BYTES + 12); // not the mark of rows any more
     assert.throws(() => store.apply(WORKER, damaged), SnapshotError);
     scrape(worker, store, WORKER);

@@ -5,7 +5,7 @@
 const assert = require('node:assert');
 const { describe, it } = require('node:test');
 const fc = require('../../fixtures/seeded-fast-check');
-const { KeptText } = require('../../../lib/cluster/store/kept-text');
+const { CachedText } = require('../../../lib/cluster/store/cached-text');
 const { Page } = require('../../../lib/exposition/page');
 const { renderText } = require('../../fixtures/unit-scrape');
 
@@ -13,7 +13,7 @@ const BOUNDS = [0.1, 1, 10];
 
 /** Rows with numbers that a test changes, and the family that shows them. */
 class Rows {
-  kept = new KeptText();
+  cached = new CachedText();
   labels = [];
   numbers = new Float64Array(0);
   order = [];
@@ -45,7 +45,7 @@ class Rows {
     this.numbers[row * this.width + (row % this.width)] = value;
   }
 
-  family(kept) {
+  family(cachedText) {
     const { kind, bounds, width, numbers, exemplar } = this;
     return {
       name: kind === 'histogram' ? 'h' : 'c_total',
@@ -57,7 +57,7 @@ class Rows {
       offsetOf: row => row * width,
       labelText: row => this.labels[row],
       exemplarAt: exemplar && (() => exemplar),
-      kept,
+      cachedText,
       labelVersion: this.labelVersion,
     };
   }
@@ -65,7 +65,7 @@ class Rows {
   /** The page as it is put together, which has to be that which is formatted anew. */
   check(openMetrics = false) {
     const [other] = [{ ...this.family(undefined), name: 'other' }];
-    const text = renderText([other, this.family(this.kept), other], openMetrics);
+    const text = renderText([other, this.family(this.cached), other], openMetrics);
     assert.strictEqual(text, renderText([other, this.family(undefined), other], openMetrics));
     return text;
   }
@@ -73,7 +73,7 @@ class Rows {
   /** How many rows are formatted for the next page. */
   formatted(openMetrics = false) {
     let count = 0;
-    const family = this.family(this.kept);
+    const family = this.family(this.cached);
     const { labelText } = family;
     family.labelText = (row, marked) => {
       if (!marked) count++;
@@ -204,9 +204,9 @@ describe('a kept text', () => {
     const rows = new Rows('value', 20_000);
     rows.check();
     for (let row = 0; row < 20_000; row += 2) rows.set(row, 5e-324);
-    const family = rows.family(rows.kept);
-    assert.ok(rows.kept.prepare(family, false));
-    const steps = rows.kept.write(family, false, new Page(1024));
+    const family = rows.family(rows.cached);
+    assert.ok(rows.cached.prepare(family, false));
+    const steps = rows.cached.write(family, false, new Page(1024));
     steps.next();
     steps.return();
     rows.check();

@@ -1,8 +1,8 @@
 'use strict';
 
-// What the next thread needs, should this one be lost: of each living worker its last snapshot, as it was read, and a log
-// of its label sets, because a snapshot tells only those that were new. A worker that hangs, drains or dies at that moment
-// cannot be asked again.
+// Runs in the aggregator thread. Retains what the next thread needs if this one is lost: each living worker's last
+// snapshot, and a log of its label sets, because a snapshot contains only the new ones. A worker that hangs, drains or dies
+// at that moment cannot be asked again.
 
 const { debuglog } = require('node:util');
 const { HEADER_BYTES, HEADER_OFFSETS, END_MARK, END_BYTES } = require('../wire/snapshot-format');
@@ -13,21 +13,22 @@ const debug = debuglog('prom-client-cluster');
 
 const NO_NUMBERS = 16; // bytes: three empty lists, and padding
 
-// Tables that are compacted again and again are told again and again. From this on it is shorter to be told everything.
+// A table that is compacted is sent again, and its old label sets stay in the log. Above this growth of the log, the full
+// dictionary is requested once more.
 const MAX_LOG_GROWTH = 2;
 const SMALL_LOG_BYTES = 1 << 20;
 
 /** @typedef {import('../spool/spool').Spool} Spool */
 /**
  * @typedef {object} Log
- * @property {number} first its length at first, in bytes
+ * @property {number} first its first length, in bytes
  * @property {number} bytes its length now
- * @property {number} end how far it tells the worker's journal
+ * @property {number} end the position in the worker's journal at which it ends
  */
 
-class KeptSnapshots {
+class LastSnapshots {
   #spool;
-  /** @type {Map<number, Log>} by worker; without an entry there is none that is whole */
+  /** @type {Map<number, Log>} by worker; no entry if the log on disk has a gap */
   #logs = new Map();
 
   /** @param {Spool} spool */
@@ -36,21 +37,21 @@ class KeptSnapshots {
   }
 
   /**
-   * Keeps a snapshot in place of the one before it.
+   * Retains a snapshot in place of the one before it.
    *
    * @param {number} workerId
    * @param {string} file in the spool
-   * @param {Buffer} snapshot what is in it, which was found right
-   * @returns {boolean} whether the worker should tell all of its label sets next: the log has become too long, or has a gap
+   * @param {Buffer} snapshot its content, which has been applied
+   * @returns {boolean} whether the worker should send its full dictionary next: the log is too long or has a gap
    */
-  keep(workerId, file, snapshot) {
+  store(workerId, file, snapshot) {
     try {
-      // In this order: a snapshot has its own news with it, should this thread be lost in between.
+      // In this order: the snapshot itself contains its new label sets, in case this thread is lost in between.
       this.#spool.rename(file, lastName(workerId));
       return this.#log(workerId, snapshot);
     } catch (error) {
-      // A full disk. What is known is in memory; only a thread that is lost before the next scrape would miss it.
-      debug('the snapshot of worker %d is not kept: %s', workerId, error);
+      // A full disk, for example. Only a thread that is lost before the next scrape would miss the snapshot.
+      debug('the snapshot of worker %d is not retained: %s', workerId, error);
       this.#logs.delete(workerId);
       this.#discard(file);
       return true;
@@ -58,17 +59,17 @@ class KeptSnapshots {
   }
 
   /**
-   * The snapshots that an earlier thread has kept of a worker: its dictionary piece by piece, then its numbers.
+   * Reads the snapshots of a worker that an earlier thread has retained: its dictionary piece by piece, then its numbers.
    *
    * @param {number} workerId
-   * @returns {Buffer[]} in the order in which they are to be applied
+   * @returns {Buffer[]} in the order in which they have to be applied
    */
-  of(workerId) {
+  read(workerId) {
     const log = this.#spool.readIfPresent(dictionaryName(workerId)) ?? Buffer.alloc(0);
     const last = this.#spool.readIfPresent(lastName(workerId));
     const pieces = piecesOf(log);
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    // Nothing can be added behind half a piece.
+    // Nothing can be appended to half a piece.
     if (bytes > 0 && bytes === log.length) {
       const end = numberAt(pieces[pieces.length - 1], HEADER_OFFSETS.dictionaryEnd);
       this.#logs.set(workerId, { first: pieces[0].length, bytes, end });
@@ -76,7 +77,7 @@ class KeptSnapshots {
     return last === undefined ? pieces : [...pieces, last];
   }
 
-  /** @param {number} workerId that is gone */
+  /** @param {number} workerId a dead worker's */
   forget(workerId) {
     this.#logs.delete(workerId);
   }
@@ -93,7 +94,7 @@ class KeptSnapshots {
   /**
    * @param {number} workerId
    * @param {Buffer} snapshot
-   * @returns {boolean} see keep()
+   * @returns {boolean} see store()
    */
   #log(workerId, snapshot) {
     const [start, end] = [
@@ -107,7 +108,7 @@ class KeptSnapshots {
       return false;
     }
     const log = this.#logs.get(workerId);
-    // An answer between came over IPC, or could not be kept.
+    // An answer in between came over IPC or could not be retained.
     if (log === undefined || log.end !== start) return true;
     if (start === end) return false;
     const piece = withoutNumbers(snapshot);
@@ -119,7 +120,7 @@ class KeptSnapshots {
 }
 
 /**
- * A snapshot of the same label sets without numbers, which comes before it.
+ * The snapshot's dictionary alone, as a snapshot that comes directly before it.
  *
  * @param {Buffer} snapshot
  * @returns {Buffer}
@@ -141,7 +142,7 @@ function withoutNumbers(snapshot) {
 
 /**
  * @param {Buffer} log
- * @returns {Buffer[]} what is whole of it
+ * @returns {Buffer[]} its complete pieces
  */
 function piecesOf(log) {
   const pieces = [];
@@ -162,4 +163,4 @@ function numberAt(snapshot, offset) {
   return viewOf(snapshot).getFloat64(offset, LITTLE_ENDIAN);
 }
 
-module.exports = { KeptSnapshots };
+module.exports = { LastSnapshots };

@@ -1,7 +1,7 @@
 'use strict';
 
-// The text of a family as it was written last. Most series of a large page do not change from one scrape to the next:
-// what stands between two that did is copied in one go, and only changed rows are formatted again.
+// Caches the text of a family. Most series of a large page do not change from one scrape to the next, so only changed rows
+// are formatted again, and the text between them is copied in one go.
 
 const { PIECE_CHARACTERS, headOf, rowWriter } = require('../../exposition/text-format');
 
@@ -11,19 +11,19 @@ const { PIECE_CHARACTERS, headOf, rowWriter } = require('../../exposition/text-f
 // Below this, formatting everything takes microseconds.
 const MIN_ROWS = 64;
 
-// What stands between two changed rows and is no longer than this goes with their text: two calls less.
+// A shorter run of unchanged rows is appended to the text of the changed ones, which saves two calls.
 const SHORT_RUN_BYTES = 512;
 
-// Between two looks at the clock, where others share the loop.
+// Rows between two points at which a slice may end.
 const ROWS_PER_STEP = 4096;
 
-class KeptText {
-  /** What else than its rows' values the text depends on; '' where nothing is kept. */
+class CachedText {
+  /** What the text depends on besides the values of its rows; '' if nothing is cached. */
   #key = '';
-  /** With so many rows, the text of this key was not ASCII alone: characters are no bytes then. */
-  #wideFrom = Infinity;
+  /** With this many rows the text of this key was not ASCII, so it cannot be cached: a character is not always one byte. */
+  #nonAsciiRowCount = Infinity;
   #bytes = Buffer.alloc(0);
-  /** How many rows are kept, in the order of the text. */
+  /** The number of cached rows; they are in the order of the text. */
   #count = 0;
   #rows = new Int32Array(0);
   /** Where the text of each row ends. */
@@ -32,11 +32,11 @@ class KeptText {
   #numbers = new Float64Array(0);
 
   /**
-   * Prepares to write a family. Forgets what was kept of it, if that can be of no use.
+   * Prepares to write a family. Clears the cache if it cannot be used.
    *
    * @param {Family} family
    * @param {boolean} openMetrics
-   * @returns {boolean} whether its text follows from its labels and numbers alone, and is long enough to be kept
+   * @returns {boolean} whether its text depends on its labels and numbers only, and is long enough to be cached
    */
   prepare(family, openMetrics) {
     const { kind } = family.layout;
@@ -44,33 +44,33 @@ class KeptText {
     if (openMetrics && family.exemplarAt !== undefined) return false;
     const { length } = /** @type {Int32Array} */ (family.rows());
     if (length < MIN_ROWS) {
-      this.#forget();
+      this.#clear();
       return false;
     }
-    this.#aimAt(keyOf(family, openMetrics));
-    // The row that made it wide may have gone with others.
-    return length < this.#wideFrom;
+    this.#setKey(keyOf(family, openMetrics));
+    // The row with other characters may have been removed.
+    return length < this.#nonAsciiRowCount;
   }
 
   /**
-   * Writes a family, without a line feed at its end, and keeps its text.
+   * Writes a family, without a line feed at its end, and caches its text.
    *
-   * @param {Family} family for which prepare() has just said yes
+   * @param {Family} family for which prepare() has just returned true
    * @param {boolean} openMetrics
    * @param {Page} page
-   * @returns {Generator<void, void>} yields where others may have the loop
+   * @returns {Generator<void, void>} yields where a slice may end
    */
   *write(family, openMetrics, page) {
     const rows = /** @type {Int32Array} */ (family.rows());
     page.write(headOf(family, openMetrics));
-    this.#makeRoom(rows.length, widthOf(family.layout));
+    this.#reserve(rows.length, widthOf(family.layout));
     const start = page.length;
     const length = yield* this.#writeRows(family, rows, rowWriter(family, openMetrics), page);
     if (page.length - start === length) {
-      this.#keep(page.from(start), rows.length);
+      this.#save(page.from(start), rows.length);
     } else {
-      this.#forget();
-      this.#wideFrom = rows.length;
+      this.#clear();
+      this.#nonAsciiRowCount = rows.length;
     }
   }
 
@@ -82,32 +82,32 @@ class KeptText {
    * @returns {Generator<void, number>} how many characters were written
    */
   *#writeRows(family, rows, textOf, page) {
-    const kept = this.#bytes;
+    const cached = this.#bytes;
     const ends = this.#ends;
     const count = this.#count;
-    // Until it has been written whole, nothing of it is kept.
+    // Nothing is cached until all of it has been written.
     this.#count = 0;
     const width = widthOf(family.layout);
     let length = 0;
     let text = '';
-    let keptEnd = 0;
+    let cachedEnd = 0;
     let [runStart, runEnd] = [0, 0];
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i];
-      const keptStart = keptEnd;
-      if (i < count) keptEnd = ends[i];
-      const isKept = i < count && this.#rows[i] === row;
-      if (this.#noteNumbers(i, width, family.pageOf(row), family.offsetOf(row)) && isKept) {
-        if (runStart === runEnd) runStart = keptStart;
-        runEnd = keptEnd;
-        length += keptEnd - keptStart;
+      const cachedStart = cachedEnd;
+      if (i < count) cachedEnd = ends[i];
+      const isCached = i < count && this.#rows[i] === row;
+      if (this.#storeNumbers(i, width, family.pageOf(row), family.offsetOf(row)) && isCached) {
+        if (runStart === runEnd) runStart = cachedStart;
+        runEnd = cachedEnd;
+        length += cachedEnd - cachedStart;
       } else {
         if (runEnd - runStart > SHORT_RUN_BYTES) {
           page.write(text);
-          page.copyFrom(kept, runStart, runEnd);
+          page.copyFrom(cached, runStart, runEnd);
           text = '';
         } else if (runStart < runEnd) {
-          text += kept.toString('latin1', runStart, runEnd);
+          text += cached.toString('latin1', runStart, runEnd);
         }
         runStart = runEnd = 0;
         const rowText = textOf(row);
@@ -124,20 +124,20 @@ class KeptText {
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
     page.write(text);
-    if (runStart < runEnd) page.copyFrom(kept, runStart, runEnd);
+    if (runStart < runEnd) page.copyFrom(cached, runStart, runEnd);
     return length;
   }
 
   /**
-   * Notes a row's numbers.
+   * Stores a row's numbers.
    *
    * @param {number} i position of the row
    * @param {number} width
    * @param {ArrayLike<number>} page
    * @param {number} offset
-   * @returns {boolean} whether they are what they were; NaN is never
+   * @returns {boolean} whether they are unchanged; false for NaN
    */
-  #noteNumbers(i, width, page, offset) {
+  #storeNumbers(i, width, page, offset) {
     const numbers = this.#numbers;
     const start = i * width;
     let same = true;
@@ -151,15 +151,15 @@ class KeptText {
   }
 
   /** @param {string} key */
-  #aimAt(key) {
+  #setKey(key) {
     if (key === this.#key) return;
     this.#key = key;
-    this.#wideFrom = Infinity;
+    this.#nonAsciiRowCount = Infinity;
     this.#count = 0;
   }
 
-  /** Gives the memory back. */
-  #forget() {
+  /** Clears the cache and frees its memory. */
+  #clear() {
     if (this.#rows.length === 0) return;
     this.#count = 0;
     this.#bytes = Buffer.alloc(0);
@@ -172,9 +172,9 @@ class KeptText {
    * @param {number} count rows
    * @param {number} width
    */
-  #makeRoom(count, width) {
+  #reserve(count, width) {
     if (this.#rows.length < count) {
-      // Some more: series come one after the other.
+      // A little more, because series are added one by one.
       const capacity = count + (count >> 2);
       this.#rows = larger(this.#rows, new Int32Array(capacity));
       this.#ends = larger(this.#ends, new Uint32Array(capacity));
@@ -187,8 +187,8 @@ class KeptText {
    * @param {Buffer} written
    * @param {number} count rows
    */
-  #keep(written, count) {
-    // Some more: counts grow longer.
+  #save(written, count) {
+    // A little more, because numbers become longer.
     if (this.#bytes.length < written.length)
       this.#bytes = Buffer.allocUnsafeSlow(written.length + (written.length >> 4));
     written.copy(this.#bytes);
@@ -197,7 +197,7 @@ class KeptText {
 }
 
 /**
- * All that the text depends on besides the rows and their numbers.
+ * What the text depends on besides the rows and their numbers.
  *
  * @param {Family} family
  * @param {boolean} openMetrics
@@ -224,4 +224,4 @@ function larger(from, to) {
   return to;
 }
 
-module.exports = { KeptText };
+module.exports = { CachedText };

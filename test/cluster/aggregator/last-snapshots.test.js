@@ -9,7 +9,7 @@ const path = require('node:path');
 const { after, before, describe, it } = require('node:test');
 const fc = require('../../fixtures/seeded-fast-check');
 const client = require('../../..');
-const { KeptSnapshots } = require('../../../lib/cluster/aggregator/kept-snapshots');
+const { LastSnapshots } = require('../../../lib/cluster/aggregator/last-snapshots');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { Spool } = require('../../../lib/cluster/spool/spool');
 const { dictionaryName, lastName, snapshotName } = require('../../../lib/cluster/wire/file-names');
@@ -30,7 +30,7 @@ let spool;
 let place;
 let nextId = 1;
 before(async () => {
-  place = fs.mkdtempSync(path.join(os.tmpdir(), 'kept-snapshots-test-'));
+  place = fs.mkdtempSync(path.join(os.tmpdir(), 'last-snapshots-test-'));
   spool = await Spool.open({ directory: place, fallbacks: [], lock: false });
 });
 after(async () => {
@@ -53,8 +53,8 @@ class Life {
   /** A thread that knows nothing, but what the one before has kept. */
   startThread() {
     this.store = new ClusterStore();
-    this.kept = new KeptSnapshots(spool);
-    for (const snapshot of this.kept.of(this.id)) this.store.apply(this.id, copyOf(snapshot));
+    this.last = new LastSnapshots(spool);
+    for (const snapshot of this.last.read(this.id)) this.store.apply(this.id, copyOf(snapshot));
   }
 
   /** Makes a metric; in place of another one of that name, where there is one. */
@@ -103,23 +103,25 @@ class Life {
 
   /** What a scrape does: asks for what is not known, reads the file and keeps it. */
   scrape() {
-    const snapshot = bytesOf(this.worker.source.capture(this.id, this.store.knownOf(this.id), true));
+    const snapshot = bytesOf(
+      this.worker.source.capture(this.id, this.store.journalPositionOf(this.id), true),
+    );
     const file = snapshotName(this.id, ++this.requestId);
     spool.writeAtomically(file, [snapshot]);
     this.store.apply(this.id, copyOf(snapshot));
-    if (this.kept.keep(this.id, file, snapshot)) this.store.askForAll(this.id);
+    if (this.last.store(this.id, file, snapshot)) this.store.requestFullDictionary(this.id);
   }
 
   /** A worker's answer that came over IPC, since no file could be written. */
   scrapeWithoutFile() {
     const { source } = this.worker;
-    this.store.apply(this.id, bytesOf(source.capture(this.id, this.store.knownOf(this.id), true)));
+    this.store.apply(this.id, bytesOf(source.capture(this.id, this.store.journalPositionOf(this.id), true)));
   }
 
   /** What a thread shows that comes after this one. */
   textOfNext() {
     const next = new ClusterStore();
-    for (const snapshot of new KeptSnapshots(spool).of(this.id)) next.apply(this.id, copyOf(snapshot));
+    for (const snapshot of new LastSnapshots(spool).read(this.id)) next.apply(this.id, copyOf(snapshot));
     return textOf(next);
   }
 
@@ -154,7 +156,7 @@ class Life {
         this.startThread();
         break;
       case 'distrust':
-        this.store.distrust(this.id);
+        this.store.invalidateDictionary(this.id);
         break;
     }
     this.scrape();
@@ -254,7 +256,7 @@ describe('what is kept of a worker', () => {
     const long = life.logBytes;
     for (let number = 5000; number < 6000; number++) life.remove('b', number);
     await life.worker.source.prepare(1000);
-    life.store.distrust(life.id);
+    life.store.invalidateDictionary(life.id);
     life.scrape();
     assert.ok(life.logBytes < long, `${life.logBytes} bytes of ${long}`);
     life.check();
@@ -272,7 +274,7 @@ describe('what is kept of a worker', () => {
     const log = path.join(spool.directory, dictionaryName(life.id));
     for (const missing of [1, 100]) {
       fs.truncateSync(log, life.logBytes - missing);
-      const pieces = new KeptSnapshots(spool).of(life.id).slice(0, -1);
+      const pieces = new LastSnapshots(spool).read(life.id).slice(0, -1);
       assert.strictEqual(
         pieces.reduce((sum, piece) => sum + piece.length, 0),
         whole,
@@ -317,7 +319,7 @@ describe('what is kept of a worker', () => {
     const life = new Life();
     life.define('a_total', 'counter', ['x'], 'help');
     for (let number = 1; number <= 4; number++) {
-      if (number === 4) life.store.distrust(life.id);
+      if (number === 4) life.store.invalidateDictionary(life.id);
       const [before, states] = [textOf(life.store), []];
       for (const method of ['append', 'writeAtomically', 'rename']) {
         const { [method]: original } = spool;
@@ -360,7 +362,7 @@ async function textAfterLoss(id, files) {
   for (const [name, bytes] of files) found.writeAtomically(name, [bytes]);
   const store = new ClusterStore();
   const answers = found.filesOfWorker(id).map(name => found.read(name));
-  for (const snapshot of [...new KeptSnapshots(found).of(id), ...answers]) {
+  for (const snapshot of [...new LastSnapshots(found).read(id), ...answers]) {
     try {
       store.apply(id, copyOf(snapshot));
     } catch (error) {

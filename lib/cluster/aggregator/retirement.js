@@ -1,0 +1,170 @@
+'use strict';
+
+// Runs with the aggregator. Adds what dead workers have counted to the retired totals, and writes these totals to the
+// spool for the next thread before it removes the files of the dead workers.
+
+const { debuglog } = require('node:util');
+const { isExitFile, isUnfinished } = require('../wire/file-names');
+
+const debug = debuglog('prom-client-cluster');
+
+const RETIRED_FILE = 'retired.snap';
+
+// Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
+const SAVE_PAUSE_FACTOR = 20;
+const RETRY_MILLISECONDS = 5000;
+const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
+
+// A file that cannot be read for one of these reasons may be readable later.
+const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
+
+/** @typedef {import('../spool/spool').Spool} Spool */
+
+class Retirement {
+  #store;
+  #spool;
+  #onRefused;
+  #onSaved;
+  /** @type {Set<number>} dead workers with a file that could not be read yet */
+  #unread = new Set();
+  /** @type {number[]} workers that were retired since the totals were written last */
+  #unsaved = [];
+  #isSaveScheduled = false;
+  /** When the retired totals may be written again, by performance.now(). */
+  #nextSave = 0;
+  #isClosed = false;
+
+  /**
+   * @param {object} options
+   * @param {import('../store/cluster-store').ClusterStore} options.store
+   * @param {() => Spool | undefined} options.spool the current spool; undefined if no directory can be written
+   * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be used
+   * @param {(workerIds: number[]) => void} options.onSaved called when the totals of dead workers have been written
+   */
+  constructor({ store, spool, onRefused, onSaved }) {
+    this.#store = store;
+    this.#spool = spool;
+    this.#onRefused = onRefused;
+    this.#onSaved = onSaved;
+  }
+
+  /** Dead workers that have to be retired again, because a file of theirs could not be read. */
+  get unread() {
+    return [...this.#unread];
+  }
+
+  /** Reads the totals that an earlier thread has written. */
+  restore() {
+    try {
+      const buffer = this.#spool()?.readIfPresent(RETIRED_FILE);
+      if (buffer !== undefined) this.#store.restoreRetired(buffer);
+    } catch (error) {
+      this.#onRefused('restore-retired', error);
+    }
+  }
+
+  /**
+   * Adds what a dead worker has counted to the retired totals: its last snapshot, or a newer one that it left in a file.
+   *
+   * @param {number} workerId
+   * @returns {boolean} false if a file of the worker cannot be read at the moment
+   */
+  retire(workerId) {
+    if (!this.#store.isClosed(workerId) && !this.#readFilesOf(workerId)) {
+      this.#unread.add(workerId);
+      return false;
+    }
+    this.#unread.delete(workerId);
+    this.#store.retire(workerId);
+    this.#unsaved.push(workerId);
+    this.#scheduleSave();
+    return true;
+  }
+
+  /** Writes the totals soon if a worker was retired since they were written last. */
+  saveIfNeeded() {
+    if (this.#unsaved.length > 0) this.#scheduleSave();
+  }
+
+  /** Writes the totals, then removes the files of the workers that they include. */
+  save() {
+    if (this.#isClosed) return;
+    const workerIds = this.#unsaved.splice(0);
+    const spool = this.#spool();
+    const start = performance.now();
+    try {
+      spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
+      for (const workerId of workerIds) spool?.unlinkAllOf(workerId);
+    } catch (error) {
+      // The totals are still in memory; only a thread that is lost before the next try would miss them.
+      this.#onRefused('save-retired', error);
+      this.#unsaved.unshift(...workerIds);
+      this.#nextSave = performance.now() + RETRY_MILLISECONDS;
+      this.#scheduleSave();
+      return;
+    }
+    const end = performance.now();
+    this.#nextSave = end + (end - start) * SAVE_PAUSE_FACTOR;
+    if (workerIds.length > 0) this.#onSaved(workerIds);
+  }
+
+  /** Nothing is written from now on. */
+  close() {
+    this.#isClosed = true;
+  }
+
+  /** Several deaths at once are written together. There is never more than one timer. */
+  #scheduleSave() {
+    if (this.#isSaveScheduled) return;
+    this.#isSaveScheduled = true;
+    const save = () => {
+      this.#isSaveScheduled = false;
+      this.save();
+    };
+    const pause = this.#nextSave - performance.now();
+    // Until then the dead workers' files stay, so that a new thread could read them.
+    if (pause > SHORT_PAUSE) setTimeout(save, pause).unref();
+    else setImmediate(save);
+  }
+
+  /**
+   * Applies the snapshots that a dead worker has left in files.
+   *
+   * @param {number} workerId
+   * @returns {boolean} false if one cannot be read at the moment: the process is out of descriptors, for example
+   */
+  #readFilesOf(workerId) {
+    const spool = this.#spool();
+    let isComplete = true;
+    for (const file of filesOf(spool, workerId)) {
+      try {
+        const bytes = spool?.readIfPresent(file);
+        if (bytes !== undefined) this.#store.apply(workerId, bytes);
+      } catch (error) {
+        const { code } = /** @type {any} */ (error);
+        if (TRANSIENT_CODES.has(code)) isComplete = false;
+        // A worker that is killed while it writes leaves half a file; 'sequence' is a snapshot that was applied before.
+        const isHalf = isUnfinished(file) || (code === 'length' && !isExitFile(file));
+        if (code === 'sequence' || isHalf) debug('%s of a dead worker is ignored: %s', file, error);
+        else this.#onRefused(`exit-${code}`, error);
+      }
+    }
+    return isComplete;
+  }
+}
+
+/**
+ * @param {Spool | undefined} spool
+ * @param {number} workerId
+ * @returns {string[]} names of the worker's files; none if the directory cannot be read
+ */
+function filesOf(spool, workerId) {
+  try {
+    return spool?.filesOfWorker(workerId) ?? [];
+  } catch (error) {
+    debug('the snapshot directory cannot be read: %s', error);
+    return [];
+  }
+}
+
+module.exports = { Retirement, filesOf };

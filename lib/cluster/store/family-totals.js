@@ -1,0 +1,242 @@
+'use strict';
+
+// The merged numbers of one family's rows, and which rows a scrape contains in which order. The arrays persist between
+// scrapes.
+
+const { addTo, rounded } = require('./exact-sum');
+const { widthOf, columnMap, isSame, combined } = require('./column-layout');
+
+const ROWS_PER_STEP = 8192;
+
+/** The worker id under which retired digests take part. */
+const RETIRED = -1;
+
+/** @typedef {import('./cluster-family').Source} Source */
+/** @typedef {import('./family-quantiles').FamilyQuantiles} FamilyQuantiles */
+/** @typedef {import('./retired-totals').RetiredTotals} RetiredTotals */
+
+class FamilyTotals {
+  #quantiles;
+  #scrape = 0;
+  /** @type {Int32Array} by row: the last scrape that contained it */
+  #lastScrape = new Int32Array(0);
+  /** @type {Float64Array} by row and column: rounding errors of sums, or how many workers contributed */
+  #errors = new Float64Array(0);
+  /** @type {Int32Array} rows of this scrape in output order */
+  #order = new Int32Array(0);
+  #orderLength = 0;
+  #layout = 'value';
+  /** @type {readonly number[]} */
+  #marks = [];
+  #width = 1;
+
+  /** @param {FamilyQuantiles} quantiles that the sources' digests are added to */
+  constructor(quantiles) {
+    this.#quantiles = quantiles;
+    /** @type {Float64Array} by row and column */
+    this.values = new Float64Array(0);
+  }
+
+  /** @returns {Int32Array} rows of the last scrape in output order */
+  get order() {
+    return this.#order.subarray(0, this.#orderLength);
+  }
+
+  /**
+   * Starts a scrape.
+   *
+   * @param {number} scrape its number
+   * @param {number} rowCount of the family
+   * @param {string} layout
+   * @param {readonly number[]} marks bounds or quantiles
+   */
+  begin(scrape, rowCount, layout, marks) {
+    this.#scrape = scrape;
+    this.#orderLength = 0;
+    this.#layout = layout;
+    this.#marks = marks;
+    this.#width = widthOf(layout, marks.length);
+    const numbers = rowCount * this.#width;
+    if (this.values.length < numbers) {
+      const capacity = Math.max(numbers, Math.min(this.values.length * 2, numbers * 2));
+      this.values = new Float64Array(capacity);
+      this.#errors = new Float64Array(capacity);
+    }
+    if (this.#lastScrape.length < rowCount) {
+      const capacity = Math.max(rowCount, this.#lastScrape.length * 2);
+      this.#lastScrape = new Int32Array(capacity);
+      this.#order = new Int32Array(capacity);
+    }
+  }
+
+  /** Forgets all rows, because they have been renumbered. */
+  clear() {
+    this.#lastScrape = new Int32Array(0);
+    this.#order = new Int32Array(0);
+    this.#orderLength = 0;
+    this.values = this.#errors = new Float64Array(0);
+  }
+
+  /**
+   * Adds a row to the scrape.
+   *
+   * @param {number} row
+   * @returns {boolean} whether it is the row's first occurrence
+   */
+  #include(row) {
+    if (this.#lastScrape[row] === this.#scrape) return false;
+    this.#lastScrape[row] = this.#scrape;
+    this.#order[this.#orderLength++] = row;
+    return true;
+  }
+
+  /**
+   * Adds a source whose rows are translated.
+   *
+   * @param {Source} source
+   * @returns {Generator<void, void>} yields where a slice may end
+   */
+  *addSum({ workerId, definition, rows, rowCount, order, columns, digestOf }) {
+    const totals = this.values;
+    const errors = this.#errors;
+    const width = this.#width;
+    const same = isSame(definition.marks, this.#marks);
+    const columnOf = same ? undefined : columnMap(definition.layout, definition.marks, this.#marks);
+    const ownWidth = widthOf(definition.layout, definition.marks.length);
+    const count = order === undefined ? rowCount : order.length;
+    for (let i = 0; i < count; i++) {
+      const row = order === undefined ? i : order[i];
+      const familyRow = rows.rows[row];
+      const from = row * ownWidth;
+      const to = familyRow * width;
+      if (this.#include(familyRow)) {
+        for (let column = 0; column < width; column++) {
+          totals[to + column] = columnOf === undefined ? columns[from + column] : 0;
+          errors[to + column] = 0;
+        }
+        if (columnOf !== undefined)
+          for (let c = 0; c < ownWidth; c++) totals[to + columnOf[c]] += columns[from + c];
+      } else {
+        for (let c = 0; c < ownWidth; c++) {
+          addTo(totals, errors, columnOf === undefined ? to + c : to + columnOf[c], columns[from + c]);
+        }
+      }
+      if (digestOf !== undefined)
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * 2 + 1]);
+      if ((i + 1) % ROWS_PER_STEP === 0) yield;
+    }
+  }
+
+  /**
+   * Adds what dead workers have counted.
+   *
+   * @param {RetiredTotals} retired
+   * @param {number} now milliseconds since the epoch
+   */
+  addRetired(retired, now) {
+    const totals = this.values;
+    const errors = this.#errors;
+    const width = this.#width;
+    const live = this.#orderLength;
+    for (let i = 0; i < live; i++) if (retired.has(this.#order[i])) retired.touch(this.#order[i], now);
+    const columnOf = columnMap(this.#layout, retired.marks, this.#marks);
+    for (const row of retired.rows()) {
+      const to = row * width;
+      if (this.#include(row)) {
+        totals.fill(0, to, to + width);
+        errors.fill(0, to, to + width);
+      }
+      for (let c = 0; c < columnOf.length; c++) {
+        addTo(totals, errors, to + columnOf[c], retired.sumAt(row, c));
+        errors[to + columnOf[c]] += retired.errorAt(row, c);
+      }
+      const centroids = retired.digestOf(row);
+      if (centroids !== undefined) {
+        const digest = { version: retired.version, centroids };
+        this.#quantiles.contribute(row, RETIRED, digest, retired.sumAt(row, 1));
+      }
+    }
+  }
+
+  /**
+   * Rounds each sum with its error.
+   *
+   * @returns {Generator<void, void>} yields where a slice may end
+   */
+  *round() {
+    const totals = this.values;
+    const errors = this.#errors;
+    const width = this.#width;
+    for (let i = 0; i < this.#orderLength; i++) {
+      const from = this.#order[i] * width;
+      for (let at = from; at < from + width; at++) totals[at] = rounded(totals[at], errors[at]);
+      if ((i + 1) % ROWS_PER_STEP === 0) yield;
+    }
+  }
+
+  /**
+   * Adds a source by another rule than the sum. These rules apply to values as they are exposed, so buckets are cumulated.
+   *
+   * @param {Source} source
+   * @param {string} rule
+   * @returns {Generator<void, void>} yields where a slice may end
+   */
+  *addByRule({ workerId, definition, rows, rowCount, order, columns, digestOf }, rule) {
+    const totals = this.values;
+    const contributions = this.#errors;
+    const width = this.#width;
+    const { layout } = definition;
+    const columnOf = columnMap(layout, definition.marks, this.#marks);
+    const ownWidth = columnOf.length;
+    const values = new Float64Array(width);
+    const count = order === undefined ? rowCount : order.length;
+    for (let i = 0; i < count; i++) {
+      const row = order === undefined ? i : order[i];
+      const familyRow = rows.rows[row];
+      const to = familyRow * width;
+      values.fill(0);
+      for (let c = 0; c < ownWidth; c++) values[columnOf[c]] += columns[row * ownWidth + c];
+      if (layout === 'histogram') for (let c = 1; c < width - 1; c++) values[c] += values[c - 1];
+      if (this.#include(familyRow)) {
+        totals.set(values, to);
+        contributions.fill(1, to, to + width);
+      } else if (rule !== 'first') {
+        for (let c = 0; c < width; c++) {
+          totals[to + c] = combined(rule, totals[to + c], values[c]);
+          contributions[to + c]++;
+        }
+      }
+      if (digestOf !== undefined)
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * 2 + 1]);
+      if ((i + 1) % ROWS_PER_STEP === 0) yield;
+    }
+  }
+
+  /**
+   * Completes what addByRule() has added: divides averages, and undoes the cumulation of buckets.
+   *
+   * @param {string} rule
+   */
+  finishRule(rule) {
+    if (rule === 'average') this.#divide();
+    if (this.#layout === 'histogram') this.#undoCumulation();
+  }
+
+  #divide() {
+    const width = this.#width;
+    for (let i = 0; i < this.#orderLength; i++) {
+      const from = this.#order[i] * width;
+      for (let at = from; at < from + width; at++) this.values[at] /= this.#errors[at];
+    }
+  }
+
+  #undoCumulation() {
+    const width = this.#width;
+    for (let i = 0; i < this.#orderLength; i++) {
+      const from = this.#order[i] * width;
+      for (let c = width - 2; c > 0; c--) this.values[from + c] -= this.values[from + c - 1];
+    }
+  }
+}
+
+module.exports = { FamilyTotals };
