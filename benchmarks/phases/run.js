@@ -98,7 +98,9 @@ function scrape(cluster, source, directory) {
   const { store, phases } = cluster;
   const file = path.join(directory, 'snapshot');
   for (let workerId = 1; workerId <= WORKERS; workerId++) {
-    const snapshot = phases.time('capture', () => source.capture(workerId, store.journalPositionOf(workerId)));
+    const snapshot = phases.time('capture', () =>
+      source.capture(workerId, store.journalPositionOf(workerId)),
+    );
     phases.time('write', () => SnapshotFile.writeSync(file, snapshot));
     const bytes = phases.time('read', () => readRegularFile(file));
     phases.time('unlink', () => fs.unlinkSync(file));
