@@ -1,7 +1,7 @@
 'use strict';
 
-// What other programs took from the processors meanwhile, by which a disturbed run can be told from a slow one without
-// looking at its latencies. Reads /proc; elsewhere nothing is known.
+// Measures the CPU time of other programs, which distinguishes a disturbed run from a slow one without looking at
+// latencies. Reads /proc; on other systems there is no figure.
 
 const fs = require('node:fs');
 

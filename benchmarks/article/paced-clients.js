@@ -1,11 +1,11 @@
 'use strict';
 
-// Gives autocannon's clients an even pace. autocannon 9 alone cannot: with `reconnectRate: 1` it throws a connection away
+// Paces autocannon's clients evenly. autocannon 9 alone cannot: with `reconnectRate: 1` it drops a connection
 // as soon as the response is complete and never counts it, and with `overallRate` all clients send at the start of each
 // second. So the client's ways to connect and to send are wrapped: they wait for their turn.
 //
-// Turns are fixed beforehand, a latency runs from the turn: a client that still waits for an answer when its next turn has
-// come sends later, but what it lost counts (no coordinated omission).
+// Turns are fixed in advance, and a latency runs from its turn. A client that still waits for an answer at its next turn
+// sends later, and that delay is part of the latency (no coordinated omission).
 
 const PATIENCE = 10_000; // ms
 const TIMER_GRAIN = 1; // ms: a timer of Node rings up to so much late, which is nobody's latency

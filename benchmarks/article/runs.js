@@ -1,6 +1,6 @@
 'use strict';
 
-// The runs of the article's table, and beside them the same for a third library and for a cluster without any.
+// The runs of the article's table, and the same runs for a third library and for a cluster without metrics.
 
 const { OURS, REFERENCE, clientNamed } = require('../shared/clients.js');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// The scraper, in a process of its own: reads as Prometheus does, and looks at what it has read only afterwards.
+// The scraper, in its own process: reads like Prometheus, and checks the bodies only afterwards.
 
 const { setTimeout: sleep } = require('node:timers/promises');
 const { checkBody, checkLines } = require('../cluster/body-check.js');

@@ -1,6 +1,6 @@
 'use strict';
 
-// One run for some seconds, and what is kept of it.
+// Runs one client for some seconds and summarises the result.
 
 const { LatencyHistogram } = require('./latency-histogram.js');
 const { PATIENCE } = require('./paced-clients.js');

@@ -1,6 +1,6 @@
 'use strict';
 
-// Whether the body of a scrape says what the workers recorded.
+// Checks that the body of a scrape has the values that the workers recorded.
 
 const { labelSetNumber, weightOf } = require('../shared/label-sets.js');
 const { bucketPlace } = require('../shared/workload.js');
@@ -11,7 +11,7 @@ const TOLERANCE = { integers: 0, floats: 1e-9 };
 /** @typedef {import('../shared/workload.js').Total} Total */
 
 /**
- * Adds up what the workers say. All have the same series, so sums add and line counts stay.
+ * Adds the workers' totals. All workers have the same series, so sums are added and line counts are not.
  *
  * @param {Record<string, Total>[]} totalsOfWorkers
  * @returns {Record<string, Total>}

@@ -122,7 +122,7 @@ function wholeScrapeBudgets() {
 }
 
 /**
- * How many times less ours needs of something.
+ * The factor by which this library needs less of something.
  *
  * @param {string} title
  * @param {string} key of a run's figure
@@ -206,7 +206,7 @@ function latencyBudgets() {
  */
 
 /**
- * What the budgets of one scenario say.
+ * The verdicts on the budgets of one scenario.
  *
  * @param {{measure: string, scenario: {samples: number, workers: number, kind: string}}} step
  * @param {object} result of the step
@@ -250,7 +250,7 @@ function latencyRatio(lane) {
 }
 
 /**
- * How many times less of something ours takes than a rival, whose only way is a string.
+ * The factor by which this library needs less of something than another client, which only has strings.
  *
  * @param {import('./scenario.js').Lane[]} lanes
  * @param {string} key of a run's figure

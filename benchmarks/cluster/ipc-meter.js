@@ -3,10 +3,9 @@
 // Counts the bytes that one process writes into one IPC channel.
 //
 // Node writes each message as one string, `JSON.stringify(message) + '\n'`, to the pipe handle behind the channel. The
-// meter stands at that handle, so it counts exactly what goes over the wire, sent by whatever means, without
-// serialising anything a second time. The pipe has no other public door: `/proc/<pid>/io` does not count sockets, and
-// wrapping `send` would miss what a library sends past it. Both ends have a meter for what they write; nobody needs
-// to count what is read.
+// meter wraps that handle, so it counts exactly the bytes on the wire, however they are sent, without serialising them
+// again. There is no other way: `/proc/<pid>/io` does not count sockets, and wrapping `send` would miss messages that a
+// library sends without it. Each end counts what it writes.
 
 const { CONTROL_PREFIX } = require('./control-messages.js');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// What a scrape every second does to the requests that the cluster serves: P99 at 40 % of saturation, in segments with
-// and without scrapes, which take turns and take turns between the libraries.
+// Measures the effect of a scrape every second on the requests of a cluster: P99 at 40 % of saturation, in segments with
+// and without scrapes that alternate, also between the libraries.
 
 const { fork } = require('node:child_process');
 const path = require('node:path');

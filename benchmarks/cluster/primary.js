@@ -1,7 +1,7 @@
 'use strict';
 
-// The primary of one tree: forks the workers, aggregates with the library under measurement, and obeys the runner's
-// commands. It does not look at the body: the runner does, so that checking costs nothing here.
+// The primary of one tree: forks the workers, aggregates with the measured library, and runs the runner's commands.
+// The runner checks the body, so checking costs nothing here.
 
 const cluster = require('node:cluster');
 const fs = require('node:fs');
@@ -12,10 +12,10 @@ const { askWorkers } = require('./control-messages.js');
 const { IpcMeter } = require('./ipc-meter.js');
 const { ProcessWindow } = require('./process-window.js');
 const { handlerOf, loadClient } = require('../shared/clients.js');
-const { KeptResponse, plainRequest } = require('./kept-response.js');
+const { StoredResponse, plainRequest } = require('./stored-response.js');
 
-// Before a window everybody sleeps a little, so that CPU accounts are up to date and gap timers have ticked once; after
-// it longer, so that work which a scrape leaves behind counts as the scrape's.
+// All processes sleep a little before a window, so that CPU times are up to date and gap timers have ticked once. They
+// sleep longer after it, so that work which a scrape defers is included.
 const SLEEP_BEFORE = 10;
 const SLEEP_AFTER = 25;
 
@@ -54,7 +54,7 @@ const commands = {
   },
 
   async scrapeBytes() {
-    const response = new KeptResponse();
+    const response = new StoredResponse();
     const began = performance.now();
     await handler(plainRequest(), response);
     if (response.statusCode !== 200) throw new Error(`the handler answered ${response.statusCode}`);

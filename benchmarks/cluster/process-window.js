@@ -1,6 +1,6 @@
 'use strict';
 
-// What one process did between two moments: CPU, gaps of its event loop, peak memory, the library's own sections.
+// Measures one process during a window: CPU, gaps of its event loop, peak memory, the library's own sections.
 // Runs in the primary and in every worker.
 
 const fs = require('node:fs');

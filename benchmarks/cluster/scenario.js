@@ -1,8 +1,7 @@
 'use strict';
 
-// One scenario: a fresh tree for each library and each way to its body (a service answers in one way, and what the others
-// leave behind would count as memory of this one), all with the same samples, and repetitions that take turns between
-// them.
+// One scenario: a new tree of processes for each library and each way to produce its body, all with the same samples.
+// (A service uses one way, and memory of the others would be included.) Repetitions alternate between the trees.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -25,7 +24,7 @@ const { Tree } = require('./tree.js');
  */
 
 /**
- * What one repetition of one lane showed; CPU figures are those of a scraped window minus an equally long unscraped one.
+ * The figures of one repetition of one lane; CPU figures are those of a scraped window minus an equally long unscraped one.
  *
  * @typedef {object} Run
  * @property {number} wall milliseconds from the call (string, bytes) or the request (http, gzip) to the whole body

@@ -1,7 +1,7 @@
 'use strict';
 
-// What this library has promised itself, and what a run says about each promise. benchmarks/floors.json has those that
-// `--short` enforces, under the names that gateOf() gives them.
+// The budgets of this library, and the verdict of a run on each. benchmarks/floors.json has the floors that `--short`
+// enforces, under the names that gateOf() returns.
 
 const { CLIENTS, OURS, REFERENCE } = require('../shared/clients.js');
 const { floorOf, isHeld } = require('../shared/floors.js');
@@ -67,7 +67,7 @@ function budgetOfGate(gate) {
 }
 
 /**
- * What was measured of one case.
+ * The measurements of one case.
  *
  * @typedef {object} Outcome
  * @property {string} id

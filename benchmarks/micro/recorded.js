@@ -1,6 +1,6 @@
 'use strict';
 
-// What a metric says of how much was recorded with it.
+// Reads from a metric how much was recorded with it.
 
 /**
  * @param {any} metric a counter

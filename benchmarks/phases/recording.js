@@ -1,6 +1,6 @@
 'use strict';
 
-// What recording takes, beside the least that could do it: the same numbers added to, without a library around them.
+// Measures recording, compared with a lower bound: the same additions without a library.
 
 const { nanosecondsPerOperation } = require('../micro/timing.js');
 const { keptStrings, OPERATIONS } = require('../micro/label-strings.js');

@@ -1,8 +1,8 @@
 'use strict';
 
-// Where the time of a scrape goes, phase by phase, in one process and without what carries it; beside each phase the
-// least that the machine could take for it. Likewise of recording; and what a thread for one process would have to be
-// sent. `node benchmarks/phases/run.js`; what it says stands in docs/performance.md.
+// Measures each phase of a scrape, in one process and without transport, and a lower bound for each: the time that the
+// machine needs for the same work. The same for recording, and the cost of sending a page's data to a thread.
+// `node benchmarks/phases/run.js`; docs/performance.md has the results.
 
 const fs = require('node:fs');
 const os = require('node:os');

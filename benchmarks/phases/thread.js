@@ -1,7 +1,7 @@
 'use strict';
 
-// What a thread would have to be sent to write the page of one process, beside what it would spare: to write it here, in
-// slices.
+// Measures the cost of sending a thread what it needs to write the page of one process, compared with writing the page
+// on this event loop, in slices.
 
 const { Worker, MessageChannel } = require('node:worker_threads');
 const { LABEL_NAMES, labelSet } = require('../shared/label-sets.js');

@@ -1,6 +1,6 @@
 'use strict';
 
-// The three libraries under measurement, and the little in which their use differs.
+// The three measured libraries, and the differences in their use.
 
 const path = require('node:path');
 
@@ -70,7 +70,7 @@ function loadClient(key) {
 }
 
 /**
- * What answers a scrape, the way each library's manual shows: bytes where it offers bytes.
+ * The handler of a scrape, as each library's manual shows it: with bytes if the library offers bytes.
  *
  * @param {string} key
  * @param {{library: any, aggregator: any}} client as loadClient() returns it

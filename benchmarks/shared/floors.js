@@ -1,7 +1,7 @@
 'use strict';
 
-// What CI enforces: benchmarks/floors.json. How each number was found is in docs/benchmarks.md and
-// docs/benchmark-cluster.md.
+// Reads the floors that CI enforces, benchmarks/floors.json. docs/benchmarks.md and docs/benchmark-cluster.md explain
+// how each was found.
 
 const FLOORS = require('../floors.json');
 

@@ -1,8 +1,8 @@
 'use strict';
 
 // The label sets of the workload, numbered: 4 methods x 5 statuses x 5 zones x as many routes as needed. Every worker
-// has the same ones, as workers of one service have. The number can be read back from the labels, which lets the body
-// check give each series a weight of its own.
+// has the same ones, like the workers of one service. The number can be computed from the labels, so the body check can
+// give each series its own weight.
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'];
 const STATUSES = ['200', '201', '304', '404', '500'];
@@ -35,7 +35,7 @@ function labelSetNumber({ method, route, status, zone }) {
 }
 
 /**
- * What a series counts in the weighted total, by which two series whose values were swapped are found out.
+ * The weight of a series in the weighted total, which detects two series whose values were swapped.
  *
  * @param {number} number of its label set
  * @returns {number} 1 to 997

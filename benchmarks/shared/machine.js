@@ -3,7 +3,7 @@
 const os = require('node:os');
 
 /**
- * What a result depends on, without anything that says whose machine it is.
+ * The properties of the machine on which a result depends, without anything that identifies it.
  *
  * @returns {string}
  */

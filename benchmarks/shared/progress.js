@@ -1,7 +1,7 @@
 'use strict';
 
-// Says what runs now and how much is left. A terminal sees one line that changes, a log one line a step, and of a long
-// step one now and then.
+// Shows the current step and the remaining time: on a terminal in one line that changes, in a log in one line per step,
+// with more lines for a long step.
 
 const LINE_EVERY = 10; // seconds at least between the lines of one step in a log
 

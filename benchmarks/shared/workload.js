@@ -1,7 +1,7 @@
 'use strict';
 
-// What a worker records: a mix of histograms, counters and gauges that makes a given number of samples (lines of its
-// exposition), and beside it the totals that the body of a scrape must show.
+// The workload of a worker: a mix of histograms, counters and gauges with a given number of samples (lines of its
+// exposition), and the totals that the body of a scrape must show.
 
 const { LABEL_NAMES, labelSet, weightOf } = require('./label-sets.js');
 const { randomFrom } = require('./random.js');
@@ -66,7 +66,7 @@ class Workload {
   }
 
   /**
-   * Records once more in every tenth series, other ones each round, so that no cache of text or numbers can answer.
+   * Records again in a tenth of the series, in other ones each round, so that no cache of text or numbers can answer.
    *
    * @param {number} round
    */

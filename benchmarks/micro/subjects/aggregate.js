@@ -16,7 +16,7 @@ function aggregating(samples) {
       const body = await ClusterRegistry.aggregate(lists).metrics();
       if (body.length === 0) throw new Error('nothing came');
     };
-    // Parsed anew for each call, as IPC does it, so that no object comes twice.
+    // Parsed again for each call, as IPC does, so that no object is used twice.
     return millisecondsPerCall(call, {
       seconds,
       before: () => (lists = texts.map(text => JSON.parse(text))),
