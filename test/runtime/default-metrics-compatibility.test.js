@@ -7,7 +7,6 @@ const net = require('node:net');
 const path = require('node:path');
 const { once } = require('node:events');
 const { describe, it, before, after } = require('node:test');
-const { setImmediate: loopTurn } = require('node:timers/promises');
 const promClient = require('prom-client');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
 const { Registry } = require('../../lib/registry/registry');
@@ -54,9 +53,12 @@ describe('default metrics compared with prom-client', () => {
     ({ ours, theirs, stop } = collectBoth({ prefix: 'app_', labels: { app: 'shop', zone: 7 } }));
     collectGarbage();
     await measured(ours, 'app_');
-    // prom-client has the lag of the previous scrape.
+    // prom-client has the lag of the previous scrape, and its observer is called some turns after a collection.
+    const collections = theirs.getSingleMetric('app_nodejs_gc_duration_seconds');
     await theirs.metrics();
-    await loopTurn();
+    await turnUntil(async () =>
+      (await collections.get()).values.some(({ labels }) => labels.kind === 'major'),
+    );
   });
 
   after(() => stop());
