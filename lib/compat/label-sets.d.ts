@@ -1,9 +1,9 @@
 /**
- * prom-client's key of a label set: `name:value,` for each label. Two sets whose values hold separators may share one.
+ * prom-client's key of a label set: `name:value,` for each label. Values that contain separators can make two label sets collide.
  *
  * @param labelNames the names to take, in their order; default all, sorted
  */
 export function hashObject(labels: object, labelNames?: readonly string[]): string;
 
-/** Labels by name, of values in the order of the names. Throws an Error where there are more or less of these. */
+/** Labels by name, from values in the order of the names. Throws an Error if their number differs. */
 export function getLabels(labelNames: readonly string[], values: readonly unknown[]): Record<string, any>;

@@ -2,7 +2,7 @@ import { AggregatorFunction, MetricValueWithName } from '../..';
 
 export { aggregators } from '../..';
 
-/** An aggregator that makes one number of the samples which several processes have of one name and label set. */
+/** Creates an aggregator from a function that combines the samples of one label set into one number. */
 export function AggregatorFactory(
   combine: (samples: MetricValueWithName<string>[]) => number,
 ): AggregatorFunction;

@@ -7,7 +7,7 @@ const { aggregators, aggregatorOf } = require('../cluster/primary/json-aggregato
 /** @typedef {import('../cluster/primary/json-aggregators').Sample} Sample */
 
 /**
- * An aggregator that makes one number of the samples which several processes have of one name and label set.
+ * Creates an aggregator from a function that combines the samples of one label set into one number.
  *
  * @param {(samples: Sample[]) => number} combine
  * @returns {import('../cluster/primary/json-aggregators').Aggregator}

@@ -1,6 +1,6 @@
 export { validateMetricName } from '../..';
 
-/** Whether all of these can be names of labels. */
+/** Whether all of these are valid label names. */
 export function validateLabelName(names?: readonly string[]): boolean;
 
 /** Throws an Error for the first label that is not one of `labelNames`. */

@@ -7,14 +7,14 @@ const { checkLabelNames } = require('../metric/label-sets');
 
 /**
  * @param {readonly string[]} [names]
- * @returns {boolean} whether all of them can be names of labels
+ * @returns {boolean} whether all of them are valid label names
  */
 function validateLabelName(names = []) {
   return names.every(isValidLabelName);
 }
 
 /**
- * @param {readonly string[]} labelNames those that a metric has
+ * @param {readonly string[]} labelNames the label names of a metric
  * @param {Record<string, unknown> | null} [labels]
  * @throws {Error} for the first label that is not one of `labelNames`
  */

@@ -7,28 +7,29 @@ const { RELEASE } = require('../exposition/pooled-page');
 
 const debug = debuglog('prom-client-cluster');
 
-// What is left of the scraper's own timeout for rendering and the way back.
+// Part of the scraper's timeout that is reserved for rendering and for sending the response.
 const MARGIN_MILLISECONDS = 500;
 const MARGIN_SHARE = 0.2;
 
-// The header is anybody's to write: it may not make a scrape wait longer for a hung worker than this, or than the
-// registry itself would.
+// Any client can set the timeout header. It cannot make a scrape wait for a hung worker longer than this, or
+// longer than the registry's own timeout if that is more.
 const MAX_WAIT_MILLISECONDS = 10_000;
 
 /**
- * Answers with a registry's metrics: for node's http and https, express, and the raw objects of fastify. Of an
- * AggregatorRegistry, those of the whole cluster; the text is written, and compressed where the scraper accepts that,
- * off the primary's event loop.
+ * Creates a request handler that responds with a registry's metrics: for node's http and https, express, and
+ * the raw objects of fastify. An AggregatorRegistry responds with the metrics of the whole cluster, rendered
+ * and compressed off the primary's event loop. The body is compressed if the scraper accepts gzip.
  *
- * The time that a scraper is prepared to wait (X-Prometheus-Scrape-Timeout-Seconds) is kept: workers that take longer
- * are served from their last numbers.
+ * The handler respects the scraper's timeout (X-Prometheus-Scrape-Timeout-Seconds): workers that take longer
+ * are shown with their last numbers.
  *
  * @param {any} registry Registry or AggregatorRegistry
- * @param {{selfMetrics?: boolean} | null} [options] `selfMetrics`: whether a cluster's page has metrics of the scrape itself (workers by state, age
- *   of the numbers, failures), default true
- * @returns {(req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse) => Promise<void>} never
- *   rejects; a failure is answered with status 500 and reported through NODE_DEBUG=prom-client-cluster
- * @throws {TypeError} where it is no registry
+ * @param {{selfMetrics?: boolean} | null} [options] `selfMetrics`: whether a cluster's page includes metrics
+ *   about the scrape itself (workers by state, age of their numbers, failures), default true
+ * @returns {(req: import('node:http').IncomingMessage, res: import('node:http').ServerResponse) =>
+ *   Promise<void>} never rejects; on a failure it responds with status 500 and logs through
+ *   NODE_DEBUG=prom-client-cluster
+ * @throws {TypeError} if `registry` is not a registry
  */
 function metricsHandler(registry, options) {
   if (typeof registry?.metrics !== 'function') throw new TypeError('metricsHandler expected a Registry');
@@ -43,13 +44,13 @@ function metricsHandler(registry, options) {
     } catch (error) {
       debug('metrics cannot be served: %s', error);
     }
-    // Somebody else (a timeout of the application's) may have answered, or the scraper may have gone.
+    // A timeout of the application may have responded already, or the scraper may have disconnected.
     if (res.destroyed || res.headersSent || res.writableEnded) return;
     try {
       if (payload === undefined) sendFailure(req, res);
       else sendMetrics(req, res, payload, registry.contentType, gzip);
     } catch (error) {
-      debug('the response broke while it was written: %s', error);
+      debug('writing the response failed: %s', error);
       res.destroy();
     }
   };
@@ -60,34 +61,35 @@ function metricsHandler(registry, options) {
  * @param {import('node:http').ServerResponse} res
  * @param {Payload} payload
  * @param {string} contentType
- * @param {boolean} gzip whether that is how the body is compressed
+ * @param {boolean} gzip whether the body is compressed
  */
 function sendMetrics(req, res, { bytes, release }, contentType, gzip) {
   res.statusCode = 200;
   res.setHeader('Content-Type', contentType);
   addVary(res);
   if (gzip) res.setHeader('Content-Encoding', 'gzip');
-  // Compressed, it is not worth the way back.
+  // A compressed page is small: reusing its buffer saves nothing.
   if (release !== undefined && !gzip && isNodesOwn(req, res)) releaseWhenSent(res, release);
   send(req, res, bytes);
 }
 
 /**
- * @param {import('node:http').ServerResponse} res on a socket of its own
+ * @param {import('node:http').ServerResponse} res written to a plain socket
  * @param {() => void} release
  */
 function releaseWhenSent(res, release) {
   const socket = /** @type {import('node:net').Socket} */ (res.socket);
   res.once('finish', () => {
-    // Also emitted for a scraper that has gone in the middle; the system may not have let go of the bytes then.
+    // 'finish' is also emitted if the scraper has disconnected; the system may still be reading the bytes
+    // then.
     if (!socket.destroyed) release();
   });
 }
 
 /**
- * Whether nobody but Node.js and the system gets to see what is sent. A middleware or recorder that has put its own
- * functions there may keep the bytes (a cache) or read them later (compression), and so may whoever reads the other end of
- * a stream that is no socket (a tunnel, a function in somebody's cloud).
+ * Whether only Node.js and the system read the bytes of the body, so that their buffer can be reused
+ * afterwards. A middleware that replaces `write` or `end` may retain the bytes (a cache) or read them later
+ * (compression); so may the reader of a stream that is not a socket (a tunnel, a cloud function).
  *
  * @param {import('node:http').IncomingMessage} req
  * @param {import('node:http').ServerResponse} res
@@ -95,7 +97,7 @@ function releaseWhenSent(res, release) {
 function isNodesOwn(req, res) {
   const { ServerResponse, OutgoingMessage } = require('node:http');
   const { Socket } = require('node:net');
-  // ServerResponse has both from OutgoingMessage, unless somebody has replaced them.
+  // ServerResponse inherits both from OutgoingMessage unless they were replaced.
   const { write, end } = OutgoingMessage.prototype;
   if (!(res instanceof ServerResponse) || res.write !== write || res.end !== end) return false;
   /** @type {any} */
@@ -115,7 +117,7 @@ function sendFailure(req, res) {
 }
 
 /**
- * Beside what a middleware has put there.
+ * Adds to the Vary header that a middleware may have set.
  *
  * @param {import('node:http').ServerResponse} res
  */
@@ -137,14 +139,15 @@ function send(req, res, body) {
 }
 
 /**
- * What is to be sent, and to be called when nobody needs its bytes any more.
+ * The body, and what to call once its bytes are no longer needed.
  *
  * @typedef {{bytes: Buffer, release?: () => void}} Payload
  */
 
 /**
  * @param {any} registry
- * @param {{gzip: boolean, timeout: number | undefined, selfMetrics: boolean}} options `timeout` in milliseconds
+ * @param {{gzip: boolean, timeout: number | undefined, selfMetrics: boolean}} options `timeout` in
+ *   milliseconds
  * @returns {Promise<Payload>}
  */
 async function payloadOf(registry, options) {
@@ -169,7 +172,7 @@ function compress(bytes) {
 }
 
 /**
- * Whether a scraper takes gzip (RFC 9110, 12.5.3): named, or covered by `*`, and not weighted 0.
+ * Whether a scraper accepts gzip (RFC 9110, 12.5.3): by name or by `*`, with a weight above 0.
  *
  * @param {string | string[] | undefined} header
  * @returns {boolean}
@@ -189,8 +192,9 @@ function acceptsGzip(header) {
 
 /**
  * @param {import('node:http').IncomingMessage} req
- * @param {number} own milliseconds that the registry itself would wait
- * @returns {number | undefined} milliseconds to wait for workers; undefined for the registry's own
+ * @param {number} own the registry's own timeout, milliseconds
+ * @returns {number | undefined} how long to wait for workers, milliseconds; undefined for the registry's own
+ *   timeout
  */
 function timeoutOf(req, own) {
   const milliseconds = Number(req.headers['x-prometheus-scrape-timeout-seconds']) * 1000;

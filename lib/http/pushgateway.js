@@ -2,20 +2,21 @@
 
 const { Registry } = require('../registry/registry');
 
-// http, https, url and zlib are required where they are used, so that runtimes without them can load the library, and
-// under the names that applications mock: some test tools take 'http' and 'node:http' for two modules.
+// http, https, url and zlib are loaded on first use, so runtimes without them can load the library. Their
+// names have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http'
+// for two modules.
 
 const BASE64 = '@base64';
 
 /**
- * Label values that a path cannot carry as they are: the gateway decodes the path before it splits it and cleans dot
- * segments away, so that `a/b` becomes two segments and `..` addresses another group.
+ * Label values that cannot be a path segment. The gateway decodes the path before it splits it and resolves
+ * dot segments: `a/b` would become two segments, and `..` would address another group.
  */
 const UNFIT_FOR_PATH = /^$|^\.\.?$|\//;
 
 /**
- * What a Pushgateway pushes: a Registry, or somebody's own object. One that can, like an AggregatorRegistry, is asked
- * for the metrics of a cluster.
+ * What a Pushgateway pushes: a Registry or a custom object. If it has `clusterMetricsBytes()`, as an
+ * AggregatorRegistry does, the metrics of the cluster are pushed.
  *
  * @typedef {object} PushedRegistry
  * @property {() => string | Promise<string>} metrics
@@ -24,11 +25,11 @@ const UNFIT_FOR_PATH = /^$|^\.\.?$|\//;
  */
 
 /**
- * What http.request() takes, which overrides what the gateway's URL says; the method is always our own. `timeout` is
- * in milliseconds. With the header `Content-Encoding: gzip`, written exactly so, bodies are compressed.
+ * Options of http.request(), which override the parts of the gateway's URL; `method` is ignored. `timeout` is
+ * in milliseconds. With the header `Content-Encoding: gzip`, in exactly this spelling, bodies are compressed.
  *
  * @typedef {import('node:https').RequestOptions & {requireJobName?: boolean}} PushgatewayOptions `requireJobName`,
- *   default true, has pushes without a jobName throw
+ *   default true: a push without a jobName throws
  */
 
 /**
@@ -36,25 +37,26 @@ const UNFIT_FOR_PATH = /^$|^\.\.?$|\//;
  *
  * @typedef {object} PushParameters
  * @property {string} [jobName]
- * @property {Record<string, string>} [groupings] further labels of the group, ignored without a jobName
+ * @property {Record<string, string>} [groupings] additional labels of the group, ignored without a jobName
  */
 
-/** @typedef {{resp: import('node:http').IncomingMessage, body: string}} PushResult the gateway's answer, read to its end */
+/** @typedef {{resp: import('node:http').IncomingMessage, body: string}} PushResult the gateway's response, read completely */
 
 /**
- * Pushes metrics to a Prometheus Pushgateway, for jobs that do not live long enough to be scraped.
+ * Pushes metrics to a Prometheus Pushgateway, for jobs that end before they can be scraped.
  *
- * All three operations reject as the socket does, with `Error: Pushgateway request timed out` where the connection was
- * idle for the option `timeout`, and with `Error: push failed with status …` where the gateway answers 400 or above.
- * Redirects are not followed, they are an answer like any other.
+ * All three operations reject with the error of the socket, with `Error: Pushgateway request timed out` if
+ * the connection was idle for the option `timeout`, and with `Error: push failed with status …` if the
+ * gateway responds with status 400 or above. Redirects are not followed: they resolve like any other
+ * response.
  */
 class Pushgateway {
   /**
-   * @param {string} gatewayUrl http or https, with `user:password@` for basic authentication and a path where the
-   *   gateway has one; a query is ignored
-   * @param {PushgatewayOptions | PushedRegistry | null} [options] or the registry, where there are no options
-   * @param {PushedRegistry | null} [registry] what to push, default the global registry. Of an AggregatorRegistry the
-   *   cluster's metrics are pushed, and its own ones where there never was a worker
+   * @param {string} gatewayUrl http or https, optionally with `user:password@` for basic authentication and
+   *   with a path; a query is ignored
+   * @param {PushgatewayOptions | PushedRegistry | null} [options] or the registry, if there are no options
+   * @param {PushedRegistry | null} [registry] what to push, default the global registry. An
+   *   AggregatorRegistry pushes the metrics of its cluster, or its own if there never was a worker
    */
   constructor(gatewayUrl, options, registry) {
     const secondIsRegistry = isRegistry(options);
@@ -70,11 +72,11 @@ class Pushgateway {
   }
 
   /**
-   * Replaces those metrics of the group that have the name of a pushed one (POST).
+   * Replaces the metrics of the group whose names are among the pushed ones (POST).
    *
    * @param {PushParameters} [params]
    * @returns {Promise<PushResult>}
-   * @throws {Error} at once, where a required jobName is missing
+   * @throws {Error} synchronously, if a required jobName is missing
    */
   pushAdd(params = {}) {
     checkJobName(this, params);
@@ -86,7 +88,7 @@ class Pushgateway {
    *
    * @param {PushParameters} [params]
    * @returns {Promise<PushResult>}
-   * @throws {Error} at once, where a required jobName is missing
+   * @throws {Error} synchronously, if a required jobName is missing
    */
   push(params = {}) {
     checkJobName(this, params);
@@ -98,7 +100,7 @@ class Pushgateway {
    *
    * @param {PushParameters} [params]
    * @returns {Promise<PushResult>}
-   * @throws {Error} at once, where a required jobName is missing
+   * @throws {Error} synchronously, if a required jobName is missing
    */
   delete(params = {}) {
     checkJobName(this, params);
@@ -123,8 +125,8 @@ function checkJobName(gateway, params) {
 }
 
 /**
- * The request is opened before the metrics are collected, as prom-client does: applications' tests look at it as soon
- * as push() has returned, and the timeout covers the `collect` hooks.
+ * Opens the request before the metrics are collected, as prom-client does: tests of applications inspect it
+ * as soon as push() has returned, and the timeout covers the `collect` hooks.
  *
  * @param {Pushgateway} gateway
  * @param {'POST' | 'PUT' | 'DELETE'} method
@@ -143,7 +145,7 @@ function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
     /** @param {unknown} error */
     const fail = error => {
       reject(error);
-      // What applications put in place of a request may not have it.
+      // A mock of a request may not have it.
       request.destroy?.();
     };
     request.on('error', reject);
@@ -154,8 +156,8 @@ function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
 }
 
 /**
- * What the URL says about the request, in the shape that applications' tests know from prom-client. That is why the
- * legacy parser is used here: URL drops default ports and cannot tell `user@` from `user:@`.
+ * The request options of a URL, in the format that tests of applications expect from prom-client. So the
+ * legacy parser is needed: `URL` drops default ports and cannot distinguish `user@` from `user:@`.
  *
  * @param {string} gatewayUrl
  * @param {PushParameters} params
@@ -172,7 +174,7 @@ function targetOf(gatewayUrl, params) {
 
 /**
  * @param {PushParameters} params
- * @returns {string} '' for no job
+ * @returns {string} empty if there is no job
  */
 function groupPath({ jobName, groupings }) {
   if (!jobName) return '';
@@ -181,13 +183,13 @@ function groupPath({ jobName, groupings }) {
 }
 
 /**
- * One label of the group: `/name/value`, or `/name@base64/value` in the URL-safe alphabet, where one `=` stands for ''.
- * https://github.com/prometheus/pushgateway#url
+ * One label of the group: `/name/value`, or `/name@base64/value` in the URL-safe alphabet, where a single `=`
+ * is the empty value. https://github.com/prometheus/pushgateway#url
  *
- * @param {string} name may already end in `@base64`, with a value that the caller has encoded
+ * @param {string} name may end in `@base64` if the caller has encoded the value
  * @param {unknown} value
  * @returns {string}
- * @throws {URIError} where it has half a surrogate pair
+ * @throws {URIError} if it contains a lone surrogate
  */
 function labelPath(name, value) {
   const text = `${value}`;
@@ -231,14 +233,15 @@ async function sendMetrics(request, registry, gzip) {
 }
 
 /**
- * Set here and not in the options, whose headers applications' tests compare with those that they have given.
+ * Sets the header on the request instead of in the options: tests of applications compare the headers in the
+ * options with those that they passed.
  *
  * @param {import('node:http').ClientRequest} request
  * @param {string | undefined} contentType
  */
 function addContentType(request, contentType) {
   if (typeof contentType !== 'string' || typeof request.setHeader !== 'function') return;
-  // Headers that were given as a list of lines are sent as they are, and cannot be added to.
+  // Headers that were passed as an array are sent as they are; none can be added.
   if (request.headersSent || request.hasHeader?.('Content-Type')) return;
   request.setHeader('Content-Type', contentType);
 }
@@ -253,7 +256,7 @@ async function bodyOf(registry, gzip) {
     const cluster = await registry.clusterMetricsBytes({ gzip });
     if (cluster !== undefined) return cluster.bytes;
   }
-  // Not a turn later: a program may reset its metrics as soon as it has called push().
+  // In the same turn: a program may reset its metrics right after calling push().
   const text = await registry.metrics();
   return gzip ? compress(text) : text;
 }
@@ -276,7 +279,7 @@ function asksForGzip(headers) {
 
 /**
  * @param {any} headers
- * @returns {any} what a request without a body can carry; a copy, the headers are the caller's
+ * @returns {any} headers for a request without a body; a copy, because the caller owns the original
  */
 function withoutContentEncoding(headers) {
   if (headers?.['Content-Encoding'] === undefined) return headers;

@@ -2,15 +2,15 @@
 
 // The digest of a distribution as plain numbers: [mean, count, mean, count, ...], means rising.
 
-// No centroid of different values holds a larger share of all observations. The t-digest bound alone allows twice as
-// much around the median, with twice the error; this costs a tenth more centroids.
+// No centroid of different values holds a larger share of all observations. The t-digest bound alone allows
+// twice as much around the median, with twice the error; this costs a tenth more centroids.
 const MAX_SHARE = 0.005;
 
 /**
- * Compresses sorted centroids in place: neighbours become one if the result stays within the t-digest bound of its
- * rank, 4 * total * delta * q * (1 - q) observations, so those at the ends hold one observation each. See T. Dunning,
- * O. Ertl: Computing Extremely Accurate Quantiles Using t-Digests (arXiv 1902.04023). Equal means always become one
- * centroid.
+ * Compresses sorted centroids in place: neighbours become one if the result stays within the t-digest bound
+ * of its rank, 4 * total * delta * q * (1 - q) observations, so those at the ends hold one observation each.
+ * See T. Dunning, O. Ertl: Computing Extremely Accurate Quantiles Using t-Digests (arXiv 1902.04023). Equal
+ * means always become one centroid.
  *
  * @param {Float64Array} centroids sorted by mean
  * @param {number} length how many numbers of it are used

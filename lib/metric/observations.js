@@ -5,8 +5,8 @@ const { compressCentroids, mergeCentroids } = require('./centroids');
 // tdigest's own default.
 const DELTA = 0.01;
 
-// Sorting and merging 512 values takes 20 to 40 µs. Half as many would double the share of merging in the cost of an
-// observation.
+// Sorting and merging 512 values takes 20 to 40 µs. Half as many would double the share of merging in the
+// cost of an observation.
 const MAX_BUFFERED = 512;
 
 const NO_CENTROIDS = new Float64Array(0);
@@ -16,13 +16,14 @@ const sorted = new Float64Array(MAX_BUFFERED);
 let scratch = new Float64Array(4096);
 
 /**
- * The distribution of observed values: the latest ones in a buffer, all others merged into centroids. An observation
- * costs one write to the buffer. A full buffer is sorted and merged in one pass, instead of searching and rebalancing
- * a tree for each value.
+ * The distribution of observed values: the latest ones in a buffer, all others merged into centroids. An
+ * observation costs one write to the buffer. A full buffer is sorted and merged in one pass, instead of
+ * searching and rebalancing a tree for each value.
  */
 class Observations {
-  /** @type {number[]} No typed array: most label sets have few observations, and an empty one takes 200 bytes. */
-  #buffer = [];
+  // Not a typed array: most label sets have few observations, and an empty typed array takes 200 bytes. One
+  // element from the start: the first element of an empty array would allocate 17.
+  #buffer = [NaN];
   #buffered = 0;
   /** @type {Float64Array} */
   #merged = NO_CENTROIDS;
@@ -52,7 +53,7 @@ class Observations {
   /** Frees the buffer, if nothing more will be observed. */
   close() {
     if (this.#buffered > 0) this.#merge();
-    this.#buffer = [];
+    this.#buffer = [NaN];
   }
 
   #merge() {

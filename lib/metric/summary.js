@@ -29,11 +29,11 @@ const SUM = 0;
 const COUNT = 1;
 
 /**
- * The inside of a summary.
+ * The state of a summary.
  *
  * @implements {RowListener}
  */
-class Inside {
+class State {
   /**
    * @param {Summary} summary
    * @param {import('../series/series-table').SeriesTable} table
@@ -41,12 +41,9 @@ class Inside {
   constructor(summary, table) {
     this.summary = summary;
     this.table = table;
-    /**
-     * By row.
-     *
-     * @type {TimeWindowQuantiles[]}
-     */
-    this.quantiles = summary.labelNames.length === 0 ? new Array(1) : []; // an empty one grows to 17 at once
+    /** @type {TimeWindowQuantiles[]} by row */
+    // The first element of an empty array would allocate 17.
+    this.quantiles = summary.labelNames.length === 0 ? new Array(1) : [];
     table.listener = this;
   }
 
@@ -63,32 +60,34 @@ class Inside {
 }
 
 /**
- * Quantiles of what this process observed, with their sum and count. Sum and count are lifetime values; quantiles can
- * be limited to a sliding window.
+ * Quantiles, sum and count of the values observed in this process. Sum and count cover its lifetime;
+ * quantiles can be limited to a sliding window. An observation costs one write to a buffer; every 512 of them
+ * are sorted and merged, which takes 20 to 40 µs.
  */
 class Summary extends Metric {
   /**
-   * @param {any} config `name` and `help` are mandatory; `percentiles` (0 to 1), `maxAgeSeconds` and `ageBuckets` (a
-   *   window needs both), `pruneAgedBuckets` (drop series whose window is empty), `compressCount` (observations between
-   *   two compressions of a digest, default 1000), `labelNames`, `registers`, `aggregator`, `collect`, `maxSeries`
-   * @throws {TypeError} where config is no object, or `maxSeries` is no positive integer
-   * @throws {Error} where name, help or a label name is not valid or reserved, or the name is taken
+   * @param {any} config `name` and `help` are mandatory; `percentiles` (0 to 1), `maxAgeSeconds` and
+   *   `ageBuckets` (a window needs both), `pruneAgedBuckets` (drop series whose window is empty),
+   *   `compressCount` (observations to buffer before they are merged, at most 512: fewer take less memory and
+   *   more time), `labelNames`, `registers`, `aggregator`, `collect`, `maxSeries`
+   * @throws {TypeError} if config is not an object, or `maxSeries` not a positive integer
+   * @throws {Error} if name, help or a label name is invalid or reserved, or the name is taken
    */
   constructor(config) {
     super(config, { percentiles: DEFAULT_PERCENTILES, compressCount: 1000 });
     this.type = 'summary';
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
     const table = createTable(this, 2);
-    const inside = new Inside(this, table);
+    const state = new State(this, table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
-    register(this, inside);
+    register(this, state);
   }
 
   /**
-   * @param {Labels | number | null} [labels] or the value, for the series without labels
+   * @param {Labels | number | null} [labels] or the value, of the series without labels
    * @param {number} [value]
-   * @throws {TypeError} where the value is not a finite number
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a finite number
+   * @throws {Error} if a label is not one of `labelNames`
    */
   observe(labels, value) {
     /** @type {Labels} */
@@ -99,17 +98,17 @@ class Summary extends Metric {
       checkLabelNames(this, labelSet);
       throw notANumber(value === undefined ? labelSet : value);
     }
-    const inside = insideOf(this);
-    const { table } = inside;
+    const state = insideOf(this);
+    const { table } = state;
     const row = locate(this, table, labelSet);
-    count(inside, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+    count(state, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
   }
 
   /**
    * Starts a timer.
    *
    * @param {Labels} [labels]
-   * @returns {(labels?: Labels) => number} observes the seconds since the start, and returns them; labels given here
+   * @returns {(labels?: Labels) => number} observes the seconds since the start and returns them; its labels
    *   are added to those of the start
    */
   startTimer(labels) {
@@ -117,31 +116,31 @@ class Summary extends Metric {
   }
 
   /**
-   * A child for one label set, for hot paths: it looks nothing up.
+   * A child for one label set, for hot paths: it skips the lookup of the label set.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{observe: (value: number) => void, startTimer: () => (labels?: Labels) => number}}
-   * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
+   * @throws {Error} if a label is not one of `labelNames`, or the number of values differs
    */
   labels(...labels) {
     const labelSet = labelSetOf(this, labels);
     checkLabelNames(this, labelSet);
-    const inside = insideOf(this);
-    const { table } = inside;
+    const state = insideOf(this);
+    const { table } = state;
     const handle = new SeriesHandle(table, labelSet);
     return {
       observe: value => {
         if (!Number.isFinite(value)) throw notANumber(value === undefined ? labelSet : value);
         if (handle.generation !== table.generation) bind(this, handle);
-        count(inside, handle.row, handle.page, handle.offset, value);
+        count(state, handle.row, handle.page, handle.offset, value);
       },
       startTimer: () => this.startTimer(labelSet),
     };
   }
 
-  /** Sets all series to no observations; none is dropped. */
+  /** Removes the observations of all series. The series remain. */
   reset() {
-    const { table, quantiles } = /** @type {Inside} */ (insideOf(this));
+    const { table, quantiles } = /** @type {State} */ (insideOf(this));
     for (const row of table.liveRows()) {
       const offset = table.offsetOf(row);
       table.pageOf(row).fill(0, offset, offset + table.width);
@@ -166,7 +165,7 @@ class Summary extends Metric {
    * @param {Labels} labels
    */
   [SERIES](row, labels) {
-    const { table, quantiles } = /** @type {Inside} */ (insideOf(this));
+    const { table, quantiles } = /** @type {State} */ (insideOf(this));
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
     return { labels, td: quantiles[row], count: page[offset + COUNT], sum: page[offset + SUM] };
@@ -177,7 +176,7 @@ class Summary extends Metric {
     if (this.get !== Summary.prototype.get) return undefined;
     const { percentiles, maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
     const view = viewWith(this, { kind: 'summary', quantiles: percentiles });
-    // Not spread into another object: that takes V8 2 µs instead of 0.1.
+    // Assigned instead of spread into a new object, which takes V8 2 µs instead of 0.1.
     view.beforeRead = () => prune(this);
     view.quantileValues = row => quantileValues(this, row);
     view.captureQuantiles = () => captureQuantiles(this);
@@ -188,7 +187,7 @@ class Summary extends Metric {
 }
 
 /**
- * @param {Inside} inside
+ * @param {State} state
  * @param {number} row
  * @param {Float64Array} page
  * @param {number} offset
@@ -211,15 +210,15 @@ function quantileValues(summary, row) {
 }
 
 /**
- * Captures what each series has observed. A reset or a new slice of the window does not change that; values that are
- * observed before the row is read count as well.
+ * Captures what each series has observed. A reset or a new slice of the window does not change that; values
+ * that are observed before the row is read count as well.
  *
  * @param {any} summary
  * @returns {(row: number) => number[]}
  */
 function captureQuantiles(summary) {
   const { percentiles } = summary;
-  const { table, quantiles } = /** @type {Inside} */ (insideOf(summary));
+  const { table, quantiles } = /** @type {State} */ (insideOf(summary));
   /** @type {import('./observations').Observations[][]} by row */
   const captured = [];
   for (const row of table.liveRows()) captured[row] = quantiles[row].slices();
@@ -227,13 +226,13 @@ function captureQuantiles(summary) {
 }
 
 /**
- * Drops the series whose window is empty, where that is asked for.
+ * With `pruneAgedBuckets`, drops the series whose window is empty.
  *
  * @param {any} summary
  */
 function prune(summary) {
   if (!summary.pruneAgedBuckets) return;
-  const { table, quantiles } = /** @type {Inside} */ (insideOf(summary));
+  const { table, quantiles } = /** @type {State} */ (insideOf(summary));
   for (const row of [...table.liveRows()])
     if (quantiles[row].slices().every(slice => slice.isEmpty)) table.removeRow(row);
 }

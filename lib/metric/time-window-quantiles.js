@@ -27,7 +27,7 @@ class TimeWindowQuantiles {
     /** Milliseconds that a slice lasts; Infinity without a window. */
     this.durationBetweenRotatesMillis = windowed ? (maxAgeSeconds * 1000) / ageBuckets : Infinity;
     this.lastRotateTimestampMillis = Date.now();
-    /** Rises with each observation and each slice that is dropped: an encoding of an older version is outdated. */
+    /** Rises with each observation and each dropped slice. An encoding of another version is outdated. */
     this.version = 0;
   }
 
@@ -64,8 +64,8 @@ class TimeWindowQuantiles {
   }
 
   /**
-   * prom-client's ring of digests, made when it is read: the one at `currentBuffer` holds the whole window, the next
-   * one what will be left of it in the next slice, and so on.
+   * prom-client's ring of digests, made when it is read: the one at `currentBuffer` holds the whole window,
+   * the next one what will be left of it in the next slice, and so on.
    *
    * @returns {TDigest[]}
    */
@@ -125,8 +125,8 @@ function quantilesOf(slices, quantiles) {
  * @returns {TDigest}
  */
 function digestOf(slices) {
-  // Centroids come sorted, and tdigest never merges one that is above all others. So it need not keep ranks up to date
-  // while it is filled (CX), nor compress itself (K), which takes 1 ms.
+  // Centroids come sorted, and tdigest never merges one that is above all others. So it need not keep ranks
+  // up to date while it is filled (CX), nor compress itself (K), which takes 1 ms.
   const digest = new TDigest(undefined, 0, Infinity);
   const centroids = centroidsOf(slices);
   for (let i = 0; i < centroids.length; i += 2) digest.push(centroids[i], centroids[i + 1]);

@@ -10,22 +10,23 @@ const { scrapeText, scrapeBytes, scrapeOne } = require('./scrape');
 const { DEFAULT_LABELS, METRICS_BYTES, REMOVED } = require('./metric-view');
 
 /**
- * Something that a registry holds: one of our metrics, or any object with a name and a get().
+ * A member of a registry: a metric of this library, or any object with a name and a get().
  *
  * @typedef {object} RegisteredMetric
  * @property {string} name
  * @property {() => any} get
- * @property {() => any} [getForPromString] preferred to get() where text is written
+ * @property {() => any} [getForPromString] used instead of get() for text
  * @property {() => void} [reset]
  * @property {Function} [collect]
  */
 
 /**
- * Where a registry keeps what it holds: no private field, so that it works behind a Proxy or as somebody's prototype.
+ * The property for a registry's state. It is not a private field, so a registry works behind a Proxy and as
+ * the prototype of another object.
  */
-const INSIDE = Symbol('inside');
+const STATE = Symbol('state');
 
-/** @typedef {{metrics: Map<string, RegisteredMetric>, defaultLabels: Record<string, unknown>, contentType: string}} Inside */
+/** @typedef {{metrics: Map<string, RegisteredMetric>, defaultLabels: Record<string, unknown>, contentType: string}} State */
 
 /**
  * A set of metrics that are exposed together.
@@ -33,24 +34,24 @@ const INSIDE = Symbol('inside');
 class Registry {
   /**
    * @param {string} [contentType] the format that metrics() writes, default Prometheus text
-   * @throws {TypeError} where the format is not known
+   * @throws {TypeError} if the format is unknown
    */
   constructor(contentType = PROMETHEUS_CONTENT_TYPE) {
     if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
-    /** @type {Inside} */
-    const inside = { metrics: new Map(), defaultLabels: {}, contentType };
-    Object.defineProperty(this, INSIDE, { value: inside, configurable: true });
+    /** @type {State} */
+    const state = { metrics: new Map(), defaultLabels: {}, contentType };
+    Object.defineProperty(this, STATE, { value: state, configurable: true });
   }
 
   /**
-   * Everything as text, after all `collect` hooks have run.
+   * All metrics as text, after all `collect` hooks have run.
    *
    * @returns {Promise<string>}
    */
   async metrics() {
     const metrics = this.getMetricsAsArray();
     if (this.getMetricsAsString !== Registry.prototype.getMetricsAsString) {
-      // A subclass or a spy has its own way with single metrics.
+      // A subclass or a spy renders single metrics itself.
       const texts = await Promise.all(metrics.map(metric => this.getMetricsAsString(metric)));
       return joinFamilies(texts, isOpenMetrics(this));
     }
@@ -69,7 +70,7 @@ class Registry {
 
   /**
    * @param {string} name
-   * @returns {Promise<string>} rejected with a TypeError where there is no metric of that name
+   * @returns {Promise<string>} rejects with a TypeError if there is no metric of that name
    */
   async getSingleMetricAsString(name) {
     const metric = this.getSingleMetric(name);
@@ -78,13 +79,13 @@ class Registry {
   }
 
   /**
-   * Everything as objects, with default labels where a sample does not have them.
+   * All metrics as objects. Default labels are added to samples that do not have a label of that name.
    *
-   * @param {string} [aggregator] only metrics of that aggregator
+   * @param {string} [aggregator] only metrics with this aggregator
    * @returns {Promise<any[]>}
    */
   async getMetricsAsJSON(aggregator) {
-    const { defaultLabels } = insideOf(this);
+    const { defaultLabels } = stateOf(this);
     const hasDefaults = Object.keys(defaultLabels).length > 0;
     return Promise.all(
       this.getMetricsAsArray(aggregator).map(async metric => {
@@ -97,12 +98,12 @@ class Registry {
   }
 
   /**
-   * @param {string} [aggregator] only metrics of that aggregator
+   * @param {string} [aggregator] only metrics with this aggregator
    * @returns {any[]} the metrics themselves, in order of registration
    */
   getMetricsAsArray(aggregator) {
     /** @type {any[]} */
-    const metrics = [...insideOf(this).metrics.values()];
+    const metrics = [...stateOf(this).metrics.values()];
     if (aggregator === undefined) return metrics;
     return metrics.filter(metric => /** @type {any} */ (metric.aggregator ?? 'sum') === aggregator);
   }
@@ -112,72 +113,72 @@ class Registry {
    * @returns {any} the metric, or undefined
    */
   getSingleMetric(name) {
-    return insideOf(this).metrics.get(name);
+    return stateOf(this).metrics.get(name);
   }
 
   /**
    * @param {RegisteredMetric} metric
-   * @throws {Error} where another metric has that name
+   * @throws {Error} if another metric has that name
    */
   registerMetric(metric) {
-    const { metrics } = insideOf(this);
-    const known = metrics.get(metric.name);
-    if (known !== undefined && known !== metric) throw alreadyRegistered(metric.name);
+    const { metrics } = stateOf(this);
+    const existing = metrics.get(metric.name);
+    if (existing !== undefined && existing !== metric) throw alreadyRegistered(metric.name);
     metrics.set(metric.name, metric);
   }
 
   /** @param {string} name */
   removeSingleMetric(name) {
-    const { metrics } = insideOf(this);
+    const { metrics } = stateOf(this);
     const metric = metrics.get(name);
     metrics.delete(name);
-    tellRemoved(metric);
+    notifyRemoved(metric);
   }
 
   /** Drops all metrics and the default labels. */
   clear() {
-    const inside = insideOf(this);
-    const removed = inside.metrics;
-    inside.metrics = new Map();
-    inside.defaultLabels = {};
-    for (const metric of removed.values()) tellRemoved(metric);
+    const state = stateOf(this);
+    const removed = state.metrics;
+    state.metrics = new Map();
+    state.defaultLabels = {};
+    for (const metric of removed.values()) notifyRemoved(metric);
   }
 
   /** Resets each metric. */
   resetMetrics() {
-    for (const metric of insideOf(this).metrics.values()) /** @type {any} */ (metric).reset();
+    for (const metric of stateOf(this).metrics.values()) /** @type {any} */ (metric).reset();
   }
 
   /**
-   * Labels for every sample that does not have them. Replaces those set before.
+   * Sets labels that are added to every sample without a label of that name. Replaces earlier default labels.
    *
    * @param {Record<string, unknown>} labels
    */
   setDefaultLabels(labels) {
-    insideOf(this).defaultLabels = labels ?? {};
+    stateOf(this).defaultLabels = labels ?? {};
   }
 
   /** @returns {string} the format that metrics() writes */
   get contentType() {
-    return insideOf(this).contentType;
+    return stateOf(this).contentType;
   }
 
   /**
    * @param {string} contentType
-   * @throws {Error} where the format is not known
+   * @throws {Error} if the format is unknown
    */
   setContentType(contentType) {
     if (!isSupported(contentType)) throw new Error(`Content type ${contentType} is unsupported`);
-    insideOf(this).contentType = contentType;
+    stateOf(this).contentType = contentType;
   }
 
   /**
-   * A new registry with the metrics of several. Their default labels are left behind.
+   * Creates a registry with the metrics of several others, without their default labels.
    *
    * @param {Registry[]} registries
    * @returns {Registry}
-   * @throws {TypeError} where the list is empty
-   * @throws {Error} where they differ in content type, or have different metrics of one name
+   * @throws {TypeError} if the list is empty
+   * @throws {Error} if content types differ, or different metrics have the same name
    */
   static merge(registries) {
     const { contentType } = registries[0];
@@ -192,14 +193,14 @@ class Registry {
   }
 
   /**
-   * The metrics by name, as programs read and delete them in prom-client's registries, where this is the store.
+   * The metrics by name. Programs read and delete them here, because in prom-client this is the storage.
    *
    * @returns {Record<string, RegisteredMetric>}
    */
   get _metrics() {
-    return new Proxy(Object.fromEntries(insideOf(this).metrics), {
+    return new Proxy(Object.fromEntries(stateOf(this).metrics), {
       set: (byName, name, metric) => {
-        insideOf(this).metrics.set(String(name), metric);
+        stateOf(this).metrics.set(String(name), metric);
         return Reflect.set(byName, name, metric);
       },
       deleteProperty: (byName, name) => {
@@ -210,8 +211,8 @@ class Registry {
   }
 
   /**
-   * What metrics() returns as UTF-8, for those who send it: a page of megabytes then never is one string. Undefined where
-   * a subclass or a spy has its own way of writing.
+   * The text of metrics() as UTF-8, for sending: a large page is then never one string. Undefined if a
+   * subclass or a spy replaces the rendering.
    *
    * @returns {Promise<Buffer> | undefined}
    */
@@ -221,18 +222,18 @@ class Registry {
     return scrapeBytes(this.getMetricsAsArray(), () => settingOf(this));
   }
 
-  /** What the cluster's snapshot writer needs beside the metrics. */
+  /** For the snapshot writer of a cluster. */
   get [DEFAULT_LABELS]() {
-    return insideOf(this).defaultLabels;
+    return stateOf(this).defaultLabels;
   }
 }
 
 /**
  * @param {Registry} registry
- * @returns {Inside}
+ * @returns {State}
  */
-function insideOf(registry) {
-  return /** @type {any} */ (registry)[INSIDE];
+function stateOf(registry) {
+  return /** @type {any} */ (registry)[STATE];
 }
 
 /** @param {Registry} registry */
@@ -245,15 +246,15 @@ function isOpenMetrics(registry) {
  * @returns {import('./scrape').Setting}
  */
 function settingOf(registry) {
-  return { defaultLabels: insideOf(registry).defaultLabels, openMetrics: isOpenMetrics(registry) };
+  return { defaultLabels: stateOf(registry).defaultLabels, openMetrics: isOpenMetrics(registry) };
 }
 
 /**
- * Lets a metric that is fed by an observer or a timer end these.
+ * Lets a metric stop its observers and timers.
  *
- * @param {any} metric that left a registry, or undefined
+ * @param {any} metric the removed metric, or undefined
  */
-function tellRemoved(metric) {
+function notifyRemoved(metric) {
   metric?.[REMOVED]?.();
 }
 
@@ -263,7 +264,7 @@ function alreadyRegistered(name) {
 }
 
 /**
- * Fresh samples with the default labels that each does not have.
+ * Copies samples and adds the default labels that each does not have.
  *
  * @param {any[]} values
  * @param {Record<string, unknown>} defaultLabels
@@ -278,7 +279,7 @@ function withDefaults(values, defaultLabels) {
   });
 }
 
-/** The registry that metrics are in unless told otherwise. */
+/** The default registry of metrics. */
 Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;

@@ -1,9 +1,9 @@
 'use strict';
 
-// One scrape of a registry: starts the `collect` hooks, reads the metrics, has them written. What no hook holds up is
-// read in the turn of the call, for a program may reset its metrics right after it. A small page is written at once. Of
-// a large one only the numbers are copied (0.2 ms for 100,000 of them); it is written in slices that leave the
-// loop to the application.
+// One scrape of a registry: starts the `collect` hooks, reads the metrics, renders them. Metrics without an
+// asynchronous hook are read in the turn of the call, because a program may reset them right after it. A
+// small page is rendered at once. For a large page only the numbers are copied at once (0.2 ms for 100,000 of
+// them); it is rendered in slices, so the application can use the event loop in between.
 
 const { renderFamily, joinFamilies } = require('../exposition/text-format');
 const { renderBytes } = require('../exposition/text-bytes');
@@ -12,11 +12,11 @@ const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
 const { viewOf } = require('./metric-view');
 
-// Written at once up to here: some 2 ms.
+// Up to here a page is rendered at once, in about 2 ms.
 const AT_ONCE_SAMPLES = 4096;
 
-// The memory that a page starts with. A page that outgrows it is copied in one go (6 ms for 12 MB), so the first guess is
-// generous: memory that is not written to costs nothing.
+// The memory that a page starts with. A page that outgrows it is copied in one go (6 ms for 12 MB), so the
+// first guess is generous: memory that is not written to costs nothing.
 let bytesPerSample = 256;
 const MOST_BYTES_PER_SAMPLE = 512;
 
@@ -31,7 +31,7 @@ const LEAST_BYTES = 1 << 18;
 /** @typedef {import('../exposition/text-format').Family} Family */
 
 /**
- * What a registry says about all of its metrics.
+ * What applies to all metrics of a registry.
  *
  * @typedef {object} Setting
  * @property {Record<string, unknown>} defaultLabels
@@ -39,17 +39,17 @@ const LEAST_BYTES = 1 << 18;
  */
 
 /**
- * A metric whose hook was started.
+ * A metric whose `collect` hook has been started.
  *
  * @typedef {object} Started
  * @property {RegisteredMetric} metric
- * @property {MetricView | undefined} view undefined for somebody's own metric
- * @property {any} hook a promise where it takes its time; of somebody's own metric, its JSON
+ * @property {MetricView | undefined} view undefined for a custom metric object
+ * @property {any} hook a promise if it is asynchronous; for a custom metric object, its JSON
  */
 
 /**
  * @param {RegisteredMetric[]} metrics
- * @param {() => Setting} setting asked whenever a metric is read
+ * @param {() => Setting} setting called whenever a metric is read
  * @returns {Promise<string>} the page
  */
 async function scrapeText(metrics, setting) {
@@ -62,13 +62,13 @@ async function scrapeText(metrics, setting) {
   }
   const { buffer, length, ascii } = await writeInSlices(started, setting, samples);
   await turn();
-  // Not joined from pieces: V8 would put off the copying to one long pause at the end.
+  // Not concatenated from pieces: V8 would defer the copying to one long pause at the end.
   return Buffer.from(buffer, 0, length).toString(ascii ? 'latin1' : 'utf8');
 }
 
 /**
  * @param {RegisteredMetric[]} metrics
- * @param {() => Setting} setting asked whenever a metric is read
+ * @param {() => Setting} setting called whenever a metric is read
  * @returns {Promise<Buffer>} the page as UTF-8
  */
 async function scrapeBytes(metrics, setting) {
@@ -79,13 +79,13 @@ async function scrapeBytes(metrics, setting) {
 
 /**
  * @param {Started[]} started
- * @param {() => Setting} setting asked whenever a metric is read
+ * @param {() => Setting} setting called whenever a metric is read
  * @param {number} samples about how many there are
  */
 async function writeInSlices(started, setting, samples) {
   const { openMetrics } = setting();
   const families = await all(started.map(each => read(each, setting, captureFamily)));
-  // The capture of a thousand metrics is a slice of its own.
+  // Capturing a thousand metrics fills a slice.
   if (samples > AT_ONCE_SAMPLES) await turn();
   const page = await runInSlices(renderBytes(families, openMetrics, LEAST_BYTES + samples * bytesPerSample));
   if (samples > AT_ONCE_SAMPLES) {
@@ -106,7 +106,7 @@ function scrapeOne(metric, setting) {
 }
 
 /**
- * Starts what a metric needs before it can be read: its `collect` hook; of somebody's own metric, its get().
+ * Starts the `collect` hook of a metric, or get() of a custom metric object.
  *
  * @param {RegisteredMetric} metric
  * @returns {Started}
@@ -125,7 +125,7 @@ function startHook(metric, isOurs) {
     if (isOurs) return metric.collect ? metric.collect() : undefined;
     return typeof metric.getForPromString === 'function' ? metric.getForPromString() : metric.get();
   } catch (error) {
-    // Other hooks are started nevertheless, as in prom-client; read() takes this one over.
+    // The other hooks still start, as in prom-client. read() handles this rejection.
     return Promise.reject(error);
   }
 }
@@ -134,11 +134,11 @@ function startHook(metric, isOurs) {
  * @template T
  * @param {Started} started
  * @param {() => Setting} setting
- * @param {(family: MetricView | Family, setting: Setting) => T} make of what was read
- * @returns {T | Promise<T>} at once where nothing has to be waited for
+ * @param {(family: MetricView | Family, setting: Setting) => T} make creates the result from the family
+ * @returns {T | Promise<T>} no promise if there is nothing to wait for
  */
 function read({ metric, view, hook }, setting, make) {
-  /** @param {any} json of somebody's own metric */
+  /** @param {any} json of a custom metric object */
   const now = json => {
     // A hook may change more of its metric than numbers.
     const current = metric.collect || view === undefined ? viewOf(metric) : view;
@@ -151,7 +151,7 @@ function read({ metric, view, hook }, setting, make) {
   try {
     return now(hook);
   } catch (error) {
-    // Not thrown: then nobody would wait for the hooks of the other metrics, and handle what these reject with.
+    // Throwing would leave rejections of the other hooks unhandled.
     return Promise.reject(error);
   }
 }
@@ -169,7 +169,7 @@ function writeFamily(source, { defaultLabels, openMetrics }) {
 /**
  * @param {MetricView | Family} source
  * @param {Setting} setting
- * @returns {Family} as it is now
+ * @returns {Family} a copy of the current numbers
  */
 function captureFamily(source, { defaultLabels }) {
   return 'table' in source ? capturedFamily(source, defaultLabels) : source;
@@ -193,7 +193,7 @@ function samplesPerSeries(layout) {
 /**
  * @template T
  * @param {(T | Promise<T>)[]} results
- * @returns {T[] | Promise<T[]>} without a promise where there is none among them
+ * @returns {T[] | Promise<T[]>} a promise only if one of the results is one
  */
 function all(results) {
   return results.some(isThenable) ? Promise.all(results) : /** @type {T[]} */ (results);

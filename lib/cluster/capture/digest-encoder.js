@@ -1,8 +1,8 @@
 'use strict';
 
-// Turns the digests of a worker's summaries into plain numbers, each again only after it has changed. Takes 20-50 µs a
-// digest, so a thousand of them are encoded in slices that let the worker's requests through; and laid side by side, so
-// that the capture has one piece of memory to write and 5 MB less to gather.
+// Runs in any process that records: encodes the digests of its summaries, each only if it has changed.
+// Encoding one takes up to 40 µs, so many are encoded in slices, and requests are handled in between. All
+// digests of a table are copied into one array, so a snapshot has one block of memory to write.
 
 const { centroidsOf } = require('../../metric/observations');
 const { runInSlices } = require('../../event-loop/slices');
@@ -12,26 +12,27 @@ const { runInSlices } = require('../../event-loop/slices');
 const SLICE_MILLISECONDS = 0.3;
 
 /**
- * `version` is the digest's, `number` that of the encoding: another digest of the same version has another number.
+ * `version` is that of the digest. `number` identifies the encoding: different digests of the same version
+ * have different numbers.
  *
  * @typedef {{digest: object, version: number, number: number, observations: number, centroids: Float64Array}} Encoded
  */
 
 /**
- * All digests of a table one after the other, by rising row. `encoded` by row: what is in it.
+ * All digests of a table in one array, ordered by row. `encoded` has them by row.
  *
- * @typedef {{encoded: Encoded[], flat: Float64Array}} Laid
+ * @typedef {{encoded: Encoded[], flat: Float64Array}} Block
  */
 
 class DigestEncoder {
   /** @type {WeakMap<object, Encoded[]>} by table: by row */
   #encoded = new WeakMap();
-  /** @type {WeakMap<object, Laid>} by table, as of the last prepare() */
-  #laid = new WeakMap();
+  /** @type {WeakMap<object, Block>} by table, as of the last prepare() */
+  #blocks = new WeakMap();
   #nextNumber = 1;
 
   /**
-   * Encodes what has changed, with a rest whenever a slice is used up.
+   * Encodes what has changed, and yields the event loop after each slice.
    *
    * @param {MetricView[]} views
    */
@@ -41,7 +42,7 @@ class DigestEncoder {
 
   /**
    * @param {MetricView[]} views
-   * @returns {Generator<void>} yields where others may have the loop
+   * @returns {Generator<void>} yields where a slice may end
    */
   *#prepareTables(views) {
     for (const view of views) if (view.digestOf !== undefined) yield* this.#prepareTable(view);
@@ -49,7 +50,7 @@ class DigestEncoder {
 
   /**
    * @param {MetricView} view
-   * @returns {Generator<void>} yields where others may have the loop
+   * @returns {Generator<void>} yields where a slice may end
    */
   *#prepareTable(view) {
     const { table } = view;
@@ -57,73 +58,73 @@ class DigestEncoder {
     /** @type {Encoded[]} */
     const encoded = [];
     for (const row of [...table.liveRows()]) {
-      // A row may have been removed while we rested.
+      // A row may have been removed between two slices.
       if (row < table.rowCount && table.isLive(row)) encoded[row] = this.#centroidsOf(view, row);
       yield;
     }
-    const laid = this.#laid.get(table);
+    const block = this.#blocks.get(table);
     const isSame =
-      laid !== undefined && this.#nextNumber === before && laid.encoded.length === encoded.length;
-    if (isSame && encoded.every((entry, row) => entry === laid.encoded[row])) return;
+      block !== undefined && this.#nextNumber === before && block.encoded.length === encoded.length;
+    if (isSame && encoded.every((entry, row) => entry === block.encoded[row])) return;
     const flat = new Float64Array(encoded.reduce((sum, { centroids }) => sum + centroids.length, 0));
     let length = 0;
     for (const entry of encoded) {
       if (entry === undefined) continue;
       const { centroids } = entry;
       flat.set(centroids, length);
-      // Not kept twice.
+      // The copy in the block replaces it.
       entry.centroids = flat.subarray(length, length + centroids.length);
       length += centroids.length;
       yield;
     }
-    this.#laid.set(table, { encoded, flat });
+    this.#blocks.set(table, { encoded, flat });
   }
 
   /**
-   * All digests of a summary. One that was observed since prepare() is as it was then, which illustrates no less: of a
-   * thousand busy summaries each would be encoded again here, in one go.
+   * All digests of a summary, as prepare() encoded them. Later observations are not included: with a thousand
+   * busy summaries, each would have to be encoded again here, in one synchronous section.
    *
    * @param {MetricView} view
-   * @param {boolean} isLast whether these are the last ones: then each is as it is now
-   * @returns {import('../wire/snapshot-encoder').EncodedDigests | undefined} undefined for what is no summary
+   * @param {boolean} isLast whether this is the last snapshot: then later observations are included
+   * @returns {import('../wire/snapshot-encoder').EncodedDigests | undefined} undefined for other types
    */
   digestsOf(view, isLast) {
     if (view.digestOf === undefined) return undefined;
     const { table } = view;
     const index = new Float64Array(table.rowCount * 2);
-    const laid = this.#laid.get(table);
+    const block = this.#blocks.get(table);
     /** @type {Float64Array[]} */
     const centroids = [];
-    let isLaid = laid !== undefined;
-    let laidRows = 0;
+    let isComplete = block !== undefined;
+    let blockRows = 0;
     for (let row = 0; row < table.rowCount; row++) {
       if (!table.isLive(row)) {
-        // One of those that were laid side by side has gone.
-        if (laid?.encoded[row] !== undefined) isLaid = false;
+        // A row of the block was removed.
+        if (block?.encoded[row] !== undefined) isComplete = false;
         continue;
       }
       const encoded = (isLast ? undefined : this.#recentOf(view, row)) ?? this.#centroidsOf(view, row);
       index[row * 2] = encoded.centroids.length / 2;
       index[row * 2 + 1] = encoded.number;
       centroids.push(encoded.centroids);
-      if (laid === undefined || row >= laid.encoded.length) continue;
-      laidRows++;
-      if (laid.encoded[row] !== encoded) isLaid = false;
+      if (block === undefined || row >= block.encoded.length) continue;
+      blockRows++;
+      if (block.encoded[row] !== encoded) isComplete = false;
     }
-    // Rows that are new since come after the others.
-    if (laid === undefined || !isLaid) return { index, centroids };
-    return { index, centroids: [laid.flat, ...centroids.slice(laidRows)] };
+    // Rows that were added since come after those of the block.
+    if (block === undefined || !isComplete) return { index, centroids };
+    return { index, centroids: [block.flat, ...centroids.slice(blockRows)] };
   }
 
   /**
    * @param {MetricView} view
    * @param {number} row
-   * @returns {Encoded | undefined} as it was encoded last, unless it was reset since
+   * @returns {Encoded | undefined} the last encoding, unless the digest was reset since
    */
   #recentOf(view, row) {
-    const known = this.#encoded.get(view.table)?.[row];
-    if (known === undefined || known.digest !== view.digestOf?.(row)) return undefined;
-    return observationsOf(view, row) >= known.observations ? known : undefined;
+    const latest = this.#encoded.get(view.table)?.[row];
+    if (latest === undefined || latest.digest !== view.digestOf?.(row)) return undefined;
+    return observationsOf(view, row) >= latest.observations ? latest : undefined;
   }
 
   /**
@@ -138,9 +139,9 @@ class DigestEncoder {
       this.#encoded.set(view.table, rows);
     }
     const digest = /** @type {NonNullable<MetricView['digestOf']>} */ (view.digestOf)(row);
-    const slices = digest.slices(); // may begin a new slice of the window, which changes the version
-    const known = rows[row];
-    if (known !== undefined && known.digest === digest && known.version === digest.version) return known;
+    const slices = digest.slices(); // may start a new slice of the window, which changes the version
+    const latest = rows[row];
+    if (latest !== undefined && latest.digest === digest && latest.version === digest.version) return latest;
     const number = this.#nextNumber++;
     const observations = observationsOf(view, row);
     const { version } = digest;

@@ -1,41 +1,41 @@
 'use strict';
 
-// The quantiles of a summary family: merged from the digests that each worker has of a row, and computed again only when
-// one of them has changed.
+// The quantiles of a summary family, merged from the digests of all workers. A row is computed again only if
+// one of its digests has changed.
 
 const { mergeDigests, quantileOf } = require('../wire/digest');
 const { isSame, combined } = require('./column-layout');
 
 /**
- * A summary's row in one worker: its digest, or the quantiles themselves where a stock worker sent no more.
+ * A summary's row in one worker: its digest, or only its quantiles if the worker runs prom-client.
  *
  * @typedef {{version: number, centroids: Float64Array} | {quantiles: Map<number, number>}} SourceDigest
  */
 
-/** @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution `weight`: how many observations */
+/** @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution `weight`: the number of observations */
 
 class FamilyQuantiles {
   /** @type {number[]} */
-  #marks = [];
+  #wanted = [];
   #rule = 'sum';
   /** @type {{key: number[], values: Float64Array}[]} by row */
   #quantiles = [];
-  /** @type {Contribution[][]} by row, in the scrape that goes on */
+  /** @type {Contribution[][]} by row, in the current scrape */
   #contributions = [];
 
-  /** A scrape begins. */
+  /** Starts a scrape. */
   begin() {
     this.#contributions = [];
   }
 
-  /** Rows got new numbers. */
+  /** Drops all results, because rows have been renumbered. */
   forget() {
     this.#quantiles = [];
   }
 
   /**
    * @param {number} row
-   * @returns {Float64Array} in the order of the marks
+   * @returns {Float64Array} in the order of the quantiles
    */
   valuesOf(row) {
     return this.#quantiles[row].values;
@@ -52,26 +52,26 @@ class FamilyQuantiles {
   }
 
   /**
-   * Computes the quantiles of rows whose digests have changed since they were computed last.
+   * Computes the quantiles of rows whose digests have changed since the last scrape.
    *
    * @param {Iterable<number>} order the rows of this scrape
-   * @param {readonly number[]} marks the quantiles that are wanted
+   * @param {readonly number[]} marks the quantiles to compute
    * @param {string} rule name of a built-in aggregator
    * @returns {Generator<void, void>} yields between rows
    */
   *merge(order, marks, rule) {
-    if (!isSame(marks, this.#marks) || rule !== this.#rule) this.#quantiles = [];
+    if (!isSame(marks, this.#wanted) || rule !== this.#rule) this.#quantiles = [];
     this.#rule = rule;
-    this.#marks = [...marks];
+    this.#wanted = [...marks];
     for (const row of order) {
       const contributions = this.#contributions[row] ?? [];
       const key = contributions.flatMap(({ workerId, digest }) => [
         workerId,
         'version' in digest ? digest.version : NaN,
       ]);
-      const known = this.#quantiles[row];
+      const previous = this.#quantiles[row];
       const hasVersions = contributions.every(({ digest }) => 'version' in digest);
-      if (hasVersions && known !== undefined && isSame(known.key, key)) continue;
+      if (hasVersions && previous !== undefined && isSame(previous.key, key)) continue;
       const values = Float64Array.from(
         rule === 'sum' ? this.#quantilesOf(contributions) : this.#quantilesByRule(contributions, rule),
       );
@@ -87,15 +87,15 @@ class FamilyQuantiles {
     );
     if (centroids.length === contributions.length) {
       const merged = mergeDigests(centroids);
-      return this.#marks.map(quantile => quantileOf(merged, quantile));
+      return this.#wanted.map(quantile => quantileOf(merged, quantile));
     }
-    // Stock workers send no digests. The mean of their quantiles, weighted by count, is the best that is left.
-    return this.#marks.map(quantile => {
-      const known = contributions
+    // Workers with prom-client send no digests: use the mean of their quantiles, weighted by observations.
+    return this.#wanted.map(quantile => {
+      const weighted = contributions
         .map(({ digest, weight }) => ({ value: quantileFrom(digest, quantile), weight }))
         .filter(({ value, weight }) => weight > 0 && !Number.isNaN(value));
-      const total = known.reduce((sum, { weight }) => sum + weight, 0);
-      return total === 0 ? 0 : known.reduce((sum, { value, weight }) => sum + value * weight, 0) / total;
+      const total = weighted.reduce((sum, { weight }) => sum + weight, 0);
+      return total === 0 ? 0 : weighted.reduce((sum, { value, weight }) => sum + value * weight, 0) / total;
     });
   }
 
@@ -104,7 +104,7 @@ class FamilyQuantiles {
    * @param {string} rule
    */
   #quantilesByRule(contributions, rule) {
-    return this.#marks.map(quantile => {
+    return this.#wanted.map(quantile => {
       const values = contributions
         .map(({ digest }) => quantileFrom(digest, quantile))
         .filter(value => !Number.isNaN(value));
@@ -118,7 +118,7 @@ class FamilyQuantiles {
 /**
  * @param {SourceDigest | undefined} digest
  * @param {number} quantile
- * @returns {number} NaN where it is not known
+ * @returns {number} NaN if it is not known
  */
 function quantileFrom(digest, quantile) {
   if (digest === undefined) return NaN;

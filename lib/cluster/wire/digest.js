@@ -1,7 +1,8 @@
 'use strict';
 
-// Digests of quantiles as centroids (see metric/centroids.js). Processes exchange and merge them in this form: pushing
-// centroids one by one into the tree of tdigest takes 2 to 4.5 ms for four digests and depends on a random order.
+// Digests of quantiles as centroids (see metric/centroids.js). Processes exchange and merge them in this
+// form: pushing centroids one by one into the tree of tdigest takes 2 to 4.5 ms for four digests and depends
+// on a random order.
 
 const { mergeCentroids } = require('../../metric/centroids');
 
