@@ -4,7 +4,7 @@
 // started, in slices on this loop.
 
 const { debuglog } = require('node:util');
-const { ThreadBackend } = require('./thread-backend');
+const { ThreadBackend, isOutOfMemory } = require('./thread-backend');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -19,7 +19,7 @@ const debug = debuglog('prom-client-cluster');
  * @typedef {object} Events
  * @property {(directory: string) => void} onDirectory
  * @property {(workerIds: number[]) => void} onRetired
- * @property {() => void} onRestart the thread is lost, and with it the numbers of living workers
+ * @property {(error?: Error) => void} onRestart the thread is lost, and with it the numbers of living workers
  */
 
 /**
@@ -30,7 +30,7 @@ const debug = debuglog('prom-client-cluster');
  */
 
 /**
- * Starts a backend: a thread if possible.
+ * Starts a backend: a thread if possible. Rejects if the thread runs out of memory.
  *
  * @param {BackendOptions} options
  * @param {Events} events
@@ -44,6 +44,8 @@ async function startBackend(options, events, adopt) {
       await backend.start(adopt);
       return backend;
     } catch (error) {
+      // The heap of this process has no more room than the thread's had.
+      if (isOutOfMemory(error)) throw error;
       debug('no thread can be started, aggregating in place: %s', error);
     }
   }

@@ -6,7 +6,7 @@
 
 const { debuglog } = require('node:util');
 const { startBackend } = require('./aggregator-backend');
-const { ThreadLostError } = require('./thread-backend');
+const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -19,6 +19,10 @@ const LOSS_WINDOW_MILLISECONDS = 60_000;
 
 // The same after so many losses without a page, so that the last try of a round succeeds.
 const MAX_LOSSES_IN_VAIN = 2;
+
+// Pauses before another thread is started after one has run out of memory. They double, up to the longest.
+const FIRST_PAUSE_MILLISECONDS = 1000;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 
@@ -52,14 +56,23 @@ class AggregatorSupervisor {
   #losses = [];
   /** Losses since the last page was written. */
   #lossesInVain = 0;
+  /** Milliseconds before the next thread is started, after one has run out of memory. */
+  #pause = 0;
+  /** When a thread last ran out of memory, by performance.now(). */
+  #outOfMemoryAt = -Infinity;
+  /** @type {NodeJS.Timeout | undefined} */
+  #restartTimer = undefined;
   #closed = false;
+  #start;
   #onExit = () => this.#removeDirectory();
 
   /**
    * @param {import('./aggregator-backend').BackendOptions} options
    * @param {SupervisorEvents} events
+   * @param {typeof startBackend} [start]
    */
-  constructor(options, events) {
+  constructor(options, events, start = startBackend) {
+    this.#start = start;
     this.#options = options;
     this.#events = events;
   }
@@ -116,26 +129,60 @@ class AggregatorSupervisor {
     const events = {
       onDirectory: (/** @type {string} */ directory) => this.#onDirectory(directory),
       onRetired: (/** @type {number[]} */ workerIds) => this.#noteRetired(workerIds),
-      onRestart: () => this.#replace(),
+      onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
-    this.#backend = await startBackend(this.#options, events, adopt);
+    try {
+      this.#backend = await this.#start(this.#options, events, adopt);
+    } catch (error) {
+      if (isOutOfMemory(error)) this.#restartLater();
+      throw error;
+    }
     for (const workerId of this.#retiring) this.#backend.retire(workerId);
     for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
     if (adopt !== undefined) this.#events.onReplaced();
   }
 
-  /** The thread is lost: a new one continues with the retired totals. */
-  #replace() {
+  /**
+   * The thread is lost: a new one continues with the retired totals.
+   *
+   * @param {Error | undefined} error with which it ended
+   */
+  #replace(error) {
     if (this.#closed) return;
     this.#lostThreads++;
     this.#backend = undefined;
+    if (isOutOfMemory(error)) {
+      this.#restartLater();
+      return;
+    }
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
     this.#lossesInVain++;
     const isHopeless = this.#losses.length > MAX_LOSSES || this.#lossesInVain >= MAX_LOSSES_IN_VAIN;
     if (isHopeless) this.#options = { ...this.#options, inPlace: true };
+    this.#restart();
+  }
+
+  #restart() {
     this.#starting = this.#handled(this.#startBackend(this.#directory || undefined));
     this.#events.onLost();
+  }
+
+  /**
+   * After a thread has run out of memory. Never in place, because this process would run out of memory next,
+   * and takes the application with it. Until the restart, scrapes are rejected.
+   */
+  #restartLater() {
+    if (this.#closed) return;
+    const now = performance.now();
+    const isRepeated = now - this.#outOfMemoryAt < 2 * LONGEST_PAUSE_MILLISECONDS;
+    this.#outOfMemoryAt = now;
+    this.#pause = isRepeated
+      ? Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS)
+      : FIRST_PAUSE_MILLISECONDS;
+    const message = `The aggregator thread ran out of memory. It is started again after ${this.#pause / 1000} s.`;
+    this.#starting = this.#handled(Promise.reject(new Error(message)));
+    this.#restartTimer = setTimeout(() => this.#restart(), this.#pause).unref();
   }
 
   /** @param {string} directory */
@@ -204,11 +251,12 @@ class AggregatorSupervisor {
   /** Stops the aggregator and removes its directory. */
   async close() {
     this.#closed = true;
+    clearTimeout(this.#restartTimer);
     process.removeListener('exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
     // A thread that starts later keeps no process alive.
     await Promise.race([
-      this.#starting,
+      this.#starting?.catch(() => {}),
       new Promise(resolve => setTimeout(resolve, START_MILLISECONDS).unref()),
     ]);
     await this.#backend?.close();

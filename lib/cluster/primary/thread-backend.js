@@ -26,6 +26,14 @@ const MIN_REUSED_BYTES = 262_144;
 /** The thread was lost during a scrape: the scrape may be tried again. */
 class ThreadLostError extends Error {}
 
+/**
+ * @param {any} error
+ * @returns {boolean} whether a thread has ended because its heap was full
+ */
+function isOutOfMemory(error) {
+  return error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
+
 class ThreadBackend {
   /** @type {import('node:worker_threads').Worker | undefined} */
   #thread = undefined;
@@ -35,6 +43,8 @@ class ThreadBackend {
   #pending = new Map();
   #nextId = 1;
   #directory = '';
+  /** @type {Error | undefined} with which the thread ended */
+  #error = undefined;
   #closing = false;
 
   /**
@@ -57,6 +67,7 @@ class ThreadBackend {
     try {
       await this.#startThread({ execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }, adopt);
     } catch (error) {
+      if (isOutOfMemory(error)) throw error;
       debug('the thread does not start clean, trying with inherited options: %s', error);
       await this.#startThread({}, adopt);
     }
@@ -99,6 +110,7 @@ class ThreadBackend {
       // Without a listener an error in the thread would be an uncaught exception of the application.
       thread.on('error', error => {
         debug('the aggregator thread failed: %s', error);
+        this.#error = error;
         reject(error);
       });
       thread.on('exit', code => {
@@ -143,7 +155,7 @@ class ThreadBackend {
     this.#thread = undefined;
     const pending = [...this.#pending.values()];
     this.#pending.clear();
-    if (!this.#closing) this.#events.onRestart();
+    if (!this.#closing) this.#events.onRestart(this.#error);
     for (const { reject } of pending) reject(new ThreadLostError('the aggregator thread is gone'));
   }
 
@@ -238,4 +250,4 @@ class ThreadBackend {
   }
 }
 
-module.exports = { ThreadBackend, ThreadLostError };
+module.exports = { ThreadBackend, ThreadLostError, isOutOfMemory };
