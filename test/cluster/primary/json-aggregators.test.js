@@ -9,7 +9,7 @@ const { isBuiltIn, customAggregators } = require('../../../lib/cluster/primary/j
 
 const NAMES = ['sum', 'first', 'omit', 'average', 'min', 'max'];
 
-/** Runs with a program's own aggregators, and takes them away again. */
+/** Runs with aggregators of an application, and removes them afterwards. */
 function withAggregators(own, run) {
   const before = { ...aggregators };
   Object.assign(aggregators, own);
@@ -25,7 +25,7 @@ function gauge(values, rest) {
   return { help: 'h', name: 'm', type: 'gauge', aggregator: 'sum', values, ...rest };
 }
 
-test('there are the six of prom-client', () => {
+test('the built-in aggregators are the six of prom-client', () => {
   assert.deepStrictEqual(Object.keys(aggregators).sort(), Object.keys(stock.aggregators).sort());
   assert.deepStrictEqual(Object.keys(aggregators).sort(), [...NAMES].sort());
   for (const name of NAMES) assert.strictEqual(isBuiltIn(name), true);
@@ -33,7 +33,7 @@ test('there are the six of prom-client', () => {
 });
 
 for (const name of NAMES) {
-  test(`'${name}' does with random metrics what prom-client's does`, () => {
+  test(`the aggregator '${name}' gives the result of prom-client's for random metrics`, () => {
     const value = fc.oneof(
       fc.double(),
       fc.integer({ min: -9, max: 9 }),
@@ -63,7 +63,7 @@ for (const name of NAMES) {
   });
 }
 
-test('label sets that prom-client takes for one are kept apart', () => {
+test('aggregators keep label sets apart that prom-client mixes up', () => {
   const metric = gauge([
     { value: 1, labels: { a: '1,b:2' } },
     { value: 2, labels: { a: '1', b: '2' } },
@@ -76,7 +76,7 @@ test('label sets that prom-client takes for one are kept apart', () => {
   );
 });
 
-test('no labels, null and undefined ones are one label set', () => {
+test('aggregators treat missing, null and undefined labels as one label set', () => {
   const metric = gauge([
     { value: 1, labels: {} },
     { value: 2 },
@@ -87,7 +87,7 @@ test('no labels, null and undefined ones are one label set', () => {
   assert.strictEqual(values[0].value, 14);
 });
 
-test('quantiles are not added up: by sum they are averaged, weighted by count', () => {
+test('the aggregator sum averages quantiles, weighted by count', () => {
   const summary = (quantile, count, labels = {}) => ({
     help: 'h',
     name: 's',
@@ -111,7 +111,7 @@ test('quantiles are not added up: by sum they are averaged, weighted by count', 
 });
 
 for (const aggregator of NAMES) {
-  test(`aggregate() of real metrics with '${aggregator}' gives prom-client's registry`, async () => {
+  test(`aggregate() of real metrics with '${aggregator}' gives the same registry as prom-client's`, async () => {
     const lists = await Promise.all(
       [1, 2, 3].map(async worker => {
         const registry = new stock.Registry();
@@ -135,7 +135,7 @@ for (const aggregator of NAMES) {
   });
 }
 
-test('what only some processes take for a summary is averaged with the weight of one observation', () => {
+test('a metric that is a summary in some processes only has the weight of one observation in the others', () => {
   const summary = {
     ...gauge([
       { value: 3, labels: { quantile: 0.5 } },
@@ -158,14 +158,14 @@ test('aggregate() of nothing is an empty registry; a missing aggregator is sum',
   assert.deepStrictEqual((await registry.getMetricsAsJSON())[0].values, [{ value: 4, labels: {} }]);
 });
 
-test('aggregate() writes the format that it is asked for', async () => {
+test('aggregate() returns a registry with the given content type', async () => {
   const metric = gauge([{ value: 2, labels: {} }], { type: 'counter', name: 'c_total' });
   const registry = AggregatorRegistry.aggregate([[metric]], Registry.OPENMETRICS_CONTENT_TYPE);
   assert.strictEqual(await registry.metrics(), '# HELP c h\n# TYPE c counter\nc_total 2\n# EOF\n');
   assert.throws(() => AggregatorRegistry.aggregate([], 'text/html'), TypeError);
 });
 
-test('an aggregator that nobody knows is told by name', () => {
+test('aggregate() throws for an unknown aggregator, with its name', () => {
   for (const aggregator of ['median', 'toString', 'constructor', '__proto__']) {
     assert.throws(
       () => AggregatorRegistry.aggregate([[gauge([], { aggregator })]]),
@@ -174,7 +174,7 @@ test('an aggregator that nobody knows is told by name', () => {
   }
 });
 
-test("a program's own aggregator is used, one of ours may be replaced, and both are known by name", async () => {
+test("an application's own aggregators are used, also in place of a built-in one", async () => {
   const count = metrics => ({ ...metrics[0], values: [{ value: metrics.length, labels: {} }] });
   await withAggregators({ count, sum: count, nothing: () => undefined }, async () => {
     assert.deepStrictEqual(customAggregators().sort(), ['count', 'nothing', 'sum']);

@@ -1,0 +1,40 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { beforeEach, describe, it } = require('node:test');
+const { Gauge, Registry } = require('../../..');
+const { OwnSnapshots } = require('../../../lib/cluster/primary/own-snapshots');
+
+let release;
+let registry;
+let captured;
+let own;
+beforeEach(() => {
+  registry = new Registry();
+  const collect = () => new Promise(resolve => (release = resolve));
+  new Gauge({ name: 'slow', help: 'h', registers: [registry], collect });
+  const isCaptured = new Promise(resolve => (captured = resolve));
+  own = new OwnSnapshots(() => [registry], captured);
+  own.isCaptured = isCaptured;
+});
+
+describe("the primary's own registries", () => {
+  it('are captured once for scrapes that overlap; the later scrape waits, because the capture ends after its call', async () => {
+    assert.equal(own.ask(5000), 5000);
+    assert.equal(own.ask(300), 300);
+    release();
+    assert.ok((await own.isCaptured).length > 0);
+  });
+
+  it('with a hook that hangs cost a scrape its timeout once', async () => {
+    own.ask(600_000);
+    assert.equal(own.ask(1000), 1000);
+    own.timeOut(1000);
+    assert.equal(own.ask(1000), 0);
+    assert.equal(own.ask(5000), 5000, 'a more patient scrape waits');
+    release();
+    await own.isCaptured;
+    assert.equal(own.ask(1000), 1000);
+    release();
+  });
+});
