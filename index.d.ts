@@ -640,7 +640,7 @@ export interface SummaryConfiguration<T extends string> extends MetricConfigurat
   ageBuckets?: number;
   /** Remove label sets whose window is empty. Default false. */
   pruneAgedBuckets?: boolean;
-  /** Observations between two compressions of a digest, default 1000. */
+  /** Observations to buffer before they are merged, at most 512. Default 1000. */
   compressCount?: number;
   collect?: CollectFunction<Summary<T>>;
 }
