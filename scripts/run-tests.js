@@ -153,11 +153,16 @@ async function* withoutCounts(events) {
  */
 async function runFiles(files, { concurrency, timeout, summary }) {
   if (files.length === 0) return;
-  const events = run({ files, concurrency, timeout });
+  const watchdog = new AbortController();
+  const events = run({ files, concurrency, timeout, signal: watchdog.signal });
+  // Node 24 reports a file that hangs as timed out and lets it run on: then nothing more is reported.
+  const timer = setTimeout(() => watchdog.abort(), 2 * timeout);
+  events.on('data', () => timer.refresh());
   events.on('test:pass', event => summary.add(event, true));
   events.on('test:fail', event => summary.add(event, false));
   const report = events.compose(withoutCounts).compose(spec);
   for await (const text of report) process.stdout.write(text);
+  clearTimeout(timer);
   for (const file of files) summary.checkHasTests(file);
 }
 

@@ -143,7 +143,7 @@ describe('our primary', { concurrency: 3 }, () => {
   it('waits once for a worker with prom-client that has no AggregatorRegistry yet, and hears it then', async t => {
     const late = { library: STOCK, construct: false };
     const cluster = await startCluster(t, { worker: counting, workers: [ourWorker, late] });
-    assert.equal((await cluster.scrape({ timeout: 2000 })).get('size_count'), 1);
+    assert.equal((await cluster.scrape({ without: [2] })).get('size_count'), 1);
     assert.equal((await cluster.scrape({ timeout: 600_000 })).get('size_count'), 1);
     await cluster.inWorker(2, ({ client }) => void new client.AggregatorRegistry());
     await until(async () => (await cluster.scrape()).get('size_count') === 3, 'it has answered');

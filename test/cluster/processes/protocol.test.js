@@ -463,7 +463,9 @@ describe('what crosses IPC', { concurrency: 3 }, () => {
     const answers = await cluster.run($ => $.answers);
     for (const id of [1, 2]) {
       const requests = await cluster.inWorker(id, ({ state }) => state.received);
-      const own = answers.filter(({ workerId }) => workerId === id).map(({ message }) => message);
+      const own = answers
+        .filter(({ workerId, message }) => workerId === id && message.type === 'prom-client:getMetricsRes')
+        .map(({ message }) => message);
       assert.equal(requests.length, scrapes, 'one request a scrape');
       assert.equal(own.length, scrapes, 'one answer a scrape');
       requests.forEach((request, i) => {

@@ -167,33 +167,26 @@ describe('metrics of the scrape itself', { concurrency: 3 }, () => {
 
   it('count workers by what the page shows of them, and tell the age of the oldest numbers', async t => {
     const cluster = await start(t, { workers: 4 });
-    const began = Date.now();
     const first = await selfScrape(cluster);
-    const firstEnded = Date.now();
     assert.deepEqual(workersIn(first), { fresh: 4, stale: 0, silent: 0, retired: 0 });
-    assert.ok(first.get('oldest_numbers_age_seconds') <= (firstEnded - began) / 1000);
 
     await tamper(cluster, 2, anError);
     await cluster.signal(3, 'SIGSTOP');
     await cluster.signal(4, 'SIGKILL');
     await cluster.gone(4);
     // It is silent when it has missed the deadline of a scrape; on the page of that scrape it is late.
-    const late = await selfScrape(cluster, { timeout: 200 });
+    const late = await selfScrape(cluster, { without: [3] });
     assert.deepEqual(workersIn(late), { fresh: 1, stale: 2, silent: 0, retired: 1 });
-    const before = Date.now();
     const second = await selfScrape(cluster);
-    const after = Date.now();
     assert.deepEqual(workersIn(second), { fresh: 1, stale: 1, silent: 1, retired: 1 });
-    const age = second.get('oldest_numbers_age_seconds');
-    assert.ok(age >= (before - firstEnded) / 1000 && age <= (after - began) / 1000, `${age} s`);
 
     await cluster.inWorker(2, ({ state }) => (state.tamper = undefined));
     await cluster.signal(3, 'SIGCONT');
     await until(async () => (await cluster.internals()).silent === 0, 'it has answered');
-    const again = Date.now();
     const third = await selfScrape(cluster);
     assert.deepEqual(workersIn(third), { fresh: 3, stale: 0, silent: 0, retired: 1 });
-    assert.ok(third.get('oldest_numbers_age_seconds') <= (Date.now() - again) / 1000);
+    const ages = [first, second, third].map(self => self.get('oldest_numbers_age_seconds'));
+    assert.ok(ages[1] > ages[0] && ages[1] > ages[2], `the numbers of worker 3 were the oldest: ${ages}`);
     await cluster.end();
   });
 
@@ -229,11 +222,14 @@ describe('metrics of the scrape itself', { concurrency: 3 }, () => {
     }
     const shortBefore = self.get('collect_duration_seconds_bucket{le="0.25"}');
     await cluster.signal(2, 'SIGSTOP');
-    await cluster.scrape({ timeout: 300 });
+    await cluster.scrape({ without: [2] });
     const after = await selfScrape(cluster);
     assert.equal(after.get('collect_duration_seconds_count'), 6);
     assert.ok(after.get('collect_duration_seconds_bucket{le="0.25"}') <= shortBefore + 1);
-    assert.ok(after.get('collect_duration_seconds_sum') >= 0.3);
+    assert.ok(
+      after.get('collect_duration_seconds_sum') >= 300,
+      'the time that it waited for the stopped worker',
+    );
     await cluster.signal(2, 'SIGCONT');
     await cluster.end();
   });
