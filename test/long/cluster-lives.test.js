@@ -1,6 +1,6 @@
 'use strict';
 
-// Whether a primary holds on to anything of workers that are dead. The short form is in test/cluster/processes/chaos.test.js.
+// Whether a primary holds on to anything of workers that are dead.
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');

@@ -173,7 +173,7 @@ describe('a crash loop', { concurrency: 2 }, () => {
   const ends = {
     'of workers that end by themselves': {
       interval: 0,
-      lives: 30,
+      lives: 10,
       end: ({ process, state }, times) => state.welcomed().then(() => (state.record(times), process.exit(1))),
     },
     'of workers that are killed after a checkpoint': {

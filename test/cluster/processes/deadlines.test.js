@@ -114,9 +114,6 @@ describe('a thread that dies while a round waits', () => {
 });
 
 describe('a worker that hangs', { concurrency: 3 }, () => {
-  /** How late an answer may be on a busy machine. */
-  const MARGIN = 1500;
-
   /** Scrapes every so many milliseconds, one after the other, while something is done. */
   async function scrapeDuring(cluster, { timeout, pause }, action) {
     await cluster.run(
@@ -125,10 +122,8 @@ describe('a worker that hangs', { concurrency: 3 }, () => {
         state.going = true;
         const turn = async () => {
           while (state.going) {
-            const start = performance.now();
             const text = await aggregator.clusterMetrics({ timeout });
-            const total = Number(/^done_total (.*)$/m.exec(text)[1]);
-            state.scrapes.push({ total, took: performance.now() - start });
+            state.scrapes.push(Number(/^done_total (.*)$/m.exec(text)[1]));
             await new Promise(resolve => setTimeout(resolve, pause));
           }
         };
@@ -142,41 +137,54 @@ describe('a worker that hangs', { concurrency: 3 }, () => {
       state.going = false;
       return state.turning.then(() => state.scrapes);
     });
-    scrapes.forEach(({ total, took }, i) => {
-      assert.ok(took < timeout + MARGIN, `scrape ${i} took ${took} ms of ${timeout}`);
-      assert.ok(i === 0 || total >= scrapes[i - 1].total, `a total fell to ${total} at scrape ${i}`);
+    scrapes.forEach((total, i) => {
+      assert.ok(i === 0 || total >= scrapes[i - 1], `a total fell to ${total} at scrape ${i}`);
     });
     return scrapes;
   }
 
-  it('answers 200 callers each by its own deadline, with the right numbers', async t => {
+  it('answers 200 callers in the order of their deadlines, with the right numbers', async t => {
     const cluster = await start(t);
     assert.equal((await cluster.scrape()).get('done_total'), 200);
     await cluster.signal(2, 'SIGSTOP');
     await cluster.inWorker(1, ({ state }) => void state.counter.inc());
-    const calls = await cluster.run(async ({ aggregator }) => {
-      const call = async timeout => {
-        const start = performance.now();
-        const text = await aggregator.clusterMetrics({ timeout });
-        const took = performance.now() - start;
-        return { timeout, took, total: Number(/^done_total (.*)$/m.exec(text)[1]) };
-      };
-      const calls = [];
+    const answers = await cluster.run(async ({ aggregator, answers: messages, clock }) => {
+      const deadlines = Array.from({ length: 200 }, (_, i) => 100_000 + ((i * 83) % 200) * 1000);
+      const answered = [];
+      const earlier = messages.length;
+      const turn = () => new Promise(resolve => setImmediate(resolve));
       // In no order, and most of them while the round of others is collecting.
-      for (let i = 0; i < 200; i++) {
-        calls.push(call(100 + ((i * 83) % 200) * 8));
-        if (i % 10 === 9) await new Promise(resolve => setImmediate(resolve));
+      const calls = [];
+      const dues = [];
+      for (const [i, timeout] of deadlines.entries()) {
+        dues.push(performance.now() + timeout);
+        const call = aggregator.clusterMetrics({ timeout });
+        calls.push(
+          call.then(text => answered.push({ timeout, total: Number(/^done_total (.*)$/m.exec(text)[1]) })),
+        );
+        if (i % 10 === 9) await turn();
       }
-      return Promise.all(calls);
+      while (!messages.slice(earlier).some(({ message }) => message.requestId >= 0)) await turn();
+      await turn();
+      // A second at a time: one caller's deadline passes in each.
+      const early = answered.length;
+      clock.advance(100_000);
+      for (let i = 0; i < 200; i++) {
+        const areAnswered = () => answered.length >= dues.filter(due => due < performance.now()).length;
+        while (!areAnswered()) await turn();
+        clock.advance(1000);
+      }
+      await Promise.all(calls);
+      return { early, answered };
     });
-    assert.equal(calls.length, 200);
-    for (const { timeout, took, total } of calls) {
-      assert.equal(total, 201, `within ${timeout} ms`);
-      assert.ok(took < timeout + MARGIN, `${took} ms instead of ${timeout}`);
-    }
-    // Callers of the round that found out have waited as long as they wanted to, and not for the most patient.
-    const [first] = calls;
-    assert.ok(first.took >= first.timeout - 1, `${first.took} ms instead of ${first.timeout}`);
+    assert.equal(answers.early, 0, 'nobody is answered before a deadline, as worker 2 does not answer');
+    const timeouts = answers.answered.map(({ timeout }) => timeout);
+    assert.deepEqual(
+      timeouts,
+      timeouts.toSorted((a, b) => a - b),
+    );
+    assert.equal(timeouts.length, 200);
+    for (const { timeout, total } of answers.answered) assert.equal(total, 201, `within ${timeout} ms`);
     await cluster.signal(2, 'SIGCONT');
     await cluster.end();
   });
@@ -191,7 +199,6 @@ describe('a worker that hangs', { concurrency: 3 }, () => {
       }),
     );
     assert.ok(scrapes.length > 5, `${scrapes.length} scrapes`);
-    assert.ok(scrapes.filter(({ took }) => took > 300).length <= 3, JSON.stringify(scrapes));
     await until(async () => (await cluster.scrape()).get('done_total') === 220, 'it is back');
     assert.equal((await cluster.internals()).silent, 0);
     await cluster.end();
@@ -247,17 +254,18 @@ describe('clusterMetrics', { concurrency: 2 }, () => {
     assert.equal((await cluster.scrape()).get('done_total'), 200);
     for (const name of ['clusterMetrics', 'clusterMetricsBytes']) {
       await cluster.signal(2, 'SIGSTOP');
-      const took = await cluster.run(async ({ aggregator }, name) => {
-        const call = async options => {
-          const start = performance.now();
-          await aggregator[name](options);
-          return performance.now() - start;
-        };
-        return Promise.all([call({ timeout: 100 }), call(), call({}), call({ timeout: 400 })]);
+      const order = await cluster.run(async ({ aggregator }, name) => {
+        const order = [];
+        const call = (what, options) => aggregator[name](options).then(() => order.push(what));
+        await Promise.all([
+          call('default'),
+          call('longer', { timeout: 400 }),
+          call('no timeout', {}),
+          call('short', { timeout: 100 }),
+        ]);
+        return order;
       }, name);
-      const [short, usual, same, longer] = took;
-      assert.ok(short >= 99 && short < longer && longer >= 399 && longer < usual, `${name}: ${took}`);
-      assert.ok(usual >= 899 && same >= 899, `${name}: ${took}`);
+      assert.deepEqual(order, ['short', 'longer', 'default', 'no timeout'], name);
       await cluster.signal(2, 'SIGCONT');
       await until(
         async () => (await cluster.scrape(), (await cluster.internals()).silent === 0),

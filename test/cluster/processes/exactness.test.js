@@ -83,7 +83,7 @@ class Ledger {
   /** @param {() => Promise<unknown>} [meanwhile] */
   async recordAndScrape(meanwhile = async () => {}) {
     await this.#cluster.inWorkers(this.workers, run);
-    const [fallen] = await Promise.all([scrapeInLoops(this.#cluster, 3, 6), meanwhile()]);
+    const [fallen] = await Promise.all([scrapeInLoops(this.#cluster, 3, 3), meanwhile()]);
     assert.deepEqual(fallen, []);
   }
 

