@@ -13,9 +13,9 @@ const MISSING = 0;
 const FIRST_SLOTS = 64;
 const MOST_SLOTS = 2048;
 
-// A Map rehashes all of its entries when it grows, which blocks the event loop for 40 ms at a million strings. So the
-// first Map stops growing here, and later texts are spread over many small Maps. Shown by the row "100,000 series, each
-// with a label value of its own" in docs/benchmarks.md.
+// A Map rehashes all of its entries when it grows: the longest call took 4 ms while 100,000 strings were added, and
+// 60 ms for a million. So the first Map stops growing here, and later texts are spread over many small Maps, with which
+// the longest call took 0.8 ms at 100,000. Benchmark row: new-series/100k-values.
 const FIRST_MAP_LIMIT = 16384;
 const SEGMENTS = 256;
 

@@ -1,20 +1,21 @@
 'use strict';
 
-// The numbers of tables without labels, which have one row for good: applications have hundreds of them. A typed array
-// with a buffer of its own takes some 100 bytes more than one that shares it. A block is garbage when all of its tables
-// are.
+// The numbers of tables without labels, which have one row each: applications have hundreds of them. They share buffers,
+// because a typed array with a buffer of its own takes 100 bytes more: an unlabelled metric takes 860 bytes with shared
+// buffers, 966 without, and 1,041 in prom-client (medians of five runs). Benchmark row: memory/unlabelled. The garbage
+// collector frees a block when all of its tables are gone.
 
 const BLOCK_NUMBERS = 512; // 4 KB
-/** What is larger would leave too much of a block unused. */
+/** More numbers than this get a buffer of their own: they would leave too much of a block unused. */
 const MOST_SHARED = BLOCK_NUMBERS / 8;
 
-/** The block that still has room. */
+/** The block that is not full yet. */
 let block = new Float64Array(0);
 let used = 0;
 
 /**
  * @param {number} count
- * @returns {Float64Array} that many zeros, which nobody else has
+ * @returns {Float64Array} that many zeros, used by no other table
  */
 function numbersInBlock(count) {
   if (count > MOST_SHARED) return new Float64Array(count);
