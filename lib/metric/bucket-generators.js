@@ -7,8 +7,8 @@
  * @param {number} width the distance
  * @param {number} count how many, at least 1
  * @returns {number[]}
- * @throws {Error} where count is below 1
- * @throws {RangeError} where count is no whole number
+ * @throws {Error} if count is below 1
+ * @throws {RangeError} if count is no whole number
  */
 function linearBuckets(start, width, count) {
   if (count < 1) throw new Error('Linear buckets needs a positive count');
@@ -22,8 +22,8 @@ function linearBuckets(start, width, count) {
  * @param {number} factor above 1
  * @param {number} count how many, at least 1
  * @returns {number[]}
- * @throws {Error} where an argument is out of range
- * @throws {RangeError} where count is no whole number
+ * @throws {Error} if an argument is out of range
+ * @throws {RangeError} if count is no whole number
  */
 function exponentialBuckets(start, factor, count) {
   if (start <= 0) throw new Error('Exponential buckets needs a positive start');

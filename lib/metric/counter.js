@@ -7,7 +7,7 @@ const {
   Metric,
   register,
   createTable,
-  insideOf,
+  stateOf,
   tableOf,
   locate,
   childHandle,
@@ -30,9 +30,9 @@ class Counter extends Metric {
   /**
    * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
    *   `enableExemplars`, `maxSeries`
-   * @throws {TypeError} where config is no object, `maxSeries` is no positive integer, or a registry cannot write the
+   * @throws {TypeError} if config is no object, `maxSeries` is no positive integer, or a registry cannot write the
    *   exemplars that are asked for
-   * @throws {Error} where name, help or a label name is not valid, or the name is taken
+   * @throws {Error} if name, help or a label name is not valid, or the name is taken
    */
   constructor(config) {
     super(config, {});
@@ -48,12 +48,12 @@ class Counter extends Metric {
    * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars are
    *   enabled, `{labels, value, exemplarLabels}`
    * @param {number | null} [value] default 1; not negative
-   * @throws {TypeError} where the value is not a finite number
-   * @throws {RangeError} where the labels of an exemplar are longer than 128 characters
-   * @throws {Error} where the value is negative, or a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a finite number
+   * @throws {RangeError} if the labels of an exemplar are longer than 128 characters
+   * @throws {Error} if the value is negative, or a label is not one of `labelNames`
    */
   inc(labels, value) {
-    const { table, exemplars } = insideOf(this);
+    const { table, exemplars } = stateOf(this);
     if (exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
       incWithExemplar(this, exemplars, labels);
       return;
@@ -69,11 +69,11 @@ class Counter extends Metric {
   }
 
   /**
-   * A child for one label set, for hot paths: its `inc` looks nothing up.
+   * A child for one label set. A program that keeps it records without a lookup.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{inc: (value?: number | null) => void}}
-   * @throws {Error} where the number of values does not fit
+   * @throws {Error} if the number of values does not fit
    */
   labels(...labels) {
     const handle = childHandle(this, labels, false);
@@ -99,7 +99,7 @@ class Counter extends Metric {
       help: this.help,
       name: this.name,
       type: this.type,
-      values: singleValues(this, insideOf(this).exemplars),
+      values: singleValues(this, stateOf(this).exemplars),
       aggregator: this.aggregator,
     };
   }
@@ -109,7 +109,7 @@ class Counter extends Metric {
    * @param {Labels} labels
    */
   [SERIES](row, labels) {
-    const { table, exemplars } = insideOf(this);
+    const { table, exemplars } = stateOf(this);
     const value = table.pageOf(row)[table.offsetOf(row)];
     const exemplar = exemplars?.at(row, 0);
     return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
@@ -118,7 +118,7 @@ class Counter extends Metric {
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== Counter.prototype.get) return undefined;
-    return { ...viewWith(this, { kind: 'value' }), exemplars: insideOf(this).exemplars };
+    return { ...viewWith(this, { kind: 'value' }), exemplars: stateOf(this).exemplars };
   }
 }
 
@@ -149,7 +149,7 @@ function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) 
  */
 function incChild(counter, handle, value) {
   if (counter.inc !== inc) {
-    // A subclass, a spy or a bridge to another system has its own way.
+    // A subclass, a spy or a bridge to another system may have replaced the method.
     counter.inc(handle.labels, value);
     return;
   }

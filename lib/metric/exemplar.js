@@ -1,6 +1,6 @@
 'use strict';
 
-// Exemplars: one concrete case (usually a trace id) beside a counter's or bucket's number. OpenMetrics 1.0.0,
+// Exemplars: one concrete case (usually a trace id) of what a counter or bucket counts. OpenMetrics 1.0.0,
 // "Exemplars": https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#exemplars
 
 /** @typedef {import('../series/series-table').RowListener} RowListener */
@@ -32,16 +32,16 @@ class Exemplar {
  */
 
 /**
- * Some places. They are changed only as long as nobody has captured them, else copied first.
+ * Some slots. A page that was captured is copied before it is changed.
  *
  * @typedef {{captures: number, slots: (Slot | undefined)[]}} Page
  */
 
-// So many places are copied by the first exemplar that comes after a capture: 0.3 µs.
+// The first exemplar after a capture copies one page: 0.3 µs.
 const PAGE_SLOTS = 256;
 
 /**
- * What a metric's exemplars are by row and column. An exemplar is replaced, never changed.
+ * A metric's exemplars by row and column. An exemplar is replaced, never changed.
  *
  * @implements {RowListener}
  */
@@ -188,7 +188,7 @@ function isRecordForm(argument, labelNames) {
  * @param {Record<string, unknown>} labels
  * @param {number} value
  * @returns {Exemplar}
- * @throws {RangeError} where names and values together are longer than the format allows
+ * @throws {RangeError} if names and values together are longer than the format allows
  */
 function createExemplar(labels, value) {
   const labelSet = { ...labels };

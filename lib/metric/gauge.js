@@ -30,8 +30,8 @@ class Gauge extends Metric {
   /**
    * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
    *   `maxSeries`
-   * @throws {TypeError} where config is no object, or `maxSeries` is no positive integer
-   * @throws {Error} where name, help or a label name is not valid, or the name is taken
+   * @throws {TypeError} if config is no object, or `maxSeries` is no positive integer
+   * @throws {Error} if name, help or a label name is not valid, or the name is taken
    */
   constructor(config) {
     super(config, {});
@@ -43,8 +43,8 @@ class Gauge extends Metric {
   /**
    * @param {Labels | number} labels or the value, for the series without labels
    * @param {number} [value] NaN and infinities are allowed
-   * @throws {TypeError} where the value is not a number
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a number
+   * @throws {Error} if a label is not one of `labelNames`
    */
   set(labels, value) {
     const hasLabels = isObject(labels);
@@ -54,8 +54,8 @@ class Gauge extends Metric {
   /**
    * @param {Labels | number} [labels] or the value, for the series without labels
    * @param {number} [value] default 1
-   * @throws {TypeError} where the value is not a number
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a number
+   * @throws {Error} if a label is not one of `labelNames`
    */
   inc(labels, value) {
     const hasLabels = isObject(labels);
@@ -65,8 +65,8 @@ class Gauge extends Metric {
   /**
    * @param {Labels | number} [labels] or the value, for the series without labels
    * @param {number} [value] default 1
-   * @throws {TypeError} where the value is not a number
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a number
+   * @throws {Error} if a label is not one of `labelNames`
    */
   dec(labels, value) {
     const hasLabels = isObject(labels);
@@ -77,7 +77,7 @@ class Gauge extends Metric {
    * Sets the gauge to the seconds since the epoch, with fraction.
    *
    * @param {Labels} [labels]
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {Error} if a label is not one of `labelNames`
    */
   setToCurrentTime(labels) {
     const now = Date.now() / 1000;
@@ -97,17 +97,17 @@ class Gauge extends Metric {
   }
 
   /**
-   * A child for one label set, for hot paths: it looks nothing up.
+   * A child for one label set. A program that keeps it records without a lookup.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{inc: (value?: number) => void, dec: (value?: number) => void, set: (value: number) => void,
    *   setToCurrentTime: () => void, startTimer: () => (labels?: Labels) => number}}
-   * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
+   * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
     const handle = childHandle(this, labels, true);
     return {
-      // A subclass, a spy or a bridge to another system has its own way.
+      // A subclass, a spy or a bridge to another system may have replaced the method.
       inc: value => (this.inc === inc ? addToChild(this, handle, value, 1) : this.inc(handle.labels, value)),
       dec: value => (this.dec === dec ? addToChild(this, handle, value, -1) : this.dec(handle.labels, value)),
       set: value => (this.set === set ? setChild(this, handle, value) : this.set(handle.labels, value)),
@@ -221,7 +221,7 @@ function addToChild(gauge, handle, delta, sign) {
 /**
  * @param {unknown} delta
  * @returns {number}
- * @throws {TypeError} where it is neither a number nor left out
+ * @throws {TypeError} if it is neither a number nor left out
  */
 function deltaOf(delta) {
   if (delta === undefined) return 1;

@@ -1,9 +1,9 @@
 'use strict';
 
 // `hashMap`, as prom-client's metrics have it: a plain object of their series, by a key of glued labels. Here it is made
-// when somebody reads it, and is nobody's store.
+// when it is read, and nothing is stored in it.
 
-/** How a metric shows the series of a row there. */
+/** The method of a metric that makes the entry of one row. */
 const SERIES = Symbol('series');
 
 /**

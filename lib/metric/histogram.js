@@ -7,7 +7,7 @@ const {
   Metric,
   register,
   createTable,
-  insideOf,
+  stateOf,
   tableOf,
   locate,
   childHandle,
@@ -24,7 +24,7 @@ const { stopwatch } = require('./stopwatch');
 /** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 /**
- * @typedef {object} Inside
+ * @typedef {object} State
  * @property {import('../series/series-table').SeriesTable} table
  * @property {import('./exemplar').Exemplars | undefined} exemplars
  * @property {(value: number) => number} columnOf the column that counts a value
@@ -43,9 +43,9 @@ class Histogram extends Metric {
   /**
    * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is observed),
    *   `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
-   * @throws {TypeError} where config is no object, `maxSeries` is no positive integer, or a registry cannot write the
+   * @throws {TypeError} if config is no object, `maxSeries` is no positive integer, or a registry cannot write the
    *   exemplars that are asked for
-   * @throws {Error} where name, help or a label name is not valid or reserved, or the name is taken
+   * @throws {Error} if name, help or a label name is not valid or reserved, or the name is taken
    */
   constructor(config) {
     super(config, { buckets: DEFAULT_BUCKETS });
@@ -67,13 +67,13 @@ class Histogram extends Metric {
    * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars are
    *   enabled, `{labels, value, exemplarLabels}`
    * @param {number} [value]
-   * @throws {TypeError} where the value is not a finite number
-   * @throws {RangeError} where the labels of an exemplar are longer than 128 characters
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {TypeError} if the value is not a finite number
+   * @throws {RangeError} if the labels of an exemplar are longer than 128 characters
+   * @throws {Error} if a label is not one of `labelNames`
    */
   observe(labels, value) {
-    const inside = insideOf(this);
-    if (inside.exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
+    const state = stateOf(this);
+    if (state.exemplars !== undefined && value === undefined && isRecordForm(labels, this.labelNames)) {
       observeWithExemplar(this, labels);
       return;
     }
@@ -85,9 +85,9 @@ class Histogram extends Metric {
       checkLabelNames(this, labelSet);
       throw notANumber(value);
     }
-    const { table } = inside;
+    const { table } = state;
     const row = locate(this, table, labelSet);
-    count(inside, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+    count(state, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
   }
 
   /**
@@ -103,7 +103,7 @@ class Histogram extends Metric {
     return (endLabels, endExemplarLabels) => {
       const value = elapsed();
       const allLabels = mergedLabels(labels, endLabels);
-      if (insideOf(this).exemplars === undefined) {
+      if (stateOf(this).exemplars === undefined) {
         this.observe(allLabels, value);
       } else {
         const allExemplarLabels = mergedLabels(exemplarLabels, endExemplarLabels);
@@ -114,12 +114,12 @@ class Histogram extends Metric {
   }
 
   /**
-   * A child for one label set, for hot paths: it looks nothing up.
+   * A child for one label set. A program that keeps it records without a lookup.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @returns {{observe: (value: number) => void, startTimer: (labels?: Labels, exemplarLabels?: Labels) =>
    *   (labels?: Labels, exemplarLabels?: Labels) => number}}
-   * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
+   * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
     const handle = childHandle(this, labels, true);
@@ -134,7 +134,7 @@ class Histogram extends Metric {
    * Sets a series to no observations, creating it if need be.
    *
    * @param {Labels} [labels] of a series; where `maxSeries` leaves no room for it, nothing that others observed is lost
-   * @throws {Error} where a label is not one of `labelNames`
+   * @throws {Error} if a label is not one of `labelNames`
    */
   zero(labels) {
     const table = tableOf(this);
@@ -146,7 +146,7 @@ class Histogram extends Metric {
     }
     const offset = table.offsetOf(row);
     table.pageOf(row).fill(0, offset, offset + table.width);
-    insideOf(this).exemplars?.drop(row);
+    stateOf(this).exemplars?.drop(row);
   }
 
   /** Drops all series; the one of a histogram without labels starts again with no observations. */
@@ -174,7 +174,7 @@ class Histogram extends Metric {
    */
   [SERIES](row, labels) {
     const { buckets } = this;
-    const { table, exemplars } = /** @type {Inside} */ (insideOf(this));
+    const { table, exemplars } = /** @type {State} */ (stateOf(this));
     const numbers = table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + table.width);
     const counts = numbers.subarray(0, buckets.length + 1);
     const series = {
@@ -193,7 +193,7 @@ class Histogram extends Metric {
     if (this.get !== Histogram.prototype.get) return undefined;
     return {
       ...viewWith(this, { kind: 'histogram', bounds: this.buckets }),
-      exemplars: insideOf(this).exemplars,
+      exemplars: stateOf(this).exemplars,
     };
   }
 }
@@ -206,11 +206,11 @@ class Histogram extends Metric {
 function observeChild(histogram, handle, value) {
   if (!Number.isFinite(value)) throw notANumber(value);
   if (handle.generation !== handle.table.generation) bind(histogram, handle);
-  count(insideOf(histogram), handle.page, handle.offset, value);
+  count(stateOf(histogram), handle.page, handle.offset, value);
 }
 
 /**
- * @param {Inside} inside
+ * @param {State} state
  * @param {Float64Array} page
  * @param {number} offset of the row
  * @param {number} value
@@ -234,16 +234,16 @@ function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
   const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
   // Made first: an observation whose exemplar is refused must not have been counted.
   const exemplar = hasExemplar ? createExemplar(exemplarLabels, number) : undefined;
-  const inside = /** @type {Inside} */ (insideOf(histogram));
-  const { table, exemplars, columnOf } = inside;
+  const state = /** @type {State} */ (stateOf(histogram));
+  const { table, exemplars, columnOf } = state;
   const row = locate(histogram, table, labelSet);
-  count(inside, table.pageOf(row), table.offsetOf(row), number);
+  count(state, table.pageOf(row), table.offsetOf(row), number);
   if (exemplar !== undefined) exemplars?.put(row, columnOf(number), exemplar);
 }
 
 /**
- * A copy, for the caller's array is the caller's; the default bounds are shared. Infinity is the bucket that every histogram
- * has anyway.
+ * A copy, because the program may change its array; the default bounds are shared. Infinity is left out: every histogram
+ * has that bucket.
  *
  * @param {Iterable<number>} buckets
  * @returns {readonly number[]}
@@ -288,7 +288,7 @@ function columnFinder(bounds) {
  * @param {Histogram} histogram
  */
 function bucketValues(histogram) {
-  const { table, exemplars } = /** @type {Inside} */ (insideOf(histogram));
+  const { table, exemplars } = /** @type {State} */ (stateOf(histogram));
   const { name, buckets } = histogram;
   const values = [];
   for (const row of table.liveRows()) {

@@ -1,6 +1,6 @@
 'use strict';
 
-// Label sets as calls give them.
+// Label sets as the program passes them.
 
 const { inspect } = require('util');
 const { labelsFrom, setLabel } = require('../series/label-form');
@@ -16,7 +16,7 @@ const NO_LABELS = Object.freeze({});
  * @param {{labelNames: readonly string[]}} metric
  * @param {any[]} args one object of labels, or all values in the order of `labelNames`
  * @returns {Labels} a copy
- * @throws {Error} where the number of values does not fit
+ * @throws {Error} if the number of values does not fit
  */
 function labelSetOf({ labelNames }, args) {
   if (typeof args[0] === 'object') {
@@ -45,7 +45,7 @@ function checkValueCount(labelNames, values) {
  * @param {readonly string[]} labelNames
  * @param {readonly unknown[]} values one for each name
  * @returns {Labels}
- * @throws {Error} where there are more or less
+ * @throws {Error} if there are more or less
  */
 function labelsByPosition(labelNames, values) {
   checkValueCount(labelNames, values);

@@ -1,6 +1,6 @@
 'use strict';
 
-// What the four metric types share: checks of a configuration, registration, and the way to a row of the metric's table.
+// What the four metric types share: validation of the configuration, registration, and finding the row of a label set.
 
 const { debuglog, format, inspect } = require('util');
 const { Registry } = require('../registry/registry');
@@ -13,10 +13,10 @@ const { isValidMetricName, isValidLabelName } = require('./names');
 /** @typedef {import('./label-sets').Labels} Labels */
 
 /**
- * Where a metric keeps its table, and what else its type needs: a symbol, so that it is neither enumerated nor in the
- * way of a config key, and no private field, so that a metric works behind a Proxy or as somebody's prototype.
+ * The key of a metric's table and of what else its type needs. A symbol is not enumerated and cannot clash with a config
+ * key. A private field would not work behind a Proxy, or if a metric is the prototype of an object.
  */
-const INSIDE = Symbol('inside');
+const STATE = Symbol('state');
 
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
@@ -33,8 +33,8 @@ class Metric {
    *
    * @param {any} config
    * @param {Record<string, unknown>} defaults of the options which only one type has
-   * @throws {TypeError} where config is no object
-   * @throws {Error} where help or name is missing, or a name is not valid
+   * @throws {TypeError} if config is no object
+   * @throws {Error} if help or name is missing, or a name is not valid
    */
   constructor(config, defaults) {
     if (typeof config !== 'object' || config === null)
@@ -87,7 +87,7 @@ class Metric {
    * series, as programs do it with prom-client.
    *
    * @returns {Record<string, object>}
-   * @throws {TypeError} where something else is assigned
+   * @throws {TypeError} if something else is assigned
    */
   get hashMap() {
     return hashMapOf(tableOf(this), (row, labels) => /** @type {any} */ (this)[SERIES](row, labels));
@@ -102,7 +102,7 @@ class Metric {
    * Forgets a label set. It starts from zero when it is used again.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
-   * @throws {Error} where a label is not one of `labelNames`, or the number of values does not fit
+   * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   remove(...labels) {
     const set = labelSetOf(this, labels);
@@ -114,16 +114,16 @@ class Metric {
 }
 
 /**
- * Gives a metric its inside, has it reset itself, and registers it. No method: a config may well have a key `register`.
+ * Gives a metric its state, resets it, and registers it. No method: a config may well have a key `register`.
  *
- * @template {{table: SeriesTable}} Inside
+ * @template {{table: SeriesTable}} State
  * @param {Metric & {reset: () => void}} metric
- * @param {Inside} inside
- * @throws {TypeError} where exemplars are enabled and a registry writes Prometheus text
- * @throws {Error} where a registry has another metric of that name
+ * @param {State} state
+ * @throws {TypeError} if exemplars are enabled and a registry writes Prometheus text
+ * @throws {Error} if a registry has another metric of that name
  */
-function register(metric, inside) {
-  Object.defineProperty(metric, INSIDE, { value: inside, configurable: true });
+function register(metric, state) {
+  Object.defineProperty(metric, STATE, { value: state, configurable: true });
   metric.reset();
   const { enableExemplars, registers } = metric;
   for (const { contentType } of registers) {
@@ -139,7 +139,7 @@ function register(metric, inside) {
       done.push(registry);
     }
   } catch (error) {
-    // A metric that its maker never got must not be left behind in some of the registries.
+    // The constructor throws, so the metric must not stay in some of the registries.
     for (const registry of done) registry.removeSingleMetric(metric.name);
     throw error;
   }
@@ -151,7 +151,7 @@ function register(metric, inside) {
  * @param {any} metric
  * @param {number} width numbers a series
  * @returns {SeriesTable}
- * @throws {TypeError} where `maxSeries` is no limit
+ * @throws {TypeError} if `maxSeries` is no limit
  */
 function createTable({ name, labelNames, maxSeries }, width) {
   const limit = maxSeries ?? Infinity;
@@ -170,8 +170,8 @@ function createTable({ name, labelNames, maxSeries }, width) {
  * @param {any} metric
  * @returns {any} what it was registered with
  */
-function insideOf(metric) {
-  return metric[INSIDE];
+function stateOf(metric) {
+  return metric[STATE];
 }
 
 /**
@@ -179,7 +179,7 @@ function insideOf(metric) {
  * @returns {SeriesTable}
  */
 function tableOf(metric) {
-  return metric[INSIDE].table;
+  return metric[STATE].table;
 }
 
 /**
@@ -189,7 +189,7 @@ function tableOf(metric) {
  * @param {SeriesTable} table the metric's
  * @param {Labels} labels
  * @returns {number}
- * @throws {Error} where a label is not one of `labelNames`
+ * @throws {Error} if a label is not one of `labelNames`
  */
 function locate(metric, table, labels) {
   const row = table.locate(labels);
@@ -204,7 +204,7 @@ function locate(metric, table, labels) {
  * @param {SeriesTable} table the metric's
  * @param {Labels} labels
  * @returns {number}
- * @throws {Error} where a label is not one of `labelNames`
+ * @throws {Error} if a label is not one of `labelNames`
  */
 function locateAnew(metric, table, labels) {
   checkLabelNames(metric, labels);
@@ -239,11 +239,11 @@ function childHandle(metric, args, checksNames) {
 }
 
 /**
- * Makes a child's hold on its row right. Labels are checked here and not when the child is made, as in prom-client.
+ * Binds a child to its row again. Labels are checked here and not when the child is made, as in prom-client.
  *
  * @param {Metric} metric
  * @param {import('../series/series-handle').SeriesHandle} handle
- * @throws {Error} where a label is not one of `labelNames`
+ * @throws {Error} if a label is not one of `labelNames`
  */
 function bind(metric, handle) {
   if (handle.row === -1) {
@@ -254,7 +254,7 @@ function bind(metric, handle) {
 }
 
 /**
- * The inside of a metric, for its `[VIEW]`.
+ * The state of a metric, for its `[VIEW]`.
  *
  * @param {Metric & {type: string}} metric
  * @param {import('../exposition/text-format').Layout} layout
@@ -313,7 +313,7 @@ module.exports = {
   Metric,
   register,
   createTable,
-  insideOf,
+  stateOf,
   tableOf,
   locate,
   childHandle,

@@ -8,7 +8,7 @@ const {
   Metric,
   register,
   createTable,
-  insideOf,
+  stateOf,
   tableOf,
   locate,
   bind,
@@ -98,7 +98,7 @@ class Summary extends Metric {
       checkLabelNames(this, labelSet);
       throw notANumber(value === undefined ? labelSet : value);
     }
-    const state = insideOf(this);
+    const state = stateOf(this);
     const { table } = state;
     const row = locate(this, table, labelSet);
     count(state, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
@@ -125,7 +125,7 @@ class Summary extends Metric {
   labels(...labels) {
     const labelSet = labelSetOf(this, labels);
     checkLabelNames(this, labelSet);
-    const state = insideOf(this);
+    const state = stateOf(this);
     const { table } = state;
     const handle = new SeriesHandle(table, labelSet);
     return {
@@ -140,7 +140,7 @@ class Summary extends Metric {
 
   /** Removes the observations of all series. The series remain. */
   reset() {
-    const { table, quantiles } = /** @type {State} */ (insideOf(this));
+    const { table, quantiles } = /** @type {State} */ (stateOf(this));
     for (const row of table.liveRows()) {
       const offset = table.offsetOf(row);
       table.pageOf(row).fill(0, offset, offset + table.width);
@@ -165,7 +165,7 @@ class Summary extends Metric {
    * @param {Labels} labels
    */
   [SERIES](row, labels) {
-    const { table, quantiles } = /** @type {State} */ (insideOf(this));
+    const { table, quantiles } = /** @type {State} */ (stateOf(this));
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
     return { labels, td: quantiles[row], count: page[offset + COUNT], sum: page[offset + SUM] };
@@ -180,7 +180,7 @@ class Summary extends Metric {
     view.beforeRead = () => prune(this);
     view.quantileValues = row => quantileValues(this, row);
     view.captureQuantiles = () => captureQuantiles(this);
-    view.digestOf = row => insideOf(this).quantiles[row];
+    view.digestOf = row => stateOf(this).quantiles[row];
     view.windowed = Boolean(maxAgeSeconds && ageBuckets);
     return view;
   }
@@ -206,7 +206,7 @@ function count({ quantiles }, row, page, offset, value) {
  */
 function quantileValues(summary, row) {
   const { percentiles } = /** @type {any} */ (summary);
-  return quantilesOf(insideOf(summary).quantiles[row].slices(), percentiles);
+  return quantilesOf(stateOf(summary).quantiles[row].slices(), percentiles);
 }
 
 /**
@@ -218,7 +218,7 @@ function quantileValues(summary, row) {
  */
 function captureQuantiles(summary) {
   const { percentiles } = summary;
-  const { table, quantiles } = /** @type {State} */ (insideOf(summary));
+  const { table, quantiles } = /** @type {State} */ (stateOf(summary));
   /** @type {import('./observations').Observations[][]} by row */
   const captured = [];
   for (const row of table.liveRows()) captured[row] = quantiles[row].slices();
@@ -232,7 +232,7 @@ function captureQuantiles(summary) {
  */
 function prune(summary) {
   if (!summary.pruneAgedBuckets) return;
-  const { table, quantiles } = /** @type {State} */ (insideOf(summary));
+  const { table, quantiles } = /** @type {State} */ (stateOf(summary));
   for (const row of [...table.liveRows()])
     if (quantiles[row].slices().every(slice => slice.isEmpty)) table.removeRow(row);
 }

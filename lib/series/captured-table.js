@@ -4,8 +4,8 @@
 /** @typedef {import('./label-form').LabelForm} LabelForm */
 
 /**
- * A table as it was at one instant, for whoever reads it a piece at a time: numbers, order and forms are copied, the
- * label sets are not, for a row keeps its label set for as long as its index lives.
+ * A table as it was at one instant, to be read piece by piece. Numbers, order and forms are copied. The label sets are
+ * not: a row has the same label set as long as its index exists.
  */
 class CapturedTable {
   /**

@@ -1,7 +1,7 @@
 'use strict';
 
 // A metric's numbers: rows of `width` numbers in pages of Float64Array, found through a label index. Pages, because
-// growing never copies much (doubling one array of 100 MB takes 31-52 ms, in the middle of somebody's request).
+// growing never copies much (doubling one array of 100 MB takes 31-52 ms, in the middle of a request).
 
 const { LabelIndex } = require('./label-index');
 const { LabelForms, valueOfKind, setLabel } = require('./label-form');
@@ -16,7 +16,7 @@ const COMPACT_FROM_ROWS = 1024;
 /** So many live rows are compacted in one go, within 1 ms; more are compacted in steps. */
 const COMPACT_AT_ONCE_ROWS = 2048;
 
-/** As the limit of a table that has none: more rows than an index can number, and an integer that is quickly compared. */
+/** The limit of a table that has none: more rows than an index can number, and an integer that is compared quickly. */
 const NO_LIMIT = 2 ** 31 - 1;
 /** The value that all labels of the overflow series have. */
 const OVERFLOW = 'overflow';
@@ -31,9 +31,9 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
 
 /**
  * @typedef {object} RowListener
- * @property {(row: number) => void} rowStarted told of each row that starts (again) from zero
- * @property {(rows: number[]) => void} rowsMoved told of the rows that compaction keeps: the old number of each, in
- *   their new order
+ * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero
+ * @property {(rows: number[]) => void} rowsMoved called after a compaction with the old number of each row, by new
+ *   number
  */
 
 class SeriesTable {
@@ -41,14 +41,14 @@ class SeriesTable {
   #formOfRow = undefined;
   /** @type {Generator<void> | undefined} that of a compaction which is under way */
   #compaction = undefined;
-  /** How many live rows leave no room for another label set. */
+  /** At how many live rows the table is full. */
   #fullAt;
 
   /**
    * @param {readonly string[]} labelNames
    * @param {number} width numbers a row
-   * @param {number} [maxSeries] how many label sets are told apart; all others share the overflow series, which is not
-   *   among these
+   * @param {number} [maxSeries] how many label sets have a series of their own; all others share the overflow series,
+   *   which is not counted
    */
   constructor(labelNames, width, maxSeries = NO_LIMIT) {
     this.width = width;
@@ -56,9 +56,9 @@ class SeriesTable {
     this.#fullAt = maxSeries;
     /** The overflow series while it is live and there is a limit, else -1. */
     this.overflowRow = -1;
-    /** How many look-ups were given the overflow series because there was no room. */
+    /** How many lookups returned the overflow series because the table was full. */
     this.overflowCount = 0;
-    /** @type {(() => void) | undefined} told of the first of these */
+    /** @type {(() => void) | undefined} called at the first of these */
     this.onFirstOverflow = undefined;
     /** undefined for a metric without labels: it has one row, 0 */
     this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
@@ -76,18 +76,18 @@ class SeriesTable {
     this.liveCount = 0;
     /** Row numbers are stable within an epoch. */
     this.epoch = 0;
-    /** Changes whenever a page or offset that somebody holds may have become wrong. */
+    /** Changes whenever a page or offset that a handle has cached may have become wrong. */
     this.generation = 0;
-    /** @type {RowListener | undefined} who keeps more of each row than numbers */
+    /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
   }
 
   /**
-   * The live row of a label set; created, or revived from zero, if need be. Where there is no room for it, that of the
+   * The live row of a label set; created, or revived from zero, if need be. If the table is full, that of the
    * overflow series.
    *
    * @param {Labels} labels
-   * @returns {number} the row, or -1 where a label is not one of the names
+   * @returns {number} the row, or -1 if a label is not one of the names
    */
   locate(labels) {
     const { index } = this;
@@ -209,7 +209,7 @@ class SeriesTable {
   }
 
   /**
-   * Forgets a label set; it starts from zero, at the end, when it returns.
+   * Removes a label set. If it is used again, it starts from zero, at the end.
    *
    * @param {number} row a live one
    */
@@ -221,7 +221,7 @@ class SeriesTable {
     this.generation++;
   }
 
-  /** Forgets every label set. Rows are kept for those that return, as those of a gauge that is refilled do. */
+  /** Removes every label set. Their rows stay for those that are used again, as in a gauge that is refilled. */
   clear() {
     if (this.liveCount === 0) return;
     this.#setOverflowRow(-1);
@@ -297,12 +297,12 @@ class SeriesTable {
   }
 
   /**
-   * The row of a label set in a table that has no room for another. Nothing of a label set that is folded is kept: they
-   * come from strangers, without end.
+   * The row of a label set in a table that is full. A label set that shares the overflow series uses no memory: clients
+   * may send any number of them.
    *
    * @param {LabelIndex} index
    * @param {Labels} labels
-   * @returns {number} the row, or -1 where a label is not one of the names
+   * @returns {number} the row, or -1 if a label is not one of the names
    */
   #locateWhenFull(index, labels) {
     const row = this.find(labels);
@@ -310,7 +310,7 @@ class SeriesTable {
     if (index.unknownLabel(labels) !== undefined) return -1;
     if (this.overflowRow === -1) {
       this.#startOverflow(index);
-      // Once more: it may be the overflow series that was asked for.
+      // Once more: the label set may be the overflow series itself.
       return this.locate(labels);
     }
     this.overflowCount++;
