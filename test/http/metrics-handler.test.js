@@ -73,7 +73,7 @@ function fakeCluster({ bytes = Buffer.from('x 1\n'), ...rest } = {}) {
   };
 }
 
-test('what is no registry is refused at once', () => {
+test('metricsHandler() throws if its argument is not a registry', () => {
   for (const nothing of [undefined, null, {}, 'register', { metrics: 'x' }]) {
     assert.throws(() => metricsHandler(nothing), new TypeError('metricsHandler expected a Registry'));
   }
@@ -93,7 +93,7 @@ for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRIC
   });
 }
 
-test('who accepts gzip gets gzip, with the length of what is sent', async t => {
+test('a scraper that accepts gzip gets gzip, with the compressed length', async t => {
   const registry = smallRegistry();
   const port = await serve(t, metricsHandler(registry));
   const { status, headers, body } = await get(port, { headers: { 'accept-encoding': 'gzip' } });
@@ -132,7 +132,7 @@ for (const [header, accepts] of [
   });
 }
 
-test('HEAD gets the headers of GET and no body', async t => {
+test('HEAD returns the headers of GET and no body', async t => {
   const port = await serve(t, metricsHandler(smallRegistry()));
   for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
     const [head, whole] = [await get(port, { headers, method: 'HEAD' }), await get(port, { headers })];
@@ -144,7 +144,7 @@ test('HEAD gets the headers of GET and no body', async t => {
   }
 });
 
-test('Vary keeps what a middleware has put there', async () => {
+test('Vary keeps the values that a middleware has set', async () => {
   for (const [before, after] of [
     ['Origin', 'Origin, Accept-Encoding'],
     [['Origin', 'Cookie'], 'Origin, Cookie, Accept-Encoding'],
@@ -185,7 +185,7 @@ for (const [name, metrics] of [
   });
 }
 
-test('after a failure the next scrape is answered', async t => {
+test('a scrape after a failure succeeds', async t => {
   const registry = smallRegistry();
   let fails = true;
   const metric = registry.getSingleMetric('c_total');
@@ -198,7 +198,7 @@ test('after a failure the next scrape is answered', async t => {
   assert.strictEqual((await get(port)).status, 200);
 });
 
-test('many scrapes at once over one connection each get the whole body', async t => {
+test('concurrent scrapes over one connection each get the complete body', async t => {
   const registry = smallRegistry();
   const port = await serve(t, metricsHandler(registry));
   const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });
@@ -208,7 +208,7 @@ test('many scrapes at once over one connection each get the whole body', async t
   for (const { status, body } of answers) assert.deepStrictEqual([status, body.toString()], [200, expected]);
 });
 
-test('a large body arrives whole', async t => {
+test('a large body arrives completely', async t => {
   const registry = new Registry();
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [registry] });
   for (let a = 0; a < 50_000; a++) counter.inc({ a: `☃ ${a}` }, a);
@@ -271,7 +271,7 @@ test('a cluster without workers is an empty body, which gzip can read', async ()
   }
 });
 
-test('a response that was destroyed meanwhile is left alone', async () => {
+test('a response that was destroyed during the scrape is not touched', async () => {
   for (const outcome of ['text', 'failure']) {
     const { req, res, written } = fakeExchange();
     const metrics = async () => {
@@ -285,7 +285,7 @@ test('a response that was destroyed meanwhile is left alone', async () => {
   }
 });
 
-test('a scraper that hangs up while metrics are collected harms nobody', async t => {
+test('a scraper that disconnects during collection causes no error', async t => {
   const registry = smallRegistry();
   const collecting = deferred();
   const finish = deferred();
@@ -316,7 +316,7 @@ function deferred() {
   return result;
 }
 
-test('an answer that somebody else has given meanwhile stays whole', async t => {
+test('a response that a middleware has already sent is not touched', async t => {
   const registry = smallRegistry();
   const finish = deferred();
   registry.getSingleMetric('c_total').collect = () => finish.promise;
@@ -338,7 +338,7 @@ test('an answer that somebody else has given meanwhile stays whole', async t => 
   assert.ok(body.equals(apology), `${body.length} bytes of ${apology.length}`);
 });
 
-test('a response that breaks while it is written is destroyed, and the handler does not reject', async () => {
+test('if writing the response fails, it is destroyed and the handler does not reject', async () => {
   const { req, res, written } = fakeExchange();
   res.end = () => {
     res.headersSent = true;
@@ -388,7 +388,7 @@ test('in fastify it takes the raw objects of a reply that was hijacked', async t
   assert.strictEqual((await get(port, { method: 'HEAD' })).body.length, 0);
 });
 
-test('memory is released when a page has been sent, and kept where a middleware may keep it', async t => {
+test('a page buffer is released after sending, except if a middleware may retain it', async t => {
   const released = [];
   const page = name => {
     const bytes = Buffer.alloc(3_000_000, 'x');
@@ -435,7 +435,7 @@ function lendingCluster(length) {
   return registry;
 }
 
-test('memory is kept where something else than a socket gets the bytes', async t => {
+test('a page buffer is not released if the stream is not a socket', async t => {
   const registry = lendingCluster(1_000_000);
   const server = http.createServer(metricsHandler(registry));
   t.after(() => server.close());
@@ -454,7 +454,7 @@ test('memory is kept where something else than a socket gets the bytes', async t
   assert.strictEqual(registry.released, 0);
 });
 
-test('memory is kept where somebody records what all responses send', async t => {
+test('a page buffer is not released if a recorder patches all responses', async t => {
   const registry = lendingCluster(1_000_000);
   const port = await serve(t, metricsHandler(registry));
   const recorded = [];
@@ -469,7 +469,7 @@ test('memory is kept where somebody records what all responses send', async t =>
   assert.strictEqual(registry.released, 0);
 });
 
-test('memory of a compressed page is not worth the way back', async t => {
+test('the buffer of a compressed page is not released', async t => {
   const registry = lendingCluster(1_000_000);
   const port = await serve(t, metricsHandler(registry));
   await get(port, { headers: { 'accept-encoding': 'gzip' } });
@@ -478,7 +478,7 @@ test('memory of a compressed page is not worth the way back', async t => {
   assert.strictEqual(registry.released, 1);
 });
 
-test('a page whose scraper goes in the middle keeps its memory', async t => {
+test('a page buffer is not released if the scraper disconnects during sending', async t => {
   let released = 0;
   const lent = { bytes: Buffer.alloc(50_000_000, 'x'), ascii: true };
   Object.defineProperty(lent, RELEASE, { value: () => released++ });

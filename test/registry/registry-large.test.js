@@ -42,7 +42,7 @@ async function whileWaiting(promise, onTurn = () => {}) {
 }
 
 describe('a registry with many series', () => {
-  it('leaves the loop to others while its page is written', async () => {
+  it('yields the event loop while its page is rendered', async () => {
     const { registry } = largeRegistry();
     for (const read of [() => registry.metrics(), () => registry[METRICS_BYTES]()]) {
       const { turns } = await whileWaiting(read());
@@ -50,7 +50,7 @@ describe('a registry with many series', () => {
     }
   });
 
-  it('shows the numbers of the instant of the call, whatever is recorded, removed and reset meanwhile', async () => {
+  it('shows the numbers at the time of the call, whatever is recorded, removed or reset during rendering', async () => {
     const { registry, counter, histogram, summary } = largeRegistry();
     const expected = await registry.metrics();
     let next = 0;
@@ -74,7 +74,7 @@ describe('a registry with many series', () => {
     assert.doesNotMatch(await registry.metrics(), /^many\{/m);
   });
 
-  it('keeps the label sets of its page while the table is compacted', async () => {
+  it('shows the label sets of its page even if the table is compacted', async () => {
     const { registry, counter } = largeRegistry();
     const expected = await registry.metrics();
     const page = registry.metrics();
@@ -85,7 +85,7 @@ describe('a registry with many series', () => {
     assert.ok((await page) === expected, 'another page');
   });
 
-  it('shows the exemplars of the instant of the call, whatever is recorded, removed and compacted meanwhile', async t => {
+  it('shows the exemplars at the time of the call, whatever is recorded, removed or compacted during rendering', async t => {
     t.mock.timers.enable({ apis: ['Date'] });
     const registry = new Registry(openMetricsContentType);
     const options = { help: 'h', labelNames: ['i'], registers: [registry], enableExemplars: true };
@@ -118,13 +118,13 @@ describe('a registry with many series', () => {
     assert.ok((await page) === before, 'another page');
   });
 
-  it('is written while timers are faked', async t => {
+  it('is rendered even if timers are mocked', async t => {
     const { registry } = largeRegistry();
     t.mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'Date'] });
     assert.ok(/^many\{/m.test(await registry.metrics()));
   });
 
-  it('waits for hooks, and fails with the first that fails', async () => {
+  it('awaits collect hooks and rejects with the first error', async () => {
     const { registry } = largeRegistry();
     const gauge = new Gauge({
       name: 'late',
@@ -143,8 +143,8 @@ describe('a registry with many series', () => {
   });
 });
 
-describe('a page that outgrows its memory', () => {
-  it('has what was written to it, piece by piece', () => {
+describe('a page that outgrows its buffer', () => {
+  it('has everything that was written to it in pieces', () => {
     const piece = fc.record({
       text: fc.string({ unit: fc.constantFrom('a', 'ü', '☃', '😀') }),
       times: fc.constantFrom(1, 300, 60_000),
@@ -171,7 +171,7 @@ describe('a page that outgrows its memory', () => {
   });
 });
 
-describe('what is written in slices', () => {
+describe('a page rendered in slices', () => {
   const TYPES = { Counter: 'inc', Gauge: 'set', Histogram: 'observe', Summary: 'observe' };
   const step = fc.record({
     type: fc.constantFrom(...Object.keys(TYPES)),
@@ -189,7 +189,7 @@ describe('what is written in slices', () => {
     hasLabels: fc.boolean(),
   });
 
-  it('is what is written at once', async () => {
+  it('equals the page rendered at once', async () => {
     await fc.assert(
       fc.asyncProperty(setting, async ({ steps, openMetrics, defaults, hasLabels }) => {
         const registry = new Registry(openMetrics ? openMetricsContentType : undefined);
@@ -221,7 +221,7 @@ describe('what is written in slices', () => {
     );
   });
 
-  it('goes to metricsHandler() as bytes, unless somebody has another way of writing', async () => {
+  it('is sent by metricsHandler() as bytes, unless a subclass replaces the rendering', async () => {
     const registry = new Registry();
     new Gauge({ name: 'a', help: 'h', registers: [registry] });
     assert.ok(Buffer.isBuffer(await registry[METRICS_BYTES]()));

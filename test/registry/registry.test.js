@@ -18,7 +18,7 @@ async function assertSame(scenario) {
   assert.deepStrictEqual(await scenario(ours), await scenario(stock));
 }
 
-test('a registry writes one of two formats, and refuses others with their name', () => {
+test('Registry: supports two content types and names an unsupported one in its error', () => {
   assert.strictEqual(new Registry().contentType, Registry.PROMETHEUS_CONTENT_TYPE);
   const registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
   assert.strictEqual(registry.contentType, Registry.OPENMETRICS_CONTENT_TYPE);
@@ -32,7 +32,7 @@ test('a registry writes one of two formats, and refuses others with their name',
   assert.strictEqual(registry.contentType, Registry.PROMETHEUS_CONTENT_TYPE);
 });
 
-test('the next text is of the format that was set last', async () => {
+test('setContentType() applies to the next metrics()', async () => {
   const registry = new Registry();
   new Counter({ name: 'c_total', help: 'c', registers: [registry] });
   assert.strictEqual(await registry.metrics(), '# HELP c_total c\n# TYPE c_total counter\nc_total 0\n');
@@ -43,7 +43,7 @@ test('the next text is of the format that was set last', async () => {
   assert.strictEqual(registry.getSingleMetric('c_total').name, 'c_total');
 });
 
-test('metrics are kept in order of registration; a name is one metric', () => {
+test('Registry: metrics are in order of registration; a name can be registered once', () => {
   const registry = new Registry();
   const [a, b] = ['b', 'a'].map(name => new Gauge({ name, help: 'x', registers: [registry] }));
   registry.registerMetric(a);
@@ -60,7 +60,7 @@ test('metrics are kept in order of registration; a name is one metric', () => {
   assert.deepStrictEqual(registry.getMetricsAsArray(), [b, a]);
 });
 
-test('names that every object has are free', async () => {
+test('Registry: metrics may have names of Object.prototype', async () => {
   const registry = new Registry();
   for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
     assert.strictEqual(registry.getSingleMetric(name), undefined);
@@ -70,14 +70,14 @@ test('names that every object has are free', async () => {
   assert.strictEqual(samplesOf(await registry.metrics()).size, 4);
 });
 
-test('a metric that is refused by one of its registries is in none of them', () => {
+test('a metric rejected by one of its registries is registered in none', () => {
   const [free, taken] = [new Registry(), new Registry()];
   taken.registerMetric(duck('m'));
   assert.throws(() => new Gauge({ name: 'm', help: 'x', registers: [free, taken] }));
   assert.deepStrictEqual(free.getMetricsAsArray(), []);
 });
 
-test('clear() drops metrics and default labels, and names are free again', async () => {
+test('clear() removes metrics and default labels; names can be registered again', async () => {
   const registry = new Registry();
   registry.setDefaultLabels({ env: 'p' });
   new Gauge({ name: 'g', help: 'x', registers: [registry] });
@@ -108,7 +108,7 @@ test('resetMetrics() resets each metric as its type does', async () => {
   });
 });
 
-test('text and JSON of all types, with default labels, are those of prom-client', async () => {
+test('text and JSON of all types, with default labels, equal those of prom-client', async () => {
   await assertSame(async ({ Registry, Counter, Gauge, Histogram, Summary }) => {
     const registry = new Registry();
     registry.setDefaultLabels({ env: 'p"', a: 'default', le: 'x' });
@@ -129,7 +129,7 @@ test('text and JSON of all types, with default labels, are those of prom-client'
   });
 });
 
-test('a label that a series has wins over a default label, also when it is empty or zero', async () => {
+test('a label of a series overrides a default label, even if it is empty or zero', async () => {
   const registry = new Registry();
   const gauge = new Gauge({ name: 'g', help: 'x', labelNames: ['a', 'b'], registers: [registry] });
   gauge.set({ a: '', b: 0 }, 1);
@@ -163,7 +163,7 @@ test('default labels do not become part of the series', async () => {
   }
 });
 
-test('what JSON was handed out is a copy', async () => {
+test('getMetricsAsJSON() returns copies', async () => {
   const registry = new Registry();
   const counter = new Counter({ name: 'c', help: 'x', labelNames: ['a'], registers: [registry] });
   counter.inc({ a: 'x' });
@@ -174,7 +174,7 @@ test('what JSON was handed out is a copy', async () => {
   assert.deepStrictEqual([...samplesOf(await registry.metrics())], [[seriesKey('c', { a: 'x' }), 1]]);
 });
 
-test("a caller's label objects are copied, too", async () => {
+test('label objects of the caller are copied', async () => {
   const registry = new Registry();
   const gauge = new Gauge({ name: 'g', help: 'x', labelNames: ['a'], registers: [registry] });
   const labels = { a: 'x' };
@@ -185,7 +185,7 @@ test("a caller's label objects are copied, too", async () => {
   assert.deepStrictEqual([...samplesOf(await registry.metrics())], [[seriesKey('g', { a: 'x' }), 2]]);
 });
 
-test('collect hooks are started together and all awaited, with the metric as this', async () => {
+test('collect hooks start together, are all awaited, and have the metric as this', async () => {
   const registry = new Registry();
   const log = [];
   const release = [];
@@ -207,7 +207,7 @@ test('collect hooks are started together and all awaited, with the metric as thi
   assert.deepStrictEqual([...samplesOf(await text).values()], [3, 3, 3]);
 });
 
-test('a collect hook that fails makes the scrape fail with its reason', async () => {
+test('a failing collect hook rejects the scrape with its error', async () => {
   for (const collect of [
     () => {
       throw new Error('reason');
@@ -225,7 +225,7 @@ test('a collect hook that fails makes the scrape fail with its reason', async ()
   }
 });
 
-test('a hook may be set later, may fill other metrics, and runs once a scrape', async () => {
+test('a collect hook may be set later, may update other metrics, and runs once per scrape', async () => {
   const registry = new Registry();
   const [leader, follower] = ['leader', 'follower'].map(
     name => new Gauge({ name, help: 'x', registers: [registry] }),
@@ -240,7 +240,7 @@ test('a hook may be set later, may fill other metrics, and runs once a scrape', 
   assert.strictEqual(runs, 3);
 });
 
-test("somebody's own metric objects are shown, sync or async, and by getForPromString() where they have it", async () => {
+test('custom metric objects are rendered, sync or async, by getForPromString() if they have it', async () => {
   const registry = new Registry();
   registry.setDefaultLabels({ env: 'p' });
   registry.registerMetric(duck('sync'));
@@ -271,7 +271,7 @@ test("somebody's own metric objects are shown, sync or async, and by getForPromS
   assert.throws(() => registry.resetMetrics(), TypeError);
 });
 
-test('a metric whose get() was replaced is shown by it', async () => {
+test('a metric with a replaced get() is rendered from it', async () => {
   class Doubled extends Gauge {
     async get() {
       const json = await super.get();
@@ -285,7 +285,7 @@ test('a metric whose get() was replaced is shown by it', async () => {
   assert.deepStrictEqual([...samplesOf(await registry.metrics()).values()], [4, 9]);
 });
 
-test('a single metric as text has no line feed at its end; an unknown one is a TypeError', async () => {
+test('getSingleMetricAsString() has no trailing line feed; an unknown name is a TypeError', async () => {
   const registry = new Registry();
   const gauge = new Gauge({ name: 'g', help: 'x', registers: [registry] });
   assert.strictEqual(await registry.getSingleMetricAsString('g'), '# HELP g x\n# TYPE g gauge\ng 0');
@@ -294,7 +294,7 @@ test('a single metric as text has no line feed at its end; an unknown one is a T
   assert.strictEqual(await registry.getMetricsAsString(gauge), '# HELP g x\n# TYPE g gauge\ng 0');
 });
 
-test('metrics can be asked for by aggregator, a missing one being sum', async () => {
+test('metrics can be filtered by aggregator, which defaults to sum', async () => {
   const registry = new Registry();
   const registers = [registry];
   const sum = new Gauge({ name: 'a', help: 'x', registers });
@@ -310,7 +310,7 @@ test('metrics can be asked for by aggregator, a missing one being sum', async ()
   );
 });
 
-test('merge() gives the metrics of several registries, without their default labels', async () => {
+test('merge() combines the metrics of several registries, without their default labels', async () => {
   const [a, b] = [new Registry(), new Registry()];
   a.setDefaultLabels({ env: 'p' });
   const shared = new Gauge({ name: 'shared', help: 'x', registers: [a, b] });
@@ -328,7 +328,7 @@ test('merge() gives the metrics of several registries, without their default lab
   assert.strictEqual(merged.getSingleMetric('later'), undefined);
 });
 
-test('merge() refuses what does not go together', () => {
+test('merge() rejects different content types and duplicate names', () => {
   const [a, b] = [new Registry(), new Registry()];
   for (const registry of [a, b]) new Gauge({ name: 'g', help: 'x', registers: [registry] });
   assert.throws(
@@ -344,7 +344,7 @@ test('merge() refuses what does not go together', () => {
   assert.strictEqual(Registry.merge([openMetrics]).contentType, Registry.OPENMETRICS_CONTENT_TYPE);
 });
 
-test('one metric in several registries is one metric, each time with the labels of its registry', async () => {
+test('a metric in several registries has the default labels of each', async () => {
   const registries = [new Registry(), new Registry()];
   registries.forEach((registry, i) => registry.setDefaultLabels({ registry: i }));
   const counter = new Counter({ name: 'c', help: 'x', labelNames: ['a'], registers: registries });
@@ -357,7 +357,7 @@ test('one metric in several registries is one metric, each time with the labels 
   }
 });
 
-test('metrics go to the global registry unless told otherwise', () => {
+test('metrics are registered in the global registry by default', () => {
   assert.strictEqual(ours.register, Registry.globalRegistry);
   const gauge = new Gauge({ name: 'registry_test_gauge', help: 'x' });
   try {
