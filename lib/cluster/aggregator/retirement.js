@@ -4,11 +4,10 @@
 // spool for the next thread before it removes the files of the dead workers.
 
 const { debuglog } = require('node:util');
+const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
-
-const RETIRED_FILE = 'retired.snap';
 
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;

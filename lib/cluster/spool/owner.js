@@ -35,7 +35,8 @@ function readOwner(directory) {
 function parseOwner(bytes) {
   try {
     const owner = JSON.parse(String(bytes));
-    return Number.isSafeInteger(owner?.pid) && owner.pid > 0 ? owner : undefined;
+    const isRecord = Number.isSafeInteger(owner?.version) && Number.isSafeInteger(owner.pid) && owner.pid > 0;
+    return isRecord ? owner : undefined;
   } catch {
     return undefined;
   }

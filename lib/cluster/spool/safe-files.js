@@ -8,9 +8,13 @@ const { debuglog } = require('node:util');
 const debug = debuglog('prom-client-cluster');
 
 // Windows has neither flag. O_NONBLOCK: opening a FIFO would wait for its writer, or reader.
-const OPEN_TO_READ = fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
-const OPEN_TO_REPLACE =
-  fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_TRUNC | (fs.constants.O_NOFOLLOW ?? 0);
+const SAFE_FLAGS = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
+const OPEN_TO_READ = fs.constants.O_RDONLY | SAFE_FLAGS;
+const OPEN_TO_REPLACE = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_TRUNC | SAFE_FLAGS;
+const OPEN_TO_APPEND = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_APPEND | SAFE_FLAGS;
+
+// Far more than a snapshot of a million series needs. A larger (sparse) file would exhaust the memory.
+const MAX_FILE_BYTES = 1 << 30;
 
 /**
  * A real directory of this user. Where there are no user ids (Windows), any directory.
@@ -25,14 +29,31 @@ function isOurs(stat) {
 
 /**
  * @param {string} file
+ * @param {number} [maxBytes] a larger file is not read
  * @returns {Buffer}
+ * @throws {NodeJS.ErrnoException} ELOOP for a symbolic link, EINVAL if it is not a regular file, EFBIG if it is too large
  */
-function readRegularFile(file) {
-  const descriptor = fs.openSync(file, OPEN_TO_READ);
+function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
+  return withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
+    if (size <= maxBytes) return readFully(descriptor, size);
+    const message = `EFBIG: ${size} bytes, at most ${maxBytes} expected, read '${file}'`;
+    throw Object.assign(new Error(message), { code: 'EFBIG' });
+  });
+}
+
+/**
+ * @template T
+ * @param {string} file
+ * @param {number} flags
+ * @param {(descriptor: number, size: number) => T} use
+ * @returns {T}
+ */
+function withRegularFile(file, flags, use) {
+  const descriptor = fs.openSync(file, flags, 0o600);
   try {
     const stat = fs.fstatSync(descriptor);
-    if (!stat.isFile()) throw invalid(`not a regular file, read '${file}'`);
-    return readFully(descriptor, stat.size);
+    if (!stat.isFile()) throw invalid(`not a regular file, open '${file}'`);
+    return use(descriptor, stat.size);
   } finally {
     fs.closeSync(descriptor);
   }
@@ -55,19 +76,36 @@ function readFully(descriptor, size) {
 }
 
 /**
+ * Creates a file or replaces its content.
+ *
  * @param {string} file
  * @param {Uint8Array[]} chunks
+ * @throws {NodeJS.ErrnoException} if another kind of file has the name
  */
 function writeFile(file, chunks) {
-  const descriptor = fs.openSync(file, OPEN_TO_REPLACE, 0o600);
-  try {
-    for (const chunk of chunks) {
-      let end = 0;
-      while (end < chunk.length) end += fs.writeSync(descriptor, chunk, end);
-    }
-  } finally {
-    fs.closeSync(descriptor);
-  }
+  withRegularFile(file, OPEN_TO_REPLACE, descriptor => {
+    for (const chunk of chunks) writeFully(descriptor, chunk);
+  });
+}
+
+/**
+ * Appends to a file, which is created if it is missing.
+ *
+ * @param {string} file
+ * @param {Uint8Array} chunk
+ * @throws {NodeJS.ErrnoException} if another kind of file has the name
+ */
+function appendFile(file, chunk) {
+  withRegularFile(file, OPEN_TO_APPEND, descriptor => writeFully(descriptor, chunk));
+}
+
+/**
+ * @param {number} descriptor
+ * @param {Uint8Array} chunk
+ */
+function writeFully(descriptor, chunk) {
+  let end = 0;
+  while (end < chunk.length) end += fs.writeSync(descriptor, chunk, end);
 }
 
 /** @param {string} file */
@@ -135,6 +173,7 @@ module.exports = {
   isOurs,
   readRegularFile,
   writeFile,
+  appendFile,
   touch,
   unlessMissing,
   ifReadable,

@@ -13,11 +13,12 @@ const { isMainThread } = require('node:worker_threads');
 
 const { workerIdOfFile, isExitFile, isRetainedFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner');
-const { PREFIX, sweep, removeDirectory } = require('./sweep');
+const { PREFIX, LOCK, sweep, removeDirectory } = require('./sweep');
 const {
   isOurs,
   readRegularFile,
   writeFile,
+  appendFile,
   touch,
   unlessMissing,
   invalid,
@@ -27,7 +28,6 @@ const {
 
 const debug = debuglog('prom-client-cluster');
 
-const LOCK = 'lock';
 const FRESHEN_MILLISECONDS = 3_600_000;
 /**
  * @typedef {object} OpenOptions
@@ -248,7 +248,15 @@ class Spool {
    * @param {number} workerId
    */
   unlinkAllOf(workerId) {
-    for (const name of this.#names()) if (workerIdOfFile(name) === workerId) this.unlink(name);
+    for (const name of this.#names()) {
+      if (workerIdOfFile(name) !== workerId) continue;
+      try {
+        this.unlink(name);
+      } catch (error) {
+        // A directory, for example. It must not keep the other files, or the retirement of other workers, waiting.
+        debug('%s cannot be removed: %s', name, messageOf(error));
+      }
+    }
   }
 
   /**
@@ -277,7 +285,7 @@ class Spool {
    * @param {Uint8Array} chunk
    */
   append(name, chunk) {
-    fs.appendFileSync(this.#pathOf(name), chunk, { mode: 0o600 });
+    appendFile(this.#pathOf(name), chunk);
   }
 
   /** @returns {string[]} empty if the directory is gone */

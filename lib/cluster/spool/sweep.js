@@ -1,55 +1,124 @@
 'use strict';
 
-// Removes the directories that killed primaries have left.
+// Runs where the spool runs. Removes spool directories: the spool's own, and those that killed primaries have left. Only
+// files with the names of a spool's files are removed, and a directory only once it is empty.
 
 const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { debuglog } = require('node:util');
-const { readOwner, isKnownToLive } = require('./owner');
+const { workerIdOfFile } = require('../wire/file-names');
+const { OWNER_FILE, readOwner, isKnownToLive } = require('./owner');
 const { isOurs, messageOf } = require('./safe-files');
 
 const debug = debuglog('prom-client-cluster');
 
-/** How the name of each spool directory begins. */
+/** The name of each spool directory starts with this. */
 const PREFIX = 'prom-client-cluster-';
+
+/** The name of a directory that is being removed. 96 random bits: no other program uses such a name. */
+const REMOVED_NAME = new RegExp(`^${PREFIX}removed-[0-9a-f]{24}$`);
+
+/** The directory that proper-lockfile creates. */
+const LOCK = 'lock';
+
+/** The retired totals. */
+const RETIRED_FILE = 'retired.snap';
+
+const FILE_NAMES = new Set([OWNER_FILE, `${OWNER_FILE}.tmp`, RETIRED_FILE, `${RETIRED_FILE}.tmp`]);
 
 const SWEEP_AGE_MS = 10 * 60 * 1000;
 
 /**
- * Renames before removing: nobody can put another file in under the name they know, and of two that remove the same
- * directory only one gets it. The new name keeps the prefix, so that a later sweep finds what was left half done.
+ * @param {string} name of a file or directory in a spool
+ * @returns {boolean} whether a spool or its workers create it
+ */
+function isSpoolName(name) {
+  return name === LOCK || FILE_NAMES.has(name) || workerIdOfFile(name) !== undefined;
+}
+
+/**
+ * Renames a directory before it is removed: a worker that knows its name can no longer add a file, and only one of two
+ * processes that remove the same directory succeeds. A later sweep recognises the new name if the removal is interrupted.
  *
  * @param {string} directory
- * @returns {string}
+ * @returns {string} the new path
  */
 function setAside(directory) {
+  if (REMOVED_NAME.test(path.basename(directory))) return directory;
   const aside = path.join(path.dirname(directory), `${PREFIX}removed-${randomBytes(12).toString('hex')}`);
   fs.renameSync(directory, aside);
   return aside;
 }
 
-/** @param {string} directory */
+/**
+ * Removes a spool directory. If it contains anything else than a spool's files, that stays, and so does the directory with
+ * its name and its owner file.
+ *
+ * @param {string} directory
+ */
 function removeDirectory(directory) {
-  fs.rmSync(setAside(directory), { recursive: true, force: true });
+  const names = fs.readdirSync(directory);
+  const isRemovable = names.every(isSpoolName);
+  const place = isRemovable ? setAside(directory) : directory;
+  for (const name of namesToRemove(names, isRemovable)) {
+    const file = path.join(place, name);
+    try {
+      if (name === LOCK) fs.rmdirSync(file);
+      else fs.unlinkSync(file);
+    } catch (error) {
+      debug('cannot remove %s: %s', file, messageOf(error));
+    }
+  }
+  if (isRemovable) fs.rmdirSync(place);
 }
 
 /**
- * Removes what primaries left that were killed before they could: directories of this user named like ours, in which
- * nothing has changed for ten minutes (a lock or mark that is kept fresh included), and whose owner is not alive.
+ * Like removeDirectory(), without holding the event loop.
+ *
+ * @param {string} directory
+ * @returns {Promise<boolean>} whether the directory itself was removed
+ */
+async function sweepDirectory(directory) {
+  const names = await fs.promises.readdir(directory);
+  const isRemovable = names.every(isSpoolName);
+  const place = isRemovable ? setAside(directory) : directory;
+  for (const name of namesToRemove(names, isRemovable)) {
+    const file = path.join(place, name);
+    try {
+      await (name === LOCK ? fs.promises.rmdir(file) : fs.promises.unlink(file));
+    } catch (error) {
+      debug('cannot remove %s: %s', file, messageOf(error));
+    }
+  }
+  if (isRemovable) await fs.promises.rmdir(place);
+  return isRemovable;
+}
+
+/**
+ * @param {string[]} names
+ * @param {boolean} isRemovable whether the directory itself will be removed
+ */
+function namesToRemove(names, isRemovable) {
+  // Without its owner file, a directory that stays would never be swept.
+  return names.filter(name => isSpoolName(name) && (isRemovable || name !== OWNER_FILE));
+}
+
+/**
+ * Removes what killed primaries have left: directories of this user with a spool's name and owner file, in which nothing
+ * has changed for ten minutes (a lock or owner file that is kept fresh included), and whose owner is not alive.
  *
  * @param {string[]} places
  * @param {string} except our own directory
  * @param {() => number} now
- * @returns {Promise<string[]>} absolute paths of those removed
+ * @returns {Promise<string[]>} absolute paths of the removed directories
  */
 async function sweep(places, except, now) {
   const removed = [];
-  for (const directory of await spoolsIn(places)) {
+  for (const directory of await candidatesIn(places)) {
     try {
       if (directory === except || !(await isAbandoned(directory, now() - SWEEP_AGE_MS))) continue;
-      await fs.promises.rm(setAside(directory), { recursive: true, force: true });
-      removed.push(directory);
+      if (await sweepDirectory(directory)) removed.push(directory);
     } catch (error) {
       debug('cannot sweep %s: %s', directory, messageOf(error));
     }
@@ -59,9 +128,9 @@ async function sweep(places, except, now) {
 
 /**
  * @param {string[]} places
- * @returns {Promise<string[]>}
+ * @returns {Promise<string[]>} absolute paths with a spool's name
  */
-async function spoolsIn(places) {
+async function candidatesIn(places) {
   const found = new Set();
   for (const place of places) {
     try {
@@ -83,25 +152,25 @@ async function spoolsIn(places) {
  */
 async function isAbandoned(directory, since) {
   if (!isOurs(await fs.promises.lstat(directory))) return false;
-  if (await hasChanged(directory, since)) return false;
-  return !isKnownToLive(readOwner(directory));
+  const owner = readOwner(directory);
+  // The name alone proves nothing: an unpacked archive of this package has such a name.
+  if (owner === undefined && !REMOVED_NAME.test(path.basename(directory))) return false;
+  return !(await hasChanged(directory, since)) && !isKnownToLive(owner);
 }
 
 /**
- * Whether a file, or anything below a directory, was written at or after a time. Does not follow links.
+ * Whether a directory or anything directly in it has changed since a given time. Does not follow links.
  *
- * @param {string} file
- * @param {number} since
+ * @param {string} directory
+ * @param {number} since milliseconds since the epoch
  * @returns {Promise<boolean>}
  */
-async function hasChanged(file, since) {
-  const stat = await fs.promises.lstat(file);
-  if (stat.mtimeMs >= since) return true;
-  if (!stat.isDirectory()) return false;
-  for (const name of await fs.promises.readdir(file)) {
-    if (await hasChanged(path.join(file, name), since)) return true;
+async function hasChanged(directory, since) {
+  for (const name of ['.', ...(await fs.promises.readdir(directory))]) {
+    const { mtimeMs } = await fs.promises.lstat(path.join(directory, name));
+    if (mtimeMs >= since) return true;
   }
   return false;
 }
 
-module.exports = { PREFIX, sweep, removeDirectory };
+module.exports = { PREFIX, LOCK, RETIRED_FILE, sweep, removeDirectory };

@@ -15,6 +15,9 @@ const { exitSnapshotName, snapshotName } = require('../../../lib/cluster/wire/fi
 
 const MINUTE = 60 * 1000;
 const PREFIX = 'prom-client-cluster-';
+/** A process of another boot. */
+const DEAD_OWNER = { version: 1, pid: 1, bootId: 'another', pidNamespace: 'another' };
+const NO_OWNER = null;
 const OWNER_PROGRAM = path.join(__dirname, 'fixtures/spool-owner.js');
 const STARVED_PROGRAM = path.join(__dirname, 'fixtures/spool-starved-pool.js');
 const THREAD_PROGRAM = path.join(__dirname, 'fixtures/spool-thread.js');
@@ -82,10 +85,14 @@ async function ownerRecord(t, changes) {
 }
 
 /** A directory as a primary leaves it, an hour old. */
-function leaveBehind(name, owner, { files = ['w1-r1-000000000000000000000000.snap'], lock = true } = {}) {
+function leaveBehind(
+  name,
+  owner = DEAD_OWNER,
+  { files = ['w1-r1-000000000000000000000000.snap'], lock = true } = {},
+) {
   const directory = path.join(place, PREFIX + name);
   fs.mkdirSync(directory, { mode: 0o700 });
-  if (owner !== undefined) fs.writeFileSync(path.join(directory, 'owner.json'), JSON.stringify(owner));
+  if (owner !== NO_OWNER) fs.writeFileSync(path.join(directory, 'owner.json'), JSON.stringify(owner));
   for (const file of files) fs.writeFileSync(path.join(directory, file), 'old');
   if (lock) fs.mkdirSync(path.join(directory, 'lock'));
   for (const file of fs.readdirSync(directory)) age(path.join(directory, file), 60);
@@ -393,7 +400,40 @@ describe('files', () => {
     assert.throws(() => spool.readIfPresent('link'), { code: 'ELOOP' });
   });
 
-  it('tells a missing file from an unreadable one', async t => {
+  it('reads no file that is larger than the limit', onlyPosix, async t => {
+    const spool = await open(t);
+    const name = snapshotName(1, 1);
+    fs.writeFileSync(path.join(spool.directory, name), '');
+    fs.truncateSync(path.join(spool.directory, name), 2 ** 30 + 1);
+    assert.throws(() => spool.read(name), { code: 'EFBIG' });
+  });
+
+  it('neither follows links nor waits for readers when it appends or writes', onlyPosix, async t => {
+    const spool = await open(t);
+    const pathOf = name => path.join(spool.directory, name);
+    const outside = path.join(place, 'outside');
+    fs.writeFileSync(outside, 'unchanged');
+    fs.symlinkSync(outside, pathOf('link'));
+    fs.symlinkSync(outside, pathOf('link-2.tmp'));
+    execFileSync('mkfifo', [pathOf('fifo'), pathOf('fifo-2.tmp')]);
+    assert.throws(() => spool.append('link', Buffer.from('x')), { code: 'ELOOP' });
+    assert.throws(() => spool.append('fifo', Buffer.from('x')), { code: 'ENXIO' });
+    assert.throws(() => spool.writeAtomically('link-2', [Buffer.from('x')]), { code: 'ELOOP' });
+    assert.throws(() => spool.writeAtomically('fifo-2', [Buffer.from('x')]), { code: 'ENXIO' });
+    assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
+  });
+
+  it('removes the other files of a worker if a directory has the name of one', async t => {
+    const spool = await open(t);
+    const [first, second, third] = [1, 2, 3].map(request => snapshotName(1, request));
+    fs.writeFileSync(path.join(spool.directory, first), '');
+    fs.mkdirSync(path.join(spool.directory, second));
+    fs.writeFileSync(path.join(spool.directory, third), '');
+    spool.unlinkAllOf(1);
+    assert.deepEqual(spool.filesOfWorker(1), [second]);
+  });
+
+  it('distinguishes a missing file from an unreadable one', async t => {
     const spool = await open(t);
     assert.throws(() => spool.read('missing'), { code: 'ENOENT' });
     assert.equal(spool.readIfPresent('missing'), undefined);
@@ -570,17 +610,37 @@ describe('sweeping', () => {
     assert.ok(spool.isPresent());
   });
 
-  it('takes a directory whose lock is gone, and one that has only unknown files', async t => {
+  it('removes a directory whose lock is gone', async t => {
     const owner = await ownerRecord(t, { pid: await deadPid() });
-    const left = [
-      leaveBehind('a-unlocked', owner, { lock: false }),
-      leaveBehind('b-no-owner', undefined, { files: ['unknown'] }),
-      leaveBehind('c-empty', undefined, { files: [], lock: false }),
-    ];
-    const broken = leaveBehind('d-broken-owner', undefined, { files: ['owner.json'] });
+    const left = leaveBehind('unlocked', owner, { lock: false });
     const spool = await open(t);
-    assert.deepEqual((await spool.swept).sort(), [...left, broken]);
+    assert.deepEqual(await spool.swept, [left]);
     assert.deepEqual(fs.readdirSync(place), [path.basename(spool.directory)]);
+  });
+
+  it('removes nothing without an owner file of ours: an unpacked archive of this package, say', async t => {
+    leaveBehind('15.2.0', NO_OWNER, { files: ['package.json', 'w1-r1-000000000000000000000000.snap'] });
+    leaveBehind('empty', NO_OWNER, { files: [], lock: false });
+    leaveBehind('broken-owner', NO_OWNER, { files: ['owner.json'] });
+    leaveBehind('foreign-owner', { pid: 1, name: 'a file of another program' });
+    const contents = () => fs.readdirSync(place, { recursive: true }).sort();
+    const before = contents();
+    const spool = await open(t);
+    assert.deepEqual(await spool.swept, []);
+    await spool.close();
+    assert.deepEqual(contents(), before);
+  });
+
+  it("removes only a spool's files from a directory that contains others, and leaves the directory", async t => {
+    const mixed = leaveBehind('mixed', DEAD_OWNER, { files: ['notes.txt', 'w1-last.snap', 'retired.snap'] });
+    const folder = path.join(mixed, 'folder');
+    fs.mkdirSync(folder);
+    fs.writeFileSync(path.join(folder, 'w1-last.snap'), 'of somebody else');
+    age(folder, 60);
+    age(mixed, 60);
+    assert.deepEqual(await (await open(t)).swept, []);
+    assert.deepEqual(fs.readdirSync(mixed).sort(), ['folder', 'notes.txt', 'owner.json']);
+    assert.deepEqual(fs.readdirSync(folder), ['w1-last.snap']);
   });
 
   for (const fresh of ['lock', 'owner.json', 'w1-r1-000000000000000000000000.snap', '.']) {
@@ -595,16 +655,6 @@ describe('sweeping', () => {
       assert.deepEqual(await (await open(t)).swept, [directory]);
     });
   }
-
-  it('leaves a directory alone in which something is fresh further down', async t => {
-    const directory = leaveBehind('deep', undefined);
-    const folder = path.join(directory, 'folder');
-    fs.mkdirSync(folder);
-    fs.writeFileSync(path.join(folder, 'file'), '');
-    age(folder, 60);
-    age(directory, 60);
-    assert.deepEqual(await (await open(t)).swept, []);
-  });
 
   it('leaves a directory alone whose owner lives, however old its files', onlyWithProc, async t => {
     const directory = leaveBehind('alive', await ownerRecord(t));
@@ -638,7 +688,7 @@ describe('sweeping', () => {
   });
 
   it("leaves another user's directory alone", onlyRoot, async t => {
-    const directory = leaveBehind('foreign', undefined);
+    const directory = leaveBehind('foreign');
     fs.chownSync(directory, 65534, 65534);
     assert.deepEqual(await (await open(t)).swept, []);
     fs.chownSync(directory, process.geteuid(), process.getegid());
@@ -646,7 +696,7 @@ describe('sweeping', () => {
   });
 
   it('leaves directories of other names, plain files and links alone', onlyPosix, async t => {
-    const target = leaveBehind('target', undefined);
+    const target = leaveBehind('target');
     const renamed = path.join(place, 'other-name');
     fs.renameSync(target, renamed);
     fs.symlinkSync(renamed, path.join(place, `${PREFIX}link`));
@@ -657,23 +707,24 @@ describe('sweeping', () => {
     assert.deepEqual(await spool.swept, []);
     await spool.close();
     assert.deepEqual(fs.readdirSync(place), before);
-    assert.equal(fs.readdirSync(renamed).length, 2);
+    assert.equal(fs.readdirSync(renamed).length, 3);
   });
 
   it('does not follow links out of the directory it removes', onlyPosix, async t => {
     const outside = path.join(place, 'outside');
     fs.mkdirSync(outside);
     fs.writeFileSync(path.join(outside, 'file'), 'kept');
-    const directory = leaveBehind('links', undefined);
-    fs.symlinkSync(outside, path.join(directory, 'folder'));
-    fs.symlinkSync(path.join(outside, 'file'), path.join(directory, 'file'));
-    for (const name of ['folder', 'file', '.']) age(path.join(directory, name), 60);
+    const directory = leaveBehind('links');
+    const [folder, file] = ['w2-last.snap', 'w2-dictionary.snap'];
+    fs.symlinkSync(outside, path.join(directory, folder));
+    fs.symlinkSync(path.join(outside, 'file'), path.join(directory, file));
+    for (const name of [folder, file, '.']) age(path.join(directory, name), 60);
     assert.deepEqual(await (await open(t)).swept, [directory]);
     assert.equal(fs.readFileSync(path.join(outside, 'file'), 'utf8'), 'kept');
   });
 
   it('is harmless when several primaries start at once', async t => {
-    const left = Array.from({ length: 40 }, (_, i) => leaveBehind(`left-${i}`, undefined));
+    const left = Array.from({ length: 40 }, (_, i) => leaveBehind(`left-${i}`));
     const spools = await Promise.all(Array.from({ length: 4 }, () => open(t)));
     const swept = (await Promise.all(spools.map(spool => spool.swept))).flat();
     assert.deepEqual(swept.sort(), left.sort(), 'each removed by exactly one of them');
@@ -682,15 +733,15 @@ describe('sweeping', () => {
   });
 
   it('finishes what another sweep began and could not finish', async t => {
-    const left = leaveBehind('left', undefined);
-    const failing = t.mock.method(fs.promises, 'rm', async () => {
+    const left = leaveBehind('left');
+    const failing = t.mock.method(fs.promises, 'unlink', async () => {
       throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     });
     assert.deepEqual(await (await open(t)).swept, []);
-    assert.equal(failing.mock.callCount(), 1);
+    assert.equal(failing.mock.callCount(), 2);
     assert.equal(fs.existsSync(left), false);
     failing.mock.restore();
-    const swept = await (await open(t)).swept;
+    const swept = await sweepLater(t);
     assert.equal(swept.length, 1);
     assert.ok(swept[0].startsWith(path.join(place, PREFIX)));
   });
