@@ -3,7 +3,7 @@
 // Runs in the aggregator thread, or on the primary's event loop if there is no thread; the primary's exit handler uses
 // removeSync() only. The directory of snapshot files: creates, locks and removes it. File operations are synchronous and
 // short, because a saturated libuv pool would delay asynchronous ones, and the renewal of the lock, by seconds. Only the
-// sweep, which nothing waits for, is asynchronous.
+// search for abandoned directories, which nothing waits for, is asynchronous.
 
 const fs = require('node:fs');
 const os = require('node:os');

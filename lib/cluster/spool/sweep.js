@@ -53,9 +53,10 @@ function setAside(directory) {
 
 /**
  * Removes a spool directory. If it contains anything else than a spool's files, that stays, and so does the directory with
- * its name and its owner file.
+ * its name and its owner file. Synchronous, so that the end of the process cannot leave it half done.
  *
  * @param {string} directory
+ * @returns {boolean} whether the directory itself was removed
  */
 function removeDirectory(directory) {
   const names = fs.readdirSync(directory);
@@ -71,27 +72,6 @@ function removeDirectory(directory) {
     }
   }
   if (isRemovable) fs.rmdirSync(place);
-}
-
-/**
- * Like removeDirectory(), without holding the event loop.
- *
- * @param {string} directory
- * @returns {Promise<boolean>} whether the directory itself was removed
- */
-async function sweepDirectory(directory) {
-  const names = await fs.promises.readdir(directory);
-  const isRemovable = names.every(isSpoolName);
-  const place = isRemovable ? setAside(directory) : directory;
-  for (const name of namesToRemove(names, isRemovable)) {
-    const file = path.join(place, name);
-    try {
-      await (name === LOCK ? fs.promises.rmdir(file) : fs.promises.unlink(file));
-    } catch (error) {
-      debug('cannot remove %s: %s', file, messageOf(error));
-    }
-  }
-  if (isRemovable) await fs.promises.rmdir(place);
   return isRemovable;
 }
 
@@ -118,7 +98,7 @@ async function sweep(places, except, now) {
   for (const directory of await candidatesIn(places)) {
     try {
       if (directory === except || !(await isAbandoned(directory, now() - SWEEP_AGE_MS))) continue;
-      if (await sweepDirectory(directory)) removed.push(directory);
+      if (removeDirectory(directory)) removed.push(directory);
     } catch (error) {
       debug('cannot sweep %s: %s', directory, messageOf(error));
     }

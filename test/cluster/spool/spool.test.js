@@ -734,7 +734,7 @@ describe('sweeping', () => {
 
   it('finishes what another sweep began and could not finish', async t => {
     const left = leaveBehind('left');
-    const failing = t.mock.method(fs.promises, 'unlink', async () => {
+    const failing = t.mock.method(fs, 'unlinkSync', () => {
       throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     });
     assert.deepEqual(await (await open(t)).swept, []);
