@@ -96,12 +96,13 @@ async function measure({ kind, changed }, onRepetition) {
 
 function scrape(cluster, source, directory) {
   const { store, phases } = cluster;
-  const file = path.join(directory, 'snapshot');
+  const name = 'snapshot';
+  const file = path.join(directory, name);
   for (let workerId = 1; workerId <= WORKERS; workerId++) {
     const snapshot = phases.time('capture', () =>
       source.capture(workerId, store.journalPositionOf(workerId)),
     );
-    phases.time('write', () => SnapshotFile.writeSync(file, snapshot));
+    phases.time('write', () => new SnapshotFile(directory, name).finish(snapshot));
     const bytes = phases.time('read', () => readRegularFile(file));
     phases.time('unlink', () => fs.unlinkSync(file));
     phases.time('apply', () => store.apply(workerId, bytes));

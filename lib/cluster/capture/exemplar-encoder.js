@@ -1,8 +1,8 @@
 'use strict';
 
-// A metric's exemplars as bytes. Each exemplar is encoded once, and again only when it was replaced; what is put
-// together from them is put together in slices that let the worker's requests through. An exemplar may then be a
-// moment older than the numbers beside it, which it illustrates but does not count.
+// A metric's exemplars as bytes. An exemplar is encoded once, and again only after it was replaced; the block of a metric is
+// put together in slices, between which the loop handles requests. So an exemplar may be a moment older than the numbers
+// of the same snapshot.
 
 const { ByteWriter } = require('../wire/byte-buffers');
 const { encodeExemplar } = require('../wire/exemplars');
@@ -11,14 +11,14 @@ const { runThrough, runInSlices } = require('../../event-loop/slices');
 const SLICE_MILLISECONDS = 0.3;
 
 /** @typedef {import('../../metric/exemplar').Exemplars} Exemplars */
-/** @typedef {{version: number, epoch: number, count: number, bytes: Uint8Array}} ExemplarBlock */
+/** @typedef {{version: number, epoch: number, count: number, chunks: Uint8Array[]}} ExemplarBlock */
 
 class ExemplarEncoder {
   /** @type {WeakMap<Exemplars, ExemplarBlock>} */
   #blocks = new WeakMap();
 
   /**
-   * Encodes what has changed, with a rest whenever a slice is used up.
+   * Encodes what has changed, in slices.
    *
    * @param {import('../../exposition/live-family').MetricView[]} views
    */
@@ -39,8 +39,8 @@ class ExemplarEncoder {
 
   /**
    * @param {import('../../exposition/live-family').MetricView} view
-   * @returns {ExemplarBlock | undefined} as it was prepared, if rows have their numbers still; undefined where there is
-   *   no exemplar
+   * @returns {ExemplarBlock | undefined} as it was prepared, or encoded anew if rows have other numbers since then;
+   *   undefined if there is no exemplar
    */
   blockOf({ exemplars, table }) {
     if (exemplars === undefined) return undefined;
@@ -64,7 +64,7 @@ class ExemplarEncoder {
       if (++count % 16 === 0) yield;
     }
     writer.align(8);
-    this.#blocks.set(exemplars, { version, epoch, count, bytes: writer.finish() });
+    this.#blocks.set(exemplars, { version, epoch, count, chunks: writer.chunks() });
   }
 }
 

@@ -12,6 +12,7 @@
  * @typedef {object} JournalMetric
  * @property {number} number
  * @property {MetricView} view as it was captured last
+ * @property {readonly string[]} labelNames
  * @property {number} tableEpoch
  * @property {number} rows how many rows the journal has
  * @property {number[]} values by label: how many values the journal has
@@ -100,7 +101,8 @@ class SeriesJournal {
     const defines = metric === undefined;
     if (metric === undefined) {
       const values = table.labelNames.map(() => 1);
-      metric = { number: this.#numbers++, view, tableEpoch: table.epoch, rows: 0, values, seenAt: 0 };
+      const { labelNames, epoch } = table;
+      metric = { number: this.#numbers++, view, labelNames, tableEpoch: epoch, rows: 0, values, seenAt: 0 };
       this.#metrics.set(table, metric);
     }
     metric.view = view;
@@ -118,12 +120,16 @@ class SeriesJournal {
    * @returns {{start: number, segments: Segment[]}} from that position where the journal can be cut there, else from 0
    */
   since(known) {
-    if (known === undefined || known.epoch !== this.epoch) return { start: 0, segments: this.#segments };
+    if (known === undefined || known.epoch !== this.epoch) return this.#all();
     if (known.series === this.length) return { start: this.length, segments: [] };
-    if (known.series < this.#settledTo) return { start: 0, segments: this.#segments };
+    if (known.series < this.#settledTo) return this.#all();
     const first = this.#segments.findIndex(segment => segment.start === known.series);
-    if (first === -1) return { start: 0, segments: this.#segments };
+    if (first === -1) return this.#all();
     return { start: known.series, segments: this.#segments.slice(first) };
+  }
+
+  #all() {
+    return { start: 0, segments: [...this.#segments] };
   }
 
   /**
@@ -164,11 +170,11 @@ class SeriesJournal {
    */
   #drop(metric) {
     this.#segments = this.#segments.filter(segment => segment.metric !== metric || segment.defines);
-    for (const segment of this.#segments) {
-      if (segment.metric !== metric) continue;
-      segment.toRow = segment.fromRow;
-      segment.toValues = segment.fromValues;
-    }
+    this.#segments = this.#segments.map(segment =>
+      segment.metric === metric
+        ? { ...segment, toRow: segment.fromRow, toValues: segment.fromValues }
+        : segment,
+    );
     this.#segments.push({ ...NO_ROWS, start: this.length, metric, defines: false, drops: true });
     this.length++;
   }
@@ -179,8 +185,11 @@ class SeriesJournal {
    */
   #enter(metric, defines) {
     const { table } = metric.view;
+    // A reader skips the values of a segment without rows.
     const toValues =
-      table.index === undefined ? [] : table.index.dictionaries.map(({ values }) => values.length);
+      table.index === undefined || table.rowCount === metric.rows
+        ? metric.values
+        : table.index.dictionaries.map(({ values }) => values.length);
     /** @type {Segment} */
     const segment = {
       start: this.length,

@@ -1,6 +1,7 @@
 'use strict';
 
-// A worker's registries as a source of snapshots: one number a snapshot, one journal, one incarnation a process.
+// Captures the registries of a process as snapshots. Runs in the worker, and in the primary for its own metrics: on the
+// event loop of the application, so whatever takes long is done before the capture, in slices.
 
 const { randomBytes } = require('node:crypto');
 const { viewOf, DEFAULT_LABELS } = require('../../registry/metric-view');
@@ -9,8 +10,15 @@ const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
-const { runInSlices } = require('../../event-loop/slices');
+const { runThrough, runInSlices } = require('../../event-loop/slices');
+const { DictionaryPart } = require('../wire/dictionary-part');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
+
+const SLICE_MILLISECONDS = 0.3;
+/** A program that creates label sets all the time leaves some of them to the capture. */
+const MAX_DICTIONARY_PASSES = 3;
+
+/** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
@@ -21,16 +29,18 @@ class SnapshotSource {
   #hooks = new CollectHooks();
   /** @type {Map<string, [stage: string, name: string, count: number]>} */
   #failures = new Map();
-  /** @type {WeakMap<object, string>} by metric: what its own get() returned last */
+  /** @type {WeakMap<object, string>} by metric object that has only get(): what get() returned last */
   #lastJson = new WeakMap();
+  /** @type {WeakMap<object, {name: string, collect: () => Promise<void>}>} */
+  #hookOf = new WeakMap();
 
-  /** @param {() => Iterable<any>} registries those that take part */
+  /** @param {() => Iterable<any>} registries that are captured */
   constructor(registries) {
     this.registries = registries;
   }
 
   /**
-   * Whatever may take its time: hooks, somebody's own metrics, digests. Never rejects.
+   * Runs the hooks, then encode(). Never rejects.
    *
    * @param {number} timeout milliseconds for the hooks
    * @param {boolean} [isLast] see CollectHooks.run()
@@ -48,24 +58,58 @@ class SnapshotSource {
     await this.encode();
   }
 
-  /** What may take its time without running anybody's hooks. */
+  /** Compacts tables and encodes digests and exemplars. */
   async encode() {
     const views = this.#metrics().flatMap(metric => viewOf(metric) ?? []);
     // Before anything is encoded by row numbers.
-    await runInSlices(compactionSteps(views), COMPACTION_SLICE_MILLISECONDS);
+    await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
     await this.#digests.prepare(views);
     await this.#exemplars.prepare(views);
+  }
+
+  /**
+   * Encodes the dictionary part for the next capture, in slices. The capture adds the label sets that are recorded later.
+   *
+   * @param {JournalPosition | undefined} known what the reader has of the journal
+   * @param {(dictionary: DictionaryPart) => void} [onProgress] called after each piece
+   * @returns {Promise<DictionaryPart>}
+   */
+  async encodeDictionary(known, onProgress) {
+    this.#noteMetrics();
+    const dictionary = this.#startDictionary(known);
+    await runInSlices(this.#dictionarySteps(dictionary, onProgress), SLICE_MILLISECONDS);
+    return dictionary;
+  }
+
+  /**
+   * @param {DictionaryPart} dictionary
+   * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
+   * @returns {Generator<void>} yields after each piece
+   */
+  *#dictionarySteps(dictionary, onProgress) {
+    for (let pass = 0; pass < MAX_DICTIONARY_PASSES; pass++) {
+      if (pass > 0) this.#noteMetrics();
+      const rest = this.#restOf(dictionary);
+      if (rest === undefined || rest.length === 0) return;
+      const steps = dictionary.add(rest, this.#journal.length);
+      while (!steps.next().done) {
+        onProgress?.(dictionary);
+        yield;
+      }
+    }
   }
 
   /**
    * Encodes the state of this instant. The chunks are right only until the next number is recorded.
    *
    * @param {number} workerId
-   * @param {{incarnation: string, epoch: number, series: number} | undefined} known
-   * @param {boolean} [isLast] whether to encode also what has changed since prepare(), however long that takes
-   * @returns {{chunks: Uint8Array[], bytes: number}}
+   * @param {JournalPosition | undefined} known what the reader has of the journal
+   * @param {object} [options]
+   * @param {boolean} [options.isLast] whether to encode also what has changed since prepare(), however long that takes
+   * @param {DictionaryPart} [options.dictionary] by encodeDictionary()
+   * @returns {import('../wire/snapshot-encoder').EncodedSnapshot}
    */
-  capture(workerId, known, isLast = false) {
+  capture(workerId, known, { isLast = false, dictionary } = {}) {
     const defaultLabels = [];
     /** @type {import('../wire/snapshot-encoder').CaptureEntry[]} */
     const entries = [];
@@ -82,9 +126,8 @@ class SnapshotSource {
         }
       }
     }
-    const ours = known?.incarnation === this.#incarnation ? known : undefined;
     this.#journal.note(entries.flatMap(({ view }) => view ?? []));
-    this.#journal.settle(ours);
+    this.#journal.settle(this.#positionOf(known));
     const capture = {
       workerId,
       incarnation: this.#incarnation,
@@ -94,11 +137,50 @@ class SnapshotSource {
       entries,
       failures: [...this.#failures.values(), ...overflows(entries)],
     };
-    return encodeSnapshot(capture, this.#journal, ours);
+    return encodeSnapshot(capture, this.#journal, this.#completed(dictionary, known));
   }
 
   /**
-   * Counts something that went wrong on the way; the numbers travel with each snapshot.
+   * @param {DictionaryPart | undefined} dictionary
+   * @param {JournalPosition | undefined} known
+   * @returns {DictionaryPart} with all that the reader does not have
+   */
+  #completed(dictionary, known) {
+    const { start } = this.#journal.since(this.#positionOf(known));
+    // Not if the journal has begun a new epoch meanwhile, or the reader has lost what it had.
+    const isUsable = dictionary?.epoch === this.#journal.epoch && dictionary.start <= start;
+    const usable =
+      isUsable && this.#restOf(dictionary) !== undefined ? dictionary : this.#startDictionary(known);
+    runThrough(usable.add(this.#restOf(usable) ?? [], this.#journal.length));
+    return usable;
+  }
+
+  #noteMetrics() {
+    this.#journal.note(this.#metrics().flatMap(metric => viewOf(metric) ?? []));
+  }
+
+  /** @param {JournalPosition | undefined} known */
+  #startDictionary(known) {
+    return new DictionaryPart(this.#journal.epoch, this.#journal.since(this.#positionOf(known)).start);
+  }
+
+  /**
+   * @param {DictionaryPart} dictionary
+   * @returns {readonly import('./series-journal').Segment[] | undefined} what comes after it in the journal; undefined if
+   *   it cannot be continued
+   */
+  #restOf({ epoch, end }) {
+    const { start, segments } = this.#journal.since({ epoch, series: end });
+    return start === end && epoch === this.#journal.epoch ? segments : undefined;
+  }
+
+  /** @param {JournalPosition | undefined} known undefined, too, if it is about another process */
+  #positionOf(known) {
+    return known?.incarnation === this.#incarnation ? known : undefined;
+  }
+
+  /**
+   * Counts a failure. Each snapshot carries the counts.
    *
    * @param {string} stage
    * @param {string} name of the metric, or ''
@@ -114,12 +196,12 @@ class SnapshotSource {
 
   /** @returns {any[]} */
   #metrics() {
-    // A metric that is in two registries has one hook.
+    // The hook of a metric that is in two registries runs once.
     return [...new Set([...this.registries()].flatMap(registry => registry.getMetricsAsArray()))];
   }
 
   /**
-   * Somebody's own metric, whose get() is what a `collect` hook is for ours.
+   * Treats get() of a metric object that is not ours as a `collect` hook.
    *
    * @param {any} metric
    */
@@ -130,7 +212,8 @@ class SnapshotSource {
         name: metric.name,
         collect: async () => {
           const json = await metric.get();
-          // Written at once: it may be changed before the capture, and a failure is this metric's alone.
+          // Encoded here, because the program may change the object before the capture, and because a failure then
+          // affects this metric only.
           if (json != null) this.#lastJson.set(metric, stringifyJson(json));
         },
       };
@@ -138,13 +221,10 @@ class SnapshotSource {
     }
     return hook;
   }
-
-  /** @type {WeakMap<object, {name: string, collect: () => Promise<void>}>} */
-  #hookOf = new WeakMap();
 }
 
 /**
- * What metrics had no room for. They count themselves; a metric that is in two registries is told once.
+ * How many label sets exceeded each metric's limit. A metric that is in two registries counts once.
  *
  * @param {import('../wire/snapshot-encoder').CaptureEntry[]} entries
  * @returns {[stage: string, name: string, count: number][]}
@@ -172,9 +252,7 @@ function* compactionSteps(views) {
   }
 }
 
-const COMPACTION_SLICE_MILLISECONDS = 0.3;
-
-// Names of metrics are the program's, so there are few of them; a program that invents names must not make this grow.
+// Usually few metrics fail; a program that makes up names must not make the map grow.
 const MAX_FAILURE_KINDS = 1000;
 
 const debug = require('node:util').debuglog('prom-client-cluster');

@@ -66,8 +66,9 @@ class OwnSnapshots {
     this.#isBusy = true;
     try {
       await this.#source.prepare(hookTime);
+      const dictionary = await this.#source.encodeDictionary(this.position);
       return timedSection('primary:capture', () => {
-        const { chunks, bytes } = this.#source.capture(OWN_ID, this.position);
+        const { chunks, bytes } = this.#source.capture(OWN_ID, this.position, { dictionary });
         return joined(chunks, bytes);
       });
     } catch (error) {

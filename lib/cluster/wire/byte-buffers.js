@@ -1,12 +1,13 @@
 'use strict';
 
-// The two ends of a snapshot's bytes. Numbers are written in the machine's own order: a snapshot never leaves it, and
-// columns are then the memory of a Float64Array as it is. The magic number tells a reader of the other order.
+// Writes and reads the bytes of a snapshot. Numbers are in the machine's byte order: a snapshot never leaves the machine,
+// and a column then has exactly the bytes of a Float64Array. The header has a mark by which a reader detects the other
+// byte order.
 
-/** Thrown for bytes that are not what they say. */
+/** Thrown if bytes do not follow the format. */
 class SnapshotError extends Error {
   /**
-   * @param {string} code what does not fit
+   * @param {string} code which rule they break
    * @param {string} message
    */
   constructor(code, message) {
@@ -16,25 +17,46 @@ class SnapshotError extends Error {
   }
 }
 
+const BLOCK_BYTES = 65536;
+// Smaller pieces are copied: a chunk of its own costs writev() more than the copy.
+const COPY_BELOW_BYTES = 16384;
+
+/** Collects bytes in blocks. A full block is never copied again, so that no call takes long, however much was written. */
 class ByteWriter {
-  /** @param {number} [capacity] bytes */
-  constructor(capacity = 4096) {
-    this.length = 0;
-    this.buffer = Buffer.allocUnsafeSlow(capacity);
-    this.view = viewOf(this.buffer);
+  /** @type {Uint8Array[]} */
+  #complete = [];
+  /** @type {Buffer} */
+  #block;
+  /** @type {DataView} */
+  #view;
+  /** The position of the block's first byte. */
+  #blockStart;
+  #capacity;
+
+  /**
+   * @param {number} [capacity] bytes of the first block
+   * @param {number} [start] position of the first byte in the file; align() counts from the start of the file
+   */
+  constructor(capacity = 4096, start = 0) {
+    /** The position of the next byte. */
+    this.length = start;
+    this.#blockStart = start;
+    this.#capacity = capacity;
+    this.#block = Buffer.allocUnsafeSlow(capacity);
+    this.#view = viewOf(this.#block);
   }
 
   /** @param {number} value */
   uint32(value) {
     this.#reserve(4);
-    this.view.setUint32(this.length, value, LITTLE_ENDIAN);
+    this.#view.setUint32(this.length - this.#blockStart, value, LITTLE_ENDIAN);
     this.length += 4;
   }
 
   /** @param {number} value */
   float64(value) {
     this.#reserve(8);
-    this.view.setFloat64(this.length, value, LITTLE_ENDIAN);
+    this.#view.setFloat64(this.length - this.#blockStart, value, LITTLE_ENDIAN);
     this.length += 8;
   }
 
@@ -42,8 +64,9 @@ class ByteWriter {
   string(text) {
     // A UTF-16 unit takes three bytes of UTF-8 at most.
     this.#reserve(4 + text.length * 3);
-    const bytes = this.buffer.write(text, this.length + 4);
-    this.view.setUint32(this.length, bytes, LITTLE_ENDIAN);
+    const at = this.length - this.#blockStart;
+    const bytes = this.#block.write(text, at + 4);
+    this.#view.setUint32(at, bytes, LITTLE_ENDIAN);
     this.length += 4 + bytes;
   }
 
@@ -56,38 +79,93 @@ class ByteWriter {
   strings(texts) {
     this.uint32(texts.length);
     this.align(4);
-    const lengths = new Uint32Array(texts.length);
-    for (let i = 0; i < texts.length; i++) lengths[i] = texts[i].length;
-    this.bytes(new Uint8Array(lengths.buffer));
+    this.bytes(lengthsOf(texts));
     this.string(texts.join(''));
   }
 
-  /** @param {Uint8Array} bytes */
+  /** @param {Uint8Array} bytes which are copied */
   bytes(bytes) {
     this.#reserve(bytes.length);
-    this.buffer.set(bytes, this.length);
+    this.#block.set(bytes, this.length - this.#blockStart);
     this.length += bytes.length;
+  }
+
+  /**
+   * Adds bytes without a copy if they are many. They must not change until the chunks have been written.
+   *
+   * @param {ArrayBufferView} view
+   */
+  append({ buffer, byteOffset, byteLength }) {
+    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    if (byteLength < COPY_BELOW_BYTES) {
+      this.bytes(bytes);
+      return;
+    }
+    this.#completeBlock();
+    this.#complete.push(bytes);
+    this.length += byteLength;
+    this.#blockStart = this.length;
   }
 
   /** @param {number} boundary a power of two */
   align(boundary) {
     this.#reserve(boundary);
-    while (this.length % boundary !== 0) this.buffer[this.length++] = 0;
+    while (this.length % boundary !== 0) this.#block[this.length++ - this.#blockStart] = 0;
   }
 
-  /** @returns {Buffer} what was written, without a copy */
+  /** @returns {readonly Uint8Array[]} the blocks to which nothing is added any more */
+  get completeChunks() {
+    return this.#complete;
+  }
+
+  /** @returns {Uint8Array[]} all bytes so far; the complete chunks come first */
+  chunks() {
+    const used = this.length - this.#blockStart;
+    return used === 0 ? [...this.#complete] : [...this.#complete, this.#block.subarray(0, used)];
+  }
+
+  /** @returns {Buffer} all bytes so far; copied if there are several blocks */
   finish() {
-    return this.buffer.subarray(0, this.length);
+    const chunks = this.chunks();
+    if (this.#complete.length === 0) return this.#block.subarray(0, this.length - this.#blockStart);
+    const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+    const joined = Buffer.allocUnsafeSlow(bytes);
+    let end = 0;
+    for (const chunk of chunks) {
+      joined.set(chunk, end);
+      end += chunk.length;
+    }
+    return joined;
   }
 
-  /** @param {number} more */
+  /** @param {number} more bytes for which the block must have room */
   #reserve(more) {
-    if (this.length + more <= this.buffer.length) return;
-    const grown = Buffer.allocUnsafeSlow(Math.max(this.buffer.length * 2, this.length + more));
-    grown.set(this.buffer.subarray(0, this.length));
-    this.buffer = grown;
-    this.view = viewOf(grown);
+    if (this.length - this.#blockStart + more <= this.#block.length) return;
+    this.#completeBlock();
+    this.#capacity = Math.min(this.#capacity * 2, BLOCK_BYTES);
+    this.#block = Buffer.allocUnsafeSlow(Math.max(this.#capacity, more));
+    this.#view = viewOf(this.#block);
   }
+
+  /** What was written to the block becomes a chunk; the rest of its memory is the next block. */
+  #completeBlock() {
+    const used = this.length - this.#blockStart;
+    if (used === 0) return;
+    this.#complete.push(this.#block.subarray(0, used));
+    this.#block = this.#block.subarray(used);
+    this.#view = viewOf(this.#block);
+    this.#blockStart = this.length;
+  }
+}
+
+/**
+ * @param {string[]} texts
+ * @returns {Uint8Array} the length of each in UTF-16 units, as u32
+ */
+function lengthsOf(texts) {
+  const lengths = new Uint32Array(texts.length);
+  for (let i = 0; i < texts.length; i++) lengths[i] = texts[i].length;
+  return new Uint8Array(lengths.buffer);
 }
 
 /** @param {Buffer} buffer */
@@ -162,7 +240,7 @@ class ByteReader {
   }
 
   /**
-   * How many things follow: refused where there are not even that many bytes, so that a wrong number cannot make a
+   * The number of records that follow. Refused if there are fewer bytes than records, because a wrong number could make a
    * loop run for minutes.
    */
   count() {
@@ -190,4 +268,4 @@ class ByteReader {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-module.exports = { ByteWriter, ByteReader, SnapshotError, viewOf, LITTLE_ENDIAN };
+module.exports = { ByteWriter, ByteReader, SnapshotError, lengthsOf, viewOf, LITTLE_ENDIAN };

@@ -10,22 +10,17 @@ const {
   VERSION,
   HEADER_BYTES,
   END_BYTES,
-  DEFINITION,
-  ROWS,
-  DROPPED,
+  INCARNATION_BYTES,
   TABLE_ENTRY,
   JSON_ENTRY,
-  LAYOUT_KINDS,
 } = require('./snapshot-format');
 
-// Pages below this are gathered in one buffer: an iovec of its own costs more than the copy.
-const GATHER_BELOW_BYTES = 16384;
-
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
-/** @typedef {import('../capture/series-journal').SeriesJournal} SeriesJournal */
+/** @typedef {import('./dictionary-part').DictionaryPart} DictionaryPart */
 
 /**
- * A metric of a registry, as it is captured: one of ours with its table, or the JSON of somebody's own.
+ * A metric of a registry as it is captured: one of ours with its table, or the JSON of a metric object that has only
+ * get().
  *
  * @typedef {object} CaptureEntry
  * @property {number} defaults number of its registry's default labels
@@ -42,153 +37,79 @@ const GATHER_BELOW_BYTES = 16384;
  * @property {number} workerId
  * @property {string} incarnation hex, 16 bytes
  * @property {number} sequence
- * @property {number} capturedAt milliseconds since the epoch
+ * @property {number} capturedAt milliseconds since 1970
  * @property {Record<string, unknown>[]} defaultLabels
  * @property {CaptureEntry[]} entries
  * @property {[stage: string, name: string, count: number][]} failures
  */
 
-/** Bytes that follow the head: pages as they lie in memory, small things gathered. */
-class ColumnArea {
-  /** @type {Uint8Array[]} */
-  chunks = [];
-  length = 0;
-  #gather = new ByteWriter(GATHER_BELOW_BYTES);
+/** @typedef {{numberOf: (view: MetricView) => number}} Journal */
 
-  /**
-   * @param {ArrayBufferView} view
-   * @returns {number} where it begins, relative to the area
-   */
-  add(view) {
-    const start = this.length;
-    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-    if (bytes.length < GATHER_BELOW_BYTES) {
-      this.#gather.bytes(bytes);
-    } else {
-      this.flush();
-      this.chunks.push(bytes);
-    }
-    this.length += bytes.length;
-    return start;
-  }
+/** @typedef {{chunks: Uint8Array[], bytes: number}} EncodedSnapshot */
 
-  align() {
-    const gap = (8 - (this.length % 8)) % 8;
-    if (gap > 0) this.add(new Uint8Array(gap));
-  }
-
-  flush() {
-    if (this.#gather.length === 0) return;
-    this.chunks.push(this.#gather.finish());
-    this.#gather = new ByteWriter(GATHER_BELOW_BYTES);
-  }
+/**
+ * Encodes a capture. Columns are not copied: the chunks are right only until the next number is recorded.
+ *
+ * @param {Capture} capture
+ * @param {Journal} journal which has noted all metrics of the capture
+ * @param {DictionaryPart} dictionary which has the journal up to its end
+ * @returns {EncodedSnapshot} the first chunk has the header, the next ones are the dictionary's
+ */
+function encodeSnapshot(capture, journal, dictionary) {
+  const head = new ByteWriter(4096, dictionary.length);
+  head.align(8);
+  const numbersStart = head.length;
+  const columns = new ByteWriter(16384);
+  writeNumbers(head, columns, capture, journal);
+  head.align(8);
+  columns.align(8);
+  const columnsStart = head.length;
+  const bytes = columnsStart + columns.length + END_BYTES;
+  const header = encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes });
+  const end = new ByteWriter(END_BYTES);
+  end.float64(capture.sequence);
+  end.bytes(END_MARK);
+  const chunks = [...dictionary.chunksWith(header), ...head.chunks(), ...columns.chunks(), end.finish()];
+  return { chunks, bytes };
 }
 
 /**
- * Encodes a capture. The columns are not copied: the chunks are right only until the next number is recorded.
+ * The first chunk of a snapshot that is not complete. A reader refuses it, because the length that it gives is 0.
  *
- * @param {Capture} capture
- * @param {SeriesJournal} journal which has noted all metrics of the capture
- * @param {{epoch: number, series: number} | undefined} known what the reader knows of the journal
- * @returns {{chunks: Uint8Array[], bytes: number}}
+ * @param {DictionaryPart} dictionary
+ * @returns {Uint8Array} as long as the first chunk of the complete snapshot
  */
-function encodeSnapshot(capture, journal, known) {
-  const head = new ByteWriter(16384);
-  head.bytes(new Uint8Array(HEADER_BYTES));
-  const { start, segments } = journal.since(known);
-  head.uint32(segments.length);
-  for (const segment of segments) writeSegment(head, segment);
-  head.align(8);
-  const numbersStart = head.length;
-  const columns = new ColumnArea();
-  writeNumbers(head, columns, capture, journal);
-  head.align(8);
-  columns.align();
-  columns.flush();
-  const columnsStart = head.length;
-  const bytes = columnsStart + columns.length + END_BYTES;
+function incompleteHeader(dictionary) {
+  const nobody = { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 };
+  const nowhere = { numbersStart: 0, columnsStart: 0, bytes: 0 };
+  return dictionary.chunksWith(encodeHeader(nobody, dictionary, nowhere))[0];
+}
 
+/**
+ * @param {Pick<Capture, 'workerId' | 'incarnation' | 'sequence' | 'capturedAt'>} capture
+ * @param {DictionaryPart} dictionary
+ * @param {{numbersStart: number, columnsStart: number, bytes: number}} offsets
+ */
+function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }) {
   const header = new ByteWriter(HEADER_BYTES);
   header.bytes(MAGIC);
   header.uint32(BYTE_ORDER);
   header.uint32(VERSION);
   header.bytes(Buffer.from(capture.incarnation, 'hex'));
   header.uint32(capture.workerId);
-  header.uint32(journal.epoch);
-  for (const value of [capture.sequence, capture.capturedAt, start, journal.length]) header.float64(value);
+  header.uint32(dictionary.epoch);
+  for (const value of [capture.sequence, capture.capturedAt, dictionary.start, dictionary.end])
+    header.float64(value);
   for (const value of [numbersStart, columnsStart, bytes]) header.float64(value);
-  head.buffer.set(header.finish());
-
-  const end = new ByteWriter(END_BYTES);
-  end.float64(capture.sequence);
-  end.bytes(END_MARK);
-  return { chunks: [head.finish(), ...columns.chunks, end.finish()], bytes };
+  header.bytes(new Uint8Array(HEADER_BYTES - header.length));
+  return header.finish();
 }
 
 /**
  * @param {ByteWriter} writer
- * @param {import('../capture/series-journal').Segment} segment
- */
-function writeSegment(writer, { metric, defines, drops, fromRow, toRow, fromValues, toValues }) {
-  const { view, number } = metric;
-  if (defines) writeDefinition(writer, number, view);
-  else writer.uint32(0);
-  if (drops) {
-    writer.uint32(DROPPED);
-    writer.uint32(number);
-    return;
-  }
-  const rows = toRow - fromRow;
-  writer.uint32(ROWS);
-  writer.uint32(number);
-  writer.uint32(fromRow);
-  writer.uint32(rows);
-  const { index, forms } = view.table;
-  if (index === undefined) return;
-  index.dictionaries.forEach(({ values }, label) => {
-    writer.uint32(fromValues[label]);
-    writer.strings(values.slice(fromValues[label], toValues[label]));
-  });
-  writer.uint32(forms.list.length);
-  for (const { positions } of forms.list) {
-    writer.uint32(positions.length);
-    for (const position of positions) writer.uint32(position);
-  }
-  const tuples = new Int32Array(rows * (index.width + 1));
-  let at = 0;
-  for (let row = fromRow; row < toRow; row++) {
-    tuples[at++] = view.table.formOf(row);
-    for (let label = 0; label < index.width; label++) tuples[at++] = index.idAt(row, label);
-  }
-  writer.align(4);
-  writer.bytes(new Uint8Array(tuples.buffer));
-}
-
-/**
- * @param {ByteWriter} writer
- * @param {number} number
- * @param {MetricView} view
- */
-function writeDefinition(writer, number, view) {
-  const { name, help, type, aggregator, layout, table } = view;
-  writer.uint32(DEFINITION);
-  writer.uint32(number);
-  for (const text of [name, help, type, aggregator]) writer.string(String(text));
-  writer.uint32(LAYOUT_KINDS.indexOf(/** @type {any} */ (layout.kind)));
-  const marks =
-    layout.kind === 'histogram' ? layout.bounds : layout.kind === 'summary' ? layout.quantiles : [];
-  writer.uint32(marks.length);
-  for (const mark of marks) writer.float64(Number(mark));
-  writer.uint32(view.windowed ? 1 : 0);
-  writer.uint32(table.labelNames.length);
-  for (const labelName of table.labelNames) writer.string(labelName);
-}
-
-/**
- * @param {ByteWriter} writer
- * @param {ColumnArea} columns
+ * @param {ByteWriter} columns
  * @param {Capture} capture
- * @param {SeriesJournal} journal
+ * @param {Journal} journal
  */
 function writeNumbers(writer, columns, capture, journal) {
   writer.uint32(capture.defaultLabels.length);
@@ -224,7 +145,7 @@ function writeNumbers(writer, columns, capture, journal) {
 
 /**
  * @param {ByteWriter} writer
- * @param {ColumnArea} columns
+ * @param {ByteWriter} columns
  * @param {MetricView} view
  */
 function writeColumns(writer, columns, { table }) {
@@ -232,42 +153,60 @@ function writeColumns(writer, columns, { table }) {
   writer.uint32(rowCount);
   writer.uint32(liveCount);
   writer.uint32(order === undefined ? 1 : 0);
-  columns.align();
+  columns.align(8);
+  writer.float64(columns.length);
   let left = rowCount * width;
-  const start = columns.length;
   for (const page of pages) {
-    columns.add(left < page.length ? page.subarray(0, left) : page);
+    columns.append(left < page.length ? page.subarray(0, left) : page);
     left -= Math.min(left, page.length);
   }
-  writer.float64(start);
   if (order !== undefined) {
-    const live = order.subarray(0, orderLength);
-    writer.float64(columns.add(liveCount === orderLength ? live : live.filter(row => row !== -1)));
+    writer.float64(columns.length);
+    columns.append(
+      liveCount === orderLength ? order.subarray(0, orderLength) : withoutGaps(order, orderLength, liveCount),
+    );
   }
+}
+
+/**
+ * @param {Int32Array} order
+ * @param {number} length
+ * @param {number} liveCount
+ * @returns {Int32Array} the live rows. A loop takes 0.1 ms for 100,000 rows, filter() 1 ms.
+ */
+function withoutGaps(order, length, liveCount) {
+  const live = new Int32Array(liveCount);
+  let count = 0;
+  for (let i = 0; i < length; i++) if (order[i] !== -1) live[count++] = order[i];
+  return live;
 }
 
 /**
  * @param {ByteWriter} writer
- * @param {ColumnArea} columns
+ * @param {ByteWriter} columns
  * @param {CaptureEntry} entry
  */
 function writeExtras(writer, columns, { digests, exemplars }) {
-  columns.align();
+  columns.align(8);
   writer.uint32(digests === undefined ? 0 : 1);
   if (digests !== undefined) {
-    writer.float64(columns.add(digests.index));
-    for (const centroids of digests.centroids) columns.add(centroids);
+    writer.float64(columns.length);
+    columns.append(digests.index);
+    for (const centroids of digests.centroids) columns.append(centroids);
   }
   writer.uint32(exemplars === undefined ? 0 : exemplars.count);
-  if (exemplars !== undefined) writer.float64(columns.add(exemplars.bytes));
+  if (exemplars !== undefined) {
+    writer.float64(columns.length);
+    for (const chunk of exemplars.chunks) columns.append(chunk);
+  }
 }
 
 /**
- * Somebody's own metric as JSON, which by itself has no NaN, no infinities and no BigInt.
+ * A metric's get() as JSON. NaN, infinities and BigInt, which JSON does not have, become objects.
  *
  * @param {unknown} metric
  * @returns {string}
- * @throws {TypeError} where it cannot be written as JSON
+ * @throws {TypeError} if JSON cannot represent it
  */
 function stringifyJson(metric) {
   return JSON.stringify(metric, (_key, value) => {
@@ -276,4 +215,4 @@ function stringifyJson(metric) {
   });
 }
 
-module.exports = { stringifyJson, encodeSnapshot };
+module.exports = { stringifyJson, encodeSnapshot, incompleteHeader };

@@ -1,8 +1,8 @@
 'use strict';
 
-// The file in which a worker leaves its last numbers for its primary, who reads it when the worker is dead. Written
-// when the process ends; and before, where a worker may be killed: at checkpoints, and when the program says that it
-// is about to end. Each replaces the one before as a whole.
+// Runs in the worker. Writes the worker's exit snapshot: the file that the primary reads after the worker has died. It is
+// written by the process's 'exit' handler, and earlier if the worker may be killed: at checkpoints, and when the program
+// announces its end. Each version replaces the one before as a whole.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -13,47 +13,48 @@ const { timedSection } = require('../../event-loop/timed-section');
 
 const debug = debuglog('prom-client-cluster');
 
-// A message may say anything; a timer that never rests would take the whole loop.
+// Limits for what a message says: a shorter interval would keep the loop busy, and timers overflow beyond 2^31 ms.
 const SHORTEST_INTERVAL = 100;
 const LONGEST_INTERVAL = 2 ** 31 - 1;
 
 /** @typedef {import('../capture/snapshot-source').SnapshotSource} SnapshotSource */
-/** @typedef {{chunks: Uint8Array[], bytes: number}} Snapshot */
+/** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 class ExitSnapshot {
   #source;
-  #capture;
-  #file = new SnapshotFile();
-  #fingerprint = new Fingerprint();
+  #workerId;
   #directory = '';
   #name = '';
   #interval = 0;
+  #fingerprint = new Fingerprint();
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
   /** @type {Promise<void>} checkpoints are written one after the other */
   #writing = Promise.resolve();
+  /** @type {SnapshotFile | undefined} the checkpoint that is being written */
+  #unfinished = undefined;
   #hasEnded = false;
 
   /**
    * @param {SnapshotSource} source
-   * @param {object} capture the numbers of this instant
-   * @param {() => Snapshot} capture.whole with all label sets
-   * @param {() => Snapshot} capture.news with those that the primary does not know
+   * @param {number} workerId
    */
-  constructor(source, capture) {
+  constructor(source, workerId) {
     this.#source = source;
-    this.#capture = capture;
+    this.#workerId = workerId;
+    /** @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint leaves that out */
+    this.known = undefined;
   }
 
   /**
-   * Where the primary looks for the file, and how often it wants one before the end.
+   * Sets the file's place, and how often it is written while the worker runs.
    *
-   * @param {string} directory '' where there is none
+   * @param {string} directory '' if there is none
    * @param {string} name
-   * @param {unknown} interval milliseconds between checkpoints; none where it is no number above 0
+   * @param {unknown} interval milliseconds between checkpoints; no checkpoints unless it is a number above 0
    */
   aimAt(directory, name, interval) {
-    if (directory !== this.#directory || name !== this.#name) this.forget();
+    if (directory !== this.#directory || name !== this.#name) this.invalidate();
     this.#directory = directory;
     this.#name = name;
     const wanted = typeof interval === 'number' && interval > 0 ? interval : 0;
@@ -63,13 +64,13 @@ class ExitSnapshot {
     if (wanted > 0) this.#wait();
   }
 
-  /** What was written may lack what the primary has forgotten: the next checkpoint is due, whatever has changed. */
-  forget() {
+  /** The next checkpoint is written even if nothing has changed: the primary may have lost what the last one left out. */
+  invalidate() {
     this.#fingerprint.forget();
   }
 
   /**
-   * Writes the numbers as they are after all `collect` hooks have run, for a process that is about to end.
+   * Runs all `collect` hooks and writes a checkpoint, in a process that is about to end.
    *
    * @param {number} hookTime milliseconds for the hooks
    * @returns {Promise<void>} never rejected
@@ -79,16 +80,17 @@ class ExitSnapshot {
     await this.#checkpoint();
   }
 
-  /** Writes the numbers of this instant, at once: for the process's 'exit' handler. */
+  /** Writes the numbers of this instant, synchronously: for the process's 'exit' handler. */
   write() {
     this.#hasEnded = true;
     if (this.#directory === '') return;
-    const unfinished = this.#unfinished();
-    // An asynchronous write of a checkpoint may still be under way; it goes on where nobody sees it.
-    fs.rmSync(unfinished, { force: true });
-    // Whole: by the time it is read, the primary's thread may be another, which knows nothing.
-    SnapshotFile.writeSync(unfinished, this.#capture.whole());
-    fs.renameSync(unfinished, path.join(this.#directory, this.#name));
+    this.#unfinished?.discard();
+    // Left over if an earlier checkpoint could not be renamed.
+    fs.rmSync(path.join(this.#directory, this.#unfinishedName), { force: true });
+    const file = new SnapshotFile(this.#directory, this.#unfinishedName);
+    // With all label sets: by the time it is read, the aggregator may have been restarted and have none.
+    file.finish(this.#source.capture(this.#workerId, undefined, { isLast: true }));
+    fs.renameSync(path.join(this.#directory, this.#unfinishedName), path.join(this.#directory, this.#name));
   }
 
   #wait() {
@@ -102,14 +104,14 @@ class ExitSnapshot {
     const timer = this.#timer;
     try {
       if (this.#directory !== '' && (await this.#fingerprint.hasChanged(this.#source.registries()))) {
-        // Without hooks: they may count from call to call, and these calls are the scrapes'.
+        // Without hooks: they may count their calls, and expect one for each scrape.
         await this.#source.encode();
         await this.#checkpoint();
       }
     } catch (error) {
-      // The application's own registry may throw here; it must not learn of it from us.
+      // The application's own registry may throw here; the application must not see that.
       debug('no checkpoint: %s', error);
-      this.forget();
+      this.invalidate();
     }
     if (timer === this.#timer && this.#interval > 0) this.#wait();
   }
@@ -121,27 +123,32 @@ class ExitSnapshot {
 
   async #replace() {
     if (this.#directory === '' || this.#hasEnded) return;
-    const [unfinished, file] = [this.#unfinished(), path.join(this.#directory, this.#name)];
+    const unfinished = path.join(this.#directory, this.#unfinishedName);
+    const finished = path.join(this.#directory, this.#name);
+    const file = new SnapshotFile(this.#directory, this.#unfinishedName);
+    this.#unfinished = file;
     try {
-      // One that could not be put in place.
       fs.rmSync(unfinished, { force: true });
-      const writing = timedSection('worker:checkpoint', () =>
-        this.#file.write(path.dirname(unfinished), path.basename(unfinished), this.#capture.news()),
-      );
-      if (writing !== undefined) await writing;
+      const dictionary = await this.#source.encodeDictionary(this.known, part => file.writeAhead(part));
       if (this.#hasEnded) return;
-      // Not over it, which some file systems answer with a write to the disk at once (see Spool.rename). A process that is
-      // killed in between leaves the unfinished name, with all that belongs in it.
-      fs.rmSync(file, { force: true });
-      fs.renameSync(unfinished, file);
+      timedSection('worker:checkpoint', () =>
+        file.finish(this.#source.capture(this.#workerId, this.known, { dictionary })),
+      );
+      // Not renamed over the old file, which some file systems answer by writing to the disk at once (see Spool.rename).
+      // If the process is killed in between, the unfinished name has the complete file.
+      fs.rmSync(finished, { force: true });
+      fs.renameSync(unfinished, finished);
     } catch (error) {
-      this.forget();
+      file.discard();
+      this.invalidate();
       this.#source.countFailure('checkpoint', '', error);
+    } finally {
+      this.#unfinished = undefined;
     }
   }
 
-  #unfinished() {
-    return path.join(this.#directory, `${this.#name}.part`);
+  get #unfinishedName() {
+    return `${this.#name}.part`;
   }
 }
 

@@ -1,6 +1,7 @@
 'use strict';
 
-// The worker's side: asked by the primary, it captures its registries, writes them to a file and tells the file's name.
+// Runs in the worker, on the application's event loop. On a request of the primary it captures the registries, writes them
+// to a file, and answers with the file's name. Nothing here may throw at the application.
 
 const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
@@ -17,13 +18,10 @@ const debug = debuglog('prom-client-cluster');
 
 class WorkerResponder {
   #source;
-  #file = new SnapshotFile();
-  /** @type {Request | undefined} asked and not answered */
+  /** @type {Request | undefined} not answered yet */
   #newest = undefined;
   #busy = false;
   #exit;
-  /** @type {import('../wire/messages').JournalPosition | undefined} */
-  #known = undefined;
 
   /**
    * @param {number} workerId
@@ -33,10 +31,7 @@ class WorkerResponder {
     this.workerId = workerId;
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
-    this.#exit = new ExitSnapshot(this.#source, {
-      whole: () => this.#source.capture(workerId, undefined, true),
-      news: () => this.#source.capture(workerId, this.#known),
-    });
+    this.#exit = new ExitSnapshot(this.#source, workerId);
   }
 
   /** @param {any} message of one of the types that a primary sends */
@@ -49,14 +44,14 @@ class WorkerResponder {
       this.#exit.aimAt(message.directory, message.exitName, message.checkpointInterval);
     }
     if (message.type === WELCOME) {
-      // Also sent by a primary that has forgotten what it knew: the last snapshot then has to tell everything.
-      this.#known = undefined;
-      this.#exit.forget();
+      // Also sent by a primary that has lost its state: the next checkpoint must have the whole dictionary.
+      this.#exit.known = undefined;
+      this.#exit.invalidate();
       send({ type: READY });
       return;
     }
-    this.#known = message.known;
-    // Several questions may have piled up while this process was stopped or busy: one capture answers the newest.
+    this.#exit.known = message.known;
+    // While this process was stopped or busy, several requests may have queued up: one capture answers the newest.
     this.#newest = message;
     if (!this.#busy) this.#answerNewest();
   }
@@ -72,9 +67,9 @@ class WorkerResponder {
         await this.#answer(request);
       }
     } catch (error) {
-      // Nothing above is expected to throw; whatever it is, the application must not see it.
+      // Not expected; but whatever it is, the application must not see it.
       debug('a scrape failed in worker %d: %s', this.workerId, error);
-      if (this.#newest !== undefined) respond(this.#newest, { error: messageOf(error) });
+      if (this.#newest !== undefined) respond(this.#newest.requestId, { error: messageOf(error) });
       this.#newest = undefined;
     } finally {
       this.#busy = false;
@@ -82,56 +77,61 @@ class WorkerResponder {
   }
 
   /** @param {Request} request */
-  async #answer(request) {
-    const name = snapshotName(this.workerId, request.requestId);
+  async #answer({ requestId, directory = '', known }) {
+    if (directory === '') {
+      this.#answerOverIpc(requestId, known, 'the primary has no directory');
+      return;
+    }
+    const name = snapshotName(this.workerId, requestId);
+    const file = new SnapshotFile(directory, name);
     try {
-      const { writing, bytes } = timedSection('worker:capture', () => {
-        const snapshot = this.#source.capture(this.workerId, request.known);
-        if (request.directory === '') return { bytes: -1, writing: undefined };
-        const writing = this.#file.write(/** @type {string} */ (request.directory), name, snapshot);
-        return { writing, bytes: snapshot.bytes };
+      const dictionary = await this.#source.encodeDictionary(known, part => file.writeAhead(part));
+      const bytes = timedSection('worker:capture', () => {
+        const snapshot = this.#source.capture(this.workerId, known, { dictionary });
+        file.finish(snapshot);
+        return snapshot.bytes;
       });
-      if (bytes === -1) return this.#answerOverIpc(request, 'the primary has no directory');
-      if (writing !== undefined) await writing;
-      respond(request, { file: name, bytes });
+      respond(requestId, { file: name, bytes });
     } catch (error) {
+      file.discard();
       this.#source.countFailure('write', '', error);
-      this.#answerOverIpc(request, /** @type {any} */ (error).code ?? messageOf(error));
+      this.#answerOverIpc(requestId, known, /** @type {any} */ (error).code ?? messageOf(error));
     }
   }
 
   /**
-   * Where no file can be written the snapshot itself travels: slower, but the scrape is answered.
+   * Sends the snapshot itself if no file can be written: slower, but the scrape is answered.
    *
-   * @param {Request} request
+   * @param {number} requestId
+   * @param {Request['known']} known
    * @param {string} reason
    */
-  #answerOverIpc(request, reason) {
+  #answerOverIpc(requestId, known, reason) {
     try {
-      const { chunks, bytes } = this.#source.capture(this.workerId, request.known);
-      respond(request, { snapshot: Buffer.concat(chunks, bytes).toString('base64'), reason });
+      const { chunks, bytes } = this.#source.capture(this.workerId, known);
+      respond(requestId, { snapshot: Buffer.concat(chunks, bytes).toString('base64'), reason });
     } catch (error) {
       this.#source.countFailure('capture', '', error);
-      respond(request, { error: messageOf(error) });
+      respond(requestId, { error: messageOf(error) });
     }
   }
 
   /**
-   * A primary that runs prom-client gets what prom-client's workers send.
+   * Answers a primary that runs prom-client as a worker with prom-client does.
    *
    * @param {number} requestId
    */
   async #answerStockPrimary(requestId) {
     try {
       const metrics = await Promise.all([...this.registries()].map(registry => registry.getMetricsAsJSON()));
-      send({ type: RESPONSE, requestId, metrics });
+      respond(requestId, { metrics });
     } catch (error) {
-      send({ type: RESPONSE, requestId, error: messageOf(error) });
+      respond(requestId, { error: messageOf(error) });
     }
   }
 
   /**
-   * Leaves the numbers of this process to its primary, for a program that is about to end it.
+   * Writes the exit snapshot of a program that is about to end.
    *
    * @param {number} timeout milliseconds for `collect` hooks
    * @returns {Promise<void>} never rejected
@@ -141,32 +141,32 @@ class WorkerResponder {
   }
 
   /**
-   * The last numbers of this process, from its 'exit' handler: without hooks, if the directory is still there. Whoever
-   * disconnected and then finished its work, or ended between two scrapes, loses nothing.
+   * Writes the exit snapshot in the 'exit' handler: without hooks, and only if the directory still exists. So nothing is
+   * lost of a worker that disconnected and then finished its work, or that ended between two scrapes.
    */
   writeExitSnapshot() {
     try {
       this.#exit.write();
     } catch (error) {
-      debug('worker %d could not write its last snapshot: %s', this.workerId, error);
+      debug('worker %d could not write its exit snapshot: %s', this.workerId, error);
     }
   }
 }
 
 /**
- * @param {Request} request
+ * @param {number} requestId
  * @param {object} answer
  */
-function respond(request, answer) {
-  send({ type: RESPONSE, requestId: request.requestId, ...answer });
+function respond(requestId, answer) {
+  send({ type: RESPONSE, requestId, ...answer });
 }
 
 /** @param {object} message */
 function send(message) {
   if (!process.connected) return;
-  // With a callback a channel that closes meanwhile is no 'error' event on the application's process.
+  // Without a callback a channel that closes meanwhile would be an 'error' event on the application's process.
   /** @type {any} */ (process).send(message, undefined, undefined, (/** @type {Error | null} */ error) => {
-    if (error) debug('the primary did not get an answer: %s', error);
+    if (error) debug('the primary did not get a message: %s', error);
   });
 }
 

@@ -104,7 +104,7 @@ class Life {
   /** What a scrape does: asks for what is not known, reads the file and keeps it. */
   scrape() {
     const snapshot = bytesOf(
-      this.worker.source.capture(this.id, this.store.journalPositionOf(this.id), true),
+      this.worker.source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true }),
     );
     const file = snapshotName(this.id, ++this.requestId);
     spool.writeAtomically(file, [snapshot]);
@@ -115,7 +115,7 @@ class Life {
   /** A worker's answer that came over IPC, since no file could be written. */
   scrapeWithoutFile() {
     const { source } = this.worker;
-    this.store.apply(this.id, bytesOf(source.capture(this.id, this.store.journalPositionOf(this.id), true)));
+    this.store.apply(this.id, bytesOf(source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true })));
   }
 
   /** What a thread shows that comes after this one. */

@@ -100,7 +100,7 @@ class TestWorker {
   write(known) {
     this.lastKnown = known;
     const captured = Object.entries(this.model).map(([name, model]) => [name, model.captured(this.defaults)]);
-    const buffer = bytesOf(this.source.capture(this.id, known, true));
+    const buffer = bytesOf(this.source.capture(this.id, known, { isLast: true }));
     const snapshot = {
       sequence: ++this.sequence,
       buffer,

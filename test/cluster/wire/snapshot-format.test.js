@@ -11,7 +11,9 @@ const { Summary } = require('../../../lib/metric/summary');
 const { viewOf } = require('../../../lib/registry/metric-view');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { SeriesJournal } = require('../../../lib/cluster/capture/series-journal');
+const { DictionaryPart } = require('../../../lib/cluster/wire/dictionary-part');
 const { encodeSnapshot } = require('../../../lib/cluster/wire/snapshot-encoder');
+const { runThrough } = require('../../../lib/event-loop/slices');
 const { SnapshotError } = require('../../../lib/cluster/wire/byte-buffers');
 const {
   makeWorker,
@@ -623,9 +625,11 @@ for (const [code, name, damage] of [
   });
 }
 
-/** A journal that tells what it is told to tell. */
-function forgedJournal(segments, { epoch = 1, numberOf = () => 0 } = {}) {
-  return { epoch, length: 100, since: () => ({ start: 0, segments }), numberOf };
+/** The dictionary part of a journal from its start, or of any segments. */
+function dictionaryOf({ epoch, length, segments }) {
+  const dictionary = new DictionaryPart(epoch, 0);
+  runThrough(dictionary.add(segments, length));
+  return dictionary;
 }
 
 function forgedCapture(entries, sequence = 1) {
@@ -640,7 +644,7 @@ function forgedCapture(entries, sequence = 1) {
   };
 }
 
-/** A well-formed snapshot of one counter under a metric number, with whatever rows and values it is told to claim. */
+/** A well-formed snapshot of one counter, except for what the options change. */
 function forgedSnapshot({
   names = ['a'],
   values = ['x', 'y'],
@@ -648,7 +652,8 @@ function forgedSnapshot({
   number = 0,
   segment = {},
   dropped = false,
-  ...journal
+  epoch = 1,
+  numberOf = () => number,
 }) {
   const counter = new Counter({ name: 'c', help: 'c', labelNames: names, registers: [] });
   for (const value of values) counter.inc(Object.fromEntries(names.map(name => [name, value])));
@@ -658,8 +663,8 @@ function forgedSnapshot({
   const [own] = honest.since(undefined).segments;
   const segments = [{ ...own, metric: { ...own.metric, number }, ...segment }];
   if (dropped) segments.push({ ...segments[0], defines: false, drops: true });
-  const forged = forgedJournal(segments, { numberOf: () => number, ...journal });
-  return bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), forged, undefined));
+  const dictionary = dictionaryOf({ epoch, length: 100, segments });
+  return bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), { numberOf }, dictionary));
 }
 
 for (const [name, forgery] of [
@@ -696,8 +701,9 @@ test('a snapshot whose order names a row that it does not have is refused', () =
     const view = viewOf(counter);
     const journal = new SeriesJournal();
     journal.note([view]);
+    const dictionary = dictionaryOf({ epoch: 1, length: journal.length, ...journal.since(undefined) });
     const take = sequence =>
-      bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), journal, undefined));
+      bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), journal, dictionary));
     const store = new ClusterStore();
     store.apply(WORKER, take(1));
     view.table.order[view.table.orderLength - 1] = row;

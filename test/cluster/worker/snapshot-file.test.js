@@ -5,7 +5,15 @@ const assert = require('node:assert');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { DictionaryPart } = require('../../../lib/cluster/wire/dictionary-part');
+const { encodeSnapshot } = require('../../../lib/cluster/wire/snapshot-encoder');
 const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');
+const { SeriesJournal } = require('../../../lib/cluster/capture/series-journal');
+const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { Counter } = require('../../../lib/metric/counter');
+const { viewOf } = require('../../../lib/registry/metric-view');
+
+const WORKER = 1;
 
 function makeDirectory(t) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'snapshot-file-'));
@@ -18,40 +26,47 @@ function snapshotOf(...texts) {
   return { chunks, bytes: chunks.reduce((sum, { length }) => sum + length, 0) };
 }
 
-/** A file writer in a directory of its own, whose clock says how long each write has taken. */
-function writerWithClock(t) {
-  const directory = makeDirectory(t);
-  let time = 0;
-  let reads = 0;
-  let duration = 0;
-  let count = 0;
-  const file = new SnapshotFile(() => (reads++ % 2 === 0 ? time : (time += duration)));
+/** Writes a snapshot under a name of a directory. */
+function write(directory, name, snapshot) {
+  new SnapshotFile(directory, name).finish(snapshot);
+}
+
+/** A metric whose dictionary takes several blocks, in steps, and the snapshot with it. */
+function largeDictionary() {
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
+  for (let i = 0; i < 20_000; i++) counter.inc({ a: `value ${i}` });
+  const view = viewOf(counter);
+  const journal = new SeriesJournal();
+  journal.note([view]);
+  const dictionary = new DictionaryPart(journal.epoch, 0);
+  const steps = dictionary.add(journal.since(undefined).segments, journal.length);
+  const capture = {
+    workerId: WORKER,
+    incarnation: '0f'.repeat(16),
+    sequence: 1,
+    capturedAt: 1,
+    defaultLabels: [{}],
+    entries: [{ defaults: 0, view }],
+    failures: [],
+  };
   return {
-    directory,
-    /** Writes a snapshot that takes some milliseconds; tells whether it was written asynchronously. */
-    async write(milliseconds, snapshot = snapshotOf('head', 'columns', 'end')) {
-      duration = milliseconds;
-      const name = `${count++}`;
-      const writing = file.write(directory, name, snapshot);
-      await writing;
-      assert.ok(fs.readFileSync(path.join(directory, name)).equals(Buffer.concat(snapshot.chunks)));
-      return writing !== undefined;
-    },
+    dictionary,
+    steps,
+    encode: (part = dictionary) => encodeSnapshot(capture, journal, part),
+    journal,
   };
 }
 
-const FAST = 1;
-const SLOW = 6;
-const STALLED = 1000;
+/** Writes a dictionary ahead to a file, as far as it is there after some of its steps. */
+function writeAhead(file, { dictionary, steps }, atMost = Infinity) {
+  for (let step = 0; step < atMost && !steps.next().done; step++) file.writeAhead(dictionary);
+}
 
-test('a snapshot is there when write() returns, whole and for its owner alone', t => {
+test('a snapshot file is complete when finish() returns, and only its owner may read it', t => {
   const directory = makeDirectory(t);
   const umask = process.umask(0);
   try {
-    assert.strictEqual(
-      new SnapshotFile().write(directory, 'a', snapshotOf('head', '', 'columns', 'end')),
-      undefined,
-    );
+    write(directory, 'a', snapshotOf('head', '', 'columns', 'end'));
   } finally {
     process.umask(umask);
   }
@@ -59,41 +74,39 @@ test('a snapshot is there when write() returns, whole and for its owner alone', 
   assert.strictEqual(fs.statSync(path.join(directory, 'a')).mode & 0o777, 0o600);
 });
 
-test('thousands of chunks are written, more than a system call takes at once', t => {
+test('a snapshot file takes thousands of chunks, more than one system call', t => {
   const directory = makeDirectory(t);
   const texts = Array.from({ length: 5000 }, (_, i) => `chunk ${i};`);
-  new SnapshotFile().write(directory, 'a', snapshotOf(...texts));
+  write(directory, 'a', snapshotOf(...texts));
   assert.strictEqual(fs.readFileSync(path.join(directory, 'a'), 'utf8'), texts.join(''));
 });
 
-test('a name that is taken is refused, and what has it stays as it is', async t => {
-  const { directory, write } = writerWithClock(t);
+test('a snapshot file never replaces an existing file, and does not follow a link', t => {
+  const directory = makeDirectory(t);
   const target = path.join(directory, 'elsewhere');
   fs.writeFileSync(target, 'precious');
   fs.symlinkSync(target, path.join(directory, 'link'));
   fs.writeFileSync(path.join(directory, 'taken'), 'precious');
-  const file = new SnapshotFile();
   for (const name of ['taken', 'link']) {
-    assert.throws(() => file.write(directory, name, snapshotOf('x')), { code: 'EEXIST' });
+    assert.throws(() => write(directory, name, snapshotOf('x')), { code: 'EEXIST' });
     assert.strictEqual(fs.readFileSync(path.join(directory, name), 'utf8'), 'precious');
   }
-  assert.throws(() => file.write(path.join(directory, 'nowhere'), 'a', snapshotOf('x')), { code: 'ENOENT' });
-  assert.strictEqual(await write(FAST), false);
+  assert.throws(() => write(path.join(directory, 'nowhere'), 'a', snapshotOf('x')), { code: 'ENOENT' });
 });
 
-test('what the kernel does not take at once is offered again, wherever it stopped', t => {
+test('a snapshot file is complete even if the kernel writes only a part at once', t => {
   const directory = makeDirectory(t);
   const snapshot = snapshotOf('head', 'the columns', '', 'end');
   const whole = Buffer.concat(snapshot.chunks);
   for (let taken = 0; taken <= whole.length; taken++) {
     t.mock.method(fs, 'writevSync', descriptor => fs.writeSync(descriptor, whole, 0, taken));
-    SnapshotFile.writeSync(path.join(directory, `${taken}`), snapshot);
+    write(directory, `${taken}`, snapshot);
     t.mock.restoreAll();
     assert.ok(fs.readFileSync(path.join(directory, `${taken}`)).equals(whole), `after ${taken}`);
   }
 });
 
-for (const [name, write] of [
+for (const [name, writeSync] of [
   [
     'is full',
     () => {
@@ -102,19 +115,19 @@ for (const [name, write] of [
   ],
   ['takes nothing more', () => 0],
 ]) {
-  test(`where the disk ${name}, nothing is left behind and the reason is told`, t => {
+  test(`a snapshot file on a disk that ${name} is removed, and the error says why`, t => {
     const directory = makeDirectory(t);
     t.mock.method(fs, 'writevSync', () => 3);
-    t.mock.method(fs, 'writeSync', write);
+    t.mock.method(fs, 'writeSync', writeSync);
     const reason = /no space left|takes no more bytes/;
-    assert.throws(() => new SnapshotFile().write(directory, 'a', snapshotOf('head', 'columns')), reason);
+    assert.throws(() => write(directory, 'a', snapshotOf('head', 'columns')), reason);
     assert.deepStrictEqual(fs.readdirSync(directory), []);
     t.mock.restoreAll();
-    new SnapshotFile().write(directory, 'a', snapshotOf('again'));
+    write(directory, 'a', snapshotOf('again'));
   });
 }
 
-test('no descriptor stays open, whether a write succeeds or fails', t => {
+test('a snapshot file is closed, whether it could be written or not', t => {
   const directory = makeDirectory(t);
   const open = new Set();
   const { openSync, closeSync } = fs;
@@ -127,88 +140,96 @@ test('no descriptor stays open, whether a write succeeds or fails', t => {
     open.delete(descriptor);
     closeSync(descriptor);
   });
-  new SnapshotFile().write(directory, 'a', snapshotOf('x'));
+  write(directory, 'a', snapshotOf('x'));
   t.mock.method(fs, 'writevSync', () => {
     throw new Error('broken');
   });
-  assert.throws(() => new SnapshotFile().write(directory, 'b', snapshotOf('x')), /broken/);
+  assert.throws(() => write(directory, 'b', snapshotOf('x')), /broken/);
   assert.strictEqual(fs.openSync.mock.callCount(), 2);
   assert.strictEqual(open.size, 0);
 });
 
-test('slow writes that are not in a row change nothing', async t => {
-  const { write } = writerWithClock(t);
-  for (let i = 0; i < 20; i++) {
-    for (const milliseconds of [SLOW, SLOW, FAST]) assert.strictEqual(await write(milliseconds), false);
+test('a file with a dictionary that was written ahead is the same as one that was written at once', t => {
+  const directory = makeDirectory(t);
+  const large = largeDictionary();
+  const file = new SnapshotFile(directory, 'ahead');
+  writeAhead(file, large);
+  const already = fs.statSync(path.join(directory, 'ahead')).size;
+  const written = t.mock.method(fs, 'writevSync');
+  const snapshot = large.encode();
+  file.finish(snapshot);
+  const later = written.mock.calls
+    .flatMap(call => call.arguments[1])
+    .reduce((sum, { length }) => sum + length, 0);
+  write(directory, 'at-once', snapshot);
+  const bytes = fs.readFileSync(path.join(directory, 'ahead'));
+  assert.ok(bytes.equals(fs.readFileSync(path.join(directory, 'at-once'))));
+  assert.strictEqual(bytes.length, snapshot.bytes);
+  assert.ok(already + later < snapshot.bytes + 200, `${already} bytes, then ${later} of ${snapshot.bytes}`);
+});
+
+test('a file that was written ahead for another dictionary has the right one in the end', t => {
+  const directory = makeDirectory(t);
+  const large = largeDictionary();
+  const file = new SnapshotFile(directory, 'a');
+  writeAhead(file, large);
+  const small = new DictionaryPart(large.journal.epoch, large.journal.length);
+  const snapshot = large.encode(small);
+  file.finish(snapshot);
+  assert.ok(fs.readFileSync(path.join(directory, 'a')).equals(Buffer.concat(snapshot.chunks)));
+});
+
+test('a file that is left incomplete, at any step, is refused because of its length', t => {
+  const directory = makeDirectory(t);
+  const large = largeDictionary();
+  const file = new SnapshotFile(directory, 'a');
+  let sizes = 0;
+  for (let size = 0; ;) {
+    const { done } = large.steps.next();
+    file.writeAhead(large.dictionary);
+    const { size: now } = fs.statSync(path.join(directory, 'a'), { throwIfNoEntry: false }) ?? { size: 0 };
+    if (now > size) {
+      const bytes = Buffer.from(new Uint8Array(fs.readFileSync(path.join(directory, 'a'))).buffer);
+      assert.throws(() => new ClusterStore().apply(WORKER, bytes), { code: 'length' });
+      sizes++;
+    }
+    size = now;
+    if (done) break;
   }
+  assert.ok(sizes > 2, `${sizes} sizes`);
+  file.discard();
 });
 
-test('after three slow writes in a row writing goes on asynchronously', async t => {
-  const { write } = writerWithClock(t);
-  assert.deepStrictEqual(
-    [await write(STALLED), await write(SLOW), await write(SLOW), await write(SLOW), await write(FAST)],
-    [false, false, false, true, true],
-  );
-});
-
-test('a write is slow for its size: two megabytes may take 15 ms', async t => {
-  const large = { chunks: [Buffer.alloc(2_000_000, 'x')], bytes: 2_000_000 };
-  const patient = writerWithClock(t);
-  for (let i = 0; i < 6; i++) assert.strictEqual(await patient.write(15, large), false);
-  const impatient = writerWithClock(t);
-  for (let i = 0; i < 6; i++) assert.strictEqual(await impatient.write(16, large), i >= 3);
-});
-
-test('what is written asynchronously is the state of the call, not of a later moment', async t => {
+test('a file that is discarded is removed, and cannot be finished', t => {
   const directory = makeDirectory(t);
-  let time = 0;
-  const file = new SnapshotFile(() => (time += STALLED));
-  for (let i = 0; i < 3; i++) file.write(directory, `${i}`, snapshotOf('x'));
-  const snapshot = snapshotOf('before', 'before');
-  const writing = file.write(directory, 'a', snapshot);
-  for (const chunk of snapshot.chunks) chunk.fill('!');
-  await writing;
-  assert.strictEqual(fs.readFileSync(path.join(directory, 'a'), 'utf8'), 'beforebefore');
-  assert.strictEqual(fs.statSync(path.join(directory, 'a')).mode & 0o077, 0);
+  const large = largeDictionary();
+  const file = new SnapshotFile(directory, 'a');
+  writeAhead(file, large, 100);
+  assert.deepStrictEqual(fs.readdirSync(directory), ['a']);
+  file.discard();
+  assert.deepStrictEqual(fs.readdirSync(directory), []);
+  writeAhead(file, large);
+  assert.throws(() => file.finish(large.encode()), /discarded/);
+  assert.deepStrictEqual(fs.readdirSync(directory), []);
+  new SnapshotFile(directory, 'never-begun').discard();
 });
 
-test('a failure of an asynchronous write is told, and leaves nothing of its own behind', async t => {
+test('a file that cannot be written ahead says why when it is finished', t => {
   const directory = makeDirectory(t);
-  let time = 0;
-  const file = new SnapshotFile(() => (time += STALLED));
-  for (let i = 0; i < 3; i++) file.write(directory, `${i}`, snapshotOf('x'));
-  await assert.rejects(async () => file.write(directory, '0', snapshotOf('y')), { code: 'EEXIST' });
-  assert.strictEqual(fs.readFileSync(path.join(directory, '0'), 'utf8'), 'x');
-  t.mock.method(fs, 'write', (...parameters) => {
-    process.nextTick(parameters.at(-1), Object.assign(new Error('no space left'), { code: 'ENOSPC' }));
+  const large = largeDictionary();
+  const file = new SnapshotFile(directory, 'a');
+  writeAhead(file, large, 60);
+  t.mock.method(fs, 'writevSync', () => {
+    throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
   });
-  await assert.rejects(async () => file.write(directory, 'a', snapshotOf('y')), { code: 'ENOSPC' });
-  assert.strictEqual(fs.existsSync(path.join(directory, 'a')), false);
+  writeAhead(file, large);
   t.mock.restoreAll();
-  await file.write(directory, 'a', snapshotOf('y'));
-  assert.strictEqual(fs.readFileSync(path.join(directory, 'a'), 'utf8'), 'y');
-});
-
-test('an asynchronous write that is taken in parts is written whole', async t => {
-  const directory = makeDirectory(t);
-  let time = 0;
-  const file = new SnapshotFile(() => (time += STALLED));
-  for (let i = 0; i < 3; i++) file.write(directory, `${i}`, snapshotOf('x'));
-  const { write } = fs;
-  const mocked = t.mock.method(fs, 'write', (descriptor, buffer, offset, length, position, done) =>
-    write(descriptor, buffer, offset, Math.min(length, 5), position, done),
-  );
-  await file.write(directory, 'a', snapshotOf('the head, ', 'the columns, ', 'the end'));
-  assert.ok(mocked.mock.callCount() >= 6);
-  assert.strictEqual(fs.readFileSync(path.join(directory, 'a'), 'utf8'), 'the head, the columns, the end');
-});
-
-test('where the pool is slower than the disk was, writing is synchronous again, for a long time', async t => {
-  const { write } = writerWithClock(t);
-  for (const milliseconds of [SLOW, SLOW + 3, SLOW]) await write(milliseconds);
-  assert.strictEqual(await write(SLOW), true);
-  assert.strictEqual(await write(STALLED), true);
-  let synchronous = 0;
-  while (!(await write(SLOW))) synchronous++;
-  assert.ok(synchronous >= 100 && synchronous <= 110, `${synchronous} writes`);
+  assert.deepStrictEqual(fs.readdirSync(directory), []);
+  assert.throws(() => file.finish(large.encode()), { code: 'ENOSPC' });
+  fs.writeFileSync(path.join(directory, 'taken'), 'precious');
+  const other = new SnapshotFile(directory, 'taken');
+  const again = largeDictionary();
+  writeAhead(other, again);
+  assert.throws(() => other.finish(again.encode()), { code: 'EEXIST' });
+  assert.strictEqual(fs.readFileSync(path.join(directory, 'taken'), 'utf8'), 'precious');
 });

@@ -1,0 +1,211 @@
+'use strict';
+
+// The dictionary part of a snapshot: the metrics, label values and label sets that the reader does not have. It is encoded
+// ahead of the snapshot, a piece at a time, because a row keeps its label set as long as its table keeps its epoch.
+
+const { ByteWriter, lengthsOf } = require('./byte-buffers');
+const { HEADER_BYTES, DEFINITION, ROWS, DROPPED, LAYOUT_KINDS } = require('./snapshot-format');
+
+/** The number of segments comes before the segments, and is known only after the last one. */
+const COUNT_BYTES = 4;
+
+/** How many rows, or label values, are encoded at once: 0.05 ms. */
+const PIECE = 512;
+
+/** @typedef {import('../../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('../capture/series-journal').Segment} Segment */
+/** @typedef {import('../capture/series-journal').JournalMetric} JournalMetric */
+
+class DictionaryPart {
+  #writer = new ByteWriter(16384, HEADER_BYTES + COUNT_BYTES);
+  #segments = 0;
+
+  /**
+   * @param {number} epoch of the journal
+   * @param {number} start position in the journal
+   */
+  constructor(epoch, start) {
+    this.epoch = epoch;
+    this.start = start;
+    /** The position up to which the journal is encoded. */
+    this.end = start;
+  }
+
+  /** The position in the file at which the part ends. */
+  get length() {
+    return this.#writer.length;
+  }
+
+  /** @returns {readonly Uint8Array[]} the chunks that no longer change */
+  get completeChunks() {
+    return this.#writer.completeChunks;
+  }
+
+  /**
+   * Encodes the next segments. Between two pieces the program may record, and tables may be compacted.
+   *
+   * @param {readonly Segment[]} segments
+   * @param {number} end position in the journal after the last one
+   * @returns {Generator<void>} yields after each piece
+   */
+  *add(segments, end) {
+    for (const segment of segments) {
+      yield* writeSegment(this.#writer, segment);
+      this.#segments++;
+      yield;
+    }
+    this.end = end;
+  }
+
+  /**
+   * @param {Uint8Array} header
+   * @returns {Uint8Array[]} the header with the number of segments, then the part. Complete chunks are the same objects
+   *   each time.
+   */
+  chunksWith(header) {
+    const first = new ByteWriter(HEADER_BYTES + COUNT_BYTES);
+    first.bytes(header);
+    first.uint32(this.#segments);
+    return [first.finish(), ...this.#writer.chunks()];
+  }
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {Segment} segment
+ * @returns {Generator<void>} yields after each piece
+ */
+function* writeSegment(writer, segment) {
+  const { metric, defines, drops, fromRow, toRow } = segment;
+  const { index } = metric.view.table;
+  // The tuples come last in the segment and are read first: the list of forms is written after them, so it has the form of
+  // each, even if a label set was removed meanwhile and came back in a new form.
+  const tuples = drops ? undefined : yield* tuplesOf(segment);
+  if (defines) writeDefinition(writer, metric);
+  else writer.uint32(0);
+  writer.uint32(drops ? DROPPED : ROWS);
+  writer.uint32(metric.number);
+  if (drops) return;
+  writer.uint32(tuples === undefined ? 0 : fromRow);
+  writer.uint32(tuples === undefined ? 0 : toRow - fromRow);
+  if (metric.labelNames.length === 0) return;
+  if (tuples === undefined || index === undefined) {
+    writeNoLabels(writer, segment);
+    return;
+  }
+  for (let label = 0; label < metric.labelNames.length; label++) {
+    const from = segment.fromValues[label];
+    writer.uint32(from);
+    yield* writeValues(writer, index.dictionaries[label].values, from, segment.toValues[label]);
+  }
+  writeForms(writer, metric.view.table.forms.list);
+  writer.align(4);
+  for (const piece of tuples) {
+    writer.append(piece);
+    yield;
+  }
+}
+
+/**
+ * @param {Segment} segment
+ * @returns {Generator<void, Int32Array[] | undefined>} per row its form, then its integer of each label; undefined if the
+ *   rows have other numbers by now: the journal then drops the metric. Yields after each piece.
+ */
+function* tuplesOf({ metric, fromRow, toRow }) {
+  const { table } = metric.view;
+  /** @type {Int32Array[]} */
+  const pieces = [];
+  if (table.epoch !== metric.tableEpoch) return undefined;
+  const { index } = table;
+  if (index === undefined) return pieces;
+  for (let from = fromRow; from < toRow; from += PIECE) {
+    if (table.epoch !== metric.tableEpoch) return undefined;
+    const to = Math.min(from + PIECE, toRow);
+    const piece = new Int32Array((to - from) * (index.width + 1));
+    let at = 0;
+    for (let row = from; row < to; row++) {
+      piece[at++] = table.formOf(row);
+      for (let label = 0; label < index.width; label++) piece[at++] = index.idAt(row, label);
+    }
+    pieces.push(piece);
+    yield;
+  }
+  return pieces;
+}
+
+/**
+ * Writes label values as ByteWriter.strings() does, a piece at a time.
+ *
+ * @param {ByteWriter} writer
+ * @param {readonly string[]} values
+ * @param {number} from
+ * @param {number} to
+ * @returns {Generator<void>} yields after each piece
+ */
+function* writeValues(writer, values, from, to) {
+  writer.uint32(to - from);
+  writer.align(4);
+  const texts = [];
+  let bytes = 0;
+  for (let at = from; at < to; at += PIECE) {
+    const piece = values.slice(at, Math.min(at + PIECE, to));
+    writer.bytes(lengthsOf(piece));
+    const text = Buffer.from(piece.join(''));
+    texts.push(text);
+    bytes += text.length;
+    yield;
+  }
+  writer.uint32(bytes);
+  for (const text of texts) {
+    writer.append(text);
+    yield;
+  }
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {readonly {positions: readonly number[]}[]} forms
+ */
+function writeForms(writer, forms) {
+  writer.uint32(forms.length);
+  for (const { positions } of forms) {
+    writer.uint32(positions.length);
+    for (const position of positions) writer.uint32(position);
+  }
+}
+
+/**
+ * What a segment without rows has in the place of values, forms and rows.
+ *
+ * @param {ByteWriter} writer
+ * @param {Segment} segment
+ */
+function writeNoLabels(writer, { metric }) {
+  for (let label = 0; label < metric.labelNames.length; label++) {
+    writer.uint32(1);
+    writer.strings([]);
+  }
+  writeForms(writer, []);
+  writer.align(4);
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {JournalMetric} metric
+ */
+function writeDefinition(writer, { number, labelNames, view }) {
+  const { name, help, type, aggregator, layout } = view;
+  writer.uint32(DEFINITION);
+  writer.uint32(number);
+  for (const text of [name, help, type, aggregator]) writer.string(String(text));
+  writer.uint32(LAYOUT_KINDS.indexOf(/** @type {any} */ (layout.kind)));
+  const bounds =
+    layout.kind === 'histogram' ? layout.bounds : layout.kind === 'summary' ? layout.quantiles : [];
+  writer.uint32(bounds.length);
+  for (const bound of bounds) writer.float64(Number(bound));
+  writer.uint32(view.windowed ? 1 : 0);
+  writer.uint32(labelNames.length);
+  for (const labelName of labelNames) writer.string(labelName);
+}
+
+module.exports = { DictionaryPart };

@@ -1,0 +1,193 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('fast-check');
+const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { LabelIndex } = require('../../../lib/series/label-index');
+const { Counter } = require('../../../lib/metric/counter');
+const { Gauge } = require('../../../lib/metric/gauge');
+const { viewOf } = require('../../../lib/registry/metric-view');
+const { makeWorker, bytesOf, textOf, samplesOf } = require('../../fixtures/unit-scrape');
+
+const WORKER = 1;
+const MANY = 3000;
+
+/** A worker with a counter of many label sets. */
+function workerWithMany() {
+  const worker = makeWorker();
+  const labelNames = ['a', 'b'];
+  const counter = new Counter({ name: 'many', help: 'many', labelNames, registers: [worker.registry] });
+  for (let i = 0; i < MANY; i++) counter.inc({ a: `value ${i}`, b: i % 7 });
+  return { ...worker, counter };
+}
+
+/** Encodes the dictionary ahead, calls something once while that is under way, then captures and applies. */
+async function captureWith({ source, store, meanwhile = () => {}, known = store.knownOf(WORKER) }) {
+  let called = false;
+  const dictionary = await source.encodeDictionary(known, () => {
+    if (called) return;
+    called = true;
+    meanwhile();
+  });
+  if (!called) meanwhile();
+  const buffer = bytesOf(source.capture(WORKER, known, { dictionary }));
+  store.apply(WORKER, buffer);
+  return buffer.length;
+}
+
+async function assertShows(store, registry) {
+  assert.deepStrictEqual(samplesOf(textOf(store)), samplesOf(await registry.metrics()));
+}
+
+/** Makes a table give its rows new numbers. */
+function compact(metric) {
+  const { table } = viewOf(metric);
+  for (let i = 0; i < 2000; i++) metric.inc({ a: `passing ${i}` });
+  const live = [...table.liveRows()].length;
+  for (let i = 0; i < 2000 && live - i > 2; i++) metric.remove({ a: `passing ${i}` });
+  return table.compactIfSparse();
+}
+
+test('a capture encodes no label sets that were encoded ahead', async t => {
+  const { source, counter, registry } = workerWithMany();
+  const store = new ClusterStore();
+  const dictionary = await source.encodeDictionary(undefined);
+  for (let i = 0; i < 10; i++) counter.inc({ a: 'later', b: i });
+  const read = t.mock.method(LabelIndex.prototype, 'idAt');
+  const snapshot = source.capture(WORKER, undefined, { dictionary });
+  assert.strictEqual(read.mock.callCount(), 10 * 2);
+  t.mock.restoreAll();
+  store.apply(WORKER, bytesOf(snapshot));
+  await assertShows(store, registry);
+});
+
+test('a dictionary can be used for a second capture, if a file could not be written', async () => {
+  const { source, counter, registry } = workerWithMany();
+  const dictionary = await source.encodeDictionary(undefined);
+  source.capture(WORKER, undefined, { dictionary });
+  counter.inc({ a: 'new', b: 'new' });
+  const store = new ClusterStore();
+  store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+  await assertShows(store, registry);
+});
+
+for (const [name, meanwhile] of [
+  ['label sets are added', ({ counter }) => counter.inc({ a: 'new', b: 'new' })],
+  [
+    'a label set returns with its labels in another order',
+    ({ counter }) => {
+      counter.remove({ a: `value ${MANY - 1}`, b: (MANY - 1) % 7 });
+      counter.inc({ b: (MANY - 1) % 7, a: `value ${MANY - 1}` });
+    },
+  ],
+  [
+    'the table is compacted',
+    ({ counter }) => {
+      for (let i = 0; i < MANY - 10; i++) counter.remove({ a: `value ${i}`, b: i % 7 });
+      assert.ok(viewOf(counter).table.compactIfSparse());
+    },
+  ],
+  ['the metric gets another help text', ({ counter }) => (counter.help = 'another')],
+  ['the metric is removed', ({ registry }) => registry.removeSingleMetric('many')],
+  [
+    'metrics are registered',
+    ({ registry }) => new Gauge({ name: 'g', help: 'g', registers: [registry] }).set(1),
+  ],
+  [
+    'another capture takes place',
+    ({ source, counter }) => {
+      counter.inc({ a: 'new', b: 'new' });
+      source.capture(WORKER, undefined);
+    },
+  ],
+]) {
+  test(`a dictionary is right if ${name} while it is encoded`, async () => {
+    const worker = workerWithMany();
+    const store = new ClusterStore();
+    const { source, registry } = worker;
+    await captureWith({ source, store, meanwhile: () => meanwhile(worker) });
+    await assertShows(store, registry);
+    // What the reader has now fits what comes next.
+    worker.counter.inc({ a: 'next', b: 'next' });
+    await captureWith({ source, store });
+    await assertShows(store, registry);
+  });
+}
+
+test('a dictionary that was encoded for another position is not used', async () => {
+  const { source, counter, registry } = workerWithMany();
+  const store = new ClusterStore();
+  await captureWith({ source, store });
+  counter.inc({ a: 'new', b: 'new' });
+  const onlyNew = await source.encodeDictionary(store.knownOf(WORKER));
+  // Meanwhile the reader has lost what it had.
+  const other = new ClusterStore();
+  other.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary: onlyNew })));
+  await assertShows(other, registry);
+});
+
+test('a dictionary of an epoch that is over is not used', async () => {
+  const { source, registry } = workerWithMany();
+  const dictionary = await source.encodeDictionary(undefined);
+  // A program that makes and drops many metrics has the journal begin again.
+  for (let i = 0; i < 200; i++) {
+    new Counter({ name: `passing_${i}`, help: 'p', registers: [registry] });
+    source.capture(WORKER, undefined);
+    registry.removeSingleMetric(`passing_${i}`);
+  }
+  const store = new ClusterStore();
+  store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+  await assertShows(store, registry);
+});
+
+test('a dictionary is right whatever happens while it is encoded, for readers at any position', async () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ inc: fc.tuple(fc.nat(2), fc.nat(40)) }) },
+    { weight: 2, arbitrary: fc.record({ remove: fc.tuple(fc.nat(2), fc.nat(40)) }) },
+    { weight: 1, arbitrary: fc.record({ compact: fc.nat(2) }) },
+    { weight: 1, arbitrary: fc.record({ redefine: fc.nat(2) }) },
+    { weight: 1, arbitrary: fc.record({ absent: fc.nat(2) }) },
+    { weight: 2, arbitrary: fc.record({ capture: fc.nat(2) }) },
+  );
+  const round = fc.record({
+    reader: fc.nat(2),
+    forget: fc.boolean(),
+    steps: fc.array(step, { maxLength: 12 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(round, { maxLength: 8 }), async rounds => {
+      const { source, registry } = makeWorker();
+      const make = name => new Counter({ name, help: name, labelNames: ['a', 'b'], registers: [registry] });
+      const counters = ['x', 'y', 'z'].map(make);
+      const stores = counters.map(() => new ClusterStore());
+      let changes = 0;
+      const perform = ({ inc, remove, compact: sparse, redefine, absent, capture }) => {
+        changes++;
+        if (inc) counters[inc[0]].inc(changes % 2 ? { a: inc[1], b: 'b' } : { b: 'b', a: inc[1] });
+        if (remove) counters[remove[0]].remove({ a: remove[1], b: 'b' });
+        if (sparse !== undefined) compact(counters[sparse]);
+        if (redefine !== undefined) counters[redefine].help = `help ${changes}`;
+        if (absent !== undefined) {
+          const { name } = counters[absent];
+          if (registry.getSingleMetric(name)) registry.removeSingleMetric(name);
+          else registry.registerMetric(counters[absent]);
+        }
+        if (capture !== undefined) source.capture(WORKER, stores[capture].knownOf(WORKER));
+      };
+      for (const { reader, forget, steps } of rounds) {
+        if (forget) stores[reader] = new ClusterStore();
+        const left = [...steps];
+        const known = stores[reader].knownOf(WORKER);
+        const dictionary = await source.encodeDictionary(
+          known,
+          () => left.length > 0 && perform(left.shift()),
+        );
+        left.forEach(perform);
+        stores[reader].apply(WORKER, bytesOf(source.capture(WORKER, known, { dictionary })));
+        await assertShows(stores[reader], registry);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
