@@ -49,7 +49,7 @@ async function timeExchange(makeExchange, { workload, library, directory, second
       await write();
     },
   });
-  return { write: writing.wall, longest: writing.gap, read: reading.wall, bytes: median(sizes) };
+  return { write: writing.wall, gap: writing.gap, read: reading.wall, bytes: median(sizes) };
 }
 
 /** Ours: a file of columns, and the store that the aggregator thread keeps. */
@@ -94,11 +94,11 @@ function jsonExchange(ClusterRegistry) {
   };
 }
 
-const figures = { write: 'ms', longest: 'ms', read: 'ms', bytes: 'bytes' };
+const figures = { write: 'ms', gap: 'ms', read: 'ms', bytes: 'bytes' };
 
 module.exports = {
   title: 'Snapshots of a cluster',
-  note: "What a worker writes for its primary and what the primary's side does with it, without transport; `longest` is the longest time for which the worker's event loop is held while it writes. This library: a file is written, read and merged into the store of the aggregator thread; the first one, with all label sets, and a later one. The other clients: `getMetricsAsJSON()` and `JSON.stringify`, `JSON.parse` and `aggregate`.",
+  note: "What a worker writes for its primary and what the primary's side does with it, without transport; `gap` is the longest time for which the worker's event loop is held while it writes. This library: a file is written, read and merged into the store of the aggregator thread; the first one, with all label sets, and a later one. The other clients: `getMetricsAsJSON()` and `JSON.stringify`, `JSON.parse` and `aggregate`.",
   cases: [
     { key: '10k', title: '10,000 samples', figures, measure: exchanging(10_000, {}) },
     { key: '100k', title: '100,000 samples', figures, seconds: 10, measure: exchanging(100_000, {}) },

@@ -174,20 +174,28 @@ class SnapshotSource {
     return start === end && epoch === this.#journal.epoch ? segments : undefined;
   }
 
-  /** @param {JournalPosition | undefined} known undefined, too, if it is about another process */
+  /**
+   * @param {JournalPosition | undefined} known as a message has it
+   * @returns {JournalPosition | undefined} undefined unless it is a position in this process's journal
+   */
   #positionOf(known) {
-    return known?.incarnation === this.#incarnation ? known : undefined;
+    if (known?.incarnation !== this.#incarnation) return undefined;
+    const { epoch, series } = known;
+    const isPosition =
+      epoch === this.#journal.epoch && Number.isInteger(series) && series <= this.#journal.length;
+    return isPosition ? known : undefined;
   }
 
   /**
    * Counts a failure. Each snapshot carries the counts.
    *
    * @param {string} stage
-   * @param {string} name of the metric, or ''
+   * @param {unknown} metric the metric's name, which may be anything in a metric object that is not ours; '' for none
    * @param {unknown} reason for the debug log
    */
-  countFailure(stage, name, reason) {
-    debug('%s %s failed: %s', stage, name, reason);
+  countFailure(stage, metric, reason) {
+    debug('%s %O failed: %O', stage, metric, reason);
+    const name = typeof metric === 'string' ? metric.slice(0, MAX_NAME_LENGTH) : `a ${typeof metric} as name`;
     const key = `${stage} ${name}`;
     const failure = this.#failures.get(key);
     if (failure !== undefined) failure[2]++;
@@ -254,6 +262,7 @@ function* compactionSteps(views) {
 
 // Usually few metrics fail; a program that makes up names must not make the map grow.
 const MAX_FAILURE_KINDS = 1000;
+const MAX_NAME_LENGTH = 1000;
 
 const debug = require('node:util').debuglog('prom-client-cluster');
 

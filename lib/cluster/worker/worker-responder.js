@@ -3,6 +3,7 @@
 // Runs in the worker, on the application's event loop. On a request of the primary it captures the registries, writes them
 // to a file, and answers with the file's name. Nothing here may throw at the application.
 
+const path = require('node:path');
 const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
@@ -13,6 +14,8 @@ const { RESPONSE, READY, WELCOME } = require('../wire/messages');
 const { snapshotName, isExitName } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
+
+const MAX_MESSAGE_LENGTH = 1000;
 
 /** @typedef {import('../wire/messages').Request} Request */
 
@@ -40,6 +43,9 @@ class WorkerResponder {
       if (message.type !== WELCOME) this.#answerStockPrimary(message.requestId);
       return;
     }
+    // The names of files are made of these.
+    if (message.directory !== '' && !path.isAbsolute(message.directory)) return;
+    if (message.type !== WELCOME && !Number.isSafeInteger(message.requestId)) return;
     if (isExitName(message.exitName)) {
       this.#exit.aimAt(message.directory, message.exitName, message.checkpointInterval);
     }
@@ -95,7 +101,7 @@ class WorkerResponder {
     } catch (error) {
       file.discard();
       this.#source.countFailure('write', '', error);
-      this.#answerOverIpc(requestId, known, /** @type {any} */ (error).code ?? messageOf(error));
+      this.#answerOverIpc(requestId, known, reasonOf(error));
     }
   }
 
@@ -124,6 +130,7 @@ class WorkerResponder {
   async #answerStockPrimary(requestId) {
     try {
       const metrics = await Promise.all([...this.registries()].map(registry => registry.getMetricsAsJSON()));
+      // Throws if JSON cannot represent what the program's metrics returned.
       respond(requestId, { metrics });
     } catch (error) {
       respond(requestId, { error: messageOf(error) });
@@ -170,9 +177,25 @@ function send(message) {
   });
 }
 
-/** @param {unknown} error */
+/**
+ * @param {unknown} error
+ * @returns {string} the code that Node.js gave it, or its message
+ */
+function reasonOf(error) {
+  const code = /** @type {any} */ (error)?.code;
+  return typeof code === 'string' ? code : messageOf(error);
+}
+
+/**
+ * @param {unknown} error anything that the program threw
+ * @returns {string}
+ */
 function messageOf(error) {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return String(error instanceof Error ? error.message : error).slice(0, MAX_MESSAGE_LENGTH);
+  } catch {
+    return 'an error that cannot be printed';
+  }
 }
 
 module.exports = { WorkerResponder };

@@ -191,3 +191,38 @@ test('a dictionary is right whatever happens while it is encoded, for readers at
     { numRuns: 60 },
   );
 });
+
+for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.repeat(1e6)]) {
+  test(`a metric object that fails, with ${typeof name} as name, is counted and affects no other metric`, async () => {
+    const { source, registry, counter } = workerWithMany();
+    const get = async () => {
+      throw { toString: null };
+    };
+    registry.registerMetric({ name, get });
+    await source.prepare(1000);
+    counter.inc({ a: 'new', b: 'new' });
+    const store = new ClusterStore();
+    store.apply(WORKER, bytesOf(source.capture(WORKER, undefined)));
+    assert.strictEqual(samplesOf(textOf(store)).size, MANY + 1);
+    const [{ stage, count }] = store.state().failures;
+    assert.deepStrictEqual([stage, count], ['collect', 1]);
+  });
+}
+
+for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
+  test(`a position of ${String(series)} in a request has the worker send everything, and nothing changes later`, async () => {
+    const { source, registry, counter } = workerWithMany();
+    const store = new ClusterStore();
+    await captureWith({ source, store });
+    for (let i = 0; i < 3; i++) {
+      counter.inc({ a: 'new', b: `${i}` });
+      await captureWith({ source, store });
+      const whole = new ClusterStore();
+      await captureWith({ source, store: whole, known: { ...store.knownOf(WORKER), series } });
+      await assertShows(whole, registry);
+    }
+    counter.inc({ a: 'new', b: 'last' });
+    assert.ok((await captureWith({ source, store })) < MANY * 10, 'only what is new');
+    await assertShows(store, registry);
+  });
+}

@@ -296,9 +296,10 @@ describe('where a directory cannot be written', { concurrency: 3 }, () => {
       for (let number = 0; number < 20_000; number++) series.inc({ number }, number);
       const fs = require('node:fs');
       const { writevSync, writeSync } = fs;
-      fs.writevSync = (descriptor, chunks) => writevSync(descriptor, [chunks[0].subarray(0, 77)]);
-      fs.writeSync = (descriptor, chunk, from) =>
-        writeSync(descriptor, chunk, from, Math.min(60_001, chunk.length - from));
+      fs.writevSync = (descriptor, chunks, position) =>
+        writevSync(descriptor, [chunks[0].subarray(0, 77)], position);
+      fs.writeSync = (descriptor, chunk, from, length, position) =>
+        writeSync(descriptor, chunk, from, Math.min(60_001, length), position);
     });
     await cluster.inWorkers([1, 2], record);
     const samples = await cluster.scrape();
