@@ -115,7 +115,10 @@ class Life {
   /** A worker's answer that came over IPC, since no file could be written. */
   scrapeWithoutFile() {
     const { source } = this.worker;
-    this.store.apply(this.id, bytesOf(source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true })));
+    this.store.apply(
+      this.id,
+      bytesOf(source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true })),
+    );
   }
 
   /** What a thread shows that comes after this one. */

@@ -23,7 +23,7 @@ function workerWithMany() {
 }
 
 /** Encodes the dictionary ahead, calls something once while that is under way, then captures and applies. */
-async function captureWith({ source, store, meanwhile = () => {}, known = store.knownOf(WORKER) }) {
+async function captureWith({ source, store, meanwhile = () => {}, known = store.journalPositionOf(WORKER) }) {
   let called = false;
   const dictionary = await source.encodeDictionary(known, () => {
     if (called) return;
@@ -120,7 +120,7 @@ test('a dictionary that was encoded for another position is not used', async () 
   const store = new ClusterStore();
   await captureWith({ source, store });
   counter.inc({ a: 'new', b: 'new' });
-  const onlyNew = await source.encodeDictionary(store.knownOf(WORKER));
+  const onlyNew = await source.encodeDictionary(store.journalPositionOf(WORKER));
   // Meanwhile the reader has lost what it had.
   const other = new ClusterStore();
   other.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary: onlyNew })));
@@ -173,12 +173,12 @@ test('a dictionary is right whatever happens while it is encoded, for readers at
           if (registry.getSingleMetric(name)) registry.removeSingleMetric(name);
           else registry.registerMetric(counters[absent]);
         }
-        if (capture !== undefined) source.capture(WORKER, stores[capture].knownOf(WORKER));
+        if (capture !== undefined) source.capture(WORKER, stores[capture].journalPositionOf(WORKER));
       };
       for (const { reader, forget, steps } of rounds) {
         if (forget) stores[reader] = new ClusterStore();
         const left = [...steps];
-        const known = stores[reader].knownOf(WORKER);
+        const known = stores[reader].journalPositionOf(WORKER);
         const dictionary = await source.encodeDictionary(
           known,
           () => left.length > 0 && perform(left.shift()),
@@ -218,7 +218,7 @@ for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
       counter.inc({ a: 'new', b: `${i}` });
       await captureWith({ source, store });
       const whole = new ClusterStore();
-      await captureWith({ source, store: whole, known: { ...store.knownOf(WORKER), series } });
+      await captureWith({ source, store: whole, known: { ...store.journalPositionOf(WORKER), series } });
       await assertShows(whole, registry);
     }
     counter.inc({ a: 'new', b: 'last' });
