@@ -13,7 +13,7 @@ const { numbersInBlock } = require('./number-blocks');
 const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4; // applications have hundreds of metrics with a handful of series each
 const COMPACT_FROM_ROWS = 1024;
-/** So many live rows are compacted in one go, within 1 ms; more are compacted in steps. */
+/** Up to this many live rows are compacted in one go, more in steps. */
 const COMPACT_AT_ONCE_ROWS = 2048;
 
 /** The limit of a table that has none: more rows than an index can number, and an integer that is compared quickly. */
@@ -244,14 +244,13 @@ class SeriesTable {
     return this.epoch !== epoch;
   }
 
-  /** The same, unless so many rows are live that it would take longer than 1 ms. */
+  /** The same, unless so many rows are live that it is left to compactionSteps(). */
   compactIfQuick() {
     if (this.liveCount <= COMPACT_AT_ONCE_ROWS) this.compactIfSparse();
   }
 
   /**
-   * The same in steps of microseconds; the last one takes 0.3 ms for 100,000 counters. The table can be used between
-   * steps.
+   * The same in steps of 32 rows; the last one copies the numbers of all rows. The table can be used between steps.
    *
    * @returns {Generator<void>}
    */
