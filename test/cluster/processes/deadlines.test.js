@@ -143,37 +143,30 @@ describe('a worker that hangs', { concurrency: 3 }, () => {
     return scrapes;
   }
 
-  it('answers 50 callers in the order of their deadlines, with the right numbers', async t => {
+  it('answers 20 callers in the order of their deadlines, with the right numbers', async t => {
     const cluster = await start(t);
     assert.equal((await cluster.scrape()).get('done_total'), 200);
     await cluster.signal(2, 'SIGSTOP');
     await cluster.inWorker(1, ({ state }) => void state.counter.inc());
     const answers = await cluster.run(async ({ aggregator, answers: messages, clock }) => {
-      const deadlines = Array.from({ length: 50 }, (_, i) => 100_000 + ((i * 33) % 50) * 1000);
+      const deadlines = Array.from({ length: 20 }, (_, i) => 100_000 + ((i * 13) % 20) * 10_000);
       const answered = [];
       const earlier = messages.length;
       const turn = () => new Promise(resolve => setImmediate(resolve));
       // In no order, and most of them while the round of others is collecting.
       const calls = [];
-      const dues = [];
       for (const [i, timeout] of deadlines.entries()) {
-        dues.push(performance.now() + timeout);
         const call = aggregator.clusterMetrics({ timeout });
         calls.push(
           call.then(text => answered.push({ timeout, total: Number(/^done_total (.*)$/m.exec(text)[1]) })),
         );
-        if (i % 10 === 9) await turn();
+        if (i % 5 === 4) await turn();
       }
       while (!messages.slice(earlier).some(({ message }) => message.requestId >= 0)) await turn();
       await turn();
-      // A second at a time: one caller's deadline passes in each.
       const early = answered.length;
-      clock.advance(100_000);
-      for (let i = 0; i < 50; i++) {
-        const areAnswered = () => answered.length >= dues.filter(due => due < performance.now()).length;
-        while (!areAnswered()) await turn();
-        clock.advance(1000);
-      }
+      // All deadlines pass, in their order.
+      clock.advance(400_000);
       await Promise.all(calls);
       return { early, answered };
     });
@@ -183,7 +176,7 @@ describe('a worker that hangs', { concurrency: 3 }, () => {
       timeouts,
       timeouts.toSorted((a, b) => a - b),
     );
-    assert.equal(timeouts.length, 50);
+    assert.equal(timeouts.length, 20);
     for (const { timeout, total } of answers.answered) assert.equal(total, 201, `within ${timeout} ms`);
     await cluster.signal(2, 'SIGCONT');
     await cluster.end();
