@@ -18,8 +18,8 @@ const { spec } = require('node:test/reporters');
 const ROOT = path.join(__dirname, '..');
 const TESTS = path.join(ROOT, 'test');
 
-/** Folders of test/ that are an area of their own; `library` is everything else. */
-const AREAS = ['tools', 'package', 'long'];
+/** The folders of test/ by area; `library` is everything else. */
+const FOLDERS = { tools: ['tools'], package: ['package', 'docs'], long: ['long'] };
 
 // Test files with child processes wait much of the time, so a core can serve more than one of them.
 const LANES_PER_CORE = 1.5;
@@ -44,9 +44,9 @@ function testFilesIn(folder) {
  * @returns {string[]}
  */
 function testFilesOf(area) {
-  if (area !== 'library') return testFilesIn(path.join(TESTS, area));
-  const otherAreas = AREAS.map(name => path.join(TESTS, name) + path.sep);
-  return testFilesIn(TESTS).filter(file => !otherAreas.some(folder => file.startsWith(folder)));
+  if (area !== 'library') return FOLDERS[area].flatMap(name => testFilesIn(path.join(TESTS, name)));
+  const others = Object.values(FOLDERS).flatMap(names => names.map(name => path.join(TESTS, name) + path.sep));
+  return testFilesIn(TESTS).filter(file => !others.some(folder => file.startsWith(folder)));
 }
 
 /**
