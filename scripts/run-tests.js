@@ -45,7 +45,9 @@ function testFilesIn(folder) {
  */
 function testFilesOf(area) {
   if (area !== 'library') return FOLDERS[area].flatMap(name => testFilesIn(path.join(TESTS, name)));
-  const others = Object.values(FOLDERS).flatMap(names => names.map(name => path.join(TESTS, name) + path.sep));
+  const others = Object.values(FOLDERS).flatMap(names =>
+    names.map(name => path.join(TESTS, name) + path.sep),
+  );
   return testFilesIn(TESTS).filter(file => !others.some(folder => file.startsWith(folder)));
 }
 
