@@ -25,16 +25,21 @@ const LOCK = 'lock';
 /** The retired totals. */
 const RETIRED_FILE = 'retired.snap';
 
+/** Names of files that are not a worker's. */
 const FILE_NAMES = new Set([OWNER_FILE, `${OWNER_FILE}.tmp`, RETIRED_FILE, `${RETIRED_FILE}.tmp`]);
 
 const SWEEP_AGE_MS = 10 * 60 * 1000;
 
 /**
- * @param {string} name of a file or directory in a spool
- * @returns {boolean} whether a spool or its workers create it
+ * Whether a spool or its workers create an entry of this name and kind. A directory with the name of a file is not ours. A
+ * link or FIFO with such a name counts as ours: removing it touches nothing else.
+ *
+ * @param {fs.Dirent} entry of a spool directory
+ * @returns {boolean}
  */
-function isSpoolName(name) {
-  return name === LOCK || FILE_NAMES.has(name) || workerIdOfFile(name) !== undefined;
+function isSpoolEntry(entry) {
+  if (entry.isDirectory()) return entry.name === LOCK;
+  return FILE_NAMES.has(entry.name) || workerIdOfFile(entry.name) !== undefined;
 }
 
 /**
@@ -52,36 +57,46 @@ function setAside(directory) {
 }
 
 /**
- * Removes a spool directory. If it contains anything else than a spool's files, that stays, and so does the directory with
- * its name and its owner file. Synchronous, so that the end of the process cannot leave it half done.
+ * Removes a spool directory. If it contains anything that is not a spool's, or that cannot be removed, this stays, and so
+ * does the directory with its name and its owner file. Synchronous, so that the end of the process cannot leave it half done.
  *
  * @param {string} directory
  * @returns {boolean} whether the directory itself was removed
  */
 function removeDirectory(directory) {
-  const names = fs.readdirSync(directory);
-  const isRemovable = names.every(isSpoolName);
+  const isRemovable = entriesOf(directory).every(isSpoolEntry);
   const place = isRemovable ? setAside(directory) : directory;
-  for (const name of namesToRemove(names, isRemovable)) {
-    const file = path.join(place, name);
+  if (removeEntries(place)) {
+    fs.rmSync(path.join(place, OWNER_FILE), { force: true });
+    fs.rmdirSync(place);
+    return true;
+  }
+  if (place !== directory) fs.renameSync(place, directory);
+  return false;
+}
+
+/**
+ * Removes all entries of a spool but the owner file: without it, a directory that stays would never be swept.
+ *
+ * @param {string} directory
+ * @returns {boolean} whether nothing else is left
+ */
+function removeEntries(directory) {
+  for (const { name } of entriesOf(directory).filter(isSpoolEntry)) {
+    const file = path.join(directory, name);
     try {
       if (name === LOCK) fs.rmdirSync(file);
-      else fs.unlinkSync(file);
+      else if (name !== OWNER_FILE) fs.unlinkSync(file);
     } catch (error) {
       debug('cannot remove %s: %s', file, messageOf(error));
     }
   }
-  if (isRemovable) fs.rmdirSync(place);
-  return isRemovable;
+  return entriesOf(directory).every(({ name }) => name === OWNER_FILE);
 }
 
-/**
- * @param {string[]} names
- * @param {boolean} isRemovable whether the directory itself will be removed
- */
-function namesToRemove(names, isRemovable) {
-  // Without its owner file, a directory that stays would never be swept.
-  return names.filter(name => isSpoolName(name) && (isRemovable || name !== OWNER_FILE));
+/** @param {string} directory */
+function entriesOf(directory) {
+  return fs.readdirSync(directory, { withFileTypes: true });
 }
 
 /**
