@@ -34,6 +34,13 @@ function assertCounted(samples, count) {
   assert.equal(seriesIn(samples), count);
 }
 
+/** Ends a cluster in whose spool something foreign is: that stays, with the directory and its owner file. */
+async function endWithForeign(cluster, foreign) {
+  const { spool } = cluster;
+  await cluster.end([path.basename(spool)]);
+  assert.deepEqual(fs.readdirSync(spool).sort(), [...foreign, 'owner.json'].sort());
+}
+
 /** The answers that the primary has handed to its thread. */
 const handedOver = ({ threads }) =>
   threads.flatMap(({ posted }) => posted.filter(({ op }) => op === 'answer' || op === 'discard'));
@@ -180,7 +187,7 @@ describe('a message that is not ours is ignored', { concurrency: 3 }, () => {
     );
     await until(() => !fs.existsSync(path.join(cluster.spool, file)), 'it is removed');
     for (const name of others) assert.ok(fs.existsSync(path.join(cluster.spool, name)), name);
-    await cluster.end();
+    await endWithForeign(cluster, ['notes.txt']);
   });
 });
 
@@ -255,7 +262,7 @@ describe('a file name that is not a bare name of the expected shape is refused',
     for (const file of canaries) assert.equal(fs.readFileSync(file, 'utf8'), 'untouched');
     assertCounted(await cluster.scrape(), refused + 1);
     for (const name of [...outside, 'canary']) fs.rmSync(path.join(cluster.place, name));
-    await cluster.end();
+    await endWithForeign(cluster, ['x']);
   });
 
   const wrongFiles = {
@@ -300,7 +307,9 @@ describe('a file name that is not a bare name of the expected shape is refused',
       await cluster.inWorker(1, beHonest);
     }
     assertCounted(await cluster.scrape(), counted);
-    await cluster.end();
+    const directories = cluster.spooledFiles();
+    assert.equal(directories.length, 1, 'the directory with the name of a file stays');
+    await endWithForeign(cluster, directories);
   });
 });
 
