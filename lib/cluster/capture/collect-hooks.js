@@ -1,24 +1,25 @@
 'use strict';
 
-// Runs the `collect` hooks of a worker's metrics. One that throws or never ends costs its own metric, whose last
-// values stand, and never the scrape.
+// Runs the `collect` hooks of a process's metrics, on its event loop. A hook that throws or never ends
+// affects its own metric only: the scrape shows that metric's last values.
 
 const DEFAULT_TIMEOUT = 5000;
-const MAX_TIMEOUT = 600_000; // a message may say anything, and timers go wrong beyond 2^31 ms
+const MAX_TIMEOUT = 600_000; // the timeout comes from a message and may be any number; timers overflow beyond 2^31 ms
 
 /** @typedef {(name: string, reason: unknown) => void} OnFailure */
 
 class CollectHooks {
-  /** @type {WeakMap<object, Promise<void>>} metrics whose hook was called and has not ended */
+  /** @type {WeakMap<object, Promise<void>>} metrics whose hook is running */
   #running = new WeakMap();
 
   /**
-   * Calls all hooks, and waits for them until the time is up.
+   * Calls all hooks, and waits until they have ended or the timeout has passed.
    *
    * @param {Iterable<any>} metrics
    * @param {number} timeout milliseconds
    * @param {OnFailure} onFailure called once for each metric whose hook failed
-   * @param {boolean} [isLast] whether to wait for hooks, too, that an earlier call has started: there will be no other
+   * @param {boolean} [isLast] whether this is the last call: it also waits for hooks that an earlier call has
+   *   started
    */
   async run(metrics, timeout, onFailure, isLast = false) {
     /** @type {Map<any, Promise<void>>} */
@@ -34,7 +35,7 @@ class CollectHooks {
         continue;
       }
       if (running !== undefined) {
-        onFailure(metric.name, 'its last collect has not ended');
+        onFailure(metric.name, 'its previous collect is still running');
         continue;
       }
       try {
@@ -50,7 +51,7 @@ class CollectHooks {
     if (pending.size === 0) return;
     await withinTime(Promise.all(pending.values()), timeout);
     for (const metric of pending.keys()) onFailure(metric.name, `its collect took longer than ${timeout} ms`);
-    // One that fails later has been counted.
+    // They have been counted: a hook that fails later is not counted again.
     pending.clear();
   }
 
@@ -75,7 +76,7 @@ class CollectHooks {
 /**
  * @param {Promise<unknown>} promise
  * @param {number} milliseconds
- * @returns {Promise<void>} settled when either is over
+ * @returns {Promise<void>} resolved when the promise is settled or the time has passed
  */
 function withinTime(promise, milliseconds) {
   return new Promise(resolve => {
@@ -89,9 +90,10 @@ function withinTime(promise, milliseconds) {
 }
 
 /**
- * How long hooks may take of the time that the primary waits.
+ * The part of the primary's timeout that hooks may take. The rest is for writing and sending the snapshot.
  *
  * @param {unknown} timeout milliseconds
+ * @returns {number} milliseconds
  */
 function hookTime(timeout) {
   const asked = typeof timeout === 'number' && timeout > 0 ? timeout : DEFAULT_TIMEOUT;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in any process that records: encodes the digests of its summaries, each only if it has changed.
-// Encoding one takes up to 40 µs, so many are encoded in slices, and requests are handled in between. All
+// Runs in any process that records. Encodes the digests of its summaries, each only if it has changed.
+// Encoding one takes up to 40 µs, so they are encoded in slices, and requests are handled in between. All
 // digests of a table are copied into one array, so a snapshot has one block of memory to write.
 
 const { centroidsOf } = require('../../metric/observations');
@@ -12,10 +12,11 @@ const { runInSlices } = require('../../event-loop/slices');
 const SLICE_MILLISECONDS = 0.3;
 
 /**
- * `version` is that of the digest. `number` identifies the encoding: different digests of the same version
- * have different numbers.
+ * `version` is the digest's. `number` identifies the encoding: different digests of the same version have
+ * different numbers.
  *
- * @typedef {{digest: object, version: number, number: number, observations: number, centroids: Float64Array}} Encoded
+ * @typedef {{digest: object, version: number, number: number, observations: number, centroids: Float64Array}}
+ *   Encoded
  */
 
 /**
@@ -32,7 +33,7 @@ class DigestEncoder {
   #nextNumber = 1;
 
   /**
-   * Encodes what has changed, and yields the event loop after each slice.
+   * Encodes the digests that have changed, and yields the event loop after each slice.
    *
    * @param {MetricView[]} views
    */
@@ -81,8 +82,8 @@ class DigestEncoder {
   }
 
   /**
-   * All digests of a summary, as prepare() encoded them. Later observations are not included: with a thousand
-   * busy summaries, each would have to be encoded again here, in one synchronous section.
+   * All digests of a summary, as prepare() encoded them. Later observations are not included: a thousand busy
+   * summaries would all be encoded again here, in one synchronous section.
    *
    * @param {MetricView} view
    * @param {boolean} isLast whether this is the last snapshot: then later observations are included
@@ -111,7 +112,7 @@ class DigestEncoder {
       blockRows++;
       if (block.encoded[row] !== encoded) isComplete = false;
     }
-    // Rows that were added since come after those of the block.
+    // Rows that were added after prepare() follow the rows of the block.
     if (block === undefined || !isComplete) return { index, centroids };
     return { index, centroids: [block.flat, ...centroids.slice(blockRows)] };
   }
@@ -119,7 +120,7 @@ class DigestEncoder {
   /**
    * @param {MetricView} view
    * @param {number} row
-   * @returns {Encoded | undefined} the last encoding, unless the digest was reset since
+   * @returns {Encoded | undefined} the last encoding; undefined if the digest has been reset since
    */
   #recentOf(view, row) {
     const latest = this.#encoded.get(view.table)?.[row];

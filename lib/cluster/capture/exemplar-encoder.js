@@ -1,8 +1,8 @@
 'use strict';
 
-// A metric's exemplars as bytes. An exemplar is encoded once, and again only after it was replaced; the block of a metric is
-// put together in slices, between which the loop handles requests. So an exemplar may be a moment older than the numbers
-// of the same snapshot.
+// Runs in any process that records. Encodes the exemplars of its metrics. Each exemplar is encoded once. A
+// metric's block is built in slices, and the event loop handles requests in between. An exemplar may
+// therefore be slightly older than the numbers of the same snapshot.
 
 const { ByteWriter } = require('../wire/byte-buffers');
 const { encodeExemplar } = require('../wire/exemplars');
@@ -18,7 +18,7 @@ class ExemplarEncoder {
   #blocks = new WeakMap();
 
   /**
-   * Encodes what has changed, in slices.
+   * Encodes the exemplars of metrics that have new ones, in slices.
    *
    * @param {import('../../exposition/live-family').MetricView[]} views
    */
@@ -39,8 +39,8 @@ class ExemplarEncoder {
 
   /**
    * @param {import('../../exposition/live-family').MetricView} view
-   * @returns {ExemplarBlock | undefined} as it was prepared, or encoded anew if rows have other numbers since then;
-   *   undefined if there is no exemplar
+   * @returns {ExemplarBlock | undefined} as prepare() encoded it, or encoded again if the rows have been
+   *   renumbered since; undefined if there is no exemplar
    */
   blockOf({ exemplars, table }) {
     if (exemplars === undefined) return undefined;

@@ -1,32 +1,33 @@
 'use strict';
 
-// What a worker has told of its metrics and label sets so far, as one rising number, so that a snapshot carries only
-// what the primary does not know. Rows of a table are numbered in order of creation, so the journal needs no entry per
-// series: it notes, at each capture, from which row to which a table has grown.
+// Runs in any process that records. The journal lists the metrics and label sets of a process in the order in
+// which captures met them. The reader's position in it is one number, so a snapshot carries only what the
+// reader does not have. The rows of a table are numbered in order of creation, so the journal needs no entry
+// per series: at each capture it notes the range of rows by which a table has grown.
 //
-// One unit of the journal is one metric's definition or one row. Positions in it mean something within one epoch only.
+// One unit of the journal is one metric's definition or one row. Positions are valid within one epoch.
 
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 
 /**
  * @typedef {object} JournalMetric
  * @property {number} number
- * @property {MetricView} view as it was captured last
+ * @property {MetricView} view as of the last capture
  * @property {readonly string[]} labelNames
  * @property {number} tableEpoch
- * @property {number} rows how many rows the journal has
- * @property {number[]} values by label: how many values the journal has
- * @property {number} seenAt the capture that met it last
+ * @property {number} rows number of rows in the journal
+ * @property {number[]} values by label: number of values in the journal
+ * @property {number} seenAt number of the last capture that included it
  */
 
 /**
- * Rows of one metric that entered together, with the label values that came with them.
+ * Rows of one metric that were added together, with the label values that they added.
  *
  * @typedef {object} Segment
  * @property {number} start position in the journal
  * @property {JournalMetric} metric
- * @property {boolean} defines whether the metric itself enters here
- * @property {boolean} drops whether the metric leaves here for good
+ * @property {boolean} defines whether the segment defines the metric
+ * @property {boolean} drops whether the metric is dropped here, for good
  * @property {number} fromRow
  * @property {number} toRow
  * @property {number[]} fromValues by label
@@ -40,20 +41,20 @@ class SeriesJournal {
   #segments = [];
   #capture = 0;
   #seen = 0;
-  /** How many metrics got a number in this epoch. */
+  /** How many metrics have been numbered in this epoch. */
   #numbers = 0;
-  /** Positions before this one mean nothing any more: what led there was merged. */
-  #settledTo = 0;
+  /** The segments before this position were merged: the journal cannot be cut before it. */
+  #mergedTo = 0;
 
   constructor() {
-    /** Rises whenever row numbers have changed their meaning. */
+    /** Rises when the journal begins again from 0, with new metric numbers. */
     this.epoch = 1;
-    /** How long the journal is. */
+    /** Units in the journal. */
     this.length = 0;
   }
 
   /**
-   * Notes how far each metric has come that takes part in a capture.
+   * Adds the new metrics and rows of a capture.
    *
    * @param {Iterable<MetricView>} views
    */
@@ -74,8 +75,8 @@ class SeriesJournal {
   }
 
   /**
-   * Whether most of what the journal holds belongs to metrics that are gone: a program that makes and drops metrics
-   * must not make it grow.
+   * Whether most metrics in the journal were not in the last capture. The journal of a program that creates
+   * and drops metrics would otherwise grow without bound.
    */
   get #isStale() {
     return this.#numbers > 64 && this.#seen * 2 < this.#numbers;
@@ -85,7 +86,7 @@ class SeriesJournal {
     this.#metrics.clear();
     this.#numbers = 0;
     this.#segments = [];
-    this.#settledTo = 0;
+    this.#mergedTo = 0;
     this.length = 0;
     this.epoch++;
   }
@@ -110,19 +111,19 @@ class SeriesJournal {
       metric.seenAt = this.#capture;
       this.#seen++;
     }
-    if (defines || table.rowCount > metric.rows) this.#enter(metric, defines);
+    if (defines || table.rowCount > metric.rows) this.#add(metric, defines);
   }
 
   /**
-   * What has to be told to somebody who knows the journal up to a position.
+   * The segments that a reader needs.
    *
-   * @param {{epoch: number, series: number} | undefined} known
-   * @returns {{start: number, segments: Segment[]}} from that position where the journal can be cut there, else from 0
+   * @param {{epoch: number, series: number} | undefined} known the reader's position
+   * @returns {{start: number, segments: Segment[]}} from that position if a segment begins there, else from 0
    */
   since(known) {
     if (known === undefined || known.epoch !== this.epoch) return this.#all();
     if (known.series === this.length) return { start: this.length, segments: [] };
-    if (known.series < this.#settledTo) return this.#all();
+    if (known.series < this.#mergedTo) return this.#all();
     const first = this.#segments.findIndex(segment => segment.start === known.series);
     if (first === -1) return this.#all();
     return { start: known.series, segments: this.#segments.slice(first) };
@@ -133,20 +134,20 @@ class SeriesJournal {
   }
 
   /**
-   * Merges what lies before a position: nobody will ask for a part of it any more. Keeps the number of segments from
-   * growing with every scrape that meets a new series.
+   * Merges the segments before the reader's position into one per metric: the reader will not request a part
+   * of them. Without this, each scrape that finds a new series would add a segment for good.
    *
-   * @param {{epoch: number, series: number} | undefined} known
+   * @param {{epoch: number, series: number} | undefined} known the reader's position
    */
-  settle(known) {
+  mergeBefore(known) {
     if (known === undefined || known.epoch !== this.epoch || this.#segments.length <= this.#metrics.size * 2)
       return;
     const later = this.#segments.filter(segment => segment.start >= known.series);
-    const settled = this.#segments.length - later.length;
-    if (settled <= this.#metrics.size) return;
+    const earlier = this.#segments.length - later.length;
+    if (earlier <= this.#metrics.size) return;
     /** @type {Map<JournalMetric, Segment>} */
     const merged = new Map();
-    for (const segment of this.#segments.slice(0, settled)) {
+    for (const segment of this.#segments.slice(0, earlier)) {
       const whole = merged.get(segment.metric);
       if (whole === undefined) {
         merged.set(segment.metric, { ...segment });
@@ -156,15 +157,16 @@ class SeriesJournal {
         whole.drops ||= segment.drops;
       }
     }
-    // What they start at means nothing any more: whoever does not know them all is told from the beginning.
+    // Their start positions are no longer valid: a reader that does not have all of them gets the journal
+    // from 0.
     const first = [...merged.values()].map(segment => ({ ...segment, start: 0 }));
     this.#segments = [...first, ...later];
-    this.#settledTo = known.series;
+    this.#mergedTo = known.series;
   }
 
   /**
-   * A metric whose rows have got new numbers, or which is another one now, goes on as a new metric: the others need not
-   * be told again. Its old number stays taken, with no rows.
+   * Drops a metric that has been redefined, or whose rows have been renumbered. It is added again as a new
+   * metric, so the other metrics need not be sent again. Its old number is not reused.
    *
    * @param {JournalMetric} metric
    */
@@ -183,7 +185,7 @@ class SeriesJournal {
    * @param {JournalMetric} metric
    * @param {boolean} defines
    */
-  #enter(metric, defines) {
+  #add(metric, defines) {
     const { table } = metric.view;
     // A reader skips the values of a segment without rows.
     const toValues =

@@ -1,7 +1,8 @@
 'use strict';
 
-// Captures the registries of a process as snapshots. Runs in the worker, and in the primary for its own metrics: on the
-// event loop of the application, so whatever takes long is done before the capture, in slices.
+// Runs in the worker, and in the primary for the primary's own metrics, on the application's event loop.
+// Captures the registries of a process as snapshots. Whatever takes long is done before the capture, in
+// slices.
 
 const { randomBytes } = require('node:crypto');
 const { viewOf, DEFAULT_LABELS } = require('../../registry/metric-view');
@@ -15,7 +16,7 @@ const { DictionaryPart } = require('../wire/dictionary-part');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
 
 const SLICE_MILLISECONDS = 0.3;
-/** A program that creates label sets all the time leaves some of them to the capture. */
+/** After this many passes, label sets that were created meanwhile are encoded by the capture itself. */
 const MAX_DICTIONARY_PASSES = 3;
 
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
@@ -29,12 +30,12 @@ class SnapshotSource {
   #hooks = new CollectHooks();
   /** @type {Map<string, [stage: string, name: string, count: number]>} */
   #failures = new Map();
-  /** @type {WeakMap<object, string>} by metric object that has only get(): what get() returned last */
+  /** @type {WeakMap<object, string>} by custom metric object: what its get() returned last */
   #lastJson = new WeakMap();
-  /** @type {WeakMap<object, {name: string, collect: () => Promise<void>}>} */
+  /** @type {WeakMap<object, {name: string, collect: () => Promise<void>}>} by custom metric object */
   #hookOf = new WeakMap();
 
-  /** @param {() => Iterable<any>} registries that are captured */
+  /** @param {() => Iterable<any>} registries called at each capture */
   constructor(registries) {
     this.registries = registries;
   }
@@ -58,17 +59,18 @@ class SnapshotSource {
     await this.encode();
   }
 
-  /** Compacts tables and encodes digests and exemplars. */
+  /** Compacts tables, and encodes digests and exemplars, in slices. */
   async encode() {
     const views = this.#metrics().flatMap(metric => viewOf(metric) ?? []);
-    // Before anything is encoded by row numbers.
+    // First, because it renumbers rows.
     await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
     await this.#digests.prepare(views);
     await this.#exemplars.prepare(views);
   }
 
   /**
-   * Encodes the dictionary part for the next capture, in slices. The capture adds the label sets that are recorded later.
+   * Encodes the dictionary part for the next capture, in slices. The capture adds label sets that are
+   * recorded later.
    *
    * @param {JournalPosition | undefined} known what the reader has of the journal
    * @param {(dictionary: DictionaryPart) => void} [onProgress] called after each piece
@@ -100,13 +102,15 @@ class SnapshotSource {
   }
 
   /**
-   * Encodes the state of this instant. The chunks are right only until the next number is recorded.
+   * Encodes the current state, synchronously. The chunks refer to the tables' memory: they are valid until
+   * the next number is recorded.
    *
    * @param {number} workerId
    * @param {JournalPosition | undefined} known what the reader has of the journal
    * @param {object} [options]
-   * @param {boolean} [options.isLast] whether to encode also what has changed since prepare(), however long that takes
-   * @param {DictionaryPart} [options.dictionary] by encodeDictionary()
+   * @param {boolean} [options.isLast] whether to include digests that have changed since prepare(), however
+   *   long encoding them takes
+   * @param {DictionaryPart} [options.dictionary] from encodeDictionary()
    * @returns {import('../wire/snapshot-encoder').EncodedSnapshot}
    */
   capture(workerId, known, { isLast = false, dictionary } = {}) {
@@ -127,7 +131,7 @@ class SnapshotSource {
       }
     }
     this.#journal.note(entries.flatMap(({ view }) => view ?? []));
-    this.#journal.settle(this.#positionOf(known));
+    this.#journal.mergeBefore(this.#positionOf(known));
     const capture = {
       workerId,
       incarnation: this.#incarnation,
@@ -143,11 +147,11 @@ class SnapshotSource {
   /**
    * @param {DictionaryPart | undefined} dictionary
    * @param {JournalPosition | undefined} known
-   * @returns {DictionaryPart} with all that the reader does not have
+   * @returns {DictionaryPart} with everything that the reader does not have
    */
   #completed(dictionary, known) {
     const { start } = this.#journal.since(this.#positionOf(known));
-    // Not if the journal has begun a new epoch meanwhile, or the reader has lost what it had.
+    // It is unusable if the journal has begun a new epoch since, or if the reader has lost its state.
     const isUsable = dictionary?.epoch === this.#journal.epoch && dictionary.start <= start;
     const usable =
       isUsable && this.#restOf(dictionary) !== undefined ? dictionary : this.#startDictionary(known);
@@ -166,8 +170,8 @@ class SnapshotSource {
 
   /**
    * @param {DictionaryPart} dictionary
-   * @returns {readonly import('./series-journal').Segment[] | undefined} what comes after it in the journal; undefined if
-   *   it cannot be continued
+   * @returns {readonly import('./series-journal').Segment[] | undefined} the segments after it in the
+   *   journal; undefined if it cannot be continued
    */
   #restOf({ epoch, end }) {
     const { start, segments } = this.#journal.since({ epoch, series: end });
@@ -175,7 +179,7 @@ class SnapshotSource {
   }
 
   /**
-   * @param {JournalPosition | undefined} known as a message has it
+   * @param {JournalPosition | undefined} known from a message
    * @returns {JournalPosition | undefined} undefined unless it is a position in this process's journal
    */
   #positionOf(known) {
@@ -190,7 +194,8 @@ class SnapshotSource {
    * Counts a failure. Each snapshot carries the counts.
    *
    * @param {string} stage
-   * @param {unknown} metric the metric's name, which may be anything in a metric object that is not ours; '' for none
+   * @param {unknown} metric the metric's name, '' for none; a custom metric object may have anything as its
+   *   name
    * @param {unknown} reason for the debug log
    */
   countFailure(stage, metric, reason) {
@@ -209,7 +214,7 @@ class SnapshotSource {
   }
 
   /**
-   * Treats get() of a metric object that is not ours as a `collect` hook.
+   * Treats get() of a custom metric object as a `collect` hook.
    *
    * @param {any} metric
    */
@@ -220,8 +225,8 @@ class SnapshotSource {
         name: metric.name,
         collect: async () => {
           const json = await metric.get();
-          // Encoded here, because the program may change the object before the capture, and because a failure then
-          // affects this metric only.
+          // Encoded here: the program may change the object before the capture, and an error affects only
+          // this metric.
           if (json != null) this.#lastJson.set(metric, stringifyJson(json));
         },
       };
@@ -243,7 +248,7 @@ function overflows(entries) {
   for (const { view } of entries) {
     if (view === undefined) continue;
     const { overflowCount } = view.table;
-    // A table of another release of this package may not count.
+    // undefined if another release of this package made the table and does not count.
     if (overflowCount > 0) byTable.set(view.table, ['max-series', view.name, overflowCount]);
   }
   return [...byTable.values()];
@@ -251,7 +256,7 @@ function overflows(entries) {
 
 /**
  * @param {import('../../exposition/live-family').MetricView[]} views
- * @returns {Generator<void>} yields where others may have the loop
+ * @returns {Generator<void>} yields where a slice may end
  */
 function* compactionSteps(views) {
   for (const { table } of views) {
@@ -260,7 +265,7 @@ function* compactionSteps(views) {
   }
 }
 
-// Usually few metrics fail; a program that makes up names must not make the map grow.
+// Usually few metrics fail. The limits bound the memory if a program generates names.
 const MAX_FAILURE_KINDS = 1000;
 const MAX_NAME_LENGTH = 1000;
 

@@ -97,7 +97,7 @@ test('only series that were created since are told', () => {
     metrics[i % 2].inc({ a: i });
     if (i % 5 === 0) metrics[0].inc({ a: `more ${i}` });
     note(journal, metrics);
-    journal.settle(reader.known);
+    journal.mergeBefore(reader.known);
     const { start, segments } = reader.read(journal);
     assert.strictEqual(rowsIn(segments), i % 5 === 0 ? 2 : 1);
     if (i > 0) assert.ok(start > 0);
@@ -137,7 +137,7 @@ test('a thousand captures with new series do not leave a thousand entries behind
   for (let i = 0; i < 1000; i++) {
     metrics[i % 3].inc({ a: i });
     note(journal, metrics);
-    journal.settle(reader.known);
+    journal.mergeBefore(reader.known);
     assert.strictEqual(reader.read(journal).start > 0, i > 0);
   }
   assert.ok(journal.since(undefined).segments.length <= 12);
@@ -159,7 +159,7 @@ test('a reader that stands where entries were merged is told everything', () => 
   // Merged, b's rows begin where the early reader stands, after a row of a that it does not know.
   for (let i = 0; i < 6; i++) {
     note(journal, [a, b]);
-    journal.settle(steady.known);
+    journal.mergeBefore(steady.known);
     steady.read(journal);
     b.inc({ a: i });
   }
@@ -197,7 +197,7 @@ for (const [name, change] of [
       if (name !== 'rows got new numbers') metrics[0][name.split(' ')[0]] += `_${times}`;
       note(journal, metrics);
       assert.notStrictEqual(journal.numberOf(viewOf(metrics[0])), before);
-      journal.settle(reader.known);
+      journal.mergeBefore(reader.known);
       const { segments } = reader.read(journal);
       assert.strictEqual(rowsIn(segments), 5 + times);
       assert.ok(segments.every(({ metric }) => metric.view.table === viewOf(metrics[0]).table));
@@ -229,7 +229,7 @@ test('a reader that has not heard of a metric, nor of its end, hears of both', (
   compact(passing);
   passing.inc({ a: 'y' });
   note(journal, metrics);
-  journal.settle(steady.known);
+  journal.mergeBefore(steady.known);
   for (const one of [reader, steady, new Reader()]) {
     one.read(journal);
     one.check(journal, metrics);
@@ -245,7 +245,7 @@ test('a metric that is told anew at every capture does not make the journal grow
   for (let i = 0; i < 1000; i++) {
     metrics[0].help = `help ${i}`;
     note(journal, metrics);
-    journal.settle(reader.known);
+    journal.mergeBefore(reader.known);
     told += rowsIn(reader.read(journal).segments);
     reader.check(journal, metrics);
     assert.ok(journal.since(undefined).segments.length < 150);
@@ -264,7 +264,7 @@ test('a program that makes and drops metrics does not make the journal grow', ()
     const passing = counter(`passing_${i}`);
     passing.inc({ a: 1 });
     note(journal, [lasting, passing]);
-    journal.settle(reader.known);
+    journal.mergeBefore(reader.known);
     reader.read(journal);
     reader.check(journal, [lasting, passing]);
   }
@@ -321,7 +321,7 @@ test('whatever happens, whoever reads knows everything afterwards', () => {
         const [reader, settler] = scrape;
         const present = metrics.filter((_, i) => i !== absent);
         note(journal, present);
-        journal.settle(readers[settler].known);
+        journal.mergeBefore(readers[settler].known);
         readers[reader].read(journal);
         readers[reader].check(journal, present);
       }
