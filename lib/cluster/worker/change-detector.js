@@ -1,29 +1,30 @@
 'use strict';
 
-// Tells whether a process has recorded anything since it was asked last, without a trace on the recording path: 32 bits
-// of all numbers, 0.25 ms for 100,000 of them, a third of what writing them takes. A change that hides in the
-// same 32 bits (one of four billion) shows with the next one.
+// Runs in the worker. Detects whether the process has recorded anything since the last call, at no cost to
+// recording: it compares a 32-bit hash of all numbers. Hashing 100,000 numbers takes 0.25 ms, a third of the
+// time that writing them takes. A change that leaves the hash the same (one in four billion) is detected with
+// the next change.
 
 const { runInSlices } = require('../../event-loop/slices');
 const { viewOf, DEFAULT_LABELS } = require('../../registry/metric-view');
 
 const SLICE_MILLISECONDS = 0.3;
 
-class Fingerprint {
-  /** @type {number | undefined} */
+class ChangeDetector {
+  /** @type {number | undefined} hash at the last call */
   #last = undefined;
-  /** @type {WeakMap<object, number>} tables by the order in which they were met */
+  /** @type {WeakMap<object, number>} by table: a number of its own, so that a new table changes the hash */
   #numbers = new WeakMap();
   #nextNumber = 1;
 
-  /** The next answer is yes. */
+  /** Makes the next hasChanged() return true. */
   forget() {
     this.#last = undefined;
   }
 
   /**
    * @param {Iterable<any>} registries
-   * @returns {Promise<boolean>} whether they hold something else than at the last call
+   * @returns {Promise<boolean>} whether anything has changed since the last call
    */
   async hasChanged(registries) {
     const hash = await runInSlices(this.#hashOf(registries), SLICE_MILLISECONDS);
@@ -34,12 +35,12 @@ class Fingerprint {
 
   /**
    * @param {Iterable<any>} registries
-   * @returns {Generator<void, number>} yields where others may have the loop
+   * @returns {Generator<void, number>} yields where a slice may end
    */
   *#hashOf(registries) {
     let hash = 1;
     for (const part of this.#parts(registries)) {
-      hash = mixed(hash, part);
+      hash = hashed(hash, part);
       yield;
     }
     return hash;
@@ -67,7 +68,7 @@ class Fingerprint {
         ];
         for (const page of table.pages) yield new Int32Array(page.buffer, page.byteOffset, page.length * 2);
         if (view.digestOf !== undefined) {
-          // Another distribution may have the same sum and count.
+          // A different distribution may have the same sum and count.
           for (const row of table.liveRows()) yield [row, view.digestOf(row).version];
         }
       }
@@ -91,7 +92,7 @@ function textOf(labels) {
  * @param {number} hash
  * @param {ArrayLike<number>} integers
  */
-function mixed(hash, integers) {
+function hashed(hash, integers) {
   for (let i = 0; i < integers.length; i++) {
     hash = Math.imul(hash ^ integers[i], 0x9e3779b1);
     hash ^= hash >>> 15;
@@ -99,4 +100,4 @@ function mixed(hash, integers) {
   return hash;
 }
 
-module.exports = { Fingerprint };
+module.exports = { ChangeDetector };

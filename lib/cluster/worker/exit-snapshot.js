@@ -1,19 +1,19 @@
 'use strict';
 
-// Runs in the worker. Writes the worker's exit snapshot: the file that the primary reads after the worker has died. It is
-// written by the process's 'exit' handler, and earlier if the worker may be killed: at checkpoints, and when the program
-// announces its end. Each version replaces the one before as a whole.
+// Runs in the worker. Writes the worker's exit snapshot: the file that the primary reads after the worker has
+// died. It is written by the process's 'exit' handler, and earlier if the worker may be killed: at
+// checkpoints, and when the program announces its end. Each version replaces the one before as a whole.
 
 const fs = require('node:fs');
 const path = require('node:path');
 const { debuglog } = require('node:util');
 const { SnapshotFile } = require('./snapshot-file');
-const { Fingerprint } = require('./change-detector');
+const { ChangeDetector } = require('./change-detector');
 const { timedSection } = require('../../event-loop/timed-section');
 
 const debug = debuglog('prom-client-cluster');
 
-// Limits for what a message says: a shorter interval would keep the loop busy, and timers overflow beyond 2^31 ms.
+// The interval comes from a message. A shorter one would keep the loop busy; timers overflow beyond 2^31 ms.
 const SHORTEST_INTERVAL = 100;
 const LONGEST_INTERVAL = 2 ** 31 - 1;
 
@@ -26,10 +26,10 @@ class ExitSnapshot {
   #directory = '';
   #name = '';
   #interval = 0;
-  #fingerprint = new Fingerprint();
+  #changes = new ChangeDetector();
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
-  /** @type {Promise<void>} checkpoints are written one after the other */
+  /** @type {Promise<void>} the last checkpoint: they are written one after the other */
   #writing = Promise.resolve();
   /** @type {SnapshotFile | undefined} the checkpoint that is being written */
   #unfinished = undefined;
@@ -42,12 +42,14 @@ class ExitSnapshot {
   constructor(source, workerId) {
     this.#source = source;
     this.#workerId = workerId;
-    /** @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint leaves that out */
+    /**
+     * @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint leaves that out
+     */
     this.known = undefined;
   }
 
   /**
-   * Sets the file's place, and how often it is written while the worker runs.
+   * Sets the file's directory and name, and how often it is written while the worker runs.
    *
    * @param {string} directory '' if there is none
    * @param {string} name
@@ -64,9 +66,11 @@ class ExitSnapshot {
     if (wanted > 0) this.#wait();
   }
 
-  /** The next checkpoint is written even if nothing has changed: the primary may have lost what the last one left out. */
+  /**
+   * Makes the next checkpoint complete: the primary may have lost the label sets that the last one left out.
+   */
   invalidate() {
-    this.#fingerprint.forget();
+    this.#changes.forget();
   }
 
   /**
@@ -80,15 +84,15 @@ class ExitSnapshot {
     await this.#checkpoint();
   }
 
-  /** Writes the numbers of this instant, synchronously: for the process's 'exit' handler. */
+  /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
   write() {
     this.#hasEnded = true;
     if (this.#directory === '') return;
     this.#unfinished?.discard();
-    // Left over if an earlier checkpoint could not be renamed.
+    // It exists if an earlier checkpoint could not be renamed.
     fs.rmSync(path.join(this.#directory, this.#unfinishedName), { force: true });
     const file = new SnapshotFile(this.#directory, this.#unfinishedName);
-    // With all label sets: by the time it is read, the aggregator may have been restarted and have none.
+    // With all label sets: the aggregator may be restarted before it reads the file, and then has none.
     file.finish(this.#source.capture(this.#workerId, undefined, { isLast: true }));
     fs.renameSync(path.join(this.#directory, this.#unfinishedName), path.join(this.#directory, this.#name));
   }
@@ -96,20 +100,20 @@ class ExitSnapshot {
   #wait() {
     const milliseconds = Math.min(Math.max(this.#interval, SHORTEST_INTERVAL), LONGEST_INTERVAL);
     this.#timer = setTimeout(() => this.#tick(), milliseconds);
-    // Checkpoints keep no process alive.
+    // The timer does not keep the process alive.
     this.#timer.unref();
   }
 
   async #tick() {
     const timer = this.#timer;
     try {
-      if (this.#directory !== '' && (await this.#fingerprint.hasChanged(this.#source.registries()))) {
-        // Without hooks: they may count their calls, and expect one for each scrape.
+      if (this.#directory !== '' && (await this.#changes.hasChanged(this.#source.registries()))) {
+        // Without hooks: a hook may expect one call per scrape.
         await this.#source.encode();
         await this.#checkpoint();
       }
     } catch (error) {
-      // The application's own registry may throw here; the application must not see that.
+      // A registry of the application may have thrown. The application must not see that.
       debug('no checkpoint: %s', error);
       this.invalidate();
     }
@@ -134,8 +138,8 @@ class ExitSnapshot {
       timedSection('worker:checkpoint', () =>
         file.finish(this.#source.capture(this.#workerId, this.known, { dictionary })),
       );
-      // Not renamed over the old file, which some file systems answer by writing to the disk at once (see Spool.rename).
-      // If the process is killed in between, the unfinished name has the complete file.
+      // Not renamed over the old file: some file systems then write to the disk at once (see Spool.rename).
+      // If the process is killed in between, the file with the unfinished name is complete.
       fs.rmSync(finished, { force: true });
       fs.renameSync(unfinished, finished);
     } catch (error) {

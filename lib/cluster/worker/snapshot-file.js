@@ -1,8 +1,9 @@
 'use strict';
 
-// One snapshot file: created exclusively (`wx`), readable by its owner only (0600), and closed before its name is
-// announced. Everything is written synchronously: one writev() of 0.8 MB takes 0.2 ms, and asynchronous writes would wait
-// behind the application's own work in libuv's pool. A large dictionary part is written ahead, between two turns of the loop.
+// Runs in the worker. Writes one snapshot file: created exclusively (`wx`), readable by its owner only
+// (0600), and closed before its name is sent. Writes are synchronous: one writev() of 0.8 MB takes 0.2 ms,
+// and asynchronous writes would queue behind the application's own work in libuv's thread pool. A large
+// dictionary part is written ahead, in slices.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -15,11 +16,13 @@ class SnapshotFile {
   #path;
   /** @type {number | undefined} while the file is open */
   #descriptor = undefined;
-  /** @type {Uint8Array[]} what has been written ahead: a preliminary header, and chunks of the dictionary part */
+  /**
+   * @type {Uint8Array[]} the chunks written so far: a preliminary header, then chunks of the dictionary part
+   */
   #ahead = [];
-  /** Where the next chunk goes. */
+  /** File position of the next chunk. */
   #position = 0;
-  /** @type {unknown} why nothing can be written any more */
+  /** @type {unknown} the error that stopped writing */
   #failure = undefined;
 
   /**
@@ -31,7 +34,7 @@ class SnapshotFile {
   }
 
   /**
-   * Writes the chunks of a dictionary part that no longer change. An error shows in finish().
+   * Writes the chunks of a dictionary part that no longer change. finish() throws what fails here.
    *
    * @param {DictionaryPart} dictionary
    */
@@ -47,10 +50,10 @@ class SnapshotFile {
   }
 
   /**
-   * Writes what is missing, and closes the file.
+   * Writes the remaining chunks, and closes the file.
    *
    * @param {EncodedSnapshot} snapshot
-   * @throws {Error} of the file system; the file does not exist then
+   * @throws {Error} of the file system, after removing the file
    */
   finish({ chunks }) {
     if (this.#failure !== undefined) throw this.#failure;
@@ -67,7 +70,7 @@ class SnapshotFile {
   }
 
   /**
-   * Removes the file if it is not finished. Nothing is written any more.
+   * Removes the file if it is not finished, and stops writing.
    *
    * @param {unknown} [reason]
    */
@@ -86,7 +89,7 @@ class SnapshotFile {
     this.#ahead.push(...chunks);
   }
 
-  /** What was written ahead is not part of the snapshot. */
+  /** Empties the file: the chunks written ahead do not belong to the snapshot. */
   #restart() {
     fs.ftruncateSync(this.#open(), 0);
     this.#ahead = [];
@@ -108,7 +111,7 @@ class SnapshotFile {
  * @param {number} descriptor
  * @param {Uint8Array[]} chunks
  * @param {number} position
- * @returns {number} how many bytes there were
+ * @returns {number} number of bytes written
  */
 function writeAll(descriptor, chunks, position) {
   const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
@@ -118,12 +121,13 @@ function writeAll(descriptor, chunks, position) {
 }
 
 /**
- * The kernel may write less than it was given (a full disk, a signal). Writing the rest succeeds, or fails with the reason.
+ * writev() may write fewer bytes than requested (a full disk, a signal). Writing the rest succeeds or throws
+ * the reason.
  *
  * @param {number} descriptor
  * @param {Uint8Array[]} chunks
  * @param {number} position of the first chunk
- * @param {number} written bytes that are there already
+ * @param {number} written bytes written already
  */
 function writeRest(descriptor, chunks, position, written) {
   let start = 0;

@@ -1,15 +1,16 @@
 'use strict';
 
-// Makes a cluster worker answer its primary from the moment the library is loaded. Adds one 'message' and one 'exit'
-// listener a process, however many copies of this package it loads, and nothing anywhere else: a 'message' listener
-// would keep a plain fork (a test runner's, a process manager's) alive. In a cluster worker the channel is open anyway.
+// Runs in the worker. Answers the primary as soon as the library is loaded. Adds one 'message' and one 'exit'
+// listener per process, however many copies of this package are loaded. Other processes get no listener: a
+// 'message' listener keeps a plain fork (of a test runner or process manager) alive. In a cluster worker the
+// channel is open anyway.
 
 const { REQUEST, WELCOME, hasType } = require('../wire/messages');
 
 const SHARED = Symbol.for('prom-client-cluster.worker.v1');
 
 /**
- * What all copies of this package in a process share.
+ * The state that all copies of this package in a process share.
  *
  * @typedef {object} SharedWorker
  * @property {(() => Iterable<any>)[]} sources each copy's registries
@@ -19,9 +20,9 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  */
 
 /**
- * Lets the process answer with this copy's registries, if it is a cluster worker.
+ * Includes this copy's registries in the process's answers, if it is a cluster worker.
  *
- * @param {() => Iterable<any>} registries those that take part, asked at each scrape
+ * @param {() => Iterable<any>} registries returns the registries to scrape; called at each scrape
  */
 function hookIntoWorker(registries) {
   const { cluster } = processAsWorker() ?? {};
@@ -39,11 +40,11 @@ function hookIntoWorker(registries) {
     onMessage(message) {
       if (!hasType(message) || (message.type !== REQUEST && message.type !== WELCOME)) return;
       if (responder === undefined) {
-        // Loaded when the first question comes: a worker that nobody scrapes pays nothing.
+        // Loaded at the first request: a worker that is never scraped does not pay for it.
         const { WorkerResponder } = require('./worker-responder');
         responder = new WorkerResponder(/** @type {any} */ (cluster).worker.id, () => allRegistries(sources));
       }
-      // Behind the listeners that the application has added meanwhile: what they count counts, too.
+      // Runs after the listeners that the application has added since, to include what they record.
       process.removeListener('exit', state.onExit);
       process.on('exit', state.onExit);
       responder.receive(message);
@@ -55,9 +56,11 @@ function hookIntoWorker(registries) {
   process.on('exit', state.onExit);
 }
 
-/** @returns {{cluster: import('node:cluster').Cluster} | undefined} undefined where the process is no cluster worker */
+/**
+ * @returns {{cluster: import('node:cluster').Cluster} | undefined} undefined unless this is a cluster worker
+ */
 function processAsWorker() {
-  // `connected` first: without an IPC channel `cluster` is not even loaded.
+  // `connected` first: without an IPC channel, `cluster` need not be loaded.
   if (!process.connected) return undefined;
   const cluster = /** @type {import('node:cluster').Cluster} */ (
     /** @type {unknown} */ (require('node:cluster'))
@@ -66,7 +69,7 @@ function processAsWorker() {
 }
 
 /**
- * Each registry once, even where two copies name the same one.
+ * Each registry once, even if two copies return the same one.
  *
  * @param {(() => Iterable<any>)[]} sources
  */
@@ -75,7 +78,8 @@ function allRegistries(sources) {
 }
 
 /**
- * Has a worker leave its numbers to its primary. Resolved at once in any other process, and where no primary has asked.
+ * Writes the worker's exit snapshot for its primary. Resolves at once in any other process, and if no primary
+ * has sent a request.
  *
  * @param {number} timeout milliseconds for `collect` hooks
  * @returns {Promise<void>} never rejected

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the worker, on the application's event loop. On a request of the primary it captures the registries, writes them
-// to a file, and answers with the file's name. Nothing here may throw at the application.
+// Runs in the worker, on the application's event loop. On a request of the primary it captures the
+// registries, writes them to a file, and answers with the file's name. No error may reach the application.
 
 const path = require('node:path');
 const { debuglog } = require('node:util');
@@ -57,7 +57,8 @@ class WorkerResponder {
       return;
     }
     this.#exit.known = message.known;
-    // While this process was stopped or busy, several requests may have queued up: one capture answers the newest.
+    // While this process was stopped or busy, several requests may have queued up: one capture answers the
+    // newest.
     this.#newest = message;
     if (!this.#busy) this.#answerNewest();
   }
@@ -73,7 +74,7 @@ class WorkerResponder {
         await this.#answer(request);
       }
     } catch (error) {
-      // Not expected; but whatever it is, the application must not see it.
+      // Unexpected, but the application must not see it.
       debug('a scrape failed in worker %d: %s', this.workerId, error);
       if (this.#newest !== undefined) respond(this.#newest.requestId, { error: messageOf(error) });
       this.#newest = undefined;
@@ -106,7 +107,7 @@ class WorkerResponder {
   }
 
   /**
-   * Sends the snapshot itself if no file can be written: slower, but the scrape is answered.
+   * Sends the snapshot itself if no file can be written. This is slower.
    *
    * @param {number} requestId
    * @param {Request['known']} known
@@ -123,7 +124,7 @@ class WorkerResponder {
   }
 
   /**
-   * Answers a primary that runs prom-client as a worker with prom-client does.
+   * Answers a primary that runs prom-client, as prom-client does.
    *
    * @param {number} requestId
    */
@@ -148,8 +149,8 @@ class WorkerResponder {
   }
 
   /**
-   * Writes the exit snapshot in the 'exit' handler: without hooks, and only if the directory still exists. So nothing is
-   * lost of a worker that disconnected and then finished its work, or that ended between two scrapes.
+   * Writes the exit snapshot in the 'exit' handler, without running hooks, if the directory still exists. It
+   * has all that was recorded after a disconnect or after the last scrape.
    */
   writeExitSnapshot() {
     try {
@@ -171,7 +172,8 @@ function respond(requestId, answer) {
 /** @param {object} message */
 function send(message) {
   if (!process.connected) return;
-  // Without a callback a channel that closes meanwhile would be an 'error' event on the application's process.
+  // Without a callback, a channel that closes meanwhile would emit an 'error' event on the application's
+  // `process`.
   /** @type {any} */ (process).send(message, undefined, undefined, (/** @type {Error | null} */ error) => {
     if (error) debug('the primary did not get a message: %s', error);
   });

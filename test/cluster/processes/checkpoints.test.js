@@ -8,7 +8,7 @@ const fc = require('../../fixtures/seeded-fast-check.js');
 
 const client = require('../../..');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
-const { Fingerprint } = require('../../../lib/cluster/worker/change-detector');
+const { ChangeDetector } = require('../../../lib/cluster/worker/change-detector');
 const { startCluster, until } = require('../../fixtures/cluster-harness.js');
 const { BY_HAND } = require('../../fixtures/cluster-chaos-checkpoints.js');
 
@@ -531,7 +531,7 @@ describe('a fingerprint', () => {
     await fc.assert(
       fc.asyncProperty(turns, async turns => {
         const program = new Program();
-        const fingerprint = new Fingerprint();
+        const fingerprint = new ChangeDetector();
         assert.equal(await fingerprint.hasChanged([program.registry]), true);
         let before = await program.text();
         for (const operations of turns) {
@@ -550,7 +550,7 @@ describe('a fingerprint', () => {
   it('tells numbers apart that are small, round, or the same in other places', async () => {
     const registry = new client.Registry();
     const gauge = new client.Gauge({ name: 'g', help: 'h', labelNames: ['place'], registers: [registry] });
-    const fingerprint = new Fingerprint();
+    const fingerprint = new ChangeDetector();
     const values = [0, 1, 2, 3, 4, 8, 0.5, 2 ** 31, 2 ** 32, 2 ** 53, 2 ** -1074, -1, -0, Infinity];
     for (const first of values) {
       for (const second of values) {
@@ -566,7 +566,7 @@ describe('a fingerprint', () => {
 
   it('tells a default label that looks like two from two', async () => {
     const registry = new client.Registry();
-    const fingerprint = new Fingerprint();
+    const fingerprint = new ChangeDetector();
     registry.setDefaultLabels({ a: '1\nb=2' });
     await fingerprint.hasChanged([registry]);
     registry.setDefaultLabels({ a: '1', b: '2' });
@@ -576,7 +576,7 @@ describe('a fingerprint', () => {
   it('tells a summary from one that has the same sum and other quantiles', async () => {
     const registry = new client.Registry();
     const summary = new client.Summary({ name: 's', help: 'h', registers: [registry], percentiles: [0.9] });
-    const fingerprint = new Fingerprint();
+    const fingerprint = new ChangeDetector();
     for (const value of [1, 5]) summary.observe(value);
     await fingerprint.hasChanged([registry]);
     summary.reset();
@@ -587,7 +587,7 @@ describe('a fingerprint', () => {
   it('says yes once after it was told to forget', async () => {
     const registry = new client.Registry();
     new client.Counter({ name: 'c', help: 'h', registers: [registry] });
-    const fingerprint = new Fingerprint();
+    const fingerprint = new ChangeDetector();
     assert.equal(await fingerprint.hasChanged([registry]), true);
     assert.equal(await fingerprint.hasChanged([registry]), false);
     fingerprint.forget();
@@ -606,7 +606,7 @@ describe('a fingerprint', () => {
     let looking = true;
     const turn = () => looking && (turns++, setImmediate(turn));
     setImmediate(turn);
-    await new Fingerprint().hasChanged([registry]);
+    await new ChangeDetector().hasChanged([registry]);
     looking = false;
     assert.ok(turns > 1, `${turns} turns`);
   });
