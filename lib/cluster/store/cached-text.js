@@ -1,7 +1,7 @@
 'use strict';
 
-// Caches the text of a family. Most series of a large page do not change from one scrape to the next, so only changed rows
-// are formatted again, and the text between them is copied in one go.
+// Caches the text of a family. Most series of a large page do not change from one scrape to the next, so only
+// changed rows are formatted again, and the text between them is copied in one go.
 
 const { PIECE_CHARACTERS, headOf, rowWriter } = require('../../exposition/text-format');
 
@@ -20,7 +20,10 @@ const ROWS_PER_STEP = 4096;
 class CachedText {
   /** What the text depends on besides the values of its rows; '' if nothing is cached. */
   #key = '';
-  /** With this many rows the text of this key was not ASCII, so it cannot be cached: a character is not always one byte. */
+  /**
+   * With this many rows the text of this key was not ASCII, so it cannot be cached: a character is not always
+   * one byte.
+   */
   #nonAsciiRowCount = Infinity;
   #bytes = Buffer.alloc(0);
   /** The number of cached rows; they are in the order of the text. */
@@ -36,7 +39,8 @@ class CachedText {
    *
    * @param {Family} family
    * @param {boolean} openMetrics
-   * @returns {boolean} whether its text depends on its labels and numbers only, and is long enough to be cached
+   * @returns {boolean} whether its text depends on its labels and numbers only, and is long enough to be
+   *   cached
    */
   prepare(family, openMetrics) {
     const { kind } = family.layout;

@@ -1,7 +1,8 @@
 'use strict';
 
-// One metric family of the whole cluster. Its rows persist: a series is added once, and after that a scrape only moves
-// numbers. Each scrape lists the sources that take part, one metric of one worker each, and merges them.
+// One metric family of the whole cluster. Its rows persist: a series is added once, and after that a scrape
+// only moves numbers. Each scrape lists the sources that take part, one metric of one worker each, and merges
+// them.
 
 const { FamilyRows } = require('./family-rows');
 const { FamilyTotals } = require('./family-totals');
@@ -48,12 +49,12 @@ class ClusterFamily {
     this.definition = definition;
     this.rows = new FamilyRows();
     /** Bounds or quantiles of the last merge. */
-    this.marks = definition.marks;
+    this.boundsOrQuantiles = definition.boundsOrQuantiles;
     this.retired = new RetiredTotals();
   }
 
   get width() {
-    return widthOf(this.definition.layout, this.marks.length);
+    return widthOf(this.definition.layout, this.boundsOrQuantiles.length);
   }
 
   /** Whether anything is left to show. */
@@ -85,9 +86,9 @@ class ClusterFamily {
   *merge(rule, now) {
     this.#mergedAt = this.#scrape;
     for (const source of this.#sources) yield* this.#translate(source);
-    this.#setMarks();
+    this.#setBoundsOrQuantiles();
     const totals = this.#totals;
-    totals.begin(this.#scrape, this.rows.count, this.definition.layout, this.marks);
+    totals.begin(this.#scrape, this.rows.count, this.definition.layout, this.boundsOrQuantiles);
     for (const source of this.#sources) {
       yield* rule === 'sum' ? totals.addSum(source) : totals.addByRule(source, rule);
     }
@@ -100,7 +101,7 @@ class ClusterFamily {
       yield* totals.round();
     }
     if (this.definition.layout === 'summary') {
-      yield* this.#quantiles.merge(totals.order, this.marks, rule);
+      yield* this.#quantiles.merge(totals.order, this.boundsOrQuantiles, rule);
     }
   }
 
@@ -114,8 +115,8 @@ class ClusterFamily {
     const { columns, rows, definition } = source;
     const { retired } = this;
     if (this.retired.isEmpty && this.#sources.length === 0) this.definition = definition;
-    retired.includeMarks(definition.layout, definition.marks);
-    const columnOf = columnMap(definition.layout, definition.marks, retired.marks);
+    retired.addColumns(definition.layout, definition.boundsOrQuantiles);
+    const columnOf = columnMap(definition.layout, definition.boundsOrQuantiles, retired.boundsOrQuantiles);
     const width = columnOf.length;
     rows.bind(this.rows);
     runThrough(this.#translate(source));
@@ -148,7 +149,7 @@ class ClusterFamily {
    */
   view() {
     const { name, help, type, layout } = this.definition;
-    const { width, marks } = this;
+    const { width, boundsOrQuantiles } = this;
     const { values } = this.#totals;
     const named = this.rows.hasLabel(NAME_LABEL);
     const marker = layout === 'histogram' ? 'le' : layout === 'summary' ? 'quantile' : undefined;
@@ -159,9 +160,9 @@ class ClusterFamily {
       type,
       layout:
         layout === 'histogram'
-          ? { kind: 'histogram', bounds: marks }
+          ? { kind: 'histogram', bounds: boundsOrQuantiles }
           : layout === 'summary'
-            ? { kind: 'summary', quantiles: marks }
+            ? { kind: 'summary', quantiles: boundsOrQuantiles }
             : { kind: named ? 'samples' : 'value' },
       rows: () => this.#totals.order,
       pageOf: () => values,
@@ -172,7 +173,7 @@ class ClusterFamily {
           : this.rows.textOf(row),
       quantileValues: row => this.#quantiles.valuesOf(row),
       sampleName: row => this.rows.labelOf(row, NAME_LABEL) ?? name,
-      exemplarAt: exemplarReader(this.#sources, marks, width),
+      exemplarAt: exemplarReader(this.#sources, boundsOrQuantiles, width),
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
     };
@@ -215,16 +216,18 @@ class ClusterFamily {
     }
   }
 
-  /** Whether there are retired totals to add. A gauge that has taken the name of a counter does not get them. */
+  /**
+   * Whether there are retired totals to add. A gauge that has taken the name of a counter does not get them.
+   */
   get #hasRetired() {
     return !this.retired.isEmpty && isLasting(this.definition);
   }
 
   /** The bounds or quantiles of this scrape: the union of all sources', sorted if they differ. */
-  #setMarks() {
-    const lists = this.#sources.map(({ definition }) => definition.marks);
-    if (this.#hasRetired) lists.push(this.retired.marks);
-    this.marks = unionOf(lists);
+  #setBoundsOrQuantiles() {
+    const lists = this.#sources.map(({ definition }) => definition.boundsOrQuantiles);
+    if (this.#hasRetired) lists.push(this.retired.boundsOrQuantiles);
+    this.boundsOrQuantiles = unionOf(lists);
   }
 
   /** @param {number[]} rows those to keep */

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs with the aggregator; no files, timers or messages. The numbers of the whole cluster: each worker's last snapshot,
-// the retired totals of dead workers, and the families in which both are merged.
+// Runs with the aggregator; no files, timers or messages. The numbers of the whole cluster: each worker's
+// last snapshot, the retired totals of dead workers, and the families in which both are merged.
 
 const { debuglog } = require('node:util');
 const { WorkerSeries } = require('./worker-series');
@@ -13,7 +13,8 @@ const debug = debuglog('prom-client-cluster');
 
 const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 
-// Dead workers whose ids are remembered, so that a worker is not added to the totals again after a thread was replaced.
+// Dead workers whose ids are remembered, so that a worker is not added to the totals again after a thread was
+// replaced.
 const REMEMBERED_DEATHS = 4096;
 
 // A bound on failures by stage and metric, in case workers create metric names without end.
@@ -25,7 +26,8 @@ const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
 /** @typedef {import('../../exposition/text-format').Family} Family */
 
 /**
- * A family that is ready to be written, or, if only the primary can aggregate it, its metrics as JSON, one for each worker.
+ * A family that is ready to be written, or, if only the primary can aggregate it, its metrics as JSON, one
+ * for each worker.
  *
  * @typedef {{view: Family} | {aggregator: string, metrics: any[]}} MergedFamily
  */
@@ -47,7 +49,10 @@ class ClusterStore {
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = Date.now } = {}) {
     this.retiredMaxAge = retiredMaxAge;
     this.now = now;
-    /** Metrics that were left out because a worker with a lower id has a metric of that name with another layout. */
+    /**
+     * Metrics that were left out because a worker with a lower id has a metric of that name with another
+     * layout.
+     */
     this.conflicts = 0;
   }
 
@@ -66,7 +71,8 @@ class ClusterStore {
 
   /**
    * @param {number} workerId
-   * @returns {import('../wire/messages').JournalPosition | undefined} what the primary has of the worker's journal
+   * @returns {import('../wire/messages').JournalPosition | undefined} what the primary has of the worker's
+   *   journal
    */
   journalPositionOf(workerId) {
     return this.#workers.get(workerId)?.journalPosition;
@@ -177,7 +183,8 @@ class ClusterStore {
         continue;
       }
       if (!RULES.has(aggregator)) {
-        // Old code in the primary and new code in a worker, for example: this costs the metric and not the page.
+        // Old code in the primary and new code in a worker, for example: this costs the metric and not the
+        // page.
         addFailures(this.#ownFailures, [['aggregator', family.definition.name, 1]]);
         debug("%s: '%s' is not a defined aggregator", family.definition.name, aggregator);
         continue;
@@ -241,7 +248,10 @@ class ClusterStore {
     return new Set(byName.values());
   }
 
-  /** Drops what the last scrape did not contain. Not at the end of that scrape, because its families are still written. */
+  /**
+   * Drops what the last scrape did not contain. Not at the end of that scrape, because its families are still
+   * written.
+   */
   #tidy() {
     for (const [key, family] of this.#families) {
       family.compactIfSparse();

@@ -1,6 +1,6 @@
 'use strict';
 
-// What the numbers of a row mean, and how rows with different bounds are combined.
+// The numbers of a row, by layout, and how rows with different bounds are combined.
 //
 //   value      [value]
 //   histogram  [count per bound, not cumulative ..., count above the last bound, sum]
@@ -8,17 +8,17 @@
 
 /**
  * @param {string} layout
- * @param {number} marks number of bounds or quantiles
- * @returns {number} numbers a row
+ * @param {number} boundCount number of bounds; not used for a summary
+ * @returns {number} numbers per row
  */
-function widthOf(layout, marks) {
-  if (layout === 'histogram') return marks + 2;
+function widthOf(layout, boundCount) {
+  if (layout === 'histogram') return boundCount + 2;
   return layout === 'summary' ? 2 : 1;
 }
 
 /**
- * The target of each column in a layout that has more bounds. Counts are not cumulative, so a bound that a worker lacks gets
- * nothing; its cumulated count is that of the worker's next lower bound.
+ * Maps each column to a layout with more bounds. Counts are not cumulative, so a bound that a worker does not
+ * have gets no count of its own; its cumulative count is that of the worker's next lower bound.
  *
  * @param {string} layout
  * @param {readonly number[]} from

@@ -1,7 +1,8 @@
 'use strict';
 
-// Sums with their rounding error. A plain sum of floats changes by one ulp if workers are added in another order or a dead
-// worker moves to the totals. Then 5.9 % of float counters fell, and Prometheus takes a fall for a reset.
+// Sums with their rounding error. A plain sum of floats changes by one ulp if workers are added in another
+// order or a dead worker moves to the totals. Then 5.9 % of float counters fell, and Prometheus takes a fall
+// for a reset.
 //
 // Each sum is a pair: the rounded sum and its error (D. E. Knuth, TAOCP vol. 2, 4.2.2, theorem B: "two-sum").
 
@@ -22,7 +23,8 @@ function addTo(sums, errors, at, value) {
 }
 
 /**
- * The number closest to a pair. The error of an infinity computes to NaN, so an infinity is returned unchanged.
+ * The number closest to a pair. The error of an infinity computes to NaN, so an infinity is returned
+ * unchanged.
  *
  * @param {number} sum
  * @param {number} error

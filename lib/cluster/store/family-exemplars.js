@@ -10,36 +10,36 @@ const debug = debuglog('prom-client-cluster');
 /** @typedef {import('../../metric/exemplar').Exemplar} Exemplar */
 
 /**
- * Reads the newest exemplar of each row and column. They are collected at the first call, because only OpenMetrics shows
- * exemplars.
+ * Reads the newest exemplar of each row and column. They are collected at the first call, because only
+ * OpenMetrics shows exemplars.
  *
  * @param {readonly Source[]} all
- * @param {readonly number[]} marks the family's bounds
- * @param {number} width numbers a row of the family
+ * @param {readonly number[]} bounds the family's
+ * @param {number} width numbers per row of the family
  * @returns {((row: number, column: number) => Exemplar | undefined) | undefined} undefined if there are none
  */
-function exemplarReader(all, marks, width) {
+function exemplarReader(all, bounds, width) {
   const sources = all.filter(({ exemplars }) => exemplars !== undefined);
   if (sources.length === 0) return undefined;
   /** @type {Map<number, Exemplar> | undefined} */
   let newest;
   return (row, column) => {
-    newest ??= newestExemplars(sources, marks, width);
+    newest ??= newestExemplars(sources, bounds, width);
     return newest.get(row * width + column);
   };
 }
 
 /**
  * @param {readonly Source[]} sources
- * @param {readonly number[]} marks
+ * @param {readonly number[]} bounds the family's
  * @param {number} width
  */
-function newestExemplars(sources, marks, width) {
+function newestExemplars(sources, bounds, width) {
   /** @type {Map<number, Exemplar>} by row and column */
   const newest = new Map();
   for (const { definition, exemplars, rows, rowCount, order } of sources) {
     const live = order === undefined ? undefined : new Set(order);
-    const columnOf = columnMap(definition.layout, definition.marks, marks);
+    const columnOf = columnMap(definition.layout, definition.boundsOrQuantiles, bounds);
     for (const { row, column, exemplar } of readable(exemplars)) {
       if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
       // The exemplars of a removed series stay until its row is used again.

@@ -9,7 +9,7 @@ const { quantileFrom } = require('./family-quantiles');
 /** @typedef {import('./cluster-family').Source} Source */
 
 /**
- * @param {Source} source whose rows are translated
+ * @param {Source} source its rows are mapped to the family's
  * @param {Iterable<number>} liveRows
  * @param {(row: number) => Record<string, string>} labelsOf a row's labels
  */
@@ -30,22 +30,22 @@ const SAMPLES_BY_LAYOUT = {
         : { value: columns[row], metricName, labels: own },
     ];
   },
-  histogram: ({ columns, definition: { name, marks } }, row, labels) => {
-    const at = row * widthOf('histogram', marks.length);
+  histogram: ({ columns, definition: { name, boundsOrQuantiles: bounds } }, row, labels) => {
+    const at = row * widthOf('histogram', bounds.length);
     let count = 0;
-    const buckets = [...marks, '+Inf'].map((le, column) => {
+    const buckets = [...bounds, '+Inf'].map((le, column) => {
       count += columns[at + column];
       return { value: count, metricName: `${name}_bucket`, labels: { ...labels, le } };
     });
-    return [...buckets, ...sumAndCount(name, labels, columns[at + marks.length + 1], count)];
+    return [...buckets, ...sumAndCount(name, labels, columns[at + bounds.length + 1], count)];
   },
-  summary: ({ columns, digestOf, definition: { name, marks } }, row, labels) => {
+  summary: ({ columns, digestOf, definition: { name, boundsOrQuantiles: quantiles } }, row, labels) => {
     const digest = digestOf?.(row);
-    const quantiles = marks.map(quantile => ({
+    const values = quantiles.map(quantile => ({
       value: quantileFrom(digest, quantile),
       labels: { ...labels, quantile },
     }));
-    return [...quantiles, ...sumAndCount(name, labels, columns[row * 2], columns[row * 2 + 1])];
+    return [...values, ...sumAndCount(name, labels, columns[row * 2], columns[row * 2 + 1])];
   },
 };
 

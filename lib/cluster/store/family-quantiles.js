@@ -12,7 +12,11 @@ const { isSame, combined } = require('./column-layout');
  * @typedef {{version: number, centroids: Float64Array} | {quantiles: Map<number, number>}} SourceDigest
  */
 
-/** @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution `weight`: the number of observations */
+/**
+ * `weight` is the number of observations.
+ *
+ * @typedef {{workerId: number, digest: SourceDigest, weight: number}} Contribution
+ */
 
 class FamilyQuantiles {
   /** @type {number[]} */
@@ -55,14 +59,14 @@ class FamilyQuantiles {
    * Computes the quantiles of rows whose digests have changed since the last scrape.
    *
    * @param {Iterable<number>} order the rows of this scrape
-   * @param {readonly number[]} marks the quantiles to compute
+   * @param {readonly number[]} quantiles the quantiles to compute
    * @param {string} rule name of a built-in aggregator
    * @returns {Generator<void, void>} yields between rows
    */
-  *merge(order, marks, rule) {
-    if (!isSame(marks, this.#wanted) || rule !== this.#rule) this.#quantiles = [];
+  *merge(order, quantiles, rule) {
+    if (!isSame(quantiles, this.#wanted) || rule !== this.#rule) this.#quantiles = [];
     this.#rule = rule;
-    this.#wanted = [...marks];
+    this.#wanted = [...quantiles];
     for (const row of order) {
       const contributions = this.#contributions[row] ?? [];
       const key = contributions.flatMap(({ workerId, digest }) => [

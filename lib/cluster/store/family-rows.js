@@ -1,7 +1,7 @@
 'use strict';
 
-// The label sets of one family: a row number for each, and its labels as text. A row stays as long as a worker or the
-// retired totals have it.
+// The label sets of one family: a row number for each, and its labels as text. A row stays as long as a
+// worker or the retired totals have it.
 
 const { LabelIndex } = require('../../series/label-index');
 const { labelPair } = require('../../exposition/label-text');

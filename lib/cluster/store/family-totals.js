@@ -1,7 +1,7 @@
 'use strict';
 
-// The merged numbers of one family's rows, and which rows a scrape contains in which order. The arrays persist between
-// scrapes.
+// The merged numbers of one family's rows, and which rows a scrape contains in which order. The arrays
+// persist between scrapes.
 
 const { addTo, rounded } = require('./exact-sum');
 const { widthOf, columnMap, isSame, combined } = require('./column-layout');
@@ -27,7 +27,7 @@ class FamilyTotals {
   #orderLength = 0;
   #layout = 'value';
   /** @type {readonly number[]} */
-  #marks = [];
+  #boundsOrQuantiles = [];
   #width = 1;
 
   /** @param {FamilyQuantiles} quantiles that the sources' digests are added to */
@@ -48,14 +48,14 @@ class FamilyTotals {
    * @param {number} scrape its number
    * @param {number} rowCount of the family
    * @param {string} layout
-   * @param {readonly number[]} marks bounds or quantiles
+   * @param {readonly number[]} boundsOrQuantiles
    */
-  begin(scrape, rowCount, layout, marks) {
+  begin(scrape, rowCount, layout, boundsOrQuantiles) {
     this.#scrape = scrape;
     this.#orderLength = 0;
     this.#layout = layout;
-    this.#marks = marks;
-    this.#width = widthOf(layout, marks.length);
+    this.#boundsOrQuantiles = boundsOrQuantiles;
+    this.#width = widthOf(layout, boundsOrQuantiles.length);
     const numbers = rowCount * this.#width;
     if (this.values.length < numbers) {
       const capacity = Math.max(numbers, Math.min(this.values.length * 2, numbers * 2));
@@ -100,9 +100,11 @@ class FamilyTotals {
     const totals = this.values;
     const errors = this.#errors;
     const width = this.#width;
-    const same = isSame(definition.marks, this.#marks);
-    const columnOf = same ? undefined : columnMap(definition.layout, definition.marks, this.#marks);
-    const ownWidth = widthOf(definition.layout, definition.marks.length);
+    const same = isSame(definition.boundsOrQuantiles, this.#boundsOrQuantiles);
+    const columnOf = same
+      ? undefined
+      : columnMap(definition.layout, definition.boundsOrQuantiles, this.#boundsOrQuantiles);
+    const ownWidth = widthOf(definition.layout, definition.boundsOrQuantiles.length);
     const count = order === undefined ? rowCount : order.length;
     for (let i = 0; i < count; i++) {
       const row = order === undefined ? i : order[i];
@@ -139,7 +141,7 @@ class FamilyTotals {
     const width = this.#width;
     const live = this.#orderLength;
     for (let i = 0; i < live; i++) if (retired.has(this.#order[i])) retired.touch(this.#order[i], now);
-    const columnOf = columnMap(this.#layout, retired.marks, this.#marks);
+    const columnOf = columnMap(this.#layout, retired.boundsOrQuantiles, this.#boundsOrQuantiles);
     for (const row of retired.rows()) {
       const to = row * width;
       if (this.#include(row)) {
@@ -175,7 +177,8 @@ class FamilyTotals {
   }
 
   /**
-   * Adds a source by another rule than the sum. These rules apply to values as they are exposed, so buckets are cumulated.
+   * Adds a source by another rule than the sum. These rules apply to values as they are exposed, so buckets
+   * are cumulated.
    *
    * @param {Source} source
    * @param {string} rule
@@ -186,7 +189,7 @@ class FamilyTotals {
     const contributions = this.#errors;
     const width = this.#width;
     const { layout } = definition;
-    const columnOf = columnMap(layout, definition.marks, this.#marks);
+    const columnOf = columnMap(layout, definition.boundsOrQuantiles, this.#boundsOrQuantiles);
     const ownWidth = columnOf.length;
     const values = new Float64Array(width);
     const count = order === undefined ? rowCount : order.length;

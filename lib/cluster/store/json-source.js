@@ -1,6 +1,7 @@
 'use strict';
 
-// Converts a metric in prom-client's JSON (from a worker with prom-client, or a foreign metric object) to rows and columns.
+// Converts a metric in prom-client's JSON (from a worker with prom-client, or a foreign metric object) to
+// rows and columns.
 
 const { toNumber } = require('../../exposition/number-format');
 const { NAME_LABEL } = require('./row-map');
@@ -61,10 +62,10 @@ function markOf(value) {
 /**
  * @param {any} metric
  * @param {Definition['layout']} layout
- * @param {number[]} marks
+ * @param {number[]} boundsOrQuantiles
  * @returns {Definition}
  */
-function definitionOf({ name, help, type, aggregator }, layout, marks) {
+function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantiles) {
   const rule = typeof aggregator === 'string' ? aggregator : 'sum';
   return {
     name,
@@ -72,7 +73,7 @@ function definitionOf({ name, help, type, aggregator }, layout, marks) {
     type: String(type),
     aggregator: rule,
     layout,
-    marks,
+    boundsOrQuantiles,
     windowed: true,
     labelNames: [],
   };
@@ -167,8 +168,8 @@ function readHistogram(metric, samples) {
 }
 
 /**
- * The bounds of a histogram's buckets in the order in which they were cumulated: as given if all series have the same
- * bounds, else ascending.
+ * The bounds of a histogram's buckets in the order in which they were cumulated: as given if all series have
+ * the same bounds, else ascending.
  *
  * @param {any[]} buckets
  * @returns {number[]}
@@ -228,8 +229,8 @@ function readSummary(metric, samples) {
     else if (metricName === `${metric.name}_count`) columns[row * 2 + 1] = toNumber(value);
     else ofRow.set(markOf(labels.quantile), toNumber(value));
   }
-  const marks = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
-  const definition = definitionOf(metric, 'summary', marks);
+  const boundsOrQuantiles = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
+  const definition = definitionOf(metric, 'summary', boundsOrQuantiles);
   return {
     definition,
     labels: rows.labels,

@@ -1,7 +1,7 @@
 'use strict';
 
-// The file in which the retired totals survive the aggregator thread. It is built of the same elements as a snapshot;
-// docs/snapshot-format.md describes it.
+// The file in which the retired totals survive the aggregator thread. It is built of the same elements as a
+// snapshot; docs/snapshot-format.md describes it.
 
 const { ByteWriter, ByteReader, SnapshotError } = require('../wire/byte-buffers');
 const { widthOf } = require('./column-layout');
@@ -47,8 +47,8 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
     writer.string(definition[key]);
   }
   writer.uint32(definition.windowed ? 1 : 0);
-  writer.uint32(retired.marks.length);
-  for (const mark of retired.marks) writer.float64(mark);
+  writer.uint32(retired.boundsOrQuantiles.length);
+  for (const number of retired.boundsOrQuantiles) writer.float64(number);
   writer.uint32(index.names.length);
   index.names.forEach((name, position) => {
     const { values } = index.dictionaries[position];
@@ -109,7 +109,7 @@ function readFamily(reader) {
   if (!['value', 'histogram', 'summary'].includes(layout))
     throw new SnapshotError('layout', `${layout} is no layout`);
   const windowed = reader.uint32() === 1;
-  const marks = Array.from({ length: reader.count() }, () => reader.float64());
+  const boundsOrQuantiles = Array.from({ length: reader.count() }, () => reader.float64());
   const labels = Array.from({ length: reader.count() }, () => ({
     name: reader.string(),
     values: reader.strings(),
@@ -120,11 +120,11 @@ function readFamily(reader) {
     type,
     aggregator,
     layout,
-    marks,
+    boundsOrQuantiles,
     windowed,
     labelNames: [],
   });
-  const width = widthOf(layout, marks.length);
+  const width = widthOf(layout, boundsOrQuantiles.length);
   const rows = Array.from({ length: reader.count() }, () => readRow(reader, labels, width));
   return { definition, rows };
 }
@@ -157,9 +157,9 @@ function readRow(reader, labels, width) {
  * @param {RetiredRow[]} rows
  * @param {number} now milliseconds since the epoch
  */
-function restoreFamily(family, { layout, marks }, rows, now) {
+function restoreFamily(family, { layout, boundsOrQuantiles }, rows, now) {
   const { retired } = family;
-  retired.includeMarks(layout, marks);
+  retired.addColumns(layout, boundsOrQuantiles);
   for (const { names, values, lastSeen, numbers, digest } of rows) {
     const row = family.rows.rowOf(names, values);
     // From now on, because it is not known yet which of them live workers expose.

@@ -1,7 +1,7 @@
 'use strict';
 
-// What dead workers have counted in one family. A counter must not fall when a worker dies, so its last numbers are added
-// here, by the family's rows, with their rounding errors.
+// What dead workers have counted in one family. A counter must not fall when a worker dies, so its last
+// numbers are added here, by the family's rows, with their rounding errors.
 
 const { addTo, normalise } = require('./exact-sum');
 const { mergeDigests } = require('../wire/digest');
@@ -27,7 +27,7 @@ class RetiredTotals {
 
   constructor() {
     /** @type {number[]} all bounds or quantiles that were ever retired */
-    this.marks = [];
+    this.boundsOrQuantiles = [];
     /** Increases with each change of a digest. */
     this.version = 0;
   }
@@ -36,7 +36,7 @@ class RetiredTotals {
     return this.#count === 0;
   }
 
-  /** Numbers a row. */
+  /** Numbers per row. */
   get width() {
     return this.#width;
   }
@@ -45,20 +45,20 @@ class RetiredTotals {
    * Adds columns for the bounds that are missing.
    *
    * @param {string} layout
-   * @param {readonly number[]} marks
+   * @param {readonly number[]} boundsOrQuantiles
    */
-  includeMarks(layout, marks) {
+  addColumns(layout, boundsOrQuantiles) {
     if (this.isEmpty) {
       this.#layout = layout;
-      this.marks = [...marks];
-      this.#width = widthOf(layout, marks.length);
+      this.boundsOrQuantiles = [...boundsOrQuantiles];
+      this.#width = widthOf(layout, boundsOrQuantiles.length);
       this.#sums.fill(0);
       this.#errors.fill(0);
       return;
     }
-    const union = unionOf([this.marks, marks]);
-    if (isSame(union, this.marks)) return;
-    const columnOf = columnMap(this.#layout, this.marks, union);
+    const union = unionOf([this.boundsOrQuantiles, boundsOrQuantiles]);
+    if (isSame(union, this.boundsOrQuantiles)) return;
+    const columnOf = columnMap(this.#layout, this.boundsOrQuantiles, union);
     const width = widthOf(this.#layout, union.length);
     const rows = this.#lastSeen.length;
     const [sums, errors] = [new Float64Array(rows * width), new Float64Array(rows * width)];
@@ -73,7 +73,7 @@ class RetiredTotals {
     this.#sums = sums;
     this.#errors = errors;
     this.#width = width;
-    this.marks = union;
+    this.boundsOrQuantiles = union;
   }
 
   /**

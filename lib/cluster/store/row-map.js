@@ -1,12 +1,14 @@
 'use strict';
 
-// Maps a worker's rows to the family's rows. A row is translated once, by integers: each label value of a worker is looked
-// up once in the family's dictionary, and each row once in the family's index.
+// Maps a worker's rows to the family's rows. A row is translated once, by integers: each label value of a
+// worker is looked up once in the family's dictionary, and each row once in the family's index.
 
 /** Stands for a family row that has not been looked up yet. */
 const UNMAPPED = -1;
 
-/** The label that holds a sample's name if it differs from the family's. Prometheus reserves this label name. */
+/**
+ * The label that holds a sample's name if it differs from the family's. Prometheus reserves this label name.
+ */
 const NAME_LABEL = '__name__';
 
 /** @typedef {import('./family-rows').FamilyRows} FamilyRows */
@@ -19,7 +21,9 @@ class TableRowMap {
   /** @type {WorkerMetric} */
   #metric;
   #defaults;
-  /** @type {(Int32Array | undefined)[]} by label: the family's integer by the worker's; 0 if not looked up yet */
+  /**
+   * @type {(Int32Array | undefined)[]} by label: the family's integer by the worker's; 0 if not looked up yet
+   */
   #ids = [];
   /** @type {number[]} */
   #positions = [];
@@ -50,8 +54,8 @@ class TableRowMap {
   }
 
   /**
-   * To be called before rows are translated. Discards rows that were translated for another family, or before the family's
-   * rows were renumbered.
+   * To be called before rows are translated. Discards rows that were translated for another family, or before
+   * the family's rows were renumbered.
    *
    * @param {FamilyRows} family
    */
@@ -90,7 +94,8 @@ class TableRowMap {
     }
     for (const label of this.#defaultIds) {
       if (ids[label.position] !== 0) continue;
-      // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in the dictionary.
+      // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in
+      // the dictionary.
       label.id ||= family.index.dictionaries[label.position].add(label.value);
       ids[label.position] = label.id;
       names.push(label.name);

@@ -1,7 +1,7 @@
 'use strict';
 
-// What the primary has of one worker: its metrics and label sets (each is sent once), and its last numbers. A snapshot is
-// applied as a whole or not at all.
+// What the primary has of one worker: its metrics and label sets (each is sent once), and its last numbers. A
+// snapshot is applied as a whole or not at all.
 
 const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('../wire/snapshot-decoder');
 const { SnapshotError } = require('../wire/byte-buffers');
@@ -62,8 +62,8 @@ class WorkerSeries {
    * Applies a snapshot.
    *
    * @param {Buffer} buffer in an ArrayBuffer of its own, which this object uses from now on
-   * @throws {SnapshotError} if it is invalid or does not fit; then nothing changes. The code is 'dictionary-start' if the worker
-   *   has to send an earlier part of its dictionary
+   * @throws {SnapshotError} if it is invalid or does not fit; then nothing changes. The code is
+   *   'dictionary-start' if the worker has to send an earlier part of its dictionary
    */
   apply(buffer) {
     let replacesDictionary = false;
@@ -100,8 +100,8 @@ class WorkerSeries {
   }
 
   /**
-   * The next request asks for the full dictionary. A snapshot that continues the present one is still accepted, because an
-   * earlier round may have requested it.
+   * The next request asks for the full dictionary. A snapshot that continues the present one is still
+   * accepted, because an earlier round may have requested it.
    */
   requestFullDictionary() {
     this.#requestsFullDictionary = true;
@@ -162,7 +162,7 @@ class WorkerSeries {
         defaults,
         rowCount: entry.rowCount,
         order: entry.order,
-        columns: columnsOf(snapshot, entry, widthOf(definition.layout, definition.marks.length)),
+        columns: columnsOf(snapshot, entry, widthOf(definition.layout, definition.boundsOrQuantiles.length)),
         digestOf: digestReader(snapshot, entry),
         exemplars: entry.exemplarCount > 0 ? () => exemplarsOf(snapshot, entry) : undefined,
       };
@@ -181,8 +181,8 @@ function digestReader(snapshot, entry) {
 }
 
 /**
- * The dictionary with a snapshot's part added. The given one is not changed, because the rest of the snapshot may still
- * turn out to be invalid.
+ * The dictionary with a snapshot's part added. The given one is not changed, because the rest of the snapshot
+ * may still turn out to be invalid.
  *
  * @param {readonly WorkerMetric[]} present
  * @param {Snapshot} snapshot
@@ -227,7 +227,7 @@ function isSameMetric(left, right) {
   return (
     left.name === right.name &&
     left.layout === right.layout &&
-    left.marks.length === right.marks.length &&
+    left.boundsOrQuantiles.length === right.boundsOrQuantiles.length &&
     left.labelNames.join() === right.labelNames.join()
   );
 }

@@ -1,13 +1,13 @@
 'use strict';
 
-// Writes and reads the bytes of a snapshot. Numbers are in the machine's byte order: a snapshot never leaves the machine,
-// and a column then has exactly the bytes of a Float64Array. The header has a mark by which a reader detects the other
-// byte order.
+// Writes and reads the bytes of a snapshot. Numbers are in the machine's byte order: a snapshot never leaves
+// the machine, and a column then has the same bytes as a Float64Array. A reader detects the other byte order
+// by a number in the header.
 
 /** Thrown if bytes do not follow the format. */
 class SnapshotError extends Error {
   /**
-   * @param {string} code which rule they break
+   * @param {string} code of the rule that they break
    * @param {string} message
    */
   constructor(code, message) {
@@ -18,10 +18,13 @@ class SnapshotError extends Error {
 }
 
 const BLOCK_BYTES = 65536;
-// Smaller pieces are copied: a chunk of its own costs writev() more than the copy.
+// Smaller pieces are copied: a separate chunk costs writev() more than the copy.
 const COPY_BELOW_BYTES = 16384;
 
-/** Collects bytes in blocks. A full block is never copied again, so that no call takes long, however much was written. */
+/**
+ * Collects bytes in blocks. A full block is never copied again, so no call takes long, however many bytes
+ * there are.
+ */
 class ByteWriter {
   /** @type {Uint8Array[]} */
   #complete = [];
@@ -71,8 +74,8 @@ class ByteWriter {
   }
 
   /**
-   * Many strings as one: their lengths in UTF-16 units, then all characters. Ten times faster than one by one, on both
-   * sides.
+   * Many strings as one: their lengths in UTF-16 units, then all characters. Ten times faster than one by
+   * one, on both sides.
    *
    * @param {string[]} texts
    */
@@ -83,7 +86,7 @@ class ByteWriter {
     this.string(texts.join(''));
   }
 
-  /** @param {Uint8Array} bytes which are copied */
+  /** @param {Uint8Array} bytes are copied */
   bytes(bytes) {
     this.#reserve(bytes.length);
     this.#block.set(bytes, this.length - this.#blockStart);
@@ -91,7 +94,7 @@ class ByteWriter {
   }
 
   /**
-   * Adds bytes without a copy if they are many. They must not change until the chunks have been written.
+   * Adds bytes, without a copy if they are many. They must not change until the chunks have been written.
    *
    * @param {ArrayBufferView} view
    */
@@ -113,7 +116,7 @@ class ByteWriter {
     while (this.length % boundary !== 0) this.#block[this.length++ - this.#blockStart] = 0;
   }
 
-  /** @returns {readonly Uint8Array[]} the blocks to which nothing is added any more */
+  /** @returns {readonly Uint8Array[]} the blocks that are full */
   get completeChunks() {
     return this.#complete;
   }
@@ -138,7 +141,7 @@ class ByteWriter {
     return joined;
   }
 
-  /** @param {number} more bytes for which the block must have room */
+  /** @param {number} more bytes that must fit into the block */
   #reserve(more) {
     if (this.length - this.#blockStart + more <= this.#block.length) return;
     this.#completeBlock();
@@ -147,7 +150,7 @@ class ByteWriter {
     this.#view = viewOf(this.#block);
   }
 
-  /** What was written to the block becomes a chunk; the rest of its memory is the next block. */
+  /** Makes the used part of the block a chunk. The rest of its memory is the next block. */
   #completeBlock() {
     const used = this.length - this.#blockStart;
     if (used === 0) return;
@@ -240,8 +243,8 @@ class ByteReader {
   }
 
   /**
-   * The number of records that follow. Refused if there are fewer bytes than records, because a wrong number could make a
-   * loop run for minutes.
+   * The number of records that follow. Throws if there are fewer bytes than records, because a wrong number
+   * could make a loop run for minutes.
    */
   count() {
     const count = this.uint32();

@@ -1,15 +1,16 @@
 'use strict';
 
-// The dictionary part of a snapshot: the metrics, label values and label sets that the reader does not have. It is encoded
-// ahead of the snapshot, a piece at a time, because a row keeps its label set as long as its table keeps its epoch.
+// Encodes the dictionary part of a snapshot: the metrics, label values and label sets that the reader does
+// not have. It can be encoded before the snapshot, a piece at a time, because the label set of a row does not
+// change within its table's epoch.
 
 const { ByteWriter, lengthsOf } = require('./byte-buffers');
 const { HEADER_BYTES, DEFINITION, ROWS, DROPPED, LAYOUT_KINDS } = require('./snapshot-format');
 
-/** The number of segments comes before the segments, and is known only after the last one. */
+/** Bytes of the number of segments. It precedes them and is written last. */
 const COUNT_BYTES = 4;
 
-/** How many rows, or label values, are encoded at once: 0.05 ms. */
+/** Rows or label values that are encoded at once. This takes 0.05 ms. */
 const PIECE = 512;
 
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
@@ -59,8 +60,8 @@ class DictionaryPart {
 
   /**
    * @param {Uint8Array} header
-   * @returns {Uint8Array[]} the header with the number of segments, then the part. Complete chunks are the same objects
-   *   each time.
+   * @returns {Uint8Array[]} the header with the number of segments, then the part. Complete chunks are the
+   *   same objects each time.
    */
   chunksWith(header) {
     const first = new ByteWriter(HEADER_BYTES + COUNT_BYTES);
@@ -78,8 +79,8 @@ class DictionaryPart {
 function* writeSegment(writer, segment) {
   const { metric, defines, drops, fromRow, toRow } = segment;
   const { index } = metric.view.table;
-  // The tuples come last in the segment and are read first: the list of forms is written after them, so it has the form of
-  // each, even if a label set was removed meanwhile and came back in a new form.
+  // The tuples come last in the segment but are read first. The list of forms is written after that, so it
+  // has the form of every tuple, even if a label set was removed meanwhile and created again in a new form.
   const tuples = drops ? undefined : yield* tuplesOf(segment);
   if (defines) writeDefinition(writer, metric);
   else writer.uint32(0);
@@ -108,8 +109,8 @@ function* writeSegment(writer, segment) {
 
 /**
  * @param {Segment} segment
- * @returns {Generator<void, Int32Array[] | undefined>} per row its form, then its integer of each label; undefined if the
- *   rows have other numbers by now: the journal then drops the metric. Yields after each piece.
+ * @returns {Generator<void, Int32Array[] | undefined>} per row its form, then its integer for each label;
+ *   undefined if the rows have been renumbered: the journal then drops the metric. Yields after each piece.
  */
 function* tuplesOf({ metric, fromRow, toRow }) {
   const { table } = metric.view;
@@ -175,7 +176,7 @@ function writeForms(writer, forms) {
 }
 
 /**
- * What a segment without rows has in the place of values, forms and rows.
+ * Writes empty values and forms, for a segment without rows.
  *
  * @param {ByteWriter} writer
  * @param {Segment} segment

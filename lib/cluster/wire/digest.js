@@ -1,12 +1,12 @@
 'use strict';
 
-// Digests of quantiles as centroids (see metric/centroids.js). Processes exchange and merge them in this
-// form: pushing centroids one by one into the tree of tdigest takes 2 to 4.5 ms for four digests and depends
-// on a random order.
+// Merges quantile digests as lists of centroids (see metric/centroids.js), the form in which processes
+// exchange them. Pushing centroids into tdigest's tree one by one takes 2 to 4.5 ms for four digests, and the
+// result depends on a random order.
 
 const { mergeCentroids } = require('../../metric/centroids');
 
-// Half of what each process uses, so that merging adds little error to that of the merged digests.
+// Half of each process's delta, so merging adds little error.
 const DELTA = 0.005;
 
 /**

@@ -1,6 +1,6 @@
 'use strict';
 
-// One exemplar as bytes, and back.
+// Encodes and decodes one exemplar.
 
 const { ByteWriter, SnapshotError } = require('./byte-buffers');
 
@@ -31,7 +31,7 @@ function encodeExemplar(row, column, { labelSet, value, timestamp }) {
  * @param {import('../wire/byte-buffers').ByteReader} reader
  * @param {number} count
  * @returns {PlacedExemplar[]}
- * @throws {SnapshotError} where there are not that many
+ * @throws {SnapshotError} if there are fewer
  */
 function decodeExemplars(reader, count) {
   if (count > reader.end - reader.position)

@@ -1,7 +1,7 @@
 'use strict';
 
-// Names of the files in the primary's directory. Workers write snapshots there; the aggregator reads them and retains
-// the last one of each worker.
+// Names of the files in the primary's directory. Workers write snapshots there; the aggregator reads them and
+// retains the last one of each worker.
 
 const SNAPSHOT_NAME = /^w([0-9]{1,10})-r([0-9]{1,16})-[0-9a-f]{24}\.snap$/;
 const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
@@ -46,13 +46,14 @@ function dictionaryName(workerId) {
 
 /** 96 random bits in hex. */
 function randomBits() {
-  // Loaded here, because every process that loads the library loads this file, and most of them never name a file.
+  // Loaded here, because every process that loads the library loads this file, and most of them never name a
+  // file.
   return require('node:crypto').randomBytes(12).toString('hex');
 }
 
 /**
- * Whether a name that a worker announced is a bare file name of exactly the form that this worker uses for that request.
- * No other name may be joined to a path.
+ * Whether a name that a worker announced is a bare file name of exactly the form that this worker uses for
+ * that request. No other name may be joined to a path.
  *
  * @param {unknown} name
  * @param {number} workerId

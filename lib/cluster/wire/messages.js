@@ -1,8 +1,8 @@
 'use strict';
 
-// The messages that primary and worker exchange over IPC. The types of request and response are prom-client's own, so
-// that either side may run prom-client: its worker ignores the fields that it does not know, and its primary sends no
-// `directory`. docs/snapshot-format.md describes every field.
+// The messages that primary and worker exchange over IPC. Request and response have prom-client's message
+// types, so either side may run prom-client: its worker ignores the additional fields, and its primary sends
+// no `directory`. docs/snapshot-format.md describes every field.
 
 const REQUEST = 'prom-client:getMetricsReq';
 const RESPONSE = 'prom-client:getMetricsRes';
@@ -23,8 +23,8 @@ const READY = 'prom-client-cluster:ready';
  * @property {string} [exitName] bare name of the file for the worker's exit snapshot
  * @property {JournalPosition} [known] absent if the primary has nothing of the journal
  * @property {number} [timeout] how long the primary waits, milliseconds
- * @property {number} [checkpointInterval] milliseconds between checkpoints: the worker also writes its exit snapshot while
- *   it runs, if something has changed
+ * @property {number} [checkpointInterval] milliseconds between checkpoints: the worker also writes its exit
+ *   snapshot while it runs, if something has changed
  */
 
 /**

@@ -1,6 +1,6 @@
 'use strict';
 
-// Reads one snapshot of a worker, and refuses what does not fit before anything is made of it.
+// Reads one snapshot of a worker, and checks its structure before any of it is used.
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { decodeExemplars } = require('./exemplars');
@@ -27,7 +27,7 @@ const {
  * @property {string} type
  * @property {string} aggregator
  * @property {'value' | 'histogram' | 'summary'} layout
- * @property {number[]} marks bounds or quantiles
+ * @property {number[]} boundsOrQuantiles
  * @property {boolean} windowed
  * @property {string[]} labelNames
  */
@@ -36,7 +36,7 @@ const {
  * @typedef {object} DictionaryRecord
  * @property {number} metric
  * @property {Definition | undefined} definition
- * @property {boolean} dropped whether the metric is gone for good; its number stays taken
+ * @property {boolean} dropped whether the worker dropped the metric for good; its number is not reused
  * @property {number} fromRow
  * @property {number} rows
  * @property {{from: number, values: string[]}[]} values by label
@@ -51,7 +51,7 @@ const {
  * @property {number} rowCount
  * @property {number} liveCount
  * @property {number} columnsStart
- * @property {Int32Array | undefined} order undefined where all rows are live and in order
+ * @property {Int32Array | undefined} order undefined if all rows are live and in order
  * @property {number | undefined} digestsStart
  * @property {number} exemplarCount
  * @property {number} exemplarsStart
@@ -86,19 +86,20 @@ const {
  * Reads a snapshot, and checks every length.
  *
  * @param {Buffer} buffer whose memory starts at a multiple of 8
- * @param {(metric: number) => number | undefined} labelCountOf how many labels a metric has that the reader knows
- * @param {(header: SnapshotHeader) => void} checkHeader may throw: before the dictionary is read, which only makes
- *   sense to who knows what it continues
+ * @param {(metric: number) => number | undefined} labelCountOf number of labels of a metric that an earlier
+ *   snapshot defined
+ * @param {(header: SnapshotHeader) => void} checkHeader may throw; called before the dictionary is read,
+ *   because the dictionary may continue one that the reader does not have
  * @returns {Snapshot}
- * @throws {SnapshotError} where anything does not fit
+ * @throws {SnapshotError} if the bytes do not follow the format
  */
 function decodeSnapshot(buffer, labelCountOf, checkHeader) {
   if (buffer.length < HEADER_BYTES + END_BYTES)
     throw new SnapshotError('length', `${buffer.length} bytes are too few`);
-  if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'this is no snapshot');
+  if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'this is not a snapshot');
   const header = new ByteReader(buffer, 8, HEADER_BYTES);
   if (header.uint32() !== BYTE_ORDER)
-    throw new SnapshotError('byte-order', 'written on a machine of the other byte order');
+    throw new SnapshotError('byte-order', 'written in the other byte order');
   const version = header.uint32();
   if (version !== VERSION)
     throw new SnapshotError('version', `format version ${version}, expected ${VERSION}`);
@@ -117,7 +118,7 @@ function decodeSnapshot(buffer, labelCountOf, checkHeader) {
   }
   const inOrder = HEADER_BYTES <= numbersStart && numbersStart <= columnsStart && columnsStart <= endStart;
   if (!inOrder || numbersStart % 8 !== 0 || columnsStart % 8 !== 0 || !(dictionaryStart <= dictionaryEnd)) {
-    throw new SnapshotError('length', 'the parts are not where they should be');
+    throw new SnapshotError('length', 'the offsets of the parts are invalid');
   }
 
   const identity = { workerId, incarnation, epoch, sequence, capturedAt, dictionaryStart, dictionaryEnd };
@@ -159,7 +160,7 @@ function readDictionary(reader, labelCountOf) {
     }
     const labelCount = defined.get(metric) ?? labelCountOf(metric);
     if (labelCount === undefined || (definition !== undefined && definition.number !== metric)) {
-      throw new SnapshotError('dictionary', `rows of metric ${metric}, which is not known`);
+      throw new SnapshotError('dictionary', `rows of metric ${metric}, which is not defined`);
     }
     records.push(readRows(reader, metric, labelCount, definition));
   }
@@ -171,11 +172,11 @@ function readDefinition(reader) {
   const number = reader.uint32();
   const [name, help, type, aggregator] = [reader.string(), reader.string(), reader.string(), reader.string()];
   const layout = LAYOUT_KINDS[reader.uint32()];
-  if (layout === undefined) throw new SnapshotError('dictionary', `metric ${name} has no known layout`);
-  const marks = Array.from({ length: reader.count() }, () => reader.float64());
+  if (layout === undefined) throw new SnapshotError('dictionary', `metric ${name} has an unknown layout`);
+  const boundsOrQuantiles = Array.from({ length: reader.count() }, () => reader.float64());
   const windowed = reader.uint32() === 1;
   const labelNames = Array.from({ length: reader.count() }, () => reader.string());
-  return { number, name, help, type, aggregator, layout, marks, windowed, labelNames };
+  return { number, name, help, type, aggregator, layout, boundsOrQuantiles, windowed, labelNames };
 }
 
 /**
@@ -233,7 +234,7 @@ function readNumbers(reader, columns) {
   );
   const entries = Array.from({ length: reader.count() }, () => readEntry(reader, columns));
   if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
-    throw new SnapshotError('numbers', 'a metric refers to default labels that are not there');
+    throw new SnapshotError('numbers', 'a metric refers to default labels that do not exist');
   }
   return { defaultLabels, failures, entries };
 }
@@ -257,7 +258,7 @@ function readEntry(reader, columns) {
   const columnsStart = reader.float64();
   const order = dense === 1 ? undefined : readOrder(viewAt(columns, reader.float64()), liveCount, rowCount);
   if (dense === 1 && liveCount !== rowCount)
-    throw new SnapshotError('numbers', 'live rows are not where they should be');
+    throw new SnapshotError('numbers', 'all rows should be live, but some are not');
   const digestsStart = reader.uint32() === 1 ? reader.float64() : undefined;
   const exemplarCount = reader.uint32();
   const exemplarsStart = exemplarCount > 0 ? reader.float64() : 0;
@@ -293,13 +294,13 @@ function parseJson(text) {
 }
 
 /**
- * A reader at an offset of the column area.
+ * A reader at an offset in the columns.
  *
  * @param {ByteReader} columns
  * @param {number} offset
  */
 function viewAt(columns, offset) {
-  if (!(offset >= 0)) throw new SnapshotError('length', `${offset} is no place for a column`);
+  if (!(offset >= 0)) throw new SnapshotError('length', `${offset} is not the offset of a column`);
   return new ByteReader(columns.buffer, columns.position + offset, columns.end);
 }
 
@@ -322,9 +323,9 @@ function readOrder(reader, liveCount, rowCount) {
  *
  * @param {Snapshot} snapshot
  * @param {TableEntry} entry
- * @param {number} width numbers a row
+ * @param {number} width numbers per row
  * @returns {Float64Array}
- * @throws {SnapshotError} where there are not that many
+ * @throws {SnapshotError} if there are fewer
  */
 function columnsOf(snapshot, entry, width) {
   return viewAt(snapshot.columns, entry.columnsStart).float64Array(entry.rowCount * width);
@@ -336,7 +337,7 @@ function columnsOf(snapshot, entry, width) {
  * @param {Snapshot} snapshot
  * @param {TableEntry} entry
  * @returns {{versions: number[], centroids: Float64Array[]}}
- * @throws {SnapshotError} where they do not fit
+ * @throws {SnapshotError} if they reach past the end
  */
 function digestsOf(snapshot, entry) {
   const reader = viewAt(snapshot.columns, entry.digestsStart ?? -1);
@@ -358,7 +359,7 @@ function digestsOf(snapshot, entry) {
  * @param {Snapshot} snapshot
  * @param {TableEntry} entry
  * @returns {import('./exemplars').PlacedExemplar[]}
- * @throws {SnapshotError} where they do not fit
+ * @throws {SnapshotError} if they reach past the end
  */
 function exemplarsOf(snapshot, { exemplarCount, exemplarsStart }) {
   return exemplarCount === 0 ? [] : decodeExemplars(viewAt(snapshot.columns, exemplarsStart), exemplarCount);

@@ -19,18 +19,21 @@ const {
 /** @typedef {import('./dictionary-part').DictionaryPart} DictionaryPart */
 
 /**
- * A metric of a registry as it is captured: one of ours with its table, or the JSON of a metric object that has only
- * get().
+ * A captured metric: one of this library with its table, or the JSON of a custom metric object.
  *
  * @typedef {object} CaptureEntry
- * @property {number} defaults number of its registry's default labels
+ * @property {number} defaults index of its registry's default labels
  * @property {MetricView} [view]
  * @property {EncodedDigests} [digests] of a summary
  * @property {import('../capture/exemplar-encoder').ExemplarBlock} [exemplars]
- * @property {string} [json] by stringifyJson()
+ * @property {string} [json] from stringifyJson()
  */
 
-/** @typedef {{index: Float64Array, centroids: Float64Array[]}} EncodedDigests `index`: by row, how many centroids and which version */
+/**
+ * `index` has two numbers per row: how many centroids its digest has, and its version.
+ *
+ * @typedef {{index: Float64Array, centroids: Float64Array[]}} EncodedDigests
+ */
 
 /**
  * @typedef {object} Capture
@@ -48,11 +51,11 @@ const {
 /** @typedef {{chunks: Uint8Array[], bytes: number}} EncodedSnapshot */
 
 /**
- * Encodes a capture. Columns are not copied: the chunks are right only until the next number is recorded.
+ * Encodes a capture. Columns are not copied: the chunks are valid until the next number is recorded.
  *
  * @param {Capture} capture
- * @param {Journal} journal which has noted all metrics of the capture
- * @param {DictionaryPart} dictionary which has the journal up to its end
+ * @param {Journal} journal has all metrics of the capture
+ * @param {DictionaryPart} dictionary has the journal up to its end
  * @returns {EncodedSnapshot} the first chunk has the header, the next ones are the dictionary's
  */
 function encodeSnapshot(capture, journal, dictionary) {
@@ -74,15 +77,15 @@ function encodeSnapshot(capture, journal, dictionary) {
 }
 
 /**
- * The first chunk of a snapshot that is not complete. A reader refuses it, because the length that it gives is 0.
+ * The first chunk of an incomplete snapshot. A reader refuses it, because its length field is 0.
  *
  * @param {DictionaryPart} dictionary
  * @returns {Uint8Array} as long as the first chunk of the complete snapshot
  */
 function incompleteHeader(dictionary) {
-  const nobody = { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 };
-  const nowhere = { numbersStart: 0, columnsStart: 0, bytes: 0 };
-  return dictionary.chunksWith(encodeHeader(nobody, dictionary, nowhere))[0];
+  const capture = { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 };
+  const offsets = { numbersStart: 0, columnsStart: 0, bytes: 0 };
+  return dictionary.chunksWith(encodeHeader(capture, dictionary, offsets))[0];
 }
 
 /**

@@ -1,7 +1,7 @@
 'use strict';
 
-// What both ends of a snapshot agree on. docs/snapshot-format.md is the description; a change here, in
-// snapshot-encoder.js or in snapshot-decoder.js is a change there, and of VERSION.
+// Constants of the snapshot format, used by the encoder and the decoder. docs/snapshot-format.md describes
+// the format. A change of the format changes that page and VERSION.
 
 const MAGIC = Buffer.from('PCCSNAP\x01', 'latin1');
 const END_MARK = Buffer.from('PCCSEND\x01', 'latin1');
@@ -10,7 +10,7 @@ const VERSION = 1;
 const HEADER_BYTES = 128;
 const END_BYTES = 16;
 
-/** Where a header has the numbers (f64) that somebody reads or changes without decoding the rest. */
+/** Offsets of the header's numbers (f64) that are read or changed without decoding the rest. */
 const HEADER_OFFSETS = Object.freeze({
   sequence: 40,
   dictionaryStart: 56,

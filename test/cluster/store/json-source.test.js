@@ -115,7 +115,7 @@ test('cumulated buckets become counts of their own', () => {
   const metric = histogram([bucket(1, 2), bucket(5, 2), bucket('+Inf', 6), ...sumAndCount(31.5, 6)]);
   const { columns, definition } = readJsonMetric(metric);
   assert.deepStrictEqual([...columns], [2, 0, 4, 31.5]);
-  assert.deepStrictEqual(definition.marks, [1, 5]);
+  assert.deepStrictEqual(definition.boundsOrQuantiles, [1, 5]);
   assert.strictEqual(definition.layout, 'histogram');
 });
 
