@@ -7,7 +7,7 @@ const { startCluster, LIBRARY, STOCK } = require('../../fixtures/cluster-harness
 
 const NAMES = ['sum', 'first', 'min', 'max', 'average', 'omit'];
 
-/** Each worker has a metric of each type for each aggregator, with a series of its own and one that all share. */
+/** A metric of each type for each aggregator, with a series of the worker's own and one that all workers have. */
 const ofAllKinds = {
   construct: true,
   start: ({ client, cluster, state }) => {
@@ -46,109 +46,107 @@ function startWith(t, library, setup = {}) {
   return startCluster(t, { library, workers: 3, worker: ofAllKinds, ...setup });
 }
 
-const ways = { 'in a thread': {}, 'in place': { options: { inPlace: true } } };
+// test/long/every-variant.test.js runs the others, too.
+const ways = {
+  'in a thread': {},
+  ...(process.env.EVERY_VARIANT && { 'in place': { options: { inPlace: true } } }),
+};
 
-describe('aggregators', { concurrency: 3 }, () => {
+describe('aggregators', () => {
   for (const [way, setup] of Object.entries(ways)) {
-    it(`give what they give in prom-client, own functions included, ${way}`, async t => {
-      const [ours, stock] = await Promise.all([startWith(t, LIBRARY, setup), startWith(t, STOCK)]);
-      await Promise.all([ours.run(addSpread), stock.run(addSpread)]);
-      const [mine, theirs] = await Promise.all([ours.scrape(), stock.scrape()]);
-      // prom-client's first is the one that answered first.
-      const comparable = samples => new Map([...samples].filter(([name]) => !name.includes('_first')).sort());
-      assert.deepEqual(comparable(mine), comparable(theirs));
-      assert.deepEqual(
-        NAMES.map(name => mine.get(`gauge_${name}{worker="all"}`)),
-        [-1, 1, -5, 3, -1 / 3, undefined],
-      );
-      assert.equal(mine.get('gauge_spread{of="3"}'), 8);
-      assert.equal(mine.get('histogram_max_bucket{le="2",worker="all"}'), 2);
-      await Promise.all([ours.end(), stock.end()]);
+    it(`aggregators of a cluster that aggregates ${way}`, async t => {
+      const [cluster, stock] = await Promise.all([startWith(t, LIBRARY, setup), startWith(t, STOCK)]);
+
+      await t.test('an aggregator that is not defined costs only its metric, and is counted', async () => {
+        // prom-client throws at its application's 'message' event.
+        const metric = { name: 'x', help: 'h', type: 'gauge', aggregator: 'spread', values: [] };
+        const { AggregatorRegistry } = require(STOCK);
+        const message = "'spread' is not a defined aggregator.";
+        assert.throws(() => AggregatorRegistry.aggregate([[metric]]), { message });
+        for (const times of [1, 2]) {
+          const samples = await cluster.scrape();
+          assert.equal(samples.get('gauge_max{worker="all"}'), 3);
+          assert.deepEqual(
+            [...samples.keys()].filter(key => key.includes('spread')),
+            [],
+          );
+          const { failures } = await cluster.internals();
+          const [failure, ...others] = failures.filter(({ stage }) => stage === 'aggregator');
+          assert.deepEqual([failure.metric, failure.count], ['gauge_spread', times]);
+          assert.ok(others.every(({ metric }) => metric.includes('spread')));
+        }
+      });
+
+      await t.test('an aggregator that throws costs the calls that need it, and none after', async () => {
+        await cluster.run(({ client }) => {
+          client.aggregators.spread = () => {
+            throw new Error('it does not spread');
+          };
+        });
+        await assert.rejects(cluster.scrape(), { message: 'it does not spread' });
+        await cluster.run(addSpread);
+        assert.equal((await cluster.scrape()).get('gauge_spread{of="3"}'), 8);
+      });
+
+      await t.test("aggregators give prom-client's results, also functions of the application", async () => {
+        await stock.run(addSpread);
+        const [mine, theirs] = await Promise.all([cluster.scrape(), stock.scrape()]);
+        // prom-client's first is the one that answered first.
+        const comparable = samples =>
+          new Map([...samples].filter(([name]) => !name.includes('_first')).sort());
+        assert.deepEqual(comparable(mine), comparable(theirs));
+        assert.deepEqual(
+          NAMES.map(name => mine.get(`gauge_${name}{worker="all"}`)),
+          [-1, 1, -5, 3, -1 / 3, undefined],
+        );
+        assert.equal(mine.get('gauge_spread{of="3"}'), 8);
+        assert.equal(mine.get('histogram_max_bucket{le="2",worker="all"}'), 2);
+      });
+
+      await t.test('an aggregator that the application replaces takes effect', async () => {
+        await cluster.run(({ client, state }) => {
+          state.original = { ...client.aggregators };
+          client.aggregators.max = () => ({
+            name: 'replaced',
+            help: 'h',
+            type: 'gauge',
+            values: [{ value: 4, labels: {} }],
+          });
+          client.aggregators.min = () => undefined;
+        });
+        const text = await cluster.text();
+        assert.match(text, /^replaced 4$/m);
+        assert.doesNotMatch(text, /_min/);
+        assert.match(text, /^gauge_sum\{worker="all"\} -1$/m);
+        await cluster.run(({ client, state }) => void Object.assign(client.aggregators, state.original));
+      });
+
+      await t.test('aggregators get workers in the order of their ids, whichever answers first', async () => {
+        const texts = new Set([await cluster.text()]);
+        for (const slow of [1, 2, 3]) {
+          await cluster.signal(slow, 'SIGSTOP');
+          const text = cluster.text();
+          const others = [1, 2, 3].filter(id => id !== slow);
+          // These calls come after the request: both workers have answered it then.
+          await cluster.inWorkers(others, () => 0);
+          await cluster.signal(slow, 'SIGCONT');
+          texts.add(await text);
+        }
+        assert.equal(texts.size, 1);
+      });
+
+      await t.test("aggregators other than 'sum' forget a dead worker", async () => {
+        assert.equal((await cluster.scrape()).get('counter_max_total{worker="all"}'), 30);
+        await cluster.signal(3, 'SIGKILL');
+        await cluster.gone(3);
+        const samples = await cluster.scrape();
+        assert.equal(samples.get('counter_max_total{worker="all"}'), 20);
+        assert.equal(samples.get('counter_average_total{worker="all"}'), 15);
+        assert.equal(samples.get('counter_sum_total{worker="all"}'), 60);
+        assert.equal(samples.get('gauge_spread{of="2"}'), 6);
+      });
+
+      await Promise.all([cluster.end(), stock.end()]);
     });
   }
-
-  it('that somebody replaced are the new ones', async t => {
-    const cluster = await startWith(t, LIBRARY);
-    await cluster.run(addSpread);
-    await cluster.run(({ client }) => {
-      client.aggregators.max = () => ({
-        name: 'replaced',
-        help: 'h',
-        type: 'gauge',
-        values: [{ value: 4, labels: {} }],
-      });
-      client.aggregators.min = () => undefined;
-    });
-    const text = await cluster.text();
-    assert.match(text, /^replaced 4$/m);
-    assert.doesNotMatch(text, /_min/);
-    assert.match(text, /^gauge_sum\{worker="all"\} -1$/m);
-    await cluster.end();
-  });
-
-  it('of nobody cost their metric, which is counted: the page is for the others', async t => {
-    // prom-client throws at its application's 'message' event.
-    const metric = { name: 'x', help: 'h', type: 'gauge', aggregator: 'spread', values: [] };
-    const { AggregatorRegistry } = require(STOCK);
-    const message = "'spread' is not a defined aggregator.";
-    assert.throws(() => AggregatorRegistry.aggregate([[metric]]), { message });
-    const cluster = await startWith(t, LIBRARY);
-    for (const times of [1, 2]) {
-      const samples = await cluster.scrape();
-      assert.equal(samples.get('gauge_max{worker="all"}'), 3);
-      assert.deepEqual(
-        [...samples.keys()].filter(key => key.includes('spread')),
-        [],
-      );
-      const { failures } = await cluster.internals();
-      const [failure, ...others] = failures.filter(({ stage }) => stage === 'aggregator');
-      assert.deepEqual([failure.metric, failure.count], ['gauge_spread', times]);
-      assert.ok(others.every(({ metric }) => metric.includes('spread')));
-    }
-    await cluster.end();
-  });
-
-  it('that throw cost the calls that need them, and nothing after', async t => {
-    const cluster = await startWith(t, LIBRARY);
-    await cluster.run(({ client }) => {
-      client.aggregators.spread = () => {
-        throw new Error('it does not spread');
-      };
-    });
-    await assert.rejects(cluster.scrape(), { message: 'it does not spread' });
-    await cluster.run(addSpread);
-    assert.equal((await cluster.scrape()).get('gauge_spread{of="3"}'), 8);
-    await cluster.end();
-  });
-
-  it('take workers by id, whoever answers first', async t => {
-    const cluster = await startWith(t, LIBRARY);
-    await cluster.run(addSpread);
-    const texts = new Set([await cluster.text()]);
-    for (const slow of [1, 2, 3]) {
-      await cluster.signal(slow, 'SIGSTOP');
-      const text = cluster.text();
-      const others = [1, 2, 3].filter(id => id !== slow);
-      // Both have answered when they have answered this, which is behind the request.
-      await cluster.inWorkers(others, () => 0);
-      await cluster.signal(slow, 'SIGCONT');
-      texts.add(await text);
-    }
-    assert.equal(texts.size, 1);
-    await cluster.end();
-  });
-
-  it("that are not 'sum' forget a worker that died", async t => {
-    const cluster = await startWith(t, LIBRARY);
-    await cluster.run(addSpread);
-    assert.equal((await cluster.scrape()).get('counter_max_total{worker="all"}'), 30);
-    await cluster.signal(3, 'SIGKILL');
-    await cluster.gone(3);
-    const samples = await cluster.scrape();
-    assert.equal(samples.get('counter_max_total{worker="all"}'), 20);
-    assert.equal(samples.get('counter_average_total{worker="all"}'), 15);
-    assert.equal(samples.get('counter_sum_total{worker="all"}'), 60);
-    assert.equal(samples.get('gauge_spread{of="2"}'), 6);
-    await cluster.end();
-  });
 });

@@ -18,14 +18,14 @@ const recording = {
 
 const isQuantile = sample => sample.includes('quantile="');
 
-/** The books of live workers and of the dead, added up. */
+/** The sums of what live and dead workers recorded. */
 function total(books) {
   const sums = new Map();
   for (const [sample, value] of books.flat()) sums.set(sample, (sums.get(sample) ?? 0) + value);
   return sums;
 }
 
-/** What stays of a worker's books when it is dead. */
+/** What remains of a dead worker: all but gauges. */
 function lasting(book) {
   return book.filter(([sample]) => !sample.startsWith('connections'));
 }
@@ -43,7 +43,7 @@ function assertSame(scraped, expected) {
   assert.ok(expected.size > 20, `only ${expected.size} samples were compared`);
 }
 
-/** Scrapes in several loops at once until each has made so many; tells where a total fell. */
+/** Scrapes in several loops at once, so many times in each; returns where a total fell. */
 function scrapeInLoops(cluster, loops, scrapes) {
   return cluster.run(
     async ({ aggregator }, loops, scrapes) => {
@@ -69,10 +69,10 @@ function scrapeInLoops(cluster, loops, scrapes) {
 const run = ({ state }) => state.recorder.run();
 const pause = ({ state }) => state.recorder.pause();
 
-/** Lets workers record while scrapes overlap, then stops them all and compares. */
+/** Lets workers record while scrapes overlap, then pauses them and compares. */
 class Ledger {
   #cluster;
-  /** Books of those who are dead. */
+  /** Books of dead workers. */
   #retired = [];
 
   constructor(cluster, workers) {
@@ -100,7 +100,7 @@ class Ledger {
     this.workers.push(id);
   }
 
-  /** A worker dies of itself, in the middle of whatever goes on: its last numbers count. */
+  /** A worker exits while others go on: its last numbers count. */
   async letExit(workerId) {
     const book = await this.#cluster.inWorker(workerId, ({ state, process, afterwards }) => {
       afterwards(() => process.exit());
@@ -110,7 +110,7 @@ class Ledger {
     this.#bury(workerId, book);
   }
 
-  /** A worker is killed: what was scraped last counts, so nobody may have recorded since. */
+  /** A worker is killed: its last scraped numbers count, so it must not have recorded since. */
   async kill(workerId, { books }) {
     const book = books[this.workers.indexOf(workerId)];
     await this.#cluster.signal(workerId, 'SIGKILL');
@@ -124,61 +124,60 @@ class Ledger {
   }
 }
 
+// test/long/every-variant.test.js runs the others, too.
 const ways = {
   'in a thread': {},
-  'in place': { options: { inPlace: true } },
-  'with messages as structured clones': { settings: { serialization: 'advanced' } },
+  ...(process.env.EVERY_VARIANT && {
+    'in place': { options: { inPlace: true } },
+    'with messages as structured clones': { settings: { serialization: 'advanced' } },
+  }),
 };
 
-describe(
-  'the aggregate equals the sum of what the workers recorded, to the last bit',
-  { concurrency: 3 },
-  () => {
-    for (const [way, setup] of Object.entries(ways)) {
-      it(`while scrapes overlap, series come and go, workers die, start and compact, ${way}`, async t => {
-        const cluster = await startCluster(t, { workers: 3, worker: recording, ...setup });
-        const ledger = new Ledger(cluster, [1, 2, 3]);
-        await ledger.recordAndScrape();
-        await ledger.compare();
+describe('an aggregate equals the sum of what the workers recorded, to the last bit', () => {
+  for (const [way, setup] of Object.entries(ways)) {
+    it(`an aggregate is exact while series come and go, workers die, start and compact, ${way}`, async t => {
+      const cluster = await startCluster(t, { workers: 3, worker: recording, ...setup });
+      const ledger = new Ledger(cluster, [1, 2, 3]);
+      await ledger.recordAndScrape();
+      await ledger.compare();
 
-        await cluster.inWorkers([1, 2], ({ state }) =>
-          state.recorder.setDefaultLabels('first', { zone: 'a', app: 'shop' }),
-        );
-        await cluster.inWorker(3, ({ state }) => state.recorder.setDefaultLabels('second', { zone: 'b' }));
-        await ledger.recordAndScrape(() => ledger.letExit(2));
-        const before = await ledger.compare();
+      await cluster.inWorkers([1, 2], ({ state }) =>
+        state.recorder.setDefaultLabels('first', { zone: 'a', app: 'shop' }),
+      );
+      await cluster.inWorker(3, ({ state }) => state.recorder.setDefaultLabels('second', { zone: 'b' }));
+      await ledger.recordAndScrape(() => ledger.letExit(2));
+      const before = await ledger.compare();
 
-        await ledger.kill(3, before);
-        await cluster.inWorker(1, ({ state }) => state.recorder.gatherCrowd(3000));
-        await ledger.recordAndScrape(() => ledger.add());
-        await ledger.compare();
+      await ledger.kill(3, before);
+      await cluster.inWorker(1, ({ state }) => state.recorder.gatherCrowd(3000));
+      await ledger.recordAndScrape(() => ledger.add());
+      await ledger.compare();
 
-        // Worker 1 compacts, has other default labels, and another comes, between the same two scrapes.
-        const { compactions } = await cluster.inWorker(1, ({ state }) => {
-          state.recorder.scatterCrowd(100);
-          state.recorder.setDefaultLabels('first', { zone: 'c' });
-          return { compactions: state.compactions };
-        });
-        await ledger.add();
-        await ledger.compare();
-        await ledger.recordAndScrape();
-        const { expected } = await ledger.compare();
-        const since = (await cluster.inWorker(1, ({ state }) => state.compactions)) - compactions;
-        assert.ok(since > 0, 'the table was compacted');
-
-        const texts = await cluster.run(({ aggregator }) =>
-          Promise.all(Array.from({ length: 100 }, () => aggregator.clusterMetrics())).then(all => [
-            all.length,
-            ...new Set(all),
-          ]),
-        );
-        assert.equal(texts[0], 100);
-        assert.equal(texts.length, 2, '100 callers at once got the same');
-        assertSame(parseText(texts[1]), expected);
-        await until(() => cluster.spooledFiles().length === 0, 'all files are taken');
-        assert.deepEqual((await cluster.internals()).refused, {});
-        await cluster.end();
+      // Worker 1 compacts, has other default labels, and another comes, between the same two scrapes.
+      const { compactions } = await cluster.inWorker(1, ({ state }) => {
+        state.recorder.scatterCrowd(100);
+        state.recorder.setDefaultLabels('first', { zone: 'c' });
+        return { compactions: state.compactions };
       });
-    }
-  },
-);
+      await ledger.add();
+      await ledger.compare();
+      await ledger.recordAndScrape();
+      const { expected } = await ledger.compare();
+      const since = (await cluster.inWorker(1, ({ state }) => state.compactions)) - compactions;
+      assert.ok(since > 0, 'the table was compacted');
+
+      const texts = await cluster.run(({ aggregator }) =>
+        Promise.all(Array.from({ length: 100 }, () => aggregator.clusterMetrics())).then(all => [
+          all.length,
+          ...new Set(all),
+        ]),
+      );
+      assert.equal(texts[0], 100);
+      assert.equal(texts.length, 2, '100 callers at once got the same text');
+      assertSame(parseText(texts[1]), expected);
+      await until(() => cluster.spooledFiles().length === 0, 'all files are read');
+      assert.deepEqual((await cluster.internals()).refused, {});
+      await cluster.end();
+    });
+  }
+});
