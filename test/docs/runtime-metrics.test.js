@@ -12,6 +12,7 @@ const { promisify } = require('node:util');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
 const cgroup = require('../../lib/runtime/families/cgroup');
 const { Registry } = require('../../lib/registry/registry');
+const { assertAlertsFire } = require('../fixtures/alert-tests');
 const { missingPrograms } = require('../fixtures/prometheus-server');
 
 const DOCUMENT = fs.readFileSync(path.join(__dirname, '../../docs/runtime-metrics.md'), 'utf8');
@@ -95,29 +96,29 @@ const alerts = () =>
   }));
 
 describe('the tables of docs/runtime-metrics.md', () => {
-  it('have the families by their names, in order', () => {
+  it('docs/runtime-metrics.md has a heading for each family, in order', () => {
     const headings = Array.from(METRICS.matchAll(/^### (\w+)$/gm), ([, heading]) => heading);
     assert.deepStrictEqual(headings, collectDefaultMetrics.runtimeMetricsList);
   });
 
   for (const family of collectDefaultMetrics.runtimeMetricsList) {
-    it(`have what ${family} registers, with type, unit, labels and aggregator`, () => {
+    it(`docs/runtime-metrics.md has the metrics of ${family}, with type, unit, labels and aggregator`, () => {
       assert.deepStrictEqual(documentedUnder(family), asDocumented(registered(family)));
     });
   }
 
-  it('have the two related default metrics', () => {
+  it('docs/runtime-metrics.md has the two related default metrics', () => {
     assert.deepStrictEqual(documentedUnder('Related default metrics'), asDocumented(standing()));
   });
 
-  it('have the units of the help texts', () => {
+  it("HELP texts of runtime metrics have the units of the metrics' names", () => {
     for (const { name, help } of all()) {
       const [, unit] = /_(second|byte)s(_total)?$/.exec(name) ?? [];
       if (unit !== undefined) assert.match(help, new RegExp(`\\b${unit}s\\b`, 'i'), name);
     }
   });
 
-  it('have the kinds of collections', () => {
+  it('docs/runtime-metrics.md has the kinds of garbage collections', () => {
     const { kindOfNumber, profiledKindOfWord } = require('../../lib/runtime/sources/gc-kinds');
     const start = METRICS.indexOf('### gc\n');
     const kinds = rowsOf(METRICS.slice(start, METRICS.indexOf('\n### ', start)))
@@ -130,7 +131,7 @@ describe('the tables of docs/runtime-metrics.md', () => {
 });
 
 describe('charts and alerts of docs/runtime-metrics.md', () => {
-  it('cover each metric, and no other', () => {
+  it('docs/runtime-metrics.md has a chart for each metric, an alert or a reason, and no other metric', () => {
     const names = all().map(({ name }) => name);
     assert.deepStrictEqual(
       charts().map(({ name }) => name),
@@ -159,7 +160,7 @@ describe('charts and alerts of docs/runtime-metrics.md', () => {
     }
   });
 
-  it('are queries that promtool accepts', withPromtool, async () => {
+  it('promtool accepts the charts of docs/runtime-metrics.md', withPromtool, async () => {
     const file = path.join(place, 'charts.yml');
     const texts = Array.from(
       DOCUMENT.matchAll(/`(min_over_time\(.*?|nodejs_heap_limit_bytes < .*?)`/g),
@@ -173,18 +174,21 @@ describe('charts and alerts of docs/runtime-metrics.md', () => {
     assert.match(stdout, new RegExp(`SUCCESS: ${queries.length} rules found`));
   });
 
-  it('are alerts that promtool accepts', withPromtool, async () => {
+  it('promtool accepts the alerts of docs/runtime-metrics.md', withPromtool, async () => {
     const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', rulesFile()]);
     assert.match(stdout, new RegExp(`SUCCESS: ${RULES.match(/^ +- alert: /gm).length} rules found`));
   });
 
-  it('are alerts that fire on bad values, and not on good ones', withPromtool, async () => {
-    const tests = path.join(place, 'tests.yml');
-    fs.writeFileSync(tests, JSON.stringify(unitTests(rulesFile())));
-    await promisify(execFile)('promtool', ['test', 'rules', tests]).catch(({ stdout, stderr }) => {
-      assert.fail(`${stdout}${stderr}`);
-    });
-  });
+  it('alerts of docs/runtime-metrics.md fire on bad values, and not on good ones', withPromtool, () =>
+    assertAlertsFire(
+      place,
+      RULES,
+      Object.entries(BAD).map(([alert, series]) => {
+        const [quiet, firing] = TIMES[alert] ?? ['119m', '230m'];
+        return { alert, series, quiet, firing };
+      }),
+    ),
+  );
 });
 
 function rulesFile() {
@@ -245,29 +249,5 @@ const BAD = {
   ],
 };
 
-/** When it is as it should be and when it is not, of those that compare with a time that is longer ago. */
+/** When it must not fire and when it has to, of alerts that compare with a time longer ago. */
 const TIMES = { NodeArrayBuffersGrow: ['359m', '470m'], NodeActiveResourcesGrow: ['1500m', '1620m'] };
-
-/** In the format of `promtool test rules`, of which JSON is a part. */
-function unitTests(rules) {
-  assert.deepStrictEqual(
-    Object.keys(BAD),
-    alerts().map(({ name }) => name),
-  );
-  return {
-    rule_files: [rules],
-    evaluation_interval: '1m',
-    tests: Object.entries(BAD).map(([alert, series]) => {
-      const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"})`;
-      const [quiet, bad] = TIMES[alert] ?? ['119m', '230m'];
-      return {
-        interval: '1m',
-        input_series: series.map(([name, values]) => ({ series: name, values: values.trim() })),
-        promql_expr_test: [
-          { expr, eval_time: quiet, exp_samples: [] },
-          { expr, eval_time: bad, exp_samples: [{ labels: '{}', value: 1 }] },
-        ],
-      };
-    }),
-  };
-}
