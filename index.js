@@ -24,7 +24,7 @@ exports.Counter = Counter;
 exports.Gauge = Gauge;
 exports.Histogram = Histogram;
 exports.Summary = Summary;
-/** What `type` says of a metric. prom-client's types have an enum of this name, which is missing there at run time. */
+/** The values of a metric's `type`. prom-client declares an enum of this name in its types only. */
 exports.MetricType = Object.freeze({
   Counter: 'counter',
   Gauge: 'gauge',
@@ -40,11 +40,12 @@ exports.ClusterRegistry = AggregatorRegistry;
 exports.aggregators = aggregators;
 exports.metricsHandler = metricsHandler;
 
-// Assigned first, and then defined by defineProperties(): the scanner by which ES modules find names sees no accessor,
-// and takes back the name of one that defineProperty() makes. They get the format as it is when they are loaded.
+// Assigned first, then redefined by defineProperties(): the scanner that finds the names for ES modules does
+// not see an accessor, and drops a name that defineProperty() redefines. ES modules get the value at the time
+// they are loaded.
 exports.contentType = Registry.globalRegistry.contentType;
 Object.defineProperties(exports, {
-  /** The format of the global registry; setting it is `register.setContentType()`. */
+  /** The format of the global registry. Assigning to it calls `register.setContentType()`. */
   contentType: {
     enumerable: true,
     configurable: false,

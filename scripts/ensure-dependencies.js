@@ -1,7 +1,7 @@
 'use strict';
 
-// Lets `npm test` and `npm run demo` work as the first command of a fresh clone: installs what package-lock.json
-// names when it is not there yet, or when the lock file has changed since.
+// Installs the dependencies of package-lock.json if they are missing or the lock file has changed. So `npm
+// test` and `npm run demo` work as the first command in a fresh clone.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');

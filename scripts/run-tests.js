@@ -3,10 +3,10 @@
 // Runs the tests of one area, or the files and folders that are named:
 //   node scripts/run-tests.js [library|tools|package|long] [file or folder ...]
 //
-// Each file runs in a process of its own, several at a time. Files named *.alone.test.js measure or load the machine,
-// so they run one at a time after all others. No shell has to expand `*`: this works in cmd.exe.
+// Each file runs in a process of its own, several at a time. Files named *.alone.test.js measure or load the
+// machine, so they run one at a time after all others. No shell has to expand `*`: this works in cmd.exe.
 //
-//   TEST_LANES=<n>         how many files run side by side
+//   TEST_LANES=<n>         how many files run in parallel
 //   TEST_FILE_SECONDS=<n>  how long a file may take
 
 const fs = require('node:fs');
@@ -21,10 +21,10 @@ const TESTS = path.join(ROOT, 'test');
 /** The folders of test/ by area; `library` is everything else. */
 const FOLDERS = { tools: ['tools'], package: ['package', 'docs'], long: ['long'] };
 
-// Test files with child processes wait much of the time, so a core can serve more than one of them.
+// Test files with child processes wait much of the time, so there may be more of them than cores.
 const LANES_PER_CORE = 1.5;
 
-// Far beyond what any file needs: only a file that hangs meets this limit.
+// Much longer than any file takes: only a file that hangs exceeds this.
 const FILE_TIMEOUT_MINUTES = { library: 5, tools: 15, package: 15, long: 90 };
 
 /**
@@ -53,7 +53,8 @@ function testFilesOf(area) {
 
 /**
  * @param {string[]} words of the command line
- * @returns {{files: string[], timeout: number}} which test files to run, and how many milliseconds each may take
+ * @returns {{files: string[], timeout: number}} which test files to run, and how many milliseconds each may
+ *   take
  */
 function chosenFiles(words) {
   const [first = 'library', ...rest] = words;
@@ -67,7 +68,7 @@ function chosenFiles(words) {
 }
 
 /**
- * Files that take long begin first, so that no core is idle at the end.
+ * Slow files start first, so that no core is idle at the end.
  *
  * @param {string[]} files
  */
@@ -76,7 +77,9 @@ function slowestFirst(files) {
   return [...files.filter(isSlow), ...files.filter(file => !isSlow(file))];
 }
 
-/** Counts tests as Node's own summary does, over several runs, and collects the names of those that failed. */
+/**
+ * Counts tests as Node's own summary does, over several runs, and collects the names of those that failed.
+ */
 class Summary {
   #counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 };
   /** @type {string[]} */
@@ -157,7 +160,7 @@ async function runFiles(files, { concurrency, timeout, summary }) {
   if (files.length === 0) return;
   const watchdog = new AbortController();
   const events = run({ files, concurrency, timeout, signal: watchdog.signal });
-  // Node 24 reports a file that hangs as timed out and lets it run on: then nothing more is reported.
+  // Node 24 reports a file that hangs as timed out but does not stop it. It reports nothing more after that.
   const timer = setTimeout(() => watchdog.abort(), 2 * timeout);
   events.on('data', () => timer.refresh());
   events.on('test:pass', event => summary.add(event, true));

@@ -25,7 +25,8 @@ let registries = [Registry.globalRegistry];
 /**
  * The shared primary, and the AggregatorRegistry objects that have not been closed.
  *
- * @typedef {{primary: import('./primary/cluster-primary').ClusterPrimary, holders: WeakSet<object>, count: number}} SharedPrimary
+ * @typedef {{primary: import('./primary/cluster-primary').ClusterPrimary, holders: WeakSet<object>, count:
+ *   number}} SharedPrimary
  */
 
 /**

@@ -1,11 +1,12 @@
 'use strict';
 
-// Long work is written as a generator that yields wherever it may pause. A thread of its own runs it through; on a shared
-// event loop it runs in slices.
+// Runs long work, written as a generator that yields wherever it may pause. On a thread of its own it runs
+// without a pause; on a shared event loop it runs in slices.
 
 const SLICE_MILLISECONDS = 1;
 
-// Taken when this file is loaded, because fake timers in an application's tests would stop the work for good.
+// Read when this file is loaded: fake timers in an application's tests would otherwise stop the work for
+// good.
 const nextTurn = immediateOf();
 
 /**

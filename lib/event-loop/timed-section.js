@@ -1,7 +1,8 @@
 'use strict';
 
-// A debug hook that reports how long each synchronous section of this library holds an event loop. Subscribers of the
-// diagnostics channel get {name, milliseconds} at its end. Without a subscriber it costs one property read.
+// Reports how long each synchronous section of this library occupies an event loop, for debugging.
+// Subscribers of the diagnostics channel get {name, milliseconds} when a section ends. Without a subscriber
+// it costs one property read.
 
 const { channel } = require('node:diagnostics_channel');
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// A metric of this process as input of the text format: its table, and each row's labels as text, with the registry's
-// default labels that the row lacks.
+// Presents a metric of this process as input of the text format: its table, and each row's labels as text,
+// with the registry's default labels that the row does not have.
 
 const { labelPair, joinLabels } = require('./label-text');
 
@@ -11,7 +11,7 @@ const { labelPair, joinLabels } = require('./label-text');
 /** @typedef {import('./text-format').Family} Family */
 
 /**
- * What is needed to write or capture a metric.
+ * The state of a metric that the text format and captures read.
  *
  * @typedef {object} MetricView
  * @property {string} name
@@ -25,7 +25,8 @@ const { labelPair, joinLabels } = require('./label-text');
  * @property {() => (row: number) => ArrayLike<number>} [captureQuantiles] the quantiles at the time of the
  *   call, to be computed later
  * @property {import('../metric/exemplar').Exemplars} [exemplars]
- * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a summary
+ * @property {(row: number) => import('../metric/time-window-quantiles').TimeWindowQuantiles} [digestOf] of a
+ *   summary
  * @property {boolean} [windowed] whether a summary's quantiles are those of a sliding window
  */
 
@@ -60,7 +61,8 @@ function capturedFamily(view, defaultLabels) {
  * @returns {Family}
  */
 function familyOf({ name, help, type, layout }, table, quantileValues, exemplarAt, defaultLabels) {
-  // A bucket or quantile sample has its own `le` or `quantile`. A default label of that name is on the other samples only.
+  // A bucket or quantile sample has its own `le` or `quantile`. A default label of that name is on the other
+  // samples only.
   const marker = layout.kind === 'histogram' ? 'le' : layout.kind === 'summary' ? 'quantile' : undefined;
   const writeLabels = labelWriter(table, layout, defaultLabels, undefined);
   const hasMarkerDefault = marker !== undefined && marker in defaultLabels;
@@ -90,7 +92,7 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
  */
 function labelWriter(table, layout, defaultLabels, except) {
   const { labelNames } = table;
-  /** @type {string[]} by form: the default labels that a row of that form lacks */
+  /** @type {string[]} by form: the default labels that rows of that form do not have */
   const defaultsOfForm = [];
 
   /** @param {number} number */

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * A sample's value as text, in JavaScript's form (the shortest that reads back as the same number). NaN is written `Nan`,
- * as in prom-client: Prometheus ignores the case, and existing tests compare that spelling.
+ * A sample's value as text, in JavaScript's form (the shortest that reads back as the same number). NaN is
+ * written `Nan`, as in prom-client: Prometheus ignores the case, and existing tests compare that spelling.
  *
  * @param {number} value
  * @returns {string}
@@ -15,8 +15,8 @@ function formatNumber(value) {
 }
 
 /**
- * The number for a value that a foreign metric object reports. Anything that is not a number is NaN, so that a wrong value
- * does not look like a right one.
+ * The number for a value of a custom metric object. Anything that is not a number becomes NaN, so that an
+ * invalid value does not look valid.
  *
  * @param {unknown} value
  * @returns {number}

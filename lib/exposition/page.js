@@ -1,13 +1,17 @@
 'use strict';
 
-/** @typedef {{buffer: ArrayBuffer, length: number, ascii: boolean}} Body memory of its own, of which `length` bytes count */
+/**
+ * A buffer that nothing else uses; its first `length` bytes are the page.
+ *
+ * @typedef {{buffer: ArrayBuffer, length: number, ascii: boolean}} Body
+ */
 
 // A character of a JavaScript string is at most this many bytes of UTF-8.
 const BYTES_PER_CHARACTER = 3;
 
 /**
- * A page of text as UTF-8, in memory that grows. Growing moves the whole page at once (about 6 ms for 12 MB), so callers
- * start with the size that they expect. Memory that is not written to costs nothing.
+ * A page of text as UTF-8, in a buffer that grows. Growing moves the whole page at once (about 6 ms for 12
+ * MB), so callers start with the expected size. Bytes that are never written take no physical memory.
  */
 class Page {
   #bytes;
@@ -15,7 +19,7 @@ class Page {
 
   /** @param {number | ArrayBuffer} memory to start with, or how many bytes of it */
   constructor(memory) {
-    // allocUnsafeSlow(): a part of Node's shared pool could not be handed to another thread.
+    // allocUnsafeSlow(): a part of Node's shared pool cannot be transferred to another thread.
     this.#bytes = typeof memory === 'number' ? Buffer.allocUnsafeSlow(memory) : Buffer.from(memory);
     /** How many bytes have been written. */
     this.length = 0;
@@ -44,7 +48,7 @@ class Page {
   }
 
   /**
-   * What was written from some point on.
+   * The bytes written since some point.
    *
    * @param {number} start a former `length`
    * @returns {Buffer} in this page's memory, valid until the next write

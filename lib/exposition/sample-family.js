@@ -1,6 +1,6 @@
 'use strict';
 
-// A foreign metric object as input of the text format: whatever its get() (or getForPromString()) returned.
+// Presents a custom metric object as input of the text format: the result of its get() or getForPromString().
 
 const { labelPair, joinLabels } = require('./label-text');
 const { toNumber } = require('./number-format');
@@ -48,7 +48,7 @@ function labelsOf({ labels = {}, sharedLabels = {} }, defaultLabels) {
 }
 
 /**
- * The labels that neither of two others contains, as text.
+ * The labels that neither of two other objects has, as text.
  *
  * @param {Record<string, unknown>} labels
  * @param {Record<string, unknown>} others

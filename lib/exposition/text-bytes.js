@@ -7,7 +7,7 @@ const { Page } = require('./page');
 /** @typedef {import('./page').Body} Body */
 
 /**
- * Writes families as UTF-8, without a string of the whole page in between.
+ * Writes families as UTF-8, without first making one string of the whole page.
  *
  * @param {Iterable<Family>} families
  * @param {boolean} openMetrics

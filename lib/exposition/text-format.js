@@ -1,16 +1,16 @@
 'use strict';
 
 // The only place that writes the text formats. Its input is metric families: a metric of this process
-// (exposition/live-family.js), a foreign metric object (exposition/sample-family.js), or a family of a whole cluster
-// (cluster/store/cluster-family.js).
-// Formats: https://prometheus.io/docs/instrumenting/exposition_formats/ (0.0.4) and
+// (exposition/live-family.js), a custom metric object (exposition/sample-family.js), or a family of a whole
+// cluster (cluster/store/cluster-family.js). Formats:
+// https://prometheus.io/docs/instrumenting/exposition_formats/ (0.0.4) and
 // https://github.com/prometheus/OpenMetrics (1.0.0).
 
 const { formatNumber } = require('./number-format');
 const { labelPair, escapeHelp, joinLabels } = require('./label-text');
 
-// Text is yielded in pieces of about this many characters: small enough for one slice of an event loop, and large enough
-// that the cost per piece does not matter.
+// Text is yielded in pieces of about this many characters: small enough for one slice of an event loop, and
+// large enough that the cost per piece does not matter.
 const PIECE_CHARACTERS = 65536;
 
 /**
@@ -86,7 +86,8 @@ function ending(openMetrics) {
 function* renderFamily(family, openMetrics) {
   yield headOf(family, openMetrics);
   const textOf = rowWriter(family, openMetrics);
-  // A piece for each row if one may take long: quantiles are computed here, and a foreign metric's values can be anything.
+  // A piece for each row if one may take long: quantiles are computed here, and a custom metric's values may
+  // be any objects.
   const { kind } = family.layout;
   const enough = kind === 'summary' || kind === 'samples' ? 1 : PIECE_CHARACTERS;
   let text = '';

@@ -28,8 +28,8 @@ const UNFIT_FOR_PATH = /^$|^\.\.?$|\//;
  * Options of http.request(), which override the parts of the gateway's URL; `method` is ignored. `timeout` is
  * in milliseconds. With the header `Content-Encoding: gzip`, in exactly this spelling, bodies are compressed.
  *
- * @typedef {import('node:https').RequestOptions & {requireJobName?: boolean}} PushgatewayOptions `requireJobName`,
- *   default true: a push without a jobName throws
+ * @typedef {import('node:https').RequestOptions & {requireJobName?: boolean}} PushgatewayOptions
+ *   `requireJobName`, default true: a push without a jobName throws
  */
 
 /**

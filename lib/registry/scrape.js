@@ -15,16 +15,16 @@ const { viewOf } = require('./metric-view');
 // Up to here a page is rendered at once, in about 2 ms.
 const AT_ONCE_SAMPLES = 4096;
 
-// The memory that a page starts with; later pages start with what the longest has needed. A page that outgrows it is
-// copied in one go (6 ms for 12 MB). More is not better: V8 counts it as external memory and collects garbage for it
-// (100,000 samples: longest gap 3 ms with 160 bytes, 6 ms with 256).
+// The memory that a page starts with; later pages start with what the longest has needed. A page that
+// outgrows it is copied in one go (6 ms for 12 MB). More is not better: V8 counts it as external memory and
+// collects garbage for it (100,000 samples: longest gap 3 ms with 160 bytes, 6 ms with 256).
 let bytesPerSample = 160;
 const MOST_BYTES_PER_SAMPLE = 512;
 
-// For the next page, whose numbers may be longer.
-const SPARE = 1.1;
+// The next page may be longer, because numbers become longer.
+const HEADROOM = 1.1;
 
-// Room for the metrics of others, whose samples are not counted.
+// Additional bytes for custom metric objects, whose samples are not counted.
 const LEAST_BYTES = 1 << 18;
 
 /** @typedef {import('./registry').RegisteredMetric} RegisteredMetric */
@@ -90,7 +90,7 @@ async function writeInSlices(started, setting, samples) {
   if (samples > AT_ONCE_SAMPLES) await turn();
   const page = await runInSlices(renderBytes(families, openMetrics, LEAST_BYTES + samples * bytesPerSample));
   if (samples > AT_ONCE_SAMPLES) {
-    const seen = ((page.length - LEAST_BYTES) / samples) * SPARE;
+    const seen = ((page.length - LEAST_BYTES) / samples) * HEADROOM;
     bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
   }
   for (const { view } of started) if (view?.table.isSparse) await runInSlices(view.table.compactionSteps());

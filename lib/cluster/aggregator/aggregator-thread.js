@@ -2,8 +2,9 @@
 
 // The main file of the aggregator thread. Handles messages in order, one at a time.
 
-// If a loader provides the dependencies (Yarn PnP) and this thread was started without it, it fails here and is started
-// again with the loader. A later failure would look like one of the file system.
+// If a loader provides the dependencies (Yarn PnP) and this thread was started without it, loading the
+// dependencies fails here, and the thread is started again with the loader. A later failure would look like
+// an error of the file system.
 for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(dependency);
 
 const fs = require('node:fs');
@@ -15,7 +16,8 @@ const { runThrough } = require('../../event-loop/slices');
 /** @type {import('node:worker_threads').MessagePort} */
 const port = /** @type {any} */ (parentPort);
 
-// Requests go first: on a machine without idle time, this thread uses a tenth of a core instead of half of one.
+// Requests go first: on a machine without idle time, this thread uses a tenth of a core instead of half of
+// one.
 const NICENESS = 10;
 
 lowerPriority();
@@ -27,11 +29,14 @@ const aggregator = new Aggregator({
   onRetired: workerIds => port.postMessage({ op: 'retired', workerIds }),
 });
 
-/** Only on Linux does a thread have a priority of its own; elsewhere this would lower the application's. */
+/**
+ * Lowers the thread's priority, on Linux only: on other systems this would lower the priority of the
+ * application.
+ */
 function lowerPriority() {
   if (process.platform !== 'linux') return;
-  // Start the thread pool first: its threads inherit the priority of the thread that starts them, and the application uses
-  // them.
+  // Start the thread pool first: its threads inherit the priority of the thread that starts them, and the
+  // application uses them.
   fs.access(__filename, () => {});
   try {
     os.setPriority(Math.max(os.getPriority(), NICENESS));

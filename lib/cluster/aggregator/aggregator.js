@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the aggregator thread, or in slices on the primary's event loop if no thread can be started. Reads snapshots,
-// applies them to the cluster store, and writes the page.
+// Runs in the aggregator thread, or in slices on the primary's event loop if no thread can be started. Reads
+// snapshots, applies them to the cluster store, and writes the page.
 
 const { debuglog } = require('node:util');
 const { ClusterStore } = require('../store/cluster-store');
@@ -17,7 +17,8 @@ const { Spool } = require('../spool/spool');
 
 const debug = debuglog('prom-client-cluster');
 
-// Errors that a second request in the same round may repair: the worker sends its dictionary from the start, or a new file.
+// Errors that a second request in the same round may repair: the worker sends its dictionary from the start,
+// or a new file.
 const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
 
 /** @typedef {{openMetrics: boolean, gzip: boolean, selfMetrics: boolean}} Format */
@@ -37,8 +38,8 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
 
 /**
  * @typedef {object} RenderResult
- * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known what the primary has of each
- *   worker's journal
+ * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known what the primary has
+ *   of each worker's journal
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {{aggregator: string, metrics: any[]}[]} [custom] families that only the primary can aggregate
  * @property {Body[]} [bodies] by format
@@ -50,7 +51,7 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
 
 class Aggregator {
   #store;
-  /** @type {Spool | undefined} undefined where no directory can be written */
+  /** @type {Spool | undefined} undefined if no directory can be written */
   #spool = undefined;
   #options;
   #retirement;
@@ -58,10 +59,13 @@ class Aggregator {
   #again = new Set();
   /** @type {Set<number>} workers whose last answer could not be used: the page shows their earlier numbers */
   #unusable = new Set();
-  /** @type {import('../store/cluster-store').MergedFamily[]} of a render that waits for the primary's own aggregators */
+  /**
+   * @type {import('../store/cluster-store').MergedFamily[]} of a render that waits for the primary's own
+   *   aggregators
+   */
   #merged = [];
   #pagePool = new PagePool();
-  /** @type {LastSnapshots | undefined} for the next thread; undefined in place, where there is no next thread */
+  /** @type {LastSnapshots | undefined} for the next thread; undefined if the aggregation runs in place */
   #lastSnapshots = undefined;
   #closed = false;
 
@@ -118,7 +122,8 @@ class Aggregator {
   }
 
   /**
-   * Restores a living worker from its last snapshot, and reads the files that the earlier thread had not read yet.
+   * Restores a living worker from its last snapshot, and reads the files that the earlier thread had not read
+   * yet.
    *
    * @param {number} workerId
    */
@@ -156,7 +161,8 @@ class Aggregator {
   }
 
   /**
-   * Applies a worker's answer. An answer that cannot be used is counted, and the worker's earlier numbers stay.
+   * Applies a worker's answer. An answer that cannot be used is counted, and the worker's earlier numbers
+   * stay.
    *
    * @param {Answer} answer
    */
@@ -170,7 +176,8 @@ class Aggregator {
         const buffer = this.#snapshotOf({ file, snapshot, bytes });
         this.#store.apply(workerId, buffer);
         if (file !== undefined) this.#retain(workerId, file, buffer);
-        // The worker found no directory. If it is really gone, exit files and the other workers need a new one.
+        // The worker did not find the directory. If it has been removed, exit files and the other workers
+        // need a new one.
         if (snapshot !== undefined && this.#spool?.isPresent() === false)
           this.#onLost('a worker found it gone');
       }
@@ -188,7 +195,7 @@ class Aggregator {
   }
 
   /**
-   * Retains a snapshot for the next thread, or removes it in place, where there is no next thread.
+   * Retains a snapshot for the next thread, or removes it if the aggregation runs in place.
    *
    * @param {number} workerId
    * @param {string} file
@@ -223,7 +230,7 @@ class Aggregator {
   }
 
   /**
-   * Adds what a dead worker has counted to the retired totals.
+   * Adds a dead worker's numbers to the retired totals.
    *
    * @param {number} workerId
    */

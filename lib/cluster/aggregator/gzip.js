@@ -5,7 +5,8 @@ const zlib = require('node:zlib');
 
 /** @typedef {import('../../exposition/page').Body} Body memory that can be transferred to another thread */
 
-// The text of metrics shrinks about 20-fold at any level; the fastest level takes a third of the default's time.
+// The text of metrics shrinks about 20-fold at any level; the fastest level takes a third of the default's
+// time.
 const OPTIONS = { level: 1 };
 
 const gzip = promisify(

@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs in the aggregator thread. Retains what the next thread needs if this one is lost: each living worker's last
-// snapshot, and a log of its label sets, because a snapshot contains only the new ones. A worker that hangs, drains or dies
-// at that moment cannot be asked again.
+// Runs in the aggregator thread. Retains what the next thread needs if this one is lost: the last snapshot of
+// each living worker, and a log of its label sets, because a snapshot contains only the new ones. A worker
+// that hangs, drains or dies when the thread is lost cannot be asked again.
 
 const { debuglog } = require('node:util');
 const { HEADER_BYTES, HEADER_OFFSETS, END_MARK, END_BYTES } = require('../wire/snapshot-format');
@@ -13,8 +13,8 @@ const debug = debuglog('prom-client-cluster');
 
 const NO_NUMBERS = 16; // bytes: three empty lists, and padding
 
-// A table that is compacted is sent again, and its old label sets stay in the log. Above this growth of the log, the full
-// dictionary is requested once more.
+// A table that is compacted is sent again, and its old label sets stay in the log. Above this growth of the
+// log, the full dictionary is requested again.
 const MAX_LOG_GROWTH = 2;
 const SMALL_LOG_BYTES = 1 << 20;
 
@@ -42,11 +42,13 @@ class LastSnapshots {
    * @param {number} workerId
    * @param {string} file in the spool
    * @param {Buffer} snapshot its content, which has been applied
-   * @returns {boolean} whether the worker should send its full dictionary next: the log is too long or has a gap
+   * @returns {boolean} whether the worker should send its full dictionary next: the log is too long or has a
+   *   gap
    */
   store(workerId, file, snapshot) {
     try {
-      // In this order: the snapshot itself contains its new label sets, in case this thread is lost in between.
+      // In this order: the snapshot itself contains its new label sets, in case this thread is lost in
+      // between.
       this.#spool.rename(file, lastName(workerId));
       return this.#log(workerId, snapshot);
     } catch (error) {
@@ -59,7 +61,8 @@ class LastSnapshots {
   }
 
   /**
-   * Reads the snapshots of a worker that an earlier thread has retained: its dictionary piece by piece, then its numbers.
+   * Reads the snapshots of a worker that an earlier thread has retained: its dictionary piece by piece, then
+   * its numbers.
    *
    * @param {number} workerId
    * @returns {Buffer[]} in the order in which they have to be applied
@@ -69,7 +72,7 @@ class LastSnapshots {
     const last = this.#spool.readIfPresent(lastName(workerId));
     const pieces = piecesOf(log);
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
-    // Nothing can be appended to half a piece.
+    // Nothing can be appended to an incomplete piece.
     if (bytes > 0 && bytes === log.length) {
       const end = numberAt(pieces[pieces.length - 1], HEADER_OFFSETS.dictionaryEnd);
       this.#logs.set(workerId, { first: pieces[0].length, bytes, end });

@@ -1,12 +1,12 @@
 'use strict';
 
-// Chooses the memory that the next page is written into: the buffer of an earlier page (see exposition/pooled-page.js), or
-// a new one of the expected size. A guess that fits avoids moving the page while it is written.
+// Provides the memory for the next page: the buffer of an earlier page (see exposition/pooled-page.js), or a
+// new one of the expected size. If the size is right, the page is not moved while it is written.
 
-// A larger buffer is dropped, so that a page that has become much shorter does not hold memory for good.
+// A larger buffer is dropped: otherwise a page that has become much shorter would hold its memory for good.
 const MAX_OVERSIZE = 4;
 
-// The last piece of a page is written with room for its longest encoding.
+// Additional bytes: the last piece of a page needs space for its longest possible encoding.
 const LAST_PIECE_BYTES = 262_144;
 
 class PagePool {

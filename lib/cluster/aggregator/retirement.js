@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs with the aggregator. Adds what dead workers have counted to the retired totals, and writes these totals to the
-// spool for the next thread before it removes the files of the dead workers.
+// Runs with the aggregator. Adds the numbers of dead workers to the retired totals. Writes the totals to the
+// spool, for the next thread, before it removes the files of the dead workers.
 
 const { debuglog } = require('node:util');
 const { RETIRED_FILE } = require('../spool/sweep');
@@ -36,9 +36,12 @@ class Retirement {
   /**
    * @param {object} options
    * @param {import('../store/cluster-store').ClusterStore} options.store
-   * @param {() => Spool | undefined} options.spool the current spool; undefined if no directory can be written
-   * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be used
-   * @param {(workerIds: number[]) => void} options.onSaved called when the totals of dead workers have been written
+   * @param {() => Spool | undefined} options.spool the current spool; undefined if no directory can be
+   *   written
+   * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be
+   *   used
+   * @param {(workerIds: number[]) => void} options.onSaved called when the totals of dead workers have been
+   *   written
    */
   constructor({ store, spool, onRefused, onSaved }) {
     this.#store = store;
@@ -63,7 +66,8 @@ class Retirement {
   }
 
   /**
-   * Adds what a dead worker has counted to the retired totals: its last snapshot, or a newer one that it left in a file.
+   * Adds a dead worker's numbers to the retired totals: its last snapshot, or a newer one that it wrote to a
+   * file.
    *
    * @param {number} workerId
    * @returns {boolean} false if a file of the worker cannot be read at the moment
@@ -107,7 +111,7 @@ class Retirement {
     if (workerIds.length > 0) this.#onSaved(workerIds);
   }
 
-  /** Nothing is written from now on. */
+  /** Stops writing. */
   close() {
     this.#isClosed = true;
   }
@@ -127,10 +131,11 @@ class Retirement {
   }
 
   /**
-   * Applies the snapshots that a dead worker has left in files.
+   * Applies the snapshots in the files of a dead worker.
    *
    * @param {number} workerId
-   * @returns {boolean} false if one cannot be read at the moment: the process is out of descriptors, for example
+   * @returns {boolean} false if one cannot be read at the moment: the process is out of descriptors, for
+   *   example
    */
   #readFilesOf(workerId) {
     const spool = this.#spool();
@@ -142,7 +147,8 @@ class Retirement {
       } catch (error) {
         const { code } = /** @type {any} */ (error);
         if (TRANSIENT_CODES.has(code)) isComplete = false;
-        // A worker that is killed while it writes leaves half a file; 'sequence' is a snapshot that was applied before.
+        // A worker that is killed while it writes leaves an incomplete file. 'sequence': the snapshot was
+        // applied before.
         const isHalf = isUnfinished(file) || (code === 'length' && !isExitFile(file));
         if (code === 'sequence' || isHalf) debug('%s of a dead worker is ignored: %s', file, error);
         else this.#onRefused(`exit-${code}`, error);

@@ -1,12 +1,12 @@
 'use strict';
 
-// Metrics about the scrapes of a cluster: which workers a page shows, how old their numbers are, and what failed. Names
-// follow https://prometheus.io/docs/practices/naming/.
+// Metrics about the scrapes of a cluster: which workers a page shows, how old their numbers are, and what
+// failed. Names follow https://prometheus.io/docs/practices/naming/.
 
 const PREFIX = 'prom_client_cluster_';
 
 /**
- * What the primary contributes.
+ * What the primary knows about its scrapes.
  *
  * @typedef {object} PrimaryFacts
  * @property {{fresh: number[], stale: number, silent: number, retired: number}} workers by state; for
@@ -20,8 +20,8 @@ const PREFIX = 'prom_client_cluster_';
 
 /**
  * @param {PrimaryFacts} facts
- * @param {ReturnType<import('../store/cluster-store').ClusterStore['state']> & {unusable: Set<number>}} state of the store, and
- *   the workers whose last answer could not be used
+ * @param {ReturnType<import('../store/cluster-store').ClusterStore['state']> & {unusable: Set<number>}} state
+ *   of the store, and the workers whose last answer could not be used
  * @param {Iterable<[reason: string, count: number]>} refused by the aggregator
  * @param {number} now milliseconds since the epoch
  * @returns {any[]} metrics as JSON

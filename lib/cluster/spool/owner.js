@@ -1,6 +1,6 @@
 'use strict';
 
-// Runs where the spool runs. Which process created a spool directory, and whether it still runs.
+// Runs where the spool runs. Determines which process created a spool directory, and whether it still runs.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -10,8 +10,8 @@ const OWNER_FILE = 'owner.json';
 const OWNER_FILE_VERSION = 1;
 
 /**
- * The process that created a directory. A process is identified by its id and its start time within one boot and one pid
- * namespace. Without /proc these fields are missing.
+ * The process that created a directory. Its id and its start time identify it within one boot and one pid
+ * namespace. Without /proc, only the id is available.
  *
  * @typedef {object} Owner
  * @property {number} pid
@@ -76,8 +76,9 @@ function isThisProcess(owner) {
 }
 
 /**
- * Whether the owner of a directory certainly runs. False means that it is dead or that this cannot be determined: a pid of
- * another pid namespace or machine means nothing here. The age of the files decides then.
+ * Whether the owner of a directory is known to run. False means that it is dead or that this cannot be
+ * determined: a pid of another pid namespace or machine is meaningless here. The age of the files decides
+ * then.
  *
  * @param {Owner | undefined} owner
  * @returns {boolean}
@@ -107,8 +108,8 @@ function processExists(pid) {
 }
 
 /**
- * From /proc/<pid>/stat: state is field 3 and start time field 22, counted after the command's name, which is in
- * parentheses and may contain anything. See proc_pid_stat(5).
+ * From /proc/<pid>/stat: state is field 3 and start time field 22, counted after the command's name, which is
+ * in parentheses and may contain anything. See proc_pid_stat(5).
  *
  * @param {number} pid
  * @returns {{isZombie: boolean, startTime: string} | undefined}

@@ -1,6 +1,7 @@
 'use strict';
 
-// Reads and writes single files of a spool. A link, FIFO or directory under a file's name is never followed or waited for.
+// Reads and writes single files of a spool. A link, FIFO or directory under a file's name is never followed
+// or waited for.
 
 const fs = require('node:fs');
 const { debuglog } = require('node:util');
@@ -17,9 +18,10 @@ const OPEN_TO_APPEND = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constan
 const MAX_FILE_BYTES = 1 << 30;
 
 /**
- * A real directory of this user. Where there are no user ids (Windows), any directory.
+ * Whether it is a directory, not a link, and belongs to this user. Windows has no user ids, so any directory
+ * passes there.
  *
- * @param {fs.Stats} stat from lstat
+ * @param {fs.Stats} stat from lstat()
  * @returns {boolean}
  */
 function isOurs(stat) {
@@ -31,7 +33,8 @@ function isOurs(stat) {
  * @param {string} file
  * @param {number} [maxBytes] a larger file is not read
  * @returns {Buffer}
- * @throws {NodeJS.ErrnoException} ELOOP for a symbolic link, EINVAL if it is not a regular file, EFBIG if it is too large
+ * @throws {NodeJS.ErrnoException} ELOOP for a symbolic link, EINVAL if it is not a regular file, EFBIG if it
+ *   is too large
  */
 function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
   return withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {

@@ -1,9 +1,10 @@
 'use strict';
 
-// Runs in the aggregator thread, or on the primary's event loop if there is no thread; the primary's exit handler uses
-// removeSync() only. The directory of snapshot files: creates, locks and removes it. File operations are synchronous and
-// short, because a saturated libuv pool would delay asynchronous ones, and the renewal of the lock, by seconds. Only the
-// search for abandoned directories, which nothing waits for, is asynchronous.
+// Runs in the aggregator thread, or on the primary's event loop if there is no thread; the primary's exit
+// handler uses removeSync() only. The directory of snapshot files: creates, locks and removes it. File
+// operations are synchronous and short, because a saturated libuv pool would delay asynchronous ones, and the
+// renewal of the lock, by seconds. Only the search for abandoned directories, which nothing waits for, is
+// asynchronous.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -32,13 +33,13 @@ const FRESHEN_MILLISECONDS = 3_600_000;
 /**
  * @typedef {object} OpenOptions
  * @property {string} [directory] existing directory in which to create the spool; tried first
- * @property {string} [adopt] the spool directory of an earlier thread of this process, which has ended. It is continued with
- *   all its files. If that fails, a new one is created
+ * @property {string} [adopt] the spool directory of an earlier thread of this process, which has ended. It is
+ *   continued with all its files. If that fails, a new one is created
  * @property {() => number} [now] milliseconds since the epoch, for the sweep
- * @property {(reason: string) => void} [onLost] called at most once, and never after `close`: the directory is gone or
- *   its lock is lost. Open another spool and close this one
- * @property {boolean} [lock] lock the directory with proper-lockfile (default: only off the main thread, because on it
- *   proper-lockfile hooks the application's signals); else a timer touches the owner file
+ * @property {(reason: string) => void} [onLost] called at most once, and never after `close`: the directory
+ *   is gone or its lock is lost. Open another spool and close this one
+ * @property {boolean} [lock] lock the directory with proper-lockfile (default: only off the main thread,
+ *   because on it proper-lockfile hooks the application's signals); else a timer touches the owner file
  * @property {string[]} [fallbacks] directories to try after `directory`
  * @property {number} [stale] milliseconds after which a lock that was not renewed is stale (at least 2000)
  * @property {number} [update] milliseconds between two renewals (at least 1000 with `lock`)
@@ -49,8 +50,8 @@ const FRESHEN_MILLISECONDS = 3_600_000;
  */
 
 /**
- * A directory for the snapshot files of one primary: mode 0700, locked by a lock inside it, removed on `close`. Nothing in
- * here keeps a process alive.
+ * A directory for the snapshot files of one primary: mode 0700, with a lock in it, removed on `close`. Its
+ * timers do not keep the process alive.
  */
 class Spool {
   #directory;
@@ -82,8 +83,9 @@ class Spool {
   }
 
   /**
-   * Creates and locks a directory in the first place in which a directory can be created and a file written: the
-   * `directory` option, `os.tmpdir()`, `/dev/shm`. Then removes, in the background, what dead primaries have left there.
+   * Creates and locks a directory in the first place in which a directory can be created and a file written:
+   * the `directory` option, `os.tmpdir()`, `/dev/shm`. Then removes, in the background, what dead primaries
+   * have left there.
    *
    * @param {OpenOptions} [options]
    * @returns {Promise<Spool>}
@@ -107,9 +109,9 @@ class Spool {
   }
 
   /**
-   * Removes a spool's directory with its lock and all its files, even if it is locked: for the 'exit' handler of the
-   * primary's main thread, where nothing asynchronous runs any more. Only removes a directory of this user with a spool's
-   * name, and never throws.
+   * Removes a spool's directory with its lock and all its files, even if it is locked: for the 'exit' handler
+   * of the primary's main thread, where nothing asynchronous runs any more. Only removes a directory of this
+   * user with a spool's name, and never throws.
    *
    * @param {string} directory
    */
@@ -194,11 +196,13 @@ class Spool {
   }
 
   /**
-   * A file's bytes, from the first byte of an ArrayBuffer of their own. Typed arrays of 8-byte elements can view them.
+   * A file's bytes, from the first byte of an ArrayBuffer of their own. Typed arrays of 8-byte elements can
+   * view them.
    *
    * @param {string} name bare file name
    * @returns {Buffer}
-   * @throws {NodeJS.ErrnoException} ENOENT, ELOOP for a symbolic link, EINVAL for anything else that is not a regular file
+   * @throws {NodeJS.ErrnoException} ENOENT, ELOOP for a symbolic link, EINVAL for anything else that is not a
+   *   regular file
    */
   read(name) {
     return readRegularFile(this.#pathOf(name));
@@ -213,7 +217,7 @@ class Spool {
   }
 
   /**
-   * Removes a file; a missing one is fine.
+   * Removes a file, if it exists.
    *
    * @param {string} name bare file name
    */
@@ -228,8 +232,8 @@ class Spool {
   }
 
   /**
-   * Names of the files that a worker has written and that still exist, oldest request first, its exit snapshot last. Empty
-   * if the directory is gone.
+   * Names of the files that a worker has written and that still exist, oldest request first, its exit
+   * snapshot last. Empty if the directory is gone.
    *
    * @param {number} workerId
    * @returns {string[]}
@@ -253,16 +257,18 @@ class Spool {
       try {
         this.unlink(name);
       } catch (error) {
-        // A directory, for example. It must not keep the other files, or the retirement of other workers, waiting.
+        // A directory, for example. It must not prevent the removal of other files or the retirement of other
+        // workers.
         debug('%s cannot be removed: %s', name, messageOf(error));
       }
     }
   }
 
   /**
-   * Renames a file. An existing file of the new name is renamed first, and removed last: ext4 takes a rename over a file for
-   * the end of a careful update and writes the new file to the disk at once (auto_da_alloc). That takes 0.4 ms for 80 kB and
-   * 1 ms for 800 kB, against 0.04 and 0.1 ms. If the rename fails, the old file gets its name back.
+   * Renames a file. An existing file of the new name is renamed first, and removed last: ext4 takes a rename
+   * over a file for the end of a careful update and writes the new file to the disk at once (auto_da_alloc).
+   * That takes 0.4 ms for 80 kB and 1 ms for 800 kB, against 0.04 and 0.1 ms. If the rename fails, the old
+   * file gets its name back.
    *
    * @param {string} name bare file name
    * @param {string} newName bare file name
@@ -294,8 +300,8 @@ class Spool {
   }
 
   /**
-   * Writes or replaces a file. A reader (a later thread) finds either the old content or the new one. The file is not synced
-   * to disk: it has to outlive a thread, not the machine.
+   * Writes or replaces a file. A reader (a later thread) finds either the old content or the new one. The
+   * file is not synced to disk: it has to outlive a thread, not the machine.
    *
    * @param {string} name bare file name
    * @param {Uint8Array[]} chunks
@@ -328,7 +334,8 @@ class Spool {
   }
 
   /**
-   * Releases the lock and removes the directory. May be called again. What cannot be removed is left to a later sweep.
+   * Releases the lock and removes the directory. May be called again. What cannot be removed is left to a
+   * later sweep.
    *
    * @param {{remove?: boolean}} [options]
    * @returns {Promise<void>}
@@ -355,15 +362,15 @@ class Spool {
   }
 
   /**
-   * The lock is inside the directory, so it moves and disappears with it. A lock taken with `lockSync` is renewed with
-   * synchronous fs.
+   * The lock is in the directory, so it is moved and removed with it. `lockSync` renews the lock with
+   * synchronous file operations.
    *
    * @param {number} stale
    * @param {number} update
    */
   #takeLock(stale, update) {
-    // Loaded here, because loading it hooks signals and replaces functions of `process`, which is harmless in a thread with
-    // its own `process`, and because most processes never need it.
+    // Loaded here, because loading it hooks signals and replaces functions of `process`, which is harmless in
+    // a thread with its own `process`, and because most processes never need it.
     const { lockSync } = require('proper-lockfile');
     return lockSync(this.#directory, {
       lockfilePath: path.join(this.#directory, LOCK),
@@ -375,7 +382,8 @@ class Spool {
   }
 
   /**
-   * Replaces the lock on a main thread: the owner file is touched often enough that it never looks abandoned.
+   * Replaces the lock on a main thread: touches the owner file often enough that the directory never looks
+   * abandoned.
    *
    * @param {number} update
    */

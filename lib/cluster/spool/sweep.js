@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs where the spool runs. Removes spool directories: the spool's own, and those that killed primaries have left. Only
-// files with the names of a spool's files are removed, and a directory only once it is empty.
+// Runs where the spool runs. Removes spool directories: the spool's own, and those of killed primaries. It
+// removes only files with the names of a spool's files, and a directory only once it is empty.
 
 const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
@@ -31,8 +31,8 @@ const FILE_NAMES = new Set([OWNER_FILE, `${OWNER_FILE}.tmp`, RETIRED_FILE, `${RE
 const SWEEP_AGE_MS = 10 * 60 * 1000;
 
 /**
- * Whether a spool or its workers create an entry of this name and kind. A directory with the name of a file is not ours. A
- * link or FIFO with such a name counts as ours: removing it touches nothing else.
+ * Whether a spool or its workers create an entry of this name and kind. A directory with the name of a file
+ * is not ours. A link or FIFO with such a name counts as ours: removing it touches nothing else.
  *
  * @param {fs.Dirent} entry of a spool directory
  * @returns {boolean}
@@ -43,8 +43,9 @@ function isSpoolEntry(entry) {
 }
 
 /**
- * Renames a directory before it is removed: a worker that knows its name can no longer add a file, and only one of two
- * processes that remove the same directory succeeds. A later sweep recognises the new name if the removal is interrupted.
+ * Renames a directory before it is removed: a worker that has its name can no longer add a file, and only one
+ * of two processes that remove the same directory succeeds. A later sweep recognises the new name if the
+ * removal is interrupted.
  *
  * @param {string} directory
  * @returns {string} the new path
@@ -57,8 +58,8 @@ function setAside(directory) {
 }
 
 /**
- * Removes a spool directory. If it contains anything that is not a spool's, or that cannot be removed, this stays, and so
- * does the directory with its name and its owner file. Synchronous, so that the end of the process cannot leave it half done.
+ * Removes a spool directory. An entry that is not a spool's, or that cannot be removed, stays; the directory
+ * then keeps its name and its owner file. Synchronous, so the end of the process cannot interrupt it.
  *
  * @param {string} directory
  * @returns {boolean} whether the directory itself was removed
@@ -76,7 +77,7 @@ function removeDirectory(directory) {
 }
 
 /**
- * Removes all entries of a spool but the owner file: without it, a directory that stays would never be swept.
+ * Removes all entries of a spool except the owner file: a directory without an owner file is never swept.
  *
  * @param {string} directory
  * @returns {boolean} whether nothing else is left
@@ -100,8 +101,9 @@ function entriesOf(directory) {
 }
 
 /**
- * Removes what killed primaries have left: directories of this user with a spool's name and owner file, in which nothing
- * has changed for ten minutes (a lock or owner file that is kept fresh included), and whose owner is not alive.
+ * Removes the directories of killed primaries: those that belong to this user, have a spool's name and owner
+ * file, have not changed for ten minutes (live primaries renew the lock or owner file), and whose owner is
+ * not alive.
  *
  * @param {string[]} places
  * @param {string} except our own directory

@@ -18,7 +18,7 @@ const SHORT_RUN_BYTES = 512;
 const ROWS_PER_STEP = 4096;
 
 class CachedText {
-  /** What the text depends on besides the values of its rows; '' if nothing is cached. */
+  /** What the text depends on, apart from the values of its rows; '' if nothing is cached. */
   #key = '';
   /**
    * With this many rows the text of this key was not ASCII, so it cannot be cached: a character is not always
@@ -52,7 +52,7 @@ class CachedText {
       return false;
     }
     this.#setKey(keyOf(family, openMetrics));
-    // The row with other characters may have been removed.
+    // The row with non-ASCII text may have been removed.
     return length < this.#nonAsciiRowCount;
   }
 
@@ -89,7 +89,7 @@ class CachedText {
     const cached = this.#bytes;
     const ends = this.#ends;
     const count = this.#count;
-    // Nothing is cached until all of it has been written.
+    // Nothing is cached until the whole text has been written.
     this.#count = 0;
     const width = widthOf(family.layout);
     let length = 0;
@@ -201,7 +201,7 @@ class CachedText {
 }
 
 /**
- * What the text depends on besides the rows and their numbers.
+ * What the text depends on, apart from the rows and their numbers.
  *
  * @param {Family} family
  * @param {boolean} openMetrics

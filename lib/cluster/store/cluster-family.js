@@ -19,7 +19,7 @@ const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
 
 /**
- * One metric of one worker, as it takes part in a scrape.
+ * One metric of one worker in a scrape.
  *
  * @typedef {object} Source
  * @property {number} workerId

@@ -1,8 +1,8 @@
 'use strict';
 
-// Sums with their rounding error. A plain sum of floats changes by one ulp if workers are added in another
-// order or a dead worker moves to the totals. Then 5.9 % of float counters fell, and Prometheus takes a fall
-// for a reset.
+// Sums with their rounding error. A plain sum of floats may change by one ulp if workers are added in another
+// order, or when a dead worker is added to the retired totals. In a measurement, 5.9 % of float counters fell
+// then, and Prometheus treats a falling counter as a reset.
 //
 // Each sum is a pair: the rounded sum and its error (D. E. Knuth, TAOCP vol. 2, 4.2.2, theorem B: "two-sum").
 
@@ -36,7 +36,7 @@ function rounded(sum, error) {
 }
 
 /**
- * Moves as much of the error into the sum as fits. Keeps the error small in pairs that are long-lived.
+ * Moves as much of the error into the sum as fits, so that the error of a long-lived pair stays small.
  *
  * @param {Float64Array} sums
  * @param {Float64Array} errors

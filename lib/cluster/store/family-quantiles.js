@@ -122,7 +122,7 @@ class FamilyQuantiles {
 /**
  * @param {SourceDigest | undefined} digest
  * @param {number} quantile
- * @returns {number} NaN if it is not known
+ * @returns {number} NaN if there is no such quantile
  */
 function quantileFrom(digest, quantile) {
   if (digest === undefined) return NaN;

@@ -8,7 +8,7 @@ const { widthOf, columnMap, isSame, combined } = require('./column-layout');
 
 const ROWS_PER_STEP = 8192;
 
-/** The worker id under which retired digests take part. */
+/** The worker id of retired digests. */
 const RETIRED = -1;
 
 /** @typedef {import('./cluster-family').Source} Source */
@@ -69,7 +69,7 @@ class FamilyTotals {
     }
   }
 
-  /** Forgets all rows, because they have been renumbered. */
+  /** Clears all rows, because they have been renumbered. */
   clear() {
     this.#lastScrape = new Int32Array(0);
     this.#order = new Int32Array(0);
@@ -130,7 +130,7 @@ class FamilyTotals {
   }
 
   /**
-   * Adds what dead workers have counted.
+   * Adds the totals of dead workers.
    *
    * @param {RetiredTotals} retired
    * @param {number} now milliseconds since the epoch

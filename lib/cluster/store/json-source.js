@@ -1,12 +1,12 @@
 'use strict';
 
-// Converts a metric in prom-client's JSON (from a worker with prom-client, or a foreign metric object) to
-// rows and columns.
+// Converts a metric in prom-client's JSON (from a worker with prom-client, or a custom metric object) to rows
+// and columns.
 
 const { toNumber } = require('../../exposition/number-format');
 const { NAME_LABEL } = require('./row-map');
 
-/** Stands for a number that the JSON of a row does not contain. */
+/** A number that the JSON of a row does not contain. */
 const MISSING = NaN;
 
 /** @typedef {import('../wire/snapshot-decoder').Definition} Definition */

@@ -1,7 +1,7 @@
 'use strict';
 
-// The file in which the retired totals survive the aggregator thread. It is built of the same elements as a
-// snapshot; docs/snapshot-format.md describes it.
+// Writes and reads the file of the retired totals, which survive the aggregator thread in it. It has the same
+// building blocks as a snapshot; docs/snapshot-format.md describes it.
 
 const { ByteWriter, ByteReader, SnapshotError } = require('../wire/byte-buffers');
 const { widthOf } = require('./column-layout');
@@ -93,7 +93,8 @@ function decodeRetired(buffer, familyOf, now) {
     throw new SnapshotError('magic', 'not a file of retired totals');
   }
   const reader = new ByteReader(buffer, 8, buffer.length - 8);
-  if (reader.uint32() !== VERSION) throw new SnapshotError('version', 'retired totals of another version');
+  if (reader.uint32() !== VERSION)
+    throw new SnapshotError('version', 'retired totals of another format version');
   const closed = Array.from({ length: reader.count() }, () => reader.uint32());
   const failures = Array.from({ length: reader.count() }, () => {
     return /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]);
@@ -107,7 +108,7 @@ function decodeRetired(buffer, familyOf, now) {
 function readFamily(reader) {
   const [name, help, type, aggregator, layout] = Array.from({ length: 5 }, () => reader.string());
   if (!['value', 'histogram', 'summary'].includes(layout))
-    throw new SnapshotError('layout', `${layout} is no layout`);
+    throw new SnapshotError('layout', `${layout} is not a layout`);
   const windowed = reader.uint32() === 1;
   const boundsOrQuantiles = Array.from({ length: reader.count() }, () => reader.float64());
   const labels = Array.from({ length: reader.count() }, () => ({
@@ -162,7 +163,7 @@ function restoreFamily(family, { layout, boundsOrQuantiles }, rows, now) {
   retired.addColumns(layout, boundsOrQuantiles);
   for (const { names, values, lastSeen, numbers, digest } of rows) {
     const row = family.rows.rowOf(names, values);
-    // From now on, because it is not known yet which of them live workers expose.
+    // Their age counts from now, because live workers that expose them have not answered yet.
     retired.touch(row, Math.max(lastSeen, now));
     for (let column = 0; column * 2 < numbers.length; column++) {
       retired.add(row, column, numbers[column * 2]);

@@ -1,6 +1,6 @@
 'use strict';
 
-// What dead workers have counted in one family. A counter must not fall when a worker dies, so its last
+// The totals of dead workers in one family. A counter must not fall when a worker dies, so the worker's last
 // numbers are added here, by the family's rows, with their rounding errors.
 
 const { addTo, normalise } = require('./exact-sum');

@@ -3,7 +3,7 @@
 // Maps a worker's rows to the family's rows. A row is translated once, by integers: each label value of a
 // worker is looked up once in the family's dictionary, and each row once in the family's index.
 
-/** Stands for a family row that has not been looked up yet. */
+/** A row whose family row has not been looked up yet. */
 const UNMAPPED = -1;
 
 /**

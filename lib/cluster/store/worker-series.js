@@ -194,7 +194,7 @@ function stageDictionary(present, { dictionary }) {
     const before = metrics[record.metric];
     const { definition } = record;
     if (definition !== undefined && before !== undefined && !isSameMetric(definition, before.definition)) {
-      throw new SnapshotError('dictionary', `metric ${record.metric} is another one than before`);
+      throw new SnapshotError('dictionary', `metric ${record.metric} is not the one defined earlier`);
     }
     if (definition !== undefined && before === undefined) {
       if (record.metric !== metrics.length)
