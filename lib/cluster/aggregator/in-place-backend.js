@@ -104,6 +104,9 @@ class InPlaceBackend {
     return this.#enqueue(() => this.#aggregator.close());
   }
 
+  /** Nothing runs after the process's 'exit' handler. */
+  terminate() {}
+
   /**
    * @template T
    * @param {() => T | Promise<T>} operation

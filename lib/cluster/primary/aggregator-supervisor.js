@@ -64,7 +64,11 @@ class AggregatorSupervisor {
   #restartTimer = undefined;
   #closed = false;
   #start;
-  #onExit = () => this.#removeDirectory();
+  #onExit = () => {
+    // A thread that misses its directory would create another one.
+    this.#backend?.terminate();
+    this.#removeDirectory();
+  };
 
   /**
    * @param {import('./aggregator-backend').BackendOptions} options

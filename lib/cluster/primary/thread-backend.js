@@ -229,6 +229,11 @@ class ThreadBackend {
     await ended;
   }
 
+  /** Ends the thread without waiting for it, for the process's 'exit' handler. */
+  terminate() {
+    this.#thread?.terminate();
+  }
+
   /** @param {object} message */
   #request(message) {
     const thread = this.#thread;

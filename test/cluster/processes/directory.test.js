@@ -8,6 +8,8 @@ const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
 const { startCluster, makePlace, until, LIBRARY, PREFIX } = require('../../fixtures/cluster-harness.js');
+const { Spool } = require('../../../lib/cluster/spool/spool.js');
+const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 const MINUTE = 60_000;
 const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
@@ -23,24 +25,40 @@ const exit = ({ process }) => process.exit();
 const counted = samples => samples.get('done_total');
 
 function start(t, setup) {
-  return startCluster(t, { workers: 2, worker: counting, ...setup });
+  return startCluster(t, { workers: 1, worker: counting, ...setup });
 }
 
-/** Starts a cluster whose workers have counted one each, and of which one more has died after it counted ten. */
+/** Starts a cluster of one worker that has counted one; another one has counted ten and was killed. */
 async function startWithDead(t, setup) {
-  const cluster = await start(t, { workers: 3, ...setup });
-  await cluster.inWorkers([1, 2], record);
-  await cluster.inWorker(3, record, 10);
-  assert.equal(counted(await cluster.scrape()), 12);
-  await cluster.signal(3, 'SIGKILL');
-  await cluster.gone(3);
-  await until(async () => (await cluster.internals()).retiring === 0, 'it is among the retired');
+  const cluster = await start(t, setup);
+  await cluster.inWorker(1, record);
+  assert.equal(await addDead(cluster, 10), 11);
   return cluster;
+}
+
+/**
+ * Has a new worker count, be scraped, and be killed.
+ *
+ * @returns {Promise<number>} the total
+ */
+async function addDead(cluster, times) {
+  const id = await cluster.fork();
+  await cluster.inWorker(id, record, times);
+  const total = counted(await cluster.scrape());
+  await cluster.signal(id, 'SIGKILL');
+  await cluster.gone(id);
+  await allRetired(cluster);
+  return total;
+}
+
+function allRetired(cluster) {
+  return until(async () => (await cluster.internals()).retiring === 0, 'all dead workers are retired');
 }
 
 const pidsOf = cluster =>
   cluster.run($ => Object.values($.cluster.workers).map(({ process }) => process.pid));
-/** Whether a process runs: one that has ended is still there until somebody has asked for its code. */
+
+/** Whether a process runs. A zombie does not. */
 function isAlive(pid) {
   try {
     process.kill(pid, 0);
@@ -52,7 +70,7 @@ function isAlive(pid) {
   }
 }
 
-/** Makes everything in a directory, and it, look as if nobody had touched it for some time. */
+/** Sets the times of a directory and of everything in it to some minutes ago. */
 function age(directory, minutes) {
   const time = new Date(Date.now() - minutes * MINUTE);
   for (const name of fs.readdirSync(directory)) {
@@ -64,7 +82,7 @@ function age(directory, minutes) {
 }
 
 describe('a process without workers', { concurrency: 3 }, () => {
-  it('has no thread, no directory, no timer, and no metrics', async t => {
+  it('a primary without workers has no thread, no directory, no timer, and no metrics', async t => {
     const cluster = await start(t, { workers: 0 });
     const texts = await cluster.run(async ({ aggregator, construct }) => [
       await aggregator.clusterMetrics(),
@@ -81,7 +99,7 @@ describe('a process without workers', { concurrency: 3 }, () => {
     await cluster.end();
   });
 
-  it('ends at once when nothing else keeps it', async t => {
+  it('a process that has scraped without workers ends by itself', async t => {
     const place = makePlace(t);
     const program = `
       const { AggregatorRegistry } = require(${JSON.stringify(LIBRARY)});
@@ -93,10 +111,10 @@ describe('a process without workers', { concurrency: 3 }, () => {
   });
 });
 
-describe('the directory is removed', { concurrency: 3 }, () => {
+describe('the end of the primary', { concurrency: 3 }, () => {
   const ends = {
-    'when the primary ends by itself': [({ process }) => process.disconnect(), 0],
-    'by process.exit': [({ process }) => process.exit(3), 3],
+    'because nothing keeps it': [({ process }) => process.disconnect(), 0],
+    'by process.exit()': [({ process }) => process.exit(3), 3],
     'by an uncaught exception': [
       () => {
         setImmediate(() => {
@@ -106,7 +124,7 @@ describe('the directory is removed', { concurrency: 3 }, () => {
       1,
     ],
     'by an unhandled rejection': [() => void Promise.reject(new Error('this primary is meant to die')), 1],
-    'by SIGTERM, where the application ends on it': [
+    'by a SIGTERM handler that exits': [
       ({ process }) => {
         process.on('SIGTERM', () => process.exit(143));
         process.kill(process.pid, 'SIGTERM');
@@ -114,27 +132,34 @@ describe('the directory is removed', { concurrency: 3 }, () => {
       143,
     ],
   };
-  for (const [how, [end, code]] of Object.entries(ends)) {
-    for (const inPlace of [false, true]) {
-      it(`${how}${inPlace ? ', in place' : ''}`, async t => {
-        const cluster = await start(t, { workers: 1, options: { inPlace } });
-        await cluster.inWorker(1, record);
-        assert.equal(counted(await cluster.scrape()), 1);
-        const pids = await pidsOf(cluster);
-        if (code === 0) {
-          cluster.tellWorker(1, exit);
-          await cluster.gone(1);
-        }
-        cluster.run(end).catch(() => {});
-        assert.deepEqual(await cluster.hasEnded(), { code, signal: null });
-        // Workers write their last numbers only where there is a directory: none of them makes one.
-        await until(() => !pids.some(isAlive), 'its workers are dead, too');
-        assert.deepEqual(fs.readdirSync(cluster.place), []);
-      });
+
+  /** Ends a primary with one worker and expects that nothing is left. */
+  async function assertRemoved(t, [end, code], options) {
+    const cluster = await start(t, { options });
+    await cluster.inWorker(1, record);
+    assert.equal(counted(await cluster.scrape()), 1);
+    const pids = await pidsOf(cluster);
+    if (code === 0) {
+      cluster.tellWorker(1, exit);
+      await cluster.gone(1);
     }
+    cluster.run(end).catch(() => {});
+    assert.deepEqual(await cluster.hasEnded(), { code, signal: null });
+    // Workers write their exit files only if there is a directory: none of them creates one.
+    await until(() => !pids.some(isAlive), 'its workers are dead, too');
+    assert.deepEqual(fs.readdirSync(cluster.place), []);
   }
 
-  it('also while a scrape is under way', async t => {
+  // test/long/every-variant.test.js tries every end, and each in place, too.
+  const usual = Object.entries(ends).slice(0, 3);
+  for (const [how, end] of process.env.EVERY_VARIANT ? Object.entries(ends) : usual) {
+    it(`the primary's directory is removed when it ends ${how}`, t => assertRemoved(t, end, {}));
+    if (how !== 'by process.exit()' && !process.env.EVERY_VARIANT) continue;
+    it(`the primary's directory is removed when it ends ${how}, in place`, t =>
+      assertRemoved(t, end, { inPlace: true }));
+  }
+
+  it("the primary's directory is removed when it ends while a scrape is under way", async t => {
     const cluster = await startWithDead(t);
     const pids = await pidsOf(cluster);
     cluster
@@ -147,27 +172,39 @@ describe('the directory is removed', { concurrency: 3 }, () => {
     await until(() => !pids.some(isAlive), 'its workers are dead, too');
     assert.deepEqual(fs.readdirSync(cluster.place), []);
   });
+
+  it('the thread creates no other directory when it misses the one that the exit handler has removed', async t => {
+    const cluster = await start(t);
+    await cluster.inWorker(1, record);
+    assert.equal(counted(await cluster.scrape()), 1);
+    cluster
+      .run(({ process, threads }) => {
+        // After the library's own listener. The thread could go on while this one waits.
+        process.on('exit', () => {
+          const file = `w1-r9-${'0'.repeat(24)}.snap`;
+          threads[0].postMessage({ op: 'answer', answer: { workerId: 1, file } });
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+        });
+        process.exit();
+      })
+      .catch(() => {});
+    await cluster.hasEnded();
+    assert.deepEqual(fs.readdirSync(cluster.place), []);
+  });
 });
 
-describe('a primary that was killed', { concurrency: 3 }, () => {
-  async function killed(t) {
+describe('a primary that was killed', { concurrency: 2 }, () => {
+  it('a later primary removes the directory of a killed one when it is old enough', async t => {
     const cluster = await startWithDead(t);
     const pids = await pidsOf(cluster);
     const { spool, place } = cluster;
     await cluster.kill();
     await until(() => !pids.some(isAlive), 'its workers are dead, too');
-    return { spool, place };
-  }
-
-  it('leaves a directory that the next start sweeps, when it is old enough', async t => {
-    const { spool, place } = await killed(t);
-    const left = fs.readdirSync(spool).filter(name => /^w[12]-exit-/.test(name));
-    assert.equal(left.length, 2, 'its workers have left their last numbers');
-    const next = await start(t, { place });
-    await next.inWorkers([1, 2], record);
-    assert.equal(counted(await next.scrape()), 2);
-    assert.ok(fs.existsSync(spool), 'it is too young to be swept');
-    await next.end([path.basename(spool)]);
+    const left = fs.readdirSync(spool).filter(name => name.startsWith('w1-exit-'));
+    assert.equal(left.length, 1, 'its worker has left an exit file');
+    const sweep = await Spool.open({ directory: place, fallbacks: [] });
+    assert.deepEqual(await sweep.swept, [], 'it is too young to be swept');
+    await sweep.close();
 
     age(spool, 11);
     const foreign = path.join(place, 'somebody-elses');
@@ -180,44 +217,42 @@ describe('a primary that was killed', { concurrency: 3 }, () => {
     await last.end(['somebody-elses']);
   });
 
-  it('leaves nothing to one that lives: old files of a live primary stay', async t => {
-    const cluster = await startWithDead(t);
-    age(cluster.spool, 30);
+  it('a later primary leaves the directory of a live one alone, however old its files', async t => {
+    // In place, because a thread would take the ageing of its lock for another owner's work.
+    const cluster = await startWithDead(t, { options: { inPlace: true } });
     const { spool } = cluster;
+    age(spool, 30);
     const other = await start(t, { place: cluster.place });
-    await other.inWorkers([1, 2], record);
-    assert.equal(counted(await other.scrape()), 2);
+    await other.inWorker(1, record);
+    assert.equal(counted(await other.scrape()), 1);
     await other.end([path.basename(spool)]);
-    assert.equal(counted(await cluster.scrape()), 12);
+    assert.equal(counted(await cluster.scrape()), 11);
     await cluster.end();
   });
 });
 
-describe('where a directory cannot be written', { concurrency: 3 }, () => {
+describe('no directory where one was wanted', { concurrency: 3 }, () => {
   const missing = place => path.join(place, 'missing');
-  const aFile = place => {
-    fs.writeFileSync(path.join(place, 'file'), '');
-    return path.join(place, 'file');
-  };
-  for (const [what, make] of Object.entries({ 'is missing': missing, 'is a file': aFile })) {
-    it(`the primary takes the system's where the one it was given ${what}`, async t => {
-      const place = makePlace(t);
-      const cluster = await start(t, { place, options: { directory: make(place) } });
-      await cluster.inWorkers([1, 2], record);
-      assert.equal(counted(await cluster.scrape()), 2);
-      assert.equal(path.dirname(cluster.spool), place);
-      assert.deepEqual((await cluster.internals()).refused, {});
-      fs.rmSync(make(place), { force: true });
-      await cluster.end();
-    });
-  }
 
-  it('the primary takes shared memory where there is no other', onlyShm, async t => {
+  it("the primary takes the system's temporary directory if its own option names a file", async t => {
+    const place = makePlace(t);
+    const directory = path.join(place, 'file');
+    fs.writeFileSync(directory, '');
+    const cluster = await start(t, { place, options: { directory } });
+    await cluster.inWorker(1, record);
+    assert.equal(counted(await cluster.scrape()), 1);
+    assert.equal(path.dirname(cluster.spool), place);
+    assert.deepEqual((await cluster.internals()).refused, {});
+    fs.rmSync(directory);
+    await cluster.end();
+  });
+
+  it('the primary takes shared memory if every other directory is missing', onlyShm, async t => {
     const place = makePlace(t);
     const options = { directory: missing(place) };
     const cluster = await start(t, { place, options, env: { TMPDIR: missing(place) } });
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 2);
+    await cluster.inWorker(1, record);
+    assert.equal(counted(await cluster.scrape()), 1);
     const { directory } = await cluster.internals();
     assert.equal(path.dirname(directory), '/dev/shm');
     assert.ok(path.basename(directory).startsWith(PREFIX));
@@ -234,64 +269,75 @@ describe('where a directory cannot be written', { concurrency: 3 }, () => {
         throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
       };
     }`;
-  for (const inPlace of [false, true]) {
-    it(`nowhere, snapshots travel over IPC, and the numbers are right${inPlace ? ', in place' : ''}`, async t => {
+  for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
+    it(`snapshots travel over IPC if no directory can be written${inPlace ? ', in place' : ''}`, async t => {
       const threadPreload = path.join(makePlace(t), 'preload.js');
       fs.writeFileSync(threadPreload, readOnly);
       const env = inPlace ? { NODE_OPTIONS: `--require ${threadPreload}` } : {};
-      const cluster = await start(t, { workers: 3, threadPreload, env, options: { inPlace } });
-      await cluster.inWorkers([1, 2, 3], record);
-      assert.equal(counted(await cluster.scrape()), 3);
-      await cluster.inWorkers([1, 2, 3], record);
-      assert.equal(counted(await cluster.scrape()), 6);
+      const cluster = await start(t, { workers: 2, threadPreload, env, options: { inPlace } });
+      await cluster.inWorkers([1, 2], record);
+      assert.equal(counted(await cluster.scrape()), 2);
+      await cluster.inWorkers([1, 2], record);
+      assert.equal(counted(await cluster.scrape()), 4);
       const { directory, refused } = await cluster.internals();
       assert.equal(directory, '');
-      assert.deepEqual(refused, { 'over-ipc': 6 });
-      cluster.tellWorker(3, exit);
-      await cluster.gone(3);
-      assert.equal(counted(await cluster.scrape()), 6);
+      assert.deepEqual(refused, { 'over-ipc': 4 });
+      cluster.tellWorker(2, exit);
+      await cluster.gone(2);
+      assert.equal(counted(await cluster.scrape()), 4);
       await cluster.end();
     });
   }
+});
 
-  it('by a worker that became another user, its snapshot travels over IPC', onlyRoot, async t => {
-    const cluster = await start(t);
-    await until(async () => (await cluster.internals()).directory !== '', 'there is a directory');
-    await cluster.inWorker(2, ({ process }) => process.setuid(65534));
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 2);
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 4);
-    const { refused, silent, failing } = await cluster.internals();
-    assert.deepEqual({ refused, silent, failing }, { refused: { 'over-ipc': 2 }, silent: 0, failing: 0 });
-    assert.deepEqual(cluster.spooledFiles(), []);
-    cluster.tellWorker(2, exit);
-    await cluster.gone(2);
-    assert.equal(counted(await cluster.scrape()), 4);
-    await cluster.end();
+describe('a worker that cannot write as it should', () => {
+  const cluster = sharedCluster({ workers: 1, worker: counting });
+  let total = 0;
+
+  /** Starts a worker that does something before it counts, and expects the snapshots that come over IPC. */
+  async function assertCountedBy(prepare, overIpc) {
+    const id = await cluster().fork();
+    await until(async () => (await cluster().internals()).directory !== '', 'there is a directory');
+    await cluster().inWorker(id, prepare);
+    const { refused: before } = await cluster().internals();
+    for (let i = 0; i < 2; i++) {
+      await cluster().inWorkers([1, id], record);
+      assert.equal(counted(await cluster().scrape()), (total += 2));
+    }
+    const { refused, silent, failing } = await cluster().internals();
+    assert.deepEqual({ silent, failing }, { silent: 0, failing: 0 });
+    assert.equal((refused['over-ipc'] ?? 0) - (before['over-ipc'] ?? 0), overIpc);
+    assert.deepEqual(cluster().spooledFiles(), []);
+    return id;
+  }
+
+  async function end(id) {
+    cluster().tellWorker(id, exit);
+    await cluster().gone(id);
+    assert.equal(counted(await cluster().scrape()), total);
+  }
+
+  it('a worker that became another user sends its snapshots over IPC', onlyRoot, async () => {
+    await end(await assertCountedBy(({ process }) => process.setuid(65534), 2));
   });
 
-  it('by a worker whose disk is full, its snapshot travels over IPC, and no half a file stays', async t => {
-    const cluster = await start(t);
-    await cluster.inWorker(2, ({ require }) => {
+  it('a worker whose disk is full sends its snapshots over IPC and leaves no partial file', async () => {
+    const id = await assertCountedBy(({ require, state }) => {
       const fs = require('node:fs');
       // A disk that takes a hundred bytes more.
-      const { writeSync } = fs;
+      const { writeSync, writevSync } = fs;
+      state.free = () => Object.assign(fs, { writeSync, writevSync });
       fs.writevSync = (descriptor, chunks) => writeSync(descriptor, chunks[0], 0, 100);
       fs.writeSync = () => {
         throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
       };
-    });
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 2);
-    assert.deepEqual((await cluster.internals()).refused, { 'over-ipc': 1 });
-    assert.deepEqual(cluster.spooledFiles(), []);
-    await cluster.end();
+    }, 2);
+    await cluster().inWorker(id, ({ state }) => void state.free());
+    await end(id);
   });
 
-  it('in one piece, what the kernel does not take at once is written after', async t => {
-    const cluster = await start(t);
-    await cluster.inWorker(2, ({ require, client }) => {
+  it('a worker writes the rest of a snapshot if the kernel takes only a part of it', async () => {
+    const id = await assertCountedBy(({ require, client }) => {
       const series = new client.Counter({ name: 'series_total', help: 'h', labelNames: ['number'] });
       for (let number = 0; number < 20_000; number++) series.inc({ number }, number);
       const fs = require('node:fs');
@@ -300,100 +346,117 @@ describe('where a directory cannot be written', { concurrency: 3 }, () => {
         writevSync(descriptor, [chunks[0].subarray(0, 77)], position);
       fs.writeSync = (descriptor, chunk, from, length, position) =>
         writeSync(descriptor, chunk, from, Math.min(60_001, length), position);
-    });
-    await cluster.inWorkers([1, 2], record);
-    const samples = await cluster.scrape();
-    assert.equal(counted(samples), 2);
-    assert.equal(samples.get('series_total{number="19999"}'), 19999);
-    assert.deepEqual((await cluster.internals()).refused, {});
-    await cluster.end();
+    }, 0);
+    assert.match(await cluster().text(), /^series_total\{number="19999"\} 19999$/m);
+    await end(id);
   });
 });
 
-describe('a directory that vanishes under a live primary', { concurrency: 3 }, () => {
-  for (const inPlace of [false, true]) {
-    it(`is replaced, and nothing is lost${inPlace ? ', in place' : ''}`, async t => {
-      const cluster = await startWithDead(t, { options: { inPlace } });
-      const before = cluster.spool;
-      fs.rmSync(before, { recursive: true });
-      await cluster.inWorkers([1, 2], record);
-      assert.equal(counted(await cluster.scrape()), 14);
-      await until(() => cluster.spools().length === 1, 'there is another');
-      await until(
-        async () => (await cluster.internals()).directory === cluster.spool,
-        'the primary knows it',
-      );
-      assert.notEqual(cluster.spool, before);
-      await cluster.inWorkers([1, 2], record);
-      assert.equal(counted(await cluster.scrape()), 16);
-      // A worker that ends knows it, too, and the totals of the dead are in it.
-      cluster.tellWorker(2, ({ process, state }) => {
-        state.counter.inc(100);
-        process.exit();
-      });
-      await cluster.gone(2);
-      assert.equal(counted(await cluster.scrape()), 116);
-      await until(async () => (await cluster.internals()).retiring === 0, 'it is among the retired');
-      if (!inPlace) {
-        await cluster.run(({ threads }) => threads.at(-1).terminate());
-        assert.equal(counted(await cluster.scrape()), 116);
-      }
-      await cluster.end();
-    });
+describe('a directory that vanishes under a live primary', () => {
+  const cluster = sharedCluster({ workers: 2, worker: counting });
+  const inPlace = sharedCluster({ workers: 1, worker: counting, options: { inPlace: true } });
+  const scrape = async () => counted(await cluster().scrape());
+
+  /** Has a worker die, so that there are retired totals; returns the total. */
+  async function prepare() {
+    await cluster().inWorkers([1, 2], record);
+    return addDead(cluster(), 10);
   }
 
-  it('and has become a file is replaced, and the file is left alone', async t => {
-    const cluster = await startWithDead(t);
+  /** Waits until the primary has announced a new directory. */
+  function replaced(cluster, before) {
+    const isAnother = directory => directory !== '' && directory !== before;
+    return until(async () => isAnother((await cluster.internals()).directory), 'there is another directory');
+  }
+
+  /** Removes the directory, and expects that a new one has everything that the old one had. */
+  async function assertReplaced(cluster, workers) {
+    await cluster.inWorkers(workers, record);
+    const total = await addDead(cluster, 10);
     const before = cluster.spool;
     fs.rmSync(before, { recursive: true });
-    fs.writeFileSync(before, 'somebody wrote this');
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 14);
-    await until(() => cluster.spools().length === 2, 'there is another');
-    await until(async () => (await cluster.internals()).directory !== before, 'the primary knows it');
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 16);
-    assert.equal(fs.readFileSync(before, 'utf8'), 'somebody wrote this');
-    fs.rmSync(before);
-    await cluster.end();
+    await cluster.inWorkers(workers, record);
+    assert.equal(counted(await cluster.scrape()), total + workers.length);
+    await replaced(cluster, before);
+    assert.notEqual(cluster.spool, before);
+    const id = await cluster.fork();
+    await cluster.inWorkers(workers, record);
+    assert.equal(counted(await cluster.scrape()), total + 2 * workers.length);
+    // A worker that ends has learned of the new directory, too.
+    cluster.tellWorker(id, ({ process, state }) => {
+      state.counter.inc(100);
+      process.exit();
+    });
+    await cluster.gone(id);
+    const expected = total + 2 * workers.length + 100;
+    assert.equal(counted(await cluster.scrape()), expected);
+    await allRetired(cluster);
+    return expected;
+  }
+
+  it('a directory that vanishes is replaced, and nothing is lost, not even with the thread', async () => {
+    const expected = await assertReplaced(cluster(), [1, 2]);
+    await cluster().run(({ threads }) => threads.at(-1).terminate());
+    assert.equal(await scrape(), expected);
   });
 
-  it('while workers write into it: the same scrape is right', async t => {
-    const cluster = await startWithDead(t);
-    await cluster.inWorkers([1, 2], record);
-    await cluster.run(
+  it('a directory that vanishes is replaced, and nothing is lost, in place', async () => {
+    await assertReplaced(inPlace(), [1]);
+  });
+
+  it('a directory that has become a file is replaced, and the file is left alone', async () => {
+    const total = await prepare();
+    const before = cluster().spool;
+    fs.rmSync(before, { recursive: true });
+    fs.writeFileSync(before, 'somebody wrote this');
+    await cluster().inWorkers([1, 2], record);
+    assert.equal(await scrape(), total + 2);
+    await replaced(cluster(), before);
+    await cluster().inWorkers([1, 2], record);
+    assert.equal(await scrape(), total + 4);
+    assert.equal(fs.readFileSync(before, 'utf8'), 'somebody wrote this');
+    fs.rmSync(before);
+  });
+
+  it('a scrape is right although the directory vanishes between the writing and the reading of files', async t => {
+    const total = await prepare();
+    await cluster().inWorkers([1, 2], record);
+    const before = cluster().spool;
+    await cluster().run(
       ({ cluster, require }, spool, elsewhere) => {
         // When the first file is announced, and before it is read.
         cluster.prependOnceListener('message', () => require('node:fs').renameSync(spool, elsewhere));
       },
-      cluster.spool,
+      before,
       path.join(makePlace(t), 'moved'),
     );
-    const scrape = cluster.run(({ aggregator }) => aggregator.clusterMetrics());
-    assert.match(await scrape, /^done_total 14$/m);
-    await until(() => cluster.spools().length === 1, 'there is another');
-    await cluster.end();
+    const text = await cluster().run(({ aggregator }) => aggregator.clusterMetrics());
+    assert.equal(Number(/^done_total (.*)$/m.exec(text)[1]), total + 2);
+    await replaced(cluster(), before);
   });
 
-  it('with a worker that dies before it is replaced: what was scraped last stands', async t => {
-    const cluster = await startWithDead(t);
-    fs.rmSync(cluster.spool, { recursive: true });
-    cluster.tellWorker(2, exit);
-    await cluster.gone(2);
-    assert.equal(counted(await cluster.scrape()), 12);
-    assert.equal(counted(await cluster.scrape()), 12);
-    await cluster.end();
+  it('a worker that dies before its directory is replaced keeps what was scraped last', async () => {
+    const id = await cluster().fork();
+    await cluster().inWorker(id, record);
+    const total = await prepare();
+    const before = cluster().spool;
+    fs.rmSync(before, { recursive: true });
+    cluster().tellWorker(id, exit);
+    await cluster().gone(id);
+    assert.equal(await scrape(), total);
+    assert.equal(await scrape(), total);
+    await replaced(cluster(), before);
+    await allRetired(cluster());
   });
 
-  it('with a worker that died, and nobody is left who could tell', async t => {
-    const cluster = await startWithDead(t);
-    cluster.tellWorker(1, exit);
-    await cluster.gone(1);
-    await until(async () => (await cluster.internals()).retiring === 0, 'it is among the retired');
-    fs.rmSync(cluster.spool, { recursive: true });
-    cluster.tellWorker(2, exit);
-    await cluster.gone(2);
-    assert.equal(counted(await cluster.scrape()), 12);
-    await cluster.end();
+  it('all workers that died around the loss of the directory keep what was scraped last', async () => {
+    const total = await prepare();
+    cluster().tellWorker(1, exit);
+    await cluster().gone(1);
+    await allRetired(cluster());
+    fs.rmSync(cluster().spool, { recursive: true });
+    cluster().tellWorker(2, exit);
+    await cluster().gone(2);
+    assert.equal(await scrape(), total);
   });
 });
