@@ -6,6 +6,7 @@ const { debuglog, format, inspect } = require('util');
 const { Registry } = require('../registry/registry');
 const { SeriesTable, NO_LIMIT } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
+const { OTHER_ORDER } = require('../series/label-index');
 const { hashMapOf, SERIES } = require('./hash-map');
 const { labelSetOf, checkLabelNames, checkValueCount, setOwn } = require('./label-sets');
 const { isValidMetricName, isValidLabelName } = require('./names');
@@ -226,12 +227,12 @@ function childHandle(metric, args, checksNames) {
   const { index } = table;
   const isObject = typeof args[0] === 'object';
   if (!isObject) checkValueCount(metric.labelNames, args);
-  if (index !== undefined) {
-    // An object of all labels in order, the usual one, is handled as a list of values: it needs no copy.
-    const values = isObject ? index.valuesInOrder(args[0]) : args;
-    if (values !== undefined && index.hasNames(metric.labelNames)) {
-      return new SeriesHandle(table, undefined, values);
-    }
+  if (index !== undefined && index.hasNames(metric.labelNames)) {
+    if (!isObject) return new SeriesHandle(table, undefined, args, index.findByPosition(args));
+    const values = new Array(index.width);
+    // The usual object, of all labels in order, is handled as a list of values: it needs no copy.
+    const row = index.findInOrder(args[0], values);
+    if (row !== OTHER_ORDER) return new SeriesHandle(table, undefined, values, row);
   }
   const labels = labelSetOf(metric, args);
   if (checksNames) checkLabelNames(metric, labels);

@@ -2,16 +2,22 @@
 
 // One label name's values, each with an integer id. Label sets are hashed and compared by these ids.
 //
-// The ids are kept in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and four
-// characters of the text: a hit compares one pointer where Map.get() takes three times as long (docs/performance.md,
+// The ids are in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and four
+// characters of the text: a hit compares one pointer, while Map.get() takes three times as long (docs/performance.md,
 // "Recording"). Numbers have a cache of their own and are never keys of the Map: V8 hashes numbers without a seed, so
 // a client that chooses them could make all of them collide.
 
 /** The id of a label that a label set does not have. */
 const MISSING = 0;
 
-const FIRST_SLOTS = 64;
+const FIRST_SLOTS = 32;
 const MOST_SLOTS = 2048;
+
+// A cache that misses this often is replaced by a larger one, or by one of the same size that spreads texts in another
+// way: of five values two share a slot in one of seven caches, and then each look-up of these two asks the Map. Most
+// metrics are used so rarely that they never get a cache.
+const MISSES_PER_CACHE = 256;
+const MOST_CACHES_OF_ONE_SIZE = 16;
 
 // A Map rehashes all of its entries when it grows: the longest call took 4 ms while 100,000 strings were added, and
 // 60 ms for a million. So the first Map stops growing here, and later texts are spread over many small Maps, with which
@@ -20,21 +26,22 @@ const FIRST_MAP_LIMIT = 16384;
 const SEGMENTS = 256;
 
 const LARGEST_CACHED_ID = 2 ** 16 - 1;
-const NO_SLOTS = new Uint16Array(1);
+/** Shared, and never written to. Two, because a shift by 32 bits is none in JavaScript. */
+const NO_SLOTS = new Uint16Array(2);
 const NO_NUMBERS = new Float64Array(1).fill(NaN);
 
 /**
- * The slot of a text before it is masked. A bad spread costs time, never correctness.
+ * What the slot of a text is computed from. Texts that have it in common share a slot: that costs time, never
+ * correctness.
  *
  * @param {string} text not empty
  * @returns {number}
  */
-function slotOf(text) {
+function digestOf(text) {
   const n = text.length;
-  const first = text.charCodeAt(0);
-  const middle = text.charCodeAt(n >> 1);
-  const last = text.charCodeAt(n - 1);
-  return first * 61 + middle * 37 + last + n * 7 + (n > 1 ? text.charCodeAt(n - 2) * 10 : 0);
+  const ends = (text.charCodeAt(0) << 24) ^ text.charCodeAt(n - 1);
+  const before = n > 1 ? text.charCodeAt(n - 2) : 0;
+  return ends ^ (text.charCodeAt(n >> 1) << 16) ^ (before << 8) ^ (n << 13);
 }
 
 /**
@@ -57,6 +64,8 @@ class LabelDictionary {
   /** The number that was found last in each slot, and its id. */
   #numbers = NO_NUMBERS;
   #numberIds = NO_SLOTS;
+  #missesLeft = MISSES_PER_CACHE;
+  #cachesLeft = MOST_CACHES_OF_ONE_SIZE;
 
   constructor() {
     /**
@@ -67,7 +76,9 @@ class LabelDictionary {
     this.values = [''];
     /** The id that was found last for a text of each slot. */
     this.slots = NO_SLOTS;
-    this.mask = 0;
+    /** The slot of a text is the upper bits of its digest times `multiplier`: what `shift` leaves of 32. */
+    this.shift = 31;
+    this.multiplier = 1;
   }
 
   /**
@@ -77,7 +88,7 @@ class LabelDictionary {
    */
   find(value) {
     if (typeof value === 'string') {
-      const id = this.slots[slotOf(value) & this.mask];
+      const id = this.slots[Math.imul(digestOf(value), this.multiplier) >>> this.shift];
       return this.values[id] === value && id !== MISSING ? id : this.#findText(value);
     }
     if (typeof value === 'number') {
@@ -120,15 +131,17 @@ class LabelDictionary {
       id = this.#segments?.[segmentOf(text)].get(text);
       if (id === undefined) return MISSING;
     }
-    if (this.values.length * 4 > this.slots.length && this.slots.length < MOST_SLOTS) this.#growSlots();
-    if (id <= LARGEST_CACHED_ID) this.slots[slotOf(text) & this.mask] = id;
+    if (--this.#missesLeft === 0) this.#replaceCache();
+    if (this.slots !== NO_SLOTS && id <= LARGEST_CACHED_ID) {
+      this.slots[Math.imul(digestOf(text), this.multiplier) >>> this.shift] = id;
+    }
     return id;
   }
 
   /** @param {number} number */
   #findNumber(number) {
     const id = this.#findText(`${number}`);
-    if (id === MISSING || id > LARGEST_CACHED_ID) return id;
+    if (id === MISSING || id > LARGEST_CACHED_ID || this.slots === NO_SLOTS) return id;
     if (this.#numbers.length < this.slots.length) {
       this.#numbers = new Float64Array(this.slots.length).fill(NaN);
       this.#numberIds = new Uint16Array(this.slots.length);
@@ -139,12 +152,21 @@ class LabelDictionary {
     return id;
   }
 
-  /** Starts a larger cache, empty: it fills again with the values that are in use. */
-  #growSlots() {
-    let length = FIRST_SLOTS;
-    while (length < this.values.length * 8 && length < MOST_SLOTS) length *= 2;
-    this.slots = new Uint16Array(length);
-    this.mask = length - 1;
+  /** Starts another cache, empty: it fills again with the values that are in use. */
+  #replaceCache() {
+    const { length } = this.slots;
+    let wanted = FIRST_SLOTS;
+    while (wanted < this.values.length * 8 && wanted < MOST_SLOTS) wanted *= 2;
+    if (wanted > length) this.#cachesLeft = MOST_CACHES_OF_ONE_SIZE;
+    if (this.#cachesLeft-- === 0) {
+      this.#missesLeft = Math.max(wanted, MISSES_PER_CACHE) * 64;
+      this.#cachesLeft = 0;
+      return;
+    }
+    this.slots = new Uint16Array(Math.max(wanted, length));
+    this.shift = Math.clz32(this.slots.length - 1);
+    this.multiplier = (Math.random() * 2 ** 32) | 1;
+    this.#missesLeft = MISSES_PER_CACHE;
   }
 }
 

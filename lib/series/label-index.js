@@ -17,6 +17,7 @@ const FIRST_SLOTS = 8;
 const SLOTS_MOVED_PER_ROW = 16;
 
 const EMPTY = 0;
+const OTHER_ORDER = -2;
 
 /**
  * Random odd multipliers, one for each position of a tuple. Label values come from clients: without a seed a client
@@ -34,9 +35,17 @@ const MULTIPLIERS = [];
  * @returns {number} a 32-bit hash
  */
 function hashOf(ids, from, count) {
-  let h = 0;
-  for (let i = 0; i < count; i++) h = (h + Math.imul(ids[from + i], MULTIPLIERS[i])) | 0;
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  let sum = 0;
+  for (let i = 0; i < count; i++) sum = (sum + Math.imul(ids[from + i], MULTIPLIERS[i])) | 0;
+  return mixed(sum);
+}
+
+/**
+ * @param {number} sum of the products of ids and multipliers
+ * @returns {number} a 32-bit hash
+ */
+function mixed(sum) {
+  const h = Math.imul(sum ^ (sum >>> 16), 0x85ebca6b);
   return h ^ (h >>> 13);
 }
 
@@ -52,6 +61,8 @@ class LabelIndex {
   #newTexts = undefined;
   /** @type {string | undefined} */
   #unknown = undefined;
+  /** Of the tuple that #translate() has found. */
+  #hash = 0;
 
   /** @param {readonly string[]} names the label names that a label set may have */
   constructor(names) {
@@ -72,7 +83,7 @@ class LabelIndex {
   }
 
   /**
-   * Translates a label set to its tuple in `this.ids`; a value without an id is MISSING there.
+   * Translates a label set to its tuple in `this.ids` and the hash of that; a value without an id is MISSING there.
    *
    * @param {Labels} labels
    * @returns {boolean} whether every label is one of the names and every value has an id. If not, `#unknown` is the
@@ -80,9 +91,11 @@ class LabelIndex {
    */
   #translate(labels) {
     const { names, ids, dictionaries } = this;
-    for (let i = 0; i < ids.length; i++) ids[i] = MISSING;
     let isKnown = true;
     let next = 0;
+    let sum = 0;
+    // ids from here on are those of an earlier look-up.
+    let stale = 0;
     // for..in over an object of one shape reads keys and values from V8's enum cache, without hashing the keys.
     for (const name in labels) {
       // Most callers write the labels in the order of the names: one pointer comparison instead of a look-up.
@@ -103,8 +116,16 @@ class LabelIndex {
         this.#noteNew(position, value);
         isKnown = false;
       }
-      ids[position] = id;
+      if (position < stale) {
+        ids[position] = id;
+      } else {
+        while (stale < position) ids[stale++] = MISSING;
+        ids[stale++] = id;
+      }
+      sum = (sum + Math.imul(id, MULTIPLIERS[position])) | 0;
     }
+    while (stale < ids.length) ids[stale++] = MISSING;
+    this.#hash = mixed(sum);
     return isKnown;
   }
 
@@ -147,27 +168,40 @@ class LabelIndex {
    * @returns {number} the row, or -1
    */
   find(labels) {
-    if (this.#translate(labels)) return this.#lookUp(hashOf(this.ids, 0, this.width));
+    if (this.#translate(labels)) return this.#lookUp(this.#hash);
     this.#unknown = undefined;
     this.#settleNew(false);
     return -1;
   }
 
   /**
-   * The values of a label set that has all labels, in the order of the names.
+   * Finds the row of a label set that has all labels in the order of the names, and lists its values.
    *
    * @param {Labels} labels
-   * @returns {unknown[] | undefined} undefined for any other label set
+   * @param {unknown[]} values an array as long as there are names, which is filled
+   * @returns {number} the row; -1 if there is none; OTHER_ORDER if it is no such label set
    */
-  valuesInOrder(labels) {
-    const { names, width } = this;
-    const values = new Array(width);
+  findInOrder(labels, values) {
+    const { names, dictionaries, ids } = this;
+    let sum = 0;
+    let isKnown = true;
     let count = 0;
     for (const name in labels) {
-      if (names[count] !== name) return undefined;
-      values[count++] = labels[name];
+      if (names[count] !== name) return OTHER_ORDER;
+      const value = labels[name];
+      values[count] = value;
+      if (typeof value === 'string' || typeof value === 'number') {
+        const id = dictionaries[count].find(value);
+        ids[count] = id;
+        if (id === MISSING) isKnown = false;
+        sum = (sum + Math.imul(id, MULTIPLIERS[count])) | 0;
+      } else {
+        isKnown = false;
+      }
+      count++;
     }
-    return count === width ? values : undefined;
+    if (count !== this.width) return OTHER_ORDER;
+    return isKnown ? this.#lookUp(mixed(sum)) : -1;
   }
 
   /**
@@ -188,14 +222,16 @@ class LabelIndex {
    */
   findByPosition(values) {
     const { ids, dictionaries } = this;
+    let sum = 0;
     for (let i = 0; i < ids.length; i++) {
       const value = values[i];
       if (typeof value !== 'string' && typeof value !== 'number') return -1;
       const id = dictionaries[i].find(value);
       if (id === MISSING) return -1;
       ids[i] = id;
+      sum = (sum + Math.imul(id, MULTIPLIERS[i])) | 0;
     }
-    return this.#lookUp(hashOf(ids, 0, this.width));
+    return this.#lookUp(mixed(sum));
   }
 
   /**
@@ -210,9 +246,10 @@ class LabelIndex {
       const isRefused = this.#unknown !== undefined;
       this.#unknown = undefined;
       this.#settleNew(!isRefused);
-      if (isRefused) return -1;
+      return isRefused ? -1 : this.findOrAddTuple();
     }
-    return this.findOrAddTuple();
+    const row = this.#lookUp(this.#hash);
+    return row === -1 ? this.#addRow(this.#hash) : row;
   }
 
   /**
@@ -331,4 +368,4 @@ function insert(slots, hash, row) {
   slots[slot] = row + 1;
 }
 
-module.exports = { LabelIndex };
+module.exports = { LabelIndex, OTHER_ORDER };

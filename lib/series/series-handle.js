@@ -10,34 +10,36 @@ const { labelsFrom } = require('./label-form');
 /** @typedef {Record<string, unknown>} Labels */
 
 class SeriesHandle {
-  /** @type {Labels | undefined} */
-  #labels;
-
   /**
    * @param {SeriesTable} table
-   * @param {Labels | undefined} labels of known names; undefined if `values` are given
+   * @param {Labels | undefined} labelSet of known names; undefined if `values` are given
    * @param {readonly unknown[]} [values] one for each label name of the table, in their order
+   * @param {number} [row] that the table's index has for them; -1 if it has none yet
    */
-  constructor(table, labels, values) {
+  constructor(table, labelSet, values = NO_VALUES, row = -1) {
     this.table = table;
-    this.#labels = labels;
+    this.labelSet = labelSet;
     this.values = values;
-    this.row = -1;
-    /** @type {Float64Array} */
-    this.page = NO_PAGE;
-    this.offset = 0;
-    this.epoch = -1;
-    this.generation = -1;
     // An existing series is bound at once. A new one is created when the child is first used.
-    if (values !== undefined) {
-      const row = table.findByPosition(values);
-      if (row !== -1) this.#bindTo(row);
+    if (row >= 0 && row < table.rowCount && table.isLive(row)) {
+      this.row = row;
+      this.page = table.pageOf(row);
+      this.offset = table.offsetOf(row);
+      this.epoch = table.epoch;
+      this.generation = table.generation;
+    } else {
+      this.row = -1;
+      /** @type {Float64Array} */
+      this.page = NO_PAGE;
+      this.offset = 0;
+      this.epoch = -1;
+      this.generation = -1;
     }
   }
 
   /** @returns {Labels} */
   get labels() {
-    return (this.#labels ??= labelsFrom(this.table.labelNames, /** @type {unknown[]} */ (this.values)));
+    return (this.labelSet ??= labelsFrom(this.table.labelNames, this.values));
   }
 
   /** Corrects row, page and offset after `table.generation` has changed. */
@@ -45,20 +47,16 @@ class SeriesHandle {
     const { table, row } = this;
     const isLost =
       row === -1 || row === table.overflowRow || this.epoch !== table.epoch || !table.isLive(row);
-    this.#bindTo(isLost ? table.locate(this.labels) : row);
-  }
-
-  /** @param {number} row */
-  #bindTo(row) {
-    const { table } = this;
-    this.row = row;
-    this.page = table.pageOf(row);
-    this.offset = table.offsetOf(row);
+    this.row = isLost ? table.locate(this.labels) : row;
+    this.page = table.pageOf(this.row);
+    this.offset = table.offsetOf(this.row);
     this.epoch = table.epoch;
     this.generation = table.generation;
   }
 }
 
+/** @type {readonly unknown[]} */
+const NO_VALUES = Object.freeze([]);
 const NO_PAGE = new Float64Array(0);
 
 module.exports = { SeriesHandle };

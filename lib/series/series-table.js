@@ -113,18 +113,6 @@ class SeriesTable {
     return row !== -1 && row < this.rowCount && this.isLive(row) ? row : -1;
   }
 
-  /**
-   * The live row of a label set that is given by its values.
-   *
-   * @param {readonly unknown[]} values one for each label name, in their order
-   * @returns {number} the row, or -1 if there is none, or if a value is neither a string nor a number
-   */
-  findByPosition(values) {
-    if (this.index === undefined) return -1;
-    const row = this.index.findByPosition(values);
-    return row !== -1 && row < this.rowCount && this.isLive(row) ? row : -1;
-  }
-
   /** @param {number} row */
   isLive(row) {
     return this.live === undefined || this.live.has(row);
