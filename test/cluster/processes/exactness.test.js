@@ -124,12 +124,15 @@ class Ledger {
   }
 }
 
-// test/long/every-variant.test.js runs the others, too.
+const inPlace = { options: { inPlace: true } };
+const structuredClones = { settings: { serialization: 'advanced' } };
 const ways = {
   'in a thread': {},
+  'in place, with messages as structured clones': { ...inPlace, ...structuredClones },
+  // test/long/every-variant.test.js runs these, too.
   ...(process.env.EVERY_VARIANT && {
-    'in place': { options: { inPlace: true } },
-    'with messages as structured clones': { settings: { serialization: 'advanced' } },
+    'in place': inPlace,
+    'in a thread, with messages as structured clones': structuredClones,
   }),
 };
 

@@ -34,14 +34,17 @@ async function start(t, setup) {
   return cluster;
 }
 
-/** Three workers of which one has died, so that there are retired totals: 5 counted, and 10 by the living. */
+/** One worker lives, and has counted 5. Worker 2 is dead, and part of the retired totals: it has counted 5, too. */
 async function startWithDead(t, setup) {
-  const cluster = await start(t, { workers: 3, ...setup });
-  await cluster.inWorkers([1, 2, 3], record, 5);
-  assert.equal((await cluster.scrape()).get('done_total'), 15);
-  await cluster.signal(3, 'SIGKILL');
-  await cluster.gone(3);
-  await until(async () => (await cluster.internals()).retiring === 0, 'it is among the retired');
+  const cluster = await start(t, { workers: 2, ...setup });
+  await cluster.inWorkers([1, 2], record, 5);
+  assert.equal((await cluster.scrape()).get('done_total'), 10);
+  await cluster.signal(2, 'SIGKILL');
+  await cluster.gone(2);
+  await until(
+    async () => (await cluster.internals()).retiring === 0,
+    'worker 2 is part of the retired totals',
+  );
   return cluster;
 }
 
@@ -51,178 +54,206 @@ const terminate = ({ threads }) =>
     .terminate()
     .then(() => threads.length);
 
-describe('a thread that dies costs no count', { concurrency: 3 }, () => {
-  it('while it has nothing to do', async t => {
-    const cluster = await startWithDead(t);
-    const before = await cluster.scrape();
-    await cluster.inWorkers([1, 2], record);
-    await cluster.run(terminate);
-    const after = await cluster.scrape();
-    assert.equal(after.get('done_total'), 17);
-    assert.equal(after.get('open'), 4);
-    assert.equal(after.get('series_total{number="7",worker="3"}'), 1);
-    assert.deepEqual([...after.keys()].sort(), [...before.keys()].sort());
-    assert.equal(await cluster.run($ => $.threads.length), 2);
-    assert.deepEqual((await cluster.internals()).refused, {});
-    assert.equal(cluster.spools().length, 1, 'the new one took over the directory');
-    await cluster.end();
-  });
+/** When a thread ends: the operation of the message that is being sent to it, null for none. */
+const MOMENTS = {
+  'a scrape begins': null,
+  'a worker has answered': 'answer',
+  'a page is requested': 'render',
+  'a page with results of an own aggregator is requested': 'finish',
+};
 
-  const moments = {
-    'a scrape begins': null,
-    'the first worker has answered': 'answer',
-    'it is to write the text': 'render',
-    'it is to write the text with what a program aggregated': 'finish',
-  };
-  it(`when ${Object.keys(moments).join(', when ')}: the same scrape is right`, async t => {
-    const cluster = await startWithDead(t);
-    let [threads, expected] = [1, 15];
-    for (const [moment, operation] of Object.entries(moments)) {
-      await cluster.inWorkers([1, 2], record);
-      expected += 2;
-      const text = await cluster.run(({ threads, aggregator }, operation) => {
-        const thread = threads.at(-1);
-        thread.onPost = message => {
-          if (message.op !== operation) return;
-          thread.onPost = undefined;
-          thread.terminate();
-        };
-        const scrape = aggregator.clusterMetrics();
-        if (operation === null) thread.terminate();
-        return scrape;
-      }, operation);
-      assert.match(text, new RegExp(`^done_total ${expected}$`, 'm'), moment);
-      assert.match(text, /^open 4$/m, moment);
-      assert.match(text, /^series_total\{worker="3",number="7"\} 1$/m, moment);
-      threads++;
-      await until(
-        () => cluster.run(($, count) => $.threads.length === count, threads),
-        'there is another thread',
-      );
-      assert.equal((await cluster.scrape()).get('done_total'), expected, moment);
-      await until(() => cluster.spooledFiles().length === 0, 'what the dead thread did not read is removed');
-    }
-    await cluster.end();
-  });
+/**
+ * A file that a thread loads first: once there is another file, the thread throws instead of sending a page.
+ *
+ * @returns {{threadPreload: string, failOnce: () => void}}
+ */
+function makeFailingThread(t) {
+  const place = makePlace(t);
+  const [preload, once] = [path.join(place, 'preload.js'), path.join(place, 'once')];
+  fs.writeFileSync(
+    preload,
+    `const { parentPort } = require('node:worker_threads');
+    const fs = require('node:fs');
+    const once = ${JSON.stringify(once)};
+    const { postMessage } = parentPort;
+    parentPort.postMessage = function (message, ...rest) {
+      if (message.op === 'done' && fs.existsSync(once)) {
+        fs.rmSync(once);
+        setImmediate(() => { throw new Error('this thread is meant to die'); });
+        return;
+      }
+      return postMessage.call(this, message, ...rest);
+    };`,
+  );
+  return { threadPreload: preload, failOnce: () => fs.writeFileSync(once, '') };
+}
 
-  it('by an error of its own', async t => {
-    const preload = path.join(makePlace(t), 'preload.js');
-    const once = path.join(path.dirname(preload), 'once');
-    fs.writeFileSync(
-      preload,
-      `const { parentPort } = require('node:worker_threads');
-      const fs = require('node:fs');
-      const once = ${JSON.stringify(once)};
-      const { postMessage } = parentPort;
-      parentPort.postMessage = function (message, ...rest) {
-        if (message.op === 'done' && fs.existsSync(once)) {
-          fs.rmSync(once);
-          setImmediate(() => { throw new Error('this thread is meant to die'); });
-          return;
-        }
-        return postMessage.call(this, message, ...rest);
-      };`,
-    );
-    const cluster = await startWithDead(t, { threadPreload: preload });
-    await cluster.inWorkers([1, 2], record);
-    fs.writeFileSync(once, '');
-    assert.equal((await cluster.scrape()).get('done_total'), 17);
-    assert.equal(await cluster.run($ => $.threads.length), 2);
-    assert.doesNotMatch(cluster.output, /meant to die/);
-    await cluster.end();
-  });
+describe('a thread that ends', () => {
+  it('a cluster whose threads end loses no count', async t => {
+    const { threadPreload, failOnce } = makeFailingThread(t);
+    const cluster = await startWithDead(t, { threadPreload });
+    let expected = 10;
+    const recordOne = async () => {
+      await cluster.inWorker(1, record);
+      expected++;
+    };
+    const total = async () => (await cluster.scrape()).get('done_total');
+    /** A worker that is made to record 100 and to end by itself. */
+    const startWorker = async () => {
+      const id = await cluster.fork();
+      const end = () =>
+        cluster.tellWorker(id, ({ process, state }) => {
+          state.record(100);
+          process.exit();
+        });
+      return { id, end };
+    };
+    /** After more than five losses a minute no other thread would be started. */
+    const letMinutePass = () => cluster.run(({ clock }) => clock.advance(61_000));
 
-  it('when it is told of a death: what the dead worker left is counted once', async t => {
-    const cluster = await startWithDead(t);
-    await cluster.run(({ threads }) => {
-      const thread = threads.at(-1);
-      thread.onPost = ({ op }) => op === 'retire' && thread.terminate();
-    });
-    cluster.tellWorker(2, ({ process, state }) => {
-      state.record(100);
-      process.exit();
-    });
-    await cluster.gone(2);
-    assert.equal((await cluster.scrape()).get('done_total'), 115);
-    await until(() => cluster.spooledFiles().length === 0, 'the exit file is removed');
-    await cluster.run(terminate);
-    assert.equal((await cluster.scrape()).get('done_total'), 115);
-    await cluster.end();
-  });
-
-  it('while a worker dies, too', async t => {
-    const cluster = await startWithDead(t);
-    const threads = cluster.run(terminate);
-    cluster.tellWorker(2, ({ process, state }) => {
-      state.record(100);
-      process.exit();
-    });
-    await Promise.all([threads, cluster.gone(2)]);
-    assert.equal((await cluster.scrape()).get('done_total'), 115);
-    await cluster.end();
-  });
-
-  it('with its directory: the retired totals are what nobody can tell again, all else is there', async t => {
-    const cluster = await startWithDead(t);
-    const { spool } = cluster;
-    await cluster.run(terminate);
-    fs.rmSync(spool, { recursive: true });
-    const samples = await cluster.scrape();
-    assert.equal(samples.get('series_total{number="7",worker="1"}'), 1);
-    assert.ok(samples.get('done_total') >= 10);
-    cluster.tellWorker(2, ({ process, state }) => {
-      state.record(100);
-      process.exit();
-    });
-    await cluster.gone(2);
-    assert.ok((await cluster.scrape()).get('done_total') >= 110);
-    await cluster.end();
-  });
-
-  it('again and again: at last the work is done in place, and the totals go on', async t => {
-    const cluster = await startWithDead(t);
-    let threads = 1;
-    for (let i = 0; i < 20; i++) {
+    await t.test('a thread that ends while it has nothing to do is replaced', async () => {
+      const before = await cluster.scrape();
+      await recordOne();
       await cluster.run(terminate);
-      await cluster.inWorkers([1, 2], record);
-      assert.equal((await cluster.scrape()).get('done_total'), 15 + 2 * (i + 1));
-      const now = await cluster.run($ => $.threads.length);
-      if (now === threads) break;
-      threads = now;
-    }
-    assert.ok(threads > 2 && threads < 20, `${threads} threads`);
-    cluster.tellWorker(2, ({ process, state }) => {
-      state.record(100);
-      process.exit();
+      const after = await cluster.scrape();
+      assert.equal(after.get('done_total'), expected);
+      assert.equal(after.get('open'), 4);
+      assert.equal(after.get('series_total{number="7",worker="2"}'), 1);
+      assert.deepEqual([...after.keys()].sort(), [...before.keys()].sort());
+      assert.equal(await cluster.run($ => $.threads.length), 2);
+      assert.deepEqual((await cluster.internals()).refused, {});
+      assert.equal(cluster.spools().length, 1, 'the new thread took over the directory');
     });
-    await cluster.gone(2);
-    const before = (await cluster.scrape()).get('done_total');
-    assert.ok(before > 115);
-    assert.equal((await cluster.scrape()).get('done_total'), before);
+
+    for (const [moment, operation] of Object.entries(MOMENTS)) {
+      await t.test(`a thread that ends when ${moment} costs that scrape one retry`, async () => {
+        await letMinutePass();
+        await recordOne();
+        const { text, renders, more } = await cluster.run(async ({ threads, aggregator }, operation) => {
+          const before = threads.length;
+          const thread = threads.at(-1);
+          const posted = thread.posted.length;
+          thread.onPost = message => {
+            if (message.op !== operation) return;
+            thread.onPost = undefined;
+            thread.terminate();
+          };
+          const scrape = aggregator.clusterMetrics();
+          if (operation === null) thread.terminate();
+          const text = await scrape;
+          const added = threads.slice(before);
+          const messages = [...thread.posted.slice(posted), ...added.flatMap($ => $.posted)];
+          const renders = messages.filter(({ op, id }) => op === 'render' && id).length;
+          return { text, renders, more: added.length };
+        }, operation);
+        assert.match(text, new RegExp(`^done_total ${expected}$`, 'm'));
+        assert.match(text, /^open 4$/m);
+        assert.match(text, /^series_total\{worker="2",number="7"\} 1$/m);
+        assert.equal(more, 1, 'one other thread was started');
+        assert.ok(renders <= 2, `${renders} requests for a page`);
+        assert.equal(await total(), expected);
+        await until(() => cluster.spooledFiles().length === 0, 'unread files of the dead thread are removed');
+      });
+    }
+
+    await t.test('a thread that throws is replaced, and its error is not printed', async () => {
+      await letMinutePass();
+      await recordOne();
+      const threads = await cluster.run($ => $.threads.length);
+      failOnce();
+      assert.equal(await total(), expected);
+      assert.equal(await cluster.run($ => $.threads.length), threads + 1);
+      assert.doesNotMatch(cluster.output, /meant to die/);
+    });
+
+    await t.test(
+      'a thread that ends when it is to retire a worker: its last numbers count once',
+      async () => {
+        const { id, end } = await startWorker();
+        await cluster.run(({ threads }) => {
+          const thread = threads.at(-1);
+          thread.onPost = ({ op }) => op === 'retire' && thread.terminate();
+        });
+        end();
+        await cluster.gone(id);
+        expected += 100;
+        assert.equal(await total(), expected);
+        await until(() => cluster.spooledFiles().length === 0, 'the exit file is removed');
+        await cluster.run(terminate);
+        assert.equal(await total(), expected);
+      },
+    );
+
+    await t.test('a thread that ends while a worker ends: the last numbers of the worker count', async () => {
+      await letMinutePass();
+      const { id, end } = await startWorker();
+      const terminated = cluster.run(terminate);
+      end();
+      await Promise.all([terminated, cluster.gone(id)]);
+      expected += 100;
+      assert.equal(await total(), expected);
+    });
+
+    await t.test('a thread that is lost with its directory costs only the retired totals', async () => {
+      const { id, end } = await startWorker();
+      const { spool } = cluster;
+      await cluster.run(terminate);
+      fs.rmSync(spool, { recursive: true });
+      const samples = await cluster.scrape();
+      assert.equal(samples.get('series_total{number="7",worker="1"}') > 1, true);
+      const own = await cluster.inWorker(1, async ({ state }) => (await state.counter.get()).values[0].value);
+      assert.ok(samples.get('done_total') >= own);
+      end();
+      await cluster.gone(id);
+      assert.ok((await total()) >= own + 100);
+    });
+
+    await t.test('threads that end again and again are replaced by aggregation in place', async () => {
+      await letMinutePass();
+      expected = await total();
+      const before = await cluster.run($ => $.threads.length);
+      let threads = before;
+      for (let i = 0; i < 20; i++) {
+        await cluster.run(terminate);
+        await recordOne();
+        assert.equal(await total(), expected);
+        const now = await cluster.run($ => $.threads.length);
+        if (now === threads) break;
+        threads = now;
+      }
+      assert.ok(threads > before + 1 && threads < before + 19, `${threads - before} more threads`);
+      const { id, end } = await startWorker();
+      end();
+      await cluster.gone(id);
+      expected += 100;
+      for (let i = 0; i < 2; i++) assert.equal(await total(), expected);
+    });
+
     await cluster.end();
   });
 });
 
-describe('where no thread can be had', { concurrency: 3 }, () => {
-  it('because its file is missing, the work is done in place', async t => {
+describe('a cluster without a thread', { concurrency: 2 }, () => {
+  it('a cluster without the file of the thread aggregates in place', async t => {
     const library = copyPackage(t, { without: ['lib/cluster/aggregator/aggregator-thread.js'] });
     const cluster = await startWithDead(t, { library });
-    await cluster.inWorkers([1, 2], record);
-    assert.equal((await cluster.scrape()).get('done_total'), 17);
-    assert.equal((await cluster.scrape()).get('open'), 4);
+    await cluster.inWorker(1, record);
+    const samples = await cluster.scrape();
+    assert.equal(samples.get('done_total'), 11);
+    assert.equal(samples.get('open'), 4);
     assert.deepEqual((await cluster.internals()).refused, {});
     await cluster.end();
   });
 
-  it('because none starts in time, the call is rejected, and the application goes on', async t => {
+  it('a thread that never starts costs each call its timeout, and the application nothing', async t => {
     const preload = path.join(makePlace(t), 'preload.js');
     fs.writeFileSync(preload, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);');
     const cluster = await start(t, { threadPreload: preload });
-    await assert.rejects(cluster.scrape({ timeout: 300 }), { message: 'Operation timed out.' });
+    await assert.rejects(cluster.scrape({ timeout: 50 }), { message: 'Operation timed out.' });
     assert.equal(await cluster.run(() => 1 + 1), 2);
   });
 
-  it('without its dependencies, because a loader provides them (Yarn PnP), it inherits the loader', async t => {
+  it('a thread that finds its dependencies only with a loader (Yarn PnP) inherits the loader', async t => {
     const library = copyPackage(t, { dependencies: false });
     const preload = path.join(makePlace(t), 'loader.js');
     fs.writeFileSync(
@@ -237,200 +268,13 @@ describe('where no thread can be had', { concurrency: 3 }, () => {
       };`,
     );
     const env = { NODE_OPTIONS: `--require ${preload}` };
-    const cluster = await startWithDead(t, { library, env });
-    assert.equal((await cluster.scrape()).get('done_total'), 15);
+    const cluster = await start(t, { library, env });
+    await cluster.inWorker(1, record);
+    assert.equal((await cluster.scrape()).get('done_total'), 1);
     const rendered = await cluster.run(({ threads }) =>
       threads.map(({ posted }) => posted.filter(({ op }) => op === 'render').length > 0),
     );
-    assert.deepEqual(rendered, [false, true], 'the first, clean one did not start, the second works');
-    await cluster.end();
-  });
-});
-
-describe('the thread', { concurrency: 3 }, () => {
-  it('aggregates, and the primary loads no code that does', async t => {
-    const cluster = await startWithDead(t);
-    const { files, thread } = await cluster.run(({ require, threads }) => ({
-      files: Object.keys(require('node:module')._cache).map(file => file.replaceAll('\\\\', '/')),
-      thread: threads.map(({ posted }) => posted.some(({ op }) => op === 'render')),
-    }));
-    assert.deepEqual(thread, [true], 'one thread, and it has written pages');
-    assert.deepEqual(
-      files.filter(file => /\/lib\/cluster\/(aggregator|store)\//.test(file)),
-      [],
-    );
-    await cluster.end();
-  });
-
-  it('runs no preloads of the application', async t => {
-    const place = makePlace(t);
-    const preload = path.join(place, 'preload.js');
-    fs.writeFileSync(
-      preload,
-      `const { isMainThread } = require('node:worker_threads');
-      require('node:fs').appendFileSync(${JSON.stringify(path.join(place, 'ran'))}, isMainThread + '\\n');`,
-    );
-    const env = { NODE_OPTIONS: `--require ${preload}` };
-    const cluster = await start(t, { env });
-    await cluster.inWorker(1, record);
-    assert.equal((await cluster.scrape()).get('done_total'), 1);
-    assert.deepEqual(await cluster.run($ => $.threads.length), 1);
-    const ran = fs.readFileSync(path.join(place, 'ran'), 'utf8').trim().split('\n');
-    assert.deepEqual(ran, ['true', 'true'], 'in the primary and in the worker');
-    await cluster.end();
-  });
-
-  it('and the work in place give the same text, in both formats', async t => {
-    const various = {
-      start: ({ client, cluster }) => {
-        const { id } = cluster.worker;
-        const help = 'h';
-        client.register.setContentType(client.openMetricsContentType);
-        const counter = new client.Counter({ name: 'c', help, labelNames: ['a', 'b'] });
-        for (let i = 0; i < 3000; i++) counter.inc({ a: i % 1000, b: `"${id}"\n` }, i / 7);
-        new client.Gauge({ name: 'g', help, aggregator: 'average' }).set(id / 3);
-        const options = { name: 'h', help, labelNames: ['a'], buckets: [0.1, 1, 10], enableExemplars: true };
-        const histogram = new client.Histogram(options);
-        for (let value = 0; value < 50; value++) {
-          histogram.observe({
-            labels: { a: 'ü' },
-            value: value * id,
-            exemplarLabels: { trace: `${id}${value}` },
-          });
-        }
-        const summary = new client.Summary({ name: 's', help, percentiles: [0.5, 0.99] });
-        for (let value = 0; value < 500; value++) summary.observe(value * id);
-        new client.Gauge({ name: 'special', help, labelNames: ['v'], aggregator: 'max' }).set(
-          { v: 'inf' },
-          Infinity,
-        );
-      },
-    };
-    const texts = [];
-    for (const inPlace of [false, true]) {
-      const cluster = await startCluster(t, { workers: 2, worker: various, options: { inPlace } });
-      texts.push(
-        await cluster.run(async ({ aggregator, client }) => {
-          const plain = await aggregator.clusterMetrics();
-          aggregator.setContentType(client.openMetricsContentType);
-          return [plain, await aggregator.clusterMetrics()];
-        }),
-      );
-      assert.equal(await cluster.run($ => $.threads.length), inPlace ? 0 : 1);
-      await cluster.end();
-    }
-    // Exemplars carry the second they were observed in.
-    const timeless = text => text.replace(/(# \{.*\} \S+) \S+$/gm, '$1');
-    const [[plain, openMetrics], [plainInPlace, openMetricsInPlace]] = texts;
-    assert.ok(plain.split('\n').length > 2000);
-    assert.equal(plainInPlace, plain);
-    assert.match(openMetrics, / # \{trace="/);
-    assert.match(openMetrics, /# EOF\n$/);
-    assert.equal(timeless(openMetricsInPlace), timeless(openMetrics));
-  });
-
-  it('keeps no process alive that has nothing else to do', async t => {
-    const cluster = await startWithDead(t);
-    cluster.tellWorker(1, ({ process }) => process.exit());
-    cluster.tellWorker(2, ({ process }) => process.exit());
-    await Promise.all([cluster.gone(1), cluster.gone(2)]);
-    await cluster.run(({ process }) => process.disconnect()).catch(() => {});
-    assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
-    assert.deepEqual(fs.readdirSync(cluster.place), []);
-  });
-
-  for (const inPlace of [false, true]) {
-    it(`keeps a process alive until a scrape is answered${inPlace ? ', in place' : ''}`, async t => {
-      const cluster = await startWithDead(t, { options: { inPlace } });
-      cluster.tellWorker(1, ({ process }) => process.exit());
-      cluster.tellWorker(2, ({ process }) => process.exit());
-      await Promise.all([cluster.gone(1), cluster.gone(2)]);
-      cluster
-        .run(({ aggregator, process }) => {
-          aggregator.clusterMetrics().then(text => process.stdout.write(text));
-          process.disconnect();
-        })
-        .catch(() => {});
-      assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
-      await until(() => cluster.output.includes('done_total 15\n'), 'the text has come');
-      assert.deepEqual(fs.readdirSync(cluster.place), []);
-    });
-  }
-});
-
-describe('close', { concurrency: 3 }, () => {
-  const resources = ({ process }) => {
-    // A thread that starts makes node open these two, for good.
-    void [process.stdout, process.stderr];
-    return process.getActiveResourcesInfo().sort();
-  };
-  const listeners = ({ cluster, process }) => [
-    process.listenerCount('exit'),
-    ...['fork', 'online', 'message', 'disconnect', 'exit'].map(name => cluster.listenerCount(name)),
-  ];
-
-  for (const inPlace of [false, true]) {
-    it(`leaves no handle, listener, thread or file${inPlace ? ', in place' : ''}`, async t => {
-      const cluster = await start(t, { workers: 2, construct: false });
-      const before = await cluster.run(listeners);
-      const resourcesBefore = await cluster.run(resources);
-      const text = await cluster.run(async ({ construct, state }, inPlace) => {
-        state.registry = construct({ inPlace });
-        const text = await state.registry.clusterMetrics();
-        await state.registry.close();
-        return text;
-      }, inPlace);
-      assert.match(text, /^done_total 0$/m);
-      assert.deepEqual(fs.readdirSync(cluster.place), []);
-      assert.deepEqual(await cluster.run(listeners), before);
-      // In place, the sweep of old directories may still read.
-      const isQuiet = async () => String(await cluster.run(resources)) === String(resourcesBefore);
-      await until(isQuiet, 'all handles are closed');
-      assert.equal(await cluster.run(({ state }) => state.registry.clusterMetrics()), '');
-      await cluster.run(({ state }) => state.registry.close());
-      await cluster.end();
-    });
-  }
-
-  it('rejects or answers a scrape that is under way, and ends', async t => {
-    const cluster = await startWithDead(t);
-    await cluster.signal(2, 'SIGSTOP');
-    const outcome = await cluster.run(async ({ aggregator }) => {
-      const scrape = aggregator.clusterMetricsBytes({ timeout: 600_000 });
-      const ended = scrape.then(
-        () => 'answered',
-        () => 'rejected',
-      );
-      await aggregator.close();
-      return ended;
-    });
-    assert.match(outcome, /answered|rejected/);
-    await cluster.signal(2, 'SIGCONT');
-    assert.deepEqual(cluster.spools(), []);
-    await cluster.end();
-  });
-
-  it('may come before the thread has started, and a new registry begins anew', async t => {
-    const cluster = await start(t, { workers: 2, construct: false });
-    await cluster.inWorkers([1, 2], record);
-    const text = await cluster.run(async ({ construct }) => {
-      await construct().close();
-      const next = construct();
-      const text = await next.clusterMetrics();
-      await next.close();
-      return text;
-    });
-    assert.match(text, /^done_total 2$/m);
-    assert.deepEqual(fs.readdirSync(cluster.place), []);
-    await cluster.end();
-  });
-
-  it('leaves the cluster to other registries', async t => {
-    const cluster = await start(t);
-    await cluster.inWorker(1, record);
-    await cluster.run(({ construct, state }) => (state.second = construct()) && undefined);
-    await cluster.run(({ state }) => state.second.close());
-    assert.equal((await cluster.scrape()).get('done_total'), 1);
+    assert.deepEqual(rendered, [false, true], 'the first one, without the loader, did not start');
     await cluster.end();
   });
 });
@@ -443,17 +287,209 @@ function nicenessOfThreads(pid) {
   });
 }
 
-describe('the priority of the thread', { skip: process.platform !== 'linux' && 'Linux only' }, () => {
-  it('is below that of the primary, which keeps its own', async t => {
-    const cluster = await start(t);
-    await cluster.scrape();
-    const pid = await cluster.run($ => $.process.pid);
-    const own = os.getPriority();
-    assert.ok(own < 10, 'this test was started with a low priority itself');
-    assert.deepEqual(
-      nicenessOfThreads(pid).filter(niceness => niceness !== own),
-      [10],
+describe('the thread', { concurrency: 2 }, () => {
+  it('a running thread leaves its process as it was', async t => {
+    const place = makePlace(t);
+    const preload = path.join(place, 'preload.js');
+    fs.writeFileSync(
+      preload,
+      `const { isMainThread } = require('node:worker_threads');
+      require('node:fs').appendFileSync(${JSON.stringify(path.join(place, 'ran'))}, isMainThread + '\\n');`,
     );
-    assert.equal(os.getPriority(pid), own);
+    const cluster = await start(t, { env: { NODE_OPTIONS: `--require ${preload}` } });
+    await cluster.inWorker(1, record);
+    assert.equal((await cluster.scrape()).get('done_total'), 1);
+
+    await t.test('the thread aggregates: the primary loads no code of aggregation', async () => {
+      const { files, thread } = await cluster.run(({ require, threads }) => ({
+        files: Object.keys(require('node:module')._cache).map(file => file.replaceAll('\\\\', '/')),
+        thread: threads.map(({ posted }) => posted.some(({ op }) => op === 'render')),
+      }));
+      assert.deepEqual(thread, [true], 'one thread, which has written pages');
+      assert.deepEqual(
+        files.filter(file => /\/lib\/cluster\/(aggregator|store)\//.test(file)),
+        [],
+      );
+    });
+
+    await t.test('the thread does not load preloads of the application', () => {
+      const ran = fs.readFileSync(path.join(place, 'ran'), 'utf8').trim().split('\n');
+      assert.deepEqual(ran, ['true', 'true'], 'in the primary and in the worker');
+    });
+
+    const skip = process.platform !== 'linux' && 'Linux only';
+    await t.test(
+      'the thread has a lower priority than the primary, which keeps its own',
+      { skip },
+      async () => {
+        const pid = await cluster.run($ => $.process.pid);
+        const own = os.getPriority();
+        assert.ok(own < 10, 'this test was started with a low priority itself');
+        assert.deepEqual(
+          nicenessOfThreads(pid).filter(niceness => niceness !== own),
+          [10],
+        );
+        assert.equal(os.getPriority(pid), own);
+      },
+    );
+
+    await t.test('the thread does not keep a primary alive that has nothing else to do', async () => {
+      cluster.tellWorker(1, ({ process }) => process.exit());
+      await cluster.gone(1);
+      await cluster.run(({ process }) => process.disconnect()).catch(() => {});
+      assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
+      assert.deepEqual(fs.readdirSync(cluster.place), []);
+    });
+  });
+
+  for (const inPlace of [false, true]) {
+    it(`a scrape keeps its process alive until it is answered${inPlace ? ', in place' : ''}`, async t => {
+      const cluster = await start(t, { options: { inPlace } });
+      await cluster.scrape();
+      await cluster.inWorker(1, record, 5);
+      cluster.tellWorker(1, ({ process }) => process.exit());
+      await cluster.gone(1);
+      cluster
+        .run(({ aggregator, process }) => {
+          aggregator.clusterMetrics().then(text => process.stdout.write(text));
+          process.disconnect();
+        })
+        .catch(() => {});
+      assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
+      await until(() => cluster.output.includes('done_total 5\n'), 'the text has come');
+      assert.deepEqual(fs.readdirSync(cluster.place), []);
+    });
+  }
+});
+
+describe('aggregation in a thread and in place', () => {
+  const various = {
+    start: ({ client, cluster }) => {
+      const { id } = cluster.worker;
+      const help = 'h';
+      client.register.setContentType(client.openMetricsContentType);
+      const counter = new client.Counter({ name: 'c', help, labelNames: ['a', 'b'] });
+      for (let i = 0; i < 3000; i++) counter.inc({ a: i % 1000, b: `"${id}"\n` }, i / 7);
+      new client.Gauge({ name: 'g', help, aggregator: 'average' }).set(id / 3);
+      const options = { name: 'h', help, labelNames: ['a'], buckets: [0.1, 1, 10], enableExemplars: true };
+      const histogram = new client.Histogram(options);
+      for (let value = 0; value < 50; value++) {
+        histogram.observe({
+          labels: { a: 'ü' },
+          value: value * id,
+          exemplarLabels: { trace: `${id}${value}` },
+        });
+      }
+      const summary = new client.Summary({ name: 's', help, percentiles: [0.5, 0.99] });
+      for (let value = 0; value < 500; value++) summary.observe(value * id);
+      const special = { name: 'special', help, labelNames: ['v'], aggregator: 'max' };
+      new client.Gauge(special).set({ v: 'inf' }, Infinity);
+    },
+  };
+
+  it('aggregation in a thread and in place give the same text, in both formats', async t => {
+    const cluster = await startCluster(t, { workers: 2, worker: various, construct: false });
+    const texts = [];
+    for (const inPlace of [false, true]) {
+      texts.push(
+        await cluster.run(async ({ construct, client }, inPlace) => {
+          const aggregator = construct({ inPlace });
+          const plain = await aggregator.clusterMetrics();
+          aggregator.setContentType(client.openMetricsContentType);
+          const openMetrics = await aggregator.clusterMetrics();
+          await aggregator.close();
+          return { plain, openMetrics };
+        }, inPlace),
+      );
+      assert.equal(await cluster.run($ => $.threads.length), 1, 'one thread, for the first of them');
+    }
+    const [inThread, inPlace] = texts;
+    assert.ok(inThread.plain.split('\n').length > 2000);
+    assert.equal(inPlace.plain, inThread.plain);
+    assert.match(inThread.openMetrics, / # \{trace="/);
+    assert.match(inThread.openMetrics, /# EOF\n$/);
+    assert.equal(inPlace.openMetrics, inThread.openMetrics);
+    await cluster.end();
+  });
+});
+
+describe('close()', () => {
+  const resources = ({ process }) => {
+    // A thread that starts makes node open these two, for good.
+    void [process.stdout, process.stderr];
+    return process.getActiveResourcesInfo().sort();
+  };
+  const listeners = ({ cluster, process }) => [
+    process.listenerCount('exit'),
+    ...['fork', 'online', 'message', 'disconnect', 'exit'].map(name => cluster.listenerCount(name)),
+  ];
+
+  it('close() ends aggregation, which a new registry begins anew', async t => {
+    const cluster = await start(t, { workers: 2, construct: false });
+    await cluster.inWorkers([1, 2], record);
+
+    for (const inPlace of [false, true]) {
+      const way = inPlace ? 'in place' : 'in a thread';
+      await t.test(
+        `close() of a registry that aggregated ${way} leaves no handle, listener or file`,
+        async () => {
+          const before = await cluster.run(listeners);
+          const resourcesBefore = await cluster.run(resources);
+          const text = await cluster.run(async ({ construct, state }, inPlace) => {
+            state.registry = construct({ inPlace });
+            const text = await state.registry.clusterMetrics();
+            await state.registry.close();
+            return text;
+          }, inPlace);
+          assert.match(text, /^done_total 2$/m);
+          assert.deepEqual(fs.readdirSync(cluster.place), []);
+          assert.deepEqual(await cluster.run(listeners), before);
+          // In place, the sweep of old directories may still read.
+          const isQuiet = async () => String(await cluster.run(resources)) === String(resourcesBefore);
+          await until(isQuiet, 'all handles are closed');
+          assert.equal(await cluster.run(({ state }) => state.registry.clusterMetrics()), '');
+          await cluster.run(({ state }) => state.registry.close());
+        },
+      );
+    }
+
+    await t.test('close() may be called before the thread has started', async () => {
+      const text = await cluster.run(async ({ construct }) => {
+        await construct().close();
+        const next = construct();
+        const text = await next.clusterMetrics();
+        await next.close();
+        return text;
+      });
+      assert.match(text, /^done_total 2$/m);
+      assert.deepEqual(fs.readdirSync(cluster.place), []);
+    });
+
+    await t.test('close() of one of two registries leaves the other one working', async () => {
+      const text = await cluster.run(async ({ construct, state }) => {
+        state.registry = construct();
+        await construct().close();
+        return state.registry.clusterMetrics();
+      });
+      assert.match(text, /^done_total 2$/m);
+    });
+
+    await t.test('close() settles a scrape that is waiting for a worker', async () => {
+      await cluster.signal(2, 'SIGSTOP');
+      const outcome = await cluster.run(async ({ state }) => {
+        const scrape = state.registry.clusterMetricsBytes({ timeout: 600_000 });
+        const ended = scrape.then(
+          () => 'answered',
+          () => 'rejected',
+        );
+        await state.registry.close();
+        return ended;
+      });
+      assert.match(outcome, /answered|rejected/);
+      await cluster.signal(2, 'SIGCONT');
+      assert.deepEqual(cluster.spools(), []);
+    });
+
+    await cluster.end();
   });
 });
