@@ -3,13 +3,24 @@
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
-const { startCluster, copyPackage } = require('../../fixtures/cluster-harness.js');
+const { startCluster, until } = require('../../fixtures/cluster-harness.js');
 
-/** A counter, and three gauges whose collect hooks can be made to fail. */
+/**
+ * Counters, one of which has a collect hook, and gauges whose hooks can be made to fail. The worker's timers for hooks
+ * wait until a test lets them expire.
+ */
 const collecting = {
   start: ({ client, state }) => {
     const help = 'h';
     state.counter = new client.Counter({ name: 'done_total', help });
+    state.hooked = new client.Counter({ name: 'hooked_total', help, collect: () => state.held });
+    const { setTimeout } = globalThis;
+    state.timers = [];
+    globalThis.setTimeout = (callback, milliseconds, ...args) => {
+      const timer = setTimeout(callback, milliseconds, ...args);
+      if (milliseconds > 60_000) state.timers.push({ timer, callback });
+      return timer;
+    };
     state.fail = {};
     state.collected = 0;
     const gauge = (name, collect) =>
@@ -29,7 +40,7 @@ const collecting = {
     });
     gauge('never_ends', () => new Promise(resolve => (state.finish = resolve)));
     gauge('works', () => {});
-    // Somebody's own metric, whose get() is its hook.
+    // A metric of the application's own making: its get() is its hook.
     client.register.registerMetric({
       name: 'foreign',
       get: async () => {
@@ -45,131 +56,100 @@ const gaugesIn = samples => GAUGES.map(name => samples.get(name));
 const count = ({ state }) => state.counter.inc();
 const fail = ({ state }, names) => (state.fail = Object.fromEntries(names.map(name => [name, true])));
 
-describe('collect hooks', { concurrency: 3 }, () => {
-  it('run once a scrape, in every worker', async t => {
-    const cluster = await startCluster(t, { workers: 2, worker: collecting });
-    await cluster.scrape();
-    assert.equal(
-      gaugesIn(await cluster.scrape()).reduce((sum, value) => sum + value, 0),
-      2 * (6 + 7 + 8 + 9 + 10),
-    );
-    await cluster.end();
-  });
+/** Lets the time for hooks expire in a worker, as soon as one is waited for. */
+const expire = ({ state }) => {
+  const { timer, callback } = state.timers.pop() ?? {};
+  if (timer === undefined) return false;
+  clearTimeout(timer);
+  callback();
+  return true;
+};
 
-  it('that throw, reject or never end cost only their own metric, whose last values stand', async t => {
+/** A scrape with so long a timeout that no hook is given up unless a test says so. */
+const scrape = cluster => cluster.scrape({ timeout: 600_000 });
+
+async function scrapeWithoutHooks(cluster, workerId) {
+  await cluster.inWorker(workerId, ({ state }) => void state.timers.splice(0));
+  const samples = scrape(cluster);
+  await until(() => cluster.inWorker(workerId, expire), 'the worker waits for a hook');
+  return samples;
+}
+
+describe('collect hooks', () => {
+  it('collect hooks of a cluster', async t => {
     const cluster = await startCluster(t, { workers: 1, worker: collecting });
-    await cluster.inWorker(1, count);
-    const before = await cluster.scrape();
-    assert.deepEqual(gaugesIn(before).toSorted(), [1, 2, 3, 4, 5]);
-    await cluster.inWorker(1, fail, ['throws', 'rejects', 'never_ends', 'foreign']);
-    await cluster.inWorker(1, count);
-    // The one that never ends is given up before the deadline, so that there is an answer by then.
-    const during = await cluster.scrape({ timeout: 3000 });
-    for (const name of ['throws', 'rejects', 'never_ends', 'foreign']) {
-      assert.equal(during.get(name), before.get(name), name);
-    }
-    assert.equal(during.get('done_total'), 2);
-    assert.equal(during.get('works'), 6);
-    // It is not called again while it has not ended, and not waited for.
-    await cluster.inWorker(1, count);
-    const next = await cluster.scrape({ timeout: 600_000 });
-    assert.equal(next.get('done_total'), 3);
-    assert.equal(next.get('works'), 7);
-    assert.equal(next.get('never_ends'), before.get('never_ends'));
-    await cluster.inWorker(1, ({ state }) => {
-      state.fail = {};
-      state.finish();
-    });
-    const after = gaugesIn(await cluster.scrape());
-    assert.deepEqual(after.toSorted(), [8, 9, 10, 11, 12].toSorted());
-    await cluster.end();
-  });
 
-  it('of a worker that disconnects meanwhile do no harm', async t => {
-    const cluster = await startCluster(t, { workers: 2, worker: collecting });
-    await cluster.inWorkers([1, 2], count);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    await cluster.inWorker(2, ({ cluster, process, state }) => {
-      state.fail.never_ends = true;
-      const leave = () => (state.finish ? cluster.worker.disconnect() : setImmediate(leave));
-      process.once('message', leave);
-    });
-    const scrape = cluster.scrape({ timeout: 600_000 });
-    assert.equal((await scrape).get('done_total'), 2);
-    await cluster.gone(2);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    await cluster.end();
-  });
-});
-
-describe('two copies of the package', { concurrency: 3 }, () => {
-  const counting = {
-    start: ({ client, state }) => {
-      state.counter = new client.Counter({ name: 'done_total', help: 'h', labelNames: ['copy'] });
-      state.counter.inc({ copy: 'first' });
-    },
-  };
-  const loadCopy = ({ require, process, state }, copy) => {
-    const before = [process.listenerCount('message'), process.listenerCount('exit')];
-    const client = require(copy);
-    const second = new client.Counter({ name: 'done_total', help: 'h', labelNames: ['copy'] });
-    second.inc({ copy: 'second' });
-    const histogram = new client.Histogram({ name: 'took', help: 'h', buckets: [1] });
-    histogram.observe(0.5);
-    state.second = { client, counter: second };
-    return [process.listenerCount('message') - before[0], process.listenerCount('exit') - before[1]];
-  };
-
-  it('in a worker give one answer, with the registries of both', async t => {
-    const copy = copyPackage(t);
-    const cluster = await startCluster(t, { workers: 2, worker: counting });
-    assert.deepEqual(await cluster.inWorkers([1, 2], loadCopy, copy), [
-      [0, 0],
-      [0, 0],
-    ]);
-    await cluster.run($ => void $.answers.splice(0));
-    for (let i = 1; i <= 3; i++) {
-      await cluster.inWorkers([1, 2], ({ state }) => {
-        state.counter.inc({ copy: 'both' });
-        state.second.counter.inc({ copy: 'both' });
+    await t.test('a collect hook that throws, rejects or never ends costs only its own metric', async () => {
+      await cluster.inWorker(1, count);
+      const before = await scrape(cluster);
+      assert.deepEqual(gaugesIn(before).toSorted(), [1, 2, 3, 4, 5]);
+      await cluster.inWorker(1, fail, ['throws', 'rejects', 'never_ends', 'foreign']);
+      await cluster.inWorker(1, count);
+      const during = await scrapeWithoutHooks(cluster, 1);
+      for (const name of ['throws', 'rejects', 'never_ends', 'foreign']) {
+        assert.equal(during.get(name), before.get(name), name);
+      }
+      assert.equal(during.get('done_total'), 2);
+      assert.equal(during.get('works'), 6);
+      // A hook is neither called again nor waited for while its last call has not ended.
+      await cluster.inWorker(1, count);
+      const next = await scrape(cluster);
+      assert.equal(next.get('done_total'), 3);
+      assert.equal(next.get('works'), 7);
+      assert.equal(next.get('never_ends'), before.get('never_ends'));
+      await cluster.inWorker(1, ({ state }) => {
+        state.fail = {};
+        state.finish();
       });
-      const samples = await cluster.scrape();
-      assert.equal(samples.get('done_total{copy="first"}'), 2);
-      assert.equal(samples.get('done_total{copy="second"}'), 2);
-      assert.equal(samples.get('done_total{copy="both"}'), 4 * i);
-      assert.equal(samples.get('took_bucket{le="1"}'), 2);
-    }
-    const answers = await cluster.run($ => $.answers.filter(({ message }) => message.requestId));
-    assert.equal(answers.length, 6, 'one answer for each worker and scrape');
-    await cluster.inWorker(1, ({ state }) => {
-      const { Registry, AggregatorRegistry } = state.second.client;
-      AggregatorRegistry.setRegistries(new Registry());
+      const after = gaugesIn(await scrape(cluster));
+      assert.deepEqual(after.toSorted(), [8, 9, 10, 11, 12].toSorted());
     });
-    assert.equal((await cluster.scrape()).get('done_total{copy="second"}'), 1);
-    cluster.tellWorker(2, ({ process }) => process.exit());
-    await cluster.gone(2);
-    assert.equal((await cluster.scrape()).get('done_total{copy="second"}'), 1);
-    await cluster.end();
-  });
 
-  it('in a primary share one thread and one directory, and each can be closed', async t => {
-    const copy = copyPackage(t);
-    const cluster = await startCluster(t, { workers: 2, worker: counting });
-    const before = await cluster.run($ => $.cluster.listenerCount('message'));
-    const text = await cluster.run(async ({ require, state }, copy) => {
-      const client = require(copy);
-      state.other = new client.AggregatorRegistry();
-      return state.other.clusterMetrics();
-    }, copy);
-    assert.match(text, /^done_total\{copy="first"\} 2$/m);
-    assert.equal(await cluster.run($ => $.cluster.listenerCount('message')), before);
-    assert.equal(await cluster.run($ => $.threads.length), 1);
-    assert.equal(cluster.spools().length, 1);
-    await cluster.run($ => $.aggregator.close());
-    const again = await cluster.run(({ state }) => state.other.clusterMetrics());
-    assert.equal(again, text);
-    await cluster.run(({ state }) => state.other.close());
-    assert.deepEqual(cluster.spools(), []);
+    await t.test('a collect hook that never ends: its metric shows what was recorded by then', async () => {
+      await cluster.inWorker(1, ({ state }) => {
+        state.held = new Promise(resolve => (state.release = resolve));
+      });
+      for (let i = 1; i <= 3; i++) {
+        await cluster.inWorker(1, ({ state }) => void state.hooked.inc());
+        const samples = await (i === 1 ? scrapeWithoutHooks(cluster, 1) : scrape(cluster));
+        assert.equal(samples.get('hooked_total'), i);
+      }
+      const { failures, silent } = await cluster.internals();
+      assert.ok(failures.some(({ stage, metric }) => stage === 'collect' && metric === 'hooked_total'));
+      assert.equal(silent, 0);
+      await cluster.inWorker(1, ({ state }) => {
+        state.release();
+        state.held = undefined;
+      });
+    });
+
+    await t.test('collect hooks run once a scrape, in every worker', async () => {
+      await cluster.fork();
+      const runs = () => cluster.inWorkers([1, 2], ({ state }) => state.collected);
+      const before = await runs();
+      for (let i = 1; i <= 2; i++) {
+        await scrape(cluster);
+        assert.deepEqual(
+          await runs(),
+          before.map(count => count + GAUGES.length * i),
+        );
+      }
+    });
+
+    await t.test('a collect hook of a worker that disconnects meanwhile does no harm', async () => {
+      await cluster.inWorker(2, count);
+      assert.equal((await scrape(cluster)).get('done_total'), 4);
+      await cluster.inWorker(2, ({ cluster, process, state }) => {
+        state.fail.never_ends = true;
+        state.finish = undefined;
+        const leave = () => (state.finish ? cluster.worker.disconnect() : setImmediate(leave));
+        process.once('message', leave);
+      });
+      assert.equal((await scrape(cluster)).get('done_total'), 4);
+      await cluster.gone(2);
+      assert.equal((await scrape(cluster)).get('done_total'), 4);
+    });
+
     await cluster.end();
   });
 });
