@@ -1,6 +1,6 @@
 'use strict';
 
-// What a cluster's page says about itself, in situations that are made for it; and the document that explains it.
+// The metrics of a cluster scrape about itself, in situations that change them; and the document that explains them.
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
@@ -13,6 +13,7 @@ const { describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
 
 const { startCluster, makePlace, until } = require('../../fixtures/cluster-harness.js');
+const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 const { ExpositionReader, missingReader } = require('../../fixtures/exposition-reader.js');
 const { assertAlertsFire } = require('../../fixtures/alert-tests.js');
 const { missingPrograms, promtoolCheckMetrics } = require('../../fixtures/prometheus-server.js');
@@ -33,9 +34,8 @@ const counting = {
     state.counter.inc();
   },
 };
-const start = (t, setup) => startCluster(t, { workers: 2, worker: counting, ...setup });
 
-/** The metrics of a page about itself, without what all their names begin with. */
+/** The self-metrics of a page, without their common prefix. */
 function selfOf(samples) {
   const own = [...samples].filter(([name]) => name.startsWith(PREFIX));
   return new Map(own.map(([name, value]) => [name.slice(PREFIX.length), value]));
@@ -46,16 +46,22 @@ const workersIn = self =>
   Object.fromEntries(
     ['fresh', 'stale', 'silent', 'retired'].map(state => [state, self.get(`workers{state="${state}"}`)]),
   );
-const startingWith = (self, name) => Object.fromEntries([...self].filter(([key]) => key.startsWith(name)));
 
-/** Lets a worker send something else than its answers. */
+/** How much each metric has grown that begins with a name, those that have. */
+function growthOf(name, before, after) {
+  const growth = [...after].map(([key, value]) => [key, value - (before.get(key) ?? 0)]);
+  return Object.fromEntries(growth.filter(([key, value]) => key.startsWith(name) && value !== 0));
+}
+
+/** Lets a worker change its answers. */
 const tamper = (cluster, workerId, change) =>
   cluster.inWorker(
     workerId,
     (context, tampering, change) => {
+      const { state } = context;
       const { installTampering, changeFile } = context.require(tampering);
-      installTampering(context);
-      context.state.tamper = (message, spool) =>
+      if (state.send === undefined) installTampering(context);
+      state.tamper = (message, spool) =>
         new Function('message', 'spool', 'changeFile', `return (${change})(message, spool, changeFile)`)(
           message,
           spool,
@@ -65,13 +71,15 @@ const tamper = (cluster, workerId, change) =>
     TAMPERING,
     String(change),
   );
-const anError = ({ type, requestId }) => ({ type, requestId, error: 'it has none' });
-const aBrokenFile = (message, spool, changeFile) =>
+const answerTruly = (cluster, workerId) =>
+  cluster.inWorker(workerId, ({ state }) => void (state.tamper = undefined));
+const withError = ({ type, requestId }) => ({ type, requestId, error: 'it has none' });
+const withBrokenFile = (message, spool, changeFile) =>
   changeFile(message, spool, bytes => {
     bytes.fill(0, 0, 4);
   });
 
-/** Preloaded by a thread that shall find no place for its directory. */
+/** A file that a thread loads first, which then cannot create a directory. */
 function readOnly(t) {
   const preload = path.join(makePlace(t), 'preload.js');
   const source = `
@@ -85,9 +93,45 @@ function readOnly(t) {
   return preload;
 }
 
-describe('metrics of the scrape itself', { concurrency: 3 }, () => {
-  it('are on a page of metricsHandler() unless it is told otherwise, and not in clusterMetrics() unless it is', async t => {
-    const cluster = await start(t);
+describe('self-metrics of a cluster', () => {
+  const shared = sharedCluster({ workers: 2, worker: counting });
+
+  /** The page in both formats; several registries of a primary share their aggregator. */
+  const pages = () =>
+    shared().run(async ({ client, setup }, openMetrics) => {
+      const registries = [undefined, openMetrics].map(
+        contentType => new client.AggregatorRegistry(contentType, setup.options),
+      );
+      const [text, openMetricsText] = await Promise.all(
+        registries.map(registry => registry.clusterMetrics({ selfMetrics: true })),
+      );
+      await Promise.all(registries.map(registry => registry.close()));
+      return { text, openMetricsText };
+    }, OPENMETRICS);
+
+  /** What promtool and the strict OpenMetrics parser make of the self-metrics. */
+  async function read(t) {
+    const { text, openMetricsText } = await pages();
+    assert.deepEqual(await promtoolCheckMetrics(ownPart(text)), { exitCode: 0, output: '' });
+    const reader = new ExpositionReader();
+    t.after(() => reader.stop());
+    const families = await reader.read(openMetricsText, 'openmetrics');
+    return families.filter(({ name }) => name.startsWith(PREFIX));
+  }
+
+  let quiet;
+
+  it(
+    'self-metrics of a cluster without problems are accepted by promtool and the OpenMetrics parser',
+    withBoth,
+    async t => {
+      quiet = await read(t);
+      assert.equal(quiet.length, 10);
+    },
+  );
+
+  it('self-metrics are in pages of metricsHandler() by default, and in clusterMetrics() on request', async () => {
+    const cluster = shared();
     const ports = await cluster.run(async ({ require, client, aggregator, state }) => {
       const { createServer } = require('node:http');
       const { metricsHandler } = client;
@@ -133,12 +177,60 @@ describe('metrics of the scrape itself', { concurrency: 3 }, () => {
     });
     assert.deepEqual(asked.map(has), [false, true, false, false, false, true]);
     assert.equal(new Set(asked).size, 2);
-    assert.equal(asked[1].slice(0, asked[0].length), asked[0], 'they come after the metrics of the workers');
-    await cluster.end();
+    assert.equal(asked[1].slice(0, asked[0].length), asked[0], 'they follow the metrics of the workers');
   });
 
-  it('come also where a function of the program aggregates', async t => {
-    const cluster = await start(t);
+  it('prom_client_cluster_workers counts workers by state, oldest_numbers_age_seconds their oldest numbers', async () => {
+    const cluster = shared();
+    const [stopped, killed] = [await cluster.fork(), await cluster.fork()];
+    const first = await selfScrape(cluster);
+    assert.deepEqual(workersIn(first), { fresh: 4, stale: 0, silent: 0, retired: 0 });
+
+    await tamper(cluster, 2, withError);
+    await cluster.signal(stopped, 'SIGSTOP');
+    await cluster.signal(killed, 'SIGKILL');
+    await cluster.gone(killed);
+    // It times out in this scrape, on whose page it is stale, and is silent afterwards.
+    const late = await selfScrape(cluster, { without: [stopped] });
+    assert.deepEqual(workersIn(late), { fresh: 1, stale: 2, silent: 0, retired: 1 });
+    const second = await selfScrape(cluster);
+    assert.deepEqual(workersIn(second), { fresh: 1, stale: 1, silent: 1, retired: 1 });
+
+    await answerTruly(cluster, 2);
+    await cluster.signal(stopped, 'SIGCONT');
+    await until(async () => (await cluster.internals()).silent === 0, 'it has answered');
+    const third = await selfScrape(cluster);
+    assert.deepEqual(workersIn(third), { fresh: 3, stale: 0, silent: 0, retired: 1 });
+    const ages = [first, second, third].map(self => self.get('oldest_numbers_age_seconds'));
+    assert.ok(ages[1] > ages[0] && ages[1] > ages[2], `the stopped worker has the oldest numbers: ${ages}`);
+    await cluster.signal(stopped, 'SIGKILL');
+    await cluster.gone(stopped);
+  });
+
+  it('collect_duration_seconds and merge_duration_seconds count each scrape', async () => {
+    const cluster = shared();
+    const before = await selfScrape(cluster);
+    for (let i = 0; i < 2; i++) await cluster.scrape();
+    const self = await selfScrape(cluster);
+    for (const name of ['collect_duration_seconds', 'merge_duration_seconds']) {
+      assert.equal(self.get(`${name}_count`), before.get(`${name}_count`) + 3);
+      assert.equal(self.get(`${name}_bucket{le="+Inf"}`), self.get(`${name}_count`));
+      assert.ok(self.get(`${name}_sum`) > before.get(`${name}_sum`));
+    }
+    const quick = 'collect_duration_seconds_bucket{le="0.25"}';
+    await cluster.signal(2, 'SIGSTOP');
+    await cluster.scrape({ without: [2] });
+    const after = await selfScrape(cluster);
+    assert.equal(after.get('collect_duration_seconds_count'), self.get('collect_duration_seconds_count') + 2);
+    assert.ok(after.get(quick) <= self.get(quick) + 1);
+    const waited = after.get('collect_duration_seconds_sum') - self.get('collect_duration_seconds_sum');
+    assert.ok(waited >= 300, `it waited ${waited} s for the stopped worker`);
+    await cluster.signal(2, 'SIGCONT');
+    await until(async () => (await cluster.internals()).silent === 0, 'it has answered');
+  });
+
+  it('self-metrics follow the metrics of a function of the program that aggregates', async () => {
+    const cluster = shared();
     await cluster.run(({ client }) => {
       client.aggregators.own = ([{ name, help, type }]) => {
         return { name, help, type, values: [{ value: 4, labels: {} }] };
@@ -150,50 +242,11 @@ describe('metrics of the scrape itself', { concurrency: 3 }, () => {
     const samples = await cluster.scrape({ selfMetrics: true });
     assert.equal(samples.get('open'), 4);
     assert.equal(selfOf(samples).get('workers{state="fresh"}'), 2);
-    await cluster.end();
+    await cluster.inWorkers([1, 2], ({ client }) => client.register.removeSingleMetric('open'));
   });
 
-  it('are not there in a cluster that never had a worker, and are in one whose workers are all dead', async t => {
-    const cluster = await start(t, { workers: 0 });
-    assert.equal(await cluster.text({ selfMetrics: true }), '');
-    await cluster.fork();
-    assert.equal(workersIn(await selfScrape(cluster)).fresh, 1);
-    await cluster.signal(1, 'SIGKILL');
-    await cluster.gone(1);
-    const self = await selfScrape(cluster);
-    assert.deepEqual(workersIn(self), { fresh: 0, stale: 0, silent: 0, retired: 1 });
-    assert.equal(self.get('oldest_numbers_age_seconds'), 0);
-    assert.equal(self.get('snapshot_bytes'), 0);
-    await cluster.end();
-  });
-
-  it('count workers by what the page shows of them, and tell the age of the oldest numbers', async t => {
-    const cluster = await start(t, { workers: 4 });
-    const first = await selfScrape(cluster);
-    assert.deepEqual(workersIn(first), { fresh: 4, stale: 0, silent: 0, retired: 0 });
-
-    await tamper(cluster, 2, anError);
-    await cluster.signal(3, 'SIGSTOP');
-    await cluster.signal(4, 'SIGKILL');
-    await cluster.gone(4);
-    // It is silent when it has missed the deadline of a scrape; on the page of that scrape it is late.
-    const late = await selfScrape(cluster, { without: [3] });
-    assert.deepEqual(workersIn(late), { fresh: 1, stale: 2, silent: 0, retired: 1 });
-    const second = await selfScrape(cluster);
-    assert.deepEqual(workersIn(second), { fresh: 1, stale: 1, silent: 1, retired: 1 });
-
-    await cluster.inWorker(2, ({ state }) => (state.tamper = undefined));
-    await cluster.signal(3, 'SIGCONT');
-    await until(async () => (await cluster.internals()).silent === 0, 'it has answered');
-    const third = await selfScrape(cluster);
-    assert.deepEqual(workersIn(third), { fresh: 3, stale: 0, silent: 0, retired: 1 });
-    const ages = [first, second, third].map(self => self.get('oldest_numbers_age_seconds'));
-    assert.ok(ages[1] > ages[0] && ages[1] > ages[2], `the numbers of worker 3 were the oldest: ${ages}`);
-    await cluster.end();
-  });
-
-  it('tell the size of all snapshots together', async t => {
-    const cluster = await start(t);
+  it('snapshot_bytes is the size of the last snapshots of all workers', async () => {
+    const cluster = shared();
     await cluster.inWorker(2, ({ client }) => {
       const many = new client.Counter({ name: 'many_total', help: 'h', labelNames: ['number'] });
       for (let number = 0; number < 1000; number++) many.inc({ number });
@@ -208,38 +261,14 @@ describe('metrics of the scrape itself', { concurrency: 3 }, () => {
       assert.equal(size, announced[0] + announced[1]);
       assert.ok(size > least, `${size}`);
     }
-    await cluster.end();
+    await cluster.inWorker(2, ({ client }) => client.register.removeSingleMetric('many_total'));
   });
 
-  it('tell how long workers took to answer, and how long it took to add up and write', async t => {
-    const cluster = await start(t);
-    for (let i = 0; i < 3; i++) await cluster.scrape();
-    const self = await selfScrape(cluster);
-    // This scrape is among those that have collected, and its page has not been written yet.
-    assert.equal(self.get('collect_duration_seconds_count'), 4);
-    assert.equal(self.get('merge_duration_seconds_count'), 3);
-    for (const name of ['collect', 'merge']) {
-      assert.equal(self.get(`${name}_duration_seconds_bucket{le="+Inf"}`), name === 'collect' ? 4 : 3);
-      assert.ok(self.get(`${name}_duration_seconds_sum`) > 0);
-    }
-    const shortBefore = self.get('collect_duration_seconds_bucket{le="0.25"}');
-    await cluster.signal(2, 'SIGSTOP');
-    await cluster.scrape({ without: [2] });
-    const after = await selfScrape(cluster);
-    assert.equal(after.get('collect_duration_seconds_count'), 6);
-    assert.ok(after.get('collect_duration_seconds_bucket{le="0.25"}') <= shortBefore + 1);
-    assert.ok(
-      after.get('collect_duration_seconds_sum') >= 300,
-      'the time that it waited for the stopped worker',
-    );
-    await cluster.signal(2, 'SIGCONT');
-    await cluster.end();
-  });
-
-  it('count failures of workers by stage and metric, those of dead ones, too', async t => {
-    const cluster = await start(t);
-    assert.deepEqual(startingWith(await selfScrape(cluster), 'failures_total'), {});
-    await cluster.inWorkers([1, 2], ({ client }) => {
+  it('failures_total counts failures of workers by stage and metric, and keeps those of dead workers', async () => {
+    const cluster = shared();
+    const killed = await cluster.fork();
+    const before = await selfScrape(cluster);
+    await cluster.inWorkers([1, killed], ({ client }) => {
       const collect = () => {
         throw new Error('it throws');
       };
@@ -252,7 +281,7 @@ describe('metrics of the scrape itself', { concurrency: 3 }, () => {
       });
       for (let a = 0; a < 5; a++) limited.inc({ a });
     });
-    await cluster.inWorker(2, ({ client }) => {
+    await cluster.inWorker(killed, ({ client }) => {
       new client.Gauge({ name: 'rejects', help: 'h', collect: () => Promise.reject(new Error('no')) });
     });
     await cluster.scrape();
@@ -261,149 +290,94 @@ describe('metrics of the scrape itself', { concurrency: 3 }, () => {
       'failures_total{metric="rejects",stage="collect"}': 2,
       'failures_total{metric="limited_total",stage="max-series"}': 6,
     };
-    assert.deepEqual(startingWith(await selfScrape(cluster), 'failures_total'), expected);
-    await cluster.signal(2, 'SIGKILL');
-    await cluster.gone(2);
+    assert.deepEqual(growthOf('failures_total', before, await selfScrape(cluster)), expected);
+    await cluster.signal(killed, 'SIGKILL');
+    await cluster.gone(killed);
     expected['failures_total{metric="throws",stage="collect"}']++;
-    assert.deepEqual(startingWith(await selfScrape(cluster), 'failures_total'), expected);
-    await cluster.end();
-  });
-
-  it('count answers that could not be used, by reason', async t => {
-    const cluster = await start(t, { workers: 3 });
-    assert.deepEqual(startingWith(await selfScrape(cluster), 'refused_answers_total'), {});
-    await tamper(cluster, 2, anError);
-    await tamper(cluster, 3, aBrokenFile);
-    await cluster.scrape();
-    const self = await selfScrape(cluster);
-    assert.deepEqual(startingWith(self, 'refused_answers_total'), {
-      'refused_answers_total{reason="worker-error"}': 2,
-      'refused_answers_total{reason="magic"}': 2,
+    assert.deepEqual(growthOf('failures_total', before, await selfScrape(cluster)), expected);
+    await cluster.inWorker(1, ({ client }) => {
+      for (const name of ['throws', 'limited_total']) client.register.removeSingleMetric(name);
     });
-    await cluster.end();
   });
 
-  it('count a worker whose answer could not be used as stale', async t => {
-    const cluster = await start(t);
-    await cluster.scrape();
-    await tamper(cluster, 2, aBrokenFile);
+  it('refused_answers_total counts unusable answers by reason; their worker is stale, with its earlier numbers', async () => {
+    const cluster = shared();
+    const before = await cluster.scrape({ selfMetrics: true });
     await cluster.inWorker(2, ({ state }) => state.counter.inc());
-    const samples = await cluster.scrape({ selfMetrics: true });
-    assert.equal(samples.get('done_total'), 2, 'its earlier numbers are shown');
-    assert.deepEqual(workersIn(selfOf(samples)), { fresh: 1, stale: 1, silent: 0, retired: 0 });
-    await cluster.end();
+    for (const [reason, change] of [
+      ['magic', withBrokenFile],
+      ['worker-error', withError],
+    ]) {
+      await tamper(cluster, 2, change);
+      const earlier = await selfScrape(cluster);
+      const samples = await cluster.scrape({ selfMetrics: true });
+      assert.deepEqual(growthOf('refused_answers_total', earlier, selfOf(samples)), {
+        [`refused_answers_total{reason="${reason}"}`]: 1,
+      });
+      assert.equal(samples.get('done_total'), before.get('done_total'));
+      const { fresh, stale, silent } = workersIn(selfOf(samples));
+      assert.deepEqual({ fresh, stale, silent }, { fresh: 1, stale: 1, silent: 0 });
+    }
+    await answerTruly(cluster, 2);
+    assert.equal((await cluster.scrape()).get('done_total'), before.get('done_total') + 1);
   });
 
-  it('count snapshots that came over IPC, by the reason why there was no file', async t => {
-    const cluster = await start(t, { threadPreload: readOnly(t) });
-    await cluster.scrape();
-    const self = await selfScrape(cluster);
-    assert.deepEqual(startingWith(self, 'snapshots_over_ipc_total'), {
-      'snapshots_over_ipc_total{reason="the primary has no directory"}': 4,
-    });
-    assert.deepEqual(startingWith(self, 'refused_answers_total'), {});
-    assert.equal(workersIn(self).fresh, 2);
-    await cluster.end();
-  });
-
-  it('count snapshots of one worker that finds its disk full', async t => {
-    const cluster = await start(t);
-    await cluster.inWorker(2, ({ require }) => {
+  it('snapshots_over_ipc_total counts snapshots of a worker whose disk is full', async () => {
+    const cluster = shared();
+    const before = await selfScrape(cluster);
+    await cluster.inWorker(2, ({ require, state }) => {
       const fs = require('node:fs');
+      state.original = { writevSync: fs.writevSync, writeSync: fs.writeSync };
       fs.writevSync = fs.writeSync = () => {
         throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
       };
     });
     const self = await selfScrape(cluster);
-    assert.equal(self.get('snapshots_over_ipc_total{reason="ENOSPC"}'), 1);
-    assert.equal(self.get('failures_total{metric="",stage="write"}'), 1);
-    await cluster.end();
+    await cluster.inWorker(2, ({ require, state }) => void Object.assign(require('node:fs'), state.original));
+    assert.deepEqual(growthOf('snapshots_over_ipc_total', before, self), {
+      'snapshots_over_ipc_total{reason="ENOSPC"}': 1,
+    });
+    assert.deepEqual(growthOf('failures_total', before, self), {
+      'failures_total{metric="",stage="write"}': 1,
+    });
   });
 
-  it('count threads that were lost', async t => {
-    const cluster = await start(t);
-    assert.equal((await selfScrape(cluster)).get('lost_threads_total'), 0);
+  it('lost_threads_total counts threads that were lost', async () => {
+    const cluster = shared();
+    const before = (await selfScrape(cluster)).get('lost_threads_total');
     for (let lost = 1; lost <= 2; lost++) {
       await cluster.run(({ threads }) => threads.at(-1).terminate());
       const self = await selfScrape(cluster);
-      assert.equal(self.get('lost_threads_total'), lost);
+      assert.equal(self.get('lost_threads_total'), before + lost);
       assert.equal(workersIn(self).fresh, 2);
     }
-    await cluster.end();
   });
 
-  it('count metrics that were left out for their type, in each scrape', async t => {
-    const cluster = await start(t);
+  it('conflicts_total counts metrics that were left out because of their type, in each scrape', async () => {
+    const cluster = shared();
     assert.equal((await selfScrape(cluster)).get('conflicts_total'), 0);
     await cluster.inWorker(1, ({ client }) => void new client.Gauge({ name: 'mixed', help: 'h' }));
     await cluster.inWorker(2, ({ client }) => void new client.Histogram({ name: 'mixed', help: 'h' }));
     assert.equal((await selfScrape(cluster)).get('conflicts_total'), 1);
     assert.equal((await selfScrape(cluster)).get('conflicts_total'), 2);
-    await cluster.end();
   });
-});
 
-/** A page on which every one of them has a sample. */
-async function startWithEverything(t, setup) {
-  const cluster = await start(t, { workers: 3, ...setup });
-  await cluster.inWorker(1, ({ client }) => void new client.Gauge({ name: 'mixed', help: 'h' }));
-  await cluster.inWorker(2, ({ client, require }) => {
-    new client.Histogram({ name: 'mixed', help: 'h' });
-    const collect = () => {
-      throw new Error('it throws');
-    };
-    new client.Gauge({ name: 'throws', help: 'h', collect });
-    const fs = require('node:fs');
-    fs.writevSync = fs.writeSync = () => {
-      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-    };
-  });
-  await tamper(cluster, 3, anError);
-  await cluster.scrape();
-  await cluster.run(({ threads }) => threads.at(-1).terminate());
-  await cluster.scrape();
-  return cluster;
-}
-const ownPart = text => text.slice(text.indexOf(`# HELP ${PREFIX}`));
+  it(
+    'self-metrics of a cluster with every problem are accepted by promtool and the OpenMetrics parser',
+    withBoth,
+    async t => {
+      const busy = await read(t);
+      const nameAndType = ({ name, type }) => [name, type];
+      assert.deepEqual(busy.map(nameAndType), quiet.map(nameAndType));
+      for (const { name, help, samples } of busy) {
+        assert.ok(help.length > 20, name);
+        assert.ok(samples.length > 0, `${name} has a sample`);
+      }
+    },
+  );
 
-describe('metrics of the scrape itself are understood', () => {
-  it('by promtool, lint included, and by the strict OpenMetrics parser', withBoth, async t => {
-    const clusters = {};
-    for (const contentType of [undefined, OPENMETRICS]) {
-      clusters[contentType ?? 'text'] = [
-        await start(t, { contentType }),
-        await startWithEverything(t, { contentType }),
-      ];
-    }
-    for (const cluster of clusters.text) {
-      const page = await cluster.text({ selfMetrics: true });
-      assert.deepEqual(await promtoolCheckMetrics(ownPart(page)), { exitCode: 0, output: '' });
-    }
-    const reader = new ExpositionReader();
-    t.after(() => reader.stop());
-    const read = [];
-    for (const cluster of clusters[OPENMETRICS]) {
-      const families = await reader.read(await cluster.text({ selfMetrics: true }), 'openmetrics');
-      read.push(families.filter(({ name }) => name.startsWith(PREFIX)));
-    }
-    const [quiet, busy] = read;
-    assert.equal(quiet.length, 10);
-    assert.deepEqual(
-      busy.map(({ name, type }) => [name, type]),
-      quiet.map(({ name, type }) => [name, type]),
-    );
-    for (const { name, help, samples } of busy) {
-      assert.ok(help.length > 20, name);
-      assert.ok(samples.length > 0, `${name} has a sample`);
-    }
-    await Promise.all(Object.values(clusters).flatMap(pair => pair.map(cluster => cluster.end())));
-  });
-});
-
-describe('docs/self-metrics.md', () => {
-  it('names each metric with its type, its labels and their values, and alerts on each', async t => {
-    const cluster = await startWithEverything(t);
-    const text = ownPart(await cluster.text({ selfMetrics: true }));
+  it('docs/self-metrics.md has each metric with its type, labels and label values, and an alert', async () => {
+    const text = ownPart(await shared().text({ selfMetrics: true }));
     const types = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, type]) => [name, type]);
     const table = Array.from(
       DOCUMENT.matchAll(/^\| `(prom_client_cluster_\w+)` +\| (\w+) +\| (.*?) +\| /gm),
@@ -424,9 +398,9 @@ describe('docs/self-metrics.md', () => {
       assert.ok(new RegExp(`expr: .*\\b${name}(_bucket)?\\b`).test(DOCUMENT), `an alert on ${name}`);
     }
     const used = new Set(Array.from(DOCUMENT.matchAll(/\bprom_client_cluster_\w+/g), ([name]) => name));
-    const known = new Set(table.flatMap(({ name }) => [name, `${name}_bucket`]));
+    const existing = new Set(table.flatMap(({ name }) => [name, `${name}_bucket`]));
     assert.deepEqual(
-      [...used].filter(name => !known.has(name)),
+      [...used].filter(name => !existing.has(name)),
       [],
     );
     const states = [...new Set(Array.from(text.matchAll(/state="(\w+)"/g), ([, state]) => state))];
@@ -435,9 +409,43 @@ describe('docs/self-metrics.md', () => {
       Array.from(documented.matchAll(/^\| `(\w+)` +\|/gm), ([, state]) => state).slice(1),
       states,
     );
+  });
+});
+
+const ownPart = text => text.slice(text.indexOf(`# HELP ${PREFIX}`));
+
+describe('self-metrics of other clusters', () => {
+  it('self-metrics are absent in a cluster that never had a worker, and present if all workers are dead', async t => {
+    const cluster = await startCluster(t, { worker: counting });
+    assert.equal(await cluster.text({ selfMetrics: true }), '');
+    await cluster.fork();
+    const first = await selfScrape(cluster);
+    assert.equal(workersIn(first).fresh, 1);
+    const collected = first.get('collect_duration_seconds_count');
+    assert.equal(first.get('merge_duration_seconds_count'), collected - 1, 'this page is not yet written');
+    await cluster.signal(1, 'SIGKILL');
+    await cluster.gone(1);
+    const self = await selfScrape(cluster);
+    assert.deepEqual(workersIn(self), { fresh: 0, stale: 0, silent: 0, retired: 1 });
+    assert.equal(self.get('oldest_numbers_age_seconds'), 0);
+    assert.equal(self.get('snapshot_bytes'), 0);
     await cluster.end();
   });
 
+  it('snapshots_over_ipc_total counts all snapshots if the primary has no directory', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: counting, threadPreload: readOnly(t) });
+    await cluster.scrape();
+    const self = await selfScrape(cluster);
+    assert.deepEqual(growthOf('snapshots_over_ipc_total', new Map(), self), {
+      'snapshots_over_ipc_total{reason="the primary has no directory"}': 2,
+    });
+    assert.deepEqual(growthOf('refused_answers_total', new Map(), self), {});
+    assert.equal(workersIn(self).fresh, 1);
+    await cluster.end();
+  });
+});
+
+describe('docs/self-metrics.md', () => {
   it('promtool accepts the alerts of docs/self-metrics.md', withPromtool, async t => {
     const file = path.join(makePlace(t), 'rules.yml');
     fs.writeFileSync(file, RULES);
