@@ -1,6 +1,7 @@
 'use strict';
 
-// What the aggregator thread keeps of each living worker in the spool: a thread that comes after it shows the same text.
+// The snapshots of living workers that the aggregator thread retains: from them, the next thread shows the
+// same text.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -38,10 +39,10 @@ after(async () => {
   fs.rmSync(place, { recursive: true, force: true });
 });
 
-/** One worker's metrics, and the primary's side of it as a thread has it. */
-class Life {
+/** One worker's metrics, and the aggregator's state of that worker. */
+class ScrapedWorker {
   id = nextId++;
-  worker = makeWorker();
+  program = makeWorker();
   requestId = 0;
   #metrics = new Map();
   #value = 1;
@@ -50,16 +51,16 @@ class Life {
     this.startThread();
   }
 
-  /** A thread that knows nothing, but what the one before has kept. */
+  /** Starts a new thread, which has only what the earlier one has retained. */
   startThread() {
     this.store = new ClusterStore();
     this.last = new LastSnapshots(spool);
     for (const snapshot of this.last.read(this.id)) this.store.apply(this.id, copyOf(snapshot));
   }
 
-  /** Makes a metric; in place of another one of that name, where there is one. */
+  /** Creates a metric, and replaces an existing one of that name. */
   define(name, type, labelNames, help) {
-    const { registry } = this.worker;
+    const { registry } = this.program;
     if (registry.getSingleMetric(name) !== undefined) registry.removeSingleMetric(name);
     const metric = new TYPES[type]({ name, help, labelNames, registers: [registry] });
     this.#metrics.set(name, { metric, labelNames });
@@ -84,27 +85,27 @@ class Life {
     this.#metrics.get(name)?.metric.reset();
   }
 
-  /** Makes label sets that all go again, and more than stay: its table is compacted. */
+  /** Adds and removes more label sets than the metric has otherwise, so that its table is compacted. */
   async churn(name, rounds = 1) {
     for (let round = 0; round < rounds; round++) {
       for (let i = 0; i < 1100; i++) this.record(name, 1000 + i);
       for (let i = 0; i < 1100; i++) this.remove(name, 1000 + i);
-      await this.worker.source.prepare(1000);
+      await this.program.source.prepare(1000);
     }
   }
 
-  /** Makes and drops metrics until the worker's journal begins anew. */
+  /** Creates and drops metrics until the worker's journal begins a new epoch. */
   renewJournal() {
-    const { registry } = this.worker;
+    const { registry } = this.program;
     for (let i = 0; i < 80; i++) new client.Gauge({ name: `gone_${i}`, help: 'h', registers: [registry] });
     this.scrape();
     for (let i = 0; i < 80; i++) registry.removeSingleMetric(`gone_${i}`);
   }
 
-  /** What a scrape does: asks for what is not known, reads the file and keeps it. */
+  /** Requests what the store does not have, then reads and retains the file, as a scrape does. */
   scrape() {
     const snapshot = bytesOf(
-      this.worker.source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true }),
+      this.program.source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true }),
     );
     const file = snapshotName(this.id, ++this.requestId);
     spool.writeAtomically(file, [snapshot]);
@@ -112,16 +113,16 @@ class Life {
     if (this.last.store(this.id, file, snapshot)) this.store.requestFullDictionary(this.id);
   }
 
-  /** A worker's answer that came over IPC, since no file could be written. */
+  /** Applies an answer over IPC, as if no file could be written. */
   scrapeWithoutFile() {
-    const { source } = this.worker;
+    const { source } = this.program;
     this.store.apply(
       this.id,
       bytesOf(source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true })),
     );
   }
 
-  /** What a thread shows that comes after this one. */
+  /** The text of the next thread. */
   textOfNext() {
     const next = new ClusterStore();
     for (const snapshot of new LastSnapshots(spool).read(this.id)) next.apply(this.id, copyOf(snapshot));
@@ -151,14 +152,14 @@ class Life {
       case 'churn':
         return this.churn(NAMES[metric]);
       case 'defaults':
-        return this.worker.registry.setDefaultLabels([{}, { zone: 'z' }, { x: 'd' }][metric]);
+        return this.program.registry.setDefaultLabels([{}, { zone: 'z' }, { x: 'd' }][metric]);
       case 'renewJournal':
         this.renewJournal();
         break;
       case 'startThread':
         this.startThread();
         break;
-      case 'distrust':
+      case 'invalidate':
         this.store.invalidateDictionary(this.id);
         break;
     }
@@ -181,185 +182,188 @@ const OPERATIONS = [
   operation(1, 'defaults', 2),
   operation(1, 'renewJournal'),
   operation(3, 'startThread'),
-  operation(1, 'distrust'),
+  operation(1, 'invalidate'),
 ];
 
-describe('what is kept of a worker', () => {
-  it('has the next thread show the same text, after any history', async () => {
+describe('the retained snapshots of a worker', () => {
+  it('give the next thread the same text, after any history', async () => {
     const history = fc.array(fc.oneof(...OPERATIONS), { minLength: 10, maxLength: 60, size: 'max' });
     await fc.assert(
       fc.asyncProperty(history, async steps => {
-        const life = new Life();
-        life.define('a_total', 'counter', ['x'], 'help');
-        for (const step of steps) await life.perform(step);
-        life.scrape();
-        life.check();
-        spool.unlinkAllOf(life.id);
+        const worker = new ScrapedWorker();
+        worker.define('a_total', 'counter', ['x'], 'help');
+        for (const step of steps) await worker.perform(step);
+        worker.scrape();
+        worker.check();
+        spool.unlinkAllOf(worker.id);
       }),
       { numRuns: 25, includeErrorInReport: true },
     );
   });
 
-  it('is two files, whatever it was told', () => {
-    const life = new Life();
-    life.define('a_total', 'counter', ['x'], 'help');
+  it('are two files, however many snapshots there were', () => {
+    const worker = new ScrapedWorker();
+    worker.define('a_total', 'counter', ['x'], 'help');
     for (let number = 0; number < 5; number++) {
-      life.record('a_total', number);
-      life.scrape();
+      worker.record('a_total', number);
+      worker.scrape();
     }
-    const files = fs.readdirSync(spool.directory).filter(name => name.startsWith(`w${life.id}-`));
-    assert.deepStrictEqual(files.sort(), [dictionaryName(life.id), lastName(life.id)]);
+    const files = fs.readdirSync(spool.directory).filter(name => name.startsWith(`w${worker.id}-`));
+    assert.deepStrictEqual(files.sort(), [dictionaryName(worker.id), lastName(worker.id)]);
   });
 
-  it('is not written again where nothing is new but numbers', () => {
-    const life = new Life();
-    life.define('a_total', 'counter', ['x'], 'help');
-    life.record('a_total', 1);
-    life.scrape();
-    const bytes = life.logBytes;
+  it('have a dictionary that is not written again if only numbers change', () => {
+    const worker = new ScrapedWorker();
+    worker.define('a_total', 'counter', ['x'], 'help');
+    worker.record('a_total', 1);
+    worker.scrape();
+    const bytes = worker.logBytes;
     for (let i = 0; i < 5; i++) {
-      life.record('a_total', 1);
-      life.scrape();
-      life.check();
+      worker.record('a_total', 1);
+      worker.scrape();
+      worker.check();
     }
-    assert.strictEqual(life.logBytes, bytes);
+    assert.strictEqual(worker.logBytes, bytes);
   });
 
-  it('does not grow without end where a table is compacted again and again', async () => {
-    const life = new Life();
-    life.define('b', 'gauge', ['x', 'y'], 'help');
-    life.define('a_total', 'counter', ['x'], 'help');
-    life.record('a_total', 1);
-    life.scrape();
+  it('have a dictionary of bounded length if a table is compacted again and again', async () => {
+    const worker = new ScrapedWorker();
+    worker.define('b', 'gauge', ['x', 'y'], 'help');
+    worker.define('a_total', 'counter', ['x'], 'help');
+    worker.record('a_total', 1);
+    worker.scrape();
     let [written, longest, before] = [0, 0, 0];
     for (let i = 0; i < 90; i++) {
-      for (let number = 0; number < 1100; number++) life.record('b', 1000 + number);
-      life.scrape();
-      for (let number = 0; number < 1100; number++) life.remove('b', 1000 + number);
-      await life.worker.source.prepare(1000);
-      life.scrape();
-      const { logBytes } = life;
+      for (let number = 0; number < 1100; number++) worker.record('b', 1000 + number);
+      worker.scrape();
+      for (let number = 0; number < 1100; number++) worker.remove('b', 1000 + number);
+      await worker.program.source.prepare(1000);
+      worker.scrape();
+      const { logBytes } = worker;
       written += Math.max(logBytes - before, 0);
       before = logBytes;
       longest = Math.max(longest, logBytes);
     }
-    life.check();
-    assert.ok(written > 2 * MEGABYTE, `only ${written} bytes were told: too few to need a bound`);
+    worker.check();
+    assert.ok(written > 2 * MEGABYTE, `only ${written} bytes were written, too few to need a bound`);
     assert.ok(longest < 1.5 * MEGABYTE, `${longest} bytes`);
   });
 
-  it('is as long as the worker needs after it was told anew', async () => {
-    const life = new Life();
-    life.define('b', 'gauge', ['x'], 'help');
-    for (let number = 0; number < 3; number++) life.record('b', number);
-    life.scrape();
-    await life.churn('b', 2);
-    for (let number = 5000; number < 6000; number++) life.record('b', number);
-    life.scrape();
-    const long = life.logBytes;
-    for (let number = 5000; number < 6000; number++) life.remove('b', number);
-    await life.worker.source.prepare(1000);
-    life.store.invalidateDictionary(life.id);
-    life.scrape();
-    assert.ok(life.logBytes < long, `${life.logBytes} bytes of ${long}`);
-    life.check();
+  it('have a shorter dictionary after the worker has sent its full dictionary again', async () => {
+    const worker = new ScrapedWorker();
+    worker.define('b', 'gauge', ['x'], 'help');
+    for (let number = 0; number < 3; number++) worker.record('b', number);
+    worker.scrape();
+    await worker.churn('b', 2);
+    for (let number = 5000; number < 6000; number++) worker.record('b', number);
+    worker.scrape();
+    const long = worker.logBytes;
+    for (let number = 5000; number < 6000; number++) worker.remove('b', number);
+    await worker.program.source.prepare(1000);
+    worker.store.invalidateDictionary(worker.id);
+    worker.scrape();
+    assert.ok(worker.logBytes < long, `${worker.logBytes} bytes of ${long}`);
+    worker.check();
   });
 
-  it('is whole up to its last piece, where the thread was lost in the middle of writing it', () => {
-    const life = new Life();
-    life.define('a_total', 'counter', ['x'], 'help');
-    life.record('a_total', 1);
-    life.scrape();
-    const text = textOf(life.store);
-    life.record('a_total', 2);
-    const whole = life.logBytes;
-    life.scrape();
-    const log = path.join(spool.directory, dictionaryName(life.id));
+  it('have a dictionary that is read up to its last complete piece if the thread was lost while writing it', () => {
+    const worker = new ScrapedWorker();
+    worker.define('a_total', 'counter', ['x'], 'help');
+    worker.record('a_total', 1);
+    worker.scrape();
+    const text = textOf(worker.store);
+    worker.record('a_total', 2);
+    const whole = worker.logBytes;
+    worker.scrape();
+    const log = path.join(spool.directory, dictionaryName(worker.id));
     for (const missing of [1, 100]) {
-      fs.truncateSync(log, life.logBytes - missing);
-      const pieces = new LastSnapshots(spool).read(life.id).slice(0, -1);
+      fs.truncateSync(log, worker.logBytes - missing);
+      const pieces = new LastSnapshots(spool).read(worker.id).slice(0, -1);
       assert.strictEqual(
         pieces.reduce((sum, piece) => sum + piece.length, 0),
         whole,
       );
     }
-    assert.notStrictEqual(textOf(life.store), text);
+    assert.notStrictEqual(textOf(worker.store), text);
   });
 
-  it('begins anew after an answer that came without a file', () => {
-    const life = new Life();
-    life.define('a_total', 'counter', ['x'], 'help');
-    life.record('a_total', 1);
-    life.scrape();
-    life.record('a_total', 2);
-    life.scrapeWithoutFile();
+  it('are written again from the start after an answer over IPC', () => {
+    const worker = new ScrapedWorker();
+    worker.define('a_total', 'counter', ['x'], 'help');
+    worker.record('a_total', 1);
+    worker.scrape();
+    worker.record('a_total', 2);
+    worker.scrapeWithoutFile();
     for (const number of [3, 4]) {
-      life.record('a_total', number);
-      life.scrape();
+      worker.record('a_total', number);
+      worker.scrape();
     }
-    life.check();
+    worker.check();
   });
 
-  it('begins anew where it could not be written', t => {
-    const life = new Life();
-    life.define('a_total', 'counter', ['x'], 'help');
-    life.record('a_total', 1);
-    life.scrape();
+  it('are written again from the start after a write error', t => {
+    const worker = new ScrapedWorker();
+    worker.define('a_total', 'counter', ['x'], 'help');
+    worker.record('a_total', 1);
+    worker.scrape();
     t.mock.method(spool, 'append', () => {
       throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
     });
-    life.record('a_total', 2);
-    life.scrape();
+    worker.record('a_total', 2);
+    worker.scrape();
     t.mock.restoreAll();
     for (const number of [3, 4]) {
-      life.record('a_total', number);
-      life.scrape();
+      worker.record('a_total', number);
+      worker.scrape();
     }
-    life.check();
+    worker.check();
   });
 
-  it('is what was scraped last or before, wherever in the writing of it the thread was lost', async t => {
-    const life = new Life();
-    life.define('a_total', 'counter', ['x'], 'help');
+  it('give the text of the last scrape or the one before it, wherever the thread was lost while writing', async t => {
+    const worker = new ScrapedWorker();
+    worker.define('a_total', 'counter', ['x'], 'help');
     for (let number = 1; number <= 4; number++) {
-      if (number === 4) life.store.invalidateDictionary(life.id);
-      const [before, states] = [textOf(life.store), []];
+      if (number === 4) worker.store.invalidateDictionary(worker.id);
+      const [before, states] = [textOf(worker.store), []];
       for (const method of ['append', 'writeAtomically', 'rename']) {
         const { [method]: original } = spool;
         t.mock.method(spool, method, (name, ...rest) => {
-          states.push(filesOf(life.id));
+          states.push(filesOf(worker.id));
           if (method === 'append') {
             const log = Buffer.concat([states[0].get(name), rest[0].subarray(0, 200)]);
             states.push(new Map([...states[0], [name, log]]));
           }
           if (method === 'rename') {
-            // The old file goes before the new one takes its name.
-            const between = filesOf(life.id);
+            // The old file is removed before the new one gets its name.
+            const between = filesOf(worker.id);
             between.delete(rest[0]);
             states.push(between);
           }
           original.call(spool, name, ...rest);
-          states.push(filesOf(life.id));
+          states.push(filesOf(worker.id));
         });
       }
-      life.record('a_total', number);
-      life.scrape();
+      worker.record('a_total', number);
+      worker.scrape();
       t.mock.restoreAll();
-      const texts = [before, textOf(life.store)];
+      const texts = [before, textOf(worker.store)];
       assert.ok(states.length >= 4);
       for (const state of states)
-        assert.ok(texts.includes(await textAfterLoss(life.id, state)), `scrape ${number}`);
+        assert.ok(texts.includes(await textAfterLoss(worker.id, state)), `scrape ${number}`);
     }
   });
 });
 
-/** All that is in the spool of a worker. */
+/** The worker's files in the spool, by name. */
 function filesOf(id) {
   const names = fs.readdirSync(spool.directory).filter(name => name.startsWith(`w${id}-`));
   return new Map(names.map(name => [name, fs.readFileSync(path.join(spool.directory, name))]));
 }
 
-/** What the next thread shows that finds these files: what was kept, and an answer that was not. */
+/**
+ * The text of the next thread if it finds these files: retained snapshots, and perhaps an answer that is not
+ * yet retained.
+ */
 async function textAfterLoss(id, files) {
   const found = await Spool.open({ directory: place, fallbacks: [], lock: false });
   for (const [name, bytes] of files) found.writeAtomically(name, [bytes]);

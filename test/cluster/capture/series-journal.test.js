@@ -22,15 +22,15 @@ function extentOf(metric) {
   return { rows: table.rowCount, values };
 }
 
-/** What is left of a metric that goes on under another number. */
+/** A metric that was dropped: it continues under another number. */
 const DROPPED = { rows: 0, values: [] };
 
-/** Somebody who was told parts of the journal: what it knows of each metric, by the metric's number. */
+/** A reader of the journal: how many rows and values it has of each metric, by the metric's number. */
 class Reader {
   known = undefined;
   metrics = new Map();
 
-  /** Takes over what the journal tells, and refuses what it cannot connect to what it knows. */
+  /** Applies the segments that it does not have. Throws if they do not continue what it has. */
   read(journal) {
     const { start, segments } = journal.since(this.known);
     if (this.known?.epoch !== journal.epoch) {
@@ -42,7 +42,7 @@ class Reader {
       let extent = this.metrics.get(metric.number);
       if (extent === undefined) {
         assert.ok(defines, `metric ${metric.number} was never defined`);
-        // Numbers leave no gaps: a reader keeps its metrics in a list.
+        // Numbers have no gaps: a reader has its metrics in a list.
         assert.strictEqual(metric.number, this.metrics.size);
         extent = { rows: 0, values: metric.view.table.labelNames.map(() => 1) };
         this.metrics.set(metric.number, extent);
@@ -52,7 +52,7 @@ class Reader {
         continue;
       }
       if (extent === DROPPED) {
-        assert.strictEqual(toRow, fromRow, `rows of metric ${metric.number}, which is gone`);
+        assert.strictEqual(toRow, fromRow, `rows of metric ${metric.number}, which was dropped`);
         continue;
       }
       assert.ok(fromRow <= extent.rows, `rows from ${extent.rows} to ${fromRow} are missing`);
@@ -64,7 +64,7 @@ class Reader {
     return { start, segments };
   }
 
-  /** Whether it knows all there is of the metrics that were noted last. */
+  /** Checks that it has all rows and values of the metrics that were noted last. */
   check(journal, metrics) {
     for (const metric of metrics) {
       assert.deepStrictEqual(this.metrics.get(journal.numberOf(viewOf(metric))), extentOf(metric));
@@ -72,12 +72,12 @@ class Reader {
   }
 }
 
-/** How many series a reader is told of. */
+/** How many series the segments have. */
 function rowsIn(segments) {
   return segments.reduce((sum, { fromRow, toRow }) => sum + toRow - fromRow, 0);
 }
 
-test('a reader that knows nothing is told everything, one that knows all is told nothing', () => {
+test('SeriesJournal: since() returns everything to a reader that has nothing, and nothing to one that has everything', () => {
   const journal = new SeriesJournal();
   const metrics = [counter('a'), counter('b', []), counter('c')];
   metrics[0].inc({ a: 1 });
@@ -89,7 +89,7 @@ test('a reader that knows nothing is told everything, one that knows all is told
   assert.deepStrictEqual(reader.read(journal), { start: journal.length, segments: [] });
 });
 
-test('only series that were created since are told', () => {
+test('SeriesJournal: since() returns only the series that the reader does not have', () => {
   const journal = new SeriesJournal();
   const metrics = [counter('a'), counter('b')];
   const reader = new Reader();
@@ -105,7 +105,7 @@ test('only series that were created since are told', () => {
   }
 });
 
-test('a reader may stand at any former capture, or somewhere that is none', () => {
+test('SeriesJournal: since() accepts the position of any earlier capture, and starts at 0 for any other position', () => {
   const journal = new SeriesJournal();
   const metrics = [counter('a'), counter('b')];
   const boundaries = [];
@@ -119,7 +119,7 @@ test('a reader may stand at any former capture, or somewhere that is none', () =
     const { start } = journal.since({ epoch: journal.epoch, series });
     const isExact = series <= journal.length && boundaries.includes(series);
     if (isExact) assert.strictEqual(start, series);
-    // Segments of one capture may be told apart as well; anything else starts from nothing.
+    // A position between two segments of one capture is accepted, too; any other one starts at 0.
     else assert.ok(start === 0 || start === series, `${series}: ${start}`);
     if (series > journal.length) assert.strictEqual(start, 0);
   }
@@ -130,7 +130,7 @@ test('a reader may stand at any former capture, or somewhere that is none', () =
   assert.strictEqual(journal.since(undefined).start, 0);
 });
 
-test('a thousand captures with new series do not leave a thousand entries behind', () => {
+test('SeriesJournal: the segments of a thousand captures with new series are merged', () => {
   const journal = new SeriesJournal();
   const metrics = [counter('a'), counter('b'), counter('c')];
   const reader = new Reader();
@@ -147,7 +147,7 @@ test('a thousand captures with new series do not leave a thousand entries behind
   assert.strictEqual(rowsIn(journal.since(undefined).segments), 1000);
 });
 
-test('a reader that stands where entries were merged is told everything', () => {
+test('SeriesJournal: a reader whose position is within merged segments gets everything', () => {
   const journal = new SeriesJournal();
   const [a, b] = [counter('a'), counter('b')];
   a.inc({ a: 1 });
@@ -156,7 +156,7 @@ test('a reader that stands where entries were merged is told everything', () => 
   early.read(journal);
   steady.read(journal);
   a.inc({ a: 2 });
-  // Merged, b's rows begin where the early reader stands, after a row of a that it does not know.
+  // Merged, b's rows begin at the early reader's position, after a row of a that it does not have.
   for (let i = 0; i < 6; i++) {
     note(journal, [a, b]);
     journal.mergeBefore(steady.known);
@@ -168,7 +168,7 @@ test('a reader that stands where entries were merged is told everything', () => 
   early.check(journal, [a, b]);
 });
 
-/** Gives the rows of a metric new numbers. */
+/** Compacts the table of a metric, which renumbers its rows. */
 function compact(metric) {
   for (let i = 0; i < 2000; i++) metric.inc({ a: `churn ${i}` });
   for (let i = 0; i < 2000; i++) metric.remove({ a: `churn ${i}` });
@@ -176,12 +176,12 @@ function compact(metric) {
 }
 
 for (const [name, change] of [
-  ['rows got new numbers', compact],
-  ['help is another', metric => (metric.help = 'other')],
-  ['name is another', metric => (metric.name = 'other')],
-  ['aggregator is another', metric => (metric.aggregator = 'max')],
+  ['rows were renumbered', compact],
+  ['help has changed', metric => (metric.help = 'other')],
+  ['name has changed', metric => (metric.name = 'other')],
+  ['aggregator has changed', metric => (metric.aggregator = 'max')],
 ]) {
-  test(`a metric whose ${name} is told anew, and no other`, () => {
+  test(`SeriesJournal: a metric whose ${name} is sent again, and no other metric`, () => {
     const journal = new SeriesJournal();
     const metrics = [counter('a'), counter('b')];
     for (const metric of metrics) for (let a = 0; a < 5; a++) metric.inc({ a });
@@ -194,7 +194,7 @@ for (const [name, change] of [
     for (let times = 1; times <= 3; times++) {
       change(metrics[0]);
       metrics[0].inc({ a: `after ${times}` });
-      if (name !== 'rows got new numbers') metrics[0][name.split(' ')[0]] += `_${times}`;
+      if (name !== 'rows were renumbered') metrics[0][name.split(' ')[0]] += `_${times}`;
       note(journal, metrics);
       assert.notStrictEqual(journal.numberOf(viewOf(metrics[0])), before);
       journal.mergeBefore(reader.known);
@@ -210,12 +210,12 @@ for (const [name, change] of [
       other.read(journal);
       other.check(journal, metrics);
     }
-    // What it had under its former numbers is nobody's to be told.
+    // The rows that it had under its earlier numbers are not sent.
     assert.strictEqual(rowsIn(journal.since(undefined).segments), 5 + 8);
   });
 }
 
-test('a reader that has not heard of a metric, nor of its end, hears of both', () => {
+test('SeriesJournal: a reader that has not seen a metric gets its definition even if the metric was dropped meanwhile', () => {
   const journal = new SeriesJournal();
   const metrics = [counter('a')];
   note(journal, metrics);
@@ -236,26 +236,26 @@ test('a reader that has not heard of a metric, nor of its end, hears of both', (
   }
 });
 
-test('a metric that is told anew at every capture does not make the journal grow', () => {
+test('SeriesJournal: a metric that is redefined at every capture does not make the journal grow', () => {
   const journal = new SeriesJournal();
   const metrics = [counter('a'), counter('b'), counter('c')];
   for (const metric of metrics) for (let a = 0; a < 100; a++) metric.inc({ a });
   const reader = new Reader();
-  let told = 0;
+  let sent = 0;
   for (let i = 0; i < 1000; i++) {
     metrics[0].help = `help ${i}`;
     note(journal, metrics);
     journal.mergeBefore(reader.known);
-    told += rowsIn(reader.read(journal).segments);
+    sent += rowsIn(reader.read(journal).segments);
     reader.check(journal, metrics);
     assert.ok(journal.since(undefined).segments.length < 150);
   }
-  // Once in a while everything, to be rid of the old numbers; otherwise the one metric.
-  assert.ok(told < 1000 * 120, `${told} rows`);
+  // Usually one metric is sent. Now and then a new epoch begins and everything is sent.
+  assert.ok(sent < 1000 * 120, `${sent} rows`);
   assert.ok(reader.metrics.size < 150);
 });
 
-test('a program that makes and drops metrics does not make the journal grow', () => {
+test('SeriesJournal: creating and dropping metrics does not make the journal grow', () => {
   const journal = new SeriesJournal();
   const lasting = counter('lasting');
   lasting.inc({ a: 1 });
@@ -271,7 +271,7 @@ test('a program that makes and drops metrics does not make the journal grow', ()
   assert.ok(journal.since(undefined).segments.length < 200);
 });
 
-test('a metric that was away is not told again, and its new series are', () => {
+test('SeriesJournal: of a metric that was absent from some captures, only the new series are sent', () => {
   const journal = new SeriesJournal();
   const [a, b] = [counter('a'), counter('b')];
   a.inc({ a: 1 });
@@ -286,7 +286,7 @@ test('a metric that was away is not told again, and its new series are', () => {
   reader.check(journal, [a, b]);
 });
 
-test('a metric that takes part twice is told once', () => {
+test('SeriesJournal: a metric in two registries is sent once', () => {
   const journal = new SeriesJournal();
   const a = counter('a');
   a.inc({ a: 1 });
@@ -295,7 +295,7 @@ test('a metric that takes part twice is told once', () => {
   assert.strictEqual(journal.length, 2);
 });
 
-test('whatever happens, whoever reads knows everything afterwards', () => {
+test('SeriesJournal: readers have every row after each read, in random histories', () => {
   const use = fc.oneof(
     { weight: 6, arbitrary: fc.record({ inc: fc.tuple(fc.nat({ max: 3 }), fc.nat({ max: 40 })) }) },
     { weight: 4, arbitrary: fc.record({ scrape: fc.tuple(fc.nat({ max: 2 }), fc.nat({ max: 2 })) }) },
@@ -318,10 +318,10 @@ test('whatever happens, whoever reads knows everything afterwards', () => {
         if (renumber !== undefined && renumber !== 2) compact(metrics[renumber]);
         if (away !== undefined) absent = away === absent ? -1 : away;
         if (scrape === undefined) continue;
-        const [reader, settler] = scrape;
+        const [reader, merger] = scrape;
         const present = metrics.filter((_, i) => i !== absent);
         note(journal, present);
-        journal.mergeBefore(readers[settler].known);
+        journal.mergeBefore(readers[merger].known);
         readers[reader].read(journal);
         readers[reader].check(journal, present);
       }

@@ -22,7 +22,9 @@ function workerWithMany() {
   return { ...worker, counter };
 }
 
-/** Encodes the dictionary ahead, calls something once while that is under way, then captures and applies. */
+/**
+ * Encodes the dictionary ahead, calls `meanwhile` once during that, then captures and applies the snapshot.
+ */
 async function captureWith({ source, store, meanwhile = () => {}, known = store.journalPositionOf(WORKER) }) {
   let called = false;
   const dictionary = await source.encodeDictionary(known, () => {
@@ -40,7 +42,7 @@ async function assertShows(store, registry) {
   assert.deepStrictEqual(samplesOf(textOf(store)), samplesOf(await registry.metrics()));
 }
 
-/** Makes a table give its rows new numbers. */
+/** Makes a table renumber its rows. */
 function compact(metric) {
   const { table } = viewOf(metric);
   for (let i = 0; i < 2000; i++) metric.inc({ a: `passing ${i}` });
@@ -49,7 +51,7 @@ function compact(metric) {
   return table.compactIfSparse();
 }
 
-test('a capture encodes no label sets that were encoded ahead', async t => {
+test('SnapshotSource: a capture does not encode again the label sets that were encoded ahead', async t => {
   const { source, counter, registry } = workerWithMany();
   const store = new ClusterStore();
   const dictionary = await source.encodeDictionary(undefined);
@@ -62,7 +64,7 @@ test('a capture encodes no label sets that were encoded ahead', async t => {
   await assertShows(store, registry);
 });
 
-test('a dictionary can be used for a second capture, if a file could not be written', async () => {
+test('SnapshotSource: a dictionary can be used for a second capture if a file could not be written', async () => {
   const { source, counter, registry } = workerWithMany();
   const dictionary = await source.encodeDictionary(undefined);
   source.capture(WORKER, undefined, { dictionary });
@@ -88,7 +90,7 @@ for (const [name, meanwhile] of [
       assert.ok(viewOf(counter).table.compactIfSparse());
     },
   ],
-  ['the metric gets another help text', ({ counter }) => (counter.help = 'another')],
+  ['the help text of the metric changes', ({ counter }) => (counter.help = 'another')],
   ['the metric is removed', ({ registry }) => registry.removeSingleMetric('many')],
   [
     'metrics are registered',
@@ -102,35 +104,35 @@ for (const [name, meanwhile] of [
     },
   ],
 ]) {
-  test(`a dictionary is right if ${name} while it is encoded`, async () => {
+  test(`SnapshotSource: the reader has all label sets if ${name} while the dictionary is encoded`, async () => {
     const worker = workerWithMany();
     const store = new ClusterStore();
     const { source, registry } = worker;
     await captureWith({ source, store, meanwhile: () => meanwhile(worker) });
     await assertShows(store, registry);
-    // What the reader has now fits what comes next.
+    // The next snapshot continues what the reader has now.
     worker.counter.inc({ a: 'next', b: 'next' });
     await captureWith({ source, store });
     await assertShows(store, registry);
   });
 }
 
-test('a dictionary that was encoded for another position is not used', async () => {
+test('SnapshotSource: a dictionary that was encoded for another position is not used', async () => {
   const { source, counter, registry } = workerWithMany();
   const store = new ClusterStore();
   await captureWith({ source, store });
   counter.inc({ a: 'new', b: 'new' });
   const onlyNew = await source.encodeDictionary(store.journalPositionOf(WORKER));
-  // Meanwhile the reader has lost what it had.
+  // The reader has lost its state.
   const other = new ClusterStore();
   other.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary: onlyNew })));
   await assertShows(other, registry);
 });
 
-test('a dictionary of an epoch that is over is not used', async () => {
+test('SnapshotSource: a dictionary of an earlier epoch is not used', async () => {
   const { source, registry } = workerWithMany();
   const dictionary = await source.encodeDictionary(undefined);
-  // A program that makes and drops many metrics has the journal begin again.
+  // Creating and dropping many metrics makes the journal begin a new epoch.
   for (let i = 0; i < 200; i++) {
     new Counter({ name: `passing_${i}`, help: 'p', registers: [registry] });
     source.capture(WORKER, undefined);
@@ -141,7 +143,7 @@ test('a dictionary of an epoch that is over is not used', async () => {
   await assertShows(store, registry);
 });
 
-test('a dictionary is right whatever happens while it is encoded, for readers at any position', async () => {
+test('SnapshotSource: readers at any position have all label sets after random changes during encoding', async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ inc: fc.tuple(fc.nat(2), fc.nat(40)) }) },
     { weight: 2, arbitrary: fc.record({ remove: fc.tuple(fc.nat(2), fc.nat(40)) }) },
@@ -193,7 +195,7 @@ test('a dictionary is right whatever happens while it is encoded, for readers at
 });
 
 for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.repeat(1e6)]) {
-  test(`a metric object that fails, with ${typeof name} as name, is counted and affects no other metric`, async () => {
+  test(`SnapshotSource: if get() of a custom metric object fails, it is counted and no other metric is affected (name: ${typeof name})`, async () => {
     const { source, registry, counter } = workerWithMany();
     const get = async () => {
       throw { toString: null };
@@ -210,7 +212,7 @@ for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.
 }
 
 for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
-  test(`a position of ${String(series)} in a request has the worker send everything, and nothing changes later`, async () => {
+  test(`SnapshotSource: after a request with the invalid position ${String(series)}, everything is sent, and later requests work`, async () => {
     const { source, registry, counter } = workerWithMany();
     const store = new ClusterStore();
     await captureWith({ source, store });
@@ -222,7 +224,7 @@ for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
       await assertShows(whole, registry);
     }
     counter.inc({ a: 'new', b: 'last' });
-    assert.ok((await captureWith({ source, store })) < MANY * 10, 'only what is new');
+    assert.ok((await captureWith({ source, store })) < MANY * 10, 'only the new series');
     await assertShows(store, registry);
   });
 }

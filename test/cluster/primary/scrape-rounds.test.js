@@ -1,6 +1,7 @@
 'use strict';
 
-// Which caller gets which text, and when its memory is reused. The cluster is a stand-in that renders when a test says so.
+// Which caller gets which text, and when its memory is reused. The cluster is a stand-in that renders when a
+// test says so.
 
 const assert = require('node:assert/strict');
 const { afterEach, beforeEach, describe, it } = require('node:test');

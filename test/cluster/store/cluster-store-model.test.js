@@ -116,7 +116,10 @@ class TestWorker {
 class ModelPrimary {
   /** @type {Map<number, object>} the snapshot that was applied last, by worker */
   last = new Map();
-  /** @type {Map<string, Map<string, {labels: object, lists: {values: number[], buckets: number[]}[], lastSeen: number}>>} */
+  /**
+   * @type {Map<string, Map<string, {labels: object, lists: {values: number[], buckets: number[]}[], lastSeen:
+   *   number}>>}
+   */
   retired = new Map(['counter', 'histogram', 'summary'].map(name => [name, new Map()]));
   retiredBuckets = [];
 
@@ -138,7 +141,10 @@ class ModelPrimary {
     }
   }
 
-  /** What a metric's series consist of: the values of each worker that has it, by worker id, then the retired ones. */
+  /**
+   * What a metric's series consist of: the values of each worker that has it, by worker id, then the retired
+   * ones.
+   */
   seriesOf(name, now) {
     const series = new Map();
     for (const [, { captured, buckets }] of [...this.last].sort(([a], [b]) => a - b)) {

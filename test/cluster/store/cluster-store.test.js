@@ -239,7 +239,10 @@ test("a stock worker's quantiles are averaged by count, for want of digests", ()
   assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 3.5);
 });
 
-/** What a bucket of a merged histogram holds: of each worker what it has at the highest of its bounds up to there. */
+/**
+ * What a bucket of a merged histogram holds: of each worker what it has at the highest of its bounds up to
+ * there.
+ */
 function naiveBucket(workers, bound) {
   return workers.reduce((sum, { buckets, values }) => {
     if (bound === Infinity) return sum + values.length;

@@ -9,7 +9,7 @@ const { Counter } = require('../../../lib/metric/counter');
 const { viewOf } = require('../../../lib/registry/metric-view');
 
 const LABEL_SETS = 100_000;
-/** What a step may read or write: half a thousand rows of two labels. */
+/** What one step may read or write: 512 rows of two labels. */
 const MOST_LABELS = 2000;
 const MOST_BYTES = 150_000;
 
@@ -49,7 +49,7 @@ test('DictionaryPart writes a bounded number of bytes in each step', () => {
   assert.ok(longest <= MOST_BYTES, `${longest} bytes in one step`);
 });
 
-test('DictionaryPart does not copy what is complete when more is added', () => {
+test('DictionaryPart does not copy complete chunks when more is added', () => {
   const { journal, dictionary, steps } = manyLabelSets();
   let complete = [];
   while (!steps.next().done) {

@@ -9,7 +9,7 @@ const { mergeDigests, quantileOf } = require('../../../lib/cluster/wire/digest')
 
 const QUANTILES = [0, 0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1];
 
-/** Each value a centroid of its own. */
+/** One centroid for each value. */
 function digestOf(values) {
   return Float64Array.from(
     values.toSorted((a, b) => a - b),
@@ -17,7 +17,7 @@ function digestOf(values) {
   ).reduce((flat, value, i) => (flat.set([value, 1], i * 2), flat), new Float64Array(values.length * 2));
 }
 
-/** As a process sends it. */
+/** The digest as a process sends it. */
 function compressed(digest) {
   return digest.slice(0, compressCentroids(digest, digest.length, 0.01));
 }
@@ -34,14 +34,14 @@ function range(from, to) {
   return Array.from({ length: to - from + 1 }, (_, i) => from + i);
 }
 
-/** How far a value is from the rank that it should have, as a share of all observations. */
+/** Difference between the rank of a value and its expected rank, as a fraction of all observations. */
 function rankError(sorted, quantile, value) {
   const below = sorted.filter(observed => observed < value).length / sorted.length;
   const upTo = sorted.filter(observed => observed <= value).length / sorted.length;
   return Math.max(0, below - quantile, quantile - upTo);
 }
 
-test('quantiles of single values are those of tdigest, to the last digit', () => {
+test('quantileOf() gives the quantiles of tdigest, to the last digit', () => {
   const numbers = fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 50 });
   fc.assert(
     fc.property(numbers, values => {
@@ -55,7 +55,7 @@ test('quantiles of single values are those of tdigest, to the last digit', () =>
   );
 });
 
-test('the median of 1 to 1000 and of 1001 to 2000, merged, is about 1000', () => {
+test('mergeDigests(): the median of 1 to 1000 and 1001 to 2000 is about 1000', () => {
   const merged = mergeDigests([
     compressed(digestOf(range(1, 1000))),
     compressed(digestOf(range(1001, 2000))),
@@ -66,23 +66,23 @@ test('the median of 1 to 1000 and of 1001 to 2000, merged, is about 1000', () =>
   assert.strictEqual(countOf(merged), 2000);
 });
 
-test('small digests are merged without loss', () => {
+test('mergeDigests() merges small digests without loss', () => {
   const merged = mergeDigests([digestOf([5, 1, 3]), digestOf([2, 4]), digestOf([])]);
   assert.deepStrictEqual([...merged], [1, 1, 2, 1, 3, 1, 4, 1, 5, 1]);
 });
 
-test('equal values are one centroid, however many', () => {
+test('mergeDigests() gives one centroid for any number of equal values', () => {
   const merged = mergeDigests([digestOf(range(1, 500).map(() => 7)), digestOf([7, 7])]);
   assert.deepStrictEqual([...merged], [7, 502]);
   for (const quantile of QUANTILES) assert.strictEqual(quantileOf(merged, quantile), 7);
 });
 
-test('nothing observed gives 0', () => {
+test('quantileOf() of an empty digest is 0', () => {
   assert.strictEqual(quantileOf(mergeDigests([]), 0.5), 0);
   assert.strictEqual(quantileOf(mergeDigests([new Float64Array(0), new Float64Array(0)]), 0.5), 0);
 });
 
-test('merging keeps the count, the order and the ends, and never has more centroids than before', () => {
+test('mergeDigests() preserves count, order, minimum and maximum, and adds no centroids', () => {
   const value = fc.double({ min: -1e6, max: 1e6, noNaN: true });
   fc.assert(
     fc.property(fc.array(fc.array(value, { maxLength: 400, size: 'max' }), { maxLength: 6 }), lists => {
@@ -107,7 +107,7 @@ test('merging keeps the count, the order and the ends, and never has more centro
   );
 });
 
-test('quantiles rise with their rank and stay within what was observed', () => {
+test('quantileOf() rises with the quantile and stays between minimum and maximum', () => {
   const lists = fc.array(fc.array(fc.double({ min: 0, max: 1e3, noNaN: true }), { minLength: 1 }), {
     minLength: 1,
   });
@@ -116,7 +116,7 @@ test('quantiles rise with their rank and stay within what was observed', () => {
       const merged = mergeDigests(all.map(digestOf));
       const values = QUANTILES.map(quantile => quantileOf(merged, quantile));
       const observed = all.flat();
-      // A mean of means is off by a rounding.
+      // A mean of means has a rounding error.
       const slack = 1e-9 * Math.max(...observed);
       values.reduce((lower, upper) => (assert.ok(lower <= upper + slack, `${lower} > ${upper}`), upper));
       assert.ok(values[0] >= Math.min(...observed) - slack && values.at(-1) <= Math.max(...observed) + slack);
@@ -134,7 +134,7 @@ for (const [name, draw] of Object.entries({
     const digests = range(0, 15).map(worker =>
       compressed(digestOf(observed.filter((_, i) => i % 16 === worker))),
     );
-    // Merged at once, and one after the other as dead workers are.
+    // All merged at once, and one after another, as when workers die.
     const atOnce = mergeDigests(digests);
     const oneByOne = digests.reduce((total, digest) => mergeDigests([total, digest]));
     const sorted = observed.toSorted((a, b) => a - b);
@@ -149,7 +149,7 @@ for (const [name, draw] of Object.entries({
   });
 }
 
-test('merging a thousand times in a row keeps the digest small and right', () => {
+test('mergeDigests() a thousand times in a row gives a small and accurate digest', () => {
   let total = new Float64Array(0);
   for (let i = 0; i < 1000; i++) {
     total = mergeDigests([total, digestOf(range(0, 49).map(k => (i * 7919 + k * 104729) % 50_000))]);

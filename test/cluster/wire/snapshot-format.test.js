@@ -27,7 +27,7 @@ const {
 
 const WORKER = 3;
 
-// Where the fields of the header stand; docs/snapshot-format.md has the whole table.
+// Offsets of the header's fields; docs/snapshot-format.md has the whole table.
 const HEADER_BYTES = 128;
 const AT = {
   magic: 0,
@@ -44,7 +44,7 @@ const AT = {
   bytes: 88,
 };
 
-/** What a store shows after one snapshot, against what the worker itself shows. */
+/** Checks that a store shows, after one snapshot, what the worker itself shows. */
 async function assertRoundTrip(worker, { afterwards = () => {} } = {}) {
   await worker.source.prepare(1000);
   const store = new ClusterStore();
@@ -58,7 +58,7 @@ async function assertRoundTrip(worker, { afterwards = () => {} } = {}) {
   return store;
 }
 
-test('a snapshot without metrics, and metrics without series, arrive as nothing', async () => {
+test('snapshot: no metrics, and metrics without series, add nothing to the page', async () => {
   await assertRoundTrip(makeWorker());
   const worker = makeWorker();
   const registers = [worker.registry];
@@ -69,7 +69,7 @@ test('a snapshot without metrics, and metrics without series, arrive as nothing'
   assert.strictEqual(textOf(store), await worker.registry.metrics());
 });
 
-test('metrics without labels arrive with their numbers', async () => {
+test('snapshot: metrics without labels have their numbers', async () => {
   const worker = makeWorker();
   const registers = [worker.registry];
   new Counter({ name: 'c_total', help: 'c', registers }).inc(0.1 + 0.2);
@@ -84,7 +84,7 @@ test('metrics without labels arrive with their numbers', async () => {
   assert.strictEqual(textOf(store), await worker.registry.metrics());
 });
 
-test('NaN and infinities of gauges arrive as such', async () => {
+test('snapshot: gauges may be NaN or infinite', async () => {
   const worker = makeWorker();
   const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a'], registers: [worker.registry] });
   for (const value of [NaN, Infinity, -Infinity, -0, 5e-324, Number.MAX_VALUE])
@@ -92,7 +92,7 @@ test('NaN and infinities of gauges arrive as such', async () => {
   await assertRoundTrip(worker);
 });
 
-test('series come in the order and the key order of their first use', async () => {
+test('snapshot: series and their labels are in the order of first use', async () => {
   const worker = makeWorker();
   const gauge = new Gauge({
     name: 'g',
@@ -112,7 +112,7 @@ test('series come in the order and the key order of their first use', async () =
   assert.strictEqual(textOf(store), await worker.registry.metrics());
 });
 
-test('removed series are not there, and gone again after the next snapshot', async () => {
+test('snapshot: removed series are not shown, in 30 snapshots of changing series', async () => {
   const worker = makeWorker();
   const registers = [worker.registry];
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers });
@@ -134,7 +134,7 @@ test('removed series are not there, and gone again after the next snapshot', asy
   }
 });
 
-test('numbers of many pages arrive, with and without gaps in the order', async () => {
+test('snapshot: a table may have many pages, with and without removed rows', async () => {
   const worker = makeWorker();
   const registers = [worker.registry];
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers });
@@ -147,7 +147,7 @@ test('numbers of many pages arrive, with and without gaps in the order', async (
   await assertRoundTrip(worker);
 });
 
-test('a histogram of 20,000 buckets arrives', async () => {
+test('snapshot: a histogram may have 20,000 buckets', async () => {
   const worker = makeWorker();
   const buckets = Array.from({ length: 20_000 }, (_, i) => i);
   const histogram = new Histogram({
@@ -161,7 +161,7 @@ test('a histogram of 20,000 buckets arrives', async () => {
   await assertRoundTrip(worker);
 });
 
-test('label values of any kind arrive as they are printed', async () => {
+test('snapshot: label values of any type are shown as the worker prints them', async () => {
   const worker = makeWorker();
   const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a', 'b'], registers: [worker.registry] });
   const values = [
@@ -183,10 +183,10 @@ test('label values of any kind arrive as they are printed', async () => {
   await assertRoundTrip(worker);
 });
 
-test('lone surrogates arrive as what UTF-8 makes of them, and do not spoil their neighbours', async () => {
+test('snapshot: a lone surrogate in a label value becomes U+FFFD and does not change other values', async () => {
   const worker = makeWorker();
   const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a'], registers: [worker.registry] });
-  // Written one after the other, the second and the third would make one character.
+  // If they were joined, the second and the third would be one character.
   for (const [i, a] of ['before', '\ud83d', '\ude00', 'after', 'x\ud83dy', '😀'].entries())
     gauge.set({ a }, i);
   const store = new ClusterStore();
@@ -201,7 +201,7 @@ test('lone surrogates arrive as what UTF-8 makes of them, and do not spoil their
   }
 });
 
-test('default labels arrive, may change, and give way to own labels', async () => {
+test('snapshot: default labels may change, and do not replace labels of the series', async () => {
   const worker = makeWorker();
   const registers = [worker.registry];
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a', 'b'], registers });
@@ -225,7 +225,7 @@ test('default labels arrive, may change, and give way to own labels', async () =
   }
 });
 
-test("somebody else's metric objects arrive with NaN, infinities and whatever else they hold", async () => {
+test('snapshot: a custom metric object may have NaN, infinities, BigInt and other values', async () => {
   const worker = makeWorker();
   const metric = (name, type, values) => ({ name, get: () => ({ name, help: name, type, values }) });
   worker.registry.registerMetric(
@@ -263,7 +263,7 @@ test("somebody else's metric objects arrive with NaN, infinities and whatever el
   await assertRoundTrip(worker);
 });
 
-test('a metric object that JSON cannot write costs itself and nothing else', async () => {
+test('snapshot: a custom metric object that JSON cannot represent is left out and counted, and no other metric is affected', async () => {
   const worker = makeWorker();
   new Counter({ name: 'c', help: 'c', registers: [worker.registry] }).inc(5);
   const circular = { name: 'x', help: 'x', type: 'gauge', values: [{ value: 1, labels: {} }] };
@@ -276,7 +276,7 @@ test('a metric object that JSON cannot write costs itself and nothing else', asy
   assert.deepStrictEqual([...store.workers()][0].failures, [['collect', 'x', 1]]);
 });
 
-test('metrics of several registries arrive, each with the default labels of its own', async () => {
+test('snapshot: metrics of several registries have the default labels of their registry', async () => {
   const worker = makeWorker([new Registry(), new Registry()]);
   worker.registries.forEach((registry, i) => {
     registry.setDefaultLabels({ registry: i });
@@ -286,7 +286,7 @@ test('metrics of several registries arrive, each with the default labels of its 
   await assertRoundTrip(worker);
 });
 
-test('digests of summaries arrive: quantiles are those of the worker', async () => {
+test("snapshot: the quantiles of a summary are the worker's", async () => {
   const worker = makeWorker();
   const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], registers: [worker.registry] });
   for (let a = 0; a < 20; a++) for (let i = 0; i < a * 10; i++) summary.observe({ a }, (i * 7919) % 1009);
@@ -294,7 +294,7 @@ test('digests of summaries arrive: quantiles are those of the worker', async () 
   await assertRoundTrip(worker);
 });
 
-test('exemplars arrive with their labels, values and times', async () => {
+test('snapshot: exemplars have their labels, values and timestamps', async () => {
   const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
   const options = { enableExemplars: true, registers: [worker.registry] };
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], ...options });
@@ -313,7 +313,7 @@ test('exemplars arrive with their labels, values and times', async () => {
   assert.strictEqual(textOf(store, { openMetrics: true }), expected);
 });
 
-test('exemplars stay with their series when a capture compacts the table', async () => {
+test('snapshot: exemplars belong to the same series after a capture compacts the table', async () => {
   const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
   const counter = new Counter({
     name: 'c',
@@ -336,15 +336,15 @@ test('exemplars stay with their series when a capture compacts the table', async
   assert.ok(viewOf(counter).table.epoch > 0);
 });
 
-test('a snapshot carries only what the reader does not know', () => {
+test('snapshot: it has only the label sets that the reader does not have', () => {
   const worker = makeWorker();
   const registers = [worker.registry];
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['path'], registers });
   const path = i => `/a/rather/long/path/that/is/expensive/to/send/${i}`;
   for (let i = 0; i < 1000; i++) counter.inc({ path: path(i) });
   const store = new ClusterStore();
-  const whole = scrape(worker, store, WORKER);
-  assert.ok(whole.length > 1000 * path(100).length);
+  const full = scrape(worker, store, WORKER);
+  assert.ok(full.length > 1000 * path(100).length);
   const overhead = 400;
   const numbers = 1000 * 8;
   const second = scrape(worker, store, WORKER);
@@ -357,13 +357,13 @@ test('a snapshot carries only what the reader does not know', () => {
   assert.ok(!third.includes(path(999)));
   const fourth = scrape(worker, store, WORKER);
   assert.ok(!fourth.includes(path('new')));
-  // Somebody who knows nothing gets everything, at any time.
+  // A reader that has nothing gets everything, at any time.
   const other = new ClusterStore();
   scrape(worker, other, WORKER);
   assert.strictEqual(textOf(other), textOf(store));
 });
 
-test('a snapshot at every state of a growing dictionary gives what the worker shows', async () => {
+test('snapshot: a reader at any earlier position of a growing dictionary shows what the worker shows', async () => {
   const worker = makeWorker();
   const registers = [worker.registry];
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a', 'b'], registers });
@@ -373,19 +373,20 @@ test('a snapshot at every state of a growing dictionary gives what the worker sh
     if (round % 5 === 0) counter.inc({ b: `only ${round}` });
     if (round % 17 === 0)
       new Gauge({ name: `g${round}`, help: 'g', labelNames: ['a'], registers }).set({ a: round }, round);
-    // Each store is at another former capture.
+    // Each store is at another earlier capture.
     const store = stores[(round * 5) % stores.length];
     scrape(worker, store, WORKER);
     assert.strictEqual(textOf(store), await worker.registry.metrics());
   }
 });
 
-// Every position in `npm run test:long`; in `npm test` a step that is no multiple of any field's size.
+// `npm run test:long` tests every position. `npm test` uses a step that is not a multiple of any field's
+// size.
 const BIT_STEP = fc.effort > 1 ? 1 : 3;
 const BYTE_STEP = fc.effort > 1 ? 1 : 5;
 const NUMBER_STEP = fc.effort > 1 ? 1 : 3;
 
-/** A worker with everything a snapshot may hold, and little of it. */
+/** A worker with a small example of everything that a snapshot may contain. */
 async function richWorker() {
   const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE), new Registry()]);
   const [openMetrics, registry] = worker.registries;
@@ -424,13 +425,13 @@ async function richWorker() {
 }
 
 /**
- * A worker's former snapshot, a later one that may be damaged, and what a store shows that has only the former.
- * `whole` tells whether the later one starts at the beginning of the dictionary.
+ * A worker's first snapshot, a later one to be damaged, and the text of a store that has applied only the
+ * first. `full` says whether the later one has the full dictionary.
  */
-async function formerAndLater({ whole }) {
+async function firstAndLater({ full }) {
   const worker = await richWorker();
   const control = new ClusterStore();
-  const former = scrape(worker, control, WORKER);
+  const first = scrape(worker, control, WORKER);
   worker.counter.inc({ labels: { a: 'new', b: 'three' }, value: 5 });
   worker.histogram.observe({ a: 'new' }, 0.5);
   worker.summary.observe({ a: 'new' }, 9);
@@ -440,8 +441,8 @@ async function formerAndLater({ whole }) {
     1,
   );
   await worker.source.prepare(1000);
-  const later = bytesOf(worker.source.capture(WORKER, whole ? undefined : control.journalPositionOf(WORKER)));
-  return { former, later, text: bothTexts(control) };
+  const later = bytesOf(worker.source.capture(WORKER, full ? undefined : control.journalPositionOf(WORKER)));
+  return { first, later, text: bothTexts(control) };
 }
 
 function bothTexts(store) {
@@ -449,12 +450,12 @@ function bothTexts(store) {
 }
 
 /**
- * Applies a damaged snapshot after a good one. It must be taken or refused with a SnapshotError, and refused without a
- * trace; and whatever was taken can be shown.
+ * Applies a damaged snapshot after a valid one. It must be applied, or refused with a SnapshotError and
+ * without any effect. The store must be able to write its page afterwards.
  */
-function applyDamaged({ former, text }, damaged) {
+function applyDamaged({ first, text }, damaged) {
   const store = new ClusterStore();
-  store.apply(WORKER, copyOf(former));
+  store.apply(WORKER, copyOf(first));
   let code;
   try {
     store.apply(WORKER, damaged);
@@ -467,7 +468,9 @@ function applyDamaged({ former, text }, damaged) {
   return code;
 }
 
-/** The one damage that shows later: the name of an aggregator is a program's own, and may be anything. */
+/**
+ * Only the name of an aggregator may be invalid in an applied snapshot, because programs define aggregators.
+ */
 function assertCanBeShown(store) {
   try {
     bothTexts(store);
@@ -476,23 +479,23 @@ function assertCanBeShown(store) {
   }
 }
 
-for (const whole of [false, true]) {
-  const kind = whole ? 'a whole snapshot' : 'a snapshot that continues another';
+for (const full of [false, true]) {
+  const kind = full ? 'a full snapshot' : 'a delta snapshot';
 
-  test(`${kind} is taken when it is whole`, async () => {
-    const snapshots = await formerAndLater({ whole });
+  test(`${kind} is applied if it is undamaged`, async () => {
+    const snapshots = await firstAndLater({ full });
     const store = new ClusterStore();
-    store.apply(WORKER, copyOf(snapshots.former));
+    store.apply(WORKER, copyOf(snapshots.first));
     store.apply(WORKER, copyOf(snapshots.later));
     assert.strictEqual(
       samplesOf(textOf(store)).get(seriesKey('c', { a: 'new', b: 'three', env: 'test' })),
       5,
     );
-    assert.strictEqual(applyDamaged(snapshots, copyOf(snapshots.former)), 'sequence');
+    assert.strictEqual(applyDamaged(snapshots, copyOf(snapshots.first)), 'sequence');
   });
 
-  test(`${kind} that is cut off anywhere is refused, and the former numbers stand`, async () => {
-    const snapshots = await formerAndLater({ whole });
+  test(`${kind} that is truncated anywhere is refused, and the earlier numbers remain`, async () => {
+    const snapshots = await firstAndLater({ full });
     for (let length = 0; length < snapshots.later.length; length += BYTE_STEP) {
       const damaged = copyOf(snapshots.later.subarray(0, length));
       assert.notStrictEqual(applyDamaged(snapshots, damaged), undefined, `cut at ${length}`);
@@ -501,8 +504,8 @@ for (const whole of [false, true]) {
     assert.strictEqual(applyDamaged(snapshots, longer), 'length');
   });
 
-  test(`${kind} whose middle is missing is refused`, async () => {
-    const snapshots = await formerAndLater({ whole });
+  test(`${kind} with bytes missing in the middle is refused`, async () => {
+    const snapshots = await firstAndLater({ full });
     const { later } = snapshots;
     for (let at = HEADER_BYTES; at < later.length - 24; at += 8 * NUMBER_STEP) {
       const damaged = copyOf(Buffer.concat([later.subarray(0, at), later.subarray(at + 8)]));
@@ -510,8 +513,8 @@ for (const whole of [false, true]) {
     }
   });
 
-  test(`${kind} with any bit of its header or end flipped is taken or refused whole`, async () => {
-    const snapshots = await formerAndLater({ whole });
+  test(`${kind} with any bit of its header or end mark flipped is applied or refused as a whole`, async () => {
+    const snapshots = await firstAndLater({ full });
     const { length } = snapshots.later;
     const positions = [
       ...Array(HEADER_BYTES).keys(),
@@ -526,8 +529,8 @@ for (const whole of [false, true]) {
     }
   });
 
-  test(`${kind} with any byte changed is taken or refused whole, and can be shown`, async () => {
-    const snapshots = await formerAndLater({ whole });
+  test(`${kind} with any byte changed is applied or refused as a whole, and the page can be written`, async () => {
+    const snapshots = await firstAndLater({ full });
     let refused = 0;
     for (let position = HEADER_BYTES; position < snapshots.later.length; position += BYTE_STEP) {
       const damaged = copyOf(snapshots.later);
@@ -537,8 +540,8 @@ for (const whole of [false, true]) {
     assert.ok(refused > 100 / BYTE_STEP, `${refused}`);
   });
 
-  test(`${kind} that is damaged at random is taken or refused whole, and can be shown`, async () => {
-    const snapshots = await formerAndLater({ whole });
+  test(`${kind} with random damage is applied or refused as a whole, and the page can be written`, async () => {
+    const snapshots = await firstAndLater({ full });
     const change = fc.tuple(
       fc.nat({ max: snapshots.later.length - 1 }),
       fc.oneof(fc.nat({ max: 255 }), fc.constantFrom(0, 1, 2, 3, 0x7f, 0x80, 0xff)),
@@ -553,8 +556,8 @@ for (const whole of [false, true]) {
     );
   });
 
-  test(`${kind} with any of its numbers replaced is taken or refused whole, and can be shown`, async () => {
-    const snapshots = await formerAndLater({ whole });
+  test(`${kind} with any number replaced is applied or refused as a whole, and the page can be written`, async () => {
+    const snapshots = await firstAndLater({ full });
     for (let position = HEADER_BYTES; position < snapshots.later.length - 16; position += 4 * NUMBER_STEP) {
       for (const value of [0xffffffff, 0x7fffffff, 0x80000000, 0, 2]) {
         const damaged = copyOf(snapshots.later);
@@ -572,7 +575,7 @@ for (const whole of [false, true]) {
   });
 }
 
-test('random bytes, and none, are refused', () => {
+test('random bytes, and an empty file, are refused as a snapshot', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 600 }), bytes => {
       const store = new ClusterStore();
@@ -594,10 +597,10 @@ for (const [code, name, damage] of [
   ['incarnation', 'another process', buffer => buffer.fill(0xab, AT.incarnation, AT.incarnation + 16)],
   ['worker', 'another worker', buffer => buffer.writeUInt32LE(WORKER + 1, AT.workerId)],
   ['end-mark', 'no end mark', buffer => buffer.fill(0, buffer.length - 8)],
-  ['end-mark', 'the end of another snapshot', buffer => buffer.writeDoubleLE(77, buffer.length - 16)],
-  ['length', 'a length that is not its own', buffer => buffer.writeDoubleLE(buffer.length + 8, AT.bytes)],
+  ['end-mark', 'the end mark of another snapshot', buffer => buffer.writeDoubleLE(77, buffer.length - 16)],
+  ['length', 'a wrong length', buffer => buffer.writeDoubleLE(buffer.length + 8, AT.bytes)],
   ['length', 'numbers before the dictionary', buffer => buffer.writeDoubleLE(64, AT.numbersStart)],
-  ['length', 'columns that start nowhere', buffer => buffer.writeDoubleLE(NaN, AT.columnsStart)],
+  ['length', 'columns that start at NaN', buffer => buffer.writeDoubleLE(NaN, AT.columnsStart)],
   ['length', 'a dictionary that ends before it starts', buffer => buffer.writeDoubleLE(-1, AT.dictionaryEnd)],
   [
     'dictionary-start',
@@ -609,23 +612,23 @@ for (const [code, name, damage] of [
   ],
   [
     'sequence',
-    'the number of the one before',
+    'the sequence of the one before',
     buffer => {
       buffer.writeDoubleLE(1, AT.sequence);
       buffer.writeDoubleLE(1, buffer.length - 16);
     },
   ],
-  ['sequence', 'an epoch that is over', buffer => buffer.writeUInt32LE(0, AT.epoch)],
+  ['sequence', 'an earlier epoch', buffer => buffer.writeUInt32LE(0, AT.epoch)],
 ]) {
   test(`a snapshot with ${name} is refused with the code '${code}'`, async () => {
-    const snapshots = await formerAndLater({ whole: false });
+    const snapshots = await firstAndLater({ full: false });
     const damaged = copyOf(snapshots.later);
     damage(damaged);
     assert.strictEqual(applyDamaged(snapshots, damaged), code);
   });
 }
 
-/** The dictionary part of a journal from its start, or of any segments. */
+/** The dictionary part of the given segments. */
 function dictionaryOf({ epoch, length, segments }) {
   const dictionary = new DictionaryPart(epoch, 0);
   runThrough(dictionary.add(segments, length));
@@ -658,9 +661,9 @@ function forgedSnapshot({
   const counter = new Counter({ name: 'c', help: 'c', labelNames: names, registers: [] });
   for (const value of values) counter.inc(Object.fromEntries(names.map(name => [name, value])));
   const view = viewOf(counter);
-  const honest = new SeriesJournal();
-  honest.note([view]);
-  const [own] = honest.since(undefined).segments;
+  const journal = new SeriesJournal();
+  journal.note([view]);
+  const [own] = journal.since(undefined).segments;
   const segments = [{ ...own, metric: { ...own.metric, number }, ...segment }];
   if (dropped) segments.push({ ...segments[0], defines: false, drops: true });
   const dictionary = dictionaryOf({ epoch, length: 100, segments });
@@ -668,16 +671,16 @@ function forgedSnapshot({
 }
 
 for (const [name, forgery] of [
-  ['a metric number that leaves a gap', { number: 1 }],
-  ['the highest metric number there is', { number: 0xffffffff }],
-  ['numbers of a metric that it does not name', { numberOf: () => 1 }],
-  ['rows that do not follow the known ones', { segment: { fromRow: 1 } }],
+  ['a metric number after a gap', { number: 1 }],
+  ['the highest possible metric number', { number: 0xffffffff }],
+  ['numbers of a metric that is not in its dictionary', { numberOf: () => 1 }],
+  ["rows that do not follow the reader's rows", { segment: { fromRow: 1 } }],
   ['more rows of numbers than label sets', { segment: { toRow: 1 } }],
-  ['label values that do not follow the known ones', { segment: { fromValues: [2] } }],
-  ['label sets whose values are not told', { segment: { toValues: [2] } }],
+  ["label values that do not follow the reader's values", { segment: { fromValues: [2] } }],
+  ['label sets with integers that have no value', { segment: { toValues: [2] } }],
   ['a metric that is not defined', { segment: { defines: false } }],
-  ['the end of a metric that is not defined', { segment: { defines: false, drops: true } }],
-  ['numbers of a metric that is gone', { dropped: true }],
+  ['a dropped metric that is not defined', { segment: { defines: false, drops: true } }],
+  ['numbers of a dropped metric', { dropped: true }],
 ]) {
   test(`a snapshot with ${name} is refused`, () => {
     const store = new ClusterStore();
@@ -692,7 +695,7 @@ for (const [name, forgery] of [
   });
 }
 
-test('a snapshot whose order names a row that it does not have is refused', () => {
+test('a snapshot with a row in its order that does not exist is refused', () => {
   for (const row of [2, -2, 0x7fffffff]) {
     const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
     for (const a of ['x', 'y']) counter.inc({ a });
@@ -717,7 +720,7 @@ for (const [name, other] of [
   ['more labels', { names: ['a', 'b', 'c'] }],
   ['another label', { names: ['b'] }],
 ]) {
-  test(`a snapshot in which a known metric has ${name} is refused`, () => {
+  test(`a snapshot that redefines a metric with ${name} is refused`, () => {
     const store = new ClusterStore();
     store.apply(WORKER, forgedSnapshot({}));
     const text = textOf(store);
@@ -731,16 +734,16 @@ for (const [name, other] of [
   });
 }
 
-test('label sets of a refused snapshot are not what the known rows are shown with', () => {
-  const former = forgedSnapshot({ values: ['x', 'y'] });
-  // The rows of the second one claim other labels, and then its numbers are wrong somewhere.
+test('the label sets of a refused snapshot are not shown', () => {
+  const first = forgedSnapshot({ values: ['x', 'y'] });
+  // The second one has other label values for the same rows, and damaged numbers.
   const later = forgedSnapshot({ values: ['p', 'q', 'r'], sequence: 2 });
   const columnsStart = later.readDoubleLE(AT.columnsStart);
   let refused = 0;
   for (let position = later.readDoubleLE(AT.numbersStart); position < columnsStart; position += 4) {
     const store = new ClusterStore();
-    // Not shown in between, so that no row has been translated yet.
-    store.apply(WORKER, copyOf(former));
+    // No page is written in between, so that no row has been mapped to the family's rows yet.
+    store.apply(WORKER, copyOf(first));
     const damaged = copyOf(later);
     damaged.writeUInt32LE(0x7fff0000, position);
     try {
@@ -754,14 +757,14 @@ test('label sets of a refused snapshot are not what the known rows are shown wit
   assert.ok(refused >= 5, `${refused}`);
 });
 
-test('after a refused snapshot the next one is taken', async () => {
+test('after a refused snapshot the next one is applied', async () => {
   const worker = await richWorker();
   const store = new ClusterStore();
   scrape(worker, store, WORKER);
   for (let round = 0; round < 5; round++) {
     worker.counter.inc({ labels: { a: `round ${round}` } });
     const damaged = bytesOf(worker.source.capture(WORKER, store.journalPositionOf(WORKER)));
-    damaged.fill(0xff, HEADER_BYTES + 8, HEADER_BYTES + 12); // not the mark of rows any more
+    damaged.fill(0xff, HEADER_BYTES + 8, HEADER_BYTES + 12); // the segment's kind is neither rows nor dropped
     assert.throws(() => store.apply(WORKER, damaged), SnapshotError);
     scrape(worker, store, WORKER);
     const key = seriesKey('c', { a: `round ${round}`, env: 'test' });

@@ -1,6 +1,7 @@
 'use strict';
 
-// The change detector decides whether a checkpoint is written: it notices everything that a scraper could see.
+// The change detector decides whether a checkpoint is written: it notices everything that a scraper could
+// see.
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');

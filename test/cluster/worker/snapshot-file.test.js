@@ -31,7 +31,7 @@ function write(directory, name, snapshot) {
   new SnapshotFile(directory, name).finish(snapshot);
 }
 
-/** A metric whose dictionary takes several blocks, in steps, and the snapshot with it. */
+/** A dictionary of several blocks, encoded in steps, and a snapshot with it. */
 function largeDictionary() {
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
   for (let i = 0; i < 20_000; i++) counter.inc({ a: `value ${i}` });
@@ -57,7 +57,7 @@ function largeDictionary() {
   };
 }
 
-/** Writes a dictionary ahead to a file, as far as it is there after some of its steps. */
+/** Performs some steps of a dictionary and writes its complete chunks ahead. */
 function writeAhead(file, { dictionary, steps }, atMost = Infinity) {
   for (let step = 0; step < atMost && !steps.next().done; step++) file.writeAhead(dictionary);
 }
@@ -74,7 +74,7 @@ test('a snapshot file is complete when finish() returns, and only its owner may 
   assert.strictEqual(fs.statSync(path.join(directory, 'a')).mode & 0o777, 0o600);
 });
 
-test('a snapshot file takes thousands of chunks, more than one system call', t => {
+test('a snapshot file may have more chunks than one system call can write', t => {
   const directory = makeDirectory(t);
   const texts = Array.from({ length: 5000 }, (_, i) => `chunk ${i};`);
   write(directory, 'a', snapshotOf(...texts));
@@ -94,7 +94,7 @@ test('a snapshot file never replaces an existing file, and does not follow a lin
   assert.throws(() => write(path.join(directory, 'nowhere'), 'a', snapshotOf('x')), { code: 'ENOENT' });
 });
 
-test('a snapshot file is complete even if the kernel writes only a part at once', t => {
+test('a snapshot file is complete even if writev() writes only a part', t => {
   const directory = makeDirectory(t);
   const snapshot = snapshotOf('head', 'the columns', '', 'end');
   const whole = Buffer.concat(snapshot.chunks);
@@ -127,7 +127,7 @@ for (const [name, writeSync] of [
   });
 }
 
-test('a snapshot file is closed, whether it could be written or not', t => {
+test('a snapshot file is closed, also after a write error', t => {
   const directory = makeDirectory(t);
   const open = new Set();
   const { openSync, closeSync } = fs;
@@ -149,7 +149,7 @@ test('a snapshot file is closed, whether it could be written or not', t => {
   assert.strictEqual(open.size, 0);
 });
 
-test('a file with a dictionary that was written ahead is the same as one that was written at once', t => {
+test('a snapshot file whose dictionary was written ahead equals one that was written at once', t => {
   const directory = makeDirectory(t);
   const large = largeDictionary();
   const file = new SnapshotFile(directory, 'ahead');
@@ -168,7 +168,7 @@ test('a file with a dictionary that was written ahead is the same as one that wa
   assert.ok(already + later < snapshot.bytes + 200, `${already} bytes, then ${later} of ${snapshot.bytes}`);
 });
 
-test('a file that was written ahead for another dictionary has the right one in the end', t => {
+test('a snapshot file that was written ahead for another dictionary is rewritten with the right one', t => {
   const directory = makeDirectory(t);
   const large = largeDictionary();
   const file = new SnapshotFile(directory, 'a');
@@ -179,7 +179,7 @@ test('a file that was written ahead for another dictionary has the right one in 
   assert.ok(fs.readFileSync(path.join(directory, 'a')).equals(Buffer.concat(snapshot.chunks)));
 });
 
-test('a file that is left incomplete, at any step, is refused because of its length', t => {
+test('a snapshot file that is incomplete after any step is refused because of its length', t => {
   const directory = makeDirectory(t);
   const large = largeDictionary();
   const file = new SnapshotFile(directory, 'a');
@@ -200,7 +200,7 @@ test('a file that is left incomplete, at any step, is refused because of its len
   file.discard();
 });
 
-test('a file that is discarded is removed, and cannot be finished', t => {
+test('a snapshot file that is discarded is removed and cannot be finished', t => {
   const directory = makeDirectory(t);
   const large = largeDictionary();
   const file = new SnapshotFile(directory, 'a');
@@ -214,7 +214,7 @@ test('a file that is discarded is removed, and cannot be finished', t => {
   new SnapshotFile(directory, 'never-begun').discard();
 });
 
-test('a file that cannot be written ahead says why when it is finished', t => {
+test('a snapshot file: finish() throws the error of writing ahead', t => {
   const directory = makeDirectory(t);
   const large = largeDictionary();
   const file = new SnapshotFile(directory, 'a');
