@@ -1,6 +1,6 @@
 'use strict';
 
-// A family's text is the same whether it was formatted anew or put together from the text of the last time.
+// A family's text is the same whether it is formatted completely or assembled from cached text.
 
 const assert = require('node:assert');
 const { describe, it } = require('node:test');
@@ -11,7 +11,7 @@ const { renderText } = require('../../fixtures/unit-scrape');
 
 const BOUNDS = [0.1, 1, 10];
 
-/** Rows with numbers that a test changes, and the family that shows them. */
+/** Rows whose numbers a test changes, and their family. */
 class Rows {
   cached = new CachedText();
   labels = [];
@@ -62,7 +62,7 @@ class Rows {
     };
   }
 
-  /** The page as it is put together, which has to be that which is formatted anew. */
+  /** Checks that the page with cached text equals the page that is formatted completely, and returns it. */
   check(openMetrics = false) {
     const [other] = [{ ...this.family(undefined), name: 'other' }];
     const text = renderText([other, this.family(this.cached), other], openMetrics);
@@ -84,9 +84,9 @@ class Rows {
   }
 }
 
-describe('a kept text', () => {
+describe('the cached text of a family', () => {
   for (const every of [2, 3, 10, 50]) {
-    it(`is right where one row of ${every} changes`, () => {
+    it(`equals formatted text if one row of ${every} changes`, () => {
       const rows = new Rows('value', 1000);
       rows.check();
       for (let round = 0; round < 4; round++) {
@@ -97,7 +97,7 @@ describe('a kept text', () => {
   }
 
   for (const kind of ['value', 'histogram']) {
-    it(`is formatted again only where a number has changed: ${kind}`, () => {
+    it(`is formatted again only in rows with a changed number: ${kind}`, () => {
       const rows = new Rows(kind, 1000);
       assert.strictEqual(rows.formatted(), 1000);
       assert.strictEqual(rows.formatted(), 0);
@@ -110,7 +110,7 @@ describe('a kept text', () => {
     });
   }
 
-  it('is the text formatted anew, whatever changes', () => {
+  it('equals formatted text after random changes', () => {
     const value = fc.oneof(fc.nat(), fc.double(), fc.constantFrom(NaN, -0, 0, Infinity, -Infinity, 1e21));
     const position = fc.nat(10_000);
     const step = fc.oneof(
@@ -165,7 +165,7 @@ describe('a kept text', () => {
     );
   });
 
-  it('is written anew when its bounds are others', () => {
+  it('is not used if the bounds have changed', () => {
     const rows = new Rows('histogram', 100);
     rows.check();
     rows.bounds = [0.1, 2, 10];
@@ -174,7 +174,7 @@ describe('a kept text', () => {
     assert.doesNotMatch(text, /le="1"/);
   });
 
-  it('is not kept where a character takes several bytes', () => {
+  it('is not cached if a character takes several bytes', () => {
     const rows = new Rows('value', 100);
     rows.labels[50] = 'x="日本"';
     rows.check();
@@ -185,7 +185,7 @@ describe('a kept text', () => {
     assert.strictEqual(rows.formatted(), 0);
   });
 
-  it('is kept again when the row is gone that took more bytes than characters', () => {
+  it('is cached again after the row with a multi-byte character was removed', () => {
     const rows = new Rows('value', 100);
     rows.labels[50] = 'x="日本"';
     rows.check();
@@ -200,7 +200,7 @@ describe('a kept text', () => {
     rows.check();
   });
 
-  it('is not used after a page that was not finished', () => {
+  it('is not used after a page that was not completed', () => {
     const rows = new Rows('value', 20_000);
     rows.check();
     for (let row = 0; row < 20_000; row += 2) rows.set(row, 5e-324);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Random histories of a cluster, against a model that keeps every value that was ever recorded.
+// Compares random histories of a cluster with a model that stores every recorded value.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -19,7 +19,7 @@ const GAUGE_RULES = ['sum', 'first', 'min', 'max', 'average'];
 const LABEL_SETS = [{}, { a: 1 }, { a: 2 }, { b: 'x', a: 1 }, { b: 'd' }, { a: 1, b: 'd' }];
 const DEFAULT_LABELS = [{}, { zone: 'z' }, { b: 'd' }];
 
-/** A metric's series in order of first use: the values recorded in each. */
+/** A metric's series in order of first use, with all recorded values. */
 class ModelMetric {
   /** @type {Map<string, {labels: object, values: number[]}>} */
   series = new Map();
@@ -30,7 +30,7 @@ class ModelMetric {
     this.series.get(key).values.push(value);
   }
 
-  /** The series as they are now, with the default labels that they do not have. */
+  /** The current series, with the default labels that they do not have. */
   captured(defaults) {
     return [...this.series.values()].map(({ labels, values }) => ({
       labels: { ...defaults, ...labels },
@@ -39,7 +39,7 @@ class ModelMetric {
   }
 }
 
-/** A worker: real metrics, and beside each the model of it. */
+/** A worker: real metrics, and a model of each. */
 class TestWorker {
   constructor(id) {
     this.id = id;
@@ -48,7 +48,7 @@ class TestWorker {
     this.defaults = {};
     this.sequence = 0;
     this.lastKnown = undefined;
-    /** Snapshots that were written and not read, or may be read again. */
+    /** Snapshots that were written and may still be read, or read again. */
     this.written = [];
     const common = { help: 'x', labelNames: ['a', 'b'], registers: [this.registry] };
     this.metrics = {
@@ -77,12 +77,12 @@ class TestWorker {
 
   reset(name) {
     this.metrics[name].reset();
-    // A summary keeps its series, at zero.
+    // reset() leaves a summary's series, at zero.
     if (name === 'summary') for (const entry of this.model[name].series.values()) entry.values = [];
     else this.model[name].series.clear();
   }
 
-  /** Makes most of a table dead, and has it compacted where that is done. */
+  /** Removes most rows of a table, so that it is compacted. */
   async churn(name) {
     for (let i = 0; i < 1100; i++)
       this.metrics[name][name === 'summary' ? 'observe' : 'inc']({ a: `churn ${i}` }, 1);
@@ -90,7 +90,7 @@ class TestWorker {
     await this.source.prepare(1000);
   }
 
-  /** Makes many series at once; the next flood takes them away. */
+  /** Creates many series at once; the next flood removes them. */
   flood(name, round) {
     const { series } = this.model[name];
     for (const { labels } of [...series.values()]) if (labels.a > 100) this.remove(name, labels);
@@ -112,7 +112,7 @@ class TestWorker {
   }
 }
 
-/** What the primary must know, kept in full. */
+/** The model of the primary's state. */
 class ModelPrimary {
   /** @type {Map<number, object>} the snapshot that was applied last, by worker */
   last = new Map();
@@ -142,8 +142,8 @@ class ModelPrimary {
   }
 
   /**
-   * What a metric's series consist of: the values of each worker that has it, by worker id, then the retired
-   * ones.
+   * A metric's series: the values of each worker that has them, by worker id, then the retired
+   * values.
    */
   seriesOf(name, now) {
     const series = new Map();
@@ -162,7 +162,7 @@ class ModelPrimary {
     return [...series.values()];
   }
 
-  /** All samples that a scrape must show. Ages what is retired, as a scrape does. */
+  /** All samples that a scrape must show. Drops retired series that are too old, as a scrape does. */
   scrape(now) {
     const samples = new Map();
     const put = (name, labels, value) => samples.set(seriesKey(name, labels), value);
@@ -219,7 +219,7 @@ function merged(rule, values) {
   return rule === 'sum' ? sum : sum / values.length;
 }
 
-/** A worker without a bound counts there what it has at its next lower one. */
+/** The cumulative count at a bound: a worker without that bound adds the count of its next lower one. */
 function upTo(lists, bound) {
   return lists.reduce((sum, { values, buckets }) => {
     const own = Math.max(-Infinity, ...buckets.filter(other => other <= bound));
@@ -227,7 +227,7 @@ function upTo(lists, bound) {
   }, 0);
 }
 
-/** Between two values on a line, each of them in the middle of its rank. */
+/** Interpolates linearly between two values, each in the middle of its rank. */
 function quantileOf(sorted, quantile) {
   if (sorted.length === 0) return 0;
   const rank = quantile * sorted.length - 0.5;
@@ -241,7 +241,7 @@ function quantileOf(sorted, quantile) {
 class Cluster {
   now = START;
   nextId = 1;
-  /** Observed values are all different, so that the model's quantiles are plain to see. */
+  /** Observed values are all different, so the model's quantiles are unambiguous. */
   nextValue = 1;
   alive = [];
   dead = [];
@@ -266,20 +266,24 @@ class Cluster {
     try {
       this.store.apply(worker.id, copyOf(snapshot.buffer));
     } catch (error) {
-      // Late, delivered twice, or continuing what a store before this one knew.
+      // It is late, delivered twice, or continues the state of an earlier store.
       assert.ok(['sequence', 'dictionary-start'].includes(error.code), error.stack);
       if (error.code === 'sequence')
         assert.ok(snapshot.sequence <= (before?.sequence ?? 0), 'refused as late');
       return;
     }
-    assert.ok(snapshot.sequence > (before?.sequence ?? 0), 'taken although it is late');
+    assert.ok(snapshot.sequence > (before?.sequence ?? 0), 'applied although it is late');
     this.model.last.set(worker.id, snapshot);
   }
 
-  /** What one scrape does with a worker: ask, and ask again where the store had forgotten the worker. */
+  /** Scrapes a worker: requests a snapshot and applies it. */
   scrape(worker) {
     this.deliver(worker, worker.write(this.store.journalPositionOf(worker.id)));
-    assert.strictEqual(this.model.last.get(worker.id)?.sequence, worker.sequence, 'the answer was not taken');
+    assert.strictEqual(
+      this.model.last.get(worker.id)?.sequence,
+      worker.sequence,
+      'the answer was not applied',
+    );
     worker.written = [];
   }
 
@@ -298,7 +302,7 @@ class Cluster {
     this.store = this.newStore();
     this.store.restoreRetired(bytes);
     this.model.last.clear();
-    // Their time begins anew: who exposes them is yet to be told.
+    // Their age counts from now, because live workers have not answered yet.
     for (const retired of this.model.retired.values()) {
       for (const entry of retired.values()) entry.lastSeen = this.now;
     }
@@ -312,7 +316,7 @@ class Cluster {
       const found = shown.get(key);
       const isClose = Math.abs(found - value) <= 1e-9 * Math.abs(value);
       if (found !== value && !isClose) assert.fail(`${key} is ${found}, not ${value}`);
-      // Everything but what is computed by division is a sum of whole numbers.
+      // All values are sums of whole numbers, except those that are computed by division.
       if (!/average|quantile/.test(key)) assert.strictEqual(found, value, key);
     }
     assert.deepStrictEqual([...shown.keys()].sort(), [...expected.keys()].sort());
@@ -406,7 +410,7 @@ const OPERATIONS = [
   operation(4, 'advance', 24),
 ];
 
-/** Tables that get large enough to be compacted, in the worker and in the store. */
+/** These make tables large enough to be compacted, in the worker and in the store. */
 const LARGE_OPERATIONS = [operation(3, 'churn', 4, 2), operation(4, 'flood', 4, 2, 2)];
 
 function histories(operations) {
@@ -421,10 +425,10 @@ async function lifeOf(history) {
 }
 
 for (const [name, operations, numRuns] of [
-  ['any history of a cluster', OPERATIONS, 25],
-  ['any history with thousands of series that come and go', [...OPERATIONS, ...LARGE_OPERATIONS], 3],
+  ['a random history', OPERATIONS, 25],
+  ['a random history with thousands of series that come and go', [...OPERATIONS, ...LARGE_OPERATIONS], 3],
 ]) {
-  test(`${name} shows what a model shows that keeps everything`, async () => {
+  test(`ClusterStore: ${name} gives the same page as a model that stores every value`, async () => {
     await fc.assert(
       fc.asyncProperty(histories(operations), async history => {
         const cluster = await lifeOf(history);
@@ -436,7 +440,7 @@ for (const [name, operations, numRuns] of [
   });
 }
 
-test('when all workers have died, in any order, everything that lasts is still there', async () => {
+test('ClusterStore: after all workers have died, in any order, the page still has their retired totals', async () => {
   const order = fc.array(fc.nat({ max: 4 }), { minLength: 5, maxLength: 5 });
   await fc.assert(
     fc.asyncProperty(histories(OPERATIONS), order, async (history, deaths) => {

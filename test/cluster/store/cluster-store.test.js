@@ -16,7 +16,7 @@ const { makeWorker, bytesOf, scrape, textOf, samplesOf, seriesKey } = require('.
 
 const START = 1_700_000_000_000;
 
-/** Workers 1, 2, 3... with a metric of one configuration each. */
+/** Workers 1, 2, 3 ... with one metric each. */
 function workersWith(Metric, count, config) {
   return Array.from({ length: count }, (_, i) => {
     const worker = makeWorker();
@@ -49,7 +49,7 @@ const RULES = {
 };
 
 for (const [aggregator, rule] of Object.entries(RULES)) {
-  test(`gauges with the aggregator '${aggregator}' are merged by it, by worker id`, () => {
+  test(`ClusterStore: gauges with the aggregator '${aggregator}' are merged by it, in the order of worker ids`, () => {
     const values = [
       [3, 5, undefined],
       [undefined, 7, -2],
@@ -68,7 +68,7 @@ for (const [aggregator, rule] of Object.entries(RULES)) {
     }
   });
 
-  test(`NaN and infinities go through the aggregator '${aggregator}' as through arithmetic`, () => {
+  test(`ClusterStore: the aggregator '${aggregator}' treats NaN and infinities as arithmetic does`, () => {
     const specials = [NaN, Infinity, -Infinity, 0, 1];
     const labelled = specials.flatMap(left => specials.map(right => [left, right]));
     const workers = workersWith(Gauge, 2, { labelNames: ['a'], aggregator });
@@ -78,12 +78,12 @@ for (const [aggregator, rule] of Object.entries(RULES)) {
   });
 }
 
-test("families with the aggregator 'omit' are left out", () => {
+test("ClusterStore: families with the aggregator 'omit' are left out", () => {
   const workers = workersWith(Gauge, 2, { aggregator: 'omit' });
   assert.strictEqual(textOf(cluster(workers)), '\n');
 });
 
-test('a family whose aggregator nobody knows is left out, and counted by name', () => {
+test('ClusterStore: a family with an unknown aggregator is left out and counted by name', () => {
   const store = cluster(workersWith(Gauge, 1, { aggregator: 'median' }));
   assert.strictEqual(textOf(store), '\n');
   const [{ stage, count }, ...others] = store.state().failures;
@@ -91,7 +91,10 @@ test('a family whose aggregator nobody knows is left out, and counted by name', 
   assert.strictEqual(textOf(store, { custom: ['median'] }), '\n');
 });
 
-/** Sums of floats differ by their order, averages of buckets by the way they are computed. */
+/**
+ * Compares with a tolerance: sums of floats depend on their order, averages of buckets on the way they are
+ * computed.
+ */
 function assertClose(actual, expected) {
   assert.deepStrictEqual([...actual.keys()].sort(), [...expected.keys()].sort());
   for (const [key, value] of expected) {
@@ -103,7 +106,7 @@ function assertClose(actual, expected) {
 }
 
 for (const aggregator of ['sum', 'first', 'min', 'max', 'average', 'omit']) {
-  test(`random clusters with the aggregator '${aggregator}' are merged as prom-client merges their JSON`, async () => {
+  test(`ClusterStore: random clusters with the aggregator '${aggregator}' are merged as prom-client merges their JSON`, async () => {
     const amount = fc.double({ min: 0, max: 1e6, noNaN: true });
     const use = fc.tuple(
       fc.nat({ max: 2 }),
@@ -144,7 +147,7 @@ for (const aggregator of ['sum', 'first', 'min', 'max', 'average', 'omit']) {
 }
 
 for (const aggregator of ['first', 'min', 'max', 'average']) {
-  test(`the quantiles of summaries with the aggregator '${aggregator}' are those of prom-client`, async () => {
+  test(`ClusterStore: the quantiles of summaries with the aggregator '${aggregator}' are those of prom-client`, async () => {
     const workers = workersWith(Summary, 3, { labelNames: ['a'], percentiles: [0.1, 0.5, 0.99], aggregator });
     workers.forEach(({ metric }, i) => {
       for (let a = i; a < 3; a++)
@@ -156,7 +159,7 @@ for (const aggregator of ['first', 'min', 'max', 'average']) {
   });
 }
 
-test('summaries are merged by their digests: the median of 1 to 1000 and 1001 to 2000 is about 1000', () => {
+test('ClusterStore: summaries are merged by their digests: the median of 1 to 1000 and 1001 to 2000 is about 1000', () => {
   const workers = workersWith(Summary, 2, { percentiles: [0.5, 0.99] });
   for (let value = 1; value <= 2000; value++) workers[value <= 1000 ? 0 : 1].metric.observe(value);
   const store = cluster(workers);
@@ -167,7 +170,7 @@ test('summaries are merged by their digests: the median of 1 to 1000 and 1001 to
   assert.strictEqual(valueOf(store, 'm_count'), 2000);
 });
 
-test('quantiles follow what is observed, removed and observed again', async () => {
+test('ClusterStore: quantiles are up to date after observations, removals and new observations', async () => {
   const [worker] = workersWith(Summary, 1, { labelNames: ['a'], percentiles: [0.5] });
   const store = new ClusterStore();
   for (const value of [1, 100, 3]) {
@@ -182,7 +185,7 @@ test('quantiles follow what is observed, removed and observed again', async () =
   assert.strictEqual(valueOf(store, 'm', { quantile: 0.5, a: 'x' }), 0);
 });
 
-test('quantiles follow the aggregator, should a program change it', () => {
+test('ClusterStore: quantiles are computed again if a program changes the aggregator', () => {
   const workers = workersWith(Summary, 2, { percentiles: [0.5] });
   workers.forEach(({ metric }, i) => metric.observe(i === 0 ? 1 : 5));
   const store = cluster(workers);
@@ -198,7 +201,7 @@ test('quantiles follow the aggregator, should a program change it', () => {
   }
 });
 
-test('workers whose percentiles differ show all of them', () => {
+test('ClusterStore: a summary has the percentiles of all workers', () => {
   const workers = workersWith(Summary, 2, i => ({ percentiles: i === 0 ? [0.5] : [0.9, 0.5] }));
   for (const { metric, id } of workers) metric.observe(id);
   const store = cluster(workers);
@@ -213,7 +216,7 @@ test('workers whose percentiles differ show all of them', () => {
   );
 });
 
-test("a stock worker's quantiles are averaged by count, for want of digests", () => {
+test('ClusterStore: without digests, the quantiles of workers with prom-client are averaged, weighted by count', () => {
   const store = new ClusterStore();
   const summary = (quantile, count) => ({
     name: 'm',
@@ -232,7 +235,7 @@ test("a stock worker's quantiles are averaged by count, for want of digests", ()
   assert.strictEqual(valueOf(store, 'm_count'), 40);
   store.applyJson(3, [[summary(0, 0)]]);
   assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 1.5);
-  // Beside one of ours.
+  // Together with a worker of this library.
   const [worker] = workersWith(Summary, 1, { percentiles: [0.5] });
   for (let i = 0; i < 40; i++) worker.metric.observe(5.5);
   scrape(worker, store, 4);
@@ -240,8 +243,8 @@ test("a stock worker's quantiles are averaged by count, for want of digests", ()
 });
 
 /**
- * What a bucket of a merged histogram holds: of each worker what it has at the highest of its bounds up to
- * there.
+ * The count of a merged histogram's bucket: the sum of each worker's count at its highest bound up to that
+ * one.
  */
 function naiveBucket(workers, bound) {
   return workers.reduce((sum, { buckets, values }) => {
@@ -251,7 +254,7 @@ function naiveBucket(workers, bound) {
   }, 0);
 }
 
-test('histograms with different bounds have all of them; a worker without one counts what it has below', () => {
+test('ClusterStore: a merged histogram has all bounds; a worker without a bound adds its count at the next lower one', () => {
   const bounds = fc
     .uniqueArray(fc.integer({ min: -5, max: 20 }), { maxLength: 6 })
     .map(list => list.sort((a, b) => a - b));
@@ -280,7 +283,7 @@ test('histograms with different bounds have all of them; a worker without one co
         assert.strictEqual(samples.size, all.length + 3);
       };
       check();
-      // Nothing changes when they die, one after the other.
+      // The page does not change when they die, one after another.
       for (const { id } of workers) {
         store.retire(id);
         check();
@@ -290,7 +293,7 @@ test('histograms with different bounds have all of them; a worker without one co
   );
 });
 
-test('unsorted, duplicate and NaN bounds count everything once, beside others and retired', () => {
+test('ClusterStore: a histogram with unsorted, duplicate or NaN bounds counts each observation once, also merged with others and retired', () => {
   const lists = [
     [5, 1],
     [1, 1],
@@ -318,7 +321,7 @@ test('unsorted, duplicate and NaN bounds count everything once, beside others an
   for (const [key, value] of samplesOf(textOf(store))) assert.ok(value >= (before.get(key) ?? 0), key);
 });
 
-test('a name that is something else in another worker shows as in the worker of the lowest id', () => {
+test('ClusterStore: of two metrics with one name and different layouts, that of the lowest worker id is shown', () => {
   const types = {
     counter: registers =>
       new Counter({ name: 'm', help: 'counter', labelNames: ['a'], registers }).inc({ a: 'x' }),
@@ -344,7 +347,8 @@ test('a name that is something else in another worker shows as in the worker of 
       const text = textOf(store);
       assert.match(text, new RegExp(`^# HELP m ${first}\n# TYPE m ${first}\n`));
       assert.strictEqual(text.match(/# TYPE/g).length, 1);
-      // When the first is gone the second shows; when both are, whatever is left of them, once.
+      // Without the first worker, the second one's metric is shown; without both, one family of retired
+      // totals.
       for (const id of [1, 2]) {
         store.retire(id);
         const later = textOf(store);
@@ -355,7 +359,7 @@ test('a name that is something else in another worker shows as in the worker of 
   }
 });
 
-test('two registries of one worker that disagree about a name do not crash it', () => {
+test('ClusterStore: two registries of one worker may have different metrics of one name', () => {
   const worker = makeWorker([new Registry(), new Registry()]);
   new Counter({ name: 'm', help: 'counter', registers: [worker.registries[0]] }).inc();
   new Histogram({ name: 'm', help: 'histogram', registers: [worker.registries[1]] }).observe(1);
@@ -365,7 +369,7 @@ test('two registries of one worker that disagree about a name do not crash it', 
   assert.ok(store.conflicts > 0);
 });
 
-test('two registries of one worker add up', () => {
+test('ClusterStore: metrics of one name in two registries of one worker are added', () => {
   const worker = makeWorker([new Registry(), new Registry()]);
   worker.registries.forEach((registry, i) => {
     const common = { name: 'm', help: 'm', labelNames: ['a'], registers: [registry] };
@@ -381,7 +385,7 @@ test('two registries of one worker add up', () => {
   }
 });
 
-test('label names may differ between workers and grow over time', () => {
+test('ClusterStore: label names may differ between workers and be added later', () => {
   const workers = workersWith(Counter, 3, i => ({ labelNames: [['a'], ['b', 'a'], ['c']][i] }));
   workers[0].metric.inc({ a: 'x' });
   workers[1].metric.inc({ b: 'y', a: 'x' });
@@ -405,7 +409,7 @@ test('label names may differ between workers and grow over time', () => {
   );
 });
 
-test('default labels are told apart per worker, and may change from scrape to scrape', () => {
+test('ClusterStore: default labels may differ between workers and change from scrape to scrape', () => {
   const workers = workersWith(Counter, 2, { labelNames: ['a'] });
   for (const { metric } of workers) metric.inc({ a: 'x' });
   const store = new ClusterStore();
@@ -423,7 +427,7 @@ test('default labels are told apart per worker, and may change from scrape to sc
   assert.deepStrictEqual([...samplesOf(textOf(store))], [[seriesKey('m', { a: 'x' }), 2]]);
 });
 
-test('a default label meets the same label set that another worker wrote out', () => {
+test('ClusterStore: a series with a default label is added to the same label set without default labels in another worker', () => {
   const workers = workersWith(Counter, 2, { labelNames: ['a', 'b'] });
   workers[0].registry.setDefaultLabels({ b: 'y' });
   workers[0].metric.inc({ a: 'x' });
@@ -435,7 +439,7 @@ test('a default label meets the same label set that another worker wrote out', (
   );
 });
 
-test('the text is the same whoever answered first, and series keep the order of the worker of the lowest id', () => {
+test('ClusterStore: the page does not depend on the order of answers, and series are in the order of the lowest worker id', () => {
   const workers = workersWith(Gauge, 4, { labelNames: ['a'], aggregator: 'first' });
   workers.forEach(({ metric }, i) => [3, 1, 2].forEach(a => metric.set({ a: (a * (i + 1)) % 5 }, i)));
   const texts = [
@@ -454,7 +458,7 @@ test('the text is the same whoever answered first, and series keep the order of 
   );
 });
 
-test('a family comes back after all its workers have dropped it', () => {
+test('ClusterStore: a family returns after all its workers have dropped it', () => {
   const workers = workersWith(Gauge, 2, { labelNames: ['a'] });
   for (const { metric } of workers) metric.set({ a: 'x' }, 1);
   const store = cluster(workers);
@@ -476,7 +480,7 @@ test('a family comes back after all its workers have dropped it', () => {
   );
 });
 
-test('a family that changes its type and back is shown as what it is', () => {
+test('ClusterStore: a family that changes its type and back is shown with its current type', () => {
   const worker = makeWorker();
   const store = new ClusterStore();
   const gauge = new Gauge({ name: 'm', help: 'm', registers: [] });
@@ -493,7 +497,7 @@ test('a family that changes its type and back is shown as what it is', () => {
   }
 });
 
-test('families whose series come and go are compacted without a scrape that misses any', () => {
+test('ClusterStore: compacting a family whose series come and go loses no series', () => {
   for (const aggregator of ['sum', 'max']) {
     const workers = workersWith(Gauge, 2, { labelNames: ['a'], aggregator });
     const store = new ClusterStore();
@@ -514,7 +518,7 @@ test('families whose series come and go are compacted without a scrape that miss
   }
 });
 
-test('retired series, live ones and their quantiles survive the compaction of their family', () => {
+test('ClusterStore: compacting a family preserves retired series, live series and their quantiles', () => {
   const clock = { now: START };
   const workers = workersWith(Summary, 3, { labelNames: ['a'], percentiles: [0.5] });
   const store = new ClusterStore({ retiredMaxAge: 1000, now: () => clock.now });
@@ -530,7 +534,7 @@ test('retired series, live ones and their quantiles survive the compaction of th
   clock.now += 900;
   for (let round = 0; round < 4; round++) {
     const samples = samplesOf(textOf(store));
-    if (round === 0) continue; // the passing ones are shown once more, and then dropped
+    if (round === 0) continue; // the removed ones are shown in one more scrape, then dropped
     assert.deepStrictEqual(
       samples,
       new Map([
@@ -550,29 +554,29 @@ test('retired series, live ones and their quantiles survive the compaction of th
   }
 });
 
-test('a metric whose table was compacted is told anew, and no other, and shown right', async () => {
+test('ClusterStore: only the metric whose table was compacted is sent again', async () => {
   const workers = workersWith(Counter, 2, { labelNames: ['a'] });
   const store = new ClusterStore();
   const registers = [workers[0].registry];
   const other = new Gauge({ name: 'other', help: 'x', labelNames: ['a'], registers });
-  other.set({ a: 'is not told again' }, 1);
+  other.set({ a: 'is not sent again' }, 1);
   for (const { metric } of workers) for (let a = 0; a < 3000; a++) metric.inc({ a }, a);
   scrapeAll(workers, store);
   for (let a = 0; a < 2500; a++) workers[0].metric.remove({ a });
   workers[0].metric.inc({ a: 'new' }, 3);
   await workers[0].source.prepare(1000);
   const snapshot = scrape(workers[0], store, 1);
-  assert.ok(!snapshot.includes('is not told again'));
-  assert.ok(scrape(workers[0], store, 1).length < 500 * 8 + 500, 'the dictionary is told once');
+  assert.ok(!snapshot.includes('is not sent again'));
+  assert.ok(scrape(workers[0], store, 1).length < 500 * 8 + 500, 'the dictionary is sent once');
   const samples = samplesOf(textOf(store));
   assert.strictEqual(samples.size, 3002);
-  assert.strictEqual(samples.get(seriesKey('other', { a: 'is not told again' })), 1);
+  assert.strictEqual(samples.get(seriesKey('other', { a: 'is not sent again' })), 1);
   assert.strictEqual(samples.get(seriesKey('m', { a: 2600 })), 5200);
   assert.strictEqual(samples.get(seriesKey('m', { a: 100 })), 100);
   assert.strictEqual(samples.get(seriesKey('m', { a: 'new' })), 3);
 });
 
-test('exemplars of several workers: the newest is shown, in the bucket of its own bound', async () => {
+test('ClusterStore: of the exemplars of several workers the newest is shown, in the bucket of its bound', async () => {
   const [older, newer] = [1, 2].map(id => {
     const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
     const common = { help: 'm', labelNames: ['a'], enableExemplars: true, registers: [worker.registry] };
@@ -608,11 +612,11 @@ test('exemplars of several workers: the newest is shown, in the bucket of its ow
     ['h_bucket', '5', 'of="2",value="3"', '3', String(START / 1000 + 1)],
     ['h_bucket', '+Inf', 'of="2",value="9"', '9', String(START / 1000 + 1)],
   ]);
-  // Prometheus text has no place for them.
+  // Prometheus text has no exemplars.
   assert.ok(!textOf(store).includes('of='));
 });
 
-test('a custom aggregator gets the metric of each worker as prom-client would send it', async () => {
+test("ClusterStore: a custom aggregator gets each worker's metric as prom-client would send it", async () => {
   const workers = [1, 2].map(id => {
     const worker = makeWorker();
     const common = { help: 'm', labelNames: ['a'], aggregator: 'mine', registers: [worker.registry] };
@@ -644,7 +648,7 @@ test('a custom aggregator gets the metric of each worker as prom-client would se
   }
 });
 
-test('snapshots of a worker id that was closed, and of ids never seen, are told by isClosed()', () => {
+test('ClusterStore: isClosed() distinguishes retired worker ids from new ones', () => {
   const workers = workersWith(Counter, 2, {});
   const store = cluster(workers);
   assert.strictEqual(store.isClosed(1), false);
@@ -657,7 +661,7 @@ test('snapshots of a worker id that was closed, and of ids never seen, are told 
   assert.strictEqual(store.journalPositionOf(1), undefined);
 });
 
-test('a late snapshot is refused, and so is one that was applied before', () => {
+test('ClusterStore: a late snapshot, and one that was applied before, are refused', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   const store = new ClusterStore();
   worker.metric.inc({ a: 'x' });
@@ -669,7 +673,7 @@ test('a late snapshot is refused, and so is one that was applied before', () => 
   assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 2);
 });
 
-test('a snapshot that continues what a new store never had asks for more, and the whole one is taken', () => {
+test('ClusterStore: a new store refuses a delta snapshot as incomplete, and accepts the full one', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
@@ -682,7 +686,7 @@ test('a snapshot that continues what a new store never had asks for more, and th
   assert.strictEqual(samplesOf(textOf(fresh)).size, 2);
 });
 
-test('a worker that is distrusted tells its whole dictionary again, and its numbers stand until then', () => {
+test('ClusterStore: after invalidateDictionary() the full dictionary is requested, and the earlier numbers are shown until then', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
@@ -697,7 +701,7 @@ test('a worker that is distrusted tells its whole dictionary again, and its numb
   assert.notStrictEqual(store.journalPositionOf(1), undefined);
 });
 
-test('a worker that is to tell all once more may go on meanwhile, for another round that has asked it before', () => {
+test('ClusterStore: after requestFullDictionary() a delta snapshot that an earlier round requested is still accepted', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
@@ -708,7 +712,7 @@ test('a worker that is to tell all once more may go on meanwhile, for another ro
   assert.strictEqual(store.journalPositionOf(1), undefined);
   store.apply(1, continued);
   assert.strictEqual(samplesOf(textOf(store)).size, 2);
-  assert.strictEqual(store.journalPositionOf(1), undefined, 'all of it has not come yet');
+  assert.strictEqual(store.journalPositionOf(1), undefined, 'the full dictionary has not arrived yet');
   worker.metric.inc({ a: 'y' });
   const buffer = scrape(worker, store, 1);
   assert.ok(buffer.includes('x'));
@@ -720,7 +724,7 @@ test('a worker that is to tell all once more may go on meanwhile, for another ro
   assert.strictEqual(samplesOf(textOf(store)).size, 3);
 });
 
-test('what continues a dictionary that is distrusted is refused: the whole is asked for', () => {
+test('ClusterStore: a delta snapshot for an invalidated dictionary is refused, and the full one is requested', () => {
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
@@ -731,7 +735,7 @@ test('what continues a dictionary that is distrusted is refused: the whole is as
   assert.strictEqual(samplesOf(textOf(store)).size, 1);
 });
 
-test('a series is looked up once: later scrapes only move numbers', t => {
+test('ClusterStore: a series is looked up once; later scrapes only move numbers', t => {
   const workers = workersWith(Counter, 3, { labelNames: ['a'] });
   for (const { metric } of workers) for (let a = 0; a < 100; a++) metric.inc({ a });
   const store = cluster(workers);
@@ -752,7 +756,7 @@ test('a series is looked up once: later scrapes only move numbers', t => {
   assert.strictEqual(lookUp.mock.callCount(), 1);
 });
 
-test('exemplars leave with their series, their worker, and what they were recorded for', async () => {
+test('ClusterStore: exemplars are removed with their series, their worker and their bucket', async () => {
   const workers = [1, 2].map(id => {
     const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
     const counter = new Counter({
@@ -780,7 +784,7 @@ test('exemplars leave with their series, their worker, and what they were record
   second.counter.inc({ labels: { a: 'x' } });
   second.counter.inc({ labels: { a: 'y' }, exemplarLabels: { of: 'second' } });
   assert.deepStrictEqual(await scrapeExemplars(), ['x 2 first', 'y 1 second']);
-  // Removed in one worker, the series lives on in the other, without what was the other's.
+  // The series was removed in one worker. The other worker still has it, without the exemplar of the first.
   first.counter.remove({ a: 'x' });
   assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 1 second']);
   first.counter.inc({ labels: { a: 'x' } });

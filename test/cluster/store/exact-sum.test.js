@@ -44,14 +44,14 @@ function unscaled(total) {
   return negative ? -value : value;
 }
 
-test('the yardstick itself sums exactly', () => {
+test('exact sum: the reference of these tests is exact', () => {
   assert.strictEqual(exactSumOf([0.1, 0.2]), 0.1 + 0.2);
   assert.strictEqual(exactSumOf([1e16, 1, -1e16]), 1);
   assert.strictEqual(exactSumOf([0.1, 0.2, -0.3]), 2 ** -55);
   assert.strictEqual(exactSumOf([1, 2 ** -53, 2 ** -60]), 1 + 2 ** -52);
 });
 
-test('what rounding cuts off is not lost', () => {
+test('exact sum: rounding errors are not lost', () => {
   assert.strictEqual(sumOf([1e16, 1, -1e16]), 1);
   assert.strictEqual(sumOf([1, 1e100, 1, -1e100]), 2);
   assert.strictEqual(sumOf(Array.from({ length: 10 }, () => 0.1)), 1);
@@ -60,7 +60,7 @@ test('what rounding cuts off is not lost', () => {
 
 const amount = fc.double({ min: 1e-9, max: 1e9, noNaN: true });
 
-test('sums of positive doubles are the exact sum, rounded once', () => {
+test('exact sum: a sum of positive doubles is the exact sum, rounded once', () => {
   fc.assert(
     fc.property(fc.array(amount, { maxLength: 60, size: 'max' }), values => {
       assert.strictEqual(sumOf(values), exactSumOf(values));
@@ -70,7 +70,7 @@ test('sums of positive doubles are the exact sum, rounded once', () => {
   );
 });
 
-test('the order of addition does not show', () => {
+test('exact sum: the result does not depend on the order of addition', () => {
   const shuffled = fc
     .array(amount, { minLength: 2, maxLength: 40, size: 'max' })
     .chain(values =>
@@ -82,7 +82,7 @@ test('the order of addition does not show', () => {
   );
 });
 
-test('a long-lived pair stays exact over 200,000 additions', () => {
+test('exact sum: a pair is exact after 200,000 additions', () => {
   const sums = new Float64Array(1);
   const errors = new Float64Array(1);
   let exact = 0n;
@@ -95,7 +95,7 @@ test('a long-lived pair stays exact over 200,000 additions', () => {
   }
 });
 
-test('normalising leaves the number as it is and the error below half a unit in the last place', () => {
+test('exact sum: normalising does not change the number, and leaves an error below half a unit in the last place', () => {
   fc.assert(
     fc.property(fc.array(amount, { minLength: 1, maxLength: 40 }), values => {
       const sums = new Float64Array(1);
@@ -118,7 +118,7 @@ for (const [name, values, expected] of [
   ['more than a double can hold', [1.7e308, 1.7e308], Infinity],
   ['more than a double can hold, and then less', [1.7e308, 1.7e308, -1.7e308], Infinity],
 ]) {
-  test(`${name} stands as it would in a plain sum`, () => {
+  test(`exact sum: ${name} gives the result of a plain sum`, () => {
     const plain = values.reduce((sum, value) => sum + value);
     assert.strictEqual(plain, expected);
     assert.strictEqual(sumOf(values), expected);

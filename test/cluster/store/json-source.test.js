@@ -27,17 +27,17 @@ function sumAndCount(sum, count, labels = {}) {
   ];
 }
 
-/** What a store shows of metrics that one stock worker sent. */
+/** The page of a store that applied the metrics of one worker with prom-client. */
 function shown(...metrics) {
   const store = new ClusterStore();
-  // As it arrives over IPC.
+  // As after IPC.
   store.applyJson(1, JSON.parse(JSON.stringify([metrics])));
   const samples = samplesOf(textOf(store));
   samplesOf(textOf(store, { openMetrics: true }).replaceAll(/ # \{.*/g, ''));
   return samples;
 }
 
-test('what is no metric is left out', () => {
+test('metric in JSON: a value that is not a metric is left out', () => {
   for (const nothing of [undefined, null, 5, 'metric', [], {}, { name: 5 }, { help: 'x' }]) {
     assert.strictEqual(readJsonMetric(nothing), undefined);
   }
@@ -50,7 +50,7 @@ test('what is no metric is left out', () => {
   }
 });
 
-test('a metric without values, type, help or aggregator is one all the same', () => {
+test('metric in JSON: values, type, help and aggregator are optional', () => {
   assert.deepStrictEqual(shown({ name: 'm' }), new Map());
   assert.deepStrictEqual(shown({ name: 'm', values: [{ value: 1 }] }), new Map([[seriesKey('m'), 1]]));
   assert.strictEqual(readJsonMetric({ name: 'm' }).definition.aggregator, 'sum');
@@ -58,7 +58,7 @@ test('a metric without values, type, help or aggregator is one all the same', ()
     assert.deepStrictEqual(shown({ name: 'm', type, values: [] }), new Map());
 });
 
-test('values become rows, by their labels in any order; of two the later one stands', () => {
+test('metric in JSON: there is one row per label set, in any order of labels, with the last of its values', () => {
   assert.deepStrictEqual(
     shown(
       gauge([
@@ -78,20 +78,20 @@ test('values become rows, by their labels in any order; of two the later one sta
   );
 });
 
-test('values that look alike when glued together stay apart', () => {
+test('metric in JSON: label values with separators are distinct', () => {
   const pairs = [{ a: '1,b:2' }, { a: '1', b: '2' }, { a: '1","b":"2' }, { 'a,b': '1' }];
   const labels = pairs.slice(0, 3);
   assert.strictEqual(shown(gauge(labels.map((set, value) => ({ value, labels: set })))).size, labels.length);
   assert.strictEqual(readJsonMetric(gauge(pairs.map(set => ({ value: 1, labels: set })))).labels.length, 4);
 });
 
-test('what is no number is NaN, and text that is a number is that number', () => {
+test('metric in JSON: a value that is not a number is NaN, a numeric string is its number', () => {
   const values = [null, undefined, 'x', {}, '7', true, 1e300];
   const columns = [...readJsonMetric(gauge(values.map((value, a) => ({ value, labels: { a } })))).columns];
   assert.deepStrictEqual(columns, [NaN, NaN, NaN, NaN, 7, 1, 1e300]);
 });
 
-test('a sample of another name keeps it', () => {
+test('metric in JSON: a sample may have a name of its own', () => {
   assert.deepStrictEqual(
     shown(
       gauge([
@@ -106,12 +106,12 @@ test('a sample of another name keeps it', () => {
   );
 });
 
-test('labels that several samples share are labels of each', () => {
+test('metric in JSON: shared labels are labels of each sample', () => {
   const metric = gauge([{ value: 1, labels: { a: 'x' }, sharedLabels: { b: 'y' } }]);
   assert.deepStrictEqual([...shown(metric).keys()], [seriesKey('m', { a: 'x', b: 'y' })]);
 });
 
-test('cumulated buckets become counts of their own', () => {
+test('histogram in JSON: cumulative counts become counts per bucket', () => {
   const metric = histogram([bucket(1, 2), bucket(5, 2), bucket('+Inf', 6), ...sumAndCount(31.5, 6)]);
   const { columns, definition } = readJsonMetric(metric);
   assert.deepStrictEqual([...columns], [2, 0, 4, 31.5]);
@@ -119,14 +119,14 @@ test('cumulated buckets become counts of their own', () => {
   assert.strictEqual(definition.layout, 'histogram');
 });
 
-test('a histogram without a +Inf bucket has what its count says, or its last bucket', () => {
+test('histogram in JSON: without a +Inf bucket, the total is _count or else the last bucket', () => {
   const finite = [bucket(1, 3), bucket(5, 4)];
   assert.strictEqual(shown(histogram([...finite, ...sumAndCount(9, 6)])).get(seriesKey('h_count')), 6);
   assert.strictEqual(shown(histogram(finite)).get(seriesKey('h_bucket', { le: '+Inf' })), 4);
   assert.strictEqual(shown(histogram(finite)).get(seriesKey('h_bucket', { le: 5 })), 4);
 });
 
-test('series of one histogram may have different buckets: what one lacks counts as its next lower one', () => {
+test('histogram in JSON: a series without a bucket has the cumulative count of its next lower one', () => {
   const samples = shown(
     histogram([
       bucket(1, 1, { a: 'x' }),
@@ -148,7 +148,7 @@ test('series of one histogram may have different buckets: what one lacks counts 
   );
 });
 
-test('a histogram or summary with a sample that does not belong shows all as they came', () => {
+test('histogram or summary in JSON: with an unexpected sample, all samples are shown as they are', () => {
   for (const [type, stranger] of [
     ['histogram', { value: 5, labels: {} }],
     ['histogram', { metricName: 'h_bucket', value: 5, labels: { le: 'x' } }],
@@ -162,7 +162,7 @@ test('a histogram or summary with a sample that does not belong shows all as the
   }
 });
 
-test('a summary may lack quantiles, or have nothing else', () => {
+test('summary in JSON: it may have no quantiles, or only quantiles', () => {
   const summary = values => ({ ...histogram(values), type: 'summary' });
   assert.strictEqual(shown(summary(sumAndCount(3, 1))).size, 2);
   const quantile = { value: 5, labels: { quantile: 0.5 } };
@@ -174,7 +174,7 @@ test('a summary may lack quantiles, or have nothing else', () => {
   assert.deepStrictEqual([key, Number.isFinite(value)], [seriesKey('h', { quantile: 0.5, a: 'x' }), true]);
 });
 
-test('exemplars that are not whole are left out, whole ones are shown', () => {
+test('metric in JSON: complete exemplars are shown, others are left out', () => {
   const exemplars = [
     null,
     {},
@@ -189,7 +189,7 @@ test('exemplars that are not whole are left out, whole ones are shown', () => {
   assert.deepStrictEqual(textOf(store, { openMetrics: true }).match(/ # \{.*/g), [' # {t="x"} 1 2']);
 });
 
-test('what a worker with prom-client sends is shown as that worker shows it', async () => {
+test('metric in JSON: the page of a worker with prom-client is the one that it writes itself', async () => {
   const registry = new stock.Registry();
   registry.setDefaultLabels({ env: 'p', a: 'default' });
   const common = { help: 'x', labelNames: ['a', 'b'], registers: [registry] };
@@ -209,7 +209,7 @@ test('what a worker with prom-client sends is shown as that worker shows it', as
   assert.deepStrictEqual(shown(...json), expected);
 });
 
-test('whatever arrives, reading it throws nothing, and it can be shown', () => {
+test('metric in JSON: no value makes reading throw, and the page can be written', () => {
   const label = fc.oneof(
     fc.string(),
     fc.constantFrom('a', 'le', 'quantile', '__proto__', 'toString', '__name__'),

@@ -14,7 +14,7 @@ const { makeWorker, copyOf, scrape, textOf, samplesOf, seriesKey } = require('..
 const START = 1_700_000_000_000;
 const HOUR = 3_600_000;
 
-/** A worker with one of each metric that lasts. */
+/** A worker with one metric of each kind whose totals are retired. */
 function lastingWorker({ labels = {}, buckets = [1, 5], summary = {} } = {}) {
   const worker = makeWorker();
   const common = { help: 'x', labelNames: ['a'], registers: [worker.registry] };
@@ -31,7 +31,7 @@ function lastingWorker({ labels = {}, buckets = [1, 5], summary = {} } = {}) {
   };
 }
 
-/** A store whose clock a test moves. */
+/** A store whose clock the test sets. */
 function storeWithClock(options) {
   const clock = { now: START };
   const store = new ClusterStore({ now: () => clock.now, ...options });
@@ -44,7 +44,7 @@ function restarted(store, options) {
   return fresh;
 }
 
-/** A generator of numbers from 0 to 1 that is the same in each run. */
+/** A generator of numbers from 0 to 1, the same in each run. */
 function randomFrom(seed) {
   let state = seed;
   return () => {
@@ -55,7 +55,7 @@ function randomFrom(seed) {
   };
 }
 
-test('counters, histograms and summaries of a dead worker stay; everything else leaves with it', () => {
+test('retired totals: counters, histograms and summaries of a dead worker are retained, other metrics are dropped', () => {
   const store = new ClusterStore();
   const worker = lastingWorker();
   worker.use(2);
@@ -82,7 +82,7 @@ test('counters, histograms and summaries of a dead worker stay; everything else 
   );
 });
 
-test('a worker is added to the totals once, whoever tells of its death and how often', () => {
+test('retired totals: a worker is added once, however often it is retired', () => {
   const store = new ClusterStore();
   const worker = lastingWorker();
   worker.use(1);
@@ -98,7 +98,7 @@ test('a worker is added to the totals once, whoever tells of its death and how o
   assert.strictEqual(samplesOf(textOf(fresh)).get(seriesKey('c', { a: 'x' })), 1);
 });
 
-test('a worker of which nothing is known, or nothing lasts, adds nothing and is closed', () => {
+test('retired totals: a worker without a snapshot, or without metrics to retire, adds nothing and is closed', () => {
   const store = new ClusterStore();
   const worker = makeWorker();
   new Gauge({ name: 'g', help: 'x', registers: [worker.registry] }).set(1);
@@ -110,7 +110,7 @@ test('a worker of which nothing is known, or nothing lasts, adds nothing and is 
   assert.deepStrictEqual([store.isClosed(1), store.isClosed(2), store.isClosed(3)], [true, true, false]);
 });
 
-test('only live series of a dead worker are taken', () => {
+test('retired totals: removed series of a dead worker are not added', () => {
   const store = new ClusterStore();
   const worker = makeWorker();
   const counter = new Counter({ name: 'c', help: 'x', labelNames: ['a'], registers: [worker.registry] });
@@ -125,7 +125,7 @@ test('only live series of a dead worker are taken', () => {
   );
 });
 
-test('the last numbers of a worker count, not those before', () => {
+test('retired totals: only the last numbers of a worker are added', () => {
   const store = new ClusterStore();
   const worker = lastingWorker();
   for (let i = 0; i < 5; i++) {
@@ -137,7 +137,7 @@ test('the last numbers of a worker count, not those before', () => {
   assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' })), 5);
 });
 
-test('what a worker counted before a default label changed is its own series no more', () => {
+test('retired totals: numbers from before a change of default labels are not added', () => {
   const store = new ClusterStore();
   const worker = lastingWorker();
   worker.use(1);
@@ -151,7 +151,7 @@ test('what a worker counted before a default label changed is its own series no 
   assert.deepStrictEqual(keys, [seriesKey('c', { a: 'x', zone: 'b' })]);
 });
 
-test('a gauge does not get what a dead worker has counted under its name', () => {
+test('retired totals: a gauge does not get the totals of a counter of the same name', () => {
   const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
   const [former, present] = [makeWorker(), makeWorker()];
   new Counter({ name: 'm', help: 'x', registers: [former.registry] }).inc(1000);
@@ -168,7 +168,7 @@ test('a gauge does not get what a dead worker has counted under its name', () =>
   assert.strictEqual(textOf(store), '\n');
 });
 
-test('the digest of a dead worker stays, unless its quantiles are those of a window', () => {
+test('retired totals: the digest of a dead worker is retained unless its summary has a sliding window', () => {
   for (const [summary, expected] of [
     [{}, 10],
     [{ maxAgeSeconds: 60, ageBuckets: 3 }, 0],
@@ -185,7 +185,7 @@ test('the digest of a dead worker stays, unless its quantiles are those of a win
   }
 });
 
-test('quantiles are those of dead and living workers together', () => {
+test('retired totals: quantiles include dead and living workers', () => {
   const store = new ClusterStore();
   for (let id = 1; id <= 5; id++) {
     const worker = lastingWorker();
@@ -197,7 +197,7 @@ test('quantiles are those of dead and living workers together', () => {
   }
 });
 
-test('a retired series that nobody exposes is dropped after retiredMaxAge, and starts from zero when it returns', () => {
+test('retired totals: a series that no live worker exposes is dropped after retiredMaxAge, and starts from zero when it returns', () => {
   const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
   const dead = lastingWorker();
   dead.use(1, 'passing');
@@ -219,7 +219,7 @@ test('a retired series that nobody exposes is dropped after retiredMaxAge, and s
   clock.now = START + HOUR;
   assert.deepStrictEqual(seen(), [1, 2]);
   clock.now = START + HOUR + 1;
-  seen(); // may be shown once more
+  seen(); // may be shown in one more scrape
   assert.deepStrictEqual(seen(), [undefined, 2]);
   clock.now = START + 50 * HOUR;
   seen();
@@ -229,7 +229,7 @@ test('a retired series that nobody exposes is dropped after retiredMaxAge, and s
   assert.deepStrictEqual(seen(), [5, 2]);
 });
 
-test('with retiredMaxAge 0 a dead worker leaves nothing but one last scrape; with Infinity it stays for ever', () => {
+test('retired totals: with retiredMaxAge 0 they are shown in one scrape only, with Infinity for ever', () => {
   for (const [retiredMaxAge, expected] of [
     [0, '\n'],
     [Infinity, undefined],
@@ -248,7 +248,7 @@ test('with retiredMaxAge 0 a dead worker leaves nothing but one last scrape; wit
   }
 });
 
-test('labels of workers that come and go do not pile up', () => {
+test('retired totals: labels of workers that come and go do not accumulate', () => {
   const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
   const worker = lastingWorker();
   for (let id = 1; id <= 120; id++) {
@@ -265,7 +265,7 @@ test('labels of workers that come and go do not pile up', () => {
   assert.ok(store.encodeRetired().length < 60_000, `${store.encodeRetired().length} bytes`);
 });
 
-test('the ids of thousands of dead workers are remembered, the oldest are forgotten', () => {
+test('ClusterStore: it stores the ids of the last few thousand dead workers', () => {
   const store = new ClusterStore();
   for (let id = 1; id <= 10_000; id++) store.retire(id);
   assert.strictEqual(store.isClosed(10_000), true);
@@ -279,7 +279,7 @@ const STEPS = fc.effort > 1 ? 400 : 40;
 const BYTE_STEP = fc.effort > 1 ? 1 : 7;
 const NUMBER_STEP = fc.effort > 1 ? 1 : 5;
 
-test('thousands of increments by workers that die and join at random: no counter ever falls', () => {
+test('retired totals: no counter falls while workers die and join at random', () => {
   const random = randomFrom(2026);
   const pick = list => list[Math.floor(random() * list.length)];
   const series = Array.from({ length: 30 }, (_, i) => `series ${i}`);
@@ -288,7 +288,10 @@ test('thousands of increments by workers that die and join at random: no counter
   let nextId = 1;
   let store = new ClusterStore();
   let before = new Map();
-  /** Between two deaths most series rest: only then does a fall by one unit in the last place show. */
+  /**
+   * Most series do not change between two deaths: otherwise a fall by one unit in the last place would not
+   * show.
+   */
   const check = () => {
     const samples = samplesOf(textOf(store));
     for (const [key, value] of samples) {
@@ -302,7 +305,7 @@ test('thousands of increments by workers that die and join at random: no counter
     for (let i = 0; i < 167; i++) {
       const a = pick(series);
       const value = random() * 10 ** Math.floor(random() * 6 - 3);
-      // Three numbers that are sums: the counter, the histogram's and the summary's.
+      // Three sums: the counter, the histogram's and the summary's.
       workers.get(pick([...workers.keys()])).use(value, a);
       exact.set(a, exact.get(a) + value);
     }
@@ -328,7 +331,7 @@ test('thousands of increments by workers that die and join at random: no counter
   }
 });
 
-test('totals do not depend on who died when', () => {
+test('retired totals: they do not depend on the order in which workers die', () => {
   const amount = fc.double({ min: 1e-6, max: 1e6, noNaN: true });
   const values = fc.array(amount, { minLength: 2, maxLength: 12 });
   const order = values.chain(list =>
@@ -352,14 +355,14 @@ test('totals do not depend on who died when', () => {
   );
 });
 
-test('infinities and NaN among the retired stand as they would in a sum', () => {
+test('retired totals: infinities and NaN give the result of a plain sum', () => {
   for (const [values, expected] of [
     [[Infinity, 1], Infinity],
     [[1, Infinity], Infinity],
     [[1.7e308, 1.7e308], Infinity],
   ]) {
     const store = new ClusterStore();
-    // A counter takes no infinity, but it may get there.
+    // A counter refuses infinity, but its sum may become infinite.
     values.forEach((value, i) => {
       const worker = makeWorker();
       const counter = new Counter({ name: 'c', help: 'x', registers: [worker.registry] });
@@ -393,14 +396,14 @@ function richStore() {
   return { clock, store };
 }
 
-test('retired totals survive a restart to the last bit', () => {
+test('retired totals: restoring them preserves every bit', () => {
   const { store } = richStore();
   const fresh = restarted(store);
   assert.strictEqual(textOf(fresh), textOf(store));
   const again = restarted(fresh);
   assert.deepStrictEqual(again.encodeRetired(), fresh.encodeRetired());
   for (const id of [1, 2, 3]) assert.strictEqual(again.isClosed(id), true);
-  // Error terms and digests included: what is added later rounds as if nothing had happened.
+  // Rounding errors and digests included: later additions round as without a restart.
   const stores = [store, fresh, again];
   for (let id = 10; id < 60; id++) {
     const worker = lastingWorker();
@@ -411,7 +414,7 @@ test('retired totals survive a restart to the last bit', () => {
   }
 });
 
-test('a restart begins the time of retired series anew: who exposes them is yet to be told', () => {
+test('retired totals: after a restart the age of their series counts from zero', () => {
   const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
   const worker = lastingWorker();
   worker.use(1);
@@ -429,7 +432,7 @@ test('a restart begins the time of retired series anew: who exposes them is yet 
   assert.strictEqual(textOf(fresh), '\n');
 });
 
-test('totals are restored beside what living workers have said already', () => {
+test('retired totals: they can be restored after snapshots of living workers were applied', () => {
   const { store } = richStore();
   const control = restarted(store);
   const late = new ClusterStore({ now: store.now });
@@ -441,13 +444,16 @@ test('totals are restored beside what living workers have said already', () => {
   assert.deepStrictEqual(samplesOf(textOf(late)), samplesOf(textOf(control)));
 });
 
-test('a restarted store without retired totals is empty', () => {
+test('retired totals: a restarted store without any is empty', () => {
   const fresh = restarted(new ClusterStore());
   assert.strictEqual(fresh.isEmpty, true);
   assert.strictEqual(textOf(fresh), '\n');
 });
 
-/** Restores damaged bytes: all of it or, with a SnapshotError, nothing. */
+/**
+ * Restores damaged bytes. They must be restored completely, or refused with a SnapshotError and without any
+ * effect.
+ */
 function restoreDamaged(bytes) {
   const fresh = new ClusterStore();
   try {
@@ -466,7 +472,7 @@ function restoreDamaged(bytes) {
   return true;
 }
 
-test('retired totals that are cut off anywhere are refused whole', () => {
+test('retired totals: a file that is truncated anywhere is refused', () => {
   const bytes = richStore().store.encodeRetired();
   assert.strictEqual(restoreDamaged(bytes), true);
   for (let length = 0; length < bytes.length; length += BYTE_STEP) {
@@ -478,7 +484,7 @@ test('retired totals that are cut off anywhere are refused whole', () => {
   }
 });
 
-test('retired totals with any byte or number changed are taken or refused whole', () => {
+test('retired totals: a file with any byte or number changed is restored or refused as a whole', () => {
   const bytes = richStore().store.encodeRetired();
   let refused = 0;
   for (let position = 0; position < bytes.length; position += BYTE_STEP) {
@@ -496,7 +502,7 @@ test('retired totals with any byte or number changed are taken or refused whole'
   }
 });
 
-test('a snapshot is no retired totals, and the other way round', () => {
+test('retired totals: a snapshot is refused as retired totals, and the other way round', () => {
   const store = new ClusterStore();
   const worker = lastingWorker();
   const snapshot = scrape(worker, store, 1);
