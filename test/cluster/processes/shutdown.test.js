@@ -11,11 +11,14 @@ const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
 const { startCluster, makePlace, patiently, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
+const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
-/** One counter that is counted by hand, and one that only its hook counts. */
+/** One counter that tests increment, and one that only its hook increments. */
 const counting = {
   construct: true,
-  start: ({ client, state }) => {
+  start: ({ require, client, ...context }) => {
+    const { state } = context;
+    require('./cluster-chaos-checkpoints').observeCheckpoints(context);
     state.counter = new client.Counter({ name: 'done_total', help: 'h' });
     state.collected = new client.Counter({
       name: 'collected_total',
@@ -30,156 +33,167 @@ const counting = {
 const count = ({ state }, times = 1) => state.counter.inc(times);
 const shutDown = ({ aggregator }, timeout) => aggregator.shutdown(timeout);
 const exit = ({ process }) => process.exit();
-const totalsOf = samples => ['done_total', 'collected_total'].map(name => samples.get(name));
+const doneIn = samples => samples.get('done_total') ?? 0;
+const totalsOf = samples => ['done_total', 'collected_total'].map(name => samples.get(name) ?? 0);
 
-async function start(t, setup) {
-  const cluster = await startCluster(t, { workers: 2, worker: counting, ...setup });
-  if (setup?.construct === false) return cluster;
-  // What comes over IPC now comes after the welcome.
-  await until(() => cluster.run($ => $.internals().directory !== ''), 'there is a directory');
-  return cluster;
-}
-
-/** How long something takes that must not wait for a timeout of this many milliseconds. */
+/** A timeout in milliseconds that no test waits for. */
 const LONG = 600_000;
 
-describe('shutdown() in a worker', { concurrency: 3 }, () => {
-  it('runs its hooks once more, and a kill right after loses nothing', async t => {
-    const cluster = await start(t);
-    await cluster.inWorkers([1, 2], count);
-    assert.deepEqual(totalsOf(await cluster.scrape()), [2, 2]);
-    await cluster.inWorker(2, count, 10);
-    assert.equal(await cluster.inWorker(2, shutDown), undefined);
-    await cluster.signal(2, 'SIGKILL');
-    await cluster.gone(2);
-    assert.deepEqual(totalsOf(await cluster.scrape()), [12, 2 + 1 + 1]);
-    await cluster.end();
+/** Starts a worker and waits until it knows where its last snapshot goes. */
+async function startWorker(cluster) {
+  const id = await cluster.fork();
+  await cluster.inWorker(id, ({ state }) => state.welcomed());
+  return id;
+}
+
+async function kill(cluster, workerId) {
+  await cluster.signal(workerId, 'SIGKILL');
+  await cluster.gone(workerId);
+}
+
+/** @returns {Promise<number[]>} how much the counters have grown since they had these totals */
+async function growth(cluster, before) {
+  return totalsOf(await cluster.scrape()).map((total, i) => total - before[i]);
+}
+
+/** @returns {string[]} files in the spool that workers write for the time after their death */
+function exitFiles(cluster) {
+  return fs.readdirSync(cluster.spool).filter(name => name.includes('-exit-'));
+}
+
+describe('shutdown() and close() in a cluster', () => {
+  const shared = sharedCluster({ worker: counting });
+
+  it('shutdown() in a worker saves counts of a worker that is killed next and was never scraped', async () => {
+    const cluster = shared();
+    const before = totalsOf(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, count, 10);
+    assert.equal(await cluster.inWorker(id, shutDown, LONG), undefined);
+    await kill(cluster, id);
+    assert.deepEqual(await growth(cluster, before), [10, 1]);
   });
 
-  it('loses nothing either of a worker that nobody has scraped', async t => {
-    const cluster = await start(t);
-    await until(async () => (await cluster.internals()).directory !== '', 'there is a directory');
-    await cluster.inWorker(2, count, 10);
-    await cluster.inWorker(2, shutDown);
-    await cluster.signal(2, 'SIGKILL');
-    await cluster.gone(2);
-    assert.deepEqual(totalsOf(await cluster.scrape()), [10, 2]);
-    await cluster.end();
+  it('shutdown() in a worker runs collect hooks once more, and a kill next loses nothing', async () => {
+    const cluster = shared();
+    const before = totalsOf(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, count);
+    assert.deepEqual(await growth(cluster, before), [1, 1]);
+    await cluster.inWorker(id, count, 10);
+    await cluster.inWorker(id, shutDown, LONG);
+    await kill(cluster, id);
+    assert.deepEqual(await growth(cluster, before), [11, 2]);
   });
 
-  it('does not end the counting: what comes before an orderly end is not lost either', async t => {
-    const cluster = await start(t);
-    await cluster.inWorkers([1, 2], count);
-    for (let i = 0; i < 3; i++) await cluster.inWorker(2, shutDown);
-    await cluster.inWorker(2, count, 100);
+  it('after shutdown() a worker may go on counting, and its orderly end loses nothing', async () => {
+    const cluster = shared();
+    const before = totalsOf(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, count);
+    assert.deepEqual(exitFiles(cluster), [], 'nothing is written before');
+    for (let i = 0; i < 3; i++) await cluster.inWorker(id, shutDown, LONG);
+    const [name, ...others] = exitFiles(cluster);
+    assert.match(name, new RegExp(`^w${id}-exit-[0-9a-f]{24}\\.snap$`));
+    assert.deepEqual(others, []);
+    await cluster.inWorker(id, count, 100);
     // Its hook has run at three shutdowns and this scrape.
-    assert.deepEqual(totalsOf(await cluster.scrape()), [102, 1 + 4]);
-    cluster.tellWorker(2, ({ state, process }) => {
+    assert.deepEqual(await growth(cluster, before), [101, 4]);
+    cluster.tellWorker(id, ({ state, process }) => {
       state.counter.inc(1000);
       process.exit();
     });
-    await cluster.gone(2);
-    assert.deepEqual(totalsOf(await cluster.scrape()), [1102, 2 + 4]);
-    await cluster.end();
-  });
-
-  it('several times at once leaves whole numbers', async t => {
-    const cluster = await start(t);
-    await cluster.inWorker(2, async ({ aggregator, client, state }) => {
-      const many = new client.Counter({ name: 'many_total', help: 'h', labelNames: ['number'] });
-      for (let number = 0; number < 5000; number++) many.inc({ number });
-      state.counter.inc(7);
-      await Promise.all(Array.from({ length: 5 }, () => aggregator.shutdown()));
-    });
-    await cluster.signal(2, 'SIGKILL');
-    await cluster.gone(2);
-    const samples = await cluster.scrape();
-    assert.equal(samples.get('done_total'), 7);
-    assert.equal([...samples].filter(([name]) => name.startsWith('many_total')).length, 5000);
-    assert.deepEqual((await cluster.internals()).refused, {});
-    await cluster.end();
-  });
-
-  it('is over when its time is, though a hook never ends; what the others have is left', async t => {
-    const cluster = await start(t);
-    await cluster.inWorkers([1, 2], count);
-    await cluster.inWorker(2, ({ state }) => void (state.held = new Promise(() => {})));
-    // The hook never ends: shutdown() resolves because of its time limit alone.
-    await cluster.inWorker(2, ({ aggregator }) => aggregator.shutdown(400));
-    await cluster.signal(2, 'SIGKILL');
-    await cluster.gone(2);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    await cluster.end();
-  });
-
-  it('does not fail where the directory is gone, and what the last scrape has shown stands', async t => {
-    const cluster = await start(t);
-    await cluster.inWorkers([1, 2], count);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    fs.rmSync(cluster.spool, { recursive: true });
-    await cluster.inWorkers([1, 2], count);
-    await cluster.inWorkers([1, 2], shutDown);
-    assert.equal((await cluster.scrape()).get('done_total'), 4);
-    const { failures } = await cluster.internals();
-    assert.deepEqual(
-      failures.filter(({ stage }) => stage === 'checkpoint'),
-      [{ stage: 'checkpoint', metric: '', count: 2 }],
-    );
-    await cluster.end();
-  });
-
-  it('is over at once where no primary has asked for anything', async t => {
-    const cluster = await start(t, { construct: false });
-    await cluster.inWorkers([1, 2], shutDown, LONG);
-    await cluster.end();
-  });
-
-  it('leaves no file behind in a cluster that goes on', async t => {
-    const cluster = await start(t);
-    await cluster.scrape();
-    await cluster.inWorkers([1, 2], shutDown);
-    const names = fs.readdirSync(cluster.spool).filter(name => name.includes('-exit-'));
-    assert.ok(names.length === 2 && names.every(name => /^w[12]-exit-[0-9a-f]{24}\.snap$/.test(name)));
-    for (const workerId of [1, 2]) {
-      cluster.tellWorker(workerId, exit);
-      await cluster.gone(workerId);
-    }
-    await cluster.run(shutDown);
+    await cluster.gone(id);
+    assert.deepEqual(await growth(cluster, before), [1101, 4]);
+    await cluster.run(shutDown, LONG);
     assert.deepEqual(
       fs.readdirSync(cluster.spool).filter(name => name.startsWith('w')),
       [],
+      'no file is left of it',
     );
-    await cluster.end();
   });
-});
 
-describe('shutdown() in the primary', { concurrency: 3 }, () => {
-  for (const inPlace of [false, true]) {
-    it(`has dead workers among the totals, and goes on being of use${inPlace ? ', in place' : ''}`, async t => {
-      const cluster = await start(t, { workers: 3, options: { inPlace } });
-      await cluster.inWorkers([1, 2, 3], count);
-      assert.equal((await cluster.scrape()).get('done_total'), 3);
-      await cluster.inWorkers([2, 3], count, 10);
-      cluster.tellWorker(2, exit);
-      cluster.tellWorker(3, exit);
-      await Promise.all([cluster.gone(2), cluster.gone(3)]);
-      await cluster.run(shutDown);
-      const { retiring, retired, workers } = await cluster.internals();
-      assert.deepEqual({ retiring, retired, workers }, { retiring: 0, retired: 2, workers: 1 });
-      await cluster.inWorker(1, count, 100);
-      assert.equal((await cluster.scrape()).get('done_total'), 123);
-      const id = await cluster.fork();
-      await cluster.inWorker(id, count, 1000);
-      await cluster.run(shutDown);
-      assert.equal((await cluster.scrape()).get('done_total'), 1123);
-      await cluster.end();
+  it('shutdown() in a worker, several times at once, saves complete numbers', async () => {
+    const cluster = shared();
+    const before = totalsOf(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(
+      id,
+      async ({ aggregator, client, state }, timeout) => {
+        const many = new client.Counter({ name: 'many_total', help: 'h', labelNames: ['number'] });
+        for (let number = 0; number < 5000; number++) many.inc({ number });
+        state.counter.inc(7);
+        await Promise.all(Array.from({ length: 5 }, () => aggregator.shutdown(timeout)));
+      },
+      LONG,
+    );
+    await kill(cluster, id);
+    const samples = await cluster.scrape();
+    assert.equal(doneIn(samples) - before[0], 7);
+    assert.equal([...samples].filter(([name]) => name.startsWith('many_total')).length, 5000);
+    assert.deepEqual((await cluster.internals()).refused, {});
+  });
+
+  it('shutdown() in a worker gives up a collect hook that never ends, and saves everything else', async () => {
+    const cluster = shared();
+    const before = totalsOf(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, count);
+    await cluster.inWorker(id, ({ state }) => void (state.held = new Promise(() => {})));
+    await cluster.inWorker(id, shutDown, 500);
+    // On a busy machine, shutdown() may resolve before the file is written: its time is up.
+    await until(() => exitFiles(cluster).some(name => name.endsWith('.snap')), 'its file is written');
+    await kill(cluster, id);
+    assert.equal(doneIn(await cluster.scrape()) - before[0], 1);
+  });
+
+  it('shutdown() refuses anything but a number of milliseconds', async () => {
+    const cluster = shared();
+    const id = await startWorker(cluster);
+    const refused = async ({ aggregator }) => {
+      const names = [];
+      for (const timeout of ['5', -1, NaN, null, {}, true, 5n]) {
+        await aggregator.shutdown(timeout).catch(({ name, message }) => names.push(`${name}: ${message}`));
+      }
+      await aggregator.shutdown(0);
+      await aggregator.shutdown(undefined);
+      return names;
+    };
+    const expected = Array(7).fill('TypeError: timeout must be a number of milliseconds');
+    assert.deepEqual(await cluster.run(refused), expected);
+    assert.deepEqual(await cluster.inWorker(id, refused), expected);
+    await kill(cluster, id);
+  });
+
+  it('shutdown() in the primary waits longer than a timer of Node.js can', async () => {
+    const cluster = shared();
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, ({ state }) => {
+      state.held = new Promise(resolve => (state.release = resolve));
     });
-  }
+    const order = cluster.run(async ({ aggregator, process, state }) => {
+      const order = [];
+      const onWarning = ({ name }) => order.push(name);
+      process.on('warning', onWarning);
+      const scrape = aggregator.clusterMetrics().then(() => order.push('scrape'));
+      const ended = aggregator.shutdown(2 ** 40).then(() => order.push('shutdown'));
+      // Later than a timer that Node.js has shortened to one millisecond.
+      state.looked = new Promise(resolve => setTimeout(resolve, 5));
+      await Promise.all([scrape, ended]);
+      process.removeListener('warning', onWarning);
+      return order;
+    });
+    await cluster.run(({ state }) => state.looked);
+    await cluster.inWorker(id, ({ state }) => state.release());
+    assert.deepEqual(await order, ['scrape', 'shutdown']);
+    await kill(cluster, id);
+  });
 
-  it('has answered all scrapes that were under way, those that wait for the next round, too', async t => {
-    const cluster = await start(t);
-    assert.deepEqual(totalsOf(await cluster.scrape()), [0, 2]);
-    await cluster.inWorker(2, ({ state }) => {
+  it('shutdown() in the primary resolves after all scrapes, also those that wait for the next round', async () => {
+    const cluster = shared();
+    const id = await startWorker(cluster);
+    await cluster.scrape();
+    await cluster.inWorker(id, ({ state }) => {
       state.held = new Promise(resolve => (state.release = resolve));
     });
     const order = cluster.run(async ({ aggregator }, timeout) => {
@@ -192,54 +206,148 @@ describe('shutdown() in the primary', { concurrency: 3 }, () => {
       await Promise.all([...scrapes, ended]);
       return order;
     }, LONG);
-    // It has got the question when it has answered this, which is behind it.
-    await cluster.inWorker(2, ({ state }) => {
+    // It has the request when it gets this, which was sent later.
+    await cluster.inWorker(id, ({ state }) => {
       state.release();
       state.held = undefined;
     });
     assert.deepEqual(await order, ['first', 'second', 'shutdown']);
-    await cluster.end();
+    await kill(cluster, id);
   });
 
-  it('is over when its time is, and the scrape that it waited for is answered later', async t => {
-    const cluster = await start(t);
-    await cluster.inWorkers([1, 2], count);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    await cluster.signal(2, 'SIGSTOP');
-    const { order, text } = await cluster.run(async ({ aggregator, cluster }) => {
+  it('shutdown() in the primary resolves after its timeout, and the scrape under way is answered later', async () => {
+    const cluster = shared();
+    const before = totalsOf(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, count);
+    await cluster.signal(id, 'SIGSTOP');
+    const { order, text } = await cluster.run(async ({ aggregator, cluster }, id) => {
       const order = [];
       const scrape = aggregator.clusterMetrics({ timeout: 600_000 }).then(text => {
         order.push('scrape');
         return text;
       });
-      await aggregator.shutdown(200);
+      await aggregator.shutdown(50);
       order.push('shutdown');
-      cluster.workers[2].process.kill('SIGCONT');
+      cluster.workers[id].process.kill('SIGCONT');
       return { text: await scrape, order };
-    });
+    }, id);
     assert.deepEqual(order, ['shutdown', 'scrape']);
-    assert.match(text, /^done_total 2$/m);
-    await cluster.signal(2, 'SIGCONT');
-    await cluster.end();
+    assert.match(text, new RegExp(`^done_total ${before[0] + 1}$`, 'm'));
+    await cluster.signal(id, 'SIGCONT');
+    await kill(cluster, id);
   });
 
-  it('is over at once where there is nothing to wait for, and does not fail where the directory is gone', async t => {
-    const cluster = await start(t);
+  it('shutdown() in the primary adds dead workers to the totals, and the registry can still be used', async () => {
+    await showDeadWorkers(shared());
+  });
+
+  it('shutdown() does not fail if the directory was removed, and totals do not fall', async () => {
+    const cluster = shared();
+    const before = doneIn(await cluster.scrape());
+    const ids = [await startWorker(cluster), await startWorker(cluster)];
     await cluster.run(shutDown, LONG);
-    await cluster.inWorkers([1, 2], count);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    await cluster.run(shutDown, LONG);
+    await cluster.inWorkers(ids, count);
+    assert.equal(doneIn(await cluster.scrape()) - before, 2);
     fs.rmSync(cluster.spool, { recursive: true });
-    cluster.tellWorker(2, exit);
-    await cluster.gone(2);
+    await cluster.inWorkers(ids, count);
+    await cluster.inWorkers(ids, shutDown, LONG);
+    assert.equal(doneIn(await cluster.scrape()) - before, 4);
+    const { failures } = await cluster.internals();
+    assert.deepEqual(
+      failures.filter(({ stage }) => stage === 'checkpoint'),
+      [{ stage: 'checkpoint', metric: '', count: 2 }],
+    );
+    fs.rmSync(cluster.spool, { recursive: true });
+    for (const id of ids) {
+      cluster.tellWorker(id, exit);
+      await cluster.gone(id);
+    }
     await cluster.run(shutDown, 200);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    await cluster.run(({ aggregator }) => aggregator.close());
+    assert.equal(doneIn(await cluster.scrape()) - before, 4);
+  });
+
+  it('close() of the last of many registries leaves no thread, no directory, and nothing that keeps the process', async () => {
+    const cluster = shared();
+    const before = doneIn(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, count, 2);
+    const texts = await cluster.run(async ({ construct, state }) => {
+      state.many = Array.from({ length: 20 }, () => construct());
+      return Promise.all(state.many.map(registry => registry.clusterMetrics()));
+    });
+    const total = `done_total ${before + 2}`;
+    assert.deepEqual([...new Set(texts.map(text => /^done_total .*$/m.exec(text)[0]))], [total]);
+    assert.equal(await cluster.run(({ threads }) => threads.length), 1);
+    assert.equal(cluster.spools().length, 1);
+    // All but one, some of them twice.
+    await cluster.run(({ aggregator, state }) =>
+      Promise.all([aggregator, ...state.many.slice(1), ...state.many.slice(5)].map(each => each.close())),
+    );
+    assert.equal(cluster.spools().length, 1);
+    const text = await cluster.run(({ aggregator }) => aggregator.clusterMetrics());
+    assert.match(
+      text,
+      new RegExp(`^${total}$`, 'm'),
+      'a closed registry shows metrics while others are open',
+    );
+    await cluster.run(({ state }) => state.many[0].close());
+    assert.deepEqual(cluster.spools(), []);
+    assert.deepEqual(
+      await cluster.run(({ process }) =>
+        process.getActiveResourcesInfo().filter(name => !/^Pipe|^Process/.test(name)),
+      ),
+      [],
+    );
+    assert.equal(await cluster.run(({ aggregator }) => aggregator.clusterMetrics()), '');
+    const listeners = await cluster.run(({ cluster }) =>
+      ['fork', 'online'].map(name => cluster.listenerCount(name)),
+    );
+    assert.deepEqual(listeners, [0, 0]);
     await cluster.run(shutDown, LONG);
+  });
+});
+
+/** Two of three workers die, unscraped since they counted last. */
+async function showDeadWorkers(cluster) {
+  // The dead workers of other tests are among the retired then.
+  await cluster.run(shutDown, LONG);
+  const [before, { retired }] = [doneIn(await cluster.scrape()), await cluster.internals()];
+  const ids = [await startWorker(cluster), await startWorker(cluster), await startWorker(cluster)];
+  await cluster.inWorkers(ids, count);
+  assert.equal(doneIn(await cluster.scrape()) - before, 3);
+  await cluster.inWorkers(ids.slice(1), count, 10);
+  for (const id of ids.slice(1)) cluster.tellWorker(id, exit);
+  await Promise.all(ids.slice(1).map(id => cluster.gone(id)));
+  await cluster.run(shutDown, LONG);
+  const internals = await cluster.internals();
+  assert.deepEqual(
+    { retiring: internals.retiring, retired: internals.retired, workers: internals.workers },
+    { retiring: 0, retired: retired + 2, workers: 1 },
+  );
+  await cluster.inWorker(ids[0], count, 100);
+  assert.equal(doneIn(await cluster.scrape()) - before, 123);
+  await cluster.run(shutDown, LONG);
+  cluster.tellWorker(ids[0], exit);
+  await cluster.gone(ids[0]);
+  await cluster.run(shutDown, LONG);
+  assert.equal(doneIn(await cluster.scrape()) - before, 123);
+}
+
+describe('shutdown() in other clusters', () => {
+  it('shutdown() in the primary adds dead workers to the totals if it aggregates in place', async t => {
+    const cluster = await startCluster(t, { worker: counting, options: { inPlace: true } });
+    await showDeadWorkers(cluster);
     await cluster.end();
   });
 
-  it('keeps the process until it is over', async t => {
+  it('shutdown() in a worker resolves at once if the primary has no AggregatorRegistry', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: counting, construct: false });
+    await cluster.inWorker(1, shutDown, LONG);
+    await cluster.end();
+  });
+
+  it('shutdown() in the primary keeps the process alive until it has resolved', async t => {
     const place = makePlace(t);
     const program = path.join(place, 'program.js');
     fs.writeFileSync(
@@ -269,7 +377,7 @@ describe('shutdown() in the primary', { concurrency: 3 }, () => {
   });
 });
 
-describe('shutdown() anywhere', { concurrency: 3 }, () => {
+describe('shutdown() without a cluster', () => {
   const program = `
     const { AggregatorRegistry } = require(${JSON.stringify(LIBRARY)});
     const registry = new AggregatorRegistry();
@@ -278,7 +386,7 @@ describe('shutdown() anywhere', { concurrency: 3 }, () => {
       if (process.connected) process.disconnect();
     });`;
 
-  it('is over at once in a process that is alone', async t => {
+  it('shutdown() resolves at once in a process without a cluster', async t => {
     const place = makePlace(t);
     const env = { ...process.env, TMPDIR: place };
     const ended = promisify(execFile)(process.execPath, ['-e', program], { env });
@@ -287,7 +395,7 @@ describe('shutdown() anywhere', { concurrency: 3 }, () => {
     assert.deepEqual(fs.readdirSync(place), []);
   });
 
-  it('is over at once in a child process that is no worker of a cluster', async t => {
+  it('shutdown() resolves at once in a child process that is no worker of a cluster', async t => {
     const file = path.join(makePlace(t), 'program.js');
     fs.writeFileSync(file, program);
     const child = fork(file, [], { silent: true, execArgv: [] });
@@ -296,79 +404,10 @@ describe('shutdown() anywhere', { concurrency: 3 }, () => {
     const [code] = await patiently(once(child, 'close'), () => 'the child to end');
     assert.deepEqual({ code, output }, { code: 0, output: 'over object\n' });
   });
-
-  it('takes a number of milliseconds, and refuses anything else', async t => {
-    const cluster = await start(t, { workers: 1 });
-    const refused = async ({ aggregator }) => {
-      const names = [];
-      for (const timeout of ['5', -1, NaN, null, {}, true, 5n]) {
-        await aggregator.shutdown(timeout).catch(({ name, message }) => names.push(`${name}: ${message}`));
-      }
-      await aggregator.shutdown(0);
-      await aggregator.shutdown(undefined);
-      return names;
-    };
-    const expected = Array(7).fill('TypeError: timeout must be a number of milliseconds');
-    assert.deepEqual(await cluster.run(refused), expected);
-    assert.deepEqual(await cluster.inWorker(1, refused), expected);
-    await cluster.end();
-  });
-
-  it('waits longer than a timer can', async t => {
-    const cluster = await start(t, { workers: 1 });
-    await cluster.inWorker(1, ({ state }) => {
-      state.held = new Promise(resolve => (state.release = resolve));
-    });
-    const order = cluster.run(async ({ aggregator, process, state }) => {
-      const order = [];
-      process.on('warning', ({ name }) => order.push(name));
-      const scrape = aggregator.clusterMetrics().then(() => order.push('scrape'));
-      const ended = aggregator.shutdown(2 ** 40).then(() => order.push('shutdown'));
-      // Later than a timer that Node.js has shortened to one millisecond.
-      state.looked = new Promise(resolve => setTimeout(resolve, 5));
-      await Promise.all([scrape, ended]);
-      return order;
-    });
-    await cluster.run(({ state }) => state.looked);
-    await cluster.inWorker(1, ({ state }) => state.release());
-    assert.deepEqual(await order, ['scrape', 'shutdown']);
-    await cluster.end();
-  });
 });
 
-describe('close()', { concurrency: 3 }, () => {
-  it('of the last of many leaves neither thread nor directory nor anything that keeps the process', async t => {
-    const cluster = await start(t);
-    await cluster.inWorkers([1, 2], count);
-    assert.equal((await cluster.scrape()).get('done_total'), 2);
-    const busy = ({ process }) =>
-      process.getActiveResourcesInfo().filter(name => !/^Pipe|^Process/.test(name));
-    const texts = await cluster.run(async ({ construct, state }) => {
-      state.many = Array.from({ length: 20 }, () => construct());
-      return Promise.all(state.many.map(registry => registry.clusterMetrics()));
-    });
-    assert.equal(new Set(texts.map(text => /^done_total .*$/m.exec(text)[0])).size, 1);
-    assert.equal(await cluster.run(({ threads }) => threads.length), 1);
-    assert.equal(cluster.spools().length, 1);
-    // All but one, some of them twice.
-    await cluster.run(({ aggregator, state }) =>
-      Promise.all([aggregator, ...state.many.slice(1), ...state.many.slice(5)].map(each => each.close())),
-    );
-    assert.equal(cluster.spools().length, 1);
-    const text = await cluster.run(({ aggregator }) => aggregator.clusterMetrics());
-    assert.match(text, /^done_total 2$/m, 'one that was closed still shows what there is');
-    await cluster.run(({ state }) => state.many[0].close());
-    assert.deepEqual(cluster.spools(), []);
-    assert.deepEqual(await cluster.run(busy), []);
-    assert.equal(await cluster.run(({ aggregator }) => aggregator.clusterMetrics()), '');
-    const listeners = await cluster.run(({ cluster }) =>
-      ['fork', 'online'].map(name => cluster.listenerCount(name)),
-    );
-    assert.deepEqual(listeners, [0, 0]);
-    await cluster.end();
-  });
-
-  it('lets a program end by itself, with workers that go on', async t => {
+describe('close()', () => {
+  it('close() lets a program end by itself while its workers go on', async t => {
     const place = makePlace(t);
     const program = path.join(place, 'program.js');
     fs.writeFileSync(
