@@ -11,7 +11,7 @@ const { renderText, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
 
 const PIECE_CHARACTERS = 65536;
 
-/** A family whose rows are written out: labels as text, and numbers. */
+/** A family with given rows: labels as text, and numbers. */
 function family({
   name = 'm',
   help = 'help',
@@ -43,7 +43,7 @@ function linesOf(one, openMetrics) {
   return [...renderFamily(one, openMetrics)].join('').split('\n').slice(2);
 }
 
-test('numbers are written as JavaScript writes them, and as Prometheus reads them', () => {
+test('text format: numbers are in the form of JavaScript, which Prometheus reads', () => {
   for (const [value, text] of [
     [0, '0'],
     [-0, '0'],
@@ -68,7 +68,7 @@ test('numbers are written as JavaScript writes them, and as Prometheus reads the
   );
 });
 
-test('what somebody else reports as a value is a number or NaN, never a wrong number', () => {
+test('text format: a value of a custom metric object is a number or NaN', () => {
   const cases = [
     [7, 7],
     ['7', 7],
@@ -83,7 +83,7 @@ test('what somebody else reports as a value is a number or NaN, never a wrong nu
   for (const [value, number] of cases) assert.strictEqual(toNumber(value), number);
 });
 
-test('label values and help are escaped, each as its place wants it', () => {
+test('text format: label values and help texts are escaped, each by its own rules', () => {
   assert.strictEqual(labelPair('a', 'back\\slash "quoted"\nnext'), 'a="back\\\\slash \\"quoted\\"\\nnext"');
   assert.strictEqual(labelPair('a', ''), 'a=""');
   assert.strictEqual(labelPair('a', 'ünï {}=,\r\t😀'), 'a="ünï {}=,\r\t😀"');
@@ -99,7 +99,7 @@ test('label values and help are escaped, each as its place wants it', () => {
   assert.strictEqual(escapeHelp('back\\slash "quoted"\nnext'), 'back\\\\slash "quoted"\\nnext');
 });
 
-test('any label value reads back as it was', () => {
+test('text format: any label value can be read back unchanged', () => {
   fc.assert(
     fc.property(
       fc.string({
@@ -119,14 +119,14 @@ test('any label value reads back as it was', () => {
   );
 });
 
-test('two lists of labels are joined, whichever is empty', () => {
+test('text format: two lists of labels are joined, even if one is empty', () => {
   assert.strictEqual(joinLabels('', ''), '');
   assert.strictEqual(joinLabels('a="1"', ''), 'a="1"');
   assert.strictEqual(joinLabels('', 'b="2"'), 'b="2"');
   assert.strictEqual(joinLabels('a="1"', 'b="2"'), 'a="1",b="2"');
 });
 
-test('no families, and families without series', () => {
+test('text format: a page may have no families, and a family no series', () => {
   assert.strictEqual(textOf([]), '\n');
   assert.strictEqual(textOf([], true), '\n# EOF\n');
   const empty = ['value', 'histogram', 'summary', 'samples'].map((kind, i) =>
@@ -137,17 +137,17 @@ test('no families, and families without series', () => {
   assert.strictEqual(textOf(empty, true), `${blocks.join('\n')}\n# EOF\n`);
 });
 
-test('values, with and without labels', () => {
+test('text format: values with and without labels', () => {
   const rows = [{ numbers: [1] }, { labels: 'a="x"', numbers: [NaN] }];
   assert.strictEqual(textOf([family({ rows })]), '# HELP m help\n# TYPE m gauge\nm 1\nm{a="x"} Nan\n');
 });
 
-test('a number may stand anywhere in its page', () => {
+test("text format: a row's numbers may be anywhere in the array", () => {
   const rows = [{ numbers: [9, 9, 1] }, { numbers: [9, 9, 2] }];
   assert.deepStrictEqual(linesOf(family({ rows, offsetOf: () => 2 })), ['m 1', 'm 2']);
 });
 
-test('a histogram is written cumulated, its labels after the bound, then sum and count', () => {
+test('text format: a histogram has cumulative buckets with le before other labels, then sum and count', () => {
   const layout = { kind: 'histogram', bounds: [0.5, 1, 1e21] };
   const rows = [{ numbers: [1, 0, 2, 4, -3.5] }, { labels: 'a="x"', numbers: [0, 0, 0, 0, 0] }];
   assert.deepStrictEqual(linesOf(family({ type: 'histogram', layout, rows })), [
@@ -166,13 +166,13 @@ test('a histogram is written cumulated, its labels after the bound, then sum and
   ]);
 });
 
-test('a histogram without bounds has its +Inf bucket', () => {
+test('text format: a histogram without bounds has a +Inf bucket', () => {
   const rows = [{ numbers: [3, 6] }];
   const lines = linesOf(family({ layout: { kind: 'histogram', bounds: [] }, rows }));
   assert.deepStrictEqual(lines, ['m_bucket{le="+Inf"} 3', 'm_sum 6', 'm_count 3']);
 });
 
-test('a summary is written with its quantiles before its labels, then sum and count', () => {
+test('text format: a summary has quantiles with quantile before other labels, then sum and count', () => {
   const layout = { kind: 'summary', quantiles: [0.5, 0.99] };
   const rows = [
     { numbers: [5, 2], quantiles: [1, 4] },
@@ -190,7 +190,7 @@ test('a summary is written with its quantiles before its labels, then sum and co
   ]);
 });
 
-test('labels of a bucket or quantile may be others than those of sum and count', () => {
+test('text format: buckets and quantiles may have other labels than sum and count', () => {
   const labelText = (_row, marked) => (marked ? 'a="x"' : 'a="x",le="own"');
   const rows = [{ numbers: [1, 0] }];
   const lines = linesOf(family({ layout: { kind: 'histogram', bounds: [] }, rows, labelText }));
@@ -201,7 +201,7 @@ test('labels of a bucket or quantile may be others than those of sum and count',
   ]);
 });
 
-test("somebody else's metric is written sample by sample, under the name that each has", () => {
+test('text format: each sample of a custom metric object has its own name', () => {
   const metric = {
     name: 'm',
     help: 'help',
@@ -227,7 +227,7 @@ test("somebody else's metric is written sample by sample, under the name that ea
   assert.deepStrictEqual(linesOf(sampleFamily({ name: 'm', help: 'help', type: 'gauge' }, {})), []);
 });
 
-test('OpenMetrics: a counter is named without _total, its samples with it, once', () => {
+test('OpenMetrics: the name of a counter has no _total, its samples end in _total once', () => {
   for (const name of ['c', 'c_total']) {
     const rows = [{ numbers: [1] }, { labels: 'a="x"', numbers: [2] }];
     const expected = '# HELP c help\n# TYPE c counter\nc_total 1\nc_total{a="x"} 2\n# EOF\n';
@@ -244,7 +244,7 @@ test('OpenMetrics: a counter is named without _total, its samples with it, once'
   }
 });
 
-test('OpenMetrics: other types keep their names, families follow each other without an empty line', () => {
+test('OpenMetrics: names of other types are unchanged, and there is no empty line between families', () => {
   const rows = [{ numbers: [1, 1] }];
   const families = [
     family({ name: 'g_total', rows }),
@@ -257,7 +257,7 @@ test('OpenMetrics: other types keep their names, families follow each other with
   );
 });
 
-test('exemplars stand after counters and buckets, in OpenMetrics only', () => {
+test('OpenMetrics: counters and buckets have exemplars, unlike in Prometheus text', () => {
   const exemplars = [
     { labelSet: { trace: 'a"b', span: 5 }, value: 0.5, timestamp: 1700000000.123 },
     undefined,
@@ -288,7 +288,7 @@ test('exemplars stand after counters and buckets, in OpenMetrics only', () => {
   ]);
 });
 
-test('pieces are of a bounded size, and joined they are the text written row by row', () => {
+test('text format: pieces have a bounded size, and joined they equal the text written row by row', () => {
   const labels = 'path="/some/path/that/is/not/short"';
   const rowsOf = (count, width) =>
     Array.from({ length: count }, (_, i) => ({
@@ -324,7 +324,7 @@ test('pieces are of a bounded size, and joined they are the text written row by 
   }
 });
 
-test('many small families are gathered into few pieces', t => {
+test('text format: many small families are combined into few pieces', t => {
   const families = Array.from({ length: 3000 }, (_, i) =>
     family({ name: `m${i}`, rows: [{ numbers: [i] }] }),
   );
@@ -334,7 +334,7 @@ test('many small families are gathered into few pieces', t => {
   assert.strictEqual(samplesOf(text).size, 3000);
 });
 
-test('random families read back as what they are', () => {
+test('text format: random families can be read back unchanged', () => {
   const number = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(NaN, Infinity, -Infinity, 0));
   const labelSet = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.string(), {
     maxKeys: 3,

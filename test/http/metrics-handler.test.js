@@ -39,7 +39,7 @@ async function get(port, { headers = {}, method = 'GET', path = '/metrics', agen
   return { status: response.statusCode, headers: response.headers, body };
 }
 
-/** Request and response as far as the handler needs them, and what it did with them. */
+/** A request and a response with what the handler needs, and a record of its calls. */
 function fakeExchange({ headers = {}, method = 'GET', sent = {} } = {}) {
   const written = { headers: { ...sent }, body: undefined, ended: 0, destroyed: 0 };
   const res = {
@@ -58,13 +58,13 @@ function fakeExchange({ headers = {}, method = 'GET', sent = {} } = {}) {
   return { req: { headers, method }, res, written };
 }
 
-/** A cluster's registry that notes how it was asked. */
+/** A cluster's registry that records the options of each call. */
 function fakeCluster({ bytes = Buffer.from('x 1\n'), ...rest } = {}) {
   const asked = [];
   return {
     asked,
     contentType: Registry.PROMETHEUS_CONTENT_TYPE,
-    metrics: () => assert.fail('the text of the primary alone was asked for'),
+    metrics: () => assert.fail('metrics() was called, which is the text of the primary only'),
     clusterMetricsBytes: async options => {
       asked.push(options);
       return bytes === undefined ? undefined : { bytes, ascii: true };
@@ -121,7 +121,7 @@ for (const [header, accepts] of [
   ['gzipped', false],
   ['gzip;q=nonsense', false],
 ]) {
-  test(`Accept-Encoding: ${header ?? '(none)'} ${accepts ? 'takes' : 'does not take'} gzip`, async () => {
+  test(`Accept-Encoding: ${header ?? '(none)'} ${accepts ? 'accepts' : 'does not accept'} gzip`, async () => {
     const cluster = fakeCluster();
     const { req, res, written } = fakeExchange({
       headers: header === undefined ? {} : { 'accept-encoding': header },
@@ -168,7 +168,7 @@ for (const [name, metrics] of [
   ],
   ['rejects with nothing', () => Promise.reject(undefined)],
 ]) {
-  test(`a registry that ${name} is answered with 500, and nothing of the reason`, async t => {
+  test(`a registry that ${name} causes status 500 without the reason`, async t => {
     const registry = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics };
     const port = await serve(t, metricsHandler(registry));
     for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
@@ -258,7 +258,7 @@ test('the bytes of a cluster are sent as they are', async () => {
   assert.strictEqual(written.headers['content-type'], Registry.PROMETHEUS_CONTENT_TYPE);
 });
 
-test('a cluster without workers is an empty body, which gzip can read', async () => {
+test('a cluster without workers has an empty body, which is valid gzip', async () => {
   for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
     const cluster = fakeCluster();
     cluster.clusterMetricsBytes = async () => undefined;
@@ -271,7 +271,7 @@ test('a cluster without workers is an empty body, which gzip can read', async ()
   }
 });
 
-test('a response that was destroyed during the scrape is not touched', async () => {
+test('a response that was destroyed during the scrape is not written to', async () => {
   for (const outcome of ['text', 'failure']) {
     const { req, res, written } = fakeExchange();
     const metrics = async () => {
@@ -316,7 +316,7 @@ function deferred() {
   return result;
 }
 
-test('a response that a middleware has already sent is not touched', async t => {
+test('a response that a middleware has already sent is not written to', async t => {
   const registry = smallRegistry();
   const finish = deferred();
   registry.getSingleMetric('c_total').collect = () => finish.promise;
@@ -348,7 +348,7 @@ test('if writing the response fails, it is destroyed and the handler does not re
   assert.strictEqual(written.destroyed, 1);
 });
 
-test('in express it is a route like any other, behind middleware too', async t => {
+test('metricsHandler() works as an express route, also behind middleware', async t => {
   const registry = smallRegistry();
   const app = express();
   app.use((_req, res, next) => {
@@ -369,7 +369,7 @@ test('in express it is a route like any other, behind middleware too', async t =
   assert.deepStrictEqual([broken.status, broken.body.toString()], [500, 'Metrics are not available.\n']);
 });
 
-test('in fastify it takes the raw objects of a reply that was hijacked', async t => {
+test('metricsHandler() works in fastify with the raw objects of a hijacked reply', async t => {
   const registry = smallRegistry();
   const app = fastify();
   const handler = metricsHandler(registry);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Pushes to the real prometheus-pushgateway. What it then has must be what was pushed, in the group that was named.
+// Pushes to the real prometheus-pushgateway, then checks that it has the pushed metrics in the right group.
 
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
@@ -64,7 +64,7 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
     new Gauge({ name, help: 'h', registers: [registry] }).set(value);
   }
 
-  it('has replaced everything in a group after push', async () => {
+  it('replaces all metrics of a group on push()', async () => {
     gauge('first', 1);
     await pusher().push({ jobName: 'j' });
     registry.clear();
@@ -73,7 +73,7 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
     assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: 'j' }, values: { second: '2' } }]);
   });
 
-  it('has replaced metrics of the same name after pushAdd', async () => {
+  it('replaces metrics of the same name on pushAdd()', async () => {
     gauge('first', 1);
     gauge('both', 1);
     await pusher().pushAdd({ jobName: 'j' });
@@ -85,11 +85,11 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
     ]);
   });
 
-  it('has nothing left of a group after delete, and all of the others', async () => {
+  it('removes one group on delete(), and no other', async () => {
     gauge('value', 1);
-    const kept = [{ jobName: 'j' }, { jobName: 'j', groupings: { a: '1', b: '' } }, { jobName: 'k' }];
+    const others = [{ jobName: 'j' }, { jobName: 'j', groupings: { a: '1', b: '' } }, { jobName: 'k' }];
     const removed = { jobName: 'j', groupings: { a: '1' } };
-    for (const params of [...kept, removed]) await pusher().push(params);
+    for (const params of [...others, removed]) await pusher().push(params);
     const { resp } = await pusher().delete(removed);
     assert.strictEqual(resp.statusCode, 202);
     const groups = await gateway.groups();
@@ -101,7 +101,7 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
   });
 
   for (const value of AWKWARD) {
-    it(`knows a group by the label value ${JSON.stringify(value)}`, async () => {
+    it(`has a group with the label value ${JSON.stringify(value)}`, async () => {
       gauge('value', 1);
       const neighbour = { jobName: 'j', groupings: { z: '1' } };
       const params = { jobName: 'j', groupings: { k: value, z: '1' } };
@@ -119,7 +119,7 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
   }
 
   for (const jobName of AWKWARD.slice(1)) {
-    it(`knows the job ${JSON.stringify(jobName)}`, async () => {
+    it(`has the job ${JSON.stringify(jobName)}`, async () => {
       gauge('value', 1);
       await pusher().push({ jobName });
       assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: jobName }, values: { value: '1' } }]);
@@ -128,7 +128,7 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
     });
   }
 
-  it('knows any job and label values', async () => {
+  it('has groups of random job and label values', async () => {
     gauge('value', 1);
     const text = fc.oneof(
       fc.string({ unit: 'grapheme' }),
@@ -152,7 +152,7 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
     );
   });
 
-  it('reads all types of metrics, gzipped', async () => {
+  it('accepts all types of metrics, compressed', async () => {
     const registers = [registry];
     new Counter({ name: 'c_total', help: 'h', registers }).inc(3);
     new Gauge({ name: 'g', help: 'line\nfeed', registers, labelNames: ['l'] }).set({ l: '"\\\n' }, -Infinity);
@@ -180,14 +180,14 @@ describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
     ]);
   });
 
-  it('reads an OpenMetrics registry', async () => {
+  it('accepts an OpenMetrics registry', async () => {
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     gauge('value', 1);
     await pusher().push({ jobName: 'j' });
     assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: 'j' }, values: { value: '1' } }]);
   });
 
-  it('says what it does not like', async () => {
+  it('responds with the reason if it refuses a push', async () => {
     const broken = new Pushgateway(gateway.url, { metrics: () => 'broken{\n' });
     await assert.rejects(
       broken.push({ jobName: 'j' }),

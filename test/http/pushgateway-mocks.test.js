@@ -1,6 +1,7 @@
 'use strict';
 
-// Applications test their pushes by putting something in place of http.request. These are the ways in which they do.
+// Applications test their pushes by replacing http.request(). This file replaces it in the ways that they
+// use.
 
 const assert = require('node:assert');
 const { EventEmitter, once } = require('node:events');
@@ -27,10 +28,10 @@ beforeEach(() => {
 afterEach(() => mock.restoreAll());
 
 /**
- * The least that such a test has: a request with on, write and end, and a response with setEncoding and on.
+ * A minimal mock: a request with on, write and end, and a response with setEncoding and on.
  *
  * @param {object} module http or https
- * @returns {{options: any, body: any[], ended: number}[]} what was asked for
+ * @returns {{options: any, body: any[], ended: number}[]} the requests
  */
 function replaceRequest(module) {
   const calls = [];
@@ -58,7 +59,7 @@ function replaceRequest(module) {
   return calls;
 }
 
-describe('http.request replaced by a function', LIMITS, () => {
+describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
   for (const [operation, method, body] of [
     ['pushAdd', 'POST', [EXPOSITION]],
     ['push', 'PUT', [EXPOSITION]],
@@ -96,20 +97,20 @@ describe('http.request replaced by a function', LIMITS, () => {
     });
   }
 
-  it('has been called when push returns', async () => {
+  it('has been called when push() returns', async () => {
     const calls = replaceRequest(http);
     const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
     assert.strictEqual(calls[0].options.path, '/metrics/job/j');
     await pushed;
   });
 
-  it('sees decoded credentials as auth', async () => {
+  it('gets decoded credentials as auth', async () => {
     const calls = replaceRequest(http);
     await new Pushgateway('http://us%40er:pass@127.0.0.1', {}, registry).push({ jobName: 'j' });
     assert.strictEqual(calls[0].options.auth, 'us@er:pass');
   });
 
-  it('sees the headers that the application gave, and no more', async () => {
+  it("gets only the application's headers", async () => {
     const calls = replaceRequest(http);
     const gateway = new Pushgateway(GATEWAY, { headers: { 'Content-Encoding': 'gzip' } }, registry);
     await gateway.push({ jobName: 'j' });
@@ -119,7 +120,7 @@ describe('http.request replaced by a function', LIMITS, () => {
     assert.deepStrictEqual(calls[1].options.headers, {});
   });
 
-  it('may be replaced after the Pushgateway was made, and is not asked for https', async () => {
+  it('may be set after the Pushgateway was created, and is not called for https', async () => {
     const gateway = new Pushgateway('https://127.0.0.1', {}, registry);
     const [plain, secure] = [http, https].map(replaceRequest);
     await gateway.push({ jobName: 'j' });
@@ -127,14 +128,14 @@ describe('http.request replaced by a function', LIMITS, () => {
     assert.strictEqual(secure[0].options.protocol, 'https:');
   });
 
-  it('is called on its module', async () => {
+  it('is called with its module as this', async () => {
     const calls = replaceRequest(http);
     await new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
     assert.strictEqual(calls.length, 1);
     assert.strictEqual(http.request.mock.calls[0].this, http);
   });
 
-  it('may throw', async () => {
+  it('may throw: the push rejects', async () => {
     mock.method(http, 'request', () => {
       throw new Error('no network in tests');
     });
@@ -142,13 +143,13 @@ describe('http.request replaced by a function', LIMITS, () => {
     await assert.rejects(pushed, { message: 'no network in tests' });
   });
 
-  it('may return a request that cannot be destroyed when collecting fails', async () => {
+  it('may return a request without destroy(), even if collecting fails', async () => {
     replaceRequest(http);
     const failing = { metrics: () => Promise.reject(new Error('no numbers')) };
     await assert.rejects(new Pushgateway(GATEWAY, failing).push({ jobName: 'j' }), { message: 'no numbers' });
   });
 
-  it('may return an emitter that fails, again and again', async () => {
+  it('may return an emitter that emits several errors', async () => {
     const request = Object.assign(new EventEmitter(), { write() {}, end() {} });
     mock.method(http, 'request', () => request);
     const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
@@ -158,7 +159,7 @@ describe('http.request replaced by a function', LIMITS, () => {
     request.emit('error', new Error('third'));
   });
 
-  it('may return an emitter that times out', async () => {
+  it('may return an emitter that emits timeout', async () => {
     const request = Object.assign(new EventEmitter(), { write() {}, end() {}, destroy: mock.fn() });
     mock.method(http, 'request', () => request);
     const pushed = new Pushgateway(GATEWAY, {}, registry).delete({ jobName: 'j' });
@@ -167,7 +168,7 @@ describe('http.request replaced by a function', LIMITS, () => {
     assert.strictEqual(request.destroy.mock.callCount(), 1);
   });
 
-  it('may answer before it has returned', async () => {
+  it('may call back with a response before it returns', async () => {
     mock.method(http, 'request', (_options, callback) => {
       callback(
         Object.assign(new EventEmitter(), { statusCode: 400, setEncoding() {} }).on('newListener', answer),
@@ -182,8 +183,8 @@ describe('http.request replaced by a function', LIMITS, () => {
   });
 });
 
-describe('an interceptor', LIMITS, () => {
-  it('can send real requests where it likes', async () => {
+describe('Pushgateway: an HTTP interceptor', LIMITS, () => {
+  it('can redirect real requests to another server', async () => {
     const server = http.createServer((request, response) => {
       response.end(`${request.method} ${request.url} ${request.headers['content-type']}`);
     });
@@ -201,7 +202,7 @@ describe('an interceptor', LIMITS, () => {
     }
   });
 
-  it('can expect a request by host, method, path and headers, and refuse all others', async () => {
+  it('can match requests by host, method, path and headers, and refuse others', async () => {
     const interceptor = new Interceptor();
     interceptor.expect({ host: '127.0.0.1:9091', method: 'PUT', path: '/metrics/job/j' }, 200);
     interceptor.expect({ host: '127.0.0.1:9091', method: 'DELETE', path: '/metrics/job/j' }, 500);
@@ -217,7 +218,7 @@ describe('an interceptor', LIMITS, () => {
     assert.strictEqual(body, EXPOSITION);
   });
 
-  it("can stand in for the agent's connection", async () => {
+  it("can replace the agent's connection", async () => {
     let sent = '';
     const connection = new Duplex({
       read() {},
@@ -235,7 +236,7 @@ describe('an interceptor', LIMITS, () => {
   });
 });
 
-/** What nock does: a ClientRequest that never connects, matched when it is complete. */
+/** A ClientRequest that never connects and is matched when it is complete, as in nock. */
 class Interceptor {
   #expectations = [];
   seen = [];

@@ -1,6 +1,6 @@
 'use strict';
 
-// The same pushes with prom-client and with this package, to one recording server and to one replaced http.request.
+// Compares pushes of prom-client and this package: at a recording server, and at a replaced http.request().
 
 const assert = require('node:assert');
 const http = require('http');
@@ -78,7 +78,7 @@ const URLS = [
   ...['', '/x', 'name', '//name/x', ' http://a.invalid ', undefined, null, 5, {}],
 ];
 
-/** prom-client 15.1.3's path, and ours where it means something else to the gateway or nothing. */
+/** The paths that differ: prom-client 15.1.3's path, which the gateway misreads or refuses, and ours. */
 const DIFFERENT_PATHS = [
   ['a trailing slash', '/pre/', { jobName: 'j' }, '/pre//metrics/job/j', '/pre/metrics/job/j'],
   [
@@ -118,7 +118,7 @@ function pushgatewayOf(library, url, options) {
   return new library.Pushgateway(url, options, registry);
 }
 
-/** Calls an operation and tells how it ended. */
+/** Calls an operation and returns its result or error. */
 async function outcomeOf(library, url, options, operation, params) {
   let pushed;
   try {
@@ -134,12 +134,12 @@ async function outcomeOf(library, url, options, operation, params) {
   }
 }
 
-/** V8 names the property that was read from null, which is our own affair. */
+/** Removes the name of the property that was read from null: it need not be the same. */
 function described({ name, code, message }) {
   return { name, code, message: message.replace(/^Cannot .* null .*/, 'Cannot read null') };
 }
 
-describe('on the wire, as prom-client', LIMITS, () => {
+describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
   /** @type {RecordingServer} */
   let server;
 
@@ -161,7 +161,7 @@ describe('on the wire, as prom-client', LIMITS, () => {
     return { outcome, requests };
   }
 
-  /** Takes the Content-Type out, which prom-client does not send. */
+  /** Removes the Content-Type, which prom-client does not send. */
   function withoutContentType({ outcome, requests }, options) {
     for (const { method, headers } of requests) {
       if (options?.headers?.['Content-Type'] !== undefined) continue;
@@ -173,7 +173,7 @@ describe('on the wire, as prom-client', LIMITS, () => {
   }
 
   async function assertSame(url, options, operation, params) {
-    // Of its own for each: prom-client takes headers out of the caller's object.
+    // A copy for each: prom-client deletes headers of the caller's object.
     const theirs = await recordedOf(THEIRS, url, copyOf(options), operation, params);
     const ours = await recordedOf(OURS, url, copyOf(options), operation, params);
     assert.deepStrictEqual(withoutContentType(ours, options), theirs);
@@ -229,7 +229,7 @@ describe('on the wire, as prom-client', LIMITS, () => {
   });
 });
 
-describe('in what http.request is given, as prom-client', LIMITS, () => {
+describe('Pushgateway: arguments of http.request() equal those of prom-client', LIMITS, () => {
   afterEach(() => mock.restoreAll());
 
   /** The first arguments of all calls, and how the operation ended. */
@@ -272,8 +272,8 @@ describe('in what http.request is given, as prom-client', LIMITS, () => {
   }
 });
 
-describe('the class, as prom-client', LIMITS, () => {
-  it('has the same methods and arity', () => {
+describe('Pushgateway: the class', LIMITS, () => {
+  it('has the methods of prom-client, with the same arity', () => {
     const names = ({ Pushgateway: { prototype } }) => Object.getOwnPropertyNames(prototype).sort();
     assert.deepStrictEqual(names(OURS), names(THEIRS));
     assert.strictEqual(OURS.Pushgateway.length, THEIRS.Pushgateway.length);
@@ -281,7 +281,7 @@ describe('the class, as prom-client', LIMITS, () => {
   });
 
   for (const options of OPTIONS) {
-    it(`has the same properties with options ${shown(options)}`, () => {
+    it(`has the properties of prom-client's with options ${shown(options)}`, () => {
       const properties = library => {
         const { gatewayUrl, requireJobName, requestOptions } = pushgatewayOf(
           library,

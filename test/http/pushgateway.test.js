@@ -43,14 +43,14 @@ function answerWith(status, text, headers) {
   return (_request, response) => response.writeHead(status, headers).end(text);
 }
 
-/** Takes requests and leaves them lying. */
+/** Receives requests and does not answer them. */
 function answerNever() {}
 
 function failsWith(message) {
   return { name: 'Error', message };
 }
 
-describe('a Pushgateway', LIMITS, () => {
+describe('Pushgateway: an instance', LIMITS, () => {
   it('has its arguments as properties', () => {
     const options = { timeout: 5, headers: { a: 'b' } };
     const gateway = new Pushgateway('http://127.0.0.1:1', { ...options, requireJobName: false }, registry);
@@ -66,7 +66,7 @@ describe('a Pushgateway', LIMITS, () => {
   });
 
   for (const options of [undefined, null, {}]) {
-    it(`needs a jobName and pushes the global registry with options ${options && '{}'}`, () => {
+    it(`requires a jobName and pushes the global registry if its options are ${options && '{}'}`, () => {
       const gateway = new Pushgateway('http://127.0.0.1:1', options);
       assert.deepStrictEqual(
         { ...gateway },
@@ -80,7 +80,7 @@ describe('a Pushgateway', LIMITS, () => {
     });
   }
 
-  it('takes a registry as second argument, whose properties are no options', () => {
+  it('takes a registry as second argument; its properties are not options', () => {
     for (const second of [registry, { metrics: () => '', path: '/mine', requireJobName: false }]) {
       const gateway = new Pushgateway('http://127.0.0.1:1', second);
       assert.strictEqual(gateway.registry, second);
@@ -89,21 +89,21 @@ describe('a Pushgateway', LIMITS, () => {
     }
   });
 
-  it('prefers the third argument to a registry as second', () => {
+  it('prefers a registry as third argument to one as second', () => {
     const other = new Registry();
     assert.strictEqual(new Pushgateway('http://127.0.0.1:1', registry, other).registry, other);
   });
 
   for (const operation of ['pushAdd', 'push', 'delete']) {
     for (const params of [undefined, {}, { jobName: '' }, { groupings: { a: 'b' } }]) {
-      it(`throws at once for ${operation}(${JSON.stringify(params) ?? ''})`, () => {
+      it(`throws synchronously for ${operation}(${JSON.stringify(params) ?? ''}), because there is no jobName`, () => {
         const gateway = new Pushgateway('http://127.0.0.1:1', {}, registry);
         assert.throws(() => gateway[operation](params), failsWith('Missing jobName parameter'));
       });
     }
   }
 
-  it('uses what its properties are when it pushes', async () => {
+  it('uses the values that its properties have when it pushes', async () => {
     await serve();
     const gateway = new Pushgateway('http://127.0.0.1:1/none', {}, new Registry());
     Object.assign(gateway, {
@@ -119,14 +119,14 @@ describe('a Pushgateway', LIMITS, () => {
   });
 });
 
-describe('what is sent', LIMITS, () => {
+describe('Pushgateway: the request', LIMITS, () => {
   beforeEach(() => serve());
 
   for (const [operation, method] of [
     ['pushAdd', 'POST'],
     ['push', 'PUT'],
   ]) {
-    it(`is the registry's metrics with ${method} for ${operation}`, async () => {
+    it(`of ${operation} is a ${method} with the registry's metrics as body`, async () => {
       const { resp, body } = await new Pushgateway(server.url, {}, registry)[operation]({ jobName: 'j' });
       assert.strictEqual(resp.statusCode, 200);
       assert.strictEqual(body, 'ok');
@@ -141,7 +141,7 @@ describe('what is sent', LIMITS, () => {
     });
   }
 
-  it('is nothing with DELETE for delete', async () => {
+  it('of delete is a DELETE without a body', async () => {
     await new Pushgateway(server.url, {}, registry).delete({ jobName: 'j' });
     assert.strictEqual(server.last.method, 'DELETE');
     assert.strictEqual(server.last.body.length, 0);
@@ -155,14 +155,14 @@ describe('what is sent', LIMITS, () => {
     assert.match(server.last.body.toString(), /# EOF\n$/);
   });
 
-  it('keeps a Content-Type that the caller gives, in any case', async () => {
+  it("has the caller's Content-Type, in any letter case", async () => {
     await new Pushgateway(server.url, { headers: { 'CONTENT-type': 'a/b' } }, registry).push({
       jobName: 'j',
     });
     assert.strictEqual(server.last.headers['content-type'], 'a/b');
   });
 
-  it('has exactly those headers that are given as lines', async () => {
+  it('has only the given headers if they are an array', async () => {
     const headers = ['Host', server.host, 'X-A', '1', 'Transfer-Encoding', 'chunked', 'Connection', 'close'];
     await new Pushgateway(server.url, { headers }, registry).push({ jobName: 'j' });
     assert.strictEqual(server.last.headers['x-a'], '1');
@@ -171,7 +171,7 @@ describe('what is sent', LIMITS, () => {
   });
 
   for (const result of [EXPOSITION, Promise.resolve(EXPOSITION)]) {
-    it(`can come from any object with metrics() that returns a ${result.constructor.name}`, async () => {
+    it(`can push any object whose metrics() returns a ${result.constructor.name}`, async () => {
       const own = { metrics: () => result };
       await new Pushgateway(server.url, {}, own).push({ jobName: 'third' });
       await new Pushgateway(server.url, own).push({ jobName: 'second' });
@@ -183,46 +183,54 @@ describe('what is sent', LIMITS, () => {
     });
   }
 
-  it('may be empty', async () => {
+  it('has a line feed as body if the registry is empty', async () => {
     await new Pushgateway(server.url, new Registry()).push({ jobName: 'j' });
     assert.strictEqual(server.last.body.toString(), '\n');
   });
 
-  it('ignores a method among the options', async () => {
+  it('ignores the option method', async () => {
     await new Pushgateway(server.url, { method: 'PATCH' }, registry).push({ jobName: 'j' });
     assert.strictEqual(server.last.method, 'PUT');
   });
 
-  it('can go to a path that is given as an option', async () => {
+  it('has the path of the option path', async () => {
     await new Pushgateway(server.url, { path: '/elsewhere' }, registry).push({ jobName: 'j' });
     assert.strictEqual(server.last.path, '/elsewhere');
   });
 });
 
-describe('the path', LIMITS, () => {
+describe('Pushgateway: the path', LIMITS, () => {
   beforeEach(() => serve());
 
   for (const [what, params, expected] of [
-    ['is empty behind /metrics without a job, whatever the groupings', { groupings: { a: 'b' } }, ''],
+    ['is /metrics without a job, even with groupings', { groupings: { a: 'b' } }, ''],
     ['has the job', { jobName: 'nightly' }, '/job/nightly'],
     ['has groupings in their order', { jobName: 'j', groupings: { b: '1', a: '2' } }, '/job/j/b/1/a/2'],
     [
-      'encodes what is special',
+      'percent-encodes special characters',
       { jobName: 'a?b', groupings: { k: 'ü &%#' } },
       '/job/a%3Fb/k/%C3%BC%20%26%25%23',
     ],
     ['has a value with a slash in base64', { jobName: 'j', groupings: { k: 'a/b' } }, '/job/j/k@base64/YS9i'],
-    ['has = for an empty value', { jobName: 'j', groupings: { k: '', l: 'x' } }, '/job/j/k@base64/=/l/x'],
-    ['uses the URL-safe alphabet', { jobName: 'j', groupings: { k: '/?>~~' } }, '/job/j/k@base64/Lz8-fn4'],
+    ['encodes an empty value as =', { jobName: 'j', groupings: { k: '', l: 'x' } }, '/job/j/k@base64/=/l/x'],
+    [
+      'uses the URL-safe alphabet of base64',
+      { jobName: 'j', groupings: { k: '/?>~~' } },
+      '/job/j/k@base64/Lz8-fn4',
+    ],
     ['has dot segments in base64', { jobName: '..', groupings: { k: '.' } }, '/job@base64/Li4/k@base64/Lg'],
     ['has a job with a slash in base64', { jobName: 'a/b' }, '/job@base64/YS9i'],
     [
-      'leaves base64 of the caller',
+      'does not change a value that the caller encoded in base64',
       { jobName: 'j', groupings: { 'k@base64': 'YS9i' } },
       '/job/j/k%40base64/YS9i',
     ],
-    ['does not do so twice', { jobName: 'j', groupings: { 'k@base64': '/' } }, '/job/j/k%40base64/%2F'],
-    ['writes other values as text', { jobName: 5, groupings: { a: 0, b: null } }, '/job/5/a/0/b/null'],
+    [
+      'does not encode a value in base64 if its label name ends in @base64',
+      { jobName: 'j', groupings: { 'k@base64': '/' } },
+      '/job/j/k%40base64/%2F',
+    ],
+    ['converts other values to text', { jobName: 5, groupings: { a: 0, b: null } }, '/job/5/a/0/b/null'],
     ['ends at the job with null for groupings', { jobName: 'j', groupings: null }, '/job/j'],
   ]) {
     it(what, async () => {
@@ -248,16 +256,16 @@ describe('the path', LIMITS, () => {
     });
   }
 
-  it('rejects half a surrogate pair', async () => {
+  it('rejects a lone surrogate', async () => {
     const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: '\ud800' });
     await assert.rejects(pushed, URIError);
   });
 });
 
-describe('compression', LIMITS, () => {
+describe('Pushgateway: compression', LIMITS, () => {
   beforeEach(() => serve());
 
-  it('is asked for by a header, and survives a delete with the same options', async () => {
+  it('is requested by a header, and still works after a delete with the same options', async () => {
     const options = Object.freeze({ headers: Object.freeze({ 'Content-Encoding': 'gzip', 'X-A': '1' }) });
     const gateway = new Pushgateway(server.url, options, registry);
     await gateway.push({ jobName: 'j' });
@@ -276,18 +284,18 @@ describe('compression', LIMITS, () => {
   });
 
   for (const headers of [{ 'content-encoding': 'gzip' }, { 'Content-Encoding': 'identity' }]) {
-    it(`is the caller's own affair with ${JSON.stringify(headers)}`, async () => {
+    it(`is not applied with the headers ${JSON.stringify(headers)}`, async () => {
       await new Pushgateway(server.url, { headers }, registry).push({ jobName: 'j' });
       assert.strictEqual(server.last.body.toString(), EXPOSITION);
     });
   }
 });
 
-describe('basic authentication', LIMITS, () => {
+describe('Pushgateway: basic authentication', LIMITS, () => {
   const answer = ({ headers }, response) => {
     const [scheme, credentials] = (headers.authorization ?? '').split(' ');
-    const known = scheme === 'Basic' && Buffer.from(credentials, 'base64').toString() === 'us@er:p:ass/';
-    if (known) response.end('welcome');
+    const isCorrect = scheme === 'Basic' && Buffer.from(credentials, 'base64').toString() === 'us@er:p:ass/';
+    if (isCorrect) response.end('welcome');
     else response.writeHead(401).end('who are you');
   };
   const withCredentials = credentials => server.url.replace('//', `//${credentials}@`);
@@ -301,18 +309,18 @@ describe('basic authentication', LIMITS, () => {
     }
   });
 
-  it('prefers the option', async () => {
+  it('prefers the option auth', async () => {
     const gateway = new Pushgateway(withCredentials('some:body'), { auth: 'us@er:p:ass/' }, registry);
     assert.strictEqual((await gateway.push({ jobName: 'j' })).body, 'welcome');
   });
 
-  it('rejects what the server refuses', async () => {
+  it('rejects if the server refuses the credentials', async () => {
     const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
     await assert.rejects(pushed, failsWith('push failed with status 401, who are you'));
   });
 });
 
-describe('the answer', LIMITS, () => {
+describe('Pushgateway: the response', LIMITS, () => {
   const push = () => new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
 
   for (const status of [200, 202, 302, 399]) {
@@ -336,7 +344,7 @@ describe('the answer', LIMITS, () => {
     });
   }
 
-  it('is UTF-8, wherever it was cut', async () => {
+  it('is decoded as UTF-8, even if a chunk ends within a character', async () => {
     await serve((_request, response) => {
       const bytes = Buffer.from('grün');
       response.write(bytes.subarray(0, 3), () => response.end(bytes.subarray(3)));
@@ -344,7 +352,7 @@ describe('the answer', LIMITS, () => {
     assert.strictEqual((await push()).body, 'grün');
   });
 
-  it('rejects where it breaks off', async () => {
+  it('rejects the push if it is incomplete', async () => {
     await serve((_request, response) => {
       response.writeHead(200, { 'Content-Length': 10 });
       response.write('half', () => response.destroy());
@@ -352,14 +360,14 @@ describe('the answer', LIMITS, () => {
     await assert.rejects(push(), { code: 'ECONNRESET' });
   });
 
-  it('rejects where there is none', async () => {
+  it('rejects the push if the connection closes without one', async () => {
     await serve((_request, response) => response.destroy());
     await assert.rejects(push(), { code: 'ECONNRESET' });
   });
 });
 
-describe('what goes wrong before', LIMITS, () => {
-  it('rejects as the socket does', async () => {
+describe('Pushgateway: an error before the response', LIMITS, () => {
+  it('rejects with the error of the socket', async () => {
     const { url } = await serve();
     await server.stop();
     server = undefined;
@@ -370,7 +378,7 @@ describe('what goes wrong before', LIMITS, () => {
   });
 
   for (const url of ['ftp://127.0.0.1/', 'localhost:9091']) {
-    it(`rejects the scheme of ${url}`, async () => {
+    it(`rejects the URL ${url} because of its scheme`, async () => {
       const pushed = new Pushgateway(url, {}, registry).push({ jobName: 'j' });
       await assert.rejects(pushed, { name: 'TypeError', code: 'ERR_INVALID_PROTOCOL' });
     });
@@ -399,7 +407,7 @@ describe('what goes wrong before', LIMITS, () => {
       },
     ],
   ]) {
-    it(`rejects where a collect hook ${how}, and leaves no connection open`, async () => {
+    it(`rejects and closes the connection if a collect hook ${how}`, async () => {
       await serve();
       const connected = once(server.listener, 'connection');
       registry.getSingleMetric('done_total').collect = async () => {
@@ -414,7 +422,7 @@ describe('what goes wrong before', LIMITS, () => {
     });
   }
 
-  it('rejects where metrics() throws or returns no text', async () => {
+  it('rejects if metrics() throws or does not return text', async () => {
     await serve();
     const throwing = {
       metrics() {
@@ -425,12 +433,12 @@ describe('what goes wrong before', LIMITS, () => {
       new Pushgateway(server.url, throwing).push({ jobName: 'j' }),
       failsWith('no numbers'),
     );
-    const silent = { metrics() {} };
-    await assert.rejects(new Pushgateway(server.url, silent).push({ jobName: 'j' }), TypeError);
+    const withoutText = { metrics() {} };
+    await assert.rejects(new Pushgateway(server.url, withoutText).push({ jobName: 'j' }), TypeError);
     assert.deepStrictEqual(server.requests, []);
   });
 
-  it('survives a collect hook that fails after the connection did', async () => {
+  it('leaves no rejection unhandled if a collect hook fails after the connection', async () => {
     const { url } = await serve();
     await server.stop();
     server = undefined;
@@ -443,7 +451,7 @@ describe('what goes wrong before', LIMITS, () => {
     await new Promise(setImmediate);
   });
 
-  it('survives metrics that are there after the connection failed', async () => {
+  it('ignores metrics that arrive after the connection failed', async () => {
     const { url } = await serve();
     await server.stop();
     server = undefined;
@@ -456,7 +464,7 @@ describe('what goes wrong before', LIMITS, () => {
   });
 });
 
-describe('the timeout', LIMITS, () => {
+describe('Pushgateway: the timeout', LIMITS, () => {
   const options = { timeout: 50 };
   const timedOut = failsWith('Pushgateway request timed out');
 
@@ -466,7 +474,7 @@ describe('the timeout', LIMITS, () => {
   }
 
   for (const operation of ['pushAdd', 'push', 'delete']) {
-    it(`rejects ${operation} where no answer comes, and closes the connection`, async () => {
+    it(`rejects ${operation} and closes the connection if there is no response`, async () => {
       await serve(answerNever);
       const connected = once(server.listener, 'connection');
       await assert.rejects(
@@ -477,12 +485,12 @@ describe('the timeout', LIMITS, () => {
     });
   }
 
-  it('rejects where the answer does not end', async () => {
+  it('rejects if the response does not end', async () => {
     await serve((_request, response) => response.writeHead(200).write('half'));
     await assert.rejects(new Pushgateway(server.url, options, registry).push({ jobName: 'j' }), timedOut);
   });
 
-  it('covers collecting', async () => {
+  it('covers the collect hooks', async () => {
     await serve();
     const connected = once(server.listener, 'connection');
     const endless = { metrics: () => new Promise(() => {}) };
@@ -491,8 +499,8 @@ describe('the timeout', LIMITS, () => {
   });
 });
 
-describe('options of http.request', LIMITS, () => {
-  it('can abort', async () => {
+describe('Pushgateway: options of http.request()', LIMITS, () => {
+  it('can abort a push (signal)', async () => {
     const abortion = new AbortController();
     await serve(() => abortion.abort());
     const pushed = new Pushgateway(server.url, { signal: abortion.signal }, registry).push({ jobName: 'j' });
@@ -500,7 +508,7 @@ describe('options of http.request', LIMITS, () => {
   });
 
   it(
-    'can lead to a Unix socket',
+    'can connect to a Unix socket (socketPath)',
     { skip: process.platform === 'win32' && 'has no Unix sockets' },
     async () => {
       const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pushgateway-test-'));
@@ -518,7 +526,7 @@ describe('options of http.request', LIMITS, () => {
   );
 });
 
-describe('https', { ...LIMITS, skip: noCertificateReason() }, () => {
+describe('Pushgateway: https', { ...LIMITS, skip: noCertificateReason() }, () => {
   /** @type {{key: string, cert: string}} */
   let tls;
 
@@ -527,7 +535,7 @@ describe('https', { ...LIMITS, skip: noCertificateReason() }, () => {
     await serve(undefined, tls);
   });
 
-  it('pushes where the certificate is trusted', async () => {
+  it('pushes if the certificate is trusted', async () => {
     const gateway = new Pushgateway(server.url, { ca: tls.cert }, registry);
     for (const operation of ['pushAdd', 'push', 'delete']) await gateway[operation]({ jobName: 'j' });
     assert.deepStrictEqual(
@@ -540,13 +548,13 @@ describe('https', { ...LIMITS, skip: noCertificateReason() }, () => {
     );
   });
 
-  it('rejects where it is not', async () => {
+  it('rejects if the certificate is not trusted', async () => {
     const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
     await assert.rejects(pushed, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   });
 });
 
-describe("a cluster's metrics", LIMITS, () => {
+describe('Pushgateway: the metrics of a cluster', LIMITS, () => {
   it('are pushed for an AggregatorRegistry', async () => {
     await serve();
     const program = path.join(__dirname, 'fixtures/pushgateway-cluster.js');
@@ -563,7 +571,7 @@ describe("a cluster's metrics", LIMITS, () => {
     for (const { headers } of server.requests) assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
   });
 
-  it("are the registry's own where there never was a worker", async () => {
+  it("are the AggregatorRegistry's own if there never was a worker", async () => {
     await serve();
     const aggregator = new AggregatorRegistry();
     try {
@@ -576,10 +584,10 @@ describe("a cluster's metrics", LIMITS, () => {
   });
 });
 
-describe('loading', LIMITS, () => {
+describe('Pushgateway: loading the module', LIMITS, () => {
   const NETWORK = ['http', 'https', 'net', 'tls', 'url', 'zlib', 'cluster', 'fs', 'worker_threads'];
 
-  it('requires no module of Node, so that it works where there are none', () => {
+  it('requires no Node.js module, so it works in other runtimes', () => {
     const program = `
       const Module = require('node:module');
       const load = Module._load;
@@ -593,7 +601,7 @@ describe('loading', LIMITS, () => {
     assert.strictEqual(execFileSync(process.execPath, ['-e', program]).toString(), 'no url\n');
   });
 
-  it('lets the process end', () => {
+  it('does not keep the process alive', () => {
     const program = `const { Pushgateway } = require(${JSON.stringify(LIBRARY)}); new Pushgateway('http://127.0.0.1:1');`;
     assert.strictEqual(execFileSync(process.execPath, ['-e', program], { timeout: 5000 }).toString(), '');
   });

@@ -27,7 +27,10 @@ function largeRegistry() {
   return { registry, counter, histogram, summary };
 }
 
-/** Calls back in each turn of the loop until a promise is settled; how often that was, and with what result. */
+/**
+ * Calls back in each turn of the loop until a promise is settled; resolves with the number of turns and the
+ * result.
+ */
 async function whileWaiting(promise, onTurn = () => {}) {
   let turns = 0;
   const turn = () => {
@@ -110,7 +113,7 @@ describe('a registry with many series', () => {
 
     const before = await registry.metrics();
     const page = registry.metrics();
-    // Others take the rows of what is left.
+    // Other label sets now use the rows.
     for (let i = 0; i < SERIES - 10; i++) counter.remove({ i });
     const small = await registry.getSingleMetricAsString('many');
     assert.ok(small.split('\n').length < 20, small);
@@ -214,7 +217,7 @@ describe('a page rendered in slices', () => {
             metrics[type][TYPES[type]]({ labels: given, value, exemplarLabels: { trace: 'x' } });
           } else metrics[type][TYPES[type]](given, value);
         }
-        // As a scraper gets it: half a surrogate pair is no character in UTF-8.
+        // As a scraper gets it: a lone surrogate has no UTF-8 encoding.
         assert.equal(String(await registry[METRICS_BYTES]()), String(Buffer.from(await registry.metrics())));
       }),
       { numRuns: 200 },

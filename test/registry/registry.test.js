@@ -8,12 +8,12 @@ const { samplesOf, seriesKey } = require('../fixtures/unit-scrape');
 
 const { Registry, Counter, Gauge, Histogram, Summary } = ours;
 
-/** Somebody's own metric object. */
+/** A custom metric object. */
 function duck(name, values = [{ value: 1, labels: {} }], rest = {}) {
   return { name, get: () => ({ name, help: 'duck', type: 'gauge', values }), ...rest };
 }
 
-/** Does the same with this package and with prom-client, and compares what comes of it. */
+/** Performs the same operations with this package and with prom-client, and compares the results. */
 async function assertSame(scenario) {
   assert.deepStrictEqual(await scenario(ours), await scenario(stock));
 }

@@ -1,6 +1,6 @@
 'use strict';
 
-// When another thread is started. Threads are stand-ins, and the clock is the test's.
+// When the supervisor starts another thread. Threads and the clock are fakes.
 
 const assert = require('node:assert/strict');
 const { afterEach, beforeEach, describe, it } = require('node:test');

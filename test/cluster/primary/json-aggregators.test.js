@@ -9,7 +9,7 @@ const { isBuiltIn, customAggregators } = require('../../../lib/cluster/primary/j
 
 const NAMES = ['sum', 'first', 'omit', 'average', 'min', 'max'];
 
-/** Runs with aggregators of an application, and removes them afterwards. */
+/** Runs a function with aggregators of an application, then removes them. */
 function withAggregators(own, run) {
   const before = { ...aggregators };
   Object.assign(aggregators, own);
@@ -63,7 +63,7 @@ for (const name of NAMES) {
   });
 }
 
-test('aggregators keep label sets apart that prom-client mixes up', () => {
+test('aggregators distinguish label sets that prom-client confuses', () => {
   const metric = gauge([
     { value: 1, labels: { a: '1,b:2' } },
     { value: 2, labels: { a: '1', b: '2' } },
@@ -104,7 +104,7 @@ test('the aggregator sum averages quantiles, weighted by count', () => {
   assert.deepStrictEqual(valuesOf([summary(1, 3), summary(5, 1)]), [2, 8, 4]);
   assert.deepStrictEqual(valuesOf([summary(0, 0), summary(5, 4)]), [5, 20, 4]);
   assert.deepStrictEqual(valuesOf([summary(0, 0), summary(0, 0)]), [0, 0, 0]);
-  // Each series by its own count.
+  // Weighted by the count of each series.
   const [x, y] = [{ a: 'x' }, { a: 'y' }];
   const both = valuesOf([summary(1, 3, x), summary(5, 1, x), summary(9, 100, y)]);
   assert.deepStrictEqual(both, [2, 8, 4, 9, 900, 100]);
@@ -135,7 +135,7 @@ for (const aggregator of NAMES) {
   });
 }
 
-test('a metric that is a summary in some processes only has the weight of one observation in the others', () => {
+test('a metric that is a summary in some processes only is weighted as one observation in the others', () => {
   const summary = {
     ...gauge([
       { value: 3, labels: { quantile: 0.5 } },

@@ -26,12 +26,12 @@ describe("the primary's own registries", () => {
     assert.ok((await own.isCaptured).length > 0);
   });
 
-  it('with a hook that hangs cost a scrape its timeout once', async () => {
+  it('with a hook that hangs delay only one scrape up to its timeout', async () => {
     own.ask(600_000);
     assert.equal(own.ask(1000), 1000);
     own.timeOut(1000);
     assert.equal(own.ask(1000), 0);
-    assert.equal(own.ask(5000), 5000, 'a more patient scrape waits');
+    assert.equal(own.ask(5000), 5000, 'a scrape with a longer timeout waits');
     release();
     await own.isCaptured;
     assert.equal(own.ask(1000), 1000);

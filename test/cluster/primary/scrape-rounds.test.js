@@ -48,7 +48,7 @@ function bodyOf(text) {
 }
 
 describe('the callers of a round', () => {
-  it('get the text of their own format, also when one of another format has left during the writing', async t => {
+  it('get the text of their own format, also if a caller with another format has timed out during the writing', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const impatient = rounds.collect(TEXT, 100);
     const patient = rounds.collect(OPEN_METRICS, 60_000);
@@ -60,7 +60,7 @@ describe('the callers of a round', () => {
     assert.equal((await patient).bytes.toString(), 'OpenMetrics');
   });
 
-  it('return the memory of a page once, if one of them alone has it', async () => {
+  it('return the memory of a page once, if only one of them has it', async () => {
     const caller = rounds.collect(TEXT, 5000);
     const [{ buffer }] = await finishRender();
     const page = await caller;
@@ -80,7 +80,7 @@ describe('the callers of a round', () => {
     }
   });
 
-  it('keep the memory of a text that one of them does not release', async () => {
+  it('do not return the memory of a text that one of them does not release', async () => {
     const callers = [rounds.collect(TEXT, 5000), rounds.collect(OPEN_METRICS, 5000)];
     const bodies = await finishRender();
     const [, openMetrics] = await Promise.all(callers);
@@ -90,7 +90,7 @@ describe('the callers of a round', () => {
 });
 
 describe('a worker that has to be asked again', () => {
-  it('is asked by the round of a patient caller, although an impatient one has left before', async t => {
+  it('is asked by the round of a caller with a long timeout, although one with a short timeout has left before', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const asked = [];
     cluster.connected = () => [1, 2];

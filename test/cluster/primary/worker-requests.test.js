@@ -1,6 +1,6 @@
 'use strict';
 
-// The clock is the test's, and workers are stand-ins that note what is sent to them.
+// The clock is a fake, and so are the workers, which record the messages to them.
 
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
@@ -25,7 +25,7 @@ beforeEach(() => {
   record = newRecord({ id: 7, send: message => sent.push(message) });
 });
 
-/** A scrape that waits in vain; returns how long. */
+/** A scrape that times out; returns how long it waited. */
 function scrapeInVain(timeout) {
   const wait = requests.ask(record, timeout, FIELDS);
   now += wait;
@@ -68,13 +68,13 @@ describe('requests to a worker', () => {
 });
 
 describe('a worker that does not answer', () => {
-  it('costs one deadline: later scrapes do not wait for it', () => {
+  it('delays one scrape until its deadline: later scrapes do not wait for it', () => {
     assert.equal(scrapeInVain(5000), 5000);
     for (const timeout of [5000, 4760, 5240, 100, 600_000]) assert.equal(scrapeInVain(timeout), 0);
     assert.equal(record.timedOut, true);
   });
 
-  it('costs one deadline, also within a short timeout that all scrapes have', () => {
+  it('delays one scrape until its deadline, also if all scrapes have a short timeout', () => {
     assert.equal(scrapeInVain(300), 300);
     // A scrape asks somewhat earlier or later after its call.
     for (const timeout of [300, 310, 290, 420]) assert.equal(scrapeInVain(timeout), 0);
@@ -87,7 +87,7 @@ describe('a worker that does not answer', () => {
     assert.equal(requests.ask(record, 100, FIELDS), 100);
   });
 
-  it('within a short timeout is waited for by a more patient scrape, whose request is a new one', () => {
+  it('within a short timeout is waited for by a scrape with a longer one, which sends a new request', () => {
     assert.equal(scrapeInVain(10), 10);
     assert.equal(requests.ask(record, 4000, FIELDS), 4000);
     assert.deepEqual(
@@ -101,18 +101,18 @@ describe('a worker that does not answer', () => {
     assert.equal(requests.settle(record, 2), true);
   });
 
-  it('is waited for by patient scrapes until it has not answered for 5 seconds', () => {
+  it('is waited for by scrapes with a long timeout until it has not answered for 5 seconds', () => {
     scrapeInVain(10);
     assert.equal(requests.ask(record, 600_000, FIELDS), 4990);
     now += 2000;
     assert.equal(requests.ask(record, 600_000, FIELDS), 2990);
-    assert.equal(sent.length, 2, 'the second patient scrape shares the request of the first');
+    assert.equal(sent.length, 2, 'the second scrape with a long timeout shares the request of the first');
     assert.equal(requests.ask(record, 10, FIELDS), 0);
     now += 2990;
     assert.equal(requests.ask(record, 600_000, FIELDS), 0);
   });
 
-  /** Milliseconds between the sendings while a scrape comes each second. */
+  /** Milliseconds between the messages if there is one scrape per second. */
   function pausesOf(seconds) {
     const times = [];
     const start = now;
@@ -126,12 +126,12 @@ describe('a worker that does not answer', () => {
     return times.slice(1).map((time, i) => time - times[i]);
   }
 
-  it('and has never replied is sent the same request each second', () => {
+  it('and never has is sent the same request each second', () => {
     assert.deepEqual(pausesOf(6), [1000, 1000, 1000, 1000, 1000]);
     assert.equal(new Set(sent.map(({ requestId }) => requestId)).size, 1);
   });
 
-  it('and has replied before is sent it after pauses that double up to five minutes', () => {
+  it('and did before is sent the same request after pauses that double up to five minutes', () => {
     record.hasReplied = true;
     const pauses = pausesOf(2000);
     assert.deepEqual(pauses.slice(0, 7), [5000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000]);
