@@ -1,6 +1,6 @@
 'use strict';
 
-// Suites that test their use of a cluster without starting one: with workers that are plain objects.
+// Applications test their use of a cluster without starting one, with plain objects as workers.
 
 const assert = require('node:assert/strict');
 const cluster = require('node:cluster');
@@ -9,7 +9,7 @@ const { it } = require('node:test');
 
 const { AggregatorRegistry } = require('../..');
 
-/** A worker that answers as prom-client's do, and counts what it was sent. */
+/** A fake worker that answers as prom-client's do, and counts the messages to it. */
 class FakeWorker extends EventEmitter {
   sent = [];
   process = new EventEmitter();
@@ -39,7 +39,7 @@ const gauge = value => [
   { name: 'a', help: 'h', type: 'gauge', aggregator: 'sum', values: [{ value, labels: {} }] },
 ];
 
-it('workers that are only entries of cluster.workers are asked through their send() and aggregated', async t => {
+it('clusterMetrics() scrapes fake workers in cluster.workers through their send()', async t => {
   const registry = new AggregatorRegistry();
   t.after(() => registry.close());
   assert.equal(await registry.clusterMetrics(), '');

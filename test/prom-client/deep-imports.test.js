@@ -1,6 +1,6 @@
 'use strict';
 
-// The small classes behind metrics, as suites written for prom-client's files test them.
+// Deep imports of prom-client's small classes, as existing test suites use them.
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
@@ -15,7 +15,7 @@ const stock = {
   TimeWindowQuantiles: require('prom-client/lib/timeWindowQuantiles'),
 };
 
-describe('lib/util', () => {
+describe('deep import lib/util', () => {
   it('has getLabels(), with the results and errors of prom-client', () => {
     const calls = [
       [[], []],
@@ -37,8 +37,8 @@ describe('lib/util', () => {
   });
 });
 
-describe('lib/timeWindowQuantiles', () => {
-  it('rotates as the window does, and forgets', t => {
+describe('deep import lib/timeWindowQuantiles', () => {
+  it('rotates its buffers with the window and drops old values', t => {
     t.mock.timers.enable({ apis: ['Date'] });
     const [ours, theirs] = [new TimeWindowQuantiles(5, 5), new stock.TimeWindowQuantiles(5, 5)];
     for (let second = 0; second < 12; second++) {
@@ -56,7 +56,7 @@ describe('lib/timeWindowQuantiles', () => {
     for (const digest of ours.ringBuffer) assert.equal(digest.centroids.size, 0);
   });
 
-  it('has no steps without a window', () => {
+  it('does not rotate without a window', () => {
     for (const args of [[], [5], [1, 1], [5, 5]]) {
       const [ours, theirs] = [new TimeWindowQuantiles(...args), new stock.TimeWindowQuantiles(...args)];
       assert.equal(ours.durationBetweenRotatesMillis, theirs.durationBetweenRotatesMillis);
@@ -64,8 +64,8 @@ describe('lib/timeWindowQuantiles', () => {
   });
 });
 
-describe('lib/exemplar and lib/metric', () => {
-  it('are the classes of what the package makes', async () => {
+describe('deep imports lib/exemplar and lib/metric', () => {
+  it("are the classes of the package's exemplars and metrics", async () => {
     const registers = [new Registry(openMetricsContentType)];
     const counter = new Counter({ name: 'c', help: 'h', enableExemplars: true, registers });
     counter.inc({ exemplarLabels: { a: 'b' } });

@@ -1,6 +1,6 @@
 'use strict';
 
-// prom-client defect 11: a collect function may be run more than once at a time, and a thenable is not awaited.
+// prom-client defect 11: a collect function may run several times at once, and a thenable is not awaited.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -11,7 +11,7 @@ function gaugeWith(collect) {
   return { registry, gauge: new Gauge({ name: 'g', help: 'g', registers: [registry], collect }) };
 }
 
-test('any thenable that collect returns is awaited', async () => {
+test('collect: any returned thenable is awaited', async () => {
   const { registry, gauge } = gaugeWith(function () {
     return {
       then: resolve =>
@@ -28,13 +28,13 @@ test('any thenable that collect returns is awaited', async () => {
   assert.match(await registry.getSingleMetricAsString('g'), /^g 5$/m);
 });
 
-test('a thenable that fails makes the scrape fail with its error', async () => {
+test('collect: a thenable that fails rejects the scrape with its error', async () => {
   const { registry } = gaugeWith(() => ({ then: (_, reject) => reject(new Error('no numbers today')) }));
   await assert.rejects(registry.metrics(), { message: 'no numbers today' });
   await assert.rejects(registry.getMetricsAsJSON(), { message: 'no numbers today' });
 });
 
-test('scrapes at the same time each run collect', async () => {
+test('collect: concurrent scrapes each run it', async () => {
   let runs = 0;
   const { registry } = gaugeWith(async function () {
     this.set(++runs);
@@ -46,7 +46,7 @@ test('scrapes at the same time each run collect', async () => {
 
 // prom-client defect 11: a metric that is read before the hook that feeds it has run is one scrape late
 for (const order of ['before', 'after']) {
-  test(`a metric registered ${order} the one whose collect feeds it shows this scrape's number`, async () => {
+  test(`collect: a metric registered ${order} the one whose hook updates it has the number of the same scrape`, async () => {
     const registry = new Registry();
     const follower = new Gauge({ name: 'follower', help: 'f', registers: [] });
     let scrapes = 0;

@@ -1,6 +1,6 @@
 'use strict';
 
-// prom-client defect 8, in all its parts.
+// prom-client defect 8.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -18,7 +18,7 @@ async function samplesOf(registry) {
   return (await registry.metrics()).split('\n').filter(line => line !== '' && !line.startsWith('#'));
 }
 
-test('a bound of Infinity is the +Inf bucket and adds no line', async () => {
+test('Histogram: a bound of Infinity is the +Inf bucket and adds no line', async () => {
   const { registry, histogram } = histogramWith({ buckets: [1, Infinity] });
   histogram.observe(0.5);
   histogram.observe(7);
@@ -31,7 +31,7 @@ test('a bound of Infinity is the +Inf bucket and adds no line', async () => {
   );
 });
 
-test('a bound of -1 counts what is at most -1, and no overflow', async () => {
+test('Histogram: a bound of -1 counts values up to -1, and not those above all bounds', async () => {
   const { registry, histogram } = histogramWith({ buckets: [-1, 1] });
   for (const value of [-3, 0, 50, 60]) histogram.observe(value);
   assert.deepStrictEqual(await samplesOf(registry), [
@@ -43,7 +43,7 @@ test('a bound of -1 counts what is at most -1, and no overflow', async () => {
   ]);
 });
 
-test('bounds out of order keep their order, and an observation counts from the first that holds it', async () => {
+test('Histogram: unsorted bounds are not sorted, and an observation counts from the first bound that is not below it', async () => {
   const { registry, histogram } = histogramWith({ buckets: [1, 5, 2] });
   for (const value of [0.5, 1.5, 7]) histogram.observe(value);
   assert.deepStrictEqual(await samplesOf(registry), [
@@ -56,7 +56,7 @@ test('bounds out of order keep their order, and an observation counts from the f
   ]);
 });
 
-test('a bound that is given twice is printed twice, and counts an observation once', async () => {
+test('Histogram: a duplicate bound is printed twice and counts an observation once', async () => {
   const { registry, histogram } = histogramWith({ buckets: [1, 1, 2] });
   histogram.observe(0.5);
   histogram.observe(1.5);
@@ -70,13 +70,13 @@ test('a bound that is given twice is printed twice, and counts an observation on
   ]);
 });
 
-test('buckets may be undefined or null for the defaults', () => {
+test('Histogram: undefined or null as buckets means the defaults', () => {
   for (const buckets of [undefined, null]) {
     assert.deepStrictEqual([...histogramWith({ buckets }).histogram.buckets], DEFAULT_BUCKETS);
   }
 });
 
-test("the caller's array of bounds is neither frozen nor read again", async () => {
+test("Histogram: the caller's array of bounds is neither frozen nor read again", async () => {
   const buckets = [1, 2];
   const { registry, histogram } = histogramWith({ buckets });
   buckets.push(3);
@@ -87,14 +87,14 @@ test("the caller's array of bounds is neither frozen nor read again", async () =
   assert.ok(!(await registry.metrics()).includes('le="3"'));
 });
 
-test('one array of bounds serves many histograms', () => {
+test('Histogram: several histograms may share an array of bounds', () => {
   const buckets = [1, 2];
   const first = histogramWith({ buckets }).histogram;
   const second = histogramWith({ buckets }).histogram;
   assert.deepStrictEqual([...first.buckets], [...second.buckets]);
 });
 
-test('a reserved label throws before anything is registered', () => {
+test('Histogram, Summary: a reserved label throws before the metric is registered', () => {
   const registry = new Registry();
   const common = { name: 'm', help: 'm', registers: [registry] };
   assert.throws(() => new Histogram({ ...common, labelNames: ['le'] }), {
@@ -109,7 +109,7 @@ test('a reserved label throws before anything is registered', () => {
   new Histogram({ ...common, labelNames: ['quantile'] });
 });
 
-test('a metric whose name is taken in one of its registries is registered in none', () => {
+test('a metric whose name exists in one of its registries is registered in none', () => {
   const [free, taken] = [new Registry(), new Registry()];
   const first = new Gauge({ name: 'm', help: 'm', registers: [taken] });
   assert.throws(() => new Histogram({ name: 'm', help: 'm', registers: [free, taken] }), {
@@ -119,7 +119,7 @@ test('a metric whose name is taken in one of its registries is registered in non
   assert.strictEqual(taken.getSingleMetric('m'), first);
 });
 
-test('zero() refuses a label that the histogram does not have', async () => {
+test('Histogram: zero() refuses an unknown label', async () => {
   const { registry, histogram } = histogramWith({ labelNames: ['a'], buckets: [] });
   assert.throws(() => histogram.zero({ a: '1', b: '2' }), {
     name: 'Error',
@@ -134,7 +134,7 @@ test('zero() refuses a label that the histogram does not have', async () => {
   ]);
 });
 
-test('reset() of a histogram without labels brings its zero series back', async () => {
+test('Histogram: reset() without labels restores the zero series', async () => {
   const zero = ['h_bucket{le="1"} 0', 'h_bucket{le="+Inf"} 0', 'h_sum 0', 'h_count 0'];
   const { registry, histogram } = histogramWith({ buckets: [1] });
   histogram.observe(0.5);
@@ -145,7 +145,7 @@ test('reset() of a histogram without labels brings its zero series back', async 
   assert.deepStrictEqual(await samplesOf(registry), zero);
 });
 
-test('aggregator and registers may be undefined for their defaults', () => {
+test('a metric: undefined as aggregator or registers means the default', () => {
   register.clear();
   const histogram = new Histogram({ name: 'h', help: 'h', aggregator: undefined, registers: undefined });
   assert.strictEqual(histogram.aggregator, 'sum');

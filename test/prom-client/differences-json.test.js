@@ -1,6 +1,6 @@
 'use strict';
 
-// prom-client defect 2: getMetricsAsJSON() hands out the stored series and writes the default labels into them.
+// prom-client defect 2: getMetricsAsJSON() returns the stored series and writes the default labels into them.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -29,7 +29,7 @@ test('default labels in JSON do not become part of the series', async () => {
   assert.ok(!(await registry.metrics()).includes('host'));
 });
 
-test('a label value of the series wins over a default label in JSON even where it is empty or 0', async () => {
+test('a label value of the series overrides a default label in JSON, even if it is empty or 0', async () => {
   const registry = new Registry();
   const common = { help: 'x', labelNames: ['a'], registers: [registry] };
   new Counter({ name: 'c', ...common }).inc({ a: '' });
@@ -50,7 +50,7 @@ test('a label value of the series wins over a default label in JSON even where i
   assert.strictEqual(summary.values[0].labels.quantile, 0.5);
 });
 
-test('changing what getMetricsAsJSON() or get() returned changes nothing in the registry', async () => {
+test('changing a result of getMetricsAsJSON() or get() does not change the registry', async () => {
   const registry = filledRegistry();
   const page = await registry.metrics();
   const json = JSON.stringify(await registry.getMetricsAsJSON());
@@ -70,7 +70,7 @@ test('changing what getMetricsAsJSON() or get() returned changes nothing in the 
   assert.strictEqual(JSON.stringify(await registry.getMetricsAsJSON()), json);
 });
 
-test('a result keeps its numbers while recording goes on', async () => {
+test('a result of getMetricsAsJSON() does not change with later recording', async () => {
   const registry = new Registry();
   const counter = new Counter({ name: 'c', help: 'c', registers: [registry] });
   counter.inc();
@@ -79,7 +79,7 @@ test('a result keeps its numbers while recording goes on', async () => {
   assert.strictEqual(before[0].values[0].value, 1);
 });
 
-test('the default labels are not written into the values of a metric of somebody else, either', async () => {
+test('default labels in JSON are not written into the values of a custom metric object', async () => {
   const registry = new Registry();
   const values = [{ value: 1, labels: { a: '' } }];
   registry.registerMetric({ name: 'own', get: () => ({ name: 'own', help: 'own', type: 'gauge', values }) });

@@ -14,8 +14,8 @@ function gaugeWith(labelNames) {
   return { registry, gauge: new Gauge({ name: 'g', help: 'g', labelNames, registers: [registry] }) };
 }
 
-// prom-client defect 3: series are found by `name:value,` pieces glued together
-test('label sets whose values hold separators stay apart', async () => {
+// prom-client defect 3: the key of a series is its `name:value,` pieces, concatenated
+test('label sets whose values contain separators are distinct', async () => {
   const { registry, gauge } = gaugeWith(['a', 'b']);
   gauge.set({ a: '1,b:2' }, 1);
   gauge.set({ a: '1', b: '2' }, 2);
@@ -32,7 +32,7 @@ test('label sets whose values hold separators stay apart', async () => {
 });
 
 // prom-client defect 3: the label is printed as "undefined"
-test('a label that is undefined is left out of the text, whoever comes first', async () => {
+test('a label that is undefined is left out of the text, in any order of calls', async () => {
   for (const labelSets of [
     [{ a: undefined, b: 'x' }, { b: 'x' }],
     [{ b: 'x' }, { a: undefined, b: 'x' }],
@@ -45,14 +45,14 @@ test('a label that is undefined is left out of the text, whoever comes first', a
   }
 });
 
-test('an undefined value by position is a missing label, too', async () => {
+test('an undefined positional value is a missing label', async () => {
   const { registry, gauge } = gaugeWith(['a', 'b']);
   gauge.labels(undefined, 'x').set(1);
   gauge.labels('1', undefined).set(2);
   assert.deepStrictEqual(await samplesOf(registry), ['g{b="x"} 1', 'g{a="1"} 2']);
 });
 
-// prom-client defect 3: names on Object.prototype count as registered already
+// prom-client defect 3: names on Object.prototype count as registered
 for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__']) {
   test(`a metric may be called ${name}`, async () => {
     const registry = new Registry();
@@ -73,7 +73,7 @@ for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__p
   });
 }
 
-// prom-client defect 3: a missing label of such a name is looked up on Object.prototype, a given one may be lost
+// prom-client defect 3: a missing label of such a name is read from Object.prototype, a given one may be lost
 for (const name of ['constructor', 'toString', 'valueOf', '__proto__']) {
   test(`a label may be called ${name}, and may be missing`, async () => {
     const { registry, gauge } = gaugeWith(['a', name]);
@@ -91,7 +91,7 @@ for (const name of ['constructor', 'toString', 'valueOf', '__proto__']) {
   });
 }
 
-test('label values may be called as anything on Object.prototype', async () => {
+test('label values may be names on Object.prototype', async () => {
   const { registry, gauge } = gaugeWith(['a']);
   const values = ['__proto__', 'constructor', 'toString', 'hasOwnProperty'];
   values.forEach((value, index) => gauge.set({ a: value }, index));
@@ -112,8 +112,8 @@ test('label values that are objects are escaped like strings', async () => {
   ]);
 });
 
-// prom-client defect 3: remove(null) dies, and a child of null takes the null for a value
-test('null stands for no labels wherever a label set does', async () => {
+// prom-client defect 3: remove(null) throws, and a child of null treats null as a value
+test('null as a label set means no labels, in every method', async () => {
   const { registry, gauge } = gaugeWith(['a']);
   gauge.labels(null).set(3);
   assert.deepStrictEqual(await samplesOf(registry), ['g 3']);
@@ -121,7 +121,7 @@ test('null stands for no labels wherever a label set does', async () => {
   assert.deepStrictEqual(await samplesOf(registry), []);
 });
 
-// prom-client defect 2: the caller's object is kept and read again at each scrape
+// prom-client defect 2: the caller's object is stored and read again at each scrape
 test("changing a label object after the call does not change the series' labels", async () => {
   const registry = new Registry();
   const common = { help: 'x', labelNames: ['a'], registers: [registry] };
@@ -150,8 +150,8 @@ test("changing a label object after the call does not change the series' labels"
   ]);
 });
 
-// prom-client defect 2: set() and zero() keep the object of the last call instead
-test('a series keeps the key order of its first use until it is removed', async () => {
+// prom-client defect 2: set() and zero() store the object of the last call
+test('a series has the label order of its first use until it is removed', async () => {
   const registry = new Registry();
   const common = { help: 'x', labelNames: ['a', 'b'], registers: [registry] };
   const gauge = new Gauge({ name: 'g', ...common });
@@ -173,7 +173,7 @@ test('a series keeps the key order of its first use until it is removed', async 
 });
 
 // prom-client defect 8: explicit undefined and null crash
-test('labelNames may be undefined or null for none', async () => {
+test('undefined or null as labelNames means no labels', async () => {
   for (const labelNames of [undefined, null]) {
     for (const Metric of [Counter, Gauge, Histogram, Summary]) {
       const metric = new Metric({ name: 'm', help: 'm', labelNames, registers: [] });

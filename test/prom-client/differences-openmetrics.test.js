@@ -12,7 +12,7 @@ async function samplesOf(registry) {
 }
 
 // prom-client defect 4: metrics() strips `_total` from the metric's name for good
-test('OpenMetrics text of a counter leaves its name as it is', async () => {
+test('OpenMetrics text of a counter does not change its name', async () => {
   const registry = openMetricsRegistry();
   const counter = new Counter({ name: 'hits_total', help: 'Hits', registers: [registry] });
   counter.inc(2);
@@ -44,7 +44,7 @@ test('OpenMetrics text of a single counter has one _total, before and after metr
 });
 
 // prom-client defect 5: with exemplars on, only the form {labels, value, exemplarLabels} is read
-test('a counter with exemplars counts in every form of inc()', async () => {
+test('a counter with exemplars accepts every form of inc()', async () => {
   const registry = openMetricsRegistry();
   const options = { help: 'c', labelNames: ['a'], registers: [registry], enableExemplars: true };
   const counter = new Counter({ name: 'c', ...options });
@@ -59,7 +59,7 @@ test('a counter with exemplars counts in every form of inc()', async () => {
   assert.deepStrictEqual(await samplesOf(registry), ['c_total 6', 'c_total{a="1"} 112', 'c_total{a="2"} 1']);
 });
 
-test('a histogram with exemplars counts in every form of observe()', async () => {
+test('a histogram with exemplars accepts every form of observe()', async () => {
   const registry = openMetricsRegistry();
   const options = { help: 'h', labelNames: ['a'], registers: [registry], enableExemplars: true };
   const histogram = new Histogram({ name: 'h', buckets: [], ...options });
@@ -92,8 +92,9 @@ test('timers of a histogram with exemplars work on children, too', () =>
     ]);
   }));
 
-// prom-client defect 5: the sample is counted before the exemplar is found too long, and a broken one stays
-test('an exemplar that is too long is refused before anything is counted', async () => {
+// prom-client defect 5: the sample is counted before the exemplar is checked, and an invalid exemplar is
+// stored
+test('an exemplar that is too long is refused before the sample is counted', async () => {
   const registry = openMetricsRegistry();
   const options = { help: 'x', labelNames: ['a'], registers: [registry], enableExemplars: true };
   const counter = new Counter({ name: 'c', ...options });

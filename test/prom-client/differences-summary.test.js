@@ -1,6 +1,7 @@
 'use strict';
 
-// prom-client defect 6: all slots of a window begin as one and the same digest, so that early values weigh too much.
+// prom-client defect 6: all slots of a window start as the same digest object, so early values are counted
+// several times.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -16,7 +17,7 @@ async function quantileOf(summary, quantile) {
   return values.find(sample => sample.labels.quantile === quantile).value;
 }
 
-test('early values of a window weigh no more than later ones', () =>
+test('Summary: early values of a window have the same weight as later ones', () =>
   inStubbedWorld({}, async clock => {
     const summary = windowedSummary({ maxAgeSeconds: 600, ageBuckets: 5 });
     for (let i = 0; i < 100; i++) summary.observe(1 + i / 100);
@@ -26,7 +27,7 @@ test('early values of a window weigh no more than later ones', () =>
     assert.ok(median >= 100 && median < 100.2, `${median}`);
   }));
 
-test('a value leaves the window after maxAgeSeconds', () =>
+test('Summary: a value leaves the window after maxAgeSeconds', () =>
   inStubbedWorld({}, async clock => {
     const summary = windowedSummary({ maxAgeSeconds: 60, ageBuckets: 3 });
     summary.observe(1000);
@@ -39,7 +40,7 @@ test('a value leaves the window after maxAgeSeconds', () =>
     assert.strictEqual(await quantileOf(summary, 0.99), 1);
   }));
 
-test('quantiles of a window that has emptied are 0, while sum and count go on', () =>
+test('Summary: quantiles of an empty window are 0, and sum and count remain', () =>
   inStubbedWorld({}, async clock => {
     const summary = windowedSummary({ maxAgeSeconds: 60, ageBuckets: 3 });
     summary.observe(7);
@@ -55,7 +56,7 @@ test('quantiles of a window that has emptied are 0, while sum and count go on', 
     );
   }));
 
-test('the slots of one label set are not those of another', () =>
+test('Summary: each label set has slots of its own', () =>
   inStubbedWorld({}, async () => {
     const summary = windowedSummary({ maxAgeSeconds: 60, ageBuckets: 3, labelNames: ['a'] });
     summary.observe({ a: '1' }, 5);
@@ -65,8 +66,8 @@ test('the slots of one label set are not those of another', () =>
     assert.deepStrictEqual(medians, [5, 50]);
   }));
 
-// prom-client defect 9: a string is taken for a label set
-test('a summary refuses a string as a value, in these words', () => {
+// prom-client defect 9: a string is treated as a label set
+test('Summary: a string as a value throws this error', () => {
   const summary = windowedSummary();
   assert.throws(() => summary.observe('5'), { name: 'TypeError', message: 'Value is not a valid number: 5' });
 });

@@ -1,6 +1,6 @@
 'use strict';
 
-// prom-client defect 9: values that are no numbers slip through.
+// prom-client defect 9: some values that are not numbers are accepted.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -27,7 +27,7 @@ for (const [value, printed] of [
   });
 }
 
-test('a counter still takes null and undefined for 1', async () => {
+test('a counter treats null and undefined as 1', async () => {
   const { registry, metric } = metricOf(Counter);
   metric.inc({ a: '1' }, null);
   metric.inc({ a: '1' }, undefined);
@@ -42,7 +42,7 @@ for (const [value, printed] of [
   [false, 'false'],
   [5n, '5n'],
 ]) {
-  test(`a gauge refuses to go down by ${inspect(value)}`, async () => {
+  test(`a gauge refuses ${inspect(value)} as a decrement`, async () => {
     const { registry, metric } = metricOf(Gauge);
     const error = { name: 'TypeError', message: `Delta is not a valid number: ${printed}` };
     assert.throws(() => metric.dec(value), error);
@@ -63,7 +63,7 @@ test('observe() names the value that it refuses', () => {
 });
 
 // null is what JSON makes of NaN
-test('values of a foreign metric are printed as the numbers that they stand for, or as Nan', async () => {
+test('values of a custom metric object are printed as numbers, or as Nan', async () => {
   const registry = new Registry();
   const given = ['12', 'x', undefined, null, true, NaN, Infinity, -Infinity];
   const values = given.map((value, index) => ({ value, labels: { i: index } }));

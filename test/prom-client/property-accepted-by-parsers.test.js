@@ -1,8 +1,9 @@
 'use strict';
 
-// What the property tests' programs expose is understood by those who will read it: OpenMetrics by the strict parser of
-// PyPI's prometheus-client, Prometheus text by promtool and the parser of the same package. And what they understand is
-// what was recorded. property-format-limits.js keeps out of the programs what no exposition can say.
+// What the property tests' programs expose is understood by those who will read it: OpenMetrics by the strict
+// parser of PyPI's prometheus-client, Prometheus text by promtool and the parser of the same package. And
+// what they understand is what was recorded. property-format-limits.js keeps out of the programs what no
+// exposition can say.
 
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
@@ -21,7 +22,7 @@ const { program, churn, manySeries } = require('./fixtures/property-programs');
 const { pagesRenderedIn } = require('./fixtures/property-rendered-pages');
 const { missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheus-server');
 
-/** promtool takes a process, and 25 milliseconds, for each page: hence the small share of the runs. */
+/** promtool takes a process and 25 ms per page, so it checks a small part of the runs. */
 const FORMATS = [
   {
     format: 'Prometheus text',
@@ -48,7 +49,7 @@ const BROKEN_OPENMETRICS = {
   'an empty line': '# HELP a h\n# TYPE a gauge\na 1\n\n# EOF\n',
   'a line after the end': '# HELP a h\n# TYPE a gauge\n# EOF\na 1\n',
   'a series that comes twice': '# TYPE a gauge\na{x="1"} 1\na{x="2"} 1\na{x="1"} 1\n# EOF\n',
-  'a family that comes twice': '# TYPE a gauge\na 1\n# TYPE b gauge\n# TYPE a gauge\n# EOF\n',
+  'a duplicate family': '# TYPE a gauge\na 1\n# TYPE b gauge\n# TYPE a gauge\n# EOF\n',
   'a counter that does not end in _total': '# TYPE a counter\na 1\n# EOF\n',
   'a quote that is not escaped': '# TYPE a gauge\na{x="""} 1\n# EOF\n',
   'a line break that is not escaped': '# TYPE a gauge\na{x="\n"} 1\n# EOF\n',
@@ -58,159 +59,164 @@ const BROKEN_OPENMETRICS = {
 
 const BROKEN_TEXT = {
   'a quote that is not escaped': '# TYPE a gauge\na{x="""} 1\n',
-  'an escape that there is not': '# TYPE a gauge\na{x="\\t"} 1\n',
+  'an unknown escape': '# TYPE a gauge\na{x="\\t"} 1\n',
   'a line break that is not escaped': '# TYPE a gauge\na{x="\n"} 1\n',
-  'a family that comes twice': '# TYPE a gauge\na 1\n# TYPE b gauge\nb 1\n# TYPE a gauge\na 1\n',
-  'a type that there is not': '# TYPE a number\na 1\n',
-  'a value that is none': '# TYPE a gauge\na one\n',
+  'a duplicate family': '# TYPE a gauge\na 1\n# TYPE b gauge\nb 1\n# TYPE a gauge\na 1\n',
+  'an unknown type': '# TYPE a number\na 1\n',
+  'a value that is not a number': '# TYPE a gauge\na one\n',
   'an exemplar': '# TYPE a counter\na 1 # {x="1"} 1 1\n',
 };
 
-/** What is replaced in the page of registryOfThree(), so that the page can be read and is not true. */
+/** Replacements in the page of registryOfThree() that leave it readable but wrong. */
 const FALSE_PAGES = {
-  'a value were another': ['a_total{x="2"} 4', 'a_total{x="2"} 5'],
+  'a value differed': ['a_total{x="2"} 4', 'a_total{x="2"} 5'],
   'NaN were a number': ['g Nan', 'g 0'],
-  'a label were another': ['{x="2"}', '{x="3"}'],
+  'a label value differed': ['{x="2"}', '{x="3"}'],
   'a label had another name': ['{x="2"}', '{y="2"}'],
-  'a backslash were escaped once too often': ['\\\\n', '\\\\\\\\n'],
+  'a backslash were escaped twice': ['\\\\n', '\\\\\\\\n'],
   'a sample were lost': ['\na_total{x="2"} 4', ''],
   'a sample came twice': ['\na_total{x="2"} 4', '\na_total{x="2"} 4\na_total{x="2"} 4'],
   'a family were lost': [/# HELP g [^#]*# TYPE g gauge\ng Nan\n+/, ''],
-  'a type were another': ['# TYPE g gauge', '# TYPE g unknown'],
-  'a help text were another': ['# HELP g h', '# HELP g help'],
+  'a type differed': ['# TYPE g gauge', '# TYPE g unknown'],
+  'a help text differed': ['# HELP g h', '# HELP g help'],
 };
 
-describe('what programs expose', { skip, timeout: 120_000 * Math.max(fc.effort, 1) }, () => {
-  /** @type {ExpositionReader} */
-  let reader;
+describe(
+  'property: the page of a random program',
+  { skip, timeout: 120_000 * Math.max(fc.effort, 1) },
+  () => {
+    /** @type {ExpositionReader} */
+    let reader;
 
-  before(() => {
-    assert.strictEqual(missingPrograms(['promtool']), undefined);
-    assert.strictEqual(missingReader(), undefined);
-    reader = new ExpositionReader();
-  });
-
-  after(() => reader?.stop());
-
-  /** Throws where a parser refuses a page, or reads something else in it than was recorded. */
-  async function checkPage({ text, isOpenMetrics, families }) {
-    if (!isOpenMetrics) await assertPromtoolAccepts(text);
-    const read = await reader.read(text, isOpenMetrics ? 'openmetrics' : 'text');
-    if (families) assert.deepStrictEqual(read.map(withTrimmedHelp), families.map(expectedFamily));
-    const samples = read.flatMap(family => family.samples);
-    // No parser minds two samples of one series in all places; the strict one silently drops the second if it is next.
-    assert.strictEqual(new Set(samples.map(seriesKey)).size, samples.length);
-    assert.strictEqual(samples.length, text.split('\n').filter(line => /^[^#]/.test(line)).length);
-    return samples;
-  }
-
-  /**
-   * Checks every page that is rendered for any of the programs.
-   *
-   * @param {import('node:test').TestContext} test
-   * @param {fc.Arbitrary<object>} programs
-   * @param {(given: any) => Promise<import('./fixtures/property-rendered-pages').Page[]>} render
-   * @param {{runs: number, atLeast: Record<string, number>}} amount how many runs, and how many pages with samples, samples
-   *   and exemplars have to come of them, lest the limits should leave nothing to check
-   */
-  async function checkPages(test, programs, render, { runs, atLeast }) {
-    const checked = { pages: 0, samples: 0, exemplars: 0 };
-    const property = fc.asyncProperty(programs, async given => {
-      const pages = (await render(given)).filter(isReadable);
-      for (const samples of await Promise.all(pages.map(checkPage))) {
-        checked.pages += Math.min(samples.length, 1);
-        checked.samples += samples.length;
-        checked.exemplars += samples.filter(sample => sample.exemplar).length;
-      }
+    before(() => {
+      assert.strictEqual(missingPrograms(['promtool']), undefined);
+      assert.strictEqual(missingReader(), undefined);
+      reader = new ExpositionReader();
     });
-    await fc.assert(property, { numRuns: runs });
-    test.diagnostic(
-      `checked ${checked.pages} pages, ${checked.samples} samples, ${checked.exemplars} exemplars`,
-    );
-    for (const [what, least] of Object.entries(atLeast)) {
-      assert.ok(
-        checked[what] >= least * fc.effort,
-        `${checked[what]} ${what} checked, not ${least * fc.effort}`,
-      );
+
+    after(() => reader?.stop());
+
+    /** Throws if a parser refuses a page, or reads other samples than were recorded. */
+    async function checkPage({ text, isOpenMetrics, families }) {
+      if (!isOpenMetrics) await assertPromtoolAccepts(text);
+      const read = await reader.read(text, isOpenMetrics ? 'openmetrics' : 'text');
+      if (families) assert.deepStrictEqual(read.map(withTrimmedHelp), families.map(expectedFamily));
+      const samples = read.flatMap(family => family.samples);
+      // No parser minds two samples of one series in all places; the strict one silently drops the second if it
+      // is next.
+      assert.strictEqual(new Set(samples.map(seriesKey)).size, samples.length);
+      assert.strictEqual(samples.length, text.split('\n').filter(line => /^[^#]/.test(line)).length);
+      return samples;
     }
-  }
 
-  for (const { format, contentType, expressible, share } of FORMATS) {
-    const render = given => pagesRenderedIn(() => runProgram(client, given, { contentType }));
+    /**
+     * Checks every page that is rendered for any of the programs.
+     *
+     * @param {import('node:test').TestContext} test
+     * @param {fc.Arbitrary<object>} programs
+     * @param {(given: any) => Promise<import('./fixtures/property-rendered-pages').Page[]>} render
+     * @param {{runs: number, atLeast: Record<string, number>}} amount how many runs, and how many pages with
+     *   samples, samples and exemplars have to come of them, lest the limits should leave nothing to check
+     */
+    async function checkPages(test, programs, render, { runs, atLeast }) {
+      const checked = { pages: 0, samples: 0, exemplars: 0 };
+      const property = fc.asyncProperty(programs, async given => {
+        const pages = (await render(given)).filter(isReadable);
+        for (const samples of await Promise.all(pages.map(checkPage))) {
+          checked.pages += Math.min(samples.length, 1);
+          checked.samples += samples.length;
+          checked.exemplars += samples.filter(sample => sample.exemplar).length;
+        }
+      });
+      await fc.assert(property, { numRuns: runs });
+      test.diagnostic(
+        `checked ${checked.pages} pages, ${checked.samples} samples, ${checked.exemplars} exemplars`,
+      );
+      for (const [what, least] of Object.entries(atLeast)) {
+        assert.ok(
+          checked[what] >= least * fc.effort,
+          `${checked[what]} ${what} checked, not ${least * fc.effort}`,
+        );
+      }
+    }
 
-    it(`is ${format} that says what any sequence of operations recorded`, test =>
-      checkPages(test, program.map(expressible), render, {
-        runs: 80 * share,
-        atLeast: { pages: 120 * share, samples: 600 * share },
-      }));
+    for (const { format, contentType, expressible, share } of FORMATS) {
+      const render = given => pagesRenderedIn(() => runProgram(client, given, { contentType }));
 
-    it(`is ${format} that says what is left where series come and go`, test =>
-      checkPages(test, churn.map(expressible), render, {
-        runs: 30 * share,
-        atLeast: { pages: 30 * share, samples: 100 * share },
-      }));
+      it(`is valid ${format} with the recorded samples, after any sequence of operations`, test =>
+        checkPages(test, program.map(expressible), render, {
+          runs: 80 * share,
+          atLeast: { pages: 120 * share, samples: 600 * share },
+        }));
 
-    it(`is ${format} that says what thousands of series are`, test =>
-      checkPages(test, manySeries.map(expressible), render, {
-        runs: 1,
-        atLeast: { pages: 1, samples: 500 },
-      }));
+      it(`is valid ${format} with the remaining samples, if series come and go`, test =>
+        checkPages(test, churn.map(expressible), render, {
+          runs: 30 * share,
+          atLeast: { pages: 30 * share, samples: 100 * share },
+        }));
 
-    it(`is ${format} when two workers are aggregated`, test =>
-      checkPages(test, program.map(expressible), given => renderTwoWorkers(given, contentType), {
-        runs: 60 * share,
-        atLeast: { pages: 30 * share, samples: 100 * share },
-      }));
-  }
+      it(`is valid ${format} with all samples, for thousands of series`, test =>
+        checkPages(test, manySeries.map(expressible), render, {
+          runs: 1,
+          atLeast: { pages: 1, samples: 500 },
+        }));
 
-  for (const suffix of ['', '_total']) {
-    const names = suffix ? `counters named *${suffix}` : 'counters named without _total';
-    const render = given => pagesRenderedIn(() => runExemplarProgram(client, given));
-    it(`is OpenMetrics that has the exemplars that were recorded, with ${names}`, test =>
-      checkPages(test, exemplarProgram(suffix).map(expressibleWithExemplars), render, {
-        runs: 30,
-        atLeast: { pages: 50, samples: 500, exemplars: 50 },
-      }));
-  }
+      it(`is valid ${format} if two workers are aggregated`, test =>
+        checkPages(test, program.map(expressible), given => renderTwoWorkers(given, contentType), {
+          runs: 60 * share,
+          atLeast: { pages: 30 * share, samples: 100 * share },
+        }));
+    }
 
-  for (const [fault, page] of Object.entries(BROKEN_OPENMETRICS)) {
-    it(`would not be accepted as OpenMetrics with ${fault}`, () =>
-      assert.rejects(reader.read(page, 'openmetrics'), /Error: /));
-  }
+    for (const suffix of ['', '_total']) {
+      const names = suffix ? `counters named *${suffix}` : 'counters named without _total';
+      const render = given => pagesRenderedIn(() => runExemplarProgram(client, given));
+      it(`is valid OpenMetrics with the recorded exemplars, with ${names}`, test =>
+        checkPages(test, exemplarProgram(suffix).map(expressibleWithExemplars), render, {
+          runs: 30,
+          atLeast: { pages: 50, samples: 500, exemplars: 50 },
+        }));
+    }
 
-  for (const [fault, page] of Object.entries(BROKEN_TEXT)) {
-    it(`would not be accepted as Prometheus text with ${fault}`, () =>
-      assert.rejects(assertPromtoolAccepts(page), /error while linting/));
-  }
+    for (const [fault, page] of Object.entries(BROKEN_OPENMETRICS)) {
+      it(`would not be accepted as OpenMetrics with ${fault}`, () =>
+        assert.rejects(reader.read(page, 'openmetrics'), /Error: /));
+    }
 
-  it('may have names that promtool has a remark about', () =>
-    assertPromtoolAccepts('# HELP a h\n# TYPE a counter\na 1\n'));
+    for (const [fault, page] of Object.entries(BROKEN_TEXT)) {
+      it(`would not be accepted as Prometheus text with ${fault}`, () =>
+        assert.rejects(assertPromtoolAccepts(page), /error while linting/));
+    }
 
-  for (const { format, contentType } of FORMATS) {
-    for (const [fault, [from, to]] of Object.entries(FALSE_PAGES)) {
-      it(`would not pass as ${format} if ${fault}`, async () => {
-        const [page] = await pagesRenderedIn(() => registryOfThree(contentType).metrics());
-        await checkPage(page);
+    it('may have names that promtool lints', () =>
+      assertPromtoolAccepts('# HELP a h\n# TYPE a counter\na 1\n'));
+
+    for (const { format, contentType } of FORMATS) {
+      for (const [fault, [from, to]] of Object.entries(FALSE_PAGES)) {
+        it(`would fail as ${format} if ${fault}`, async () => {
+          const [page] = await pagesRenderedIn(() => registryOfThree(contentType).metrics());
+          await checkPage(page);
+          const text = page.text.replace(from, to);
+          assert.notStrictEqual(text, page.text);
+          await assert.rejects(checkPage({ ...page, text }), assert.AssertionError);
+        });
+      }
+    }
+
+    it('would fail with the exemplar of another observation', async () => {
+      const [page] = await pagesRenderedIn(() => registryOfThree(client.openMetricsContentType).metrics());
+      for (const [from, to] of [
+        ['trace="t"', 'trace="u"'],
+        ['"} 0.5 ', '"} 0.25 '],
+        [/ # .*/, ''],
+      ]) {
         const text = page.text.replace(from, to);
         assert.notStrictEqual(text, page.text);
         await assert.rejects(checkPage({ ...page, text }), assert.AssertionError);
-      });
-    }
-  }
-
-  it('would not pass with the exemplar of another observation', async () => {
-    const [page] = await pagesRenderedIn(() => registryOfThree(client.openMetricsContentType).metrics());
-    for (const [from, to] of [
-      ['trace="t"', 'trace="u"'],
-      ['"} 0.5 ', '"} 0.25 '],
-      [/ # .*/, ''],
-    ]) {
-      const text = page.text.replace(from, to);
-      assert.notStrictEqual(text, page.text);
-      await assert.rejects(checkPage({ ...page, text }), assert.AssertionError);
-    }
-  });
-});
+      }
+    });
+  },
+);
 
 function registryOfThree(contentType) {
   const registry = new client.Registry(contentType);
@@ -226,14 +232,17 @@ function registryOfThree(contentType) {
   return registry;
 }
 
-/** prom-client's contract for an OpenMetrics registry without a metric; the strict parser allows no blank line. */
+/**
+ * prom-client's contract for an OpenMetrics registry without a metric; the strict parser allows no blank
+ * line.
+ */
 function isReadable({ text, isOpenMetrics }) {
   return !(isOpenMetrics && text === '\n# EOF\n');
 }
 
 /**
- * What is aggregated, registry by registry, of a worker that ran the program and of one that left every other recording
- * out.
+ * What is aggregated, registry by registry, of a worker that ran the program and of one that left every other
+ * recording out.
  */
 async function renderTwoWorkers(given, contentType) {
   const operations = given.operations.filter(({ op }, index) => op !== 'record' || index % 2 === 0);

@@ -1,7 +1,7 @@
 'use strict';
 
-// Every combination of call form, label set and value on every recording method: what is refused, in which words, and
-// what is there afterwards. Not random, since there are only some thousand.
+// Every combination of call form, label set and value on every recording method: what is refused, in which
+// words, and what is there afterwards. Not random, since there are only some thousand.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -69,7 +69,7 @@ const METHODS = [
 
 const CONFIGURATION = { Histogram: { buckets: [1] }, Summary: { percentiles: [] } };
 
-/** Result or error of a call on a fresh metric, and the page that it leaves. */
+/** Result or error of a call on a new metric, and the page after it. */
 async function outcomeOf(client, type, labelNames, call) {
   const registry = new client.Registry();
   const config = { name: 'm', help: 'm', labelNames, registers: [registry], ...CONFIGURATION[type] };
@@ -82,7 +82,7 @@ async function outcomeOf(client, type, labelNames, call) {
   }
 }
 
-/** Makes a list of calls on both libraries and throws if any of them ends differently. */
+/** Makes a list of calls on both libraries and throws if any result differs. */
 async function assertSame(type, labelNames, calls) {
   const differences = [];
   for (const [description, call] of calls) {
@@ -100,7 +100,10 @@ function labelArguments() {
   return [...sets, ...positions].filter(([, given]) => !isMistakenLabelSet(given[0]));
 }
 
-/** Labels of which no string can be made are tried with good values only: which of two faults is named is no promise. */
+/**
+ * Labels of which no string can be made are tried with good values only: which of two faults is named is no
+ * promise.
+ */
 function isDoublyWrong(labels, value) {
   const unprintable = given =>
     typeof given === 'symbol' || (given && typeof given === 'object' && !given.toString);
@@ -131,7 +134,7 @@ function* recordingCalls(type, method) {
 for (const [type, method] of METHODS) {
   for (const labelNames of [[], ['a', 'b']]) {
     const on = `${type}.${method} of a metric ${labelNames.length > 0 ? 'with' : 'without'} labels`;
-    test(`${on} accepts and refuses what prom-client does`, () =>
+    test(`property: ${on} accepts and refuses the same arguments as prom-client`, () =>
       assertSame(type, labelNames, recordingCalls(type, method)));
   }
 }
@@ -146,12 +149,12 @@ function* labelCalls() {
 for (const type of ['Counter', 'Gauge', 'Histogram', 'Summary']) {
   for (const labelNames of [[], ['a', 'b']]) {
     const on = `${type} ${labelNames.length > 0 ? 'with' : 'without'} labels`;
-    test(`labels() and remove() of a ${on} accept and refuse what prom-client does`, () =>
+    test(`property: labels() and remove() of a ${on} accept and refuse the same arguments as prom-client`, () =>
       assertSame(type, labelNames, labelCalls()));
   }
 }
 
-test('Histogram.zero accepts and refuses what prom-client does', () => {
+test('property: Histogram.zero accepts and refuses the same arguments as prom-client', () => {
   const names = ['a', 'b'];
   const checked = Object.entries(LABELS).filter(([, labels]) => !areUncheckedZeroLabels(labels, names));
   return assertSame(
@@ -170,6 +173,6 @@ function* timerCalls() {
 }
 
 for (const type of ['Gauge', 'Histogram', 'Summary']) {
-  test(`timers of a ${type} accept and refuse the labels that prom-client's do`, () =>
+  test(`property: timers of a ${type} accept and refuse the same labels as prom-client's`, () =>
     inStubbedWorld({}, () => assertSame(type, ['a', 'b'], timerCalls())));
 }

@@ -10,7 +10,7 @@ const { exemplarProgram, runExemplarProgram } = require('./fixtures/property-exe
 
 for (const suffix of ['', '_total']) {
   const names = suffix ? `counters named *${suffix}` : 'counters named without _total';
-  test(`exemplars and OpenMetrics text are those of prom-client, with ${names}`, () =>
+  test(`property: exemplars and OpenMetrics text equal those of prom-client, with ${names}`, () =>
     fc.assert(
       fc.asyncProperty(exemplarProgram(suffix), async given => {
         const theirs = await runExemplarProgram(reference, given, { isReference: true });

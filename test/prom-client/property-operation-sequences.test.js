@@ -17,11 +17,11 @@ async function assertSameAsPromClient(programs, numRuns) {
   );
 }
 
-test('any sequence of operations shows what prom-client shows, byte for byte', () =>
+test('property: any sequence of operations gives the page of prom-client, byte for byte', () =>
   assertSameAsPromClient(program, 150));
 
-test('series that are removed, reset and made again show what prom-client shows', () =>
+test('property: removing, resetting and recreating series gives the page of prom-client', () =>
   assertSameAsPromClient(churn, 80));
 
-test('thousands of series that come and go show what prom-client shows', () =>
+test('property: thousands of series that come and go give the page of prom-client', () =>
   assertSameAsPromClient(manySeries, 4));

@@ -70,7 +70,7 @@ const configuration = fc.record(
 const PROPERTIES = ['name', 'help', 'type', 'labelNames', 'aggregator', 'enableExemplars', 'own'];
 
 for (const type of ['Counter', 'Gauge', 'Histogram', 'Summary']) {
-  test(`new ${type}() accepts and refuses what prom-client does, in the same words`, () => {
+  test(`property: new ${type}() accepts and refuses the same configurations as prom-client, with the same errors`, () => {
     const given = fc.oneof({ weight: 8, arbitrary: configuration }, { weight: 1, arbitrary: anything });
     fc.assert(
       fc.property(given, config => {
@@ -139,7 +139,7 @@ test('registries accept and refuse content types as prom-client does', () => {
   );
 });
 
-test('a metric that is taken already is refused in the same words, and the one that has the name stays', () => {
+test('property: a duplicate metric name is refused with the same error, and the first metric remains', () => {
   fc.assert(
     fc.property(name.filter(reference.validateMetricName), given =>
       assertSame(client => {

@@ -1,6 +1,7 @@
 'use strict';
 
-// Shows that the property tests can fail: prom-client with one fault built in must be told from prom-client.
+// Shows that the property tests can fail: they must distinguish prom-client with one injected fault from
+// prom-client.
 
 const { test } = require('node:test');
 const assert = require('node:assert');
@@ -130,7 +131,10 @@ const FAULTS = {
   }),
 };
 
-/** Whether some program tells a client from prom-client. The seed is fixed: a fault is found in each run or in none. */
+/**
+ * Whether some program distinguishes a client from prom-client. The seed is fixed: every run gives the same
+ * result.
+ */
 async function isFound(client, numRuns = 500) {
   const property = fc.asyncProperty(fc.oneof(program, churn), async given => {
     const theirs = await runProgram(reference, given, { isReference: true });
@@ -139,7 +143,7 @@ async function isFound(client, numRuns = 500) {
   return (await fc.check(property, { numRuns, seed: 20_200, endOnFailure: true })).failed;
 }
 
-test('the same library in other clothes is not told apart', async () => {
+test('property tests do not distinguish prom-client from a wrapped copy of itself', async () => {
   for (const method of ['inc', 'labels', 'remove', 'reset']) {
     assert.strictEqual(
       await isFound(
@@ -163,7 +167,7 @@ test('the same library in other clothes is not told apart', async () => {
 });
 
 for (const [fault, client] of Object.entries(FAULTS)) {
-  test(`a library in which ${fault} is found out`, async () => {
+  test(`property tests detect a library in which ${fault}`, async () => {
     assert.strictEqual(await isFound(client), true);
   });
 }

@@ -27,7 +27,7 @@ async function sumAndCountOf(summary) {
   return ['s_sum', 's_count'].map(name => values.find(sample => sample.metricName === name)?.value);
 }
 
-test('quantiles of up to 100 observations are those of prom-client, to the last digit', async () => {
+test('property: quantiles of up to 100 observations equal those of prom-client, to the last digit', async () => {
   const observations = fc.array(number, { maxLength: 100, size: 'max' });
   const readAfter = fc.array(fc.nat({ max: 99 }), { maxLength: 5 });
   await fc.assert(
@@ -60,7 +60,7 @@ const DISTRIBUTIONS = {
   falling: (random, index) => -index,
 };
 
-/** How far a value is from the rank that it should have, as a share of all observations. */
+/** Difference between the rank of a value and its expected rank, as a fraction of all observations. */
 function rankError(sorted, quantile, value) {
   const below = sorted.filter(observed => observed < value).length / sorted.length;
   const upTo = sorted.filter(observed => observed <= value).length / sorted.length;
@@ -68,7 +68,7 @@ function rankError(sorted, quantile, value) {
 }
 
 for (const [name, draw] of Object.entries(DISTRIBUTIONS)) {
-  test(`quantiles of ${name} observations are within 1 % of their rank`, async () => {
+  test(`property: quantiles of ${name} observations are within 1 % of their rank`, async () => {
     for (const count of [101, 1_000, 5_000, 20_000]) {
       const random = seededRandom(count);
       const summary = summaryOf(subject);
@@ -92,7 +92,7 @@ for (const [name, draw] of Object.entries(DISTRIBUTIONS)) {
   });
 }
 
-test("any number of observations of a few distinct values gives prom-client's quantiles to the last digit", async () => {
+test("property: observations of a few distinct values give prom-client's quantiles, to the last digit", async () => {
   for (const values of [[42], [0, 1], [-3, 0.5, 0.75, 10, 1e6]]) {
     const read = async client => {
       const random = seededRandom(7);
@@ -105,9 +105,10 @@ test("any number of observations of a few distinct values gives prom-client's qu
 });
 
 /**
- * What a window of `ageBuckets` slots has to show: a ring of lists, every observation in all of them, of which the
- * current one is emptied and left every maxAgeSeconds / ageBuckets. prom-client is not asked itself, since its slots
- * begin as one digest (prom-client defect 6); a prom-client summary without a window is asked about the current list.
+ * What a window of `ageBuckets` slots has to show: a ring of lists, every observation in all of them, of
+ * which the current one is emptied and left every maxAgeSeconds / ageBuckets. prom-client is not asked
+ * itself, since its slots begin as one digest (prom-client defect 6); a prom-client summary without a window
+ * is asked about the current list.
  */
 class WindowModel {
   constructor({ maxAgeSeconds, ageBuckets }, now) {
@@ -148,7 +149,8 @@ const windowOptions = fc.record({
   compressCount: fc.constantFrom(1, 3, 1000),
 });
 
-// Shares of maxAgeSeconds, so that a few steps cross slot boundaries; whole milliseconds, as Date.now() has them.
+// Shares of maxAgeSeconds, so that a few steps cross slot boundaries; whole milliseconds, as Date.now() has
+// them.
 const windowOperation = fc.oneof(
   {
     weight: 4,
@@ -162,7 +164,7 @@ const windowOperation = fc.oneof(
 );
 
 const skip = subject === reference && 'prom-client defect 6';
-test('a window shows the observations of its last maxAgeSeconds, each once', { skip }, async () => {
+test('property: a window has the observations of its last maxAgeSeconds, each once', { skip }, async () => {
   const operations = fc.array(windowOperation, { maxLength: 60, size: 'max' });
   await fc.assert(
     fc.asyncProperty(windowOptions, operations, (options, steps) =>
@@ -190,7 +192,7 @@ test('a window shows the observations of its last maxAgeSeconds, each once', { s
   );
 });
 
-test('a window of one slot shows what prom-client shows', async () => {
+test('property: a window of one slot gives the quantiles of prom-client', async () => {
   const operations = fc.array(windowOperation, { maxLength: 60, size: 'max' });
   await fc.assert(
     fc.asyncProperty(fc.boolean(), operations, async (pruneAgedBuckets, steps) => {
@@ -212,7 +214,7 @@ test('a window of one slot shows what prom-client shows', async () => {
 });
 
 for (const [library, client] of Object.entries({ 'this package': subject, 'prom-client': reference })) {
-  test(`pruneAgedBuckets drops the label sets that the window has forgotten, and only these (${library})`, () =>
+  test(`pruneAgedBuckets drops exactly the label sets without observations in the window (${library})`, () =>
     inStubbedWorld({ start: START }, async clock => {
       const labelled = { labelNames: ['route'], percentiles: [0.5], pruneAgedBuckets: true };
       const summary = summaryOf(client, { ...labelled, maxAgeSeconds: 60, ageBuckets: 3 });

@@ -1,7 +1,7 @@
 'use strict';
 
-// What programs do with metrics and registries beyond calling them: wrap them in proxies, inherit from them, add labels
-// later. Each works with prom-client.
+// Programs wrap metrics and registries in proxies, inherit from them, and add labels
+// later. All of this works with prom-client.
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
@@ -38,8 +38,8 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
     return { registry, metric };
   };
 
-  describe(`a ${name}`, () => {
-    it('works behind a Proxy, with its children, and is shown by a registry behind one', async () => {
+  describe(`unusual use: a ${name}`, () => {
+    it('works behind a Proxy, with its children and with a registry behind a Proxy', async () => {
       const { registry, metric } = make();
       const proxy = new Proxy(metric, {});
       proxy[verb]({ a: '1' }, 2);
@@ -58,7 +58,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.match(await registry.metrics(), /a="1"\} 2/);
     });
 
-    it('may have any key in its config, also the name of something inside', async () => {
+    it('may have any key in its config, also the name of internal state', async () => {
       const own = { register: 'x', locate: 1, inside: 2 };
       const { registry, metric } = make(own);
       metric[verb]({ a: '1' }, 2);
@@ -66,7 +66,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.equal(metric.register, 'x');
     });
 
-    it('runs a collect() that a subclass has as a method, unless the config has another', async () => {
+    it("runs a subclass's collect() method, unless the config has a collect", async () => {
       class Collected extends Type {
         collect() {
           this.reset();
@@ -92,7 +92,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.doesNotMatch(text, /^with[{_]\S*a="method"/m);
     });
 
-    it('takes labels that the program has added to its labelNames', async () => {
+    it('accepts labels that the program has added to its labelNames', async () => {
       const { registry, metric } = make();
       metric[verb]({ a: '1' }, 1);
       const child = metric.labels('1');
@@ -109,7 +109,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.throws(() => metric[verb]({ c: '1' }, 1), /Added label "c" is not included/);
     });
 
-    it('without labels takes some that were added, and keeps what it has', async () => {
+    it('without labels accepts added ones, and its series remains', async () => {
       const { registry, metric } = make({ labelNames: [] });
       metric[verb](5);
       metric.labelNames.push('a', 'b');
@@ -120,7 +120,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.match(text, verb === 'inc' ? /^m 10$/m : verb === 'set' ? /^m 5$/m : /^m_sum 10$/m);
     });
 
-    it('forgets its series when hashMap is emptied, and refuses another one', async () => {
+    it('drops its series when an empty object is assigned to hashMap, and refuses other objects', async () => {
       const { registry, metric } = make();
       metric[verb]({ a: '1' }, 2);
       metric.hashMap = {};
@@ -135,7 +135,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
 }
 
 for (const [name, { Type, verb }] of Object.entries({ Counter: TYPES.Counter, Histogram: TYPES.Histogram })) {
-  it(`exemplars of a ${name} behind a Proxy are kept`, async () => {
+  it(`unusual use: a ${name} behind a Proxy stores exemplars`, async () => {
     const registry = new Registry(openMetricsContentType);
     const metric = new Type({ name: 'm', help: 'h', registers: [registry], enableExemplars: true });
     new Proxy(metric, {})[verb]({ value: 1, exemplarLabels: { traceId: 'x' } });
@@ -143,7 +143,7 @@ for (const [name, { Type, verb }] of Object.entries({ Counter: TYPES.Counter, Hi
   });
 }
 
-describe('what is read is read at once', () => {
+describe('unusual use: metrics are read synchronously', () => {
   const make = () => {
     const registry = new Registry();
     const counter = new Counter({ name: 'a', help: 'h', registers: [registry] });
@@ -169,7 +169,7 @@ describe('what is read is read at once', () => {
     });
   }
 
-  it('also where another metric waits for its hook', async () => {
+  it('also if another metric waits for its hook', async () => {
     const { registry, counter } = make();
     let finish;
     const gauge = new Gauge({
@@ -213,13 +213,13 @@ describe('what is read is read at once', () => {
     }
   });
 
-  it('after the hooks of all metrics have begun, so that one may feed another', async () => {
+  it('after the hooks of all metrics have started, so one hook may update another metric', async () => {
     const { registry, counter } = make();
     new Gauge({ name: 'feeder', help: 'h', registers: [registry], collect: () => counter.inc(1) });
     assert.match(await registry.metrics(), /^a 6$/m);
   });
 
-  it('and a page that one metric spoils leaves no rejection unhandled', async () => {
+  it('and a metric that fails leaves no rejection unhandled', async () => {
     const { registry } = make();
     registry.registerMetric({
       name: 'bad',
@@ -244,8 +244,8 @@ describe('what is read is read at once', () => {
   });
 });
 
-describe('a Registry', () => {
-  it('shows its metrics by name as _metrics, from which they can be deleted', () => {
+describe('unusual use: a Registry', () => {
+  it('has its metrics by name in _metrics, and they can be deleted there', () => {
     const registry = new Registry();
     assert.deepEqual(registry._metrics, {});
     assert.equal(registry._metrics.a, undefined);
@@ -263,7 +263,7 @@ describe('a Registry', () => {
 
   const make = registry => new Gauge({ name: 'a', help: 'h', registers: [registry] });
 
-  it('of a subclass may ignore a second metric of one name, or replace the first', () => {
+  it('of a subclass may ignore a duplicate metric, or replace the first one', () => {
     class Ignoring extends Registry {
       registerMetric(metric) {
         if (!this.getSingleMetric(metric.name)) super.registerMetric(metric);
@@ -285,14 +285,14 @@ describe('a Registry', () => {
     assert.equal(replacing.getSingleMetric('a'), second);
   });
 
-  it('may be a mock that knows every name', () => {
+  it('may be a mock that returns a metric for every name', () => {
     const registered = [];
     const mock = { registerMetric: metric => registered.push(metric), getSingleMetric: () => null };
     const made = [make(mock), make(mock)];
     assert.deepEqual(registered, made);
   });
 
-  it('of a subclass writes single metrics in its own way', async () => {
+  it('of a subclass may override the text of single metrics', async () => {
     class Shouting extends Registry {
       async getMetricsAsString(metric) {
         return (await super.getMetricsAsString(metric)).toUpperCase();
@@ -303,7 +303,7 @@ describe('a Registry', () => {
     assert.equal(await registry.metrics(), '# HELP A H\n# TYPE A GAUGE\nA 0\n');
   });
 
-  it('keeps nothing of a metric that another of its registries refuses', () => {
+  it("does not contain a metric that another of the metric's registries refuses", () => {
     const [one, two] = [new Registry(), new Registry()];
     make(two);
     assert.throws(
@@ -314,7 +314,7 @@ describe('a Registry', () => {
   });
 });
 
-describe('a child goes through a method that was replaced', () => {
+describe('unusual use: a child calls a replaced method', () => {
   const spied = (metric, name) => {
     const calls = [];
     metric[name] = (...args) => calls.push(args);
