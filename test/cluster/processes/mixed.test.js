@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
 const { startCluster, until, LIBRARY, STOCK } = require('../../fixtures/cluster-harness.js');
+const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 /** The same program with either library. */
 const counting = {
@@ -24,7 +25,7 @@ const counting = {
 const stockWorker = { library: STOCK, construct: true };
 const ourWorker = { library: LIBRARY, construct: false };
 
-/** The text of workers 1, 2 and 3, whatever libraries are in the cluster. */
+/** Expects the samples of workers 1, 2 and 3, whichever library each of them uses. */
 function assertOfThree(samples) {
   const expected = {
     'done_total{route="/\\"a\\"\\\\\\n"}': 6,
@@ -44,23 +45,30 @@ function assertOfThree(samples) {
   assert.deepEqual(new Map([...shown].sort()), new Map(Object.entries(expected).sort()));
 }
 
-describe('a primary with prom-client', { concurrency: 3 }, () => {
-  it('understands our workers', async t => {
-    const cluster = await startCluster(t, {
-      library: STOCK,
-      worker: { ...counting, ...ourWorker },
-      workers: 3,
-    });
-    assertOfThree(await cluster.scrape());
-    await cluster.inWorker(2, ({ state }) => state.counter.inc({ route: '/2' }));
-    assert.equal((await cluster.scrape()).get('done_total{route="/2"}'), 1.5);
-    cluster.tellWorker(3, ({ process }) => process.exit());
-    await cluster.gone(3);
-    assert.equal((await cluster.scrape()).get('done_total{route="/2"}'), 1.5);
-    await cluster.end();
+describe('a primary with prom-client', () => {
+  const cluster = sharedCluster({ library: STOCK, worker: { ...counting, ...ourWorker }, workers: 3 });
+
+  it("prom-client's primary understands our workers", async () => {
+    assertOfThree(await cluster().scrape());
   });
 
-  it('understands our workers beside its own', async t => {
+  it("prom-client's primary may ask our workers with several requests at once", async () => {
+    const texts = await cluster().run(({ aggregator }) =>
+      Promise.all(Array.from({ length: 20 }, () => aggregator.clusterMetrics())),
+    );
+    assert.equal(texts.length, 20);
+    for (const text of texts) assert.match(text, /^took_count\{route="\/"\} 6$/m);
+  });
+
+  it("prom-client's primary sees what our workers count later, and goes on when one ends", async () => {
+    await cluster().inWorker(2, ({ state }) => state.counter.inc({ route: '/2' }));
+    assert.equal((await cluster().scrape()).get('done_total{route="/2"}'), 1.5);
+    cluster().tellWorker(3, ({ process }) => process.exit());
+    await cluster().gone(3);
+    assert.equal((await cluster().scrape()).get('done_total{route="/2"}'), 1.5);
+  });
+
+  it("prom-client's primary understands our workers together with its own", async t => {
     const worker = { ...counting };
     const workers = [ourWorker, stockWorker, { ...ourWorker, construct: true }];
     const cluster = await startCluster(t, { library: STOCK, worker, workers });
@@ -68,7 +76,7 @@ describe('a primary with prom-client', { concurrency: 3 }, () => {
     await cluster.end();
   });
 
-  it('is told by our worker what went wrong, as by its own', async t => {
+  it("prom-client's primary gets the error of our worker's collect hook", async t => {
     const failing = {
       start: ({ client }) => {
         new client.Gauge({
@@ -85,75 +93,44 @@ describe('a primary with prom-client', { concurrency: 3 }, () => {
     // Its own timer would keep prom-client's primary for five seconds.
     await cluster.kill();
   });
-
-  it('may ask with several requests at once', async t => {
-    const cluster = await startCluster(t, {
-      library: STOCK,
-      worker: { ...counting, ...ourWorker },
-      workers: 3,
-    });
-    const texts = await cluster.run(({ aggregator }) =>
-      Promise.all(Array.from({ length: 20 }, () => aggregator.clusterMetrics())),
-    );
-    assert.equal(texts.length, 20);
-    for (const text of texts) assert.match(text, /^took_count\{route="\/"\} 6$/m);
-    await cluster.end();
-  });
 });
 
-describe('our primary', { concurrency: 3 }, () => {
-  const setups = {
-    'workers with prom-client': [stockWorker, stockWorker, stockWorker],
-    'both kinds of workers': [stockWorker, ourWorker, stockWorker],
+describe('our primary', () => {
+  const cluster = sharedCluster({ worker: counting, workers: [stockWorker, ourWorker, stockWorker] });
+
+  /** Scrapes workers 1, 2 and 3, also while they count. */
+  async function assertUnderstood(cluster) {
+    const samples = await cluster.scrape();
+    assertOfThree(samples);
+    const median = samples.get('size{quantile="0.5"}');
+    // 1 once, 2 twice, 3 three times: whatever mean it is, it is none of what adding quantiles gives.
+    assert.ok(median >= 2 && median <= 3, `median ${median}`);
+    for (let i = 0; i < 3; i++) {
+      await cluster.inWorkers([1, 2, 3], ({ state }) => state.counter.inc({ route: '/1' }));
+      assert.equal((await cluster.scrape()).get('done_total{route="/1"}'), 0.5 + 3 * (i + 1));
+    }
+    assert.deepEqual((await cluster.internals()).refused, {});
+  }
+
+  it("our primary understands workers with prom-client's library and with ours", () =>
+    assertUnderstood(cluster()));
+
+  // test/long/every-variant.test.js tries these, too.
+  const others = {
+    'only workers with prom-client': [stockWorker, stockWorker, stockWorker],
     'our workers first': [ourWorker, ourWorker, stockWorker],
   };
-  for (const [what, workers] of Object.entries(setups)) {
-    it(`understands ${what}`, async t => {
+  for (const [what, workers] of Object.entries(process.env.EVERY_VARIANT ? others : {})) {
+    it(`our primary understands ${what}`, async t => {
       const cluster = await startCluster(t, { worker: counting, workers });
-      const samples = await cluster.scrape();
-      assertOfThree(samples);
-      const median = samples.get('size{quantile="0.5"}');
-      // 1 once, 2 twice, 3 three times: whatever mean it is, it is none of what adding quantiles gives.
-      assert.ok(median >= 2 && median <= 3, `median ${median}`);
-      for (let i = 0; i < 3; i++) {
-        await cluster.inWorkers([1, 2, 3], ({ state }) => state.counter.inc({ route: '/1' }));
-        assert.equal((await cluster.scrape()).get('done_total{route="/1"}'), 0.5 + 3 * (i + 1));
-      }
-      assert.deepEqual((await cluster.internals()).refused, {});
+      await assertUnderstood(cluster);
       await cluster.end();
     });
   }
 
-  it('keeps the totals of a dead worker with prom-client', async t => {
-    const cluster = await startCluster(t, {
-      worker: counting,
-      workers: [stockWorker, ourWorker, stockWorker],
-    });
-    assertOfThree(await cluster.scrape());
-    await cluster.signal(3, 'SIGKILL');
-    await cluster.gone(3);
-    const samples = await cluster.scrape();
-    assert.equal(samples.get('took_count{route="/"}'), 6);
-    assert.equal(samples.get('done_total{route="/3"}'), 0.5);
-    assert.equal(samples.get('size_count'), 6);
-    assert.equal(samples.get('open'), 2);
-    await cluster.end();
-  });
-
-  it('waits once for a worker with prom-client that has no AggregatorRegistry yet, and hears it then', async t => {
-    const late = { library: STOCK, construct: false };
-    const cluster = await startCluster(t, { worker: counting, workers: [ourWorker, late] });
-    assert.equal((await cluster.scrape({ without: [2] })).get('size_count'), 1);
-    assert.equal((await cluster.scrape({ timeout: 600_000 })).get('size_count'), 1);
-    await cluster.inWorker(2, ({ client }) => void new client.AggregatorRegistry());
-    await until(async () => (await cluster.scrape()).get('size_count') === 3, 'it has answered');
-    await cluster.end();
-  });
-
-  it('serves the others when a worker with prom-client answers with an error', async t => {
-    const cluster = await startCluster(t, { worker: counting, workers: [ourWorker, ourWorker, stockWorker] });
-    assertOfThree(await cluster.scrape());
-    await cluster.inWorker(3, ({ client, state }) => {
+  it('our primary serves the others when a worker with prom-client answers with an error', async () => {
+    const before = await cluster().scrape();
+    await cluster().inWorker(3, ({ client, state }) => {
       state.failing = true;
       new client.Gauge({
         name: 'failing',
@@ -163,33 +140,55 @@ describe('our primary', { concurrency: 3 }, () => {
         },
       });
     });
-    await cluster.inWorker(1, ({ state }) => state.counter.inc({ route: '/1' }));
-    const samples = await cluster.scrape();
-    assert.equal(samples.get('done_total{route="/1"}'), 1.5);
+    await cluster().inWorker(2, ({ state }) => state.counter.inc({ route: '/1' }));
+    const samples = await cluster().scrape();
+    const route = 'done_total{route="/1"}';
+    assert.equal(samples.get(route), before.get(route) + 1);
     assert.equal(samples.get('took_count{route="/"}'), 6, 'its last numbers stand');
-    assert.equal((await cluster.internals()).failing, 1);
-    await cluster.inWorker(3, ({ state }) => void (state.failing = false));
-    assert.equal((await cluster.scrape()).get('failing'), 0);
-    assert.equal((await cluster.internals()).failing, 0);
-    await cluster.end();
+    assert.equal((await cluster().internals()).failing, 1);
+    await cluster().inWorker(3, ({ state }) => void (state.failing = false));
+    assert.equal((await cluster().scrape()).get('failing'), 0);
+    assert.equal((await cluster().internals()).failing, 0);
   });
 
-  it('keeps apart the numbers of workers with different default labels and registries', async t => {
-    const cluster = await startCluster(t, {
-      worker: counting,
-      workers: [stockWorker, ourWorker, stockWorker],
-    });
-    await cluster.inWorkers([1, 2, 3], ({ client, cluster }) => {
+  it('our primary keeps the totals of a dead worker with prom-client', async () => {
+    const id = await cluster().fork(stockWorker);
+    const before = await cluster().scrape();
+    assert.equal(before.get('took_count{route="/"}'), 6 + id);
+    assert.equal(before.get('open'), id);
+    await cluster().signal(id, 'SIGKILL');
+    await cluster().gone(id);
+    const samples = await cluster().scrape();
+    for (const sample of ['took_count{route="/"}', `done_total{route="/${id}"}`, 'size_count']) {
+      assert.ok(before.has(sample), sample);
+      assert.equal(samples.get(sample), before.get(sample), sample);
+    }
+    assert.equal(samples.get('open'), 3);
+  });
+
+  it('our primary waits once for a worker with prom-client that has no AggregatorRegistry yet', async () => {
+    const before = (await cluster().scrape()).get('size_count');
+    const id = await cluster().fork({ library: STOCK, construct: false });
+    assert.equal((await cluster().scrape({ without: [id] })).get('size_count'), before);
+    assert.equal((await cluster().scrape({ timeout: 600_000 })).get('size_count'), before);
+    await cluster().inWorker(id, ({ client }) => void new client.AggregatorRegistry());
+    const isCounted = async () => (await cluster().scrape()).get('size_count') === before + id;
+    await until(isCounted, 'it has answered');
+    await cluster().signal(id, 'SIGKILL');
+    await cluster().gone(id);
+  });
+
+  it('our primary keeps apart the numbers of workers with different default labels and registries', async () => {
+    await cluster().inWorkers([1, 2, 3], ({ client, cluster }) => {
       const second = new client.Registry();
       new client.Counter({ name: 'jobs_total', help: 'h', registers: [second] }).inc(cluster.worker.id);
       client.register.setDefaultLabels({ zone: cluster.worker.id === 3 ? 'b' : 'a' });
       client.AggregatorRegistry.setRegistries([client.register, second]);
     });
-    const samples = await cluster.scrape();
+    const samples = await cluster().scrape();
     assert.equal(samples.get('jobs_total'), 6);
     assert.equal(samples.get('size_count{zone="a"}'), 3);
     assert.equal(samples.get('size_count{zone="b"}'), 3);
     assert.equal(samples.get('took_bucket{le="2",route="/",zone="a"}'), 3);
-    await cluster.end();
   });
 });
