@@ -1,6 +1,6 @@
 'use strict';
 
-// The real Prometheus scrapes the demo's cluster under load. What it then says must be what the workers recorded.
+// Prometheus scrapes the demo's cluster under load. What it says afterwards is what the workers recorded.
 
 const assert = require('node:assert');
 const { after, before, describe, it } = require('node:test');
@@ -12,10 +12,11 @@ const {
   promtoolCheckMetrics,
 } = require('../../fixtures/prometheus-server');
 
-const SCRAPES = 10;
+const SCRAPES = 4;
 const RATE = 100;
-const SECONDS = 12;
-const WITHIN_MS = 30_000;
+const LOADS = 2;
+const AMOUNT = 200; // two seconds long
+const WITHIN_MS = 60_000;
 const QUANTILES = [0.01, 0.5, 0.9, 0.99, 1];
 
 const required = process.env.REQUIRE_PROMETHEUS === '1';
@@ -29,21 +30,19 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
 
   before(async () => {
     assert.strictEqual(missingPrograms(['prometheus', 'promtool']), undefined);
-    cluster = new ClusterProcess({ client: 'prom-client-cluster', workers: 4, samples: 10_000 });
+    cluster = new ClusterProcess({ client: 'prom-client-cluster', workers: 2, samples: 2000 });
     await cluster.ready();
     prometheus = await PrometheusServer.start(cluster.metricsUrl);
     loadGenerator = new LoadGenerator();
-    const load = loadGenerator.start({ url: cluster.applicationUrl, rate: RATE, amount: RATE * SECONDS });
-    const totals = await load.done;
-    assert.deepStrictEqual(totals, {
-      sent: RATE * SECONDS,
-      answered: RATE * SECONDS,
-      errors: 0,
-      timeouts: 0,
-    });
+    for (let load = 1; load <= LOADS; load++) {
+      const { done } = loadGenerator.start({ url: cluster.applicationUrl, rate: RATE, amount: AMOUNT });
+      assert.deepStrictEqual(await done, { sent: AMOUNT, answered: AMOUNT, errors: 0, timeouts: 0 });
+      // Prometheus sees each load before the next begins.
+      await prometheus.numberWhen('sum(demo_requests_total)', count => count === load * AMOUNT, WITHIN_MS);
+    }
     recorded = await recordOfHandledRequests(cluster);
-    await prometheus.numberWhen('count_over_time(up[1h])', count => count >= SCRAPES, WITHIN_MS);
-    // The last series that a request touches: once it is there, all of them stand still.
+    await prometheus.numberWhen('sum_over_time(up[1h])', count => count >= SCRAPES, WITHIN_MS);
+    // The last series that a request changes.
     await prometheus.numberWhen(
       'sum(http_response_size_bytes_count)',
       count => count === recorded.arrived,
@@ -54,6 +53,7 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
       count => count === total(recorded.durations),
       WITHIN_MS,
     );
+    prometheus.freeze();
   });
 
   after(async () => {
@@ -62,13 +62,9 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     await cluster?.stop();
   });
 
-  it('was up at every scrape', async () => {
-    assert.strictEqual(await prometheus.number('min_over_time(up[1h])'), 1);
-  });
-
-  it('was seen to move while the load ran', async () => {
+  it('Prometheus has seen counters grow under load', async () => {
     const changes = await prometheus.number('max(changes(demo_requests_total[1h]))');
-    assert.ok(changes >= SECONDS / 2, `${changes} changes`);
+    assert.ok(changes >= LOADS - 1, `${changes} changes`);
   });
 
   // A sum of seconds that is rounded differently at every scrape looks to Prometheus as if a process had restarted.
@@ -77,13 +73,13 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     'http_request_duration_seconds_bucket',
     'http_request_duration_seconds_sum',
   ]) {
-    it(`never saw ${name} fall`, async () => {
+    it(`Prometheus has never seen ${name} fall`, async () => {
       assert.strictEqual(await prometheus.number(`sum(resets(${name}[1h]))`), 0);
     });
   }
 
-  it('has counted every request that arrived, by service', async () => {
-    assert.strictEqual(recorded.arrived, RATE * SECONDS);
+  it('Prometheus has every request that arrived, by service', async () => {
+    assert.strictEqual(recorded.arrived, LOADS * AMOUNT);
     assert.strictEqual(await prometheus.number('sum(demo_requests_total)'), recorded.arrived);
     const services = await prometheus.query('sum by (service) (demo_requests_total)');
     assert.deepStrictEqual(
@@ -92,11 +88,11 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     );
   });
 
-  it('is handling no request any more', async () => {
+  it('Prometheus has no request in flight after the load', async () => {
     assert.strictEqual(await prometheus.number('sum(http_requests_in_flight)'), 0);
   });
 
-  it('has the sums that were recorded', async () => {
+  it('Prometheus has the sums of histograms that were recorded', async () => {
     // Whole bytes add up exactly in any order; seconds do not, and are compared to within their rounding.
     assert.strictEqual(await prometheus.number('sum(http_response_size_bytes_sum)'), recorded.sizes.sum);
     assertClose(await prometheus.number('sum(http_request_duration_seconds_sum)'), recorded.durations.sum);
@@ -106,7 +102,7 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     { name: 'http_response_size_bytes', record: () => recorded.sizes },
     { name: 'http_request_duration_seconds', record: () => recorded.durations },
   ]) {
-    it(`has the bucket counts of ${name} that were recorded`, async () => {
+    it(`Prometheus has the bucket counts of ${name} that were recorded`, async () => {
       const buckets = await prometheus.query(`sum by (le) (${name}_bucket)`);
       const counts = Object.fromEntries(buckets.map(({ labels, value }) => [boundOf(labels.le), value]));
       assert.deepStrictEqual(counts, cumulativeCounts(record()));
@@ -122,7 +118,7 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     }
   }
 
-  it('is understood in full: types, and as many samples as there are in the text', async () => {
+  it('Prometheus has the types of metrics, and as many samples as the page', async () => {
     const types = { http_request_duration_seconds: 'histogram', http_requests_in_flight: 'gauge' };
     for (const [metric, type] of Object.entries(types)) {
       const [metadata] = await prometheus.ask('targets/metadata', { metric });
@@ -132,7 +128,7 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     assert.strictEqual(await prometheus.number('scrape_samples_scraped'), samples.length);
   });
 
-  it('passes promtool check metrics without a remark', async () => {
+  it('promtool check metrics accepts the page of the cluster without a remark', async () => {
     assert.deepStrictEqual(await promtoolCheckMetrics(await expositionText(cluster)), {
       exitCode: 0,
       output: '',
