@@ -1,12 +1,15 @@
 'use strict';
 
+// metricsHandler() of a cluster over HTTP: encodings, deadlines of scrapers, and scrapers that go away.
+
 const assert = require('node:assert/strict');
 const http = require('node:http');
 const { once } = require('node:events');
-const { describe, it } = require('node:test');
+const { before, describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
 
 const { startCluster, parseText, until } = require('../../fixtures/cluster-harness.js');
+const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 const counting = {
   start: ({ client, state }) => {
@@ -14,139 +17,164 @@ const counting = {
     state.counter.inc({ what: 'ünïcode ☃' });
   },
 };
+const count = ({ state }) => state.counter.inc({ what: 'ünïcode ☃' });
+const totalIn = text => parseText(text).get('done_total{what="ünïcode ☃"}');
 
-/** A cluster whose primary serves metrics over HTTP on the loopback interface; of its workers alone, unless told. */
-async function serve(t, setup) {
-  const cluster = await startCluster(t, {
-    workers: 2,
-    worker: counting,
-    handler: { selfMetrics: false },
-    ...setup,
-  });
-  const port = await cluster.run(async ({ require, client, aggregator, state, setup }) => {
-    state.server = require('node:http').createServer(client.metricsHandler(aggregator, setup.handler));
+/** @returns {Promise<number>} the port of a server in the primary, which ends with it */
+const serve = cluster =>
+  cluster.run(async ({ require, client, aggregator, state }) => {
+    state.server = require('node:http').createServer(
+      client.metricsHandler(aggregator, { selfMetrics: false }),
+    );
+    state.arrived = 0;
+    state.server.on('request', () => state.arrived++);
+    state.server.unref();
     await new Promise(resolve => state.server.listen(0, '127.0.0.1', resolve));
     return state.server.address().port;
   });
-  const get = async (headers, method = 'GET') => {
-    const request = http.request({ host: '127.0.0.1', port, method, agent: false, headers }).end();
-    const [response] = await once(request, 'response');
-    const chunks = await response.toArray();
-    return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
-  };
-  const end = async () => {
-    await cluster.run(({ state }) => new Promise(resolve => state.server.close(resolve)));
-    await cluster.end();
-  };
-  return { cluster, port, get, end };
+
+async function get(port, headers, method = 'GET') {
+  const request = http.request({ host: '127.0.0.1', port, method, agent: false, headers }).end();
+  const [response] = await once(request, 'response');
+  const chunks = await response.toArray();
+  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
 }
 
-describe('metricsHandler of a cluster', { concurrency: 3 }, () => {
-  it('serves the same text plain and compressed, with its length', async t => {
-    const { get, end } = await serve(t);
-    const plain = await get({});
+describe('metricsHandler of a cluster', () => {
+  const shared = sharedCluster({ worker: counting, options: { timeout: 600_000 } });
+  const SCRAPER_SECONDS = 100;
+  let port;
+  before(async () => (port = await serve(shared())));
+
+  /** A scrape whose scraper waits 100 seconds, which pass when these workers have answered. */
+  async function getInTime(workerIds) {
+    const cluster = shared();
+    const arrived = await cluster.run(({ state, answers }) => {
+      answers.length = 0;
+      return state.arrived;
+    });
+    const response = get(port, {
+      'accept-encoding': 'gzip',
+      'x-prometheus-scrape-timeout-seconds': String(SCRAPER_SECONDS),
+    });
+    await until(async () => (await cluster.run(({ state }) => state.arrived)) > arrived, 'it has arrived');
+    await cluster.run(
+      async ({ answers, clock }, workerIds, seconds) => {
+        const turn = () => new Promise(resolve => setImmediate(resolve));
+        const hasAnswered = id =>
+          answers.some(({ workerId, message }) => workerId === id && message.requestId >= 0);
+        while (!workerIds.every(hasAnswered)) await turn();
+        await turn();
+        clock.advance(1000 * seconds);
+      },
+      workerIds,
+      SCRAPER_SECONDS,
+    );
+    return response;
+  }
+
+  it('metricsHandler answers with an empty text if there is no worker', async () => {
+    const plain = await get(port, {});
+    assert.deepEqual([plain.status, plain.body.toString()], [200, '']);
+    const compressed = await get(port, { 'accept-encoding': 'gzip' });
+    assert.equal(gunzipSync(compressed.body).toString(), '');
+  });
+
+  it('metricsHandler answers with status 500 and no detail if no worker has answered by the deadline', async () => {
+    const cluster = shared();
+    const id = await cluster.fork();
+    await cluster.signal(id, 'SIGSTOP');
+    const response = await getInTime([]);
+    assert.equal(response.status, 500);
+    assert.equal(response.headers['content-encoding'], undefined);
+    assert.equal(response.body.toString(), 'Metrics are not available.\n');
+    await cluster.signal(id, 'SIGCONT');
+    await until(async () => (await get(port, {})).status === 200, 'the worker has answered');
+    await cluster.fork();
+  });
+
+  it('metricsHandler serves the same text plain and compressed, with its length', async () => {
+    const plain = await get(port, {});
     assert.equal(plain.status, 200);
     assert.equal(plain.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
     assert.equal(plain.headers['content-encoding'], undefined);
     assert.equal(Number(plain.headers['content-length']), plain.body.length);
-    assert.equal(parseText(plain.body.toString()).get('done_total{what="ünïcode ☃"}'), 2);
-    const compressed = await get({ 'accept-encoding': 'gzip;q=0.8, br' });
+    assert.equal(totalIn(plain.body.toString()), 2);
+    const compressed = await get(port, { 'accept-encoding': 'gzip;q=0.8, br' });
     assert.equal(compressed.headers['content-encoding'], 'gzip');
     assert.equal(compressed.headers.vary, 'Accept-Encoding');
     assert.equal(Number(compressed.headers['content-length']), compressed.body.length);
     assert.equal(gunzipSync(compressed.body).toString(), plain.body.toString());
-    const refused = await get({ 'accept-encoding': 'gzip;q=0' });
+    const refused = await get(port, { 'accept-encoding': 'gzip;q=0' });
     assert.equal(refused.body.toString(), plain.body.toString());
-    const head = await get({}, 'HEAD');
+    const head = await get(port, {}, 'HEAD');
     assert.equal(head.body.length, 0);
     assert.equal(head.headers['content-length'], plain.headers['content-length']);
-    await end();
   });
 
-  it('serves OpenMetrics, compressed in place', async t => {
-    const contentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
-    const { get, end } = await serve(t, { contentType, options: { inPlace: true } });
-    const { headers, body } = await get({ 'accept-encoding': 'gzip' });
-    assert.equal(headers['content-type'], contentType);
-    const text = gunzipSync(body).toString();
-    assert.match(text, /# EOF\n$/);
-    assert.equal(parseText(text).get('done_total{what="ünïcode ☃"}'), 2);
-    await end();
-  });
-
-  it('keeps the time that the scraper has, while a worker is stopped', async t => {
-    const { cluster, get, end } = await serve(t, { options: { timeout: 600_000 } });
-    const headers = { 'accept-encoding': 'gzip', 'x-prometheus-scrape-timeout-seconds': '1.5' };
-    const total = async () => {
-      const { status, body } = await get(headers);
-      assert.equal(status, 200);
-      return parseText(gunzipSync(body).toString()).get('done_total{what="ünïcode ☃"}');
-    };
-    assert.equal(await total(), 2);
-    await cluster.signal(2, 'SIGSTOP');
-    await cluster.inWorker(1, ({ state }) => state.counter.inc({ what: 'ünïcode ☃' }));
-    // Of a scrape that waited ten minutes we would not hear.
-    assert.equal(await total(), 3);
-    assert.equal((await cluster.internals()).silent, 1);
-    await cluster.inWorker(1, ({ state }) => state.counter.inc({ what: 'ünïcode ☃' }));
-    assert.equal(await total(), 4);
-    await cluster.signal(2, 'SIGCONT');
-    await until(async () => (await cluster.internals()).silent === 0, 'the worker is back');
-    assert.equal(await total(), 4);
-    await end();
-  });
-
-  it('answers many scrapers at once, each in its encoding', async t => {
-    const { get, end } = await serve(t);
+  it('metricsHandler answers many scrapers at once, each in its encoding', async () => {
     const encodings = Array.from({ length: 40 }, (_, i) => (i % 2 ? 'gzip' : 'identity'));
-    const responses = await Promise.all(encodings.map(encoding => get({ 'accept-encoding': encoding })));
+    const responses = await Promise.all(
+      encodings.map(encoding => get(port, { 'accept-encoding': encoding })),
+    );
     const texts = responses.map(({ headers, body }) =>
       (headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString(),
     );
     assert.equal(new Set(texts).size, 1);
     assert.equal(responses.filter(({ headers }) => headers['content-encoding'] === 'gzip').length, 20);
-    await end();
   });
 
-  it('answers nothing to scrape with an empty text', async t => {
-    const { get, end } = await serve(t, { workers: 0 });
-    const plain = await get({});
-    assert.deepEqual([plain.status, plain.body.toString()], [200, '']);
-    const compressed = await get({ 'accept-encoding': 'gzip' });
-    assert.equal(gunzipSync(compressed.body).toString(), '');
-    await end();
-  });
-
-  it('answers with status 500 and no detail where nothing can be told', async t => {
-    const { cluster, get, end } = await serve(t, { workers: 1 });
+  it('metricsHandler survives scrapers that go away, and answers the next', async () => {
+    const cluster = shared();
     await cluster.signal(1, 'SIGSTOP');
-    const headers = { 'accept-encoding': 'gzip', 'x-prometheus-scrape-timeout-seconds': '0.3' };
-    const response = await get(headers);
-    assert.equal(response.status, 500);
-    assert.equal(response.headers['content-encoding'], undefined);
-    assert.equal(response.body.toString(), 'Metrics are not available.\n');
-    await cluster.signal(1, 'SIGCONT');
-    await until(async () => (await get({})).status === 200, 'the worker has answered');
-    await end();
-  });
-
-  it('survives scrapers that go away, and serves the next', async t => {
-    const { cluster, port, get, end } = await serve(t);
-    await get({});
-    await cluster.run(({ state }) => {
-      state.arrived = 0;
-      state.server.on('request', () => state.arrived++);
-    });
-    await cluster.signal(1, 'SIGSTOP');
+    const arrived = () => cluster.run(({ state }) => state.arrived);
+    const earlier = await arrived();
     for (let i = 1; i <= 5; i++) {
       const request = http.get({ host: '127.0.0.1', port, agent: false }).on('error', () => {});
-      await until(async () => (await cluster.run(({ state }) => state.arrived)) === i, 'it has arrived');
+      await until(async () => (await arrived()) === earlier + i, 'it has arrived');
       request.destroy();
     }
     await cluster.signal(1, 'SIGCONT');
-    const { status, body } = await get({});
+    const { status, body } = await get(port, {});
     assert.equal(status, 200);
-    assert.equal(parseText(body.toString()).get('done_total{what="ünïcode ☃"}'), 2);
-    await end();
+    assert.equal(totalIn(body.toString()), 2);
+  });
+
+  it("metricsHandler answers within the scraper's own timeout while a worker is stopped", async () => {
+    const cluster = shared();
+    const total = async workerIds => {
+      const { status, body } = await getInTime(workerIds);
+      assert.equal(status, 200);
+      return totalIn(gunzipSync(body).toString());
+    };
+    assert.equal(await total([1, 2]), 2);
+    await cluster.signal(2, 'SIGSTOP');
+    await cluster.inWorker(1, count);
+    // The registry's own timeout is ten minutes.
+    assert.equal(await total([1]), 3);
+    assert.equal((await cluster.internals()).silent, 1);
+    await cluster.inWorker(1, count);
+    assert.equal(await total([1]), 4);
+    await cluster.signal(2, 'SIGCONT');
+    await until(async () => (await cluster.internals()).silent === 0, 'the worker is back');
+    assert.equal(await total([1, 2]), 4);
+  });
+});
+
+describe('metricsHandler of a cluster that aggregates in place', () => {
+  it('metricsHandler serves compressed OpenMetrics if the cluster aggregates in place', async t => {
+    const contentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+    const cluster = await startCluster(t, {
+      workers: 1,
+      worker: counting,
+      contentType,
+      options: { inPlace: true },
+    });
+    const { headers, body } = await get(await serve(cluster), { 'accept-encoding': 'gzip' });
+    assert.equal(headers['content-type'], contentType);
+    const text = gunzipSync(body).toString();
+    assert.match(text, /# EOF\n$/);
+    assert.equal(totalIn(text), 1);
+    await cluster.end();
   });
 });
