@@ -16,7 +16,7 @@ const SEED = 1;
  * @typedef {object} Comparison
  * @property {string} key
  * @property {string} of the run that is divided
- * @property {string[]} by runs of the same repetition; their geometric mean, where there are several
+ * @property {string[]} by runs of the same repetition; their geometric mean if there are several
  * @property {string} title
  */
 

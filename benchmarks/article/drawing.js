@@ -22,9 +22,9 @@ const LEGEND_STEP = 215;
 const TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
 const NINES = 4; // the plot ends at 99.99 %
 const STEPS = 80;
-const LEAST = 0.1; // ms; less is drawn here, nobody waits for it
+const LEAST = 0.1; // ms; smaller values are drawn here
 
-/** Colours of the two schemes, and a dash pattern each, so that colour alone tells nothing. */
+/** Colours of the two schemes, each with a dash pattern, because some readers cannot distinguish colours. */
 const STYLES = {
   bare: { light: '#6b6b6b', dark: '#a8a8a8', dash: '1 4' },
   'prom-client': { light: '#b33c00', dark: '#ff9357', dash: '8 3' },

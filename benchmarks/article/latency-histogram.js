@@ -23,7 +23,7 @@ class LatencyHistogram {
     this.#add(Math.floor(Math.log10(Math.max(latency, LEAST) / LEAST) * BUCKETS_PER_DECADE), times);
   }
 
-  /** @param {LatencyHistogram} other whose latencies are taken in */
+  /** @param {LatencyHistogram} other its latencies are added */
   add(other) {
     for (const [bucket, count] of other.#counts) this.#add(bucket, count);
   }

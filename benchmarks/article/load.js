@@ -16,7 +16,7 @@ const NEVER = 3600; // seconds; requests are given up by their turn instead, not
  * @property {number} port
  * @property {number} seconds
  * @property {number} [rate] requests a second; without it as many as are answered, to find saturation
- * @property {boolean} kept whether connections are kept, see paced-clients.js
+ * @property {boolean} kept whether connections are reused, see paced-clients.js
  * @property {number} [patience] ms after which a request has failed, instead of 10,000
  */
 

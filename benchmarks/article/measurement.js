@@ -18,7 +18,7 @@ const SATURATION = { passes: 3, seconds: 1.5, ofSegment: 0.3 };
 const WARM_UP = { every: 0.5, first: 12, later: 4, segments: 2 };
 // others that use more processors have disturbed a segment: it is measured again, and the quietest counts
 const DISTURBANCE = { processors: 0.2, attempts: 3 };
-const QUIET = { most: 500, perSecond: 100 }; // ms before each segment, for what the last one left behind
+const QUIET = { most: 500, perSecond: 100 }; // ms of rest before each segment
 const KIND = 'integers'; // can be checked to the last digit
 const NO_SCRAPES = { milliseconds: [], failures: [] };
 // its own garbage collections would be latencies of the cluster: with so much room there is one in some seconds
@@ -138,7 +138,7 @@ function slowestOf(saturation) {
   return Math.min(...(Object.keys(libraries).length > 0 ? Object.values(libraries) : [bare]));
 }
 
-/** What each tree can do at its best: whoever else wants the CPU meanwhile only lowers it, as does code not yet compiled. */
+/** The highest throughput of each tree: other programs, and code that is not yet compiled, only lower it. */
 async function findSaturation({ generator, lanes }, { kept, seconds }) {
   const length = Math.min(SATURATION.seconds, SATURATION.ofSegment * seconds);
   const saturation = {};

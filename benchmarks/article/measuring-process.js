@@ -2,7 +2,7 @@
 
 const { fork } = require('node:child_process');
 
-/** A process that is told what to do and answers: the load generator, the scraper. */
+/** A process that executes commands and returns results: the load generator, the scraper. */
 class MeasuringProcess {
   #process;
   #waiting = new Map();
@@ -13,7 +13,7 @@ class MeasuringProcess {
    * @param {string[]} [flags] of Node.js
    */
   constructor(program, flags = []) {
-    // in a process group of its own: Ctrl-C reaches only the runner, whose end it follows
+    // in its own process group: Ctrl-C reaches only the runner, and this process ends after it
     this.#process = fork(program, { detached: true, execArgv: [...process.execArgv, ...flags] });
     this.#process.on('message', message => this.#take(message));
     this.#process.once('exit', () => {
@@ -52,7 +52,7 @@ class MeasuringProcess {
     else call.reject(new Error(error));
   }
 
-  /** It ends by itself when nobody listens any more. */
+  /** It ends by itself when the channel closes. */
   stop() {
     if (this.#process.connected) this.#process.disconnect();
   }

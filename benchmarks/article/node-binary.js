@@ -14,7 +14,7 @@ const TIMEOUT = 300_000;
 /**
  * @param {string | undefined} wanted path of a binary to take instead
  * @returns {Promise<string>} path of a binary
- * @throws {Error} where there is none and none can be installed
+ * @throws {Error} if there is none and it cannot be installed
  */
 async function nodeBinary(wanted) {
   if (wanted !== undefined) return checked(path.resolve(wanted));

@@ -20,7 +20,7 @@ class OtherPrograms {
     this.#before = this.#ticks();
   }
 
-  /** @returns {number | null} processors that others used since this was made, on average; null where it is not known */
+  /** @returns {number | null} processors that others used since this was made, on average; null if unknown */
   processors() {
     if (!this.#before) return null;
     const { all, own } = this.#ticks();
@@ -50,7 +50,7 @@ function groupAndTicksOf(pid) {
   try {
     line = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
   } catch {
-    return { group: undefined, ticks: 0 }; // it has ended meanwhile
+    return { group: undefined, ticks: 0 }; // it has ended
   }
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   return { group: Number(fields[2]), ticks: Number(fields[11]) + Number(fields[12]) };

@@ -8,7 +8,7 @@
 // sends later, and that delay is part of the latency (no coordinated omission).
 
 const PATIENCE = 10_000; // ms
-const TIMER_GRAIN = 1; // ms: a timer of Node rings up to so much late, which is nobody's latency
+const TIMER_GRAIN = 1; // ms: a timer of Node.js may fire this late, which is not a latency of the service
 const LOOK_FOR_OVERDUE_EVERY = 100; // ms
 const HEAD_START = 20; // ms from the last client's being there to the first turn
 
@@ -17,7 +17,7 @@ const HEAD_START = 20; // ms from the last client's being there to the first tur
  * @property {number} [rate] turns a second of all clients together; without it a client's next turn is when it is free
  * @property {number} seconds
  * @property {number} clients that take turns
- * @property {boolean} kept connections are opened before the first turn and stay; else each request has its own
+ * @property {boolean} kept connections are opened before the first request and reused; else each request has its own
  * @property {number} [patience] ms from its turn after which a request has failed
  */
 
@@ -126,7 +126,7 @@ class PacedClient {
     if (this.#state === 'asking' && now - this.#start >= this.#pace.patience) this.#connectionIsGone();
   }
 
-  /** A kept connection's first request is not counted: its way through the primary is not to be measured. */
+  /** The first request of a reused connection is not counted, because it passes through the primary. */
   #open() {
     this.#client._connect = () => this.#connectionIsGone(); // when it ended or failed
     if (this.#pace.kept) this.#send();
@@ -157,7 +157,7 @@ class PacedClient {
     this.#isConnected = true;
   }
 
-  /** autocannon calls it with every connection that it begins, and on a kept one after each answer. */
+  /** autocannon calls it for every new connection, and on a reused one after each response. */
   #sendOrTakeAnswer() {
     if (this.#isSending) this.#doRequest.call(this.#client);
     else if (this.#state === 'opening') this.#isReady();

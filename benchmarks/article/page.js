@@ -35,7 +35,7 @@ function pageOf(rounds, where) {
     '<h1>Which client stalls a cluster?</h1>\n',
     paragraph(`${where.date}, ${where.machine}.`),
     paragraph(
-      'A cluster serves requests at 40 % of what it can. Thin lines: nobody scrapes it. Bold lines: it is scraped. ' +
+      'A cluster serves requests at 40 % of what it can. Thin lines: not scraped. Bold lines: scraped. ' +
         'A bold line that leaves the thin ones is a client that makes requests wait. ' +
         'P99 is what one request in a hundred exceeds; a request that is not answered in 10 s counts as 10 s.',
     ),

@@ -13,7 +13,7 @@ const WORKERS = 4;
  * @property {number} samples of each worker
  * @property {number} workers
  * @property {number} every seconds between two scrapes
- * @property {boolean} kept whether connections are kept; else each request has its own
+ * @property {boolean} kept whether connections are reused; else each request has its own
  * @property {number} seconds of a segment
  * @property {number} repetitions
  * @property {string[]} clients

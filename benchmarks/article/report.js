@@ -1,6 +1,6 @@
 'use strict';
 
-// Results as tables, for the terminal, the page and the document alike.
+// Results as tables for the terminal, the page and the document.
 
 const { count, number, table } = require('../shared/table.js');
 const { summarise } = require('../shared/statistics.js');
@@ -70,7 +70,7 @@ function ratiosTable(rounds) {
   return { head, rows };
 }
 
-/** Of fewer than three ratios no interval can be told. */
+/** Fewer than three ratios give no interval. */
 function ratioText(ratio) {
   if (!ratio) return '–';
   const { median, low, high, ratios } = ratio;
@@ -80,7 +80,7 @@ function ratioText(ratio) {
 
 /**
  * @param {MeasuredRound[]} rounds
- * @returns {Table} what is promised, with verdicts; without rows where nothing of it was measured
+ * @returns {Table} the budgets with verdicts; without rows if none was measured
  */
 function claimsTable(rounds) {
   const head = ['ours, scraped / unscraped', '', 'promised', 'measured', 'verdict', '15.1.3'];

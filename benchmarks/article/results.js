@@ -27,7 +27,7 @@ const END = '<!-- end of results -->';
 
 /**
  * @param {Results} results
- * @param {string} directory is made where it is missing
+ * @param {string} directory created if it is missing
  * @returns {string[]} the files written
  */
 function writeResults(results, directory) {
@@ -89,9 +89,9 @@ async function writeDocument(results) {
 }
 
 /**
- * @param {string} text Markdown with the two marks
+ * @param {string} text Markdown with the two markers
  * @param {Results} results
- * @returns {string} the same with other results between the marks
+ * @returns {string} the text with new results between the markers
  * @throws {Error} where a mark is missing
  */
 function withResults(text, results) {

@@ -48,7 +48,7 @@ function titleOf(client) {
 
 /**
  * @param {string} client
- * @returns {string} for whoever does not know the versions
+ * @returns {string} a name for readers who do not know the versions
  */
 function fullTitleOf(client) {
   const names = { [REFERENCE]: 'prom-client', 'prometheus-io': '@prometheus-io/client' };

@@ -24,7 +24,7 @@ const FIGURES = [
  * @property {[number, number][]} histogram see latency-histogram.js
  * @property {number[]} scrapes ms of each
  * @property {string[]} failures of scrapes
- * @property {number | null} others processors that other programs used meanwhile; null where it is not known
+ * @property {number | null} others processors that other programs used at that time; null if unknown
  */
 
 /**

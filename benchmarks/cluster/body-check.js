@@ -88,7 +88,7 @@ function addSample(totals, line) {
   if (open < 0 || close < open) return `no labels: ${line}`;
   const name = line.slice(0, open);
   const weight = weightOfLine(name, parseLabels(line.slice(open + 1, close)));
-  if (Number.isNaN(weight)) return `labels nobody recorded: ${line}`;
+  if (Number.isNaN(weight)) return `labels that were never recorded: ${line}`;
   const value = Number(line.slice(close + 2));
   const total = (totals[name] ??= { lines: 0, sum: 0, weighted: 0 });
   total.lines += 1;

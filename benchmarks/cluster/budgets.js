@@ -24,7 +24,7 @@ const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is n
  * @property {'at most' | 'at least'} side
  * @property {number | null} limit null: reported only
  * @property {string} unit
- * @property {'scrape' | 'latency'} measure where its number comes from
+ * @property {'scrape' | 'latency'} measure the measurement that has its number
  * @property {(result: object) => number | null} value null: it was not measured
  * @property {{floor: import('../shared/floors.js').Floor, value: (result: object) => number | null}} [gate]
  */
@@ -75,7 +75,7 @@ function sectionBudget(title, key, { samples, path = 'bytes', kind, limit }) {
   return { title, samples, kind, side: 'at most', limit, unit: 'ms', measure: 'scrape', value, gate };
 }
 
-/** Undefined where no floor stands. */
+/** Undefined if there is no floor. */
 function gateOf(name, value) {
   const floor = floorOf('cluster', name);
   return floor && { floor, value };

@@ -68,7 +68,7 @@ function footTop(index) {
 }
 
 function footLines(notes) {
-  const reach = `Values below ${SMALLEST} ms are drawn at ${SMALLEST} ms: less cannot be told from noise.`;
+  const reach = `Values below ${SMALLEST} ms are drawn at ${SMALLEST} ms: smaller ones are within noise.`;
   return [...notes, reach].flatMap(wrapped);
 }
 

@@ -37,7 +37,7 @@ const SLOWEST = 10_000; // ms of a scrape; who needs more is not measured with m
 
 /** @typedef {{step: import('./plan.js').Step, result: import('./scenario.js').Lane[]}} Outcome */
 
-/** Leaves out whoever was too slow, or did not answer at all, with fewer samples and as many workers. */
+/** Leaves out clients that were too slow, or did not answer, with fewer samples and as many workers. */
 class GrowthLimits {
   #ended = new Set();
 

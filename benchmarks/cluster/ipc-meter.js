@@ -16,7 +16,7 @@ class IpcMeter {
   /**
    * @param {import('node:child_process').ChildProcess | NodeJS.Process} channelOwner `worker.process` in the primary,
    *   `process` in a worker
-   * @throws {Error} when this Node keeps its channel elsewhere
+   * @throws {Error} if this Node.js version has its channel elsewhere
    */
   constructor(channelOwner) {
     const pipe = pipeOf(channelOwner);

@@ -27,7 +27,7 @@ const USAGE = `Usage: npm run bench:cluster -- [options]
   --growth            only how the cost grows from 1,000 to 200,000 samples and 2 to 8 workers, also as a drawing;
                       without --short, --samples, --workers and --kind this is measured after the rest
   --no-growth         leave that out
-  --document          where the growth is measured: put its drawing into docs/ as well
+  --document          if the growth is measured, write its drawing to docs/
   --samples N         only scenarios with so many samples a worker (1000, 10000, 100000, 1000000)
   --workers N         only scenarios with so many workers (2, 4)
   --kind KIND         only integers or floats
@@ -185,7 +185,7 @@ function oursAmong(lanes) {
   return lanes.filter(({ client }) => client === OURS);
 }
 
-/** Everything measured, for later comparison. */
+/** All measurements, for later comparisons. */
 function writeResults(name, options, outcomes) {
   const date = new Date().toISOString();
   const file = path.join(RESULTS, `${name}-${date.replaceAll(':', '-')}.json`);

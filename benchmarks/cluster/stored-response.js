@@ -4,7 +4,7 @@ const http = require('node:http');
 
 /**
  * A response without a socket, which stores the body. So the handler's own cost can be measured without
- * that of the socket (writing 12 MB to loopback takes the writing thread 3 ms in the kernel, whoever writes them).
+ * that of the socket (writing 12 MB to loopback takes the writing thread 3 ms in the kernel, in any process).
  */
 class StoredResponse extends http.ServerResponse {
   /** @type {Buffer | string} */

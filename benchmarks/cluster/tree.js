@@ -124,7 +124,7 @@ class Tree {
   }
 }
 
-/** Stops every tree that stands. */
+/** Stops every tree that is still running. */
 async function stopAllTrees() {
   await Promise.all([...standing].map(tree => tree.stop()));
 }

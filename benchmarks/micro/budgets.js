@@ -58,7 +58,7 @@ function gateOf({ id, figure, against }) {
 /**
  * @param {string} gate
  * @returns {Budget}
- * @throws {Error} where there is no such budget
+ * @throws {Error} if there is no such budget
  */
 function budgetOfGate(gate) {
   const budget = BUDGETS.find(candidate => gateOf(candidate) === gate);

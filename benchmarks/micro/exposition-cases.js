@@ -9,7 +9,7 @@ const SIZES = { '1k': 1000, '10k': 10_000, '100k': 100_000 };
 const KINDS = ['integers', 'floats'];
 
 /**
- * @param {(registry: any) => Promise<boolean>} read resolves to false where nothing came
+ * @param {(registry: any) => Promise<boolean>} read resolves to false if there was no response
  * @returns {import('./plan.js').Case[]}
  */
 function expositionCases(read) {

@@ -1,6 +1,6 @@
 'use strict';
 
-// Label sets to record with: at random places, from strings that the program keeps or from strings made anew each time.
+// Label sets to record with, at random places: from strings that the program reuses, or from new strings each time.
 
 const { labelSet } = require('../shared/label-sets.js');
 const { randomFrom } = require('../shared/random.js');
@@ -13,14 +13,14 @@ const SEED = 20261121;
  * @property {{method: string, route: string, status: string, zone: string}[]} sets
  * @property {number} operations of one walk
  * @property {(record: (labels: object) => void) => void} walk calls back with that many label sets, in an object of
- *   their own each, as somebody writes `inc({ method, route })`
+ *   their own each, as in `inc({ method, route })`
  */
 
 /**
  * @param {number} size how many label sets
- * @returns {LabelStrings} strings that the program keeps: they are hashed once
+ * @returns {LabelStrings} strings that the program reuses: they are hashed once
  */
-function keptStrings(size) {
+function reusedStrings(size) {
   const sets = labelSets(size);
   const places = randomPlaces(size);
   let next = 0;
@@ -38,7 +38,7 @@ function keptStrings(size) {
 
 /**
  * @param {number} size how many label sets
- * @returns {LabelStrings} strings nobody has hashed yet, as a parser cuts them out of a request; to cut them is part of
+ * @returns {LabelStrings} strings without a cached hash, as a parser cuts them out of a request; cutting them is part of
  *   what is timed
  */
 function freshStrings(size) {
@@ -78,4 +78,4 @@ function randomPlaces(size) {
   return Uint32Array.from({ length: 2 ** 18 }, () => Math.floor(random() * size));
 }
 
-module.exports = { keptStrings, freshStrings, OPERATIONS };
+module.exports = { reusedStrings, freshStrings, OPERATIONS };

@@ -6,7 +6,7 @@ const { nextTurn } = require('./timing.js');
 const COLLECTIONS = 4;
 
 /**
- * The memory that something keeps: heap and array buffers, as both hold numbers of series. The process needs
+ * The memory that a value retains: heap and array buffers, as both hold numbers of series. The process needs
  * `--expose-gc`.
  *
  * @param {() => any} make

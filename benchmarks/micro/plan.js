@@ -32,7 +32,7 @@ const ORDER = [
 
 const SECONDS = { short: 0.2, full: 0.6 }; // of measuring in one process
 const REPETITIONS = 3;
-// Of what has no rival beside it and is judged by its shortest process: others must let only one of them be.
+// For cases without a rival, which are judged by their shortest process: one undisturbed process is enough.
 const REPETITIONS_ALONE = 5;
 const ELSEWHERE = 0.6; // seconds that a process spends on everything else, roughly
 

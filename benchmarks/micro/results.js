@@ -32,8 +32,8 @@ function writeResults(results) {
 /**
  * @param {string[]} ids of all cases
  * @returns {Results & {measuredAgain: string[]}} the newest that have all of them, with all libraries; what was measured again later, with all
- *   libraries and not in short, stands in its place
- * @throws {Error} where there are none
+ *   libraries and not in short, replaces it
+ * @throws {Error} if there are none
  */
 function newestCompleteResults(ids) {
   const files = fs.existsSync(DIRECTORY) ? fs.readdirSync(DIRECTORY) : [];

@@ -32,7 +32,7 @@ const SLOW = 1; // ms; a gap that is longer may have waited for a processor
  * @param {Recording} recording
  * @param {number} seconds to spend
  * @returns {Promise<number>} nanoseconds per operation, the median of all cycles
- * @throws {Error} where the library counted otherwise
+ * @throws {Error} if the library has another count
  */
 async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
   const before = await recorded();
@@ -40,7 +40,7 @@ async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
   const benchmark = new Benchmark({
     minTime: CYCLE_SECONDS,
     maxTime: seconds,
-    // Given as a function without setup and teardown, it is called, and not taken apart and compiled anew.
+    // Given as a function without setup and teardown, it is called, and not compiled again from its source.
     fn() {
       run();
       runs++;
@@ -60,7 +60,7 @@ async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
  * turns, as the probe of the loop costs time as well.
  *
  * @param {() => any} call whose promise, if it returns one, is waited for
- * @param {{seconds: number, before?: () => any}} options how long to go on; what comes before each call, untimed
+ * @param {{seconds: number, before?: () => any}} options duration, and a function to call before each call, untimed
  * @returns {Promise<{wall: number, gap: number}>} medians, milliseconds
  */
 async function millisecondsPerCall(call, { seconds, before = () => {} }) {
@@ -116,7 +116,7 @@ async function longestGap(call) {
     if (!isOver) setImmediate(tick);
   });
   await call();
-  // What ran since the last tick is seen by the next one, which stands in the queue before this.
+  // The next tick, which is queued before this, records what ran since the last one.
   await nextTurn();
   isOver = true;
   return longest;

@@ -3,7 +3,7 @@
 // Measures recording, compared with a lower bound: the same additions without a library.
 
 const { nanosecondsPerOperation } = require('../micro/timing.js');
-const { keptStrings, OPERATIONS } = require('../micro/label-strings.js');
+const { reusedStrings, OPERATIONS } = require('../micro/label-strings.js');
 const { sumOf } = require('../micro/recorded.js');
 const { LABEL_NAMES } = require('../shared/label-sets.js');
 const { median } = require('../shared/statistics.js');
@@ -29,7 +29,7 @@ const RECORDINGS = [
     prepare: unlabelled,
   },
   {
-    title: 'inc() of a child that the program keeps',
+    title: 'inc() of a child that the program stores',
     floor: 'add to a number in a typed array',
     seconds: SECONDS * ROUNDS * 2,
     prepare: child,
@@ -57,7 +57,7 @@ async function measureRecording({ title, floor, prepare }, library, onRepetition
 
 function labelled(library, size) {
   const counter = counterOf(library, LABEL_NAMES);
-  const { sets, operations, walk } = keptStrings(size);
+  const { sets, operations, walk } = reusedStrings(size);
   for (const labels of sets) counter.inc(labels);
   const least = leastCounter(sets);
   return {
@@ -106,8 +106,8 @@ function unlabelled(library) {
 
 function child(library) {
   const counter = counterOf(library, LABEL_NAMES);
-  const kept = counter.labels({ method: 'GET', route: '/', status: '200', zone: 'a' });
-  return { ours: repeated(() => kept.inc(), counter), least: leastAddition() };
+  const child = counter.labels({ method: 'GET', route: '/', status: '200', zone: 'a' });
+  return { ours: repeated(() => child.inc(), counter), least: leastAddition() };
 }
 
 function repeated(inc, counter) {

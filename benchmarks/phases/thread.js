@@ -66,7 +66,7 @@ async function scrape(registry, phases) {
   const source = new SnapshotSource(() => [registry]);
   await source.prepare(HOOK_TIME);
   const store = new ClusterStore();
-  // Copied, for numbers that are recorded meanwhile must not be among them; the copy changes hands.
+  // Copied, so that later recordings do not change it; the copy is transferred.
   const send = () => {
     const bytes = Buffer.concat(source.capture(1, store.journalPositionOf(1)).chunks);
     post(bytes.buffer, [bytes.buffer]);

@@ -50,7 +50,7 @@ function loadLibrary(key) {
 /**
  * @param {string} key
  * @param {any} library of that key
- * @returns {any} its class for clusters: 0.16.1 calls it ClusterRegistry and keeps the old name as a deprecated alias
+ * @returns {any} its class for clusters: 0.16.1 calls it ClusterRegistry and has the old name as a deprecated alias
  */
 function clusterClassOf(key, library) {
   return key === SUCCESSOR ? library.ClusterRegistry : library.AggregatorRegistry;

@@ -15,8 +15,8 @@ const FLOORS = require('../floors.json');
 /**
  * @param {'micro' | 'cluster'} benchmark
  * @param {string} gate
- * @returns {Floor | undefined} undefined where nothing is enforced
- * @throws {Error} where the file says two things about it, or nothing to hold it against
+ * @returns {Floor | undefined} undefined if there is no floor
+ * @throws {Error} if the file has two floors for it, or a floor without a limit
  */
 function floorOf(benchmark, gate) {
   const floors = FLOORS[benchmark].filter(floor => floor.gate === gate);

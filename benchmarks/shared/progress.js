@@ -59,8 +59,8 @@ class Progress {
       return;
     }
     // A line that wraps could not be rewritten: a long title gives way.
-    const room = Math.max(0, (this.#stream.columns || 80) - 1 - rest.length);
-    this.#stream.write(`\r\x1b[K${title.slice(0, room)}${rest}`);
+    const columns = Math.max(0, (this.#stream.columns || 80) - 1 - rest.length);
+    this.#stream.write(`\r\x1b[K${title.slice(0, columns)}${rest}`);
   }
 
   /** The guesses of the plan, scaled by how they fared so far. */

@@ -27,7 +27,7 @@ class ScrapeWindow {
    * @param {string} name
    * @param {Record<string, string | number>} [labels] that a sample must have
    * @returns {number}
-   * @throws {Error} where the last page has no metric of that name
+   * @throws {Error} if the last page has no metric of that name
    */
   last(name, labels) {
     return sum(this.#pages.at(-1), name, labels);
@@ -59,7 +59,7 @@ class ScrapeWindow {
    *
    * @param {string} name without `_bucket`
    * @param {Record<string, string | number>} [labels]
-   * @returns {{bound: number, count: number}[]} cumulative, by bound, the last Infinity; empty where it has no series
+   * @returns {{bound: number, count: number}[]} cumulative, by bound, the last bound is Infinity; empty if it has no series
    */
   buckets(name, labels) {
     const counts = new Map();
@@ -84,7 +84,7 @@ class ScrapeWindow {
  *
  * @param {number} share from 0 to 1
  * @param {{bound: number, count: number}[]} buckets as of {@link ScrapeWindow#buckets}
- * @returns {number} NaN where nothing was observed; the highest finite bound where the quantile is above it
+ * @returns {number} NaN if nothing was observed; the highest finite bound if the quantile is above it
  */
 function histogramQuantile(share, buckets) {
   const total = buckets.at(-1)?.count ?? 0;

@@ -50,7 +50,7 @@ class ClusterProcess {
   /**
    * Ends the cluster.
    *
-   * @returns {Promise<boolean>} whether it went of its own accord, and had not to be killed
+   * @returns {Promise<boolean>} whether it ended by itself and did not have to be killed
    */
   stop() {
     this.#stopped ??= this.#stop();

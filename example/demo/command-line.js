@@ -8,7 +8,7 @@ const EXIT_CODE = { ok: 0, failed: 1, usage: 2, interrupted: 130 };
  * @template T
  * @param {string} usage
  * @param {(args: string[]) => T & {help?: boolean}} readOptions throws for options that are none
- * @returns {T | undefined} undefined where the usage was shown instead; the exit code is set then
+ * @returns {T | undefined} undefined if the usage was printed instead; the exit code is then set
  */
 function optionsOrUsage(usage, readOptions) {
   try {
@@ -26,7 +26,7 @@ function optionsOrUsage(usage, readOptions) {
 function interruption() {
   return new Promise(resolve => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => resolve());
-    // Whoever reads the output may go away (`npm run demo | head`).
+    // The reader of the output may exit (`npm run demo | head`).
     process.stdout.on('error', () => resolve());
   });
 }

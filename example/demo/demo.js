@@ -63,13 +63,13 @@ class Demo {
     print(`\nserving ${metricsUrl}\n    and ${applicationUrl}/catalog/items/17, until Ctrl-C\n`);
   }
 
-  /** Shows no more progress, to make room for a last message. */
+  /** Stops showing progress, before a last message. */
   stopShowing() {
     this.#isEnding = true;
     this.#liveLine.close();
   }
 
-  /** @returns {Promise<boolean>} whether everything is gone */
+  /** @returns {Promise<boolean>} whether all processes and directories were removed */
   async cleanUp() {
     const ended = await Promise.all(this.#runs.map(run => run.cleanUp()));
     const pids = this.#runs.flatMap(run => run.pids);

@@ -25,7 +25,7 @@ function snapshotDirectories() {
  * @param {object} run
  * @param {number[]} run.pids every process it started
  * @param {string[]} run.directoriesBefore the {@link snapshotDirectories} when it started
- * @returns {string[]} a description of each, hopefully none
+ * @returns {string[]} a description of each
  */
 function leftovers({ pids, directoriesBefore }) {
   const directories = snapshotDirectories().filter(
@@ -46,7 +46,7 @@ function isAlive(pid) {
   }
 }
 
-/** Another cluster may have started meanwhile; its directory names its owner. */
+/** Another cluster may have started since; its directory names its owner. */
 function isOfOthers(directory, pids) {
   try {
     const owner = JSON.parse(fs.readFileSync(path.join(directory, 'owner.json'), 'utf8'));

@@ -51,7 +51,7 @@ class LoadGenerator {
     return this.#load;
   }
 
-  /** Ends the load generator at once, whatever it is doing. */
+  /** Ends the load generator at once, even during a load. */
   async stop() {
     this.#child.kill('SIGKILL');
     await endedWithin(this.#child, END_WITHIN_MS);

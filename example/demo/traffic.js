@@ -28,7 +28,7 @@ const OUTCOMES = [
 /** Ids from here on do not exist, so that some of the traffic is answered with 404. */
 const FIRST_MISSING_ID = 1000;
 
-/** What the load generator asks for, one after the other. */
+/** The paths that the load generator requests, in this order. */
 const REQUESTS = [
   { method: 'GET', path: '/catalog/items/17' },
   { method: 'GET', path: '/search/items' },

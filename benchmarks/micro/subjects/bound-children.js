@@ -2,7 +2,7 @@
 
 const { nanosecondsPerOperation } = require('../timing.js');
 const { sumOf, observationsOf, highestOf } = require('../recorded.js');
-const { keptStrings, OPERATIONS } = require('../label-strings.js');
+const { reusedStrings, OPERATIONS } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 const { observedValues } = require('../observed-values.js');
 
@@ -14,7 +14,7 @@ function metricOf(library, type) {
 
 async function incOne({ library, seconds }) {
   const counter = metricOf(library, 'Counter');
-  const [labels] = keptStrings(1).sets;
+  const [labels] = reusedStrings(1).sets;
   const child = counter.labels(labels);
   const run = () => {
     for (let operation = 0; operation < OPERATIONS; operation++) child.inc();
@@ -24,7 +24,7 @@ async function incOne({ library, seconds }) {
 
 async function incMany({ library, seconds }) {
   const counter = metricOf(library, 'Counter');
-  const children = keptStrings(MANY).sets.map(labels => counter.labels(labels));
+  const children = reusedStrings(MANY).sets.map(labels => counter.labels(labels));
   let next = 0;
   const run = () => {
     for (let operation = 0; operation < OPERATIONS; operation++) {
@@ -37,7 +37,7 @@ async function incMany({ library, seconds }) {
 
 async function setOne({ library, seconds }) {
   const gauge = metricOf(library, 'Gauge');
-  const [labels] = keptStrings(1).sets;
+  const [labels] = reusedStrings(1).sets;
   const child = gauge.labels(labels);
   let value = 0;
   const run = () => {
@@ -48,7 +48,7 @@ async function setOne({ library, seconds }) {
 
 async function observeOne({ library, seconds }) {
   const histogram = metricOf(library, 'Histogram');
-  const [labels] = keptStrings(1).sets;
+  const [labels] = reusedStrings(1).sets;
   const child = histogram.labels(labels);
   const values = observedValues();
   const run = () => {
@@ -61,7 +61,7 @@ async function observeOne({ library, seconds }) {
 function inline(type, record) {
   return async ({ library, seconds }) => {
     const metric = metricOf(library, type);
-    const { operations, walk } = keptStrings(MANY);
+    const { operations, walk } = reusedStrings(MANY);
     const run = () => walk(labels => record(metric, labels));
     const recorded = () => (type === 'Histogram' ? observationsOf(metric) : sumOf(metric));
     return timed({ operations, run, recorded }, seconds);

@@ -2,7 +2,7 @@
 
 const { nanosecondsPerOperation } = require('../timing.js');
 const { sumOf } = require('../recorded.js');
-const { keptStrings, freshStrings } = require('../label-strings.js');
+const { reusedStrings, freshStrings } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 
 const SIZES = { 8: '8', '2k': '2,000', '100k': '100,000' };
@@ -35,7 +35,7 @@ module.exports = {
   title: 'Counter, `inc(labels)`',
   note: 'Four labels, label sets at random. Reused strings are the same objects each time; fresh ones are cut out of other strings for each call, which is part of the time.',
   cases: [
-    ...casesOf('kept', 'reused strings', keptStrings),
+    ...casesOf('kept', 'reused strings', reusedStrings),
     ...casesOf('fresh', 'fresh strings', freshStrings),
   ],
 };

@@ -35,8 +35,9 @@ async function ofUnlabelledMetrics({ library }) {
   await addUnlabelledMetrics(library, new library.Registry(), UNLABELLED);
   const registry = new library.Registry();
   const bytes = await memoryOf(() => addUnlabelledMetrics(library, registry, UNLABELLED));
-  const kept = registry.getMetricsAsArray().length;
-  if (kept !== UNLABELLED) throw new Error(`${UNLABELLED} metrics were made, the registry has ${kept}`);
+  const registered = registry.getMetricsAsArray().length;
+  if (registered !== UNLABELLED)
+    throw new Error(`${UNLABELLED} metrics were made, the registry has ${registered}`);
   return { bytes: bytes / UNLABELLED };
 }
 

@@ -40,7 +40,7 @@ class TimedCalls {
   }
 }
 
-/** Label sets are made in chunks between the calls that are timed, as requests bring them, and not kept. */
+/** Label sets are created in chunks between the timed calls, as by requests, and not retained. */
 function creating(size, labelsOf = labelSet) {
   return async ({ library }) => {
     const counter = new library.Counter({

@@ -2,7 +2,7 @@
 
 const { nanosecondsPerOperation } = require('../timing.js');
 const { observationsOf } = require('../recorded.js');
-const { keptStrings, freshStrings, OPERATIONS } = require('../label-strings.js');
+const { reusedStrings, freshStrings, OPERATIONS } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 const { observedValues } = require('../observed-values.js');
 
@@ -42,12 +42,12 @@ module.exports = {
   note: 'Default buckets, values in all of them; four labels, label sets at random.',
   cases: [
     { key: 'unlabelled', title: '`observe(value)`', figures, measure: observeUnlabelled },
-    { key: 'kept-8', title: '8 label sets, reused strings', figures, measure: observing(keptStrings, 8) },
+    { key: 'kept-8', title: '8 label sets, reused strings', figures, measure: observing(reusedStrings, 8) },
     {
       key: 'kept-2k',
       title: '2,000 label sets, reused strings',
       figures,
-      measure: observing(keptStrings, 2000),
+      measure: observing(reusedStrings, 2000),
     },
     {
       key: 'fresh-2k',

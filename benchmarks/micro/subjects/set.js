@@ -2,7 +2,7 @@
 
 const { nanosecondsPerOperation } = require('../timing.js');
 const { highestOf } = require('../recorded.js');
-const { keptStrings, OPERATIONS } = require('../label-strings.js');
+const { reusedStrings, OPERATIONS } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 
 async function setUnlabelled({ library, seconds }) {
@@ -17,7 +17,7 @@ async function setUnlabelled({ library, seconds }) {
 
 async function setLabelled({ library, seconds }) {
   const gauge = new library.Gauge({ name: 'depth', help: 'Depth', labelNames: LABEL_NAMES });
-  const { operations, walk } = keptStrings(2000);
+  const { operations, walk } = reusedStrings(2000);
   let value = 0;
   const run = () => walk(labels => gauge.set(labels, ++value));
   const recording = { operations, run, recorded: () => highestOf(gauge) };

@@ -52,7 +52,7 @@ async function timeExchange(makeExchange, { workload, library, directory, second
   return { write: writing.wall, gap: writing.gap, read: reading.wall, bytes: median(sizes) };
 }
 
-/** Ours: a file of columns, and the store that the aggregator thread keeps. */
+/** Ours: a file of columns, and the store of the aggregator thread. */
 function fileExchange(registry, directory) {
   const { SnapshotSource } = require('../../../lib/cluster/capture/snapshot-source');
   const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');

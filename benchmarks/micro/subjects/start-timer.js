@@ -2,7 +2,7 @@
 
 const { nanosecondsPerOperation } = require('../timing.js');
 const { observationsOf } = require('../recorded.js');
-const { keptStrings, OPERATIONS } = require('../label-strings.js');
+const { reusedStrings, OPERATIONS } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 
 async function timeUnlabelled({ library, seconds }) {
@@ -20,7 +20,7 @@ async function timeLabelled({ library, seconds }) {
     help: 'Duration',
     labelNames: LABEL_NAMES,
   });
-  const { operations, walk } = keptStrings(2000);
+  const { operations, walk } = reusedStrings(2000);
   // As a handler does it: some labels are known at first, the status at the end.
   const run = () =>
     walk(({ method, route, status, zone }) => histogram.startTimer({ method, route, zone })({ status }));

@@ -2,7 +2,7 @@
 
 const { nanosecondsPerOperation } = require('../timing.js');
 const { observationsOf } = require('../recorded.js');
-const { keptStrings, OPERATIONS } = require('../label-strings.js');
+const { reusedStrings, OPERATIONS } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 const { observedValues } = require('../observed-values.js');
 
@@ -24,7 +24,7 @@ async function observeLabelled({ library, seconds }) {
     help: 'Duration',
     labelNames: LABEL_NAMES,
   });
-  const { operations, walk } = keptStrings(200);
+  const { operations, walk } = reusedStrings(200);
   const values = observedValues();
   const run = () => {
     let operation = 0;
