@@ -296,7 +296,7 @@ describe('the thread', { concurrency: 2 }, () => {
       `const { isMainThread } = require('node:worker_threads');
       require('node:fs').appendFileSync(${JSON.stringify(path.join(place, 'ran'))}, isMainThread + '\\n');`,
     );
-    const cluster = await start(t, { env: { NODE_OPTIONS: `--require ${preload}` } });
+    const cluster = await start(t, { lowPriority: true, env: { NODE_OPTIONS: `--require ${preload}` } });
     await cluster.inWorker(1, record);
     assert.equal((await cluster.scrape()).get('done_total'), 1);
 
