@@ -106,17 +106,25 @@ class Exemplars {
     this.drop(row);
   }
 
-  /** @param {number[]} rows */
-  rowsMoved(rows) {
-    const before = this.#pages;
-    this.#pages = [];
-    this.version++;
-    rows.forEach((old, row) => {
-      for (let column = 0; column < this.width; column++) {
-        const slot = slotAt(before, old * this.width + column);
-        if (slot !== undefined) this.put(row, column, slot.exemplar);
-      }
-    });
+  /** @returns {import('../series/series-table').RowMove} */
+  startMove() {
+    const { width } = this;
+    const target = new Exemplars(width);
+    target.#captures = this.#captures;
+    return {
+      copy: (old, row) => {
+        for (let column = 0; column < width; column++) {
+          const exemplar = this.at(old, column);
+          const place = row * width + column;
+          if (exemplar !== undefined) target.#set(place, { exemplar, encoded: undefined });
+          else if (slotAt(target.#pages, place) !== undefined) target.#set(place, undefined);
+        }
+      },
+      finish: () => {
+        this.#pages = target.#pages;
+        this.version++;
+      },
+    };
   }
 
   /** @returns {Generator<{row: number, column: number, slot: Slot}>} */

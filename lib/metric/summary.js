@@ -53,9 +53,18 @@ class State {
     this.quantiles[row] = new TimeWindowQuantiles(maxAgeSeconds, ageBuckets, compressCount);
   }
 
-  /** @param {number[]} rows */
-  rowsMoved(rows) {
-    this.quantiles = rows.map(row => this.quantiles[row]);
+  /** @returns {import('../series/series-table').RowMove} */
+  startMove() {
+    /** @type {TimeWindowQuantiles[]} */
+    const quantiles = [];
+    return {
+      copy: (old, row) => {
+        quantiles[row] = this.quantiles[old];
+      },
+      finish: () => {
+        this.quantiles = quantiles;
+      },
+    };
   }
 }
 
@@ -142,6 +151,7 @@ class Summary extends Metric {
   reset() {
     const { table, quantiles } = /** @type {State} */ (stateOf(this));
     for (const row of table.liveRows()) {
+      table.rowWritten(row);
       const offset = table.offsetOf(row);
       table.pageOf(row).fill(0, offset, offset + table.width);
       quantiles[row].reset();

@@ -1,28 +1,41 @@
 'use strict';
 
-// Moves the live rows of a table to a new index and new pages, a few rows at a time. The table goes on recording in the
-// old ones meanwhile. The last step moves what came since, copies all numbers once more and hands over.
+// Moves the live rows of a table to a new index and new pages, a few rows in each step. Meanwhile the table goes on
+// recording in the old ones, and reports each row that is about to be written to or removed. A row that was written to
+// is copied again, so the last step has few rows to copy.
 
 const { LabelIndex } = require('./label-index');
 const { LiveRows } = require('./live-rows');
 const { MISSING } = require('./label-dictionary');
 
 const ROWS_PER_STEP = 32;
-const NOT_MOVED = -1;
+/** The last step copies up to this many rows that were written to. */
+const ROWS_OF_LAST_STEP = 1024;
+const FEWEST_ROWS = 4;
+const NOT_MOVED = 0;
+/** A row that was removed before it was moved: if it is used again, it belongs to the end of the order. */
+const REMOVED = -1;
 
 /** @typedef {import('./series-table').SeriesTable} SeriesTable */
+/** @typedef {import('./series-table').RowMove} RowMove */
 
 class Compaction {
   #table;
   #oldIndex;
   /** By position: whether the new index shares the dictionary of the old one. */
   #shares;
-  /** @type {Int32Array} by old row */
+  /** @type {Int32Array} by old row: its new number + 1, or NOT_MOVED, or REMOVED */
   #newRows;
+  /** @type {Int32Array} by old row: its last place in `#written` + 1, or 0 */
+  #places;
+  /** @type {number[]} old rows that have to be copied (again), from `#copied` on */
+  #written = [];
+  #copied = 0;
+  /** The new rows that are live. */
   #live;
-  /** How many live rows the current pass has met, and whether their new numbers rise one by one. */
-  #visited = 0;
-  #isInOrder = true;
+  #hasRemoved = false;
+  /** @type {RowMove | undefined} of what the table's listener has of each row */
+  #move;
 
   /**
    * @param {SeriesTable} table
@@ -38,69 +51,110 @@ class Compaction {
     this.#shares.forEach((shares, i) => {
       if (shares) this.index.dictionaries[i] = dictionaries[i];
     });
-    this.#live = table.live ?? LiveRows.all(table.rowCount);
-    this.#newRows = new Int32Array(table.rowCount).fill(NOT_MOVED);
+    // Zeros: the kernel provides their memory when they are written to, not all of it in the first step.
+    this.#newRows = new Int32Array(table.rowCount);
+    this.#places = new Int32Array(table.rowCount);
+    this.#live = new LiveRows(table.liveCount);
+    this.#move = table.listener?.startMove();
     /** @type {number[]} the old number of each new row */
     this.rows = [];
     /** @type {Float64Array[]} */
     this.pages = [];
+    /** @type {Int32Array | undefined} the form of each new row; undefined if all rows have form 0 */
+    this.formOfRow = undefined;
   }
 
-  /** @returns {Generator<void>} ends when all rows have been moved that were live on the way */
+  /** @returns {Generator<void>} ends when few rows are left to copy */
   *steps() {
-    for (let start = 0; start < this.#live.length; start += ROWS_PER_STEP) {
-      const moved = this.rows.length;
-      this.#moveRows(start);
-      // Copied again at the end. This copy makes the kernel provide the memory, and V8 compile the loop, before that.
-      this.#copyNumbers(moved, this.rows.length);
+    const { live } = this.#table;
+    // A copy: the table closes the gaps of its own order when it needs space.
+    const order = live?.order.slice(0, live.length);
+    const count = order === undefined ? this.#table.rowCount : order.length;
+    yield;
+    for (let start = 0; start < count; start += ROWS_PER_STEP) {
+      const end = Math.min(start + ROWS_PER_STEP, count);
+      for (let i = start; i < end; i++) {
+        const old = order === undefined ? i : order[i];
+        if (old >= 0 && this.#newRows[old] === NOT_MOVED) this.#copy(old);
+      }
+      yield;
+    }
+    // A program that writes to more rows than are copied would never let this end.
+    for (let step = 0; step * ROWS_PER_STEP < count && this.#left > ROWS_OF_LAST_STEP; step++) {
+      this.#copyWritten(ROWS_PER_STEP);
       yield;
     }
   }
 
+  /** @param {number} old a live row that is about to be written to, or has just become live */
+  rowWritten(old) {
+    if (old >= this.#newRows.length) this.#growRows(old);
+    if (this.#places[old] === 0) this.#places[old] = this.#written.push(old);
+  }
+
+  /** @param {number} old a live row that is removed */
+  rowRemoved(old) {
+    if (old >= this.#newRows.length) this.#growRows(old);
+    this.#hasRemoved = true;
+    this.#places[old] = 0;
+    const row = this.#newRows[old] - 1;
+    if (row < 0) this.#newRows[old] = REMOVED;
+    else if (this.#live.has(row)) this.#live.remove(row);
+  }
+
   /**
-   * Moves the rows that became live since, and copies the numbers of all.
+   * Copies the rows that are left.
    *
    * @returns {LiveRows | undefined} the live rows by their new numbers; undefined if they are all, in order
    */
   finish() {
-    const { order } = this.#live;
-    this.#visited = 0;
-    this.#isInOrder = true;
-    for (let start = 0; start < this.#live.length; start += ROWS_PER_STEP) this.#moveRows(start);
-    for (let row = 0; row < this.rows.length; row += ROWS_PER_STEP) {
-      this.#copyNumbers(row, Math.min(row + ROWS_PER_STEP, this.rows.length));
-    }
-    if (this.#isInOrder && this.#visited === this.rows.length) return undefined;
-    const live = new LiveRows(this.rows.length);
-    for (let i = 0; i < this.#live.length; i++) if (order[i] >= 0) live.append(this.#newRows[order[i]]);
-    return live;
+    this.#copyWritten(this.#left);
+    this.#move?.finish(this.rows.length);
+    return this.#hasRemoved ? this.#live : undefined;
   }
 
   /**
    * @param {number} old
-   * @returns {number} its new number; -1 if it was not moved
+   * @returns {number} its new number; negative if it was not moved
    */
   newRowOf(old) {
-    return old < this.#newRows.length ? this.#newRows[old] : NOT_MOVED;
+    return old < this.#newRows.length ? this.#newRows[old] - 1 : -1;
   }
 
-  /** @param {number} start in the order of live rows, of which the next ROWS_PER_STEP are moved */
-  #moveRows(start) {
-    const { order } = this.#live;
-    const end = Math.min(start + ROWS_PER_STEP, this.#live.length);
-    for (let i = start; i < end; i++) {
-      const old = order[i];
-      if (old < 0) continue;
-      if (old >= this.#newRows.length) this.#growNewRows(old);
-      // A row that was moved before, removed and used again stays where it is.
-      if (this.#newRows[old] === NOT_MOVED) this.#move(old);
-      if (this.#newRows[old] !== this.#visited) this.#isInOrder = false;
-      this.#visited++;
+  /** How many rows are to be copied (again). */
+  get #left() {
+    return this.#written.length - this.#copied;
+  }
+
+  /** @param {number} count of rows, at most */
+  #copyWritten(count) {
+    const end = Math.min(this.#copied + count, this.#written.length);
+    for (let i = this.#copied; i < end; i++) {
+      const old = this.#written[i];
+      // Otherwise it was removed after that.
+      if (this.#places[old] !== i + 1) continue;
+      this.#places[old] = 0;
+      this.#copy(old);
     }
+    this.#copied = end;
   }
 
-  /** @param {number} old */
-  #move(old) {
+  /** @param {number} old a row of which all is copied. It gets a new number the first time */
+  #copy(old) {
+    let row = this.#newRows[old] - 1;
+    if (row < 0) row = this.#add(old);
+    if (!this.#live.has(row)) this.#live.append(row);
+    this.#copyNumbers(old, row);
+    const form = this.#table.formOf(old);
+    if (form !== 0 || this.formOfRow !== undefined) this.#setForm(row, form);
+    this.#move?.copy(old, row);
+  }
+
+  /**
+   * @param {number} old
+   * @returns {number} its new number
+   */
+  #add(old) {
     const { index } = this;
     const oldIndex = this.#oldIndex;
     index.ids.fill(MISSING);
@@ -112,33 +166,47 @@ class Compaction {
           : index.dictionaries[i].add(/** @type {LabelIndex} */ (oldIndex).dictionaries[i].values[id]);
     }
     const row = index.addTuple();
-    this.#newRows[old] = row;
+    this.#newRows[old] = row + 1;
     this.rows.push(old);
     this.#table.growPages(this.pages, row);
-  }
-
-  /** @param {number} old */
-  #growNewRows(old) {
-    const newRows = new Int32Array(old * 2).fill(NOT_MOVED);
-    newRows.set(this.#newRows);
-    this.#newRows = newRows;
+    return row;
   }
 
   /**
-   * @param {number} start a new row
-   * @param {number} end
+   * @param {number} old
+   * @param {number} row
    */
-  #copyNumbers(start, end) {
+  #copyNumbers(old, row) {
     const { width, pages, pageShift, pageMask, labelledPageShift } = this.#table;
-    const mask = (1 << labelledPageShift) - 1;
-    for (let row = start; row < end; row++) {
-      const old = this.rows[row];
-      const source = pages[old >> pageShift];
-      const target = this.pages[row >> labelledPageShift];
-      const from = (old & pageMask) * width;
-      const to = (row & mask) * width;
-      for (let i = 0; i < width; i++) target[to + i] = source[from + i];
+    const source = pages[old >> pageShift];
+    const target = this.pages[row >> labelledPageShift];
+    const from = (old & pageMask) * width;
+    const to = (row & ((1 << labelledPageShift) - 1)) * width;
+    for (let i = 0; i < width; i++) target[to + i] = source[from + i];
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} form
+   */
+  #setForm(row, form) {
+    this.formOfRow ??= new Int32Array(Math.max(this.#table.liveCount, FEWEST_ROWS));
+    if (row >= this.formOfRow.length) {
+      const grown = new Int32Array(row * 2);
+      grown.set(this.formOfRow);
+      this.formOfRow = grown;
     }
+    this.formOfRow[row] = form;
+  }
+
+  /** @param {number} old */
+  #growRows(old) {
+    const newRows = new Int32Array(old * 2);
+    newRows.set(this.#newRows);
+    this.#newRows = newRows;
+    const places = new Int32Array(old * 2);
+    places.set(this.#places);
+    this.#places = places;
   }
 }
 

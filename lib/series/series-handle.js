@@ -26,7 +26,7 @@ class SeriesHandle {
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);
       this.epoch = table.epoch;
-      this.generation = table.generation;
+      this.generation = table.bindingGeneration;
     } else {
       this.row = -1;
       /** @type {Float64Array} */
@@ -47,11 +47,12 @@ class SeriesHandle {
     const { table, row } = this;
     const isLost =
       row === -1 || row === table.overflowRow || this.epoch !== table.epoch || !table.isLive(row);
-    this.row = isLost ? table.locate(this.labels) : row;
+    if (isLost) this.row = table.locate(this.labels);
+    else table.rowWritten(row);
     this.page = table.pageOf(this.row);
     this.offset = table.offsetOf(this.row);
     this.epoch = table.epoch;
-    this.generation = table.generation;
+    this.generation = table.bindingGeneration;
   }
 }
 

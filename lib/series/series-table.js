@@ -13,6 +13,8 @@ const { numbersInBlock } = require('./number-blocks');
 const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4; // applications have hundreds of metrics with a handful of series each
 const COMPACT_FROM_ROWS = 1024;
+/** No table has this generation. */
+const NEVER = -2;
 /** Up to this many live rows are compacted in one go, more in steps. */
 const COMPACT_AT_ONCE_ROWS = 2048;
 
@@ -32,15 +34,24 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
 /**
  * @typedef {object} RowListener
  * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero
- * @property {(rows: number[]) => void} rowsMoved called after a compaction with the old number of each row, by new
- *   number
+ * @property {() => RowMove} startMove called when the rows are about to get new numbers
+ */
+
+/**
+ * What a listener has of each row is copied with the row. A row may be copied several times; the last copy counts.
+ *
+ * @typedef {object} RowMove
+ * @property {(old: number, row: number) => void} copy
+ * @property {(rowCount: number) => void} finish called last: the rows have their new numbers from now on
  */
 
 class SeriesTable {
   /** @type {Int32Array | undefined} each row's form; undefined while all rows have form 0 */
   #formOfRow = undefined;
-  /** @type {Generator<void> | undefined} that of a compaction which is under way */
+  /** @type {Compaction | undefined} while one is under way */
   #compaction = undefined;
+  /** @type {Generator<void> | undefined} its steps */
+  #steps = undefined;
   /** At how many live rows the table is full. */
   #fullAt;
 
@@ -110,7 +121,9 @@ class SeriesTable {
    */
   find(labels) {
     const row = this.index === undefined ? (isEmpty(labels) ? 0 : -1) : this.index.find(labels);
-    return row !== -1 && row < this.rowCount && this.isLive(row) ? row : -1;
+    if (row === -1 || row >= this.rowCount || !this.isLive(row)) return -1;
+    if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
+    return row;
   }
 
   /** @param {number} row */
@@ -205,6 +218,7 @@ class SeriesTable {
     if (row === this.overflowRow) this.#setOverflowRow(-1);
     this.live ??= LiveRows.all(this.rowCount);
     this.live.remove(row);
+    if (this.#compaction !== undefined) this.#compaction.rowRemoved(row);
     this.liveCount--;
     this.generation++;
   }
@@ -215,6 +229,8 @@ class SeriesTable {
     this.#setOverflowRow(-1);
     this.live ??= new LiveRows(this.rowCount);
     this.live.clear();
+    // Nothing is left to move.
+    this.#compaction = this.#steps = undefined;
     this.liveCount = 0;
     this.generation++;
   }
@@ -238,33 +254,35 @@ class SeriesTable {
   }
 
   /**
-   * The same in steps of 32 rows; the last one copies the numbers of all rows. The table can be used between steps.
+   * The same in steps of 32 rows. The table can be used between steps.
    *
    * @returns {Generator<void>}
    */
   *compactionSteps() {
-    while (this.#compaction !== undefined || this.isSparse) {
+    while (this.#steps !== undefined || this.isSparse) {
       this.#stepCompaction();
       yield;
     }
   }
 
   #stepCompaction() {
-    this.#compaction ??= this.#compact();
-    if (this.#compaction.next().done) this.#compaction = undefined;
+    if (this.#compaction === undefined || this.#steps === undefined) {
+      this.#compaction = new Compaction(this, this.labelNames);
+      this.#steps = this.#compaction.steps();
+      // Handles must report what they write from now on.
+      this.generation++;
+    }
+    if (this.#steps.next().done) this.#takeOver(this.#compaction);
   }
 
-  /** @returns {Generator<void>} */
-  *#compact() {
-    const { epoch } = this;
-    const compaction = new Compaction(this, this.labelNames);
-    const steps = compaction.steps();
-    while (!steps.next().done) {
-      yield;
-      // The program has added label names.
-      if (this.epoch !== epoch) return;
-    }
-    this.#takeOver(compaction);
+  /** What a handle that is bound now compares with `generation`; it binds with each use during a compaction. */
+  get bindingGeneration() {
+    return this.#compaction === undefined ? this.generation : NEVER;
+  }
+
+  /** @param {number} row a live one, to which a handle is about to write */
+  rowWritten(row) {
+    if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
   }
 
   /**
@@ -275,7 +293,11 @@ class SeriesTable {
    */
   addLabelNames(names) {
     const added = names.filter(name => !this.labelNames.includes(name));
-    if (added.length > 0) this.#takeOver(new Compaction(this, [...this.labelNames, ...added]));
+    if (added.length === 0) return;
+    const compaction = new Compaction(this, [...this.labelNames, ...added]);
+    const steps = compaction.steps();
+    while (!steps.next().done);
+    this.#takeOver(compaction);
   }
 
   /** Whether the table is large, and rows that are not live are more than half of it. */
@@ -333,7 +355,10 @@ class SeriesTable {
    */
   #started(row, labels) {
     if (row >= this.rowCount) return this.#addRow(row, labels);
-    if (this.live !== undefined && !this.live.has(row)) this.#revive(row, labels);
+    if (this.live !== undefined) {
+      if (!this.live.has(row)) this.#revive(row, labels);
+      else if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
+    }
     return row;
   }
 
@@ -415,6 +440,7 @@ class SeriesTable {
     }
     this.liveCount++;
     if (this.live !== undefined) this.live.append(row);
+    if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
     if (this.listener !== undefined) this.listener.rowStarted(row);
   }
 
@@ -448,11 +474,7 @@ class SeriesTable {
       // Its row has no labels.
       this.forms.numberOf({});
     }
-    const formOfRow = this.#formOfRow;
-    if (formOfRow !== undefined) {
-      this.#formOfRow = new Int32Array(Math.max(rows.length, FIRST_ROWS));
-      for (let row = 0; row < rows.length; row++) this.#formOfRow[row] = formOfRow[rows[row]];
-    }
+    this.#formOfRow = compaction.formOfRow;
     if (this.overflowRow !== -1) this.overflowRow = compaction.newRowOf(this.overflowRow);
     this.index = index;
     this.labelNames = this.forms.names = index.names;
@@ -463,10 +485,9 @@ class SeriesTable {
     this.live = live;
     this.liveCount = live?.count ?? rows.length;
     this.rowCount = rows.length;
-    this.#compaction = undefined;
+    this.#compaction = this.#steps = undefined;
     this.epoch++;
     this.generation++;
-    if (this.listener !== undefined) this.listener.rowsMoved(rows);
   }
 
   /** The page shift of a table that has labels. */

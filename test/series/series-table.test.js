@@ -545,6 +545,85 @@ test('what is recorded, removed and added between the steps of a compaction is r
   assert.deepStrictEqual(contentsOf(table), model.contents);
 });
 
+test('no step of a compaction copies many rows, however many there are', () => {
+  const table = new SeriesTable(['a'], 1);
+  let copied = 0;
+  let finished = 0;
+  table.listener = {
+    rowStarted() {},
+    startMove: () => ({ copy: () => copied++, finish: () => finished++ }),
+  };
+  for (let i = 0; i < 50_000; i++) add(table, { a: `v${i}` }, i);
+  for (let i = 0; i < 50_000; i++) if (i % 5 < 3) table.removeRow(table.find({ a: `v${i}` }));
+  const child = new SeriesHandle(table, { a: 'v3' });
+  addThrough(child, 1);
+  let most = 0;
+  let seen = 0;
+  let turn = 0;
+  const steps = table.compactionSteps();
+  while (!steps.next().done) {
+    most = Math.max(most, copied - seen);
+    seen = copied;
+    addThrough(child, 1);
+    for (let i = 0; i < 10; i++) {
+      turn++;
+      add(table, { a: `v${(turn % 10_000) * 5 + 3}` }, 1);
+    }
+  }
+  assert.strictEqual(finished, 1);
+  assert.ok(copied > 20_000, `${copied} rows were copied`);
+  assert.ok(most <= 1024, `${most} rows in one step`);
+});
+
+test('a summary that is reset between the steps of a compaction has no observations after it', async () => {
+  const summary = new Summary({ name: 's', help: 'S', labelNames: ['a'], registers: [] });
+  for (let a = 0; a < 6000; a++) summary.observe({ a }, a);
+  for (let a = 0; a < 4000; a++) summary.remove({ a });
+  const { table } = viewOf(summary);
+  const { epoch } = table;
+  const steps = table.compactionSteps();
+  for (let i = 0; i < 20; i++) steps.next();
+  summary.reset();
+  summary.observe({ a: 4500 }, 2);
+  while (!steps.next().done);
+  assert.strictEqual(table.epoch, epoch + 1);
+  const { values } = await summary.get();
+  const sums = values.filter(({ metricName }) => metricName === 's_sum');
+  assert.strictEqual(sums.length, 2000);
+  for (const { labels, value } of sums) assert.strictEqual(value, labels.a === 4500 ? 2 : 0);
+});
+
+test('exemplars that are recorded between the steps of a compaction are at their series after it', async () => {
+  const registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+  const counter = new Counter({
+    name: 'c',
+    help: 'C',
+    labelNames: ['a'],
+    enableExemplars: true,
+    registers: [registry],
+  });
+  const record = (a, id) => counter.inc({ labels: { a }, value: 1, exemplarLabels: { id } });
+  for (let a = 0; a < 6000; a++) record(a, `first ${a}`);
+  for (let a = 0; a < 4000; a++) counter.remove({ a });
+  const { table } = viewOf(counter);
+  const steps = table.compactionSteps();
+  for (let i = 0; i < 20; i++) steps.next();
+  record(4000, 'second 4000');
+  record(5999, 'second 5999');
+  record(1, 'second 1');
+  counter.remove({ a: 4001 });
+  counter.inc({ a: 4001 });
+  while (!steps.next().done);
+  const { values } = await counter.get();
+  const ids = new Map(values.map(({ labels, exemplar }) => [labels.a, exemplar?.labelSet.id]));
+  assert.strictEqual(ids.size, 2001);
+  assert.strictEqual(ids.get(4000), 'second 4000');
+  assert.strictEqual(ids.get(5999), 'second 5999');
+  assert.strictEqual(ids.get(1), 'second 1');
+  assert.strictEqual(ids.get(4001), undefined);
+  assert.strictEqual(ids.get(4002), 'first 4002');
+});
+
 test('label names that are added between the steps of a compaction end it', () => {
   const table = new SeriesTable(['a'], 1);
   for (let a = 0; a < 6000; a++) add(table, { a }, a);
