@@ -4,6 +4,7 @@ const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
 const { LabelIndex } = require('../../lib/series/label-index');
+const { LabelDictionary, MISSING } = require('../../lib/series/label-dictionary');
 
 /** What makes two label sets one series: the same text for each label that is there. */
 function identityOf(names, labels) {
@@ -248,7 +249,8 @@ test('values that share a slot of the cache keep their own ids', () => {
   const texts = Array.from({ length: 26 }, (_, i) => `/${String.fromCharCode(97 + i)}pi/users/:id`);
   const rows = texts.map(a => index.findOrAdd({ a }));
   assert.deepStrictEqual(rows, [...texts.keys()]);
-  for (let round = 0; round < 3; round++) {
+  // The cache is there after some look-ups.
+  for (let round = 0; round < 30; round++) {
     for (const [i, a] of texts.entries()) {
       assert.strictEqual(index.find({ a }), i);
       assert.strictEqual(index.findByPosition([a]), i);
@@ -260,8 +262,9 @@ test('values that share a slot of the cache keep their own ids', () => {
 test('numbers that share a slot of the cache keep their own ids, beyond what the cache can hold', () => {
   const index = new LabelIndex(['a']);
   for (let i = 0; i < 70_000; i++) assert.strictEqual(index.findOrAdd({ a: i * 4096 }), i);
-  for (const i of [0, 1, 65_534, 65_535, 65_536, 69_999]) {
-    for (let round = 0; round < 2; round++) {
+  // The cache is there after some look-ups.
+  for (let round = 0; round < 100; round++) {
+    for (const i of [0, 1, 65_534, 65_535, 65_536, 69_999]) {
       assert.strictEqual(index.find({ a: i * 4096 }), i);
       assert.strictEqual(index.find({ a: String(i * 4096) }), i);
     }
@@ -270,4 +273,22 @@ test('numbers that share a slot of the cache keep their own ids, beyond what the
   assert.strictEqual(index.find({ a: -0 }), 0);
   assert.strictEqual(index.find({ a: 'NaN' }), index.find({ a: NaN }));
   assert.notStrictEqual(index.find({ a: 0.5 }), 0);
+});
+
+test('a label gets a cache when it is in use, and another one if its values share slots', () => {
+  const dictionary = new LabelDictionary();
+  // The characters that choose the slot are the same.
+  const texts = ['aa-x-zz', 'ab-x-zz', 'ac-x-zz', ''];
+  const ids = texts.map(text => dictionary.add(text));
+  for (const text of texts) dictionary.find(text);
+  assert.ok(dictionary.slots.length < 32, 'a label that is hardly used has a cache');
+  const caches = new Set();
+  for (let i = 0; i < 20_000; i++) {
+    const n = i % texts.length;
+    assert.strictEqual(dictionary.find(texts[n]), ids[n]);
+    assert.strictEqual(dictionary.find(`${texts[n]}new`), MISSING);
+    caches.add(dictionary.slots);
+  }
+  assert.ok(caches.size > 2, `${caches.size} caches`);
+  assert.ok(caches.size < 25, `${caches.size} caches: it does not give up`);
 });
