@@ -13,7 +13,7 @@ const ROOT = path.join(__dirname, '../..');
 const TYPES = path.join(ROOT, 'index.d.ts');
 const DOCUMENT = fs.readFileSync(path.join(ROOT, 'docs/api.md'), 'utf8');
 
-const program = ts.createProgram([TYPES], { noLib: true });
+const program = ts.createProgram([TYPES], { noLib: true, types: [] });
 const checker = program.getTypeChecker();
 const exported = new Map(
   checker
