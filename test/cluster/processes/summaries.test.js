@@ -27,7 +27,7 @@ const observing = {
 };
 
 describe('a thousand summary series in each worker', () => {
-  it('have the quantiles of all observations', async t => {
+  it('a thousand summary series of two workers have the quantiles of all observations', async t => {
     const cluster = await startCluster(t, { workers: 2, worker: observing });
     const samples = await cluster.scrape();
     for (let route = 0; route < SERIES; route++) {
@@ -52,14 +52,14 @@ describe('a thousand summary series in each worker', () => {
     await cluster.end();
   });
 
-  it('let requests through while they are encoded, and are encoded again only where they have changed', async () => {
+  it('a thousand summary series are encoded in slices, and later only those that have changed', async () => {
     const registry = new Registry();
     const summary = new Summary({ name: 's', help: 'h', labelNames: ['route'], registers: [registry] });
     for (let route = 0; route < SERIES; route++) {
       for (let i = 0; i < 100; i++) summary.observe({ route }, i);
     }
     const source = new SnapshotSource(() => [registry]);
-    /** How often others had the loop. */
+    /** How often others had the event loop meanwhile. */
     const turnsOf = async action => {
       let turns = 0;
       const count = () => {
