@@ -7,6 +7,7 @@
 const { LabelIndex } = require('./label-index');
 const { LiveRows } = require('./live-rows');
 const { MISSING } = require('./label-dictionary');
+const { growPages } = require('./number-pages');
 
 const ROWS_PER_STEP = 32;
 /** The last step copies up to this many rows that were written to. */
@@ -168,7 +169,7 @@ class Compaction {
     const row = index.addTuple();
     this.#newRows[old] = row + 1;
     this.rows.push(old);
-    this.#table.growPages(this.pages, row);
+    growPages(this.pages, row, this.#table.width);
     return row;
   }
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// A metric's numbers: rows of `width` numbers in pages of Float64Array, found through a label index. Pages, because
-// growing never copies much (doubling one array of 100 MB takes 31-52 ms, in the middle of a request).
+// A metric's numbers: rows of `width` numbers in pages, found through a label index. The path of a recording is
+// locate() or find(), pageOf() and offsetOf().
 
 const { LabelIndex } = require('./label-index');
 const { LabelForms, valueOfKind, setLabel } = require('./label-form');
@@ -9,9 +9,9 @@ const { CapturedTable } = require('./captured-table');
 const { LiveRows } = require('./live-rows');
 const { Compaction } = require('./compaction');
 const { numbersInBlock } = require('./number-blocks');
+const { firstPage, growPages, pageShiftOf } = require('./number-pages');
 
-const PAGE_NUMBERS = 16384; // 128 KB
-const FIRST_ROWS = 4; // applications have hundreds of metrics with a handful of series each
+const FIRST_ROWS = 4;
 const COMPACT_FROM_ROWS = 1024;
 /** No table has this generation. */
 const NEVER = -2;
@@ -379,42 +379,11 @@ class SeriesTable {
     }
     this.rowCount = row + 1;
     // Pushing to an empty array reserves space for 17 elements, in each of hundreds of metrics.
-    if (row === 0) this.pages = [this.#newPage(0, this.pageMask + 1)];
-    else if (this.growPages(this.pages, row)) this.generation++;
+    if (row === 0)
+      this.pages = [this.index === undefined ? numbersInBlock(this.width) : firstPage(this.width)];
+    else if (growPages(this.pages, row, this.width)) this.generation++;
     this.#append(row, labels);
     return row;
-  }
-
-  /**
-   * Provides the memory of a row.
-   *
-   * @param {Float64Array[]} pages this table's, or those of its compaction
-   * @param {number} row the first one that has none
-   * @returns {boolean} whether a page was replaced by a larger one
-   */
-  growPages(pages, row) {
-    const shift = this.pages === pages ? this.pageShift : this.labelledPageShift;
-    const number = row >> shift;
-    const rowsPerPage = 1 << shift;
-    const page = pages[number];
-    if (page === undefined) {
-      pages.push(this.#newPage(number, rowsPerPage));
-      return false;
-    }
-    if ((row & (rowsPerPage - 1)) * this.width < page.length) return false;
-    const larger = new Float64Array(page.length * 2);
-    larger.set(page);
-    pages[number] = larger;
-    return true;
-  }
-
-  /**
-   * @param {number} number of the page
-   * @param {number} rowsPerPage
-   */
-  #newPage(number, rowsPerPage) {
-    if (this.index === undefined) return numbersInBlock(this.width);
-    return new Float64Array((number === 0 ? Math.min(FIRST_ROWS, rowsPerPage) : rowsPerPage) * this.width);
   }
 
   /**
@@ -494,14 +463,6 @@ class SeriesTable {
   get labelledPageShift() {
     return this.index === undefined ? pageShiftOf(this.width) : this.pageShift;
   }
-}
-
-/**
- * @param {number} width numbers a row
- * @returns {number} a page has 2 to the power of this rows
- */
-function pageShiftOf(width) {
-  return Math.floor(Math.log2(Math.max(PAGE_NUMBERS / width, 1)));
 }
 
 /** @param {Labels} labels */

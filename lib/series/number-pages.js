@@ -1,0 +1,50 @@
+'use strict';
+
+// The memory of a table's numbers: pages of Float64Array, so that growing never copies much (doubling one array of 100 MB
+// takes 31 to 52 ms, in the middle of a request). The first page starts small and doubles: applications have hundreds of
+// metrics with a handful of series each.
+
+const PAGE_NUMBERS = 16384; // 128 KB
+const FIRST_ROWS = 4;
+
+/**
+ * @param {number} width numbers a row
+ * @returns {number} a page has 2 to the power of this rows
+ */
+function pageShiftOf(width) {
+  return Math.floor(Math.log2(Math.max(PAGE_NUMBERS / width, 1)));
+}
+
+/**
+ * @param {number} width numbers a row
+ * @returns {Float64Array}
+ */
+function firstPage(width) {
+  return new Float64Array(Math.min(FIRST_ROWS, 1 << pageShiftOf(width)) * width);
+}
+
+/**
+ * Provides the memory of a row.
+ *
+ * @param {Float64Array[]} pages
+ * @param {number} row the first one that has none
+ * @param {number} width numbers a row
+ * @returns {boolean} whether a page was replaced by a larger one
+ */
+function growPages(pages, row, width) {
+  const shift = pageShiftOf(width);
+  const number = row >> shift;
+  const rowsPerPage = 1 << shift;
+  const page = pages[number];
+  if (page === undefined) {
+    pages.push(number === 0 ? firstPage(width) : new Float64Array(rowsPerPage * width));
+    return false;
+  }
+  if ((row & (rowsPerPage - 1)) * width < page.length) return false;
+  const larger = new Float64Array(page.length * 2);
+  larger.set(page);
+  pages[number] = larger;
+  return true;
+}
+
+module.exports = { firstPage, growPages, pageShiftOf };
