@@ -57,10 +57,6 @@ class LabelIndex {
   /** @type {Int32Array | undefined} the table that is being moved from */
   #oldSlots = undefined;
   #moved = 0;
-  /** @type {(string | undefined)[] | undefined} */
-  #newTexts = undefined;
-  /** @type {string | undefined} */
-  #unknown = undefined;
   /** Of the tuple that #translate() has found. */
   #hash = 0;
 
@@ -86,8 +82,7 @@ class LabelIndex {
    * Translates a label set to its tuple in `this.ids` and the hash of that; a value without an id is MISSING there.
    *
    * @param {Labels} labels
-   * @returns {boolean} whether every label is one of the names and every value has an id. If not, `#unknown` is the
-   *   first label that is not one of the names, and `#newTexts` has the texts that have no id
+   * @returns {boolean} whether every label is one of the names and every value has an id
    */
   #translate(labels) {
     const { names, ids, dictionaries } = this;
@@ -102,20 +97,14 @@ class LabelIndex {
       let position = next;
       if (names[next] !== name) {
         const found = this.positions.get(name);
-        if (found === undefined) {
-          this.#unknown = name;
-          return false;
-        }
+        if (found === undefined) return false;
         position = found;
       }
       next = position + 1;
       const value = labels[name];
       if (value === undefined) continue;
       const id = dictionaries[position].find(value);
-      if (id === MISSING) {
-        this.#noteNew(position, value);
-        isKnown = false;
-      }
+      if (id === MISSING) isKnown = false;
       if (position < stale) {
         ids[position] = id;
       } else {
@@ -130,24 +119,31 @@ class LabelIndex {
   }
 
   /**
-   * @param {number} position
-   * @param {unknown} value that has no id
+   * Gives ids to the values of a label set that have none, after #translate() has failed. All values become texts before
+   * the first one is added: a label set that is refused leaves nothing behind.
+   *
+   * @param {Labels} labels
+   * @returns {boolean} false if a label is not one of the names (nothing is added then)
+   * @throws {TypeError} if a value cannot become a text (nothing is added then)
    */
-  #noteNew(position, value) {
-    this.#newTexts ??= new Array(this.width).fill(undefined);
-    this.#newTexts[position] = `${value}`;
-  }
-
-  /** Gives the texts of `#newTexts` their ids; or forgets them. */
-  #settleNew(/** @type {boolean} */ adds) {
-    const texts = this.#newTexts;
-    if (texts === undefined) return;
-    for (let position = 0; position < texts.length; position++) {
-      const text = texts[position];
-      if (text === undefined) continue;
-      texts[position] = undefined;
-      if (adds) this.ids[position] = this.dictionaries[position].addText(text);
+  #addValues(labels) {
+    const { ids, dictionaries } = this;
+    /** @type {(string | undefined)[]} by position */
+    const texts = [];
+    for (const name in labels) {
+      const position = this.positions.get(name);
+      if (position === undefined) return false;
+      const value = labels[name];
+      if (value === undefined) continue;
+      const text = `${value}`;
+      // What is no string may become another text each time.
+      if (typeof value !== 'string') ids[position] = dictionaries[position].find(text);
+      if (ids[position] === MISSING) texts[position] = text;
     }
+    texts.forEach((text, position) => {
+      if (text !== undefined) ids[position] = dictionaries[position].addText(text);
+    });
+    return true;
   }
 
   /**
@@ -168,10 +164,7 @@ class LabelIndex {
    * @returns {number} the row, or -1
    */
   find(labels) {
-    if (this.#translate(labels)) return this.#lookUp(this.#hash);
-    this.#unknown = undefined;
-    this.#settleNew(false);
-    return -1;
+    return this.#translate(labels) ? this.#lookUp(this.#hash) : -1;
   }
 
   /**
@@ -241,13 +234,7 @@ class LabelIndex {
    * @returns {number} the row, or -1 if a label is not one of the names (nothing is added then)
    */
   findOrAdd(labels) {
-    if (!this.#translate(labels)) {
-      // A set with an unknown label must leave nothing behind.
-      const isRefused = this.#unknown !== undefined;
-      this.#unknown = undefined;
-      this.#settleNew(!isRefused);
-      return isRefused ? -1 : this.findOrAddTuple();
-    }
+    if (!this.#translate(labels)) return this.#addValues(labels) ? this.findOrAddTuple() : -1;
     const row = this.#lookUp(this.#hash);
     return row === -1 ? this.#addRow(this.#hash) : row;
   }

@@ -1,6 +1,6 @@
 'use strict';
 
-const { test } = require('node:test');
+const { describe, it, test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
 const { LabelIndex } = require('../../lib/series/label-index');
@@ -291,4 +291,44 @@ test('a label gets a cache when it is in use, and another one if its values shar
   }
   assert.ok(caches.size > 2, `${caches.size} caches`);
   assert.ok(caches.size < 25, `${caches.size} caches: it does not give up`);
+});
+
+describe('a label set that is refused', () => {
+  for (const [what, value] of [
+    ['a symbol', Symbol('s')],
+    ['an object without a prototype', Object.create(null)],
+    [
+      'an object whose toString() throws',
+      {
+        toString() {
+          throw new TypeError('no text');
+        },
+      },
+    ],
+  ]) {
+    it(`because a value is ${what} leaves nothing to the next label set`, () => {
+      const index = new LabelIndex(['a', 'b']);
+      const known = index.findOrAdd({ a: 'known', b: 'one' });
+      assert.throws(() => index.findOrAdd({ a: 'stale', b: value }), TypeError);
+      const row = index.findOrAdd({ a: 'known', b: 'fresh' });
+      assert.strictEqual(index.idAt(row, 0), index.idAt(known, 0));
+      assert.deepStrictEqual(index.dictionaries[0].values, ['', 'known']);
+      assert.strictEqual(index.find({ a: 'stale', b: 'fresh' }), -1);
+    });
+  }
+
+  it('because of an unknown label leaves none of its values', () => {
+    const index = new LabelIndex(['a', 'b']);
+    assert.strictEqual(index.findOrAdd({ a: 'stale', c: 'x' }), -1);
+    index.findOrAdd({ a: 'known', b: 'one' });
+    assert.deepStrictEqual(index.dictionaries[0].values, ['', 'known']);
+  });
+});
+
+it('a value whose text changes from call to call has one id for each text', () => {
+  const index = new LabelIndex(['a']);
+  let calls = 0;
+  const rows = Array.from({ length: 4 }, () => index.findOrAdd({ a: { toString: () => `t${calls++ % 2}` } }));
+  assert.deepStrictEqual(new Set(index.dictionaries[0].values).size, index.dictionaries[0].values.length);
+  assert.strictEqual(new Set(rows).size, new Set(index.dictionaries[0].values).size - 1);
 });

@@ -140,7 +140,10 @@ class Retirement {
   #readFilesOf(workerId) {
     const spool = this.#spool();
     let isComplete = true;
-    for (const file of filesOf(spool, workerId)) {
+    const onUnreadable = (/** @type {any} */ { code }) => {
+      if (TRANSIENT_CODES.has(code)) isComplete = false;
+    };
+    for (const file of filesOf(spool, workerId, onUnreadable)) {
       try {
         const bytes = spool?.readIfPresent(file);
         if (bytes !== undefined) this.#store.apply(workerId, bytes);
@@ -161,13 +164,15 @@ class Retirement {
 /**
  * @param {Spool | undefined} spool
  * @param {number} workerId
+ * @param {(error: unknown) => void} [onUnreadable] called if the directory cannot be read
  * @returns {string[]} names of the worker's files; none if the directory cannot be read
  */
-function filesOf(spool, workerId) {
+function filesOf(spool, workerId, onUnreadable) {
   try {
     return spool?.filesOfWorker(workerId) ?? [];
   } catch (error) {
     debug('the snapshot directory cannot be read: %s', error);
+    onUnreadable?.(error);
     return [];
   }
 }

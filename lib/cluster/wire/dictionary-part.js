@@ -79,18 +79,17 @@ class DictionaryPart {
 function* writeSegment(writer, segment) {
   const { metric, defines, drops, fromRow, toRow } = segment;
   const { index } = metric.view.table;
-  // The tuples come last in the segment but are read first. The list of forms is written after that, so it
-  // has the form of every tuple, even if a label set was removed meanwhile and created again in a new form.
-  const tuples = drops ? undefined : yield* tuplesOf(segment);
+  // The label sets come last in the segment but are read first: what is read later may belong to a later epoch.
+  const labelSets = drops ? undefined : yield* labelSetsOf(segment);
   if (defines) writeDefinition(writer, metric);
   else writer.uint32(0);
   writer.uint32(drops ? DROPPED : ROWS);
   writer.uint32(metric.number);
   if (drops) return;
-  writer.uint32(tuples === undefined ? 0 : fromRow);
-  writer.uint32(tuples === undefined ? 0 : toRow - fromRow);
+  writer.uint32(labelSets === undefined ? 0 : fromRow);
+  writer.uint32(labelSets === undefined ? 0 : toRow - fromRow);
   if (metric.labelNames.length === 0) return;
-  if (tuples === undefined || index === undefined) {
+  if (labelSets === undefined || index === undefined) {
     writeNoLabels(writer, segment);
     return;
   }
@@ -99,26 +98,30 @@ function* writeSegment(writer, segment) {
     writer.uint32(from);
     yield* writeValues(writer, index.dictionaries[label].values, from, segment.toValues[label]);
   }
-  writeForms(writer, metric.view.table.forms.list);
+  writeForms(writer, labelSets.forms);
   writer.align(4);
-  for (const piece of tuples) {
+  for (const piece of labelSets.tuples) {
     writer.append(piece);
     yield;
   }
 }
 
 /**
+ * Reads the label sets of a segment: per row its form, then its integer for each label; and the forms, as they were
+ * when the last row was read. A label name that the program adds later brings forms that the definition does not know.
+ *
  * @param {Segment} segment
- * @returns {Generator<void, Int32Array[] | undefined>} per row its form, then its integer for each label;
+ * @returns {Generator<void, {tuples: Int32Array[], forms: readonly {positions: readonly number[]}[]} | undefined>}
  *   undefined if the rows have been renumbered: the journal then drops the metric. Yields after each piece.
  */
-function* tuplesOf({ metric, fromRow, toRow }) {
+function* labelSetsOf({ metric, fromRow, toRow }) {
   const { table } = metric.view;
-  /** @type {Int32Array[]} */
-  const pieces = [];
   if (table.epoch !== metric.tableEpoch) return undefined;
   const { index } = table;
-  if (index === undefined) return pieces;
+  let forms = table.forms.list.slice();
+  /** @type {Int32Array[]} */
+  const tuples = [];
+  if (index === undefined) return { tuples, forms };
   for (let from = fromRow; from < toRow; from += PIECE) {
     if (table.epoch !== metric.tableEpoch) return undefined;
     const to = Math.min(from + PIECE, toRow);
@@ -128,10 +131,11 @@ function* tuplesOf({ metric, fromRow, toRow }) {
       piece[at++] = table.formOf(row);
       for (let label = 0; label < index.width; label++) piece[at++] = index.idAt(row, label);
     }
-    pieces.push(piece);
+    tuples.push(piece);
+    forms = table.forms.list.slice();
     yield;
   }
-  return pieces;
+  return { tuples, forms };
 }
 
 /**

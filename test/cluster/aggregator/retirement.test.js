@@ -39,6 +39,19 @@ describe('retired totals that cannot be written', () => {
   });
 });
 
+it('a dead worker is retired later if the directory cannot be read for want of descriptors', () => {
+  const { retirement, spool } = retirementWith({ isDiskFull: false });
+  spool.filesOfWorker = () => {
+    throw Object.assign(new Error('EMFILE: too many open files, scandir'), { code: 'EMFILE' });
+  };
+  assert.strictEqual(retirement.retire(3), false);
+  assert.deepStrictEqual(retirement.unread, [3]);
+  retirement.save();
+  assert.strictEqual(spool.unlinkAllOf.mock.callCount(), 0);
+  spool.filesOfWorker = () => [];
+  assert.strictEqual(retirement.retire(3), true);
+});
+
 /** A retirement with a spool that holds no files. */
 function retirementWith({ isDiskFull }) {
   const saved = [];

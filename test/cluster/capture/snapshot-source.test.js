@@ -2,7 +2,7 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('fast-check');
+const fc = require('../../fixtures/seeded-fast-check');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { LabelIndex } = require('../../../lib/series/label-index');
 const { Counter } = require('../../../lib/metric/counter');
@@ -228,3 +228,20 @@ for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
     await assertShows(store, registry);
   });
 }
+
+test('a label name that is added at any step of the encoding leaves a snapshot that can be read', async () => {
+  for (let step = 1, steps = Infinity; step <= steps; step++) {
+    const { source, counter } = workerWithMany();
+    const store = new ClusterStore();
+    let count = 0;
+    const dictionary = await source.encodeDictionary(undefined, () => {
+      if (++count !== step) return;
+      counter.labelNames.push('added');
+      counter.inc({ a: 'new', added: 'x' });
+    });
+    steps = count;
+    store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+    const { size } = samplesOf(textOf(store));
+    assert.strictEqual(size, MANY + (step <= steps ? 1 : 0), `step ${step} of ${steps}`);
+  }
+});
