@@ -7,7 +7,7 @@
 const { LabelIndex } = require('./label-index');
 const { LiveRows } = require('./live-rows');
 const { MISSING } = require('./label-dictionary');
-const { growPages } = require('./number-pages');
+const { growPages, pageShiftOf } = require('./number-pages');
 
 const ROWS_PER_STEP = 32;
 /** The last step copies up to this many rows that were written to. */
@@ -61,6 +61,7 @@ class Compaction {
     this.rows = [];
     /** @type {Float64Array[]} */
     this.pages = [];
+    this.pageShift = pageShiftOf(table.width);
     /** @type {Int32Array | undefined} the form of each new row; undefined if all rows have form 0 */
     this.formOfRow = undefined;
   }
@@ -178,11 +179,11 @@ class Compaction {
    * @param {number} row
    */
   #copyNumbers(old, row) {
-    const { width, pages, pageShift, pageMask, labelledPageShift } = this.#table;
+    const { width, pages, pageShift, pageMask } = this.#table;
     const source = pages[old >> pageShift];
-    const target = this.pages[row >> labelledPageShift];
+    const target = this.pages[row >> this.pageShift];
     const from = (old & pageMask) * width;
-    const to = (row & ((1 << labelledPageShift) - 1)) * width;
+    const to = (row & ((1 << this.pageShift) - 1)) * width;
     for (let i = 0; i < width; i++) target[to + i] = source[from + i];
   }
 

@@ -437,7 +437,7 @@ class SeriesTable {
    */
   #takeOver(compaction) {
     const live = compaction.finish();
-    const { index, pages, rows } = compaction;
+    const { index, pages, pageShift, rows } = compaction;
     if (this.index === undefined) {
       this.forms = new LabelForms(index.names, index.positions);
       // Its row has no labels.
@@ -449,19 +449,14 @@ class SeriesTable {
     this.labelNames = this.forms.names = index.names;
     this.forms.positions = index.positions;
     this.pages = pages;
-    this.pageShift = this.labelledPageShift;
-    this.pageMask = (1 << this.pageShift) - 1;
+    this.pageShift = pageShift;
+    this.pageMask = (1 << pageShift) - 1;
     this.live = live;
     this.liveCount = live?.count ?? rows.length;
     this.rowCount = rows.length;
     this.#compaction = this.#steps = undefined;
     this.epoch++;
     this.generation++;
-  }
-
-  /** The page shift of a table that has labels. */
-  get labelledPageShift() {
-    return this.index === undefined ? pageShiftOf(this.width) : this.pageShift;
   }
 }
 
