@@ -8,7 +8,7 @@
  * @param {number} count how many, at least 1
  * @returns {number[]}
  * @throws {Error} if count is below 1
- * @throws {RangeError} if count is no whole number
+ * @throws {RangeError} if count is not a whole number
  */
 function linearBuckets(start, width, count) {
   if (count < 1) throw new Error('Linear buckets needs a positive count');
@@ -23,7 +23,7 @@ function linearBuckets(start, width, count) {
  * @param {number} count how many, at least 1
  * @returns {number[]}
  * @throws {Error} if an argument is out of range
- * @throws {RangeError} if count is no whole number
+ * @throws {RangeError} if count is not a whole number
  */
 function exponentialBuckets(start, factor, count) {
   if (start <= 0) throw new Error('Exponential buckets needs a positive start');

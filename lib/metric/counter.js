@@ -30,8 +30,8 @@ class Counter extends Metric {
   /**
    * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
    *   `enableExemplars`, `maxSeries`
-   * @throws {TypeError} if config is no object, `maxSeries` is no positive integer, or a registry cannot write the
-   *   exemplars that are asked for
+   * @throws {TypeError} if config is not an object, `maxSeries` is not a positive integer, or a registry's
+   *   content type does not allow exemplars and `enableExemplars` is set
    * @throws {Error} if name, help or a label name is not valid, or the name is taken
    */
   constructor(config) {
@@ -45,8 +45,8 @@ class Counter extends Metric {
   /**
    * Adds to the counter.
    *
-   * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars are
-   *   enabled, `{labels, value, exemplarLabels}`
+   * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars
+   *   are enabled, `{labels, value, exemplarLabels}`
    * @param {number | null} [value] default 1; not negative
    * @throws {TypeError} if the value is not a finite number
    * @throws {RangeError} if the labels of an exemplar are longer than 128 characters

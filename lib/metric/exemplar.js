@@ -26,7 +26,7 @@ class Exemplar {
 }
 
 /**
- * An exemplar's place. `encoded` is the snapshot writer's: its bytes, for as long as the exemplar stands there.
+ * A slot for one exemplar. `encoded` caches its bytes for the snapshot writer until the exemplar is replaced.
  *
  * @typedef {{exemplar: Exemplar, encoded: Uint8Array | undefined}} Slot
  */
@@ -179,8 +179,8 @@ function exemplarsOf(table) {
 }
 
 /**
- * Whether the one argument of inc() or observe() is the object form, {labels, value, exemplarLabels}, and not a label
- * set.
+ * Whether the one argument of inc() or observe() is the object form, {labels, value, exemplarLabels}, and not
+ * a label set.
  *
  * @param {unknown} argument
  * @param {readonly string[]} labelNames

@@ -30,7 +30,7 @@ class Gauge extends Metric {
   /**
    * @param {any} config `name` and `help` are mandatory; `labelNames`, `registers`, `aggregator`, `collect`,
    *   `maxSeries`
-   * @throws {TypeError} if config is no object, or `maxSeries` is no positive integer
+   * @throws {TypeError} if config is not an object, or `maxSeries` is not a positive integer
    * @throws {Error} if name, help or a label name is not valid, or the name is taken
    */
   constructor(config) {
@@ -89,8 +89,8 @@ class Gauge extends Metric {
    * Starts a timer.
    *
    * @param {Labels} [labels]
-   * @returns {(labels?: Labels) => number} sets the gauge to the seconds since the start, and returns them; labels
-   *   given here are added to those of the start
+   * @returns {(labels?: Labels) => number} sets the gauge to the seconds since the start, and returns them;
+   *   labels given here are added to those of the start
    */
   startTimer(labels) {
     return timer(labels, (allLabels, seconds) => this.set(allLabels, seconds));

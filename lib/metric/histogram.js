@@ -36,15 +36,15 @@ const DEFAULT_BUCKETS = Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const LINEAR_SEARCH_BOUNDS = 24;
 
 /**
- * A distribution in buckets: request durations, payload sizes. Buckets of several processes can be added up, and
- * quantiles computed from them (`histogram_quantile`).
+ * A distribution in buckets: request durations, payload sizes. Buckets of several processes can be added up,
+ * and quantiles computed from them (`histogram_quantile`).
  */
 class Histogram extends Metric {
   /**
-   * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is observed),
-   *   `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
-   * @throws {TypeError} if config is no object, `maxSeries` is no positive integer, or a registry cannot write the
-   *   exemplars that are asked for
+   * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is
+   *   observed), `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
+   * @throws {TypeError} if config is not an object, `maxSeries` is not a positive integer, or a registry's
+   *   content type does not allow exemplars and `enableExemplars` is set
    * @throws {Error} if name, help or a label name is not valid or reserved, or the name is taken
    */
   constructor(config) {
@@ -64,8 +64,8 @@ class Histogram extends Metric {
   /**
    * Counts a value.
    *
-   * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars are
-   *   enabled, `{labels, value, exemplarLabels}`
+   * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars
+   *   are enabled, `{labels, value, exemplarLabels}`
    * @param {number} [value]
    * @throws {TypeError} if the value is not a finite number
    * @throws {RangeError} if the labels of an exemplar are longer than 128 characters
@@ -95,8 +95,8 @@ class Histogram extends Metric {
    *
    * @param {Labels} [labels]
    * @param {Labels} [exemplarLabels] where exemplars are enabled
-   * @returns {(labels?: Labels, exemplarLabels?: Labels) => number} observes the seconds since the start, and returns
-   *   them; labels given here are added to those of the start
+   * @returns {(labels?: Labels, exemplarLabels?: Labels) => number} observes the seconds since the start, and
+   *   returns them; labels given here are added to those of the start
    */
   startTimer(labels, exemplarLabels) {
     const elapsed = stopwatch();
@@ -133,14 +133,14 @@ class Histogram extends Metric {
   /**
    * Sets a series to no observations, creating it if need be.
    *
-   * @param {Labels} [labels] of a series; where `maxSeries` leaves no room for it, nothing that others observed is lost
+   * @param {Labels} [labels] of a series; if it would exceed `maxSeries`, the overflow series is not reset
    * @throws {Error} if a label is not one of `labelNames`
    */
   zero(labels) {
     const table = tableOf(this);
     const row = table.find(labels ?? NO_LABELS);
     if (row === -1) {
-      // A new series has no observations, and the one that a label set is folded into is not that label set's own.
+      // A new series has no observations, and the overflow series is shared, so it must not be reset.
       locate(this, table, labels ?? NO_LABELS);
       return;
     }
@@ -242,8 +242,8 @@ function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
 }
 
 /**
- * A copy, because the program may change its array; the default bounds are shared. Infinity is left out: every histogram
- * has that bucket.
+ * A copy, because the program may change its array; the default bounds are shared. Infinity is left out:
+ * every histogram has that bucket.
  *
  * @param {Iterable<number>} buckets
  * @returns {readonly number[]}
@@ -260,7 +260,8 @@ function columnFinderOf(bounds) {
 
 /**
  * @param {readonly number[]} bounds in the caller's order
- * @returns {(value: number) => number} the number of the first bound that is not below a value, or how many there are
+ * @returns {(value: number) => number} the number of the first bound that is not below a value, or how many
+ *   there are
  */
 function columnFinder(bounds) {
   const limits = Float64Array.from(bounds);
@@ -299,7 +300,8 @@ function bucketValues(histogram) {
       count += page[offset + column];
       const le = column === buckets.length ? '+Inf' : buckets[column];
       const labels = { le, ...table.labelsOf(row) };
-      // What an empty bucket has here is prom-client's: null, or undefined above all bounds where exemplars are enabled.
+      // What an empty bucket has here is prom-client's: null, or undefined above all bounds where exemplars
+      // are enabled.
       const none = exemplars !== undefined && column === buckets.length ? undefined : null;
       const exemplar = exemplars?.at(row, column) ?? none;
       values.push({ value: count, metricName: `${name}_bucket`, exemplar, labels });

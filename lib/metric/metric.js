@@ -1,6 +1,7 @@
 'use strict';
 
-// What the four metric types share: validation of the configuration, registration, and finding the row of a label set.
+// What the four metric types share: validation of the configuration, registration, and finding the row of a
+// label set.
 
 const { debuglog, format, inspect } = require('util');
 const { Registry } = require('../registry/registry');
@@ -14,8 +15,9 @@ const { isValidMetricName, isValidLabelName } = require('./names');
 /** @typedef {import('./label-sets').Labels} Labels */
 
 /**
- * The key of a metric's table and of what else its type needs. A symbol is not enumerated and cannot clash with a config
- * key. A private field would not work behind a Proxy, or if a metric is the prototype of an object.
+ * The key of a metric's table and of what else its type needs. A symbol is not enumerated and cannot clash
+ * with a config key. A private field would not work behind a Proxy, or if a metric is the prototype of an
+ * object.
  */
 const STATE = Symbol('state');
 
@@ -29,12 +31,12 @@ const debug = debuglog('prom-client-cluster');
  */
 class Metric {
   /**
-   * Checks a configuration and takes over its keys. The metric is registered by the subclass, when nothing can fail
-   * any more.
+   * Checks a configuration and takes over its keys. The metric is registered by the subclass, when nothing
+   * can fail any more.
    *
    * @param {any} config
    * @param {Record<string, unknown>} defaults of the options which only one type has
-   * @throws {TypeError} if config is no object
+   * @throws {TypeError} if config is not an object
    * @throws {Error} if help or name is missing, or a name is not valid
    */
   constructor(config, defaults) {
@@ -74,8 +76,8 @@ class Metric {
   }
 
   /**
-   * How often a label set found no room under `maxSeries` and was recorded in the series labelled `overflow`, since the
-   * metric was made; a child counts when it binds to that series, not with each call.
+   * How often a label set beyond `maxSeries` was recorded in the series labelled `overflow`, since the metric
+   * was created. A child counts when it binds to that series, not with each call.
    *
    * @returns {number}
    */
@@ -84,8 +86,8 @@ class Metric {
   }
 
   /**
-   * The series by prom-client's keys, made when read. Changing it changes nothing; assigning an empty object drops all
-   * series, as programs do it with prom-client.
+   * The series by prom-client's keys, made when read. Changing it changes nothing; assigning an empty object
+   * drops all series, as programs do it with prom-client.
    *
    * @returns {Record<string, object>}
    * @throws {TypeError} if something else is assigned
@@ -152,7 +154,7 @@ function register(metric, state) {
  * @param {any} metric
  * @param {number} width numbers a series
  * @returns {SeriesTable}
- * @throws {TypeError} if `maxSeries` is no limit
+ * @throws {TypeError} if `maxSeries` is not a positive integer
  */
 function createTable({ name, labelNames, maxSeries }, width) {
   const limit = maxSeries ?? Infinity;
@@ -198,8 +200,8 @@ function locate(metric, table, labels) {
 }
 
 /**
- * The row of a label set that the table could not have so far: `labelNames` is the program's, which may have added to it
- * since the metric was made.
+ * The row of a label set that the table could not have so far: `labelNames` is the program's, which may have
+ * added to it since the metric was made.
  *
  * @param {Metric} metric
  * @param {SeriesTable} table the metric's
@@ -218,7 +220,8 @@ function locateAnew(metric, table, labels) {
  *
  * @param {Metric} metric
  * @param {any[]} args of labels(): one object of labels, or all values in the order of `labelNames`
- * @param {boolean} checksNames whether the type refuses unknown labels here; otherwise they are refused at the first use
+ * @param {boolean} checksNames whether the type refuses unknown labels here; otherwise they are refused at
+ *   the first use
  * @returns {SeriesHandle}
  * @throws {Error} if the number of values does not fit, or a label that is checked is not one of `labelNames`
  */
@@ -302,8 +305,8 @@ function notANumber(value) {
  * Runs a metric's `collect` hook, if it has one.
  *
  * @param {{collect?: Function}} metric
- * @returns {PromiseLike<unknown> | undefined} what has to be awaited. Otherwise the metric is to be read at once: a
- *   program may reset it as soon as it has called get()
+ * @returns {PromiseLike<unknown> | undefined} what has to be awaited; if undefined, the caller reads the
+ *   metric in the same turn, because the program may reset it right after get()
  */
 function runCollect(metric) {
   const result = metric.collect ? metric.collect() : undefined;

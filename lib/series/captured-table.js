@@ -4,8 +4,8 @@
 /** @typedef {import('./label-form').LabelForm} LabelForm */
 
 /**
- * A table as it was at one instant, to be read piece by piece. Numbers, order and forms are copied. The label sets are
- * not: a row has the same label set as long as its index exists.
+ * A table as it was at one instant, to be read piece by piece. Numbers, order and forms are copied. The label
+ * sets are not: a row has the same label set as long as its index exists.
  */
 class CapturedTable {
   /**
@@ -15,7 +15,8 @@ class CapturedTable {
    * @param {{list: LabelForm[]}} table.forms
    * @param {Int32Array | undefined} table.formOfRow
    * @param {number} table.rowCount
-   * @param {Int32Array | undefined} table.order the rows in their order, with negative gaps; undefined for all of them
+   * @param {Int32Array | undefined} table.order the rows in their order, with negative gaps; undefined for
+   *   all of them
    * @param {Float64Array[]} table.pages
    * @param {number} table.pageShift
    * @param {number} table.pageMask

@@ -1,8 +1,8 @@
 'use strict';
 
-// Moves the live rows of a table to a new index and new pages, a few rows in each step. Meanwhile the table goes on
-// recording in the old ones, and reports each row that is about to be written to or removed. A row that was written to
-// is copied again, so the last step has few rows to copy.
+// Moves the live rows of a table to a new index and new pages, a few rows in each step. Meanwhile the table
+// goes on recording in the old ones, and reports each row that is about to be written to or removed. A row
+// that was written to is copied again, so the last step has few rows to copy.
 
 const { LabelIndex } = require('./label-index');
 const { LiveRows } = require('./live-rows');

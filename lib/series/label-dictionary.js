@@ -2,10 +2,10 @@
 
 // One label name's values, each with an integer id. Label sets are hashed and compared by these ids.
 //
-// The ids are in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and four
-// characters of the text: a hit compares one pointer, while Map.get() takes three times as long (docs/performance.md,
-// "Recording"). Numbers have a cache of their own and are never keys of the Map: V8 hashes numbers without a seed, so
-// a client that chooses them could make all of them collide.
+// The ids are in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and
+// four characters of the text: a hit compares one pointer, while Map.get() takes three times as long
+// (docs/performance.md, "Recording"). Numbers have a cache of their own and are never keys of the Map: V8
+// hashes numbers without a seed, so a client that chooses them could make all of them collide.
 
 /** The id of a label that a label set does not have. */
 const MISSING = 0;
@@ -13,15 +13,15 @@ const MISSING = 0;
 const FIRST_SLOTS = 32;
 const MOST_SLOTS = 2048;
 
-// A cache that misses this often is replaced by a larger one, or by one of the same size that spreads texts in another
-// way: of five values two share a slot in one of seven caches, and then each look-up of these two asks the Map. Most
-// metrics are used so rarely that they never get a cache.
+// A cache that misses this often is replaced by a larger one, or by one of the same size that spreads texts
+// in another way: of five values two share a slot in one of seven caches, and then each look-up of these two
+// asks the Map. Most metrics are used so rarely that they never get a cache.
 const MISSES_PER_CACHE = 256;
 const MOST_CACHES_OF_ONE_SIZE = 16;
 
-// A Map rehashes all of its entries when it grows: the longest call took 4 ms while 100,000 strings were added, and
-// 60 ms for a million. So the first Map stops growing here, and later texts are spread over many small Maps, with which
-// the longest call took 0.8 ms at 100,000. Benchmark row: new-series/100k-values.
+// A Map rehashes all of its entries when it grows: the longest call took 4 ms while 100,000 strings were
+// added, and 60 ms for a million. So the first Map stops growing here, and later texts are spread over many
+// small Maps, with which the longest call took 0.8 ms at 100,000. Benchmark row: new-series/100k-values.
 const FIRST_MAP_LIMIT = 16384;
 const SEGMENTS = 256;
 
@@ -46,7 +46,8 @@ function digestOf(text) {
 
 /**
  * @param {string} text
- * @returns {number} the segment of a text. A bad spread costs a longer pause while a Map grows, never correctness
+ * @returns {number} the segment of a text. A bad spread costs a longer pause while a Map grows, never
+ *   correctness
  */
 function segmentOf(text) {
   const n = text.length;

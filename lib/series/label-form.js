@@ -1,8 +1,8 @@
 'use strict';
 
-// The form of a label set is how the program wrote it at its first use: which labels, in which order, and the types of
-// the values. It is not part of the identity of a series: {a, z} and {z, a} are one series, printed as first seen, and
-// 200 stays a number in JSON. Nearly every metric has one form.
+// The form of a label set is how the program wrote it at its first use: which labels, in which order, and the
+// types of the values. It is not part of the identity of a series: {a, z} and {z, a} are one series, printed
+// as first seen, and 200 stays a number in JSON. Nearly every metric has one form.
 
 /** @typedef {'string' | 'number' | 'boolean' | 'bigint' | 'null'} ValueKind */
 

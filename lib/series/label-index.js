@@ -1,8 +1,9 @@
 'use strict';
 
-// Label set -> row. A label set becomes a tuple of ids (label-dictionary.js), the tuple becomes a 32-bit hash, and the
-// hash is looked up in an open-addressing table of row numbers. Measured with four labels: 2.5 times faster than one
-// Map keyed by a concatenated string, at a third of its memory, and values that hold separators cannot collide.
+// Label set -> row. A label set becomes a tuple of ids (label-dictionary.js), the tuple becomes a 32-bit
+// hash, and the hash is looked up in an open-addressing table of row numbers. Measured with four labels: 2.5
+// times faster than one Map keyed by a concatenated string, at a third of its memory, and values that hold
+// separators cannot collide.
 
 const { LabelDictionary, MISSING } = require('./label-dictionary');
 
@@ -12,17 +13,17 @@ const TUPLE_ROW_MASK = TUPLE_ROWS_PER_PAGE - 1;
 const FIRST_ROWS = 4;
 const FIRST_SLOTS = 8;
 
-// A large table moves to its doubled successor a piece at a time: this many old slots with each new row. Anything
-// above 2 finishes before the successor is full.
+// A large table moves to its doubled successor a piece at a time: this many old slots with each new row.
+// Anything above 2 finishes before the successor is full.
 const SLOTS_MOVED_PER_ROW = 16;
 
 const EMPTY = 0;
 const OTHER_ORDER = -2;
 
 /**
- * Random odd multipliers, one for each position of a tuple. Label values come from clients: without a seed a client
- * could choose label sets that all share one slot. A sum of products rather than a chain: the processor multiplies all
- * four ids at once.
+ * Random odd multipliers, one for each position of a tuple. Label values come from clients: without a seed a
+ * client could choose label sets that all share one slot. A sum of products rather than a chain: the
+ * processor multiplies all four ids at once.
  *
  * @type {number[]}
  */
@@ -73,13 +74,14 @@ class LabelIndex {
     this.dictionaries = names.map(() => new LabelDictionary());
     /** The tuple of the last look-up. */
     this.ids = new Int32Array(this.width);
-    /** @type {Int32Array[]} the rows' tuples, TUPLE_ROWS_PER_PAGE rows a page (the first one grows up to that) */
+    /** @type {Int32Array[]} the rows' tuples, TUPLE_ROWS_PER_PAGE rows per page (the first page grows) */
     this.tuplePages = [];
     this.rowCount = 0;
   }
 
   /**
-   * Translates a label set to its tuple in `this.ids` and the hash of that; a value without an id is MISSING there.
+   * Translates a label set to its tuple in `this.ids` and the hash of that; a value without an id is MISSING
+   * there.
    *
    * @param {Labels} labels
    * @returns {boolean} whether every label is one of the names and every value has an id
@@ -91,7 +93,8 @@ class LabelIndex {
     let sum = 0;
     // ids from here on are those of an earlier look-up.
     let stale = 0;
-    // for..in over an object of one shape reads keys and values from V8's enum cache, without hashing the keys.
+    // for..in over an object of one shape reads keys and values from V8's enum cache, without hashing the
+    // keys.
     for (const name in labels) {
       // Most callers write the labels in the order of the names: one pointer comparison instead of a look-up.
       let position = next;
@@ -119,8 +122,8 @@ class LabelIndex {
   }
 
   /**
-   * Gives ids to the values of a label set that have none, after #translate() has failed. All values become texts before
-   * the first one is added: a label set that is refused leaves nothing behind.
+   * Gives ids to the values of a label set that have none, after #translate() has failed. All values become
+   * texts before the first one is added: a label set that is refused leaves nothing behind.
    *
    * @param {Labels} labels
    * @returns {boolean} false if a label is not one of the names (nothing is added then)
@@ -136,7 +139,7 @@ class LabelIndex {
       const value = labels[name];
       if (value === undefined) continue;
       const text = `${value}`;
-      // What is no string may become another text each time.
+      // A value that is not a string may convert to a different text each time.
       if (typeof value !== 'string') ids[position] = dictionaries[position].find(text);
       if (ids[position] === MISSING) texts[position] = text;
     }

@@ -1,7 +1,7 @@
 'use strict';
 
-// Which rows of a table are live, and in which order. A table needs this only from the first removal on: until then all
-// of its rows are live, in the order of their numbers.
+// Which rows of a table are live, and in which order. A table needs this only from the first removal on:
+// until then all of its rows are live, in the order of their numbers.
 
 const NOT_LIVE = -1;
 const FEWEST = 4;

@@ -1,8 +1,8 @@
 'use strict';
 
-// The memory of a table's numbers: pages of Float64Array, so that growing never copies much (doubling one array of 100 MB
-// takes 31 to 52 ms, in the middle of a request). The first page starts small and doubles: applications have hundreds of
-// metrics with a handful of series each.
+// The memory of a table's numbers: pages of Float64Array, so that growing never copies much (doubling one
+// array of 100 MB takes 31 to 52 ms, in the middle of a request). The first page starts small and doubles:
+// applications have hundreds of metrics with a handful of series each.
 
 const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4;

@@ -1,7 +1,7 @@
 'use strict';
 
-// A metric's numbers: rows of `width` numbers in pages, found through a label index. The path of a recording is
-// locate() or find(), pageOf() and offsetOf().
+// A metric's numbers: rows of `width` numbers in pages, found through a label index. The path of a recording
+// is locate() or find(), pageOf() and offsetOf().
 
 const { LabelIndex } = require('./label-index');
 const { LabelForms, valueOfKind, setLabel } = require('./label-form');
@@ -18,7 +18,7 @@ const NEVER = -2;
 /** Up to this many live rows are compacted in one go, more in steps. */
 const COMPACT_AT_ONCE_ROWS = 2048;
 
-/** The limit of a table that has none: more rows than an index can number, and an integer that is compared quickly. */
+/** Stands for no limit: more rows than an index can number, and an integer, which is compared quickly. */
 const NO_LIMIT = 2 ** 31 - 1;
 /** The value that all labels of the overflow series have. */
 const OVERFLOW = 'overflow';
@@ -38,7 +38,8 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
  */
 
 /**
- * What a listener has of each row is copied with the row. A row may be copied several times; the last copy counts.
+ * What a listener has of each row is copied with the row. A row may be copied several times; the last copy
+ * counts.
  *
  * @typedef {object} RowMove
  * @property {(old: number, row: number) => void} copy
@@ -58,8 +59,8 @@ class SeriesTable {
   /**
    * @param {readonly string[]} labelNames
    * @param {number} width numbers a row
-   * @param {number} [maxSeries] how many label sets have a series of their own; all others share the overflow series,
-   *   which is not counted
+   * @param {number} [maxSeries] how many label sets have a series of their own; all others share the overflow
+   *   series, which is not counted
    */
   constructor(labelNames, width, maxSeries = NO_LIMIT) {
     this.width = width;
@@ -82,7 +83,7 @@ class SeriesTable {
     this.pages = [];
     /** Rows that exist, live or not. */
     this.rowCount = 0;
-    /** @type {LiveRows | undefined} undefined while every row is live and in order, as in most tables always */
+    /** @type {LiveRows | undefined} undefined while all rows are live and in order, as in most tables */
     this.live = undefined;
     this.liveCount = 0;
     /** Row numbers are stable within an epoch. */
@@ -151,7 +152,7 @@ class SeriesTable {
     else for (let row = 0; row < this.rowCount; row++) yield row;
   }
 
-  /** The live rows in their order, with a negative number where one was removed; undefined if all rows are live. */
+  /** The live rows in order, with negative numbers for removed ones; undefined if all rows are live. */
   get order() {
     return this.live?.order;
   }
@@ -223,7 +224,7 @@ class SeriesTable {
     this.generation++;
   }
 
-  /** Removes every label set. Their rows stay for those that are used again, as in a gauge that is refilled. */
+  /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */
   clear() {
     if (this.liveCount === 0) return;
     this.#setOverflowRow(-1);
@@ -236,8 +237,8 @@ class SeriesTable {
   }
 
   /**
-   * Drops the rows that are not live if they are more than half of a large table, in one go. Rows get new numbers, and
-   * the epoch rises.
+   * Drops the rows that are not live if they are more than half of a large table, in one go. Rows get new
+   * numbers, and the epoch rises.
    *
    * @returns {boolean} whether that was the case
    */
@@ -275,7 +276,7 @@ class SeriesTable {
     if (this.#steps.next().done) this.#takeOver(this.#compaction);
   }
 
-  /** What a handle that is bound now compares with `generation`; it binds with each use during a compaction. */
+  /** What a bound handle compares with `generation`; during a compaction it binds again with each use. */
   get bindingGeneration() {
     return this.#compaction === undefined ? this.generation : NEVER;
   }
@@ -286,8 +287,8 @@ class SeriesTable {
   }
 
   /**
-   * Lets label sets have labels that they could not have so far. Where there are any, rows get new numbers, and the epoch
-   * rises.
+   * Lets label sets have labels that they could not have so far. Where there are any, rows get new numbers,
+   * and the epoch rises.
    *
    * @param {readonly string[]} names new ones and known ones
    */
@@ -306,8 +307,8 @@ class SeriesTable {
   }
 
   /**
-   * The row of a label set in a table that is full. A label set that shares the overflow series uses no memory: clients
-   * may send any number of them.
+   * The row of a label set in a table that is full. A label set that shares the overflow series uses no
+   * memory: clients may send any number of them.
    *
    * @param {LabelIndex} index
    * @param {Labels} labels
@@ -367,8 +368,9 @@ class SeriesTable {
    * @param {Labels} labels
    */
   #addRow(row, labels) {
-    // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is about to
-    // grow while most of it is dead is compacted: at once if few rows are live, else a step with each new row.
+    // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is
+    // about to grow while most of it is dead is compacted: at once if few rows are live, else a step with
+    // each new row.
     if (this.#compaction !== undefined || ((row & (row - 1)) === 0 && this.isSparse)) {
       const { epoch } = this;
       if (this.liveCount <= COMPACT_AT_ONCE_ROWS) this.compactIfSparse();
