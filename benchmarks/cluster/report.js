@@ -172,6 +172,6 @@ function failuresOf(lanes) {
 
 const LEGEND =
   `Columns: ${CLIENTS.map(({ title, paths }) => paths.map(path => `${title} ${path}`).join(', ')).join(', ')}. ` +
-  '"Nx Mx" is how many times less ours is than 15.1.3 and 0.16.1.';
+  '"Nx Mx": 15.1.3 needs N times as much as ours, and 0.16.1 M times as much.';
 
 module.exports = { scrapeTable, latencyTable, budgetTable, remarks, failuresOf, LEGEND };
