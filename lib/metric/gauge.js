@@ -141,7 +141,7 @@ class Gauge extends Metric {
   }
 
   /**
-   * The value of a series; 0 where there is none.
+   * The value of a series; 0 if it does not exist.
    *
    * @param {Labels} [labels]
    * @returns {number}

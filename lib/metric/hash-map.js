@@ -1,7 +1,7 @@
 'use strict';
 
-// `hashMap`, as prom-client's metrics have it: a plain object of their series, by a key of glued labels. Here
-// it is made when it is read, and nothing is stored in it.
+// `hashMap`, as prom-client's metrics have it: a plain object of their series, keyed by concatenated labels.
+// Here it is built on access, and nothing is stored in it.
 
 /** The method of a metric that makes the entry of one row. */
 const SERIES = Symbol('series');

@@ -131,7 +131,7 @@ class Histogram extends Metric {
   }
 
   /**
-   * Sets a series to no observations, creating it if need be.
+   * Sets a series to zero observations; creates it if it does not exist.
    *
    * @param {Labels} [labels] of a series; if it would exceed `maxSeries`, the overflow series is not reset
    * @throws {Error} if a label is not one of `labelNames`
@@ -300,8 +300,7 @@ function bucketValues(histogram) {
       count += page[offset + column];
       const le = column === buckets.length ? '+Inf' : buckets[column];
       const labels = { le, ...table.labelsOf(row) };
-      // What an empty bucket has here is prom-client's: null, or undefined above all bounds where exemplars
-      // are enabled.
+      // An empty bucket has prom-client's value: null, or undefined above all bounds if exemplars are enabled.
       const none = exemplars !== undefined && column === buckets.length ? undefined : null;
       const exemplar = exemplars?.at(row, column) ?? none;
       values.push({ value: count, metricName: `${name}_bucket`, exemplar, labels });

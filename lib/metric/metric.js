@@ -31,8 +31,8 @@ const debug = debuglog('prom-client-cluster');
  */
 class Metric {
   /**
-   * Checks a configuration and takes over its keys. The metric is registered by the subclass, when nothing
-   * can fail any more.
+   * Checks a configuration and copies its keys. The subclass registers the metric once nothing can fail any
+   * more.
    *
    * @param {any} config
    * @param {Record<string, unknown>} defaults of the options which only one type has
@@ -86,8 +86,8 @@ class Metric {
   }
 
   /**
-   * The series by prom-client's keys, made when read. Changing it changes nothing; assigning an empty object
-   * drops all series, as programs do it with prom-client.
+   * The series by prom-client's keys, built on access. Modifying it has no effect; assigning an empty object
+   * drops all series, as in prom-client.
    *
    * @returns {Record<string, object>}
    * @throws {TypeError} if something else is assigned
@@ -200,8 +200,8 @@ function locate(metric, table, labels) {
 }
 
 /**
- * The row of a label set that the table could not have so far: `labelNames` is the program's, which may have
- * added to it since the metric was made.
+ * The row of a label set with labels that the table does not have: the program may have added names to
+ * `labelNames` since it created the metric.
  *
  * @param {Metric} metric
  * @param {SeriesTable} table the metric's

@@ -190,7 +190,7 @@ class SeriesTable {
   }
 
   /**
-   * A fresh object with a row's labels as they were given (text for what was no primitive).
+   * A fresh object with a row's labels as they were given (as text if they were not primitives).
    *
    * @param {number} row
    * @returns {Record<string, any>}
@@ -287,10 +287,9 @@ class SeriesTable {
   }
 
   /**
-   * Lets label sets have labels that they could not have so far. Where there are any, rows get new numbers,
-   * and the epoch rises.
+   * Adds label names. If one of them is new, rows get new numbers, and the epoch rises.
    *
-   * @param {readonly string[]} names new ones and known ones
+   * @param {readonly string[]} names may include names that the table already has
    */
   addLabelNames(names) {
     const added = names.filter(name => !this.labelNames.includes(name));
