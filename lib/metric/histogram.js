@@ -300,7 +300,7 @@ function bucketValues(histogram) {
       count += page[offset + column];
       const le = column === buckets.length ? '+Inf' : buckets[column];
       const labels = { le, ...table.labelsOf(row) };
-      // An empty bucket has prom-client's value: null, or undefined above all bounds if exemplars are enabled.
+      // As in prom-client, an empty bucket has null, or undefined above all bounds with exemplars enabled.
       const none = exemplars !== undefined && column === buckets.length ? undefined : null;
       const exemplar = exemplars?.at(row, column) ?? none;
       values.push({ value: count, metricName: `${name}_bucket`, exemplar, labels });
