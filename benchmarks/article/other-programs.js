@@ -8,15 +8,22 @@ const fs = require('node:fs');
 const TICKS = 100; // a second; what /proc counts in, on all of Linux
 
 class OtherPrograms {
+  #proc;
+  #now;
   #groups;
   #before;
   #began;
 
-  /** @param {number[]} groups process groups that are not others; this process's own is added */
-  constructor(groups) {
-    if (!fs.existsSync('/proc/stat')) return;
-    this.#groups = new Set([...groups, groupAndTicksOf(process.pid).group]);
-    this.#began = performance.now();
+  /**
+   * @param {number[]} groups process groups that are not others; this process's own is added
+   * @param {{proc?: string, now?: () => number}} [options] for tests: another directory than /proc, another clock (ms)
+   */
+  constructor(groups, { proc = '/proc', now = () => performance.now() } = {}) {
+    if (!fs.existsSync(`${proc}/stat`)) return;
+    this.#proc = proc;
+    this.#now = now;
+    this.#groups = new Set([...groups, groupAndTicksOf(proc, process.pid).group]);
+    this.#began = now();
     this.#before = this.#ticks();
   }
 
@@ -24,31 +31,33 @@ class OtherPrograms {
   processors() {
     if (!this.#before) return null;
     const { all, own } = this.#ticks();
-    const seconds = (performance.now() - this.#began) / 1e3;
+    const seconds = (this.#now() - this.#began) / 1e3;
     return Math.max(0, (all - this.#before.all - (own - this.#before.own)) / TICKS / seconds);
   }
 
   #ticks() {
-    const pids = fs.readdirSync('/proc').filter(name => /^\d+$/.test(name));
-    const own = pids.map(groupAndTicksOf).filter(({ group }) => this.#groups.has(group));
-    return { all: busyTicks(), own: own.reduce((sum, { ticks }) => sum + ticks, 0) };
+    const pids = fs.readdirSync(this.#proc).filter(name => /^\d+$/.test(name));
+    const own = pids
+      .map(pid => groupAndTicksOf(this.#proc, pid))
+      .filter(({ group }) => this.#groups.has(group));
+    return { all: busyTicks(this.#proc), own: own.reduce((sum, { ticks }) => sum + ticks, 0) };
   }
 }
 
 /** Of all processors: everything but idling and waiting for disks; with what other virtual machines took. */
-function busyTicks() {
+function busyTicks(proc) {
   const [, user, nice, system, , , irq, softirq, steal] = fs
-    .readFileSync('/proc/stat', 'utf8')
+    .readFileSync(`${proc}/stat`, 'utf8')
     .split(/\s+/, 9)
     .map(Number);
   return user + nice + system + irq + softirq + steal;
 }
 
 /** See proc(5); the name of the program, in brackets, may hold anything. */
-function groupAndTicksOf(pid) {
+function groupAndTicksOf(proc, pid) {
   let line;
   try {
-    line = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+    line = fs.readFileSync(`${proc}/${pid}/stat`, 'utf8');
   } catch {
     return { group: undefined, ticks: 0 }; // it has ended
   }

@@ -18,6 +18,15 @@ const MOST_CALLS = 200;
 const SLOW = 1; // ms; a gap that is longer may have waited for a processor
 
 /**
+ * @typedef {object} Clock
+ * @property {() => number} now milliseconds
+ * @property {() => number} processorWait milliseconds for which the main thread has waited for a processor
+ */
+
+/** @type {Clock} */
+const CLOCK = { now: () => performance.now(), processorWait };
+
+/**
  * @typedef {object} Recording
  * @property {number} operations how many one call of `run` performs
  * @property {() => void} run
@@ -60,20 +69,21 @@ async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
  * turns, as the probe of the loop costs time as well.
  *
  * @param {() => any} call whose promise, if it returns one, is waited for
- * @param {{seconds: number, before?: () => any}} options duration, and a function to call before each call, untimed
+ * @param {{seconds: number, before?: () => any, clock?: Clock}} options duration, a function to call before each call,
+ *   untimed, and another clock, for tests
  * @returns {Promise<{wall: number, gap: number}>} medians, milliseconds
  */
-async function millisecondsPerCall(call, { seconds, before = () => {} }) {
+async function millisecondsPerCall(call, { seconds, before = () => {}, clock = CLOCK }) {
   const walls = [];
   const gaps = [];
   let until = Infinity;
   for (let turn = -WARM_UPS; walls.length < MOST_CALLS; turn++) {
-    if (turn === 0) until = performance.now() + seconds * 1000;
-    if (turn >= FEWEST_CALLS && performance.now() > until) break;
+    if (turn === 0) until = clock.now() + seconds * 1000;
+    if (turn >= FEWEST_CALLS && clock.now() > until) break;
     await before();
-    const wall = await wallTime(call);
+    const wall = await wallTime(call, clock);
     await before();
-    const gap = await longestGap(call);
+    const gap = await longestGap(call, clock);
     if (turn < 0) continue;
     walls.push(wall);
     gaps.push(gap);
@@ -83,31 +93,33 @@ async function millisecondsPerCall(call, { seconds, before = () => {} }) {
 
 /**
  * @param {() => any} call
+ * @param {Clock} clock
  * @returns {Promise<number>} milliseconds
  */
-async function wallTime(call) {
+async function wallTime(call, clock) {
   await nextTurn();
-  const began = performance.now();
+  const began = clock.now();
   await call();
-  return performance.now() - began;
+  return clock.now() - began;
 }
 
 /**
  * @param {() => any} call
+ * @param {Clock} clock
  * @returns {Promise<number>} the longest time between two turns of the event loop while it was under way, milliseconds,
  *   less the time for which the thread waited for a processor
  */
-async function longestGap(call) {
+async function longestGap(call, { now: readTime, processorWait: readWait }) {
   await nextTurn();
   let longest = 0;
   let isOver = false;
-  let waitedBefore = processorWait();
-  let last = performance.now();
+  let waitedBefore = readWait();
+  let last = readTime();
   setImmediate(function tick() {
-    const now = performance.now();
+    const now = readTime();
     let gap = now - last;
     if (gap > SLOW) {
-      const waited = processorWait();
+      const waited = readWait();
       gap -= waited - waitedBefore;
       waitedBefore = waited;
     }

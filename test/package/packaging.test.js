@@ -1,7 +1,7 @@
 'use strict';
 
-// What is published: the tarball's content, its entry points for both module systems and for TypeScript, and that it
-// needs nothing but what it declares.
+// The published package: the content of the tarball, its entry points for both module systems and for TypeScript, and
+// its declared dependencies.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -12,7 +12,7 @@ const { ROOT, run, makePlace, pack, installAlone, manifestOf } = require('./fixt
 
 const MANIFEST = manifestOf(ROOT);
 
-// prom-client's files that programs reach into, and what each has. A name without a value: the file has it by itself.
+// Files of prom-client that programs import directly, and what each exports.
 const DEEP = {
   'lib/registry': client => client.Registry,
   'lib/counter': client => client.Counter,
@@ -48,16 +48,16 @@ before(async () => {
 /** Runs a program in the application's directory. */
 function runProgram(name, code) {
   fs.writeFileSync(path.join(application, name), code);
-  return run(process.execPath, [name], { cwd: application, timeout: 60_000 });
+  return run(process.execPath, [name], { cwd: application, timeout: 300_000 });
 }
 
-/** The public entry points, as somebody writes them. */
+/** The public entry points, as a program imports them. */
 function entryPoints() {
   return Object.keys(MANIFEST.exports).map(key => path.posix.join('prom-client', key));
 }
 
 describe('the tarball', () => {
-  it('holds the library, its types, documents and examples, and nothing else', () => {
+  it('the tarball has the library, its types, documents and examples, and nothing else', () => {
     const expected =
       /^(package\.json|(README|CHANGELOG|CONTRIBUTING)\.md|LICENSE|index\.js|index\.d\.ts|docs\/.+\.(md|svg|json)|example\/.+|lib\/.+\.(js|d\.ts))$/;
     assert.deepStrictEqual(
@@ -69,7 +69,7 @@ describe('the tarball', () => {
     }
   });
 
-  it('has every file that its documents link to', () => {
+  it('every file that a document links to is in the tarball', () => {
     for (const document of files.filter(file => file.endsWith('.md'))) {
       const text = fs.readFileSync(path.join(installed, document), 'utf8');
       for (const [, target] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -80,12 +80,12 @@ describe('the tarball', () => {
     }
   });
 
-  it('has examples that run where it is installed', async () => {
+  it('an installed example runs', async () => {
     const { stdout } = await run(process.execPath, [path.join(installed, 'example/counter.js')]);
     assert.match(stdout, /^jobs_processed_total\{queue="mail",result="done"\} 5$/m);
   });
 
-  it('has every file that the manifest names', () => {
+  it('every file that package.json names is in the tarball', () => {
     const targets = Object.values(MANIFEST.exports).flatMap(target =>
       typeof target === 'string' ? [target] : Object.values(target),
     );
@@ -95,21 +95,21 @@ describe('the tarball', () => {
     }
   });
 
-  it('has a version that ranges like ^15.0.0, ^15.1.3 and 15.x accept', () => {
-    // No prerelease tag: none of them would accept it.
+  it('the version satisfies ^15.0.0, ^15.1.3 and 15.x', () => {
+    // No prerelease tag, because these ranges would not accept it.
     const [, minor, patch] = /^15\.(\d+)\.(\d+)$/.exec(MANIFEST.version);
     assert.ok(Number(minor) > 1 || (Number(minor) === 1 && Number(patch) >= 3));
   });
 
-  it('has no script that runs when it is installed', () => {
+  it('no script runs at installation', () => {
     const { scripts } = manifestOf(installed);
     for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
       assert.ok(!(name in scripts), name);
   });
 
-  it('has types that every way to resolve modules finds, and that tell the truth about its format', async () => {
+  it('types are found by every way to resolve modules, and have the right module format', async () => {
     const attw = path.join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-    // Rejected where it has something to say.
+    // Rejects if the tool reports a problem.
     const { stdout } = await run(process.execPath, [attw, tarball, '--format', 'ascii', '--no-color']);
     for (const key of Object.keys(MANIFEST.exports)) {
       const name = path.posix.join(MANIFEST.name, key);
@@ -121,7 +121,7 @@ describe('the tarball', () => {
 describe('dependencies', () => {
   const sources = () => files.filter(file => /^(index\.js|lib\/.+\.js)$/.test(file));
 
-  it('are declared, every one that a file requires', () => {
+  it('every package that a file requires is declared', () => {
     const required = new Set();
     for (const file of sources()) {
       const code = fs.readFileSync(path.join(installed, file), 'utf8').replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
@@ -136,7 +136,7 @@ describe('dependencies', () => {
     assert.deepStrictEqual([...required].sort(), Object.keys(MANIFEST.dependencies).sort());
   });
 
-  it('never include prom-client', () => {
+  it('prom-client is not a dependency', () => {
     for (const field of ['dependencies', 'optionalDependencies', 'peerDependencies']) {
       assert.ok(
         !Object.keys(MANIFEST[field] ?? {}).some(name => /prom(-|etheus-io\/)client/.test(name)),
@@ -147,7 +147,7 @@ describe('dependencies', () => {
 });
 
 describe('installed as prom-client', () => {
-  it('loads by every entry point, with and without extension', async () => {
+  it('every entry point loads, with and without extension', async () => {
     const specifiers = entryPoints();
     const { stdout } = await runProgram(
       'every-entry-point.js',
@@ -162,7 +162,7 @@ describe('installed as prom-client', () => {
     assert.deepStrictEqual(stdout.trim().split('\n'), specifiers);
   });
 
-  it('has in each of prom-client’s files what the root has', async () => {
+  it('the files of prom-client export what the root exports', async () => {
     const names = Object.keys(DEEP);
     const { stdout } = await runProgram(
       'deep-imports.js',
@@ -186,7 +186,7 @@ describe('installed as prom-client', () => {
     assert.deepStrictEqual(stdout.trim().split('\n'), names);
   });
 
-  it('has each family of default metrics in a file of its own', async () => {
+  it('each family of default metrics has a file', async () => {
     const { stdout } = await runProgram(
       'families.js',
       `const client = require('prom-client');
@@ -207,7 +207,7 @@ describe('installed as prom-client', () => {
     assert.strictEqual(stdout, '13\n');
   });
 
-  it('has the functions that programs take from prom-client’s inner files', async () => {
+  it('internal files of prom-client have the functions that programs use', async () => {
     const { stdout } = await runProgram(
       'inner-functions.js',
       `const { AggregatorFactory } = require('prom-client/lib/metricAggregators');
@@ -249,7 +249,7 @@ describe('installed as prom-client', () => {
     });
   });
 
-  it('gives ES modules every name, of the one instance that CommonJS has', async () => {
+  it('ES modules get every name, from the same instance as CommonJS', async () => {
     const names = Object.keys(require('../..'));
     const { stdout } = await runProgram(
       'named.mjs',
@@ -278,7 +278,7 @@ describe('installed as prom-client', () => {
     assert.match(stdout, /^text\/plain; version=0\.0\.4; charset=utf-8 # HELP c h\n# TYPE c counter\nc 1\n/);
   });
 
-  it('aggregates a cluster in a thread, with files', async () => {
+  it('a cluster aggregates in a thread, with snapshot files', async () => {
     const { stdout, stderr } = await runProgram(
       'cluster.js',
       `const cluster = require('node:cluster');

@@ -82,7 +82,7 @@ function install(name, library) {
   }
 }
 
-/** Files that are compiled together: reading the types of Node.js takes longer than all of the rest. */
+/** Files that are compiled together, because reading the types of Node.js takes longer than all the rest. */
 class Compilation {
   #directory;
   #files;
@@ -122,13 +122,13 @@ class Compilation {
 
   /**
    * @param {string} file
-   * @returns {string[]} what the compiler has against it
+   * @returns {string[]} the compiler's errors
    */
   errors(file) {
     return this.#errorsOf(this.source(file));
   }
 
-  /** @returns {string[]} what the compiler has against the options, and against declarations of the package */
+  /** @returns {string[]} the compiler's errors in the options and in the declarations of the package */
   errorsElsewhere() {
     const declarations = this.program
       .getSourceFiles()
@@ -174,23 +174,23 @@ const withOurs = new Compilation(
 
 describe('programs that compile with the types of prom-client 15.1.3', () => {
   for (const file of COMPAT) {
-    it(`${file} compiles with both`, () => {
+    it(`${file} compiles with the types of prom-client and with ours`, () => {
       assert.deepStrictEqual(withTheirs.errors(file), [], 'not even with those of prom-client');
       assert.deepStrictEqual(withOurs.errors(file), []);
     });
   }
 
-  it('compile as ES modules', () => {
+  it('programs compile as ES modules', () => {
     assert.deepStrictEqual(withOurs.errors('compat/registries.mts'), []);
   });
 
-  it('compile where modules are resolved as bundlers do', () => {
+  it('programs compile with module resolution `bundler`', () => {
     const bundled = new Compilation('ours', COMPAT_MODULES, BUNDLER);
     assert.deepStrictEqual(COMPAT_MODULES.map(file => bundled.errors(file)).flat(), []);
     assert.deepStrictEqual(bundled.errorsElsewhere(), []);
   });
 
-  it('compile where the exports map is not known, and so do deep imports', () => {
+  it('programs and deep imports compile with module resolution `node10`, which ignores the exports map', () => {
     const files = [...COMPAT_MODULES, 'ours/deep-imports.ts'];
     const old = new Compilation('ours', files, NODE10);
     assert.deepStrictEqual(files.map(file => old.errors(file)).flat(), []);
@@ -199,7 +199,7 @@ describe('programs that compile with the types of prom-client 15.1.3', () => {
 });
 
 describe('our own types', () => {
-  it('are right in themselves', () => {
+  it('index.d.ts compiles', () => {
     assert.deepStrictEqual(withOurs.errorsElsewhere(), []);
   });
 
@@ -207,19 +207,19 @@ describe('our own types', () => {
     it(`${file} compiles`, () => assert.deepStrictEqual(withOurs.errors(file), []));
   }
 
-  it('let a program name an aggregator of its own', () => {
+  it('a program can name an aggregator of its own', () => {
     const file = 'ours/own-aggregator.ts';
     assert.deepStrictEqual(new Compilation('ours', [file], NODE16).errors(file), []);
   });
 
-  it('need no types of Node.js', () => {
+  it('index.d.ts compiles without the types of Node.js', () => {
     const file = 'ours/without-node-types.ts';
     const compilation = new Compilation('ours', [file], { ...NODE16, types: [] });
     assert.deepStrictEqual(compilation.errors(file), []);
     assert.deepStrictEqual(compilation.errorsElsewhere(), []);
   });
 
-  it('are all used by every-export.ts', () => {
+  it('every-export.ts uses every exported type', () => {
     const used = new Set();
     const visit = node => {
       if (ts.isIdentifier(node) && !ts.isImportSpecifier(node.parent)) used.add(node.text);
@@ -234,7 +234,7 @@ describe('our own types', () => {
     );
   });
 
-  it('declare the values that the package exports, and no others', () => {
+  it('index.d.ts declares exactly the values that the package exports', () => {
     const declared = [...exportedSymbols()]
       .filter(([, { flags }]) => flags & ts.SymbolFlags.Value)
       .map(([name]) => name);
@@ -250,7 +250,7 @@ describe('our own types', () => {
     'Summary',
     'Pushgateway',
   ]) {
-    it(`declare the methods that ${name} has, and no others`, () => {
+    it(`index.d.ts declares exactly the methods of ${name}`, () => {
       const checker = withOurs.program.getTypeChecker();
       const declared = checker.getDeclaredTypeOfSymbol(exportedSymbols().get(name)).getProperties();
       assert.deepStrictEqual(declared.map(member => member.name).sort(), publicMembers(client[name]));
@@ -272,7 +272,7 @@ function exportedSymbols() {
   );
 }
 
-/** The members of a class and those it inherits, without what is not meant for others or is only there for compatibility. */
+/** The members of a class, inherited ones included, without internal ones and those that exist for compatibility only. */
 function publicMembers(constructor) {
   const names = new Set();
   for (let { prototype } = constructor; prototype !== Object.prototype;) {
@@ -284,7 +284,7 @@ function publicMembers(constructor) {
 }
 
 describe('the code of README.md and docs/', () => {
-  it('is found', () => assert.ok(SNIPPETS.length > 15));
+  it('the documents have code blocks', () => assert.ok(SNIPPETS.length > 15));
 
   for (const { title, name } of SNIPPETS) {
     it(`"${title}" compiles`, () => assert.deepStrictEqual(withOurs.errors(name), []));

@@ -1,21 +1,16 @@
 'use strict';
 
-// The article's benchmark itself: that what it says was measured was, that its statistics hold on what is known beforehand,
-// and one run of it as a person starts it.
+// The article's benchmark: its statistics on values whose distribution is known, its plan, and what it draws and writes.
+// benchmark-article-load.test.js tests its load generator, benchmark-article-run.alone.test.js a whole run.
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
 const fs = require('node:fs');
-const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
-const { describe, it, before, after } = require('node:test');
+const { describe, it, after } = require('node:test');
 const { bootstrapMedian, compare, judgeClaims } = require('../../benchmarks/article/comparison.js');
 const { drawRounds } = require('../../benchmarks/article/drawing.js');
 const { LatencyHistogram } = require('../../benchmarks/article/latency-histogram.js');
-const { MeasuringProcess } = require('../../benchmarks/article/measuring-process.js');
-const { OtherPrograms } = require('../../benchmarks/article/other-programs.js');
 const { pageOf } = require('../../benchmarks/article/page.js');
 const { planFor, ROUND_KEYS, runsOf, stepsOf } = require('../../benchmarks/article/plan.js');
 const { describeRatios, describeRound } = require('../../benchmarks/article/report.js');
@@ -25,8 +20,6 @@ const { segmentOf } = require('../../benchmarks/article/segment.js');
 const { randomFrom } = require('../../benchmarks/shared/random.js');
 const { parseXml } = require('./fixtures/strict-xml.js');
 
-const PROGRAM = path.join(__dirname, '../../benchmarks/article/run.js');
-const LOAD = path.join(__dirname, '../../benchmarks/article/load.js');
 const WHERE = { machine: 'Node v24, 2 x "CPU" <A & B>', date: '2026-11-21' };
 const NO_SCRAPES = { milliseconds: [], failures: [] };
 
@@ -52,20 +45,20 @@ function roundOf(key, factors = {}, { repetitions = 5, failed = 0 } = {}) {
   return { round, date, rate: 1000, saturation, expositionBytes: 500_000, segments, wrongTotals: {} };
 }
 
-describe('the interval of a median', () => {
-  it('holds the median, and is the wider the more values differ', () => {
+describe('bootstrapMedian()', () => {
+  it('the interval contains the median, and is wider if the values differ more', () => {
     const near = bootstrapMedian([0.9, 1, 1, 1.1, 1.05]);
     const far = bootstrapMedian([0.2, 1, 1, 3, 1.5]);
     for (const { low, median, high } of [near, far]) assert.ok(low <= median && median <= high);
     assert.ok(far.high - far.low > 2 * (near.high - near.low));
   });
 
-  it('is a point where all values are equal, and the same each time', () => {
+  it('the interval of equal values has no width, and equal input gives equal intervals', () => {
     assert.deepEqual(bootstrapMedian([2, 2, 2]), { median: 2, low: 2, high: 2 });
     assert.deepEqual(bootstrapMedian([1, 5, 9, 4]), bootstrapMedian([1, 5, 9, 4]));
   });
 
-  it('holds the true median of what values were drawn from nearly always', () => {
+  it('the interval contains the true median of the distribution nine times in ten', () => {
     const random = randomFrom(3);
     const held = Array.from({ length: 300 }, () => bootstrapMedian(Array.from({ length: 9 }, random))).filter(
       ({ low, high }) => low <= 0.5 && high >= 0.5,
@@ -81,7 +74,7 @@ describe('a comparison', () => {
     );
   const stock = { of: 'stock-scraped', by: ['stock'] };
 
-  it('is the median of ratios within repetitions, not the ratio of medians', () => {
+  it('a comparison is the median of the ratios within repetitions, not the ratio of medians', () => {
     // a disturbance that comes and goes: both sides of a repetition are slower by it
     const values = [
       { stock: 1, 'stock-scraped': 10 },
@@ -96,7 +89,7 @@ describe('a comparison', () => {
     assert.equal(median.toFixed(6), '10.000000');
   });
 
-  it('divides by the geometric mean of both neighbours', () => {
+  it('a run between two others is divided by their geometric mean', () => {
     const values = [{ ours: 2, 'ours-scraped': 8, 'ours-again': 8 }];
     const { median } = compare(
       { segments: segmentsOf(values) },
@@ -106,13 +99,13 @@ describe('a comparison', () => {
     assert.ok(Math.abs(median - 2) < 1e-12);
   });
 
-  it('leaves out a repetition that has only one side, and is nothing without any', () => {
+  it('a repetition without one of both sides is left out; without any repetition there is no comparison', () => {
     const values = [{ stock: 1, 'stock-scraped': 3 }, { stock: 1 }];
     assert.deepEqual(compare({ segments: segmentsOf(values) }, stock, 'p99').ratios.length, 1);
     assert.equal(compare({ segments: segmentsOf([{ stock: 1 }]) }, stock, 'p99'), undefined);
   });
 
-  it('finds the factor that was put in, and judges it', () => {
+  it('claims are judged by the factor between scraped and unscraped latencies', () => {
     const rounds = ['frequent-new', 'frequent-kept'].map(key =>
       roundOf(key, { 'prom-client': 40, ours: 1.3 }),
     );
@@ -125,14 +118,14 @@ describe('a comparison', () => {
     assert.match(describeRatios(rounds), /\| <= 1\.1x +\| 1\.\d+x \([^)]+\) +\| MISSED/);
   });
 
-  it('of fewer than three repetitions is shown without an interval', () => {
+  it('the ratio of fewer than three repetitions is shown without an interval', () => {
     const text = repetitions => describeRatios([roundOf('article-new', {}, { repetitions })]);
     assert.match(text(2), /x \(only 2\)/);
     assert.match(text(3), /x \(\d+\.\d+–\d+\.\d+\)/);
     assert.doesNotMatch(text(3), /only/);
   });
 
-  it('judges only with as many samples as the claim is about', () => {
+  it('rounds with another number of samples than a claim names are not judged', () => {
     const measured = roundOf('frequent-new');
     measured.round.samples = 200;
     assert.deepEqual(judgeClaims([measured]), []);
@@ -140,7 +133,7 @@ describe('a comparison', () => {
 });
 
 describe('a histogram of latencies', () => {
-  it('gives quantiles within 0.6 %, whatever their size', () => {
+  it('quantiles are within 0.6 % of the exact ones, whatever their size', () => {
     const histogram = new LatencyHistogram();
     const latencies = Array.from({ length: 10_000 }, (_, index) => 0.02 * 1.0013 ** index);
     for (const latency of latencies) histogram.record(latency);
@@ -151,7 +144,7 @@ describe('a histogram of latencies', () => {
     });
   });
 
-  it('adds up with others, and comes back from JSON', () => {
+  it('histograms can be added up and restored from JSON', () => {
     const [one, other] = [new LatencyHistogram(), new LatencyHistogram()];
     one.record(1, 3);
     other.record(1, 2);
@@ -175,20 +168,8 @@ it('a request that failed counts as 10 seconds in the figures and in the histogr
   assert.ok(Math.abs(slowest / 10_000 - 1) < 0.006);
 });
 
-it('what others use of the processors is known, without what one has started oneself', async () => {
-  const busy = spawn(process.execPath, ['-e', 'for (;;);'], { detached: true });
-  const [withIt, withoutIt] = [new OtherPrograms([]), new OtherPrograms([busy.pid])];
-  try {
-    await new Promise(resolve => setTimeout(resolve, 700));
-    const difference = withIt.processors() - withoutIt.processors();
-    assert.ok(difference > 0.3 && difference < 1.3, `${difference}`);
-  } finally {
-    busy.kill('SIGKILL');
-  }
-});
-
 describe('the plan', () => {
-  it('has all runs of all rounds, at least five times, with two scrapes in each at least', () => {
+  it('every round has all runs at least five times, with at least two scrapes each', () => {
     const rounds = planFor({});
     assert.deepEqual(
       rounds.map(({ key }) => key),
@@ -205,7 +186,7 @@ describe('the plan', () => {
     }
   });
 
-  it('keeps the runs of a client beside each other, and changes who is first and in which direction', () => {
+  it('the runs of a client follow each other; the first client and the direction change with each repetition', () => {
     const [round] = planFor({ rounds: ['article-new'] });
     const orders = [0, 1, 2, 3, 4].map(repetition => runsOf(round, repetition).map(({ key }) => key));
     for (const order of orders) {
@@ -220,7 +201,7 @@ describe('the plan', () => {
     assert.deepEqual(isUnscrapedFirst, [true, false, true, false, true]);
   });
 
-  it('names each step, and says how long --short takes at most', () => {
+  it('every step has a title, and --short is planned to take less than four minutes', () => {
     const rounds = planFor({ short: true });
     const steps = rounds.flatMap((round, index) => stepsOf(round, index === 0));
     assert.equal(
@@ -231,7 +212,7 @@ describe('the plan', () => {
     assert.match(steps[3].title, /^frequent-new, repetition 1 of 2: 15\.1\.3, scraped$/);
   });
 
-  it('refuses what it does not know, and segments without a scrape', () => {
+  it('unknown rounds and clients, and segments too short for a scrape, are errors', () => {
     assert.throws(
       () => planFor({ rounds: ['article-old'] }),
       /unknown round article-old; known: article-new/,
@@ -241,110 +222,20 @@ describe('the plan', () => {
   });
 });
 
-describe('the load generator', () => {
-  let generator;
-  let server;
-  let connections = 0;
-  const arrivals = [];
-  /** What the server does with a request. */
-  let answer;
-
-  before(async () => {
-    generator = new MeasuringProcess(LOAD);
-    server = http.createServer((request, response) => {
-      arrivals.push(performance.now());
-      answer(response);
-    });
-    server.on('connection', () => (connections += 1));
-    await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
-  });
-
-  after(() => {
-    generator.stop();
-    server.closeAllConnections();
-    server.close();
-  });
-
-  function run(load) {
-    connections = 0;
-    arrivals.length = 0;
-    return generator.call('load', { port: server.address().port, ...load });
-  }
-
-  it('opens a connection for each request, at an even pace', async () => {
-    answer = response => response.end('ok');
-    const { latencies, failed } = await run({ rate: 100, seconds: 1, kept: false });
-    assert.deepEqual([latencies.length, failed, connections, arrivals.length], [100, 0, 100, 100]);
-    const inFirstHalf = arrivals.filter(at => at - arrivals[0] < 500).length;
-    assert.ok(inFirstHalf > 35 && inFirstHalf < 65, `${inFirstHalf} of 100 in the first half`);
-  });
-
-  it('keeps connections, and does not count the requests that open them', async () => {
-    answer = response => response.end('ok');
-    const { latencies, failed } = await run({ rate: 200, seconds: 0.5, kept: true });
-    assert.deepEqual([latencies.length, failed, connections, arrivals.length], [100, 0, 64, 164]);
-  });
-
-  for (const kept of [false, true]) {
-    it(`counts from when a request was due, also while the server stalls (${kept ? 'kept' : 'new'} connections)`, async () => {
-      const held = [];
-      let stallsUntil;
-      answer = response => {
-        const counted = arrivals.length - (kept ? 64 : 0);
-        if (counted === 100) {
-          stallsUntil = performance.now() + 600;
-          setTimeout(() => {
-            stallsUntil = 0;
-            for (const each of held.splice(0)) each.end('ok');
-          }, 600);
-        }
-        if (performance.now() < stallsUntil) held.push(response);
-        else response.end('ok');
-      };
-      const { latencies, failed } = await run({ rate: 200, seconds: 2, kept });
-      assert.deepEqual([latencies.length, failed], [400, 0]);
-      // 120 requests are due while nobody is answered; of these, 80 at least 200 ms before it ends. With 64 kept
-      // connections not all of them can be sent meanwhile, but all of them wait.
-      const waited = latencies.filter(latency => latency >= 200).length;
-      assert.ok(waited >= 70 && waited <= 90, `${waited} waited`);
-      assert.ok(Math.max(...latencies) >= 550);
-    });
-  }
-
-  for (const kept of [false, true]) {
-    it(`counts what is answered late, wrongly or never as failed (${kept ? 'kept' : 'new'} connections)`, async () => {
-      answer = response => {
-        const counted = arrivals.length - (kept ? 64 : 0);
-        if (counted === 10) response.statusCode = 500;
-        if (counted === 20) response.destroy();
-        else if (counted !== 30) response.end('ok');
-      };
-      const { latencies, failed } = await run({ rate: 100, seconds: 1, kept, patience: 400 });
-      assert.deepEqual([latencies.length, failed], [97, 3]);
-    });
-  }
-
-  it('finds what a server can do', async () => {
-    answer = response => setTimeout(() => response.end('ok'), 100);
-    const { perSecond } = await run({ seconds: 1, kept: true });
-    assert.ok(perSecond > 300 && perSecond <= 640, `${perSecond}`); // 64 clients, ten times a second each
-  });
-});
-
 describe('the drawing', () => {
   const rounds = ['frequent-new', 'frequent-kept', 'overload-new'].map(key =>
     roundOf(key, { 'prom-client': 60, 'prometheus-io': 40 }, { failed: 30 }),
   );
   const svg = drawRounds(rounds, WHERE);
 
-  it('is well-formed, loads nothing, and has no number that is none', () => {
+  it('the drawing is well-formed, loads nothing, and has no NaN', () => {
     const [root] = parseXml(svg);
     assert.equal(root.name, 'svg');
     assert.doesNotMatch(svg, /href|url\(|<script|<image|NaN|Infinity|undefined/);
     assert.match(svg, /2026-11-21, Node v24, 2 x &quot;CPU&quot; &lt;A &amp; B&gt;/);
   });
 
-  it('has a curve for each run, which only rises and stays within the drawing', () => {
+  it('every run has a curve that only rises and stays within the drawing', () => {
     const elements = parseXml(svg);
     const { width, height } = elements[0].attributes;
     const curves = elements
@@ -360,7 +251,7 @@ describe('the drawing', () => {
     }
   });
 
-  it('draws scraped runs bolder, names them at their end, and tells clients apart without colour', () => {
+  it('scraped runs have bolder lines and a label; clients differ without colour', () => {
     const elements = parseXml(svg);
     const widths = elements
       .filter(({ name }) => name === 'polyline')
@@ -376,7 +267,7 @@ describe('the drawing', () => {
     }
   });
 
-  it('ends a curve before single requests decide', () => {
+  it('a curve ends before its quantiles depend on single requests', () => {
     const [few, many] = [1, 5].map(repetitions => {
       const drawn = parseXml(drawRounds([roundOf('frequent-new', {}, { repetitions })], WHERE));
       const ends = drawn
@@ -389,13 +280,13 @@ describe('the drawing', () => {
     assert.ok(few < many, `${few} ${many}`);
   });
 
-  it('of nothing is refused', () => {
+  it('a drawing without rounds is an error', () => {
     assert.throws(() => drawRounds([], WHERE), /no run to draw/);
   });
 });
 
 describe('the page', () => {
-  it('has drawing and tables, loads nothing and runs nothing, whatever failures say', () => {
+  it('the page has the drawing and tables, escapes failures, and loads and runs nothing', () => {
     const html = pageOf([roundOf('frequent-new', { ours: 2 }, { failed: 1 })], WHERE);
     assert.doesNotMatch(html, /<script|src=|href=|@import|url\(|undefined|NaN/);
     assert.match(html, /<svg [^>]+>/);
@@ -415,7 +306,7 @@ describe('results', () => {
     return json;
   }
 
-  it('of several files are one: the rounds in order, of equal ones the newest', () => {
+  it('results of several files are merged: the rounds in order, the newest of equal ones', () => {
     const old = { ...roundOf('article-new'), rate: 1 };
     const files = [
       written('2026-11-21T12:00:00.000Z', [{ ...roundOf('article-new'), rate: 2 }]),
@@ -433,7 +324,7 @@ describe('results', () => {
     assert.match(describeRound(rounds[0]), /\| 5: ours, unscraped again +\| /);
   });
 
-  it('of different machines or other programs are refused', () => {
+  it('results of different machines or of other programs are errors', () => {
     const files = [
       written('2026-11-21T12:00:00.000Z', [roundOf('article-new')]),
       written('2026-11-21T13:00:00.000Z', [roundOf('article-new')], 'another'),
@@ -444,7 +335,7 @@ describe('results', () => {
     assert.throws(() => mergeResults([foreign]), /does not hold results of this benchmark/);
   });
 
-  it('replace those of the document and nothing else', () => {
+  it('new results replace those in the document and nothing else', () => {
     const results = { date: '2026-11-21T12:00:00.000Z', machine, rounds: [roundOf('article-new')] };
     const text = fs.readFileSync(path.join(__dirname, '../../docs/benchmark-article.md'), 'utf8');
     const once = withResults(text, results);
@@ -455,101 +346,3 @@ describe('results', () => {
     assert.throws(() => withResults('no marks', results), /no place for results/);
   });
 });
-
-describe('the program', () => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'article-run-'));
-  const mark = `ARTICLE_BENCHMARK_TEST=${path.basename(directory)}`;
-  const binary = path.join(directory, 'node');
-
-  // another path than this process's, so that the program has to start itself again
-  before(() => fs.copyFileSync(process.execPath, binary, fs.constants.COPYFILE_FICLONE));
-  after(() => fs.rmSync(directory, { recursive: true }));
-
-  function start(...args) {
-    const [name, value] = mark.split('=');
-    const tiny = [
-      '--samples',
-      '200',
-      '--repetitions',
-      '1',
-      '--seconds',
-      '1',
-      '--workers',
-      '2',
-      '--node',
-      binary,
-    ];
-    const child = spawn(process.execPath, [PROGRAM, ...tiny, ...args, '--output', directory], {
-      detached: true,
-      env: { ...process.env, NODE_TEST_CONTEXT: undefined, [name]: value },
-    });
-    const seen = { output: '' };
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', chunk => (seen.output += chunk));
-    }
-    return { child, seen, closed: once(child, 'close') };
-  }
-
-  function processes() {
-    return fs
-      .readdirSync('/proc')
-      .filter(name => /^\d+$/.test(name) && readOrNothing(`/proc/${name}/environ`).split('\0').includes(mark))
-      .map(name => readOrNothing(`/proc/${name}/cmdline`).replaceAll('\0', ' '))
-      .filter(Boolean);
-  }
-
-  it(
-    'measures a round from start to end, and leaves table, JSON, page and drawing',
-    { timeout: 60_000 },
-    async () => {
-      const { child, seen, closed } = start('--rounds', 'frequent-new', '--clients', 'prom-client,ours');
-      await closed;
-      assert.equal(child.exitCode, 0, seen.output);
-      assert.match(
-        seen.output,
-        /\[6\/6\] frequent-new, repetition 1 of 1: ours, unscraped — about \d+ s left/,
-      );
-      assert.match(seen.output, /\| 4: ours, scraped +\|/);
-      const files = fs.readdirSync(directory);
-      const [json, html, svg] = ['.json', '.html', '.svg'].map(end => files.find(name => name.endsWith(end)));
-      const { machine, rounds } = JSON.parse(fs.readFileSync(path.join(directory, json), 'utf8'));
-      assert.ok(machine.startsWith(`Node ${process.version}, `));
-      const [{ rate, segments, wrongTotals }] = rounds;
-      assert.deepEqual(wrongTotals, {});
-      assert.deepEqual(
-        segments.map(({ run, requests, failed, failures }) => [run, requests, failed, failures]),
-        ['stock', 'stock-scraped', 'ours', 'ours-scraped', 'ours-again'].map(run => [run, rate, 0, []]),
-      );
-      for (const { run, scrapes } of segments) assert.equal(scrapes.length, run.endsWith('-scraped') ? 1 : 0);
-      parseXml(fs.readFileSync(path.join(directory, svg), 'utf8'));
-      assert.match(fs.readFileSync(path.join(directory, html), 'utf8'), /<\/html>\n$/);
-      assert.deepEqual(processes(), []);
-    },
-  );
-
-  it('leaves no process behind on Ctrl-C', { timeout: 60_000 }, async () => {
-    const { child, seen, closed } = start('--rounds', 'frequent-kept', '--clients', 'bare,ours');
-    while (!seen.output.includes('repetition 1 of 1'))
-      await Promise.race([once(child.stderr, 'data'), closed]);
-    assert.ok(processes().length >= 8, processes().join('\n'));
-    process.kill(-child.pid, 'SIGINT');
-    await closed;
-    assert.equal(child.exitCode, 130, seen.output);
-    assert.deepEqual(processes(), []);
-  });
-
-  it('says what is wrong with its options before it starts anything', async () => {
-    const { child, seen, closed } = start('--rounds', 'nonsense');
-    await closed;
-    assert.equal(child.exitCode, 2);
-    assert.match(seen.output, /unknown round nonsense/);
-  });
-});
-
-function readOrNothing(file) {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch {
-    return ''; // it has ended meanwhile
-  }
-}

@@ -37,7 +37,7 @@ function wholeGrowth() {
   return { curves, notes: ['15.1.3, 8 workers: no scrape came through (a < b & "c")'] };
 }
 
-test('the drawing is well-formed XML that loads nothing, whatever machine and notes contain', () => {
+test('the drawing is well-formed XML that loads nothing, with any text as machine and notes', () => {
   const svg = drawGrowth(wholeGrowth(), WHERE);
   const [root] = parseXml(svg);
   assert.equal(root.name, 'svg');
@@ -45,7 +45,7 @@ test('the drawing is well-formed XML that loads nothing, whatever machine and no
   assert.doesNotMatch(svg, /href|url\(|<script|<image/);
 });
 
-test('the XML reader of these tests refuses what is not well-formed', () => {
+test('the XML reader of these tests rejects text that is not well-formed', () => {
   for (const broken of [
     '<g><text></g>',
     '<g x="1" x="2"/>',
@@ -59,7 +59,7 @@ test('the XML reader of these tests refuses what is not well-formed', () => {
   }
 });
 
-test('every line has its name in every panel, and no two names cover each other', () => {
+test('every line has a label in every panel, and no two labels overlap', () => {
   const growth = wholeGrowth();
   const texts = parseXml(drawGrowth(growth, WHERE)).filter(({ name }) => name === 'text');
   const heights = [];
@@ -72,7 +72,7 @@ test('every line has its name in every panel, and no two names cover each other'
   for (let index = 1; index < heights.length; index++) assert.ok(heights[index] - heights[index - 1] >= 13);
 });
 
-test('the name of a line that ends before the others says where', () => {
+test('the label of a line that ends before the others names its last size', () => {
   const growth = wholeGrowth();
   growth.curves[0].points.pop();
   const texts = parseXml(drawGrowth(growth, WHERE)).filter(
@@ -81,7 +81,7 @@ test('the name of a line that ends before the others says where', () => {
   assert.equal(texts.length, 3);
 });
 
-test('axes have names with their units, and the sizes that were measured as ticks', () => {
+test('axes have labels with their units, and a tick for each measured size', () => {
   const texts = parseXml(drawGrowth(wholeGrowth(), WHERE))
     .filter(({ name }) => name === 'text')
     .map(({ text }) => text);
@@ -90,13 +90,13 @@ test('axes have names with their units, and the sizes that were measured as tick
   }
 });
 
-test('clients differ by dash pattern, so that the lines can be told apart without colour', () => {
+test('clients differ by dash pattern, without colour', () => {
   const lines = parseXml(drawGrowth(wholeGrowth(), WHERE)).filter(({ name }) => name === 'polyline');
   assert.equal(lines.length, 27);
   assert.equal(new Set(lines.map(({ attributes }) => attributes['stroke-dasharray'])).size, CLIENTS.length);
 });
 
-test('both axes are logarithmic: equal ratios are equally long', () => {
+test('both axes are logarithmic: equal ratios have equal lengths', () => {
   const points = [1, 10, 100].map(factor => {
     const wall = 7 * factor;
     return { samples: 1000 * factor, wall, primaryMain: wall, allProcesses: wall };
@@ -124,34 +124,34 @@ test('zero, negative noise and a single point are drawn within the drawing', () 
   }
 });
 
-test('a drawing of everything has no number that is none', () => {
+test('a drawing of all curves has no NaN', () => {
   assert.doesNotMatch(drawGrowth(wholeGrowth(), WHERE), /NaN|Infinity|undefined|null/);
 });
 
-test('the drawing says when and where it was measured, and every note', () => {
+test('the drawing has the date, the machine and every note', () => {
   const svg = drawGrowth(wholeGrowth(), WHERE);
   assert.match(svg, /2026-11-21, Node v20, 2 x &quot;CPU&quot; &lt;A &amp; B&gt;/);
   assert.match(svg, />15\.1\.3, 8 workers: no scrape came through \(a &lt; b &amp; &quot;c&quot;\)</);
 });
 
-test('a drawing of nothing is refused', () => {
+test('a drawing without curves is an error', () => {
   assert.throws(() => drawGrowth({ curves: [], notes: [] }, WHERE), /no curve to draw/);
 });
 
-test('whoever needs more than ten seconds for a scrape is not measured further up with as many workers', () => {
+test('a client that needs more than ten seconds for a scrape is not measured with more samples and as many workers', () => {
   const limits = new GrowthLimits();
   limits.note(step(1000), [lane('prom-client', [9000, 10_001, 30_000]), lane('ours', [9000, 9999, 30_000])]);
   assert.deepEqual(limits.applyTo(step(5000)).scenario.clients, ['prometheus-io', 'ours']);
   assert.deepEqual(limits.applyTo(step(5000, 4)).scenario.clients, CLIENTS);
 });
 
-test('whoever does not answer at all is not measured further up', () => {
+test('a client without a successful scrape is not measured with more samples', () => {
   const limits = new GrowthLimits();
   limits.note(step(1000), [lane('prometheus-io', [], ['run 1: timed out'])]);
   assert.deepEqual(limits.applyTo(step(5000)).scenario.clients, ['prom-client', 'ours']);
 });
 
-test('curves hold the medians, and notes say where and why one ends', () => {
+test('curves have the medians, and notes explain where and why one ends', () => {
   const { curves, notes } = growthOf([
     {
       step: step(1000),
@@ -182,12 +182,12 @@ test('curves hold the medians, and notes say where and why one ends', () => {
   ]);
 });
 
-test('a scrape of the largest size that is slow ends nothing and has no note', () => {
+test('a slow scrape of the largest size has no note', () => {
   const { notes } = growthOf([{ step: step(1000), result: [lane('prom-client', [12_000])] }]);
   assert.deepEqual(notes, []);
 });
 
-test('the table has a dash where a curve has no point', () => {
+test('a size without a point is a dash in the table', () => {
   const point = { samples: 1000, wall: 5, primaryMain: 0.5, allProcesses: 12 };
   const curves = [
     { client: 'ours', workers: 2, points: [point, { ...point, samples: 5000 }] },
@@ -199,7 +199,7 @@ test('the table has a dash where a curve has no point', () => {
   assert.match(rows[3], /^\| 15\.1\.3, 2 workers +\| 5 \/ 0\.50 \/ 12 \| – +\|$/);
 });
 
-test('the plan of --growth covers all sizes and workers, with fewer samples before more', () => {
+test('the plan of --growth has all sizes and workers, small sizes first', () => {
   const steps = planFor({ short: false, growth: true, latency: true });
   for (const workers of [2, 4, 8]) {
     const sizes = steps
@@ -210,7 +210,7 @@ test('the plan of --growth covers all sizes and workers, with fewer samples befo
   assert.ok(steps.every(({ measure, scenario }) => measure === 'growth' && scenario.runs === 3));
 });
 
-test('a full run measures the growth too, after all the rest', () => {
+test('a full run measures growth last', () => {
   const measures = planFor({ short: false, latency: true }).map(({ measure }) => measure);
   const rest = planFor({ short: false, growth: false, latency: true });
   assert.ok(rest.length > 0 && rest.every(({ measure }) => measure !== 'growth'));
@@ -221,7 +221,7 @@ test('a full run measures the growth too, after all the rest', () => {
   assert.equal(ofOurs.at(-1).scenario.runs, 2);
 });
 
-test('a short run, and one of some sizes only, leave the growth out', () => {
+test('a short run and one of selected sizes do not measure growth', () => {
   for (const filter of [{ short: true }, { samples: 1000 }, { workers: 2 }, { kind: 'integers' }]) {
     const steps = planFor({ short: false, latency: true, ...filter });
     assert.ok(steps.length > 0 && steps.every(({ measure }) => measure !== 'growth'), JSON.stringify(filter));
@@ -229,7 +229,7 @@ test('a short run, and one of some sizes only, leave the growth out', () => {
 });
 
 test(
-  'options that exclude each other are refused',
+  'options that exclude each other are errors',
   { skip: process.platform !== 'linux' && 'reads /proc' },
   () => {
     const wrong = [

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a benchmark says while it runs: what it measures, and how much is left, on a terminal and in a log.
+// The progress of a benchmark, on a terminal and in a log: the current step and the time left.
 
 const assert = require('node:assert');
 const { spawn } = require('node:child_process');
@@ -13,7 +13,7 @@ const { Progress } = require('../../benchmarks/shared/progress');
 
 const PHASES = path.join(__dirname, '../../benchmarks/phases/run.js');
 
-/** A stream that keeps what is written, and a clock that stands still until it is told. */
+/** A stream that records what is written, and a clock that the test sets. */
 function stage(steps, terminal = {}) {
   const clock = { seconds: 1000 };
   const writes = [];
@@ -22,7 +22,7 @@ function stage(steps, terminal = {}) {
 }
 
 describe('the progress of a benchmark in a log', () => {
-  it('has a line for each step, in their order, with what is left by the guesses', () => {
+  it('every step has a line with the estimated time left', () => {
     const { writes, progress, clock } = stage([
       { title: 'small', seconds: 10 },
       { title: 'large', seconds: 50 },
@@ -35,7 +35,7 @@ describe('the progress of a benchmark in a log', () => {
     assert.deepStrictEqual(writes, ['[1/2] small — about 60 s left\n', '[2/2] large — about 50 s left\n']);
   });
 
-  it('has a line of a long step when the last one is ten seconds old, and not sooner', () => {
+  it('a long step has another line each ten seconds', () => {
     const { writes, progress, clock } = stage([{ title: 'long', seconds: 60 }]);
     progress.begin();
     for (let done = 0; done < 12; done++) {
@@ -50,7 +50,7 @@ describe('the progress of a benchmark in a log', () => {
     assert.strictEqual(writes.length, 6);
   });
 
-  it('scales what is left by how the guesses fared', () => {
+  it('the time left is scaled by the error of the previous estimates', () => {
     const { writes, progress, clock } = stage([
       { title: 'first', seconds: 10 },
       { title: 'second', seconds: 100 },
@@ -59,7 +59,7 @@ describe('the progress of a benchmark in a log', () => {
     clock.seconds += 30;
     progress.end();
     progress.begin();
-    clock.seconds += 150; // half of it, also three times slower than guessed
+    clock.seconds += 150; // half of the step, three times slower than estimated as well
     progress.repetition(1, 2);
     assert.deepStrictEqual(writes.slice(1), [
       '[2/2] second — about 5 min left\n',
@@ -69,7 +69,7 @@ describe('the progress of a benchmark in a log', () => {
 });
 
 describe('the progress of a benchmark on a terminal', () => {
-  it('rewrites its line with every repetition, and leaves none behind', () => {
+  it('the line is rewritten with every repetition and cleared at the end', () => {
     const { writes, progress } = stage([{ title: 'long', seconds: 60 }], { isTTY: true, columns: 80 });
     progress.begin();
     progress.repetition(0, 2);
@@ -83,7 +83,7 @@ describe('the progress of a benchmark on a terminal', () => {
     ]);
   });
 
-  it('cuts a title that would make the line wrap, and not what is left', () => {
+  it('a title too long for the line is cut, the time left is not', () => {
     const { writes, progress } = stage([{ title: 'x'.repeat(200), seconds: 60 }], {
       isTTY: true,
       columns: 60,
@@ -97,7 +97,7 @@ describe('the progress of a benchmark on a terminal', () => {
 });
 
 describe('node benchmarks/phases/run.js', () => {
-  it('says from its beginning what it measures and how much is left', { timeout: 60_000 }, async () => {
+  it('the first line names the first step and the time left', { timeout: 300_000 }, async () => {
     const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-progress-'));
     const child = spawn(process.execPath, [PHASES], { env: { ...process.env, TMPDIR: temporary } });
     const exited = once(child, 'exit');

@@ -1,6 +1,7 @@
 'use strict';
 
-// example/concurrency as a person runs it: real processes. What it prints is held together, not to a speed.
+// example/concurrency as a person runs it, with real processes. The figures it prints have to agree with each other; no
+// test expects a speed.
 
 const assert = require('node:assert');
 const { spawn } = require('node:child_process');
@@ -16,20 +17,23 @@ const { TimeLeft } = require('../../example/concurrency/time-left');
 const { Program } = require('../fixtures/program');
 
 const EXAMPLE = path.join(__dirname, '../../example/concurrency/concurrency.js');
-const TIMEOUT = 60_000;
-const PROGRESS = /^limit \d+ +\d+ in flight, \d+ queued, \d+ tasks\/s, GC [\d.]+ %, (\d):(\d\d) left$/gm;
+const TIMEOUT = 300_000; // for a program that hangs
+const PROGRESS = /^limit (\d+) +(\d+) in flight, \d+ queued, \d+ tasks\/s, GC [\d.]+ %, (\d):(\d\d) left$/gm;
 
 describe('example/concurrency', () => {
   it(
-    'goes through its limits, and every request that was sent is counted',
+    'the table has a row for each limit, and every request sent is counted',
     { timeout: TIMEOUT },
     async () => {
       const program = new Program([EXAMPLE, '--short']);
-      // It has ended when nobody holds its output any more: its children do, as long as they live.
+      // ended() waits for its children as well, because they hold its output.
       assert.strictEqual(await program.ended(), 0, program.output + program.errors);
       const { output } = program;
-      // A warm-up of half a second, and three steps of a second and a quarter.
-      const left = Array.from(output.matchAll(PROGRESS), ([, minutes, seconds]) => minutes * 60 + +seconds);
+      const progress = Array.from(output.matchAll(PROGRESS), ([, ...figures]) => figures.map(Number));
+      // The limit rises from 1. The warm-up, with 4 tasks at a time, comes before.
+      for (const [limit, inFlight] of progress) assert.ok(inFlight <= Math.max(limit, 4), output);
+      // What is left of three steps of a second and a quarter, by the plan.
+      const left = progress.map(([, , minutes, seconds]) => minutes * 60 + seconds);
       assert.ok(left.length >= 3 && left[0] <= 4 && left.at(-1) === 0, output);
       for (let i = 1; i < left.length; i++) assert.ok(left[i] <= left[i - 1], output);
 
@@ -39,7 +43,7 @@ describe('example/concurrency', () => {
         [1, 4, 16],
       );
       for (const row of rows) {
-        assert.ok(row.throughput > 0, output);
+        assert.ok(row.throughput > 0 && row.queued >= 0, output);
         assert.ok(row.gcShare >= 0 && row.gcShare <= 100, output);
         assert.ok(row.busy > 0 && row.busy <= 100, output);
         assert.ok(row.newSpace >= 1, output);
@@ -47,18 +51,15 @@ describe('example/concurrency', () => {
         const [p50, p99] = row.lookup;
         assert.ok(p50 > 10 && p99 >= p50, output);
       }
-      // Four tasks that mostly wait do more than one; and with a higher limit fewer wait for their turn.
-      assert.ok(rows[1].throughput > rows[0].throughput, output);
-      assert.ok(rows[2].queued < rows[0].queued, output);
       assert.match(output, /^(Choose a limit of (1|4|16):|Throughput still grew at a limit of 16,) /m);
       assert.match(output, /^ {2}P99 +histogram_quantile\(0\.99, sum by \(le, operation, concurrency\)/m);
       const [, sent] = /^check: (\d+) requests sent, \1 answered, 0 failed; \w+: \1 {3}equal$/m.exec(output);
-      assert.ok(Number(sent) > 100);
+      assert.ok(Number(sent) > 0);
       assert.match(output, /^nothing left running$/m);
     },
   );
 
-  it('ends everything when it is interrupted', { timeout: TIMEOUT }, async () => {
+  it('SIGTERM ends every process', { timeout: TIMEOUT }, async () => {
     const program = new Program([EXAMPLE, '--steps', '2,4', '--seconds', '30']);
     await program.line(/^warm-up/);
     await program.stop();
@@ -67,7 +68,7 @@ describe('example/concurrency', () => {
     assert.match(program.output, /^nothing left running$/m);
   });
 
-  it('leaves no process behind when it is killed itself', { timeout: TIMEOUT }, async () => {
+  it('SIGKILL of the program ends its processes too', { timeout: TIMEOUT }, async () => {
     const child = spawn(process.execPath, [EXAMPLE, '--short', '--seconds', '30']);
     let seen = '';
     for await (const text of child.stdout.setEncoding('utf8')) {
@@ -78,7 +79,7 @@ describe('example/concurrency', () => {
     assert.strictEqual(child.signalCode, 'SIGKILL');
   });
 
-  it('says how to use it when it does not understand', async () => {
+  it('wrong options print the usage', async () => {
     const wrong = [
       [['--steps', '4,2'], '--steps must rise, not 4,2'],
       [['--seconds', '0'], '--seconds must be a number of at least 0.5, not 0'],
@@ -107,7 +108,7 @@ function rowsOf(output) {
 }
 
 describe("the example's limiter", () => {
-  it('lets in as many as its limit, the others in their order, and more when it is raised', async () => {
+  it('the limiter admits as many tasks as its limit, the others in their order, and more if the limit rises', async () => {
     const limiter = new Limiter(2);
     const entered = [];
     for (let task = 1; task <= 6; task++) limiter.enter().then(() => entered.push(task));
@@ -128,7 +129,7 @@ describe("the example's limiter", () => {
     assert.deepStrictEqual([entered.length, limiter.inFlight, limiter.queued], [6, 1, 0]);
   });
 
-  it('tells concurrency in eleven levels', () => {
+  it('levelOf() has eleven levels', () => {
     assert.deepStrictEqual([1, 2, 3, 4, 5, 64, 65].map(levelOf), [1, 2, 4, 4, 8, 64, 128]);
     const levels = new Set(Array.from({ length: 5000 }, (_, i) => levelOf(i + 1)));
     assert.strictEqual(levels.size, 11);
@@ -162,7 +163,7 @@ describe("the example's reading of scrapes", () => {
     ]),
   ]);
 
-  it('computes increases and rates over the window, of some series or of all', () => {
+  it('increases and rates are those of the window, of selected series or all', () => {
     assert.strictEqual(window.increase('runs', { kind: 'a' }), 4);
     assert.strictEqual(window.increase('runs'), 5.5);
     assert.strictEqual(window.rate('runs', { kind: 'new' }), 0.25);
@@ -173,7 +174,7 @@ describe("the example's reading of scrapes", () => {
     assert.throws(() => window.rate('walks'), /^Error: no metric walks was scraped$/);
   });
 
-  it('takes a histogram without a series for an empty one', () => {
+  it('a histogram without series is empty', () => {
     const before = page(0, ['# TYPE h histogram']);
     const after = page(1000, [
       '# TYPE h histogram',
@@ -191,7 +192,7 @@ describe("the example's reading of scrapes", () => {
     assert.deepStrictEqual(new ScrapeWindow([before]).buckets('h'), []);
   });
 
-  it('finds quantiles as histogram_quantile does', () => {
+  it('histogramQuantile() agrees with histogram_quantile of PromQL', () => {
     const buckets = [
       { bound: 1, count: 10 },
       { bound: 2, count: 10 },
@@ -207,7 +208,7 @@ describe("the example's reading of scrapes", () => {
 });
 
 describe("the example's time left", () => {
-  it('is what remains of the stretch that runs, and all of those that come', () => {
+  it('the time left is the rest of the current phase and all later ones', () => {
     let seconds = 1000;
     const left = new TimeLeft([10, 60, 60], () => seconds * 1000);
     left.begin();
@@ -234,7 +235,7 @@ describe("the example's verdict", () => {
     gcShare,
   });
 
-  it('names the lowest limit that does nearly the most, what came before, and the price of what comes after', () => {
+  it('the verdict names the lowest limit near the maximum, the limit below it, and the price of higher ones', () => {
     const steps = [step(1, 100, 0.01, 0), step(2, 190, 0.01, 0.01), step(4, 200, 0.05, 0.2)];
     assert.strictEqual(kneeOf(steps), steps[1]);
     assert.strictEqual(
@@ -246,14 +247,14 @@ describe("the example's verdict", () => {
     );
   });
 
-  it('says that the knee was not reached, and that garbage collection is not the reason', () => {
+  it('the verdict reports a knee that was not reached, and a garbage collector that is not the reason', () => {
     const text = verdict([step(1, 100, 0.01, 0.01), step(2, 190, 0.01, 0.01)]);
     assert.match(text, /^Throughput still grew at a limit of 2, .* --steps 2,4,8\.\n/);
     assert.match(text, /at a limit of 2: it is not what limits the process\.$/);
     assert.match(verdict([step(8, 190, 0.01, 0.01)]), /^One limit has no knee: .* --steps 8,16\./);
   });
 
-  it('tells a throughput that fell', () => {
+  it('the verdict reports a throughput that fell', () => {
     const text = verdict([step(1, 100, 0.01, 0), step(2, 80, 0.02, 0)]);
     assert.match(text, /^Choose a limit of 1: there the process does 100 tasks a second\.$/m);
     assert.match(text, /throughput changed by -20 %/);

@@ -1,6 +1,6 @@
 'use strict';
 
-// Every example is run as it is, and says what it is there to show.
+// Every example runs unchanged, and its output shows what it is meant to show.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -14,7 +14,7 @@ const ROOT = path.join(__dirname, '../..');
 const EXAMPLES = path.join(ROOT, 'example');
 const STOCK = path.join(ROOT, 'node_modules/prom-client');
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
-const TIMEOUT = 120_000; // for a program that hangs; a busy machine needs a minute to compile TypeScript
+const TIMEOUT = 300_000; // for a program that hangs; a busy machine needs a minute to compile TypeScript
 
 let directory;
 /** @type {Program[]} */
@@ -76,7 +76,7 @@ async function outputOf(name) {
   return program.output;
 }
 
-/** Each test names its example, so that none is forgotten. */
+/** The examples that have a test; the last test compares them with the folder. */
 const tested = [];
 
 function example(name, check) {
@@ -159,7 +159,7 @@ jobs_processed_total{queue="import",result="done"} 1000
     }
     assert.strictEqual(await countOf(), sent);
 
-    // Requests after the last scrape, and then a worker that ends: nothing is lost.
+    // Requests after the last scrape of a worker that then ends are counted.
     for (let i = 0; i < 10; i++) await get(url);
     const [[worker, pid]] = pids;
     process.kill(pid, 'SIGTERM');
@@ -255,7 +255,7 @@ jobs_processed_total{queue="import",result="done"} 1000
     assert.match(text, /^nodejs_version_info\{/m);
   });
 
-  /** What an application written for prom-client shows, with one library or the other. */
+  /** The metrics of an application written for prom-client, with either library. */
   async function swapped(name, library) {
     const place = fs.mkdtempSync(path.join(directory, 'swap-'));
     install(path.dirname(name), place, {
@@ -289,7 +289,7 @@ jobs_processed_total{queue="import",result="done"} 1000
     assert.match(ours.text, /^worker_count 2$/m);
   });
 
-  it('is tested, whichever it is', () => {
+  it('every example has a test', () => {
     const examples = fs
       .readdirSync(EXAMPLES, { recursive: true })
       .map(name => name.replaceAll(path.sep, '/'))
@@ -299,7 +299,7 @@ jobs_processed_total{queue="import",result="done"} 1000
     assert.deepStrictEqual([...tested].sort(), examples.sort());
   });
 
-  it('for the swap names this package, in the version that it has', () => {
+  it('example/swap depends on this package in its current version', () => {
     const { name, version } = require('../../package.json');
     const { dependencies } = require('../../example/swap/package.json');
     assert.strictEqual(dependencies['prom-client'], `npm:${name}@^${version}`);

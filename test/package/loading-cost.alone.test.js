@@ -1,7 +1,7 @@
 'use strict';
 
-// What it costs to load the library, beside prom-client. Memory is compared; time is only reported, for it is a matter
-// of what else the machine does.
+// The cost of loading the library, compared with prom-client. Memory is asserted; time is only reported, because it
+// depends on the load of the machine.
 
 const assert = require('node:assert');
 const { execFileSync } = require('node:child_process');
@@ -23,7 +23,7 @@ function median(numbers) {
   return numbers.sort((a, b) => a - b)[numbers.length >> 1];
 }
 
-it('loading takes no more memory than loading prom-client', t => {
+it('the library takes no more memory to load than prom-client', t => {
   const costs = { ours: [], 'prom-client': [] };
   for (let i = 0; i < ROUNDS; i++) {
     for (const library of Object.keys(costs)) costs[library].push(costOf(library));
