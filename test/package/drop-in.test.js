@@ -45,8 +45,7 @@ const theirs = path.join(place, 'theirs');
 
 before(async () => {
   const { tarball } = await pack(place);
-  await install(ours, `prom-client@file:${tarball}`);
-  await install(theirs, 'prom-client@15.1.3');
+  await Promise.all([install(ours, `prom-client@file:${tarball}`), install(theirs, 'prom-client@15.1.3')]);
 });
 
 /**
@@ -57,8 +56,7 @@ async function install(application, client) {
   fs.mkdirSync(application);
   const manifest = { name: 'application', version: '1.2.3', private: true };
   fs.writeFileSync(path.join(application, 'package.json'), JSON.stringify(manifest));
-  await npm(['install', client, ...PACKAGES], application);
-  await npm(['install', '--save-dev', ...TYPES], application);
+  await npm(['install', client, ...PACKAGES, ...TYPES], application);
   for (const name of fs.readdirSync(FIXTURES).filter(name => /^drop-in-(?!package).*\.[jt]s$/.test(name))) {
     fs.copyFileSync(path.join(FIXTURES, name), path.join(application, name));
   }
