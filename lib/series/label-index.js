@@ -60,6 +60,8 @@ class LabelIndex {
   #moved = 0;
   /** Of the tuple that #translate() has found. */
   #hash = 0;
+  /** @type {readonly string[] | undefined} the last list that hasNames() found to be equal */
+  #equalNames = undefined;
 
   /** @param {readonly string[]} names the label names that a label set may have */
   constructor(names) {
@@ -205,8 +207,12 @@ class LabelIndex {
    * @returns {boolean} whether a list of values by these names is one by the names of this index
    */
   hasNames(names) {
-    if (names.length !== this.width || this.positions.size !== this.width) return false;
+    if (names.length !== this.width) return false;
+    // Programs add names to the list of a metric. None is known that changes one.
+    if (names === this.#equalNames) return true;
+    if (this.positions.size !== this.width) return false;
     for (let i = 0; i < names.length; i++) if (names[i] !== this.names[i]) return false;
+    this.#equalNames = names;
     return true;
   }
 

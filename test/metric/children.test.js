@@ -47,3 +47,30 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
     });
   });
 }
+
+describe('a child of values by position', () => {
+  it('records into one series at its first, second and later uses, created or not, removed or not', async () => {
+    for (const type of ['Counter', 'Histogram']) {
+      const record = type === 'Counter' ? 'inc' : 'observe';
+      const run = async library => {
+        const metric = new library[type]({ name: 'm', help: 'm', labelNames: ['a', 'b'], registers: [] });
+        const early = metric.labels('x', 'y');
+        metric[record]({ a: 'x', b: 'y' }, 1);
+        const late = metric.labels('x', 'y');
+        const other = metric.labels('x', 'other');
+        for (let i = 0; i < 3; i++) for (const child of [early, late, other]) child[record](2);
+        metric.remove('x', 'y');
+        late[record](3);
+        early[record](4);
+        metric.labels('x', 'y')[record](5);
+        assert.throws(() => metric.labels('x', 'y')[record]('1'), /Value is not a valid number/);
+        return (await metric.get()).values.map(({ labels, value, metricName }) => [
+          labels,
+          value,
+          metricName,
+        ]);
+      };
+      assert.deepEqual(await run(ours), await run(promClient), type);
+    }
+  });
+});
