@@ -65,6 +65,8 @@ async function stop(workers, metricsServer) {
   metricsServer.close();
   metricsServer.closeAllConnections();
   if (process.connected) process.disconnect();
+  // Connections that the primary accepted and could not pass to a worker any more keep it alive.
+  setTimeout(() => process.exit(), KILL_AFTER_MS).unref();
 }
 
 async function endWorker(worker) {
