@@ -45,6 +45,7 @@ function runWorker() {
   });
   application.listen(process.env.PORT ?? 3000, '127.0.0.1');
 
-  // process.exit() emits 'exit', in which the library flushes the worker's metrics. The signal's default does not.
+  // process.exit() emits 'exit', in which the library flushes the worker's metrics. The signal's default does
+  // not.
   process.on('SIGTERM', () => process.exit(0));
 }

@@ -1,7 +1,8 @@
 'use strict';
 
-// A histogram counts observations in buckets. Buckets of several processes can be added, and Prometheus computes
-// quantiles of the sum: histogram_quantile(0.99, sum by (le) (rate(query_duration_seconds_bucket[5m]))).
+// A histogram counts observations in buckets. Buckets of several processes can be added, and Prometheus
+// computes quantiles of the sum: histogram_quantile(0.99, sum by (le)
+// (rate(query_duration_seconds_bucket[5m]))).
 
 const { Histogram, exponentialBuckets, register } = require('prom-client-cluster');
 

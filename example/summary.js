@@ -1,7 +1,7 @@
 'use strict';
 
-// A summary computes quantiles in the process, here of the last ten minutes. In a cluster the digests of all workers
-// are merged, so quantiles are those of all observations.
+// A summary computes quantiles in the process, here of the last ten minutes. In a cluster the digests of all
+// workers are merged, so quantiles are those of all observations.
 
 const { Summary, register } = require('prom-client-cluster');
 

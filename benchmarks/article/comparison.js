@@ -1,7 +1,7 @@
 'use strict';
 
-// How runs compare: ratios within a repetition, whose segments were measured within a minute, and their median with an
-// interval. Medians of both sides, divided, would compare one hour's noise with another's.
+// How runs compare: ratios within a repetition, whose segments were measured within a minute, and their
+// median with an interval. Medians of both sides, divided, would compare one hour's noise with another's.
 
 const { randomFrom } = require('../shared/random.js');
 const { median, quantile } = require('../shared/statistics.js');
@@ -20,7 +20,9 @@ const SEED = 1;
  * @property {string} title
  */
 
-/** @type {Comparison[]} ours was unscraped before and after; the last says how far two equal runs are apart */
+/**
+ * @type {Comparison[]} ours was unscraped before and after; the last says how far two equal runs are apart
+ */
 const COMPARISONS = [
   { key: 'stock', of: 'stock-scraped', by: ['stock'], title: '15.1.3' },
   { key: 'prometheus-io', of: 'prometheus-io-scraped', by: ['prometheus-io'], title: '0.16.1' },
@@ -28,7 +30,10 @@ const COMPARISONS = [
   { key: 'noise', of: 'ours-again', by: ['ours'], title: 'ours, unscraped again' },
 ];
 
-/** What this library promises: P99 and P99.9 of a cluster that is scraped every second against one that is not. */
+/**
+ * What this library promises: P99 and P99.9 of a cluster that is scraped every second against one that is
+ * not.
+ */
 const CLAIMS = [
   { round: 'frequent-new', samples: 10_000, figure: 'p99', atMost: 1.1 },
   { round: 'frequent-new', samples: 10_000, figure: 'p999', atMost: 1.2 },
@@ -66,7 +71,8 @@ function geometricMean(values) {
 }
 
 /**
- * The percentile bootstrap: medians of as many values, drawn with replacement. The same values give the same interval.
+ * The percentile bootstrap: medians of as many values, drawn with replacement. The same values give the same
+ * interval.
  *
  * @param {number[]} values at least one
  * @returns {{median: number, low: number, high: number}}

@@ -1,7 +1,8 @@
 'use strict';
 
-// Draws the latency distribution of every run, a panel for each round: to the right ever rarer requests, upwards slower
-// ones. A client that stalls is a bold line that leaves the thin ones. All panels have one scale.
+// Draws the latency distribution of every run, a panel for each round: to the right ever rarer requests,
+// upwards slower ones. A client that stalls is a bold line that leaves the thin ones. All panels have one
+// scale.
 
 const { escaped, rounded, segment, spread, text } = require('../shared/svg.js');
 const { count } = require('../shared/table.js');
@@ -183,7 +184,10 @@ function drawAxes(plot, decades, { x, y }) {
   ].join('');
 }
 
-/** Right of the plot, at the height of each line's end or as near as the others leave room; of unscraped ones one each. */
+/**
+ * Right of the plot, at the height of each line's end or as near as the others leave room; of unscraped ones
+ * one each.
+ */
 function drawNames(lines, plot) {
   const named = lines
     .filter(

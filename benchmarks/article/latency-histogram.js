@@ -1,7 +1,7 @@
 'use strict';
 
-// Latencies counted in buckets that are equally wide on a logarithmic scale, as HDR histograms do: a quantile is right
-// within 0.6 %, whatever its size, and histograms of several segments add up.
+// Latencies counted in buckets that are equally wide on a logarithmic scale, as HDR histograms do: a quantile
+// is right within 0.6 %, whatever its size, and histograms of several segments add up.
 
 const LEAST = 0.01; // ms; less counts as this
 const BUCKETS_PER_DECADE = 200;

@@ -61,7 +61,10 @@ async function generate({ port, seconds, rate, kept, patience }, onBegin) {
   return { latencies, failed, perSecond: latencies.length / elapsed };
 }
 
-/** With connections of their own about one request a second and client: many can be under way in a blocked cluster. */
+/**
+ * With connections of their own about one request a second and client: many can be under way in a blocked
+ * cluster.
+ */
 function clientsFor({ rate, seconds, kept }) {
   const most = kept ? KEPT_CONNECTIONS : Math.min(rate, MOST_CLIENTS);
   return Math.max(1, Math.min(most, Math.round(rate * seconds)));

@@ -1,6 +1,7 @@
 'use strict';
 
-// Measures rounds: the clients' trees of processes are up at the same time, and one of them at a time is under load.
+// Measures rounds: the clients' trees of processes are up at the same time, and one of them at a time is
+// under load.
 
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -21,7 +22,8 @@ const DISTURBANCE = { processors: 0.2, attempts: 3 };
 const QUIET = { most: 500, perSecond: 100 }; // ms of rest before each segment
 const KIND = 'integers'; // can be checked to the last digit
 const NO_SCRAPES = { milliseconds: [], failures: [] };
-// its own garbage collections would be latencies of the cluster: with so much room there is one in some seconds
+// its own garbage collections would be latencies of the cluster: with so much room there is one in some
+// seconds
 const GENERATOR_FLAGS = ['--min-semi-space-size=128', '--max-semi-space-size=128'];
 const SERVICE = path.join(__dirname, 'service-primary.js');
 
@@ -132,7 +134,10 @@ async function measureSegment(stage, { repetition, run }, conditions) {
   return attempts.reduce((quietest, attempt) => (attempt.others < quietest.others ? attempt : quietest));
 }
 
-/** The rate is that of the library that saturates first; a cluster without metrics only sets it when it is alone. */
+/**
+ * The rate is that of the library that saturates first; a cluster without metrics only sets it when it is
+ * alone.
+ */
 function slowestOf(saturation) {
   const { [BARE]: bare, ...libraries } = saturation;
   return Math.min(...(Object.keys(libraries).length > 0 ? Object.values(libraries) : [bare]));
@@ -152,7 +157,10 @@ async function findSaturation({ generator, lanes }, { kept, seconds }) {
   return saturation;
 }
 
-/** More scrapes than later, until code has been compiled and heaps have grown: before that P99 is several times as large. */
+/**
+ * More scrapes than later, until code has been compiled and heaps have grown: before that P99 is several
+ * times as large.
+ */
 async function warmUp(stage, lane, round, rate) {
   const seconds = Math.min(lane.isWarm ? WARM_UP.later : WARM_UP.first, WARM_UP.segments * round.seconds);
   lane.isWarm = true;

@@ -1,6 +1,7 @@
 'use strict';
 
-// The Node.js that everything is measured on: the same for everybody who runs this, from npm's package `node`.
+// The Node.js that everything is measured on: the same for everybody who runs this, from npm's package
+// `node`.
 
 const { execFile } = require('node:child_process');
 const fs = require('node:fs');

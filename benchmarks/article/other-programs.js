@@ -1,7 +1,7 @@
 'use strict';
 
-// Measures the CPU time of other programs, which distinguishes a disturbed run from a slow one without looking at
-// latencies. Reads /proc; on other systems there is no figure.
+// Measures the CPU time of other programs, which distinguishes a disturbed run from a slow one without
+// looking at latencies. Reads /proc; on other systems there is no figure.
 
 const fs = require('node:fs');
 
@@ -16,7 +16,8 @@ class OtherPrograms {
 
   /**
    * @param {number[]} groups process groups that are not others; this process's own is added
-   * @param {{proc?: string, now?: () => number}} [options] for tests: another directory than /proc, another clock (ms)
+   * @param {{proc?: string, now?: () => number}} [options] for tests: another directory than /proc, another
+   *   clock (ms)
    */
   constructor(groups, { proc = '/proc', now = () => performance.now() } = {}) {
     if (!fs.existsSync(`${proc}/stat`)) return;

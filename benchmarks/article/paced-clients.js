@@ -1,11 +1,11 @@
 'use strict';
 
 // Paces autocannon's clients evenly. autocannon 9 alone cannot: with `reconnectRate: 1` it drops a connection
-// as soon as the response is complete and never counts it, and with `overallRate` all clients send at the start of each
-// second. So the client's ways to connect and to send are wrapped: they wait for their turn.
+// as soon as the response is complete and never counts it, and with `overallRate` all clients send at the
+// start of each second. So the client's ways to connect and to send are wrapped: they wait for their turn.
 //
-// Turns are fixed in advance, and a latency runs from its turn. A client that still waits for an answer at its next turn
-// sends later, and that delay is part of the latency (no coordinated omission).
+// Turns are fixed in advance, and a latency runs from its turn. A client that still waits for an answer at
+// its next turn sends later, and that delay is part of the latency (no coordinated omission).
 
 const PATIENCE = 10_000; // ms
 const TIMER_GRAIN = 1; // ms: a timer of Node.js may fire this late, which is not a latency of the service
@@ -14,10 +14,12 @@ const HEAD_START = 20; // ms from the last client's being there to the first tur
 
 /**
  * @typedef {object} Pace
- * @property {number} [rate] turns a second of all clients together; without it a client's next turn is when it is free
+ * @property {number} [rate] turns a second of all clients together; without it a client's next turn is when
+ *   it is free
  * @property {number} seconds
  * @property {number} clients that take turns
- * @property {boolean} kept connections are opened before the first request and reused; else each request has its own
+ * @property {boolean} kept connections are opened before the first request and reused; else each request has
+ *   its own
  * @property {number} [patience] ms from its turn after which a request has failed
  */
 
@@ -199,7 +201,10 @@ class PacedClient {
     this.#send();
   }
 
-  /** Milliseconds to the next turn, undefined after the last. A turn that its client missed altogether has failed. */
+  /**
+   * Milliseconds to the next turn, undefined after the last. A turn that its client missed altogether has
+   * failed.
+   */
   #nextTurn() {
     const { rate, clients, patience } = this.#pace;
     for (;;) {

@@ -79,8 +79,8 @@ function shortened({ every }) {
 }
 
 /**
- * The runs of a repetition, with those of a client next to each other. Another client begins each time, and every second
- * repetition is in reverse order, so that no client is always before or after another one.
+ * The runs of a repetition, with those of a client next to each other. Another client begins each time, and
+ * every second repetition is in reverse order, so that no client is always before or after another one.
  *
  * @param {Round} round
  * @param {number} repetition from 0

@@ -14,7 +14,10 @@ const BARE = 'bare';
  * @property {string} title
  */
 
-/** @type {Run[]} in the order of the article; the first and the rivals' beside it stand where they can be compared */
+/**
+ * @type {Run[]} in the order of the article; the first and the rivals' beside it stand where they can be
+ *   compared
+ */
 const RUNS = [
   { key: 'bare', client: BARE, scraped: false, title: 'no metrics' },
   { key: 'stock', client: REFERENCE, scraped: false, title: '1: 15.1.3, unscraped' },

@@ -51,7 +51,9 @@ function segmentOf({ repetition, run }, { latencies, failed }, { milliseconds, f
   };
 }
 
-/** The latency that is not exceeded by so large a share; one that was measured, nothing between two of them. */
+/**
+ * The latency that is not exceeded by so large a share; one that was measured, nothing between two of them.
+ */
 function nearestRank(sorted, share) {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
 }

@@ -1,7 +1,7 @@
 'use strict';
 
-// The primary of a loaded service: forks the workers and answers scrapes as each library's manual shows. It measures
-// nothing; all figures come from its clients.
+// The primary of a loaded service: forks the workers and answers scrapes as each library's manual shows. It
+// measures nothing; all figures come from its clients.
 
 const cluster = require('node:cluster');
 const http = require('node:http');

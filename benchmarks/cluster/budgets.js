@@ -2,9 +2,9 @@
 
 // The budgets of a scrape (four workers), and what a result says about each.
 //
-// A gate is a budget that `--short` enforces, at the floor that benchmarks/floors.json has for it: the budget with a
-// margin for noise. How the margins were found is in docs/benchmark-cluster.md. Wall times and latencies have budgets but no gates: on a busy machine they say more about
-// the neighbours.
+// A gate is a budget that `--short` enforces, at the floor that benchmarks/floors.json has for it: the budget
+// with a margin for noise. How the margins were found is in docs/benchmark-cluster.md. Wall times and
+// latencies have budgets but no gates: on a busy machine they say more about the neighbours.
 
 const { median, quantile } = require('../shared/statistics.js');
 const { floorOf, isHeld } = require('../shared/floors.js');
@@ -12,7 +12,8 @@ const { clientNamed, OURS, REFERENCE, SUCCESSOR } = require('../shared/clients.j
 
 const KINDS = ['integers', 'floats'];
 
-// Preemption only ever lengthens a section, so the lower quartile is nearer to what the library causes than the median.
+// Preemption only ever lengthens a section, so the lower quartile is nearer to what the library causes than
+// the median.
 const SECTION_QUANTILE = 0.25;
 const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is noise
 

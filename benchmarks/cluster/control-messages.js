@@ -1,7 +1,7 @@
 'use strict';
 
-// The benchmark's own messages between its primary and workers travel over the same channel as the library's. They all
-// begin with this key, so the IPC meter can distinguish them by the first bytes of their JSON.
+// The benchmark's own messages between its primary and workers travel over the same channel as the library's.
+// They all begin with this key, so the IPC meter can distinguish them by the first bytes of their JSON.
 
 const CONTROL_KEY = 'bench';
 const CONTROL_PREFIX = `{"${CONTROL_KEY}":`;

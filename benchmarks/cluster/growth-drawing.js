@@ -1,8 +1,8 @@
 'use strict';
 
-// Draws how the cost of a scrape grows, as one self-contained SVG: a panel for each cost, both axes logarithmic. Lines
-// can be distinguished without colour: a client has a dash pattern, a number of workers a marker, and every line has its
-// name at its end.
+// Draws how the cost of a scrape grows, as one self-contained SVG: a panel for each cost, both axes
+// logarithmic. Lines can be distinguished without colour: a client has a dash pattern, a number of workers a
+// marker, and every line has its name at its end.
 
 const { CLIENTS, OURS } = require('../shared/clients.js');
 const { curveTitle } = require('./growth.js');

@@ -1,6 +1,7 @@
 'use strict';
 
-// How the cost of a scrape grows with samples and workers: who is measured how far up, and the curves that come of it.
+// How the cost of a scrape grows with samples and workers: who is measured how far up, and the curves that
+// come of it.
 
 const { CLIENTS, clientNamed } = require('../shared/clients.js');
 const { median } = require('../shared/statistics.js');

@@ -2,10 +2,10 @@
 
 // Counts the bytes that one process writes into one IPC channel.
 //
-// Node writes each message as one string, `JSON.stringify(message) + '\n'`, to the pipe handle behind the channel. The
-// meter wraps that handle, so it counts exactly the bytes on the wire, however they are sent, without serialising them
-// again. There is no other way: `/proc/<pid>/io` does not count sockets, and wrapping `send` would miss messages that a
-// library sends without it. Each end counts what it writes.
+// Node writes each message as one string, `JSON.stringify(message) + '\n'`, to the pipe handle behind the
+// channel. The meter wraps that handle, so it counts exactly the bytes on the wire, however they are sent,
+// without serialising them again. There is no other way: `/proc/<pid>/io` does not count sockets, and
+// wrapping `send` would miss messages that a library sends without it. Each end counts what it writes.
 
 const { CONTROL_PREFIX } = require('./control-messages.js');
 
@@ -14,8 +14,8 @@ class IpcMeter {
   #messages = 0;
 
   /**
-   * @param {import('node:child_process').ChildProcess | NodeJS.Process} channelOwner `worker.process` in the primary,
-   *   `process` in a worker
+   * @param {import('node:child_process').ChildProcess | NodeJS.Process} channelOwner `worker.process` in the
+   *   primary, `process` in a worker
    * @throws {Error} if this Node.js version has its channel elsewhere
    */
   constructor(channelOwner) {
@@ -34,7 +34,10 @@ class IpcMeter {
     this.#messages += 1;
   }
 
-  /** @returns {{bytes: number, messages: number}} since the meter was made, without the benchmark's own messages */
+  /**
+   * @returns {{bytes: number, messages: number}} since the meter was made, without the benchmark's own
+   *   messages
+   */
   get written() {
     return { bytes: this.#bytes, messages: this.#messages };
   }

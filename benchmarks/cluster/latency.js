@@ -1,7 +1,7 @@
 'use strict';
 
-// Measures the effect of a scrape every second on the requests of a cluster: P99 at 40 % of saturation, in segments with
-// and without scrapes that alternate, also between the libraries.
+// Measures the effect of a scrape every second on the requests of a cluster: P99 at 40 % of saturation, in
+// segments with and without scrapes that alternate, also between the libraries.
 
 const { fork } = require('node:child_process');
 const path = require('node:path');
@@ -81,7 +81,9 @@ function lanesOfSegment(lanes, segment) {
   return segment % 2 === 0 ? turned : turned.filter(({ tree }) => tree.settings.client === OURS);
 }
 
-/** One rate for all: that of the library which saturates first. The first load warms up and is not counted. */
+/**
+ * One rate for all: that of the library which saturates first. The first load warms up and is not counted.
+ */
 async function findSaturation(generator, lanes) {
   const rates = [];
   for (const { tree } of lanes) {

@@ -1,7 +1,7 @@
 'use strict';
 
-// A load generator in a process of its own: a new connection for each request, and either a number of requests always
-// under way (to find saturation) or a fixed rate, whatever the answers take.
+// A load generator in a process of its own: a new connection for each request, and either a number of
+// requests always under way (to find saturation) or a fixed rate, whatever the answers take.
 
 const net = require('node:net');
 const { quantile } = require('../shared/statistics.js');

@@ -30,8 +30,8 @@ const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
 /**
  * @param {object} options
  * @param {boolean} options.short
- * @param {boolean} [options.growth] true: only how the cost grows; false: not that; default: after the rest, where no
- *   filter leaves out sizes
+ * @param {boolean} [options.growth] true: only how the cost grows; false: not that; default: after the rest,
+ *   where no filter leaves out sizes
  * @param {number} [options.samples] a filter, as the next three
  * @param {number} [options.workers]
  * @param {string} [options.kind]
@@ -84,7 +84,10 @@ function millionStep() {
   return { ...step, seconds: 60 };
 }
 
-/** From small to large for each number of workers, so that who has become too slow is known before the next size. */
+/**
+ * From small to large for each number of workers, so that who has become too slow is known before the next
+ * size.
+ */
 function growthPlan() {
   return GROWTH_WORKERS.flatMap(workers =>
     Object.entries(GROWTH_WARM_UPS).map(([size, warmUps]) => growthStep(Number(size), workers, warmUps)),

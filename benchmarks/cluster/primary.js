@@ -1,7 +1,7 @@
 'use strict';
 
-// The primary of one tree: forks the workers, aggregates with the measured library, and runs the runner's commands.
-// The runner checks the body, so checking costs nothing here.
+// The primary of one tree: forks the workers, aggregates with the measured library, and runs the runner's
+// commands. The runner checks the body, so checking costs nothing here.
 
 const cluster = require('node:cluster');
 const fs = require('node:fs');
@@ -14,8 +14,8 @@ const { ProcessWindow } = require('./process-window.js');
 const { handlerOf, loadClient } = require('../shared/clients.js');
 const { StoredResponse, plainRequest } = require('./stored-response.js');
 
-// All processes sleep a little before a window, so that CPU times are up to date and gap timers have ticked once. They
-// sleep longer after it, so that work which a scrape defers is included.
+// All processes sleep a little before a window, so that CPU times are up to date and gap timers have ticked
+// once. They sleep longer after it, so that work which a scrape defers is included.
 const SLEEP_BEFORE = 10;
 const SLEEP_AFTER = 25;
 

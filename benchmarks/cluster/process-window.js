@@ -23,9 +23,10 @@ new SectionClock((name, milliseconds) => {
  * @property {number} mainThreadCpu milliseconds on a CPU
  * @property {number} processCpu milliseconds, all threads, user and system
  * @property {number} peakMemory highest resident set in the window, MiB
- * @property {number | null} longestGap longest time between two ticks of a 1 ms timer, milliseconds; null unless asked for
- * @property {Record<string, {count: number, longest: number}>} sections the library's synchronous sections, milliseconds
- *   on a CPU
+ * @property {number | null} longestGap longest time between two ticks of a 1 ms timer, milliseconds; null
+ *   unless asked for
+ * @property {Record<string, {count: number, longest: number}>} sections the library's synchronous sections,
+ *   milliseconds on a CPU
  */
 
 class ProcessWindow {
@@ -34,11 +35,12 @@ class ProcessWindow {
   #delays = null;
 
   /**
-   * Begins now. Call it first thing after the loop has slept: the kernel brings a thread's CPU account up to date when
-   * it leaves the CPU and else only at the timer tick, every 4 ms (measured), so a thread that reads its own account in
-   * the middle of work reads an old one.
+   * Begins now. Call it first thing after the loop has slept: the kernel brings a thread's CPU account up to
+   * date when it leaves the CPU and else only at the timer tick, every 4 ms (measured), so a thread that
+   * reads its own account in the middle of work reads an old one.
    *
-   * @param {{gaps: boolean}} options the timer that finds gaps costs CPU itself, so windows measure one or the other
+   * @param {{gaps: boolean}} options the timer that finds gaps costs CPU itself, so windows measure one or
+   *   the other
    */
   constructor({ gaps }) {
     this.#mainThreadCpu = mainThreadCpu();

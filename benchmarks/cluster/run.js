@@ -1,7 +1,7 @@
 'use strict';
 
-// The cluster benchmark: `npm run bench:cluster`, or `npm run bench:cluster -- --short` for CI. How to read it is in
-// docs/benchmark-cluster.md.
+// The cluster benchmark: `npm run bench:cluster`, or `npm run bench:cluster -- --short` for CI. How to read
+// it is in docs/benchmark-cluster.md.
 
 const fs = require('node:fs');
 const os = require('node:os');

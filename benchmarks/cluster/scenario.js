@@ -1,7 +1,8 @@
 'use strict';
 
-// One scenario: a new tree of processes for each library and each way to produce its body, all with the same samples.
-// (A service uses one way, and memory of the others would be included.) Repetitions alternate between the trees.
+// One scenario: a new tree of processes for each library and each way to produce its body, all with the same
+// samples. (A service uses one way, and memory of the others would be included.) Repetitions alternate
+// between the trees.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -24,10 +25,12 @@ const { Tree } = require('./tree.js');
  */
 
 /**
- * The figures of one repetition of one lane; CPU figures are those of a scraped window minus an equally long unscraped one.
+ * The figures of one repetition of one lane; CPU figures are those of a scraped window minus an equally long
+ * unscraped one.
  *
  * @typedef {object} Run
- * @property {number} wall milliseconds from the call (string, bytes) or the request (http, gzip) to the whole body
+ * @property {number} wall milliseconds from the call (string, bytes) or the request (http, gzip) to the whole
+ *   body
  * @property {number} bodyBytes
  * @property {number} primaryMain CPU of the primary's main thread, ms
  * @property {number} primaryProcess CPU of the whole primary, ms
@@ -39,10 +42,13 @@ const { Tree } = require('./tree.js');
  * @property {number} ipcPerWorker bytes both ways, the worker with the most
  * @property {number} peakPrimary MiB
  * @property {number} peakWorker MiB, the worker with the most
- * @property {(number | null)[]} primarySections the longest section of each scraped window, ms; null: none was reported
+ * @property {(number | null)[]} primarySections the longest section of each scraped window, ms; null: none
+ *   was reported
  * @property {(number | null)[]} workerSections the same of each worker
- * @property {Record<string, number>} sectionsByName longest of each section's name, `primary:` or `worker:` before it, ms
- * @property {number | null} primaryGap longest gap of the event loop in a scraped window, ms; null: left out, as the next three
+ * @property {Record<string, number>} sectionsByName longest of each section's name, `primary:` or `worker:`
+ *   before it, ms
+ * @property {number | null} primaryGap longest gap of the event loop in a scraped window, ms; null: left out,
+ *   as the next three
  * @property {number | null} primaryIdleGap the same in an equally long unscraped window
  * @property {number | null} workerGap longest of all workers
  * @property {number | null} workerIdleGap
@@ -59,7 +65,8 @@ const { Tree } = require('./tree.js');
 
 /**
  * @param {Scenario} scenario
- * @param {{directory: string, onRepetition: (done: number, of: number) => void}} surroundings a directory for bodies
+ * @param {{directory: string, onRepetition: (done: number, of: number) => void}} surroundings a directory for
+ *   bodies
  * @returns {Promise<Lane[]>}
  */
 async function runScenario(scenario, { directory, onRepetition }) {

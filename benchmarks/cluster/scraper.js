@@ -11,8 +11,8 @@ const agent = new http.Agent({ keepAlive: true });
 /**
  * @param {number} port on loopback
  * @param {{gzip: boolean}} options
- * @returns {Promise<{milliseconds: number, bytes: number, text: () => string}>} the time from the request to the last
- *   byte, the bytes of the body as sent, and the body, unpacked when asked for
+ * @returns {Promise<{milliseconds: number, bytes: number, text: () => string}>} the time from the request to
+ *   the last byte, the bytes of the body as sent, and the body, unpacked when asked for
  * @throws {Error} unless the answer is 200 and, if asked for, gzip
  */
 async function scrapeOverHttp(port, { gzip }) {

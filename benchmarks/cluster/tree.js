@@ -34,7 +34,8 @@ class Tree {
    */
   constructor(settings, program) {
     this.settings = settings;
-    // a process group of its own: a signal to it reaches every process of the tree, and Ctrl-C reaches only the runner
+    // a process group of its own: a signal to it reaches every process of the tree, and Ctrl-C reaches only
+    // the runner
     this.#primary = fork(program, [JSON.stringify(settings)], { detached: true });
     this.#primary.on('message', message => this.#settle(message));
     this.#exited = new Promise(resolve => {
@@ -106,7 +107,10 @@ class Tree {
     else call.reject(new Error(error));
   }
 
-  /** Lets workers and primary exit by themselves, so that they tidy up, and kills what is left after five seconds. */
+  /**
+   * Lets workers and primary exit by themselves, so that they tidy up, and kills what is left after five
+   * seconds.
+   */
   async stop() {
     if (!standing.has(this)) return;
     this.call('stop').catch(() => {}); // answered by its exit

@@ -1,7 +1,7 @@
 'use strict';
 
-// The budgets of this library, and the verdict of a run on each. benchmarks/floors.json has the floors that `--short`
-// enforces, under the names that gateOf() returns.
+// The budgets of this library, and the verdict of a run on each. benchmarks/floors.json has the floors that
+// `--short` enforces, under the names that gateOf() returns.
 
 const { CLIENTS, OURS, REFERENCE } = require('../shared/clients.js');
 const { floorOf, isHeld } = require('../shared/floors.js');
@@ -11,7 +11,8 @@ const { median } = require('../shared/statistics.js');
  * @typedef {object} Budget
  * @property {string} id of the case
  * @property {string} figure
- * @property {string} [against] the client that ours is compared with; without one the figure itself is held against it
+ * @property {string} [against] the client that ours is compared with; without one the figure itself is held
+ *   against it
  * @property {number} [atLeast] how many times less ours has to be
  * @property {number} [atMost] in the figure's unit
  */
@@ -73,7 +74,8 @@ function budgetOfGate(gate) {
  * @property {string} id
  * @property {string} title
  * @property {Record<string, string>} figures units
- * @property {Record<string, (Record<string, number> | null)[]>} runs by client, one entry a repetition; null: it failed
+ * @property {Record<string, (Record<string, number> | null)[]>} runs by client, one entry a repetition; null:
+ *   it failed
  * @property {Record<string, string>} errors by client: why one or more failed
  */
 
@@ -110,15 +112,18 @@ function ownValue(outcome, { figure }) {
   return values.length > 0 ? median(values) : null;
 }
 
-/** Whoever else wants the processor only ever makes a call longer, so the least of all runs is nearest to its cause. */
+/**
+ * Whoever else wants the processor only ever makes a call longer, so the least of all runs is nearest to its
+ * cause.
+ */
 function leastOf(outcome, { figure }) {
   const values = valuesOf(outcome, OURS, figure);
   return values.length > 0 ? Math.min(...values) : null;
 }
 
 /**
- * How many times less ours is than a rival: the median over the repetitions, in each of which both were measured within
- * seconds.
+ * How many times less ours is than a rival: the median over the repetitions, in each of which both were
+ * measured within seconds.
  *
  * @param {Outcome} outcome
  * @param {string} figure

@@ -1,6 +1,7 @@
 'use strict';
 
-// Label sets to record with, at random places: from strings that the program reuses, or from new strings each time.
+// Label sets to record with, at random places: from strings that the program reuses, or from new strings each
+// time.
 
 const { labelSet } = require('../shared/label-sets.js');
 const { randomFrom } = require('../shared/random.js');
@@ -12,8 +13,8 @@ const SEED = 20261121;
  * @typedef {object} LabelStrings
  * @property {{method: string, route: string, status: string, zone: string}[]} sets
  * @property {number} operations of one walk
- * @property {(record: (labels: object) => void) => void} walk calls back with that many label sets, in an object of
- *   their own each, as in `inc({ method, route })`
+ * @property {(record: (labels: object) => void) => void} walk calls back with that many label sets, in an
+ *   object of their own each, as in `inc({ method, route })`
  */
 
 /**
@@ -38,8 +39,8 @@ function reusedStrings(size) {
 
 /**
  * @param {number} size how many label sets
- * @returns {LabelStrings} strings without a cached hash, as a parser cuts them out of a request; cutting them is part of
- *   what is timed
+ * @returns {LabelStrings} strings without a cached hash, as a parser cuts them out of a request; cutting them
+ *   is part of what is timed
  */
 function freshStrings(size) {
   const sets = labelSets(size);

@@ -41,10 +41,10 @@ const ELSEWHERE = 0.6; // seconds that a process spends on everything else, roug
  * @property {string} key
  * @property {string} title
  * @property {Record<string, string>} figures what `measure` resolves to, and the unit of each; less is better
- * @property {number} [seconds] rough guess of what one process takes, for the progress report; default: what is needed
- *   for the time to measure
- * @property {(process: {client: string, library: any, seconds: number}) => Promise<Record<string, number>>} measure in
- *   a process of its own. `library` is loaded when it is first looked at
+ * @property {number} [seconds] rough guess of what one process takes, for the progress report; default: what
+ *   is needed for the time to measure
+ * @property {(process: {client: string, library: any, seconds: number}) => Promise<Record<string, number>>}
+ *   measure in a process of its own. `library` is loaded when it is first looked at
  */
 
 /**

@@ -31,8 +31,8 @@ function writeResults(results) {
 
 /**
  * @param {string[]} ids of all cases
- * @returns {Results & {measuredAgain: string[]}} the newest that have all of them, with all libraries; what was measured again later, with all
- *   libraries and not in short, replaces it
+ * @returns {Results & {measuredAgain: string[]}} the newest that have all of them, with all libraries; what
+ *   was measured again later, with all libraries and not in short, replaces it
  * @throws {Error} if there are none
  */
 function newestCompleteResults(ids) {

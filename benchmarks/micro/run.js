@@ -135,7 +135,8 @@ function subjectOf({ id }) {
 }
 
 /**
- * A repetition measures the libraries one after the other, within seconds, and begins each time with another one.
+ * A repetition measures the libraries one after the other, within seconds, and begins each time with another
+ * one.
  *
  * @param {import('./plan.js').Step} step
  * @param {Progress} progress

@@ -6,8 +6,8 @@ const Benchmark = require('benchmark');
 const { processorWait } = require('../shared/processor-wait.js');
 const { median } = require('../shared/statistics.js');
 
-// A cycle that is shorter than the scheduler's slices is often not interrupted at all, so that the median of many short
-// ones moves less on a busy machine than that of a few long ones.
+// A cycle that is shorter than the scheduler's slices is often not interrupted at all, so that the median of
+// many short ones moves less on a busy machine than that of a few long ones.
 const CYCLE_SECONDS = 0.01;
 
 // What takes milliseconds is called a few times before it counts: it is compiled while it runs.
@@ -30,13 +30,13 @@ const CLOCK = { now: () => performance.now(), processorWait };
  * @typedef {object} Recording
  * @property {number} operations how many one call of `run` performs
  * @property {() => void} run
- * @property {() => number | Promise<number>} recorded what the library says of how many operations there were; or any
- *   number that rises by one with each
+ * @property {() => number | Promise<number>} recorded what the library says of how many operations there
+ *   were; or any number that rises by one with each
  */
 
 /**
- * Times a small operation with the package `benchmark`, and makes sure that every single one was performed: work that
- * an optimising compiler left out would be missing from what the library has recorded.
+ * Times a small operation with the package `benchmark`, and makes sure that every single one was performed:
+ * work that an optimising compiler left out would be missing from what the library has recorded.
  *
  * @param {Recording} recording
  * @param {number} seconds to spend
@@ -65,12 +65,12 @@ async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
 }
 
 /**
- * Times something that takes milliseconds, and the longest time for which it holds the event loop: in calls that take
- * turns, as the probe of the loop costs time as well.
+ * Times something that takes milliseconds, and the longest time for which it holds the event loop: in calls
+ * that take turns, as the probe of the loop costs time as well.
  *
  * @param {() => any} call whose promise, if it returns one, is waited for
- * @param {{seconds: number, before?: () => any, clock?: Clock}} options duration, a function to call before each call,
- *   untimed, and another clock, for tests
+ * @param {{seconds: number, before?: () => any, clock?: Clock}} options duration, a function to call before
+ *   each call, untimed, and another clock, for tests
  * @returns {Promise<{wall: number, gap: number}>} medians, milliseconds
  */
 async function millisecondsPerCall(call, { seconds, before = () => {}, clock = CLOCK }) {
@@ -106,8 +106,8 @@ async function wallTime(call, clock) {
 /**
  * @param {() => any} call
  * @param {Clock} clock
- * @returns {Promise<number>} the longest time between two turns of the event loop while it was under way, milliseconds,
- *   less the time for which the thread waited for a processor
+ * @returns {Promise<number>} the longest time between two turns of the event loop while it was under way,
+ *   milliseconds, less the time for which the thread waited for a processor
  */
 async function longestGap(call, { now: readTime, processorWait: readWait }) {
   await nextTurn();

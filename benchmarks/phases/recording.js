@@ -71,8 +71,9 @@ function labelled(library, size) {
 }
 
 /**
- * Nothing but the looks: of each label's value into a Map, and with the four integers into a table. No label set is new,
- * none has another label, nothing else could be meant, and the integers have so few gaps that no two share a place.
+ * Nothing but the looks: of each label's value into a Map, and with the four integers into a table. No label
+ * set is new, none has another label, nothing else could be meant, and the integers have so few gaps that no
+ * two share a place.
  *
  * @param {{method: string, route: string, status: string, zone: string}[]} sets
  */

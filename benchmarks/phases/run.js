@@ -1,8 +1,8 @@
 'use strict';
 
-// Measures each phase of a scrape, in one process and without transport, and a lower bound for each: the time that the
-// machine needs for the same work. The same for recording, and the cost of sending a page's data to a thread.
-// `node benchmarks/phases/run.js`; docs/performance.md has the results.
+// Measures each phase of a scrape, in one process and without transport, and a lower bound for each: the time
+// that the machine needs for the same work. The same for recording, and the cost of sending a page's data to
+// a thread. `node benchmarks/phases/run.js`; docs/performance.md has the results.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -122,7 +122,8 @@ function timeFloors({ columns, phases }, families, text, directory) {
   const copy = Buffer.allocUnsafeSlow(columns.length).fill(1);
   phases.time('copy columns', () => columns.copy(copy));
   const totals = new Float64Array(Math.floor(columns.length / 8));
-  // Not the columns themselves: integers of label values, read as floating point, are numbers that take longer to add.
+  // Not the columns themselves: integers of label values, read as floating point, are numbers that take
+  // longer to add.
   const numbers = new Float64Array(totals.length).fill(1);
   phases.time('add numbers', () => {
     for (let worker = 0; worker < WORKERS; worker++) addTo(totals, numbers);

@@ -1,7 +1,7 @@
 'use strict';
 
-// Measures the cost of sending a thread what it needs to write the page of one process, compared with writing the page
-// on this event loop, in slices.
+// Measures the cost of sending a thread what it needs to write the page of one process, compared with writing
+// the page on this event loop, in slices.
 
 const { Worker, MessageChannel } = require('node:worker_threads');
 const { LABEL_NAMES, labelSet } = require('../shared/label-sets.js');

@@ -9,7 +9,8 @@ const { processorWait } = require('../shared/processor-wait.js');
 const { SectionClock } = require('../shared/section-clock.js');
 
 /**
- * @typedef {{hooks: number, collections: number, capture: number}} Sections CPU milliseconds of the longest one of each
+ * @typedef {{hooks: number, collections: number, capture: number}} Sections CPU milliseconds of the longest
+ *   one of each
  */
 
 /** Times sections from its construction on. Timing has a cost itself, so end() removes it. */

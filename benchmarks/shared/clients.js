@@ -13,8 +13,9 @@ const SUCCESSOR = 'prometheus-io';
  * @property {string} key how results name it
  * @property {string} title how tables name it
  * @property {string} module what `require` takes
- * @property {string[]} paths the ways to its scrape body that are measured: `string` is `clusterMetrics()`, `bytes` is
- *   `metricsHandler` with a response that goes nowhere, `http` and `gzip` are the same over HTTP on loopback
+ * @property {string[]} paths the ways to its scrape body that are measured: `string` is `clusterMetrics()`,
+ *   `bytes` is `metricsHandler` with a response that goes nowhere, `http` and `gzip` are the same over HTTP
+ *   on loopback
  */
 
 /** @type {Client[]} */
@@ -50,15 +51,16 @@ function loadLibrary(key) {
 /**
  * @param {string} key
  * @param {any} library of that key
- * @returns {any} its class for clusters: 0.16.1 calls it ClusterRegistry and has the old name as a deprecated alias
+ * @returns {any} its class for clusters: 0.16.1 calls it ClusterRegistry and has the old name as a deprecated
+ *   alias
  */
 function clusterClassOf(key, library) {
   return key === SUCCESSOR ? library.ClusterRegistry : library.AggregatorRegistry;
 }
 
 /**
- * Loads a library and makes the object that aggregates, which primary and workers of all three need (a worker of the
- * two rivals answers only when it has made one).
+ * Loads a library and makes the object that aggregates, which primary and workers of all three need (a worker
+ * of the two rivals answers only when it has made one).
  *
  * @param {string} key
  * @returns {{library: object, aggregator: object}}

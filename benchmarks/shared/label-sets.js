@@ -1,8 +1,8 @@
 'use strict';
 
-// The label sets of the workload, numbered: 4 methods x 5 statuses x 5 zones x as many routes as needed. Every worker
-// has the same ones, like the workers of one service. The number can be computed from the labels, so the body check can
-// give each series its own weight.
+// The label sets of the workload, numbered: 4 methods x 5 statuses x 5 zones x as many routes as needed.
+// Every worker has the same ones, like the workers of one service. The number can be computed from the
+// labels, so the body check can give each series its own weight.
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'];
 const STATUSES = ['200', '201', '304', '404', '500'];

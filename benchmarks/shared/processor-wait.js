@@ -9,8 +9,8 @@ const account = fs.existsSync(SCHEDSTAT) ? fs.openSync(SCHEDSTAT, 'r') : undefin
 const buffer = Buffer.alloc(128);
 
 /**
- * How long the main thread has waited in the run queue since it started. Unlike its CPU account, this is up to
- * date at any time: the kernel adds to it when the thread gets a processor.
+ * How long the main thread has waited in the run queue since it started. Unlike its CPU account, this is up
+ * to date at any time: the kernel adds to it when the thread gets a processor.
  *
  * @returns {number} milliseconds; always 0 if the kernel does not report it
  */

@@ -1,7 +1,7 @@
 'use strict';
 
-// Shows the current step and the remaining time: on a terminal in one line that changes, in a log in one line per step,
-// with more lines for a long step.
+// Shows the current step and the remaining time: on a terminal in one line that changes, in a log in one line
+// per step, with more lines for a long step.
 
 const LINE_EVERY = 10; // seconds at least between the lines of one step in a log
 
@@ -16,7 +16,8 @@ class Progress {
   #lastLine = -Infinity;
 
   /**
-   * @param {{title: string, seconds: number}[]} steps what is to be done, with a rough guess of how long each takes
+   * @param {{title: string, seconds: number}[]} steps what is to be done, with a rough guess of how long each
+   *   takes
    * @param {NodeJS.WriteStream} stream
    * @param {() => number} [now] milliseconds
    */

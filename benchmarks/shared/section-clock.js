@@ -1,7 +1,8 @@
 'use strict';
 
-// How long the library's synchronous sections are, without the time in which their thread waits for a processor: a
-// section that wakes four workers on a machine with two is often put aside for them, by milliseconds.
+// How long the library's synchronous sections are, without the time in which their thread waits for a
+// processor: a section that wakes four workers on a machine with two is often put aside for them, by
+// milliseconds.
 
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { processorWait } = require('./processor-wait.js');
@@ -13,8 +14,8 @@ const { timedSection } = sections;
 /** @type {number | undefined} */
 let waitedBefore;
 
-// The library reports the end of a section only. Its other files take this function when they are loaded, so this file
-// has to be loaded before the library.
+// The library reports the end of a section only. Its other files take this function when they are loaded, so
+// this file has to be loaded before the library.
 sections.timedSection = (name, run) =>
   timedSection(name, () => {
     waitedBefore = processorWait();
@@ -28,7 +29,10 @@ class SectionClock {
     this.#note(name, Math.max(0, milliseconds - (processorWait() - waitedBefore)));
   };
 
-  /** @param {(name: string, milliseconds: number) => void} note called at the end of each section of the main thread */
+  /**
+   * @param {(name: string, milliseconds: number) => void} note called at the end of each section of the main
+   *   thread
+   */
   constructor(note) {
     this.#note = note;
   }

@@ -1,7 +1,7 @@
 'use strict';
 
-// The workload of a worker: a mix of histograms, counters and gauges with a given number of samples (lines of its
-// exposition), and the totals that the body of a scrape must show.
+// The workload of a worker: a mix of histograms, counters and gauges with a given number of samples (lines of
+// its exposition), and the totals that the body of a scrape must show.
 
 const { LABEL_NAMES, labelSet, weightOf } = require('./label-sets.js');
 const { randomFrom } = require('./random.js');
@@ -21,8 +21,8 @@ const ONE_IN = 10; // series that change between two scrapes
 const OBSERVATIONS_AT_FIRST = 3;
 
 /**
- * @typedef {{lines: number, sum: number, weighted: number}} Total of all lines of one sample name; `weighted` gives
- *   every line a weight of its own (see {@link weightOf}), buckets also by their place
+ * @typedef {{lines: number, sum: number, weighted: number}} Total of all lines of one sample name; `weighted`
+ *   gives every line a weight of its own (see {@link weightOf}), buckets also by their place
  */
 
 class Workload {
@@ -66,7 +66,8 @@ class Workload {
   }
 
   /**
-   * Records again in a tenth of the series, in other ones each round, so that no cache of text or numbers can answer.
+   * Records again in a tenth of the series, in other ones each round, so that no cache of text or numbers can
+   * answer.
    *
    * @param {number} round
    */
@@ -78,7 +79,9 @@ class Workload {
     }
   }
 
-  /** Records once in each metric, as the handling of a request does; in the metric's next series each time. */
+  /**
+   * Records once in each metric, as the handling of a request does; in the metric's next series each time.
+   */
   recordRequest() {
     this.#requests += 1;
     for (const metric of this.#metrics) {

@@ -4,14 +4,15 @@
 //
 //   node example/concurrency/concurrency.js [--short] [--steps 1,2,4,...] [--seconds N]
 //
-// An express service with three operations limits the number of tasks that run at a time. The limit is raised step by
-// step under a constant load from more clients than the limit allows. All figures come from scrapes of the service's
-// /metrics: durations of tasks by operation and by the level of concurrency at which they began, and runtime metrics.
-// Up to the knee, tasks use the time in which others wait, and throughput grows. Beyond it they wait for each other, and
-// the garbage collector copies what they hold again and again. example/heap-sizing shows a remedy.
+// An express service with three operations limits the number of tasks that run at a time. The limit is raised
+// step by step under a constant load from more clients than the limit allows. All figures come from scrapes
+// of the service's /metrics: durations of tasks by operation and by the level of concurrency at which they
+// began, and runtime metrics. Up to the knee, tasks use the time in which others wait, and throughput grows.
+// Beyond it they wait for each other, and the garbage collector copies what they hold again and again.
+// example/heap-sizing shows a remedy.
 //
-// service.js is the service, tasks.js its operations, load.js the clients. limiter.js and task-metrics.js can be used
-// elsewhere. The queries for a Prometheus server are printed at the end.
+// service.js is the service, tasks.js its operations, load.js the clients. limiter.js and task-metrics.js can
+// be used elsewhere. The queries for a Prometheus server are printed at the end.
 
 const os = require('node:os');
 const { Scraper } = require('../demo/scraper');

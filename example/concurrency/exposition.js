@@ -7,8 +7,8 @@ const LABEL = /([A-Za-z_]\w*)="([^"]*)"/g;
 /** @typedef {{labels: Record<string, string>, value: number}} Sample */
 
 /**
- * Reads a page in the Prometheus text format, as this example writes it: without quotes in label values and without
- * time stamps.
+ * Reads a page in the Prometheus text format, as this example writes it: without quotes in label values and
+ * without time stamps.
  *
  * @param {string} text
  * @returns {Map<string, Sample[]>} samples by name, an empty list for a metric that has none yet

@@ -19,7 +19,8 @@ class LoadProcess {
    * @param {object} options
    * @param {string} options.url base URL of the service
    * @param {number} options.clients how many of them send requests, each one at a time
-   * @param {number} [options.rate] requests per second of all clients together; default: as fast as they are answered
+   * @param {number} [options.rate] requests per second of all clients together; default: as fast as they are
+   *   answered
    */
   start({ url, clients, rate }) {
     this.#child.send({ type: 'start', url, clients, rate });

@@ -1,8 +1,9 @@
 'use strict';
 
-// The load generator, in its own process so that nothing else delays its clock. Forked with an IPC channel. On `start`, a
-// number of clients send requests one after the other, each over a kept-alive connection. On `stop`, they wait for their
-// last answer, and the totals are reported. With a rate, a client waits for its turn between two requests.
+// The load generator, in its own process so that nothing else delays its clock. Forked with an IPC channel.
+// On `start`, a number of clients send requests one after the other, each over a kept-alive connection. On
+// `stop`, they wait for their last answer, and the totals are reported. With a rate, a client waits for its
+// turn between two requests.
 
 const { setMaxListeners } = require('node:events');
 const http = require('node:http');
@@ -34,7 +35,8 @@ async function runLoad({ url, clients, rate }) {
       // The clients take turns, round robin; a client that is late sends at once.
       if (rate && !(await turnComes(begin + (turn * 1000) / rate, signal))) return;
       totals.sent++;
-      // One sequence for all clients: otherwise a client that waits for a heavy task would send fewer of these.
+      // One sequence for all clients: otherwise a client that waits for a heavy task would send fewer of
+      // these.
       const answered = await isAnswered(`${url}${paths[next++ % paths.length]}`, agent);
       totals[answered ? 'answered' : 'failed']++;
       turn += clients;

@@ -6,13 +6,15 @@ const { readExposition } = require('./exposition');
 const SCRAPE_EVERY_MS = 1000;
 
 /**
- * The pages that were scraped in a period. The methods compute what the PromQL functions of the same names do, without
- * extrapolation, because the window begins and ends with a scrape.
+ * The pages that were scraped in a period. The methods compute what the PromQL functions of the same names
+ * do, without extrapolation, because the window begins and ends with a scrape.
  */
 class ScrapeWindow {
   #pages;
 
-  /** @param {{at: number, samples: Map<string, import('./exposition').Sample[]>}[]} pages in order, `at` in ms */
+  /**
+   * @param {{at: number, samples: Map<string, import('./exposition').Sample[]>}[]} pages in order, `at` in ms
+   */
   constructor(pages) {
     this.#pages = pages;
   }
@@ -59,7 +61,8 @@ class ScrapeWindow {
    *
    * @param {string} name without `_bucket`
    * @param {Record<string, string | number>} [labels]
-   * @returns {{bound: number, count: number}[]} cumulative, by bound, the last bound is Infinity; empty if it has no series
+   * @returns {{bound: number, count: number}[]} cumulative, by bound, the last bound is Infinity; empty if it
+   *   has no series
    */
   buckets(name, labels) {
     const counts = new Map();

@@ -1,7 +1,8 @@
 'use strict';
 
-// The service. node service.js LIMIT, forked with an IPC channel: it sends its parent its port, accepts another limit,
-// and ends when the channel closes. http://127.0.0.1:PORT/tasks/OPERATION runs a task, /metrics serves the metrics.
+// The service. node service.js LIMIT, forked with an IPC channel: it sends its parent its port, accepts
+// another limit, and ends when the channel closes. http://127.0.0.1:PORT/tasks/OPERATION runs a task,
+// /metrics serves the metrics.
 
 const express = require('express');
 const { collectDefaultMetrics, metricsHandler, register } = require('prom-client-cluster');

@@ -9,7 +9,8 @@ const { mebibytes, milliseconds, percent, textTable } = require('./text-table');
  * @typedef {object} StepFigures what was scraped at one limit
  * @property {number} limit
  * @property {number} throughput tasks per second
- * @property {Record<string, {p50: number, p99: number}>} latency seconds by operation, of tasks that began at this level
+ * @property {Record<string, {p50: number, p99: number}>} latency seconds by operation, of tasks that began at
+ *   this level
  * @property {number} wait mean seconds in the queue
  * @property {number} gcShare of the time, from 0 to 1
  * @property {number} scavenges per second

@@ -2,13 +2,14 @@
 
 const { Gauge, Histogram, exponentialBuckets } = require('prom-client-cluster');
 
-// 5 ms to 12 s, each bound a fifth above the one before: a quantile read from them is off by a few per cent at most.
+// 5 ms to 12 s, each bound a fifth above the one before: a quantile read from them is off by a few per cent
+// at most.
 const DURATION_BOUNDS = exponentialBuckets(0.005, 1.2, 44).map(bound => Number(bound.toPrecision(3)));
 const HIGHEST_LEVEL = 1024;
 
 /**
- * The level of a number of tasks in flight: the next power of two. As a label value, the number itself would create a
- * series for every value that occurs; this creates eleven.
+ * The level of a number of tasks in flight: the next power of two. As a label value, the number itself would
+ * create a series for every value that occurs; this creates eleven.
  *
  * @param {number} inFlight at least 1
  * @returns {number}

@@ -3,8 +3,9 @@
 const { setTimeout: wait } = require('node:timers/promises');
 
 /**
- * The operations of the service. A page of rows comes as JSON from a database, simulated by a timer. A task holds the
- * rows of all its pages until it has the last one, as handlers do. `weight` is the number of requests for it in twenty.
+ * The operations of the service. A page of rows comes as JSON from a database, simulated by a timer. A task
+ * holds the rows of all its pages until it has the last one, as handlers do. `weight` is the number of
+ * requests for it in twenty.
  *
  * @type {Record<string, {weight: number, pages: number, rows: number, latencyMs: number, finish: (rows: object[]) => object}>}
  */

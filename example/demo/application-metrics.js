@@ -13,8 +13,8 @@ const CACHES = ['page', 'session', 'price'];
 const QUEUES = ['mail', 'invoice', 'thumbnail', 'index', 'webhook', 'audit'];
 
 /**
- * The metrics of one worker. Every request is recorded twice: in the metrics, and in a plain {@link RequestRecord}
- * to check them against.
+ * The metrics of one worker. Every request is recorded twice: in the metrics, and in a plain {@link
+ * RequestRecord} to check them against.
  */
 class ApplicationMetrics {
   #arrivals;

@@ -84,7 +84,8 @@ class ClientRun {
 
   async #cleanUp() {
     await this.#loadGenerator?.stop();
-    // Waits for a scrape in progress: without workers to answer, prom-client would keep its primary for five seconds.
+    // Waits for a scrape in progress: without workers to answer, prom-client would keep its primary for five
+    // seconds.
     await this.#scraper?.stop();
     this.#scraper?.close();
     return (await this.#cluster?.stop()) ?? true;

@@ -19,8 +19,8 @@ class ClusterProcess {
    * @param {string} options.client metrics library
    * @param {number} options.workers
    * @param {number} options.samples samples per worker
-   * @param {'none' | 'default' | 'runtime'} [options.defaultMetrics] which metrics of the process every worker has
-   *   besides: none, those of prom-client, or those of `runtime: true` as well
+   * @param {'none' | 'default' | 'runtime'} [options.defaultMetrics] which metrics of the process every
+   *   worker has besides: none, those of prom-client, or those of `runtime: true` as well
    */
   constructor({ client, workers, samples, defaultMetrics = 'none' }) {
     const script = path.join(__dirname, 'cluster.js');
@@ -39,7 +39,8 @@ class ClusterProcess {
   }
 
   /**
-   * @returns {Promise<import('./request-record').RequestRecord>} what all workers counted themselves, added up
+   * @returns {Promise<import('./request-record').RequestRecord>} what all workers counted themselves, added
+   *   up
    */
   async record() {
     const report = nextMessage(this.#child, 'report');

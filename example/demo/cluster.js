@@ -1,7 +1,8 @@
 'use strict';
 
-// The primary of the demo cluster. node cluster.js CLIENT WORKERS SAMPLES DEFAULT_METRICS, forked with an IPC channel: it
-// sends its parent its ports, reports the workers' own counts on request, and ends on `stop` or when the channel closes.
+// The primary of the demo cluster. node cluster.js CLIENT WORKERS SAMPLES DEFAULT_METRICS, forked with an IPC
+// channel: it sends its parent its ports, reports the workers' own counts on request, and ends on `stop` or
+// when the channel closes.
 
 const cluster = require('node:cluster');
 const { once } = require('node:events');

@@ -1,7 +1,8 @@
 'use strict';
 
-// npm run demo: two clusters under the same load, one after the other. The first uses prom-client, the second this
-// library. Each is first unscraped and then scraped every second; a table shows what scrapes do to its requests.
+// npm run demo: two clusters under the same load, one after the other. The first uses prom-client, the second
+// this library. Each is first unscraped and then scraped every second; a table shows what scrapes do to its
+// requests.
 
 const os = require('node:os');
 const { ClientRun } = require('./client-run');

@@ -17,8 +17,8 @@ class Load {
     this.amount = amount;
     this.latencies = new Latencies();
     /**
-     * autocannon's totals after the last answer. `sent` is ours, as autocannon counts the first request of each client
-     * twice; timeouts are among the errors. Rejects when the load generator ends before.
+     * autocannon's totals after the last answer. `sent` is ours, as autocannon counts the first request of
+     * each client twice; timeouts are among the errors. Rejects when the load generator ends before.
      */
     this.done = done;
   }

@@ -1,7 +1,8 @@
 'use strict';
 
-// The load generator, in its own process so that nothing else delays its clock. One process runs all loads, so it is warm
-// when latencies count. Forked with an IPC channel: it receives a load to run, and reports every latency, then totals.
+// The load generator, in its own process so that nothing else delays its clock. One process runs all loads,
+// so it is warm when latencies count. Forked with an IPC channel: it receives a load to run, and reports
+// every latency, then totals.
 
 const autocannon = require('autocannon');
 const { pacedClients } = require('./paced-client');

@@ -4,17 +4,19 @@
  * Gives autocannon's clients an even pace, with a new connection for every request.
  *
  * autocannon 9 cannot do both. With `reconnectRate: 1` it throws a connection away as soon as the response is
- * complete and never counts that response (200 requests answered, 0 reported). With `overallRate` all clients send at
- * the start of each second; and what they send then goes over connections that were opened, and handed to a worker, up
- * to a second before, so a blocked primary would not delay them. So two of the client's methods are wrapped: the one
- * after a response (to report it), and the one that connects (to wait for its turn).
+ * complete and never counts that response (200 requests answered, 0 reported). With `overallRate` all clients
+ * send at the start of each second; and what they send then goes over connections that were opened, and
+ * handed to a worker, up to a second before, so a blocked primary would not delay them. So two of the
+ * client's methods are wrapped: the one after a response (to report it), and the one that connects (to wait
+ * for its turn).
  *
  * @param {object} options
  * @param {number} options.rate requests per second of all clients together
  * @param {number} options.clients how many clients take turns
  * @param {object[]} options.requests what to ask for; every client starts at another one
- * @param {(milliseconds: number) => void} options.onAnswer called for each response with its latency: from opening
- *   the connection to the end of the response, or from the request's turn if the client was still busy at that time
+ * @param {(milliseconds: number) => void} options.onAnswer called for each response with its latency: from
+ *   opening the connection to the end of the response, or from the request's turn if the client was still
+ *   busy at that time
  * @param {() => void} options.onSend called for each request
  * @returns {(client: object) => void} autocannon's `setupClient`
  */

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * A minimal histogram: the worker's own count, with which the values of the metrics library are compared. It shares no
- * code with the library, on purpose.
+ * A minimal histogram: the worker's own count, with which the values of the metrics library are compared. It
+ * shares no code with the library, on purpose.
  */
 class BucketRecord {
   /** @param {number[]} bounds upper bounds, ascending, without +Inf */

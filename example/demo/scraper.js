@@ -29,8 +29,8 @@ class Scraper {
   /**
    * Scrapes once.
    *
-   * @returns {Promise<{milliseconds: number, bytes: number, text: () => string}>} time until the last byte, size as
-   *   sent, and the text
+   * @returns {Promise<{milliseconds: number, bytes: number, text: () => string}>} time until the last byte,
+   *   size as sent, and the text
    * @throws {Error} when the answer is not 200 or takes longer than ten seconds
    */
   scrape() {

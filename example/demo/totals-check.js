@@ -8,8 +8,8 @@ const SETTLE_WITHIN_MS = 10000;
  *
  * @param {import('./cluster-process').ClusterProcess} cluster no longer under load
  * @param {import('./scraper').Scraper} scraper
- * @returns {Promise<{counted: number, arrived: number, exposition: string}>} the counter's sum over the cluster, the
- *   workers' own count, and the text of that scrape
+ * @returns {Promise<{counted: number, arrived: number, exposition: string}>} the counter's sum over the
+ *   cluster, the workers' own count, and the text of that scrape
  */
 async function readTotals(cluster, scraper) {
   const deadline = performance.now() + SETTLE_WITHIN_MS;
@@ -17,7 +17,8 @@ async function readTotals(cluster, scraper) {
     const before = await cluster.record();
     const exposition = (await scraper.scrape()).text();
     const after = await cluster.record();
-    // A request that the load generator abandoned may still reach a worker; then the two counts are of different times.
+    // A request that the load generator abandoned may still reach a worker; then the two counts are of
+    // different times.
     if (before.arrived === after.arrived || performance.now() > deadline) {
       return { counted: sumOfSeries(exposition, COUNTER), arrived: after.arrived, exposition };
     }
@@ -41,7 +42,8 @@ function sumOfSeries(exposition, name) {
 /**
  * @param {{counted: number, arrived: number}} totals
  * @param {import('./phase').PhaseResult[]} phases everything that was sent, warming up included
- * @returns {string} the verdict, and where requests went that arrived and were not answered, or the other way round
+ * @returns {string} the verdict, and where requests went that arrived and were not answered, or the other way
+ *   round
  */
 function totalsText({ counted, arrived }, phases) {
   const [sent, answered, errors, timeouts] = ['sent', 'answered', 'errors', 'timeouts'].map(key =>

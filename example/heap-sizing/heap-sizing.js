@@ -4,12 +4,14 @@
 //
 //   node example/heap-sizing/heap-sizing.js [--short] [--sizes default,16,32,...] [--seconds N] [--rounds N] [--rate N]
 //
-// New objects are allocated in the new space. When half of it (a semi-space) is full, a scavenge copies the objects that
-// are still in use and drops the rest. Garbage costs nothing; objects that tasks hold while they wait cost much. A larger
-// semi-space is full less often, and more of its objects are garbage by then. The price is memory.
+// New objects are allocated in the new space. When half of it (a semi-space) is full, a scavenge copies the
+// objects that are still in use and drops the rest. Garbage costs nothing; objects that tasks hold while they
+// wait cost much. A larger semi-space is full less often, and more of its objects are garbage by then. The
+// price is memory.
 //
-// The service of example/concurrency runs with each setting in a new process, at the same request rate, in rounds that
-// go through the settings forwards and backwards. The figures of the table come from scrapes of its /metrics.
+// The service of example/concurrency runs with each setting in a new process, at the same request rate, in
+// rounds that go through the settings forwards and backwards. The figures of the table come from scrapes of
+// its /metrics.
 
 const os = require('node:os');
 const { print, runCommand } = require('../concurrency/command');

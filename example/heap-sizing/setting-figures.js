@@ -50,8 +50,9 @@ class SettingFigures {
   }
 
   /**
-   * Bytes per second by which the old space grew while it grew: tasks' objects that were still in use at their second
-   * scavenge. A lower bound, because a major collection between two scrapes hides the growth before it.
+   * Bytes per second by which the old space grew while it grew: tasks' objects that were still in use at
+   * their second scavenge. A lower bound, because a major collection between two scrapes hides the growth
+   * before it.
    */
   get promoted() {
     const rises = this.#windows.map(window => window.rises('nodejs_heap_space_used_bytes', { space: 'old' }));
