@@ -22,9 +22,9 @@ scrape of a cluster. [benchmark-runtime.md](benchmark-runtime.md) has the cost o
 same command measures.
 
     npm run bench                                    # everything, some ten minutes
-    npm run bench -- --short                         # what CI runs, less than 90 seconds; exits with 1 if a floor is not held
+    npm run bench -- --short                         # what CI runs, 90 seconds; exits with 1 below a floor
     npm run bench -- --only inc-labels,memory/unlab  # cases whose id begins with one of these
-    npm run bench -- --document                      # measures nothing; writes this page from the newest full run
+    npm run bench -- --document                      # writes this page from the newest full run
     npm run bench -- --help
     node --cpu-prof --cpu-prof-dir=profiles benchmarks/micro/run.js --only observe --clients ours
                                                      # profiles of the processes that measure
@@ -65,7 +65,7 @@ async function documentOf(results) {
     floorsSection(),
   ].join('\n');
   const style = await prettier.resolveConfig(__filename);
-  return prettier.format(text, { ...style, parser: 'markdown' });
+  return prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' });
 }
 
 function resultsSection({ date, machine, loadAtEnd, outcomes, measuredAgain }) {
