@@ -5,7 +5,7 @@
 const autocannon = require('autocannon');
 const { PacedClients } = require('./paced-clients.js');
 
-const KEPT_CONNECTIONS = 64;
+const REUSED_CONNECTIONS = 64;
 const MOST_CLIENTS = 1024; // with connections of their own; more of them make the generator itself stall
 const CLIENTS_TO_SATURATE = 64;
 const LOOK_FOR_THE_END_EVERY = 50; // ms
@@ -16,7 +16,7 @@ const NEVER = 3600; // seconds; requests are given up by their turn instead, not
  * @property {number} port
  * @property {number} seconds
  * @property {number} [rate] requests a second; without it as many as are answered, to find saturation
- * @property {boolean} kept whether connections are reused, see paced-clients.js
+ * @property {boolean} reused whether connections are reused, see paced-clients.js
  * @property {number} [patience] ms after which a request has failed, instead of 10,000
  */
 
@@ -41,13 +41,13 @@ process.on('message', async ({ id, settings }) => {
  * @param {() => void} onBegin
  * @returns {Promise<LoadResult>}
  */
-async function generate({ port, seconds, rate, kept, patience }, onBegin) {
-  const clients = rate ? clientsFor({ rate, seconds, kept }) : CLIENTS_TO_SATURATE;
-  const paced = new PacedClients({ rate, seconds, clients, kept, patience }, onBegin);
+async function generate({ port, seconds, rate, reused, patience }, onBegin) {
+  const clients = rate ? clientsFor({ rate, seconds, reused }) : CLIENTS_TO_SATURATE;
+  const paced = new PacedClients({ rate, seconds, clients, reused, patience }, onBegin);
   await autocannon({
     url: `http://127.0.0.1:${port}/api/v1/resources/1`,
     connections: clients,
-    reconnectRate: kept ? undefined : 1,
+    reconnectRate: reused ? undefined : 1,
     duration: NEVER,
     timeout: NEVER,
     sampleInt: LOOK_FOR_THE_END_EVERY,
@@ -65,7 +65,7 @@ async function generate({ port, seconds, rate, kept, patience }, onBegin) {
  * With connections of their own about one request a second and client: many can be under way in a blocked
  * cluster.
  */
-function clientsFor({ rate, seconds, kept }) {
-  const most = kept ? KEPT_CONNECTIONS : Math.min(rate, MOST_CLIENTS);
+function clientsFor({ rate, seconds, reused }) {
+  const most = reused ? REUSED_CONNECTIONS : Math.min(rate, MOST_CLIENTS);
   return Math.max(1, Math.min(most, Math.round(rate * seconds)));
 }

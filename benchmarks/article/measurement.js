@@ -144,13 +144,13 @@ function slowestOf(saturation) {
 }
 
 /** The highest throughput of each tree: other programs, and code that is not yet compiled, only lower it. */
-async function findSaturation({ generator, lanes }, { kept, seconds }) {
+async function findSaturation({ generator, lanes }, { reused, seconds }) {
   const length = Math.min(SATURATION.seconds, SATURATION.ofSegment * seconds);
   const saturation = {};
   for (let pass = 0; pass < SATURATION.passes; pass++) {
     for (const { tree } of lanes) {
       const { client } = tree.settings;
-      const { perSecond } = await generator.call('load', { port: tree.servicePort, kept, seconds: length });
+      const { perSecond } = await generator.call('load', { port: tree.servicePort, reused, seconds: length });
       saturation[client] = Math.max(perSecond, saturation[client] ?? 0);
     }
   }
@@ -167,13 +167,13 @@ async function warmUp(stage, lane, round, rate) {
   await underLoad(stage, lane, { ...round, rate, seconds, every: WARM_UP.every, scraped: true });
 }
 
-async function underLoad(stage, { tree, expected }, { rate, seconds, kept, every, scraped, gzip }) {
+async function underLoad(stage, { tree, expected }, { rate, seconds, reused, every, scraped, gzip }) {
   const { generator, scraper } = stage;
   await sleep(Math.min(QUIET.most, QUIET.perSecond * seconds));
   const isScraped = scraped && tree.metricsPort !== undefined;
   const scrapes = { port: tree.metricsPort, every, gzip: asksForGzip(tree, gzip), expected };
   const otherPrograms = new OtherPrograms(stage.groups);
-  const load = await generator.call('load', { port: tree.servicePort, rate, seconds, kept }, () => {
+  const load = await generator.call('load', { port: tree.servicePort, rate, seconds, reused }, () => {
     if (isScraped) scraper.call('start', scrapes);
   });
   const others = otherPrograms.processors();

@@ -18,7 +18,7 @@ const HEAD_START = 20; // ms from the last client's being there to the first tur
  *   it is free
  * @property {number} seconds
  * @property {number} clients that take turns
- * @property {boolean} kept connections are opened before the first request and reused; else each request has
+ * @property {boolean} reused connections are opened before the first request and reused; else each request has
  *   its own
  * @property {number} [patience] ms from its turn after which a request has failed
  */
@@ -114,7 +114,7 @@ class PacedClient {
     client.on('headers', ({ statusCode }) => (this.#status = statusCode));
     client._connect = () => this.#open(); // at the end of its constructor
     client._doRequest = () => this.#sendOrTakeAnswer();
-    if (!pace.kept) client._resetConnection = () => this.#answeredAndDone();
+    if (!pace.reused) client._resetConnection = () => this.#answeredAndDone();
   }
 
   /** @param {number} at ms of `performance.now()` */
@@ -131,7 +131,7 @@ class PacedClient {
   /** The first request of a reused connection is not counted, because it passes through the primary. */
   #open() {
     this.#client._connect = () => this.#connectionIsGone(); // when it ended or failed
-    if (this.#pace.kept) this.#send();
+    if (this.#pace.reused) this.#send();
     else this.#isReady();
   }
 

@@ -13,7 +13,7 @@ const WORKERS = 4;
  * @property {number} samples of each worker
  * @property {number} workers
  * @property {number} every seconds between two scrapes
- * @property {boolean} kept whether connections are reused; else each request has its own
+ * @property {boolean} reused whether connections are reused; else each request has its own
  * @property {number} seconds of a segment
  * @property {number} repetitions
  * @property {string[]} clients
@@ -27,9 +27,9 @@ const SIZES = {
   large: { samples: 100_000, every: 5, seconds: 10, repetitions: 5 },
   overload: { samples: 50_000, every: 1, seconds: 8, repetitions: 5 },
 };
-const CONNECTIONS = { new: false, kept: true };
-const LEFT_OUT = ['overload-kept'];
-const SHORT = { keys: ['frequent-new', 'frequent-kept'], repetitions: 2, seconds: 2 };
+const CONNECTIONS = { new: false, reused: true };
+const LEFT_OUT = ['overload-reused'];
+const SHORT = { keys: ['frequent-new', 'frequent-reused'], repetitions: 2, seconds: 2 };
 
 const ROUND_KEYS = Object.keys(SIZES)
   .flatMap(size => Object.keys(CONNECTIONS).map(kind => `${size}-${kind}`))
@@ -58,7 +58,7 @@ function roundFor(key, { short, clients, repetitions, seconds, workers, samples,
   const round = {
     key,
     workers: workers ?? WORKERS,
-    kept: CONNECTIONS[kind],
+    reused: CONNECTIONS[kind],
     clients: CLIENT_KEYS.filter(client => clients?.includes(client) ?? true),
     gzip,
     ...usual,
@@ -98,9 +98,9 @@ function runsOf({ clients }, repetition) {
  * @param {Round} round
  * @returns {string}
  */
-function roundTitle({ samples, every, kept }) {
+function roundTitle({ samples, every, reused }) {
   const interval = every === 1 ? 'a scrape a second' : `a scrape every ${every} s`;
-  return `${count(samples)} samples a worker, ${interval}, ${kept ? 'kept connections' : 'new connections'}`;
+  return `${count(samples)} samples a worker, ${interval}, ${reused ? 'reused connections' : 'new connections'}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 'use strict';
 
-// A scraper like Prometheus: HTTP on a kept-alive connection, with or without gzip.
+// A scraper like Prometheus: HTTP on a keep-alive connection, with or without gzip.
 
 const http = require('node:http');
 const zlib = require('node:zlib');

@@ -1,7 +1,7 @@
 'use strict';
 
 // The load generator, in its own process so that nothing else delays its clock. Forked with an IPC channel.
-// On `start`, a number of clients send requests one after the other, each over a kept-alive connection. On
+// On `start`, a number of clients send requests one after the other, each over a keep-alive connection. On
 // `stop`, they wait for their last answer, and the totals are reported. With a rate, a client waits for its
 // turn between two requests.
 

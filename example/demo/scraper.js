@@ -10,7 +10,7 @@ const SCRAPE_HEADERS = {
 };
 const TIMEOUT_MS = 10000;
 
-/** Scrapes a URL over one kept-alive connection, as Prometheus does. */
+/** Scrapes a URL over one keep-alive connection, as Prometheus does. */
 class Scraper {
   #url;
   #agent = new http.Agent({ keepAlive: true, maxSockets: 1 });

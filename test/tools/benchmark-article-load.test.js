@@ -16,10 +16,10 @@ const { PacedClients } = require('../../benchmarks/article/paced-clients.js');
 const { simulateTime } = require('./fixtures/simulated-time.js');
 
 const LOAD = path.join(__dirname, '../../benchmarks/article/load.js');
-const KEPT_CONNECTIONS = 64;
+const REUSED_CONNECTIONS = 64;
 const KINDS = [
-  { kept: false, name: 'new connections', clients: 200 },
-  { kept: true, name: 'reused connections', clients: KEPT_CONNECTIONS },
+  { reused: false, name: 'new connections', clients: 200 },
+  { reused: true, name: 'reused connections', clients: REUSED_CONNECTIONS },
 ];
 
 /** What PacedClients uses of autocannon's client; a connection opens at once. */
@@ -75,7 +75,7 @@ class SimulatedClient extends EventEmitter {
 function simulateLoad(t, pace, serve) {
   const time = simulateTime(t);
   const arrivals = [];
-  let opening = pace.kept ? pace.clients : 0;
+  let opening = pace.reused ? pace.clients : 0;
   const paced = new PacedClients(pace, () => {});
   const clients = Array.from({ length: pace.clients }, () => {
     const client = new SimulatedClient((respond, breakConnection) => {
@@ -97,9 +97,9 @@ function simulateLoad(t, pace, serve) {
 }
 
 describe('paced clients', () => {
-  for (const { kept, name, clients } of KINDS) {
+  for (const { reused, name, clients } of KINDS) {
     it(`requests are sent at an even pace (${name})`, t => {
-      const { paced, arrivals } = simulateLoad(t, { rate: 200, seconds: 2, kept, clients }, (_, respond) =>
+      const { paced, arrivals } = simulateLoad(t, { rate: 200, seconds: 2, reused, clients }, (_, respond) =>
         respond(200, 3),
       );
       assert.deepEqual(
@@ -112,7 +112,7 @@ describe('paced clients', () => {
 
     it(`latencies run from the time a request was due, even while the server stalls (${name})`, t => {
       let stallsUntil = 0;
-      const { paced } = simulateLoad(t, { rate: 200, seconds: 2, kept, clients }, (request, respond) => {
+      const { paced } = simulateLoad(t, { rate: 200, seconds: 2, reused, clients }, (request, respond) => {
         if (request === 100) stallsUntil = performance.now() + 600;
         respond(200, Math.max(1, stallsUntil - performance.now()));
       });
@@ -127,7 +127,7 @@ describe('paced clients', () => {
     });
 
     it(`requests answered late, with an error or never have failed (${name})`, t => {
-      const pace = { rate: 100, seconds: 1, kept, clients: Math.min(clients, 100), patience: 400 };
+      const pace = { rate: 100, seconds: 1, reused, clients: Math.min(clients, 100), patience: 400 };
       const { paced } = simulateLoad(t, pace, (request, respond, breakConnection) => {
         if (request === 20) breakConnection();
         else if (request === 40) respond(200, 450);
@@ -138,7 +138,7 @@ describe('paced clients', () => {
   }
 
   it('clients without a rate send their next request after each response', t => {
-    const pace = { seconds: 1, kept: true, clients: KEPT_CONNECTIONS };
+    const pace = { seconds: 1, reused: true, clients: REUSED_CONNECTIONS };
     const { paced, arrivals } = simulateLoad(t, pace, (_, respond) => respond(200, 100));
     // Ten times a second each.
     assert.deepEqual([paced.latencies.length, arrivals.length], [640, 640]);
@@ -181,33 +181,33 @@ describe('the load generator', () => {
 
   it('new connections: each request has its own', async () => {
     answer = response => response.end('ok');
-    const { latencies, failed } = await run({ rate: 200, seconds: 0.5, kept: false });
+    const { latencies, failed } = await run({ rate: 200, seconds: 0.5, reused: false });
     assert.deepEqual([latencies.length, failed, connections, requests], [100, 0, 100, 100]);
   });
 
   it('reused connections: the requests that open them are not counted', async () => {
     answer = response => response.end('ok');
-    const { latencies, failed } = await run({ rate: 200, seconds: 0.5, kept: true });
+    const { latencies, failed } = await run({ rate: 200, seconds: 0.5, reused: true });
     assert.deepEqual([latencies.length, failed, connections, requests], [100, 0, 64, 164]);
   });
 
-  for (const { kept, name } of KINDS) {
+  for (const { reused, name } of KINDS) {
     it(`errors and broken connections have failed (${name})`, async () => {
       answer = response => {
-        const counted = requests - (kept ? KEPT_CONNECTIONS : 0);
+        const counted = requests - (reused ? REUSED_CONNECTIONS : 0);
         if (counted === 10) response.statusCode = 500;
         if (counted === 20) response.destroy();
         else response.end('ok');
       };
-      const { latencies, failed } = await run({ rate: 200, seconds: 0.5, kept });
+      const { latencies, failed } = await run({ rate: 200, seconds: 0.5, reused });
       assert.deepEqual([latencies.length, failed], [98, 2]);
     });
   }
 
   it('a load without a rate reports how many requests were answered per second', async () => {
     answer = response => response.end('ok');
-    const { latencies, perSecond } = await run({ seconds: 0.2, kept: true });
-    assert.equal(latencies.length, requests - KEPT_CONNECTIONS);
+    const { latencies, perSecond } = await run({ seconds: 0.2, reused: true });
+    assert.equal(latencies.length, requests - REUSED_CONNECTIONS);
     assert.ok(perSecond > 0 && perSecond <= latencies.length / 0.2, `${perSecond}`);
   });
 });

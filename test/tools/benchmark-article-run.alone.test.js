@@ -87,7 +87,7 @@ describe('node benchmarks/article/run.js', { skip: process.platform !== 'linux' 
   );
 
   it('Ctrl-C ends every process of a run', { timeout: TIMEOUT }, async () => {
-    const { child, seen, closed } = start('--rounds', 'frequent-kept', '--clients', 'bare,ours');
+    const { child, seen, closed } = start('--rounds', 'frequent-reused', '--clients', 'bare,ours');
     while (!seen.output.includes('repetition 1 of 1'))
       await Promise.race([once(child.stderr, 'data'), closed]);
     assert.ok(processes().length >= 8, processes().join('\n'));

@@ -106,7 +106,7 @@ describe('a comparison', () => {
   });
 
   it('claims are judged by the factor between scraped and unscraped latencies', () => {
-    const rounds = ['frequent-new', 'frequent-kept'].map(key =>
+    const rounds = ['frequent-new', 'frequent-reused'].map(key =>
       roundOf(key, { 'prom-client': 40, ours: 1.3 }),
     );
     const claims = judgeClaims(rounds);
@@ -223,7 +223,7 @@ describe('the plan', () => {
 });
 
 describe('the drawing', () => {
-  const rounds = ['frequent-new', 'frequent-kept', 'overload-new'].map(key =>
+  const rounds = ['frequent-new', 'frequent-reused', 'overload-new'].map(key =>
     roundOf(key, { 'prom-client': 60, 'prometheus-io': 40 }, { failed: 30 }),
   );
   const svg = drawRounds(rounds, WHERE);

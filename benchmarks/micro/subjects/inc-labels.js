@@ -35,7 +35,7 @@ module.exports = {
   title: 'Counter, `inc(labels)`',
   note: 'Four labels, label sets at random. Reused strings are the same objects each time; fresh ones are cut out of other strings for each call, which is part of the time.',
   cases: [
-    ...casesOf('kept', 'reused strings', reusedStrings),
+    ...casesOf('reused', 'reused strings', reusedStrings),
     ...casesOf('fresh', 'fresh strings', freshStrings),
   ],
 };

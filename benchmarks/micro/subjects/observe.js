@@ -42,9 +42,9 @@ module.exports = {
   note: 'Default buckets, values in all of them; four labels, label sets at random.',
   cases: [
     { key: 'unlabelled', title: '`observe(value)`', figures, measure: observeUnlabelled },
-    { key: 'kept-8', title: '8 label sets, reused strings', figures, measure: observing(reusedStrings, 8) },
+    { key: 'reused-8', title: '8 label sets, reused strings', figures, measure: observing(reusedStrings, 8) },
     {
-      key: 'kept-2k',
+      key: 'reused-2k',
       title: '2,000 label sets, reused strings',
       figures,
       measure: observing(reusedStrings, 2000),

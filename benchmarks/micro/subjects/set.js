@@ -29,7 +29,7 @@ module.exports = {
   cases: [
     { key: 'unlabelled', title: '`set(value)`', figures: { time: 'ns' }, measure: setUnlabelled },
     {
-      key: 'kept-2k',
+      key: 'reused-2k',
       title: '`set(labels, value)`, 2,000 label sets, reused strings',
       figures: { time: 'ns' },
       measure: setLabelled,

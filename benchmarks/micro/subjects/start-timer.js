@@ -34,7 +34,7 @@ module.exports = {
   cases: [
     { key: 'unlabelled', title: '`startTimer()()`', figures: { time: 'ns' }, measure: timeUnlabelled },
     {
-      key: 'kept-2k',
+      key: 'reused-2k',
       title: '`startTimer(three labels)(one label)`, 2,000 label sets, reused strings',
       figures: { time: 'ns' },
       measure: timeLabelled,

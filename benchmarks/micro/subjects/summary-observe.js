@@ -49,7 +49,7 @@ module.exports = {
       measure: observingUnlabelled(WINDOW),
     },
     {
-      key: 'kept-200',
+      key: 'reused-200',
       title: '`observe(labels, value)`, 200 label sets, reused strings',
       figures,
       measure: observeLabelled,
