@@ -80,7 +80,10 @@ async function writeDocument(results) {
   const drawing = DOCUMENT.replace(/md$/, 'svg');
   const text = withResults(fs.readFileSync(DOCUMENT, 'utf8'), results);
   const style = await prettier.resolveConfig(DOCUMENT);
-  fs.writeFileSync(DOCUMENT, await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }));
+  fs.writeFileSync(
+    DOCUMENT,
+    await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }),
+  );
   fs.writeFileSync(drawing, drawRounds(results.rounds, whereAndWhen(results)));
   const headline = results.rounds.filter(({ round }) => HEADLINE_ROUNDS.includes(round.key));
   if (headline.length < HEADLINE_ROUNDS.length) return [DOCUMENT, drawing];
