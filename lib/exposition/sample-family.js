@@ -32,7 +32,7 @@ function sampleFamily(metric, defaultLabels) {
     pageOf: row => [toNumber(samples[row].value)],
     offsetOf: () => 0,
     labelText: row => labelsOf(samples[row], defaultLabels),
-    sampleName: row => samples[row].metricName || metric.name,
+    sampleName: row => samples[row].metricName,
     exemplarAt: row => samples[row].exemplar,
   };
 }

@@ -19,7 +19,7 @@ const PIECE_CHARACTERS = 65536;
  * - value: one number
  * - histogram: one count per bound (not cumulative), the count above the last bound, the sum
  * - summary: the sum, the count; the quantiles come from `quantileValues(row)`
- * - samples: one number, under the name `sampleName(row)`
+ * - samples: one number, under the name `sampleName(row)`, or under the family's if that is empty
  *
  * @typedef {{kind: 'value'} | {kind: 'samples'} | {kind: 'histogram', bounds: readonly number[]}
  *   | {kind: 'summary', quantiles: readonly number[]}} Layout
@@ -41,7 +41,7 @@ const PIECE_CHARACTERS = 65536;
  * @property {(row: number, marked: boolean) => string} labelText a row's labels; `marked` if `le` or
  *   `quantile` precedes them
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
- * @property {(row: number) => string} [sampleName]
+ * @property {(row: number) => string | undefined} [sampleName]
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
  * @property {import('../cluster/store/cached-text').CachedText} [cachedText] its text in the last
  *   scrape; `rows` then returns an Int32Array
@@ -107,8 +107,18 @@ function* renderFamily(family, openMetrics) {
  * @returns {string} the lines above a family's samples, without a line feed at their end
  */
 function headOf(family, openMetrics) {
-  const name = openMetrics && family.type === 'counter' ? baseName(family.name) : family.name;
+  const own = nameOf(family);
+  const name = openMetrics && family.type === 'counter' ? baseName(own) : own;
   return `# HELP ${name} ${escapeHelp(String(family.help))}\n# TYPE ${name} ${family.type}`;
+}
+
+/**
+ * The name of a custom metric object may be any text. Escaping it keeps the other families readable.
+ *
+ * @param {Family} family
+ */
+function nameOf(family) {
+  return escapeHelp(String(family.name));
 }
 
 /**
@@ -127,15 +137,16 @@ function baseName(name) {
 function rowWriter(family, openMetrics) {
   const exemplarText = openMetrics && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
   const isCounter = openMetrics && family.type === 'counter';
+  const name = nameOf(family);
   switch (family.layout.kind) {
     case 'histogram':
-      return histogramWriter(family, family.layout.bounds, exemplarText);
+      return histogramWriter(family, name, family.layout.bounds, exemplarText);
     case 'summary':
-      return summaryWriter(family, family.layout.quantiles);
+      return summaryWriter(family, name, family.layout.quantiles);
     case 'samples':
-      return sampleWriter(family, isCounter, exemplarText);
+      return sampleWriter(family, name, isCounter, exemplarText);
     default:
-      return valueWriter(family, isCounter ? `${baseName(family.name)}_total` : family.name, exemplarText);
+      return valueWriter(family, isCounter ? `${baseName(name)}_total` : name, exemplarText);
   }
 }
 
@@ -159,14 +170,16 @@ function valueWriter(family, sampleName, exemplarText) {
 
 /**
  * @param {Family} family
+ * @param {string} familyName
  * @param {boolean} isCounter whether each name has to end with `_total`
  * @param {ExemplarText | undefined} exemplarText
  * @returns {(row: number) => string}
  */
-function sampleWriter(family, isCounter, exemplarText) {
-  const sampleName = /** @type {(row: number) => string} */ (family.sampleName);
+function sampleWriter(family, familyName, isCounter, exemplarText) {
+  const sampleName = /** @type {NonNullable<Family['sampleName']>} */ (family.sampleName);
   return row => {
-    const name = isCounter ? `${baseName(sampleName(row))}_total` : sampleName(row);
+    const own = sampleName(row) || familyName;
+    const name = isCounter ? `${baseName(own)}_total` : own;
     const labels = family.labelText(row, false);
     const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
     const exemplar = exemplarText === undefined ? '' : exemplarText(row, 0);
@@ -176,12 +189,12 @@ function sampleWriter(family, isCounter, exemplarText) {
 
 /**
  * @param {Family} family
+ * @param {string} name
  * @param {readonly number[]} bounds
  * @param {ExemplarText | undefined} exemplarText
  * @returns {(row: number) => string}
  */
-function histogramWriter(family, bounds, exemplarText) {
-  const { name } = family;
+function histogramWriter(family, name, bounds, exemplarText) {
   const starts = [...bounds.map(String), '+Inf'].map(bound => `\n${name}_bucket{le="${bound}"`);
   const sumColumn = starts.length;
   return row => {
@@ -196,17 +209,18 @@ function histogramWriter(family, bounds, exemplarText) {
       text += starts[column] + close + formatNumber(count);
       if (exemplarText !== undefined) text += exemplarText(row, column);
     }
-    return text + sumAndCount(family, row, page[offset + sumColumn], count);
+    return text + sumAndCount(family, name, row, page[offset + sumColumn], count);
   };
 }
 
 /**
  * @param {Family} family
+ * @param {string} name
  * @param {readonly number[]} quantiles
  * @returns {(row: number) => string}
  */
-function summaryWriter(family, quantiles) {
-  const starts = quantiles.map(quantile => `\n${family.name}{quantile="${quantile}"`);
+function summaryWriter(family, name, quantiles) {
+  const starts = quantiles.map(quantile => `\n${name}{quantile="${quantile}"`);
   const quantileValues = /** @type {(row: number) => ArrayLike<number>} */ (family.quantileValues);
   return row => {
     const page = family.pageOf(row);
@@ -216,20 +230,21 @@ function summaryWriter(family, quantiles) {
     const values = quantileValues(row);
     let text = '';
     for (let i = 0; i < starts.length; i++) text += starts[i] + close + formatNumber(values[i]);
-    return text + sumAndCount(family, row, page[offset], page[offset + 1]);
+    return text + sumAndCount(family, name, row, page[offset], page[offset + 1]);
   };
 }
 
 /**
  * @param {Family} family
+ * @param {string} name
  * @param {number} row
  * @param {number} sum
  * @param {number} count
  */
-function sumAndCount(family, row, sum, count) {
+function sumAndCount(family, name, row, sum, count) {
   const labels = family.labelText(row, false);
   const close = labels === '' ? ' ' : `{${labels}} `;
-  const start = `\n${family.name}`;
+  const start = `\n${name}`;
   return `${start}_sum${close}${formatNumber(sum)}${start}_count${close}${formatNumber(count)}`;
 }
 

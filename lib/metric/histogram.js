@@ -60,6 +60,7 @@ class Histogram extends Metric {
     const table = createTable(this, this.buckets.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
     register(this, { table, exemplars, columnOf: columnFinderOf(this.buckets) });
+    if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
 
   /**
@@ -160,11 +161,9 @@ class Histogram extends Metric {
     stateOf(this).exemplars?.drop(row);
   }
 
-  /** Drops all series; the one of a histogram without labels starts again with no observations. */
+  /** Drops all series. That of a histogram without labels is back with its next observation. */
   reset() {
-    const table = tableOf(this);
-    table.clear();
-    if (this.labelNames.length === 0) table.locate(NO_LABELS);
+    tableOf(this).clear();
   }
 
   /**
@@ -195,7 +194,9 @@ class Histogram extends Metric {
       count: counts.reduce((sum, number) => sum + number, 0),
     };
     if (exemplars === undefined) return series;
-    const places = [...buckets, '-1'].map((bound, column) => [bound, exemplars.at(row, column) ?? null]);
+    const places = buckets.map((bound, column) => [bound, exemplars.at(row, column) ?? null]);
+    const aboveAll = exemplars.at(row, buckets.length);
+    if (aboveAll !== undefined) places.push([-1, aboveAll]);
     return { ...series, bucketExemplars: Object.fromEntries(places) };
   }
 

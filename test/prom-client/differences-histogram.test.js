@@ -134,17 +134,6 @@ test('Histogram: zero() refuses an unknown label', async () => {
   ]);
 });
 
-test('Histogram: reset() without labels restores the zero series', async () => {
-  const zero = ['h_bucket{le="1"} 0', 'h_bucket{le="+Inf"} 0', 'h_sum 0', 'h_count 0'];
-  const { registry, histogram } = histogramWith({ buckets: [1] });
-  histogram.observe(0.5);
-  histogram.reset();
-  assert.deepStrictEqual(await samplesOf(registry), zero);
-  histogram.observe(0.5);
-  registry.resetMetrics();
-  assert.deepStrictEqual(await samplesOf(registry), zero);
-});
-
 test('a metric: undefined as aggregator or registers means the default', () => {
   register.clear();
   const histogram = new Histogram({ name: 'h', help: 'h', aggregator: undefined, registers: undefined });

@@ -172,7 +172,7 @@ class ClusterFamily {
           ? this.rows.textWithout(row, /** @type {string} */ (marker))
           : this.rows.textOf(row),
       quantileValues: row => this.#quantiles.valuesOf(row),
-      sampleName: row => this.rows.labelOf(row, NAME_LABEL) ?? name,
+      sampleName: row => this.rows.labelOf(row, NAME_LABEL),
       exemplarAt: exemplarReader(this.#sources, boundsOrQuantiles, width),
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,

@@ -1,0 +1,119 @@
+'use strict';
+
+// Behaviour that programs rely on and that is easy to "improve" by accident: each case runs on both clients, and
+// both must give the same.
+
+const { describe, it } = require('node:test');
+const assert = require('node:assert/strict');
+const ours = require('../..');
+const promClient = require('prom-client');
+
+/**
+ * @param {(client: any) => Promise<any>} run
+ * @returns {Promise<any>} the result of both, which is the same
+ */
+async function resultOfBoth(run) {
+  const expected = await run(promClient);
+  assert.deepEqual(await run(ours), expected);
+  return expected;
+}
+
+/** Everything that a registry with one metric shows. */
+async function shownBy(registry, metric) {
+  return {
+    text: await registry.metrics(),
+    single: await registry.getSingleMetricAsString(metric.name),
+    json: await registry.getMetricsAsJSON(),
+    values: (await metric.get()).values,
+    hashMap: metric.hashMap,
+  };
+}
+
+describe('a histogram without labels', () => {
+  const CASES = {
+    'starts with its buckets at zero': { samples: 4, act: () => {} },
+    'has no series after reset()': { samples: 0, act: ({ histogram }) => histogram.reset() },
+    'has no series after resetMetrics()': { samples: 0, act: ({ registry }) => registry.resetMetrics() },
+    'starts again with the next observation': {
+      samples: 4,
+      act: ({ histogram, observe }) => {
+        histogram.reset();
+        observe(2);
+      },
+    },
+    'starts again with the next observation of a child': {
+      samples: 4,
+      act: ({ histogram, child }) => {
+        histogram.reset();
+        child.observe(2);
+      },
+    },
+    'starts again with zero()': {
+      samples: 4,
+      act: ({ histogram }) => {
+        histogram.reset();
+        histogram.zero({});
+      },
+    },
+    'has no series after remove()': { samples: 0, act: ({ histogram }) => histogram.remove() },
+  };
+  for (const [title, { samples, act }] of Object.entries(CASES)) {
+    for (const openMetrics of [false, true]) {
+      it(`${title}, ${openMetrics ? 'with exemplars' : 'as Prometheus text'}`, async () => {
+        const { values } = await resultOfBoth(async client => {
+          const { Registry, Histogram, openMetricsContentType } = client;
+          const registry = new Registry(openMetrics ? openMetricsContentType : undefined);
+          const histogram = new Histogram({
+            name: 'h',
+            help: 'h',
+            buckets: [1],
+            registers: [registry],
+            enableExemplars: openMetrics,
+          });
+          const child = histogram.labels();
+          // With exemplars enabled, prom-client accepts only the object form.
+          const observe = value => histogram.observe(openMetrics ? { value } : value);
+          if (title !== 'starts with its buckets at zero') observe(5);
+          act({ registry, histogram, child, observe });
+          return shownBy(registry, histogram);
+        });
+        assert.equal(values.length, samples);
+      });
+    }
+  }
+});
+
+describe('the name of a custom metric object', () => {
+  for (const name of ['line\nbreak', 'back\\slash', '"quoted"', 'test_"_\\_\n_metric']) {
+    for (const openMetrics of [false, true]) {
+      const values = [
+        { value: 1, labels: {} },
+        { value: 2, labels: { a: 'b' }, metricName: 'other\\name' },
+      ];
+      it(`${JSON.stringify(name)} is escaped as HELP is${openMetrics ? ', in OpenMetrics' : ''}`, async () => {
+        const text = await resultOfBoth(client => {
+          const registry = new client.Registry(openMetrics ? client.openMetricsContentType : undefined);
+          registry.registerMetric({
+            name,
+            get: async () => ({ name, help: `of ${name}`, type: 'counter', values, aggregator: 'sum' }),
+          });
+          return registry.metrics();
+        });
+        const escaped = name.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
+        assert.ok(text.startsWith(`# HELP ${escaped} of ${escaped}\n# TYPE ${escaped} counter\n`), text);
+      });
+    }
+    it(`${JSON.stringify(name)} is escaped in aggregate()`, async () => {
+      await resultOfBoth(client => {
+        const metric = {
+          name,
+          help: 'h',
+          type: 'gauge',
+          values: [{ value: 1, labels: {} }],
+          aggregator: 'sum',
+        };
+        return client.AggregatorRegistry.aggregate([[metric], [metric]]).metrics();
+      });
+    });
+  }
+});
