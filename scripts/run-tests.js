@@ -9,6 +9,7 @@
 //   TEST_LANES=<n>         how many files run in parallel
 //   TEST_FILE_SECONDS=<n>  how long a file may take
 
+const { setMaxListeners } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -65,6 +66,18 @@ function chosenFiles(words) {
     .flatMap(name => (fs.statSync(name).isDirectory() ? testFilesIn(name) : [name]));
   const seconds = Number(process.env.TEST_FILE_SECONDS) || 60 * FILE_TIMEOUT_MINUTES[isArea ? first : 'long'];
   return { files: named.length > 0 ? files : testFilesOf(first), timeout: seconds * 1000 };
+}
+
+/**
+ * Node.js 20 parses the file of NODE_EXTRA_CA_CERTS when a process starts, which can take three times as long as
+ * everything else of a start. Only the tests that install packages connect to a server with TLS.
+ *
+ * @param {string[]} files
+ */
+function leaveOutCertificates(files) {
+  const usesNpm = ['package', 'long'].map(name => path.join(TESTS, name) + path.sep);
+  if (files.some(file => usesNpm.some(folder => file.startsWith(folder)))) return;
+  delete process.env.NODE_EXTRA_CA_CERTS;
 }
 
 /**
@@ -159,6 +172,7 @@ async function* withoutCounts(events) {
 async function runFiles(files, { concurrency, timeout, summary }) {
   if (files.length === 0) return;
   const watchdog = new AbortController();
+  setMaxListeners(0, watchdog.signal); // one for each file
   const events = run({ files, concurrency, timeout, signal: watchdog.signal });
   // Node 24 reports a file that hangs as timed out but does not stop it. It reports nothing more after that.
   const timer = setTimeout(() => watchdog.abort(), 2 * timeout);
@@ -174,6 +188,7 @@ async function runFiles(files, { concurrency, timeout, summary }) {
 async function main() {
   const start = performance.now();
   const { files, timeout } = chosenFiles(process.argv.slice(2));
+  leaveOutCertificates(files);
   const isAlone = file => file.endsWith('.alone.test.js');
   const lanes = Number(process.env.TEST_LANES) || Math.ceil(os.availableParallelism() * LANES_PER_CORE);
   const summary = new Summary();

@@ -22,6 +22,7 @@ const FILES = {
   'exits.test.js': `${IT}it('adds up', () => {}); process.once('beforeExit', () => process.exit(3));`,
   'hangs.test.js': 'setInterval(() => {}, 1000);',
   'first.alone.test.js': `${IT}it('runs alone', () => {}); require('node:fs').appendFileSync(process.env.ORDER, 'alone ');`,
+  'environment.test.js': `${IT}it('parses no certificates', () => { if ('NODE_EXTRA_CA_CERTS' in process.env) throw new Error('slow'); });`,
   'second.test.js': `${IT}it('runs first', () => {}); require('node:fs').appendFileSync(process.env.ORDER, 'others ');`,
 };
 
@@ -53,19 +54,14 @@ function runTests(names, env = {}) {
 
 describe('scripts/run-tests.js', () => {
   it('exits with 0 if every test passes, is skipped or is still to do; prints each count once', () => {
-    const { status, counts, stdout } = runTests([
-      'passes.test.js',
-      'nested',
-      'todo.test.js',
-      'first.alone.test.js',
-      'second.test.js',
-    ]);
+    const names = ['passes', 'todo', 'first.alone', 'environment', 'second'].map(name => `${name}.test.js`);
+    const { status, counts, stdout } = runTests(['nested', ...names], { NODE_EXTRA_CA_CERTS: __filename });
     assert.equal(status, 0, stdout);
     const { duration_ms: duration, ...rest } = counts;
-    assert.deepEqual(rest, { tests: 6, suites: 1, pass: 4, fail: 0, cancelled: 0, skipped: 1, todo: 1 });
+    assert.deepEqual(rest, { tests: 7, suites: 1, pass: 5, fail: 0, cancelled: 0, skipped: 1, todo: 1 });
     assert.ok(duration > 0);
     assert.equal(stdout.match(/^ℹ tests /gm).length, 1);
-    assert.match(stdout, /ℹ tests 6\n(ℹ .*\n)+$/);
+    assert.match(stdout, /ℹ tests 7\n(ℹ .*\n)+$/);
     const order = fs.readFileSync(path.join(folder, 'order'), 'utf8');
     assert.equal(order, 'others alone ', '*.alone.test.js runs after all other files');
   });
