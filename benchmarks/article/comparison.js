@@ -1,7 +1,7 @@
 'use strict';
 
-// How runs compare: ratios within a repetition, whose segments were measured within a minute, and their
-// median with an interval. Medians of both sides, divided, would compare one hour's noise with another's.
+// Compares runs: ratios within a repetition, whose segments were measured within a minute, and the median of
+// the ratios with an interval. A ratio of two medians would compare the noise of different hours.
 
 const { randomFrom } = require('../shared/random.js');
 const { median, quantile } = require('../shared/statistics.js');
@@ -16,13 +16,11 @@ const SEED = 1;
  * @typedef {object} Comparison
  * @property {string} key
  * @property {string} of the run that is divided
- * @property {string[]} by runs of the same repetition; their geometric mean if there are several
+ * @property {string[]} by the runs it is divided by, or the geometric mean of several
  * @property {string} title
  */
 
-/**
- * @type {Comparison[]} ours was unscraped before and after; the last says how far two equal runs are apart
- */
+/** @type {Comparison[]} the last compares two equal runs, unscraped: it shows the noise */
 const COMPARISONS = [
   { key: 'stock', of: 'stock-scraped', by: ['stock'], title: '15.1.3' },
   { key: 'prometheus-io', of: 'prometheus-io-scraped', by: ['prometheus-io'], title: '0.16.1' },
@@ -30,10 +28,7 @@ const COMPARISONS = [
   { key: 'noise', of: 'ours-again', by: ['ours'], title: 'ours, unscraped again' },
 ];
 
-/**
- * What this library promises: P99 and P99.9 of a cluster that is scraped every second against one that is
- * not.
- */
+/** What this library promises: P99 and P99.9 of a cluster scraped every second, compared with unscraped. */
 const CLAIMS = [
   { round: 'frequent-new', samples: 10_000, figure: 'p99', atMost: 1.1 },
   { round: 'frequent-new', samples: 10_000, figure: 'p999', atMost: 1.2 },
@@ -52,7 +47,7 @@ const CLAIMS = [
  * @param {MeasuredRound} measured
  * @param {Comparison} comparison
  * @param {string} figure see segment.js
- * @returns {Ratio | undefined} undefined where a run of it was not measured
+ * @returns {Ratio | undefined} undefined if one of its runs was not measured
  */
 function compare({ segments }, { of, by }, figure) {
   const repetitions = new Map();

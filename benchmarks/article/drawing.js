@@ -1,8 +1,7 @@
 'use strict';
 
-// Draws the latency distribution of every run, a panel for each round: to the right ever rarer requests,
-// upwards slower ones. A client that stalls is a bold line that leaves the thin ones. All panels have one
-// scale.
+// Draws the latency distribution of every run, one panel per round: the percentile on the x axis, the latency
+// on the y axis. A client that stalls shows as a bold line far above the thin ones. All panels share a scale.
 
 const { escaped, rounded, segment, spread, text } = require('../shared/svg.js');
 const { count } = require('../shared/table.js');
@@ -43,7 +42,7 @@ const SCHEMES = {
  * @param {MeasuredRound[]} rounds
  * @param {{machine: string, date: string}} where and when it was measured
  * @returns {string} the text of an SVG file that needs nothing else and follows the reader's colour scheme
- * @throws {Error} when there is nothing to draw
+ * @throws {Error} if there is nothing to draw
  */
 function drawRounds(rounds, { machine, date }) {
   const panels = rounds.map(panelOf).filter(({ curves }) => curves.length > 0);
@@ -107,7 +106,7 @@ function panelOf({ round, segments }) {
   return { title: roundTitle(round), curves: curves.filter(({ points }) => points.length > 0) };
 }
 
-/** Up to the last quantile that a single request does not decide. */
+/** Ends at the last quantile that does not depend on a single request. */
 function pointsOf(segments) {
   const all = new LatencyHistogram();
   for (const { histogram } of segments) all.add(new LatencyHistogram(histogram));
@@ -184,10 +183,7 @@ function drawAxes(plot, decades, { x, y }) {
   ].join('');
 }
 
-/**
- * Right of the plot, at the height of each line's end or as near as the others leave room; of unscraped ones
- * one each.
- */
+/** Labels right of the plot, each at the end of its line, moved apart where they would overlap. */
 function drawNames(lines, plot) {
   const named = lines
     .filter(

@@ -10,7 +10,7 @@ class LatencyHistogram {
   #counts = new Map();
   #total = 0;
 
-  /** @param {[number, number][]} [counts] what {@link LatencyHistogram#toJSON} gave */
+  /** @param {[number, number][]} [counts] the result of {@link LatencyHistogram#toJSON} */
   constructor(counts = []) {
     for (const [bucket, count] of counts) this.#add(bucket, count);
   }
@@ -41,7 +41,7 @@ class LatencyHistogram {
 
   /**
    * @param {number[]} shares 0 to 1, ascending
-   * @returns {number[]} the latency (ms) that is not exceeded by so large a share; NaN of none
+   * @returns {number[]} per share, the latency (ms) that this share does not exceed; NaN if empty
    */
   quantiles(shares) {
     const buckets = this.toJSON();

@@ -6,16 +6,16 @@ const autocannon = require('autocannon');
 const { PacedClients } = require('./paced-clients.js');
 
 const REUSED_CONNECTIONS = 64;
-const MOST_CLIENTS = 1024; // with connections of their own; more of them make the generator itself stall
+const MOST_CLIENTS = 1024; // with a connection per request; with more, the generator itself stalls
 const CLIENTS_TO_SATURATE = 64;
 const LOOK_FOR_THE_END_EVERY = 50; // ms
-const NEVER = 3600; // seconds; requests are given up by their turn instead, not by when they were sent
+const NEVER = 3600; // seconds; a request times out by its turn instead of by when it was sent
 
 /**
  * @typedef {object} Load
  * @property {number} port
  * @property {number} seconds
- * @property {number} [rate] requests a second; without it as many as are answered, to find saturation
+ * @property {number} [rate] requests a second; without it as many as the service answers, to find saturation
  * @property {boolean} reused whether connections are reused, see paced-clients.js
  * @property {number} [patience] ms after which a request has failed, instead of 10,000
  */
@@ -61,10 +61,7 @@ async function generate({ port, seconds, rate, reused, patience }, onBegin) {
   return { latencies, failed, perSecond: latencies.length / elapsed };
 }
 
-/**
- * With connections of their own about one request a second and client: many can be under way in a blocked
- * cluster.
- */
+/** With a connection per request, a client sends about one request a second: many can be pending at once. */
 function clientsFor({ rate, seconds, reused }) {
   const most = reused ? REUSED_CONNECTIONS : Math.min(rate, MOST_CLIENTS);
   return Math.max(1, Math.min(most, Math.round(rate * seconds)));

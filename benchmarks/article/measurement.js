@@ -1,7 +1,7 @@
 'use strict';
 
-// Measures rounds: the clients' trees of processes are up at the same time, and one of them at a time is
-// under load.
+// Measures rounds: the process trees of all clients run at the same time, and one of them at a time is under
+// load.
 
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -17,13 +17,13 @@ const { segmentOf } = require('./segment.js');
 const SHARE_OF_SATURATION = 0.4;
 const SATURATION = { passes: 3, seconds: 1.5, ofSegment: 0.3 };
 const WARM_UP = { every: 0.5, first: 12, later: 4, segments: 2 };
-// others that use more processors have disturbed a segment: it is measured again, and the quietest counts
+// if other programs use more CPUs, the segment is measured again, and the quietest attempt counts
 const DISTURBANCE = { processors: 0.2, attempts: 3 };
 const QUIET = { most: 500, perSecond: 100 }; // ms of rest before each segment
 const KIND = 'integers'; // can be checked to the last digit
 const NO_SCRAPES = { milliseconds: [], failures: [] };
-// its own garbage collections would be latencies of the cluster: with so much room there is one in some
-// seconds
+// garbage collections of the generator would count as latency of the cluster: with this new space there is
+// one every few seconds
 const GENERATOR_FLAGS = ['--min-semi-space-size=128', '--max-semi-space-size=128'];
 const SERVICE = path.join(__dirname, 'service-primary.js');
 
@@ -56,7 +56,7 @@ async function* measureRounds(rounds, { onStep }) {
   }
 }
 
-/** The processes: those that stay for all rounds, and the trees, which stay for all rounds of their size. */
+/** The processes: load generator and scraper for all rounds, and trees for all rounds of one size. */
 class Stage {
   generator = new MeasuringProcess(path.join(__dirname, 'load.js'), GENERATOR_FLAGS);
   scraper = new MeasuringProcess(path.join(__dirname, 'scrape-process.js'));
@@ -123,7 +123,7 @@ async function measureRound(stage, round, onStep) {
   };
 }
 
-/** Whether it was disturbed is known without its latencies, so choosing does not favour short ones. */
+/** Disturbance is measured without looking at latencies, so the choice does not favour short ones. */
 async function measureSegment(stage, { repetition, run }, conditions) {
   const lane = stage.lanes.find(({ tree }) => tree.settings.client === run.client);
   const attempts = [];
@@ -135,15 +135,15 @@ async function measureSegment(stage, { repetition, run }, conditions) {
 }
 
 /**
- * The rate is that of the library that saturates first; a cluster without metrics only sets it when it is
- * alone.
+ * The rate follows the library that saturates first; the cluster without metrics sets it only if it is the
+ * only client.
  */
 function slowestOf(saturation) {
   const { [BARE]: bare, ...libraries } = saturation;
   return Math.min(...(Object.keys(libraries).length > 0 ? Object.values(libraries) : [bare]));
 }
 
-/** The highest throughput of each tree: other programs, and code that is not yet compiled, only lower it. */
+/** The highest throughput of each tree: other programs and cold code only lower it. */
 async function findSaturation({ generator, lanes }, { reused, seconds }) {
   const length = Math.min(SATURATION.seconds, SATURATION.ofSegment * seconds);
   const saturation = {};
@@ -158,8 +158,8 @@ async function findSaturation({ generator, lanes }, { reused, seconds }) {
 }
 
 /**
- * More scrapes than later, until code has been compiled and heaps have grown: before that P99 is several
- * times as large.
+ * Scrapes more often than the measurement, until code is compiled and heaps have grown: before that, P99 is
+ * several times as large.
  */
 async function warmUp(stage, lane, round, rate) {
   const seconds = Math.min(lane.isWarm ? WARM_UP.later : WARM_UP.first, WARM_UP.segments * round.seconds);
@@ -180,7 +180,7 @@ async function underLoad(stage, { tree, expected }, { rate, seconds, reused, eve
   return { load, others, scraped: isScraped ? await scraper.call('stop', {}) : NO_SCRAPES };
 }
 
-/** The rivals' manuals show none. */
+/** The manuals of the other clients show none. */
 function asksForGzip(tree, gzip) {
   return gzip && tree.settings.client === OURS;
 }
@@ -190,7 +190,7 @@ async function expositionOf(lanes) {
   return lane ? Math.max(...(await lane.tree.call('exposition'))) : 0;
 }
 
-/** When nothing is under way any more, a scrape must show exactly what workers have recorded under load. */
+/** When no request is pending any more, a scrape must show exactly what the workers have recorded. */
 async function checkTotals({ scraper, lanes }, { gzip }) {
   const wrong = {};
   for (const { tree } of lanes) {

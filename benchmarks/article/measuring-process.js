@@ -30,7 +30,7 @@ class MeasuringProcess {
   /**
    * @param {string | undefined} command
    * @param {object} settings
-   * @param {() => void} [onBegun] called when it says that it has begun
+   * @param {() => void} [onBegun] called when it reports that it has begun
    * @returns {Promise<any>} rejects with its error, or when it has gone
    */
   call(command, settings, onBegun) {
@@ -52,7 +52,7 @@ class MeasuringProcess {
     else call.reject(new Error(error));
   }
 
-  /** It ends by itself when the channel closes. */
+  /** The process ends when the channel closes. */
   stop() {
     if (this.#process.connected) this.#process.disconnect();
   }

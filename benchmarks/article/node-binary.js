@@ -1,7 +1,6 @@
 'use strict';
 
-// The Node.js that everything is measured on: the same for everybody who runs this, from npm's package
-// `node`.
+// The Node.js binary for all measurements, from npm's package `node`: everybody who runs this has the same.
 
 const { execFile } = require('node:child_process');
 const fs = require('node:fs');
@@ -13,7 +12,7 @@ const CACHE = path.join(__dirname, '..', '..', 'node_modules', '.cache', 'bench-
 const TIMEOUT = 300_000;
 
 /**
- * @param {string | undefined} wanted path of a binary to take instead
+ * @param {string | undefined} wanted path of another binary
  * @returns {Promise<string>} path of a binary
  * @throws {Error} if there is none and it cannot be installed
  */

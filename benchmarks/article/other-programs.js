@@ -15,7 +15,7 @@ class OtherPrograms {
   #began;
 
   /**
-   * @param {number[]} groups process groups that are not others; this process's own is added
+   * @param {number[]} groups process groups that are part of the measurement; this process's own is added
    * @param {{proc?: string, now?: () => number}} [options] for tests: another directory than /proc, another
    *   clock (ms)
    */
@@ -28,7 +28,7 @@ class OtherPrograms {
     this.#before = this.#ticks();
   }
 
-  /** @returns {number | null} processors that others used since this was made, on average; null if unknown */
+  /** @returns {number | null} average CPUs that other programs used since the start; null if unknown */
   processors() {
     if (!this.#before) return null;
     const { all, own } = this.#ticks();
@@ -45,7 +45,7 @@ class OtherPrograms {
   }
 }
 
-/** Of all processors: everything but idling and waiting for disks; with what other virtual machines took. */
+/** Of all CPUs: everything but idle and I/O wait; includes the time stolen by other virtual machines. */
 function busyTicks(proc) {
   const [, user, nice, system, , , irq, softirq, steal] = fs
     .readFileSync(`${proc}/stat`, 'utf8')
@@ -54,7 +54,7 @@ function busyTicks(proc) {
   return user + nice + system + irq + softirq + steal;
 }
 
-/** See proc(5); the name of the program, in brackets, may hold anything. */
+/** See proc(5); the name of the program, in brackets, may contain any character. */
 function groupAndTicksOf(proc, pid) {
   let line;
   try {

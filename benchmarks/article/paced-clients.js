@@ -2,7 +2,7 @@
 
 // Paces autocannon's clients evenly. autocannon 9 alone cannot: with `reconnectRate: 1` it drops a connection
 // as soon as the response is complete and never counts it, and with `overallRate` all clients send at the
-// start of each second. So the client's ways to connect and to send are wrapped: they wait for their turn.
+// start of each second. So the client's methods to connect and to send are wrapped: they wait for their turn.
 //
 // Turns are fixed in advance, and a latency runs from its turn. A client that still waits for an answer at
 // its next turn sends later, and that delay is part of the latency (no coordinated omission).
@@ -10,7 +10,7 @@
 const PATIENCE = 10_000; // ms
 const TIMER_GRAIN = 1; // ms: a timer of Node.js may fire this late, which is not a latency of the service
 const LOOK_FOR_OVERDUE_EVERY = 100; // ms
-const HEAD_START = 20; // ms from the last client's being there to the first turn
+const HEAD_START = 20; // ms between the creation of the last client and the first turn
 
 /**
  * @typedef {object} Pace
@@ -18,8 +18,8 @@ const HEAD_START = 20; // ms from the last client's being there to the first tur
  *   it is free
  * @property {number} seconds
  * @property {number} clients that take turns
- * @property {boolean} reused connections are opened before the first request and reused; else each request has
- *   its own
+ * @property {boolean} reused connections are opened before the first request and reused; else each request
+ *   has its own
  * @property {number} [patience] ms from its turn after which a request has failed
  */
 
@@ -69,7 +69,7 @@ class PacedClients {
       const now = performance.now();
       for (const client of this.#clients) client.giveUpIfOverdue(now);
     }, LOOK_FOR_OVERDUE_EVERY);
-    // not at once: the last client may still be under construction
+    // not at once: the constructor of the last client may not have returned
     setImmediate(() => this.#clients.forEach(client => client.begin(this.#begin)));
   }
 
@@ -159,14 +159,14 @@ class PacedClient {
     this.#isConnected = true;
   }
 
-  /** autocannon calls it for every new connection, and on a reused one after each response. */
+  /** autocannon calls this for every new connection, and on a reused one after each response. */
   #sendOrTakeAnswer() {
     if (this.#isSending) this.#doRequest.call(this.#client);
     else if (this.#state === 'opening') this.#isReady();
     else this.#answered(performance.now() - this.#start);
   }
 
-  /** What autocannon would do to begin the next connection at once. */
+  /** What autocannon would do to open the next connection at once. */
   #answeredAndDone() {
     const latency = performance.now() - this.#start;
     this.#client.emit('response', this.#status, this.#client.conn.bytesRead, latency);
@@ -202,8 +202,7 @@ class PacedClient {
   }
 
   /**
-   * Milliseconds to the next turn, undefined after the last. A turn that its client missed altogether has
-   * failed.
+   * Milliseconds to the next turn, undefined after the last. A turn that its client missed has failed.
    */
   #nextTurn() {
     const { rate, clients, patience } = this.#pace;

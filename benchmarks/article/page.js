@@ -1,6 +1,6 @@
 'use strict';
 
-// One HTML page with everything a reader needs: no script, nothing loaded from elsewhere.
+// A self-contained HTML page: no script, and nothing is loaded from elsewhere.
 
 const { escaped } = require('../shared/svg.js');
 const { drawRounds } = require('./drawing.js');
@@ -23,7 +23,7 @@ th:first-child, td:first-child { text-align: left; }
 
 /**
  * @param {import('./measurement.js').MeasuredRound[]} rounds
- * @param {{machine: string, date: string}} where and when it was measured
+ * @param {{machine: string, date: string}} machine and date of the measurement
  * @returns {string} HTML
  */
 function pageOf(rounds, where) {

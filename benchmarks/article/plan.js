@@ -1,6 +1,6 @@
 'use strict';
 
-// Which rounds there are, and in which order a round's segments come.
+// The rounds, and the order of a round's segments.
 
 const { CLIENT_KEYS, RUNS, titleOf } = require('./runs.js');
 const { count } = require('../shared/table.js');
@@ -104,7 +104,7 @@ function roundTitle({ samples, every, reused }) {
 }
 
 /**
- * What progress is reported on, with a guess of the seconds of each.
+ * The steps of the progress report, with an estimate of the seconds each takes.
  *
  * @param {Round} round
  * @param {boolean} isFirstOfItsTrees whether processes have to be started for it

@@ -98,7 +98,7 @@ function claimsTable(rounds) {
 
 /**
  * @param {MeasuredRound} measured
- * @returns {string[]} under which conditions it was measured, and what was wrong
+ * @returns {string[]} the conditions of the measurement, and its errors
  */
 function remarks({ round, rate, saturation, expositionBytes, segments, wrongTotals }) {
   const saturated = Object.entries(saturation).map(
@@ -147,7 +147,7 @@ function describeRound(measured) {
 
 /**
  * @param {MeasuredRound[]} rounds
- * @returns {string} Markdown: what is promised, then how scraped compares with unscraped
+ * @returns {string} Markdown: the claims, then scraped compared with unscraped
  */
 function describeRatios(rounds) {
   const tables = [claimsTable(rounds), ratiosTable(rounds)];

@@ -48,11 +48,11 @@ function whereAndWhen({ date, machine }) {
 }
 
 /**
- * Unites the rounds of several files; of a round that is in more than one, the newest counts.
+ * Merges the rounds of several files; if several files have a round, the newest counts.
  *
  * @param {string[]} files
  * @returns {Results}
- * @throws {Error} where a file is of another format, or was measured on another machine or Node
+ * @throws {Error} if a file has another format, or comes from another machine or version of Node.js
  */
 function mergeResults(files) {
   const all = files.map(readResults).sort((one, other) => (one.date < other.date ? -1 : 1));
@@ -95,7 +95,7 @@ async function writeDocument(results) {
  * @param {string} text Markdown with the two markers
  * @param {Results} results
  * @returns {string} the text with new results between the markers
- * @throws {Error} where a mark is missing
+ * @throws {Error} if a mark is missing
  */
 function withResults(text, results) {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];

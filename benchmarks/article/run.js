@@ -35,7 +35,7 @@ const USAGE = `Usage: npm run bench:article -- [options]
 let isStopping = false;
 
 main().catch(async error => {
-  if (isStopping) return; // what was under way fails, and a signal's handler ends the program
+  if (isStopping) return; // the pending measurement fails, and the signal handler ends the program
   console.error(error);
   await stopAllTrees();
   process.exit(2);
@@ -47,23 +47,23 @@ async function main() {
     await report(mergeResults(merge), options);
     return;
   }
-  const rounds = planFor(options); // says what is wrong with it before anything is installed
+  const rounds = planFor(options); // reports wrong options before anything is installed
   const binary = await nodeBinary(node);
   if (binary === fs.realpathSync(process.execPath)) await measure(rounds, options);
   else runOn(binary);
 }
 
-/** This program again, so that all its processes are of that binary. */
+/** Starts this program again with that binary, so all its processes use it. */
 function runOn(binary) {
   const child = spawn(binary, [...process.argv.slice(1), '--node', binary], { stdio: 'inherit' });
-  // Ctrl-C reaches both of them; the child ends what it has started, then this ends
+  // Ctrl-C reaches both processes; the child ends what it has started, then this one ends
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
   child.once('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
 }
 
 async function measure(rounds, options) {
   stopOnSignals();
-  const machine = describeMachine(); // its load before anything was measured
+  const machine = describeMachine(); // with the load before the measurement
   console.log(`${machine}\n`);
   const steps = rounds.flatMap((round, index) =>
     stepsOf(round, round.samples !== rounds[index - 1]?.samples),
@@ -138,7 +138,7 @@ function stopOnSignals() {
   const numbers = { SIGINT: 2, SIGTERM: 15 };
   for (const [signal, number] of Object.entries(numbers)) {
     process.on(signal, async () => {
-      if (isStopping) return; // a second one, handed on by the program that started this
+      if (isStopping) return; // a second signal, forwarded by the program that started this one
       isStopping = true;
       console.error(`\n${signal}: stopping`);
       await stopAllTrees();

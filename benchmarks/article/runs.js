@@ -1,6 +1,6 @@
 'use strict';
 
-// The runs of the article's table, and the same runs for a third library and for a cluster without metrics.
+// The runs of the article's table; the same for a third library, and for a cluster without metrics.
 
 const { OURS, REFERENCE, clientNamed } = require('../shared/clients.js');
 
@@ -15,8 +15,7 @@ const BARE = 'bare';
  */
 
 /**
- * @type {Run[]} in the order of the article; the first and the rivals' beside it stand where they can be
- *   compared
+ * @type {Run[]} in the order of the article; runs that are compared are next to each other
  */
 const RUNS = [
   { key: 'bare', client: BARE, scraped: false, title: 'no metrics' },

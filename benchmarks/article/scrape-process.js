@@ -1,6 +1,6 @@
 'use strict';
 
-// The scraper, in its own process: reads like Prometheus, and checks the bodies only afterwards.
+// The scraper, in its own process: it reads pages like Prometheus, and checks them after the measurement.
 
 const { setTimeout: sleep } = require('node:timers/promises');
 const { checkBody, checkLines } = require('../cluster/body-check.js');
@@ -18,14 +18,14 @@ const FIRST_AFTER = 0.2; // of an interval
 let scraping;
 
 const commands = {
-  /** Scrapes from now on. */
+  /** Starts to scrape. */
   start({ port, every, gzip, expected }) {
     const ending = new AbortController();
     scraping = { ending, expected, done: scrapeEvery(every * 1e3, { port, gzip }, ending.signal) };
     return {};
   },
 
-  /** Resolves when the scrape that is under way has been answered. */
+  /** Resolves when the pending scrape is complete. */
   async stop() {
     const { ending, expected, done } = scraping;
     ending.abort();
@@ -37,7 +37,7 @@ const commands = {
     return { milliseconds, failures };
   },
 
-  /** Scrapes once and holds every number against what workers have recorded. */
+  /** Scrapes once and compares every number with what the workers have recorded. */
   async check({ port, gzip, expected, kind }) {
     const { text } = await scrapeOverHttp(port, { gzip });
     return { problems: checkBody(text(), expected, kind) };

@@ -24,7 +24,7 @@ const FIGURES = [
  * @property {[number, number][]} histogram see latency-histogram.js
  * @property {number[]} scrapes ms of each
  * @property {string[]} failures of scrapes
- * @property {number | null} others processors that other programs used at that time; null if unknown
+ * @property {number | null} others CPUs that other programs used meanwhile; null if unknown
  */
 
 /**
@@ -52,7 +52,7 @@ function segmentOf({ repetition, run }, { latencies, failed }, { milliseconds, f
 }
 
 /**
- * The latency that is not exceeded by so large a share; one that was measured, nothing between two of them.
+ * The latency that this share of the requests does not exceed: a measured one, without interpolation.
  */
 function nearestRank(sorted, share) {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];

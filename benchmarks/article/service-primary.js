@@ -22,10 +22,10 @@ const commands = {
     return { servicePort: port, metricsPort: settings.client === BARE ? undefined : await serveMetrics() };
   },
 
-  /** What each worker has recorded by now. */
+  /** The totals that each worker has recorded so far. */
   totals: () => askWorkers(workers, 'totals'),
 
-  /** Bytes of each worker's own exposition. */
+  /** The size in bytes of each worker's own page. */
   exposition: () => askWorkers(workers, 'exposition'),
 
   async stop() {

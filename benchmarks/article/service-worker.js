@@ -1,7 +1,7 @@
 'use strict';
 
 // One worker of a loaded service: every request computes a little, answers with JSON, and records in seven
-// metrics, each time in other series, so that nearly everything changes between two scrapes.
+// metrics, each time in other series, so nearly all series change between two scrapes.
 
 const http = require('node:http');
 const { isControl } = require('../cluster/control-messages.js');

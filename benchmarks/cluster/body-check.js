@@ -5,7 +5,7 @@
 const { labelSetNumber, weightOf } = require('../shared/label-sets.js');
 const { bucketPlace } = require('../shared/workload.js');
 
-const OWN_PREFIX = 'bench_'; // other families (a library's own metrics) are allowed and not looked at
+const OWN_PREFIX = 'bench_'; // other families (a library's own metrics) are ignored
 const TOLERANCE = { integers: 0, floats: 1e-9 };
 
 /** @typedef {import('../shared/workload.js').Total} Total */
@@ -43,7 +43,7 @@ function checkBody(body, expected, kind) {
 }
 
 /**
- * The same without the numbers, for a body that was read while they changed.
+ * The same check without the numbers, for a page that was read while they changed.
  *
  * @param {string} body
  * @param {Record<string, Total>} expected
@@ -104,7 +104,7 @@ function weightOfLine(name, labels) {
   return place < 0 ? NaN : weight * (place + 1);
 }
 
-/** Label values of the workload hold neither quotes nor commas. */
+/** Label values of the workload contain no quotes and no commas. */
 function parseLabels(text) {
   const labels = {};
   for (const pair of text.split(',')) {

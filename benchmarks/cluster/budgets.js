@@ -4,7 +4,7 @@
 //
 // A gate is a budget that `--short` enforces, at the floor that benchmarks/floors.json has for it: the budget
 // with a margin for noise. How the margins were found is in docs/benchmark-cluster.md. Wall times and
-// latencies have budgets but no gates: on a busy machine they say more about the neighbours.
+// latencies have budgets but no gates: on a busy machine they depend mostly on other programs.
 
 const { median, quantile } = require('../shared/statistics.js');
 const { floorOf, isHeld } = require('../shared/floors.js');
@@ -25,7 +25,7 @@ const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is n
  * @property {'at most' | 'at least'} side
  * @property {number | null} limit null: reported only
  * @property {string} unit
- * @property {'scrape' | 'latency'} measure the measurement that has its number
+ * @property {'scrape' | 'latency'} measure the measurement it applies to
  * @property {(result: object) => number | null} value null: it was not measured
  * @property {{floor: import('../shared/floors.js').Floor, value: (result: object) => number | null}} [gate]
  */
@@ -101,7 +101,7 @@ function cpuBudgets() {
   ];
 }
 
-/** What a scrape takes as a whole. */
+/** The total of a scrape. */
 function wholeScrapeBudgets() {
   const budget = (samples, key, title, path, limit) =>
     [REFERENCE, SUCCESSOR].flatMap(rival =>
@@ -123,7 +123,7 @@ function wholeScrapeBudgets() {
 }
 
 /**
- * The factor by which this library needs less of something.
+ * How many times less of something this library needs.
  *
  * @param {string} title
  * @param {string} key of a run's figure
@@ -251,7 +251,7 @@ function latencyRatio(lane) {
 }
 
 /**
- * The factor by which this library needs less of something than another client, which only has strings.
+ * How many times less this library needs than another client, which only has strings.
  *
  * @param {import('./scenario.js').Lane[]} lanes
  * @param {string} key of a run's figure

@@ -20,7 +20,7 @@ const PLOT = { left: 80, width: 680, height: 300 };
 const HEADER = 58;
 const PANEL_HEIGHT = 390; // plot, its title above, ticks and axis label below
 const PLOT_OFFSET = 34; // from the top of a panel
-const NAME_GAP = 14; // of two names, so that neither covers the other
+const NAME_GAP = 14; // between two labels, so they do not overlap
 const NOTE_HEIGHT = 17;
 const NOTE_LENGTH = 150; // characters that fit a line
 
@@ -29,13 +29,13 @@ const STYLES = [
   { stroke: '#0057a3', dash: '9 4' },
   { stroke: '#1a6b34', dash: '2 3' },
 ];
-const SMALLEST = 0.05; // ms; a difference of two windows below it is noise, and has no logarithm when negative
+const SMALLEST = 0.05; // ms; a smaller difference of two windows is noise; a negative one has no logarithm
 
 /**
  * @param {import('./growth.js').Growth} growth
  * @param {{machine: string, date: string}} where and when it was measured
  * @returns {string} the text of an SVG file
- * @throws {Error} when there is nothing to draw
+ * @throws {Error} if there is nothing to draw
  */
 function drawGrowth({ curves, notes }, { machine, date }) {
   if (curves.length === 0) throw new Error('no curve to draw');
@@ -116,7 +116,7 @@ function decadesAround(values) {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-/** A single value, which has no extent, goes to the middle. */
+/** A single value is drawn in the middle. */
 function scale([from, to], [start, end]) {
   const extent = Math.log10(to / from);
   return value => start + (end - start) * (extent === 0 ? 0.5 : Math.log10(value / from) / extent);
@@ -159,7 +159,7 @@ function drawLine({ curve, style, marker, places }) {
   ].join('');
 }
 
-/** The name of each line right of the plot, at the height of its end or as near as the others leave room. */
+/** Labels right of the plot, each at the end of its line, moved apart where they would overlap. */
 function drawNames(lines, plot, largest) {
   const column = plot.left + plot.width + 24;
   const byHeight = [...lines].sort((one, other) => endOf(one)[1] - endOf(other)[1]);
@@ -180,7 +180,7 @@ function drawNames(lines, plot, largest) {
     .join('');
 }
 
-/** With the size up to which it was measured, if others were measured further up. */
+/** Includes the largest measured size if other lines go further. */
 function nameOf(curve, largest) {
   const { samples } = curve.points.at(-1);
   return samples < largest ? `${curveTitle(curve)} (to ${count(samples)})` : curveTitle(curve);

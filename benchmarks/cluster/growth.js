@@ -1,16 +1,16 @@
 'use strict';
 
-// How the cost of a scrape grows with samples and workers: who is measured how far up, and the curves that
-// come of it.
+// How the cost of a scrape grows with samples and workers: the sizes measured for each client, and the
+// curves.
 
 const { CLIENTS, clientNamed } = require('../shared/clients.js');
 const { median } = require('../shared/statistics.js');
 const { count, number, table } = require('../shared/table.js');
 
-const SLOWEST = 10_000; // ms of a scrape; who needs more is not measured with more samples
+const SLOWEST = 10_000; // ms of a scrape; a slower client is not measured with more samples
 
 /**
- * What is drawn, one panel each.
+ * The panels of the drawing.
  *
  * @typedef {'wall' | 'primaryMain' | 'allProcesses'} Cost
  */
@@ -33,7 +33,7 @@ const SLOWEST = 10_000; // ms of a scrape; who needs more is not measured with m
 /**
  * @typedef {object} Growth
  * @property {Curve[]} curves those that have a point
- * @property {string[]} notes which curve ends early and why, and which scrapes failed
+ * @property {string[]} notes curves that end early, with the reason, and scrapes that failed
  */
 
 /** @typedef {{step: import('./plan.js').Step, result: import('./scenario.js').Lane[]}} Outcome */

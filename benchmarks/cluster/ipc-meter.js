@@ -16,7 +16,7 @@ class IpcMeter {
   /**
    * @param {import('node:child_process').ChildProcess | NodeJS.Process} channelOwner `worker.process` in the
    *   primary, `process` in a worker
-   * @throws {Error} if this Node.js version has its channel elsewhere
+   * @throws {Error} if this version of Node.js stores the channel elsewhere
    */
   constructor(channelOwner) {
     const pipe = pipeOf(channelOwner);
@@ -35,7 +35,7 @@ class IpcMeter {
   }
 
   /**
-   * @returns {{bytes: number, messages: number}} since the meter was made, without the benchmark's own
+   * @returns {{bytes: number, messages: number}} since the meter was created, without the benchmark's own
    *   messages
    */
   get written() {
@@ -43,7 +43,7 @@ class IpcMeter {
   }
 }
 
-/** The handle hangs on its owner under a symbol that Node does not export. */
+/** The handle is stored under a symbol that Node.js does not export. */
 function pipeOf(channelOwner) {
   const symbol = Object.getOwnPropertySymbols(channelOwner).find(
     each => each.description === 'kChannelHandle',

@@ -22,9 +22,9 @@ const SCRAPE_EVERY = 1000;
  * @property {number} samples
  * @property {number} workers
  * @property {'integers' | 'floats'} kind
- * @property {number} segments pairs of an unscraped and a scraped segment; of the rivals half as many
+ * @property {number} segments pairs of an unscraped and a scraped segment; half as many for the other clients
  * @property {number} seconds of each
- * @property {number} timeLimit milliseconds after which no further pair begins
+ * @property {number} timeLimit milliseconds; no further pair begins after that
  */
 
 /**
@@ -75,14 +75,14 @@ async function latencyLane(tree) {
   };
 }
 
-/** Lanes in turn. The rivals' effect can be seen in half as many segments. */
+/** Lanes in turn. The effect of the other clients shows in half as many segments. */
 function lanesOfSegment(lanes, segment) {
   const turned = lanes.map((_, turn) => lanes[(segment + turn) % lanes.length]);
   return segment % 2 === 0 ? turned : turned.filter(({ tree }) => tree.settings.client === OURS);
 }
 
 /**
- * One rate for all: that of the library which saturates first. The first load warms up and is not counted.
+ * One rate for all: it follows the library that saturates first. The first load is a warm-up and not counted.
  */
 async function findSaturation(generator, lanes) {
   const rates = [];

@@ -1,14 +1,14 @@
 'use strict';
 
 // A load generator in a process of its own: a new connection for each request, and either a number of
-// requests always under way (to find saturation) or a fixed rate, whatever the answers take.
+// requests always pending (to find saturation) or a fixed rate, regardless of response times.
 
 const net = require('node:net');
 const { quantile } = require('../shared/statistics.js');
 
 const REQUEST = 'GET /api/v1/resources/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 const ANSWER = 'HTTP/1.1 200';
-const PATIENCE = 10_000; // for what is still under way when the time is up
+const PATIENCE = 10_000; // for requests that are pending at the end
 
 /**
  * @typedef {object} Load
@@ -53,7 +53,7 @@ function alwaysUnderWay({ port, seconds, connections }, outcome) {
   return Promise.all(Array.from({ length: connections }, chain));
 }
 
-/** Starts what is due each millisecond; a late answer delays no later request. */
+/** Starts the due requests each millisecond; a late response delays no later request. */
 async function atRate({ port, seconds, rate }, outcome) {
   const began = performance.now();
   const underWay = new Set();
@@ -74,7 +74,7 @@ async function atRate({ port, seconds, rate }, outcome) {
   await Promise.all(underWay);
 }
 
-/** One request; settles always. */
+/** One request; always settles. */
 function request(port, outcome) {
   return new Promise(resolve => {
     const began = performance.now();

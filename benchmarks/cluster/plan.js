@@ -1,6 +1,6 @@
 'use strict';
 
-// What is measured, in which order, and how often.
+// The measurements, their order, and how often each is repeated.
 
 const { CLIENTS, OURS } = require('../shared/clients.js');
 
@@ -8,13 +8,13 @@ const ALL = CLIENTS.map(({ key }) => key);
 const KINDS = ['integers', 'floats'];
 const WORKERS = [2, 4];
 
-// the smaller the scrape, the more of them fit, and the more of them it takes to see through the noise
+// smaller scrapes need more repetitions because of noise, and more of them fit into the time
 const REPETITIONS = {
   1000: { warmUps: 10, runs: 15 },
   10_000: { warmUps: 10, runs: 11 },
   100_000: { warmUps: 3, runs: 5 },
 };
-// a curve needs many sizes, and its ends lie far enough apart that three repetitions place them
+// a curve needs many sizes; three repetitions are enough because its ends are far apart
 const GROWTH_WARM_UPS = { 1000: 10, 5000: 10, 20_000: 5, 50_000: 3, 100_000: 2, 200_000: 2 };
 const GROWTH_WORKERS = [2, 4, 8];
 const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
@@ -30,8 +30,8 @@ const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
 /**
  * @param {object} options
  * @param {boolean} options.short
- * @param {boolean} [options.growth] true: only how the cost grows; false: not that; default: after the rest,
- *   where no filter leaves out sizes
+ * @param {boolean} [options.growth] true: only the growth curves; false: without them; default: after the
+ *   rest, unless a filter leaves out sizes
  * @param {number} [options.samples] a filter, as the next three
  * @param {number} [options.workers]
  * @param {string} [options.kind]
@@ -77,7 +77,7 @@ function scrapeStep(scenario) {
   return { measure: 'scrape', title, seconds, scenario: { clients: ALL, ...scenario } };
 }
 
-/** Ours alone: the rivals' string would not come through at all. */
+/** Ours alone: the other clients cannot send such a string. */
 function millionStep() {
   const size = { samples: 1_000_000, workers: 4, kind: 'integers', warmUps: 3, runs: 5, timeLimit: 90_000 };
   const step = scrapeStep({ clients: [OURS], paths: ['bytes'], ...size });
@@ -85,8 +85,8 @@ function millionStep() {
 }
 
 /**
- * From small to large for each number of workers, so that who has become too slow is known before the next
- * size.
+ * From small to large for each number of workers, so that clients that have become too slow are left out of
+ * the next size.
  */
 function growthPlan() {
   return GROWTH_WORKERS.flatMap(workers =>

@@ -1,7 +1,7 @@
 'use strict';
 
-// The primary of one tree: forks the workers, aggregates with the measured library, and runs the runner's
-// commands. The runner checks the body, so checking costs nothing here.
+// The primary of one tree: forks the workers, aggregates with the measured library, and executes the runner's
+// commands. The runner checks the page, so checking costs nothing here.
 
 const cluster = require('node:cluster');
 const fs = require('node:fs');
@@ -114,7 +114,7 @@ function askAll(command, parameters) {
   );
 }
 
-/** Where a scraper asks. */
+/** The address of the metrics. */
 function serveMetrics() {
   const server = http.createServer(handler);
   return new Promise(resolve => {

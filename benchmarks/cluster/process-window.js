@@ -35,9 +35,9 @@ class ProcessWindow {
   #delays = null;
 
   /**
-   * Begins now. Call it first thing after the loop has slept: the kernel brings a thread's CPU account up to
-   * date when it leaves the CPU and else only at the timer tick, every 4 ms (measured), so a thread that
-   * reads its own account in the middle of work reads an old one.
+   * Begins now. Call it right after the loop has slept: the kernel updates the CPU time of a thread when it
+   * leaves the CPU, and otherwise only at the timer tick, every 4 ms (measured). A thread that has been
+   * running reads an old value.
    *
    * @param {{gaps: boolean}} options the timer that finds gaps costs CPU itself, so windows measure one or
    *   the other
@@ -54,7 +54,7 @@ class ProcessWindow {
   }
 
   /**
-   * Ends the window; again first thing after a sleep, which also lets the gap timer see a gap that came last.
+   * Ends the window. Call it right after a sleep, so that the gap timer sees the last gap.
    *
    * @returns {Readings}
    */
@@ -72,7 +72,7 @@ class ProcessWindow {
   }
 }
 
-/** Milliseconds the main thread was on a CPU; its thread id is the process id. */
+/** Milliseconds of CPU time of the main thread; its thread id is the process id. */
 function mainThreadCpu() {
   const [nanoseconds] = fs.readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ');
   return Number(nanoseconds) / 1e6;

@@ -9,7 +9,7 @@ const { count, number, table } = require('../shared/table.js');
 
 /** @typedef {import('./scenario.js').Lane} Lane */
 
-/** Rows of a scrape table: title, value(s) of a run, and whether a ratio to the rivals says something. */
+/** Rows of a scrape table: title, value(s) of a run, and whether a ratio to the other clients makes sense. */
 const ROWS = [
   { title: 'wall time, ms', key: 'wall', ratio: true },
   { title: 'CPU primary, main thread, ms', key: 'primaryMain', ratio: true },
@@ -60,7 +60,7 @@ function valuesOf(lane, key) {
   return lane.runs.map(run => run[key]).filter(value => value !== null);
 }
 
-/** How many times less than each rival, in the order of the columns. */
+/** How many times less than each other client, in the order of the columns. */
 function ratios(median, key, lanes) {
   const rivals = lanes.filter(({ client, runs }) => client !== OURS && runs.length > 0);
   return rivals.map(rival => times(summarise(valuesOf(rival, key)).median / median)).join(' ');
@@ -139,7 +139,7 @@ function gateText(gate, { side }) {
 
 /**
  * @param {Lane[]} lanes
- * @returns {string[]} lines: the longest of each section that was reported, and what failed
+ * @returns {string[]} lines: the longest run of each section, and the failures
  */
 function remarks(lanes) {
   const sections = lanes.flatMap(lane => {

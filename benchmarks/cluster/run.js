@@ -35,7 +35,7 @@ const USAGE = `Usage: npm run bench:cluster -- [options]
   --runs N            repetitions instead of the plan's
   --no-latency        leave out the latency of requests`;
 
-const machine = describeMachine(); // its load before anything was measured
+const machine = describeMachine(); // with the load before the measurement
 
 main().catch(async error => {
   console.error(error);
@@ -63,7 +63,7 @@ async function main() {
     steps.filter(step => !isOfGrowth(step)),
     surroundings,
   );
-  // before the growth, so that they are there when that is interrupted
+  // before the growth curves, so they are printed even if those are interrupted
   if (outcomes.length > 0) reportBudgets(options, outcomes);
   if (growthSteps.length > 0) reportGrowth(options, await runSteps(growthSteps, surroundings));
   process.exitCode = options.short && !gatesHold(outcomes) ? 1 : 0;
@@ -169,7 +169,7 @@ function describeOutcome({ measure, title }, result, verdicts) {
   return parts.join('\n');
 }
 
-/** No scrape of ours failed or came out wrong, and every gated budget holds within its margin. */
+/** No scrape of this library failed or was wrong, and every gated budget holds within its margin. */
 function gatesHold(outcomes) {
   const problems = outcomes.flatMap(({ step, result, verdicts }) => [
     ...verdicts

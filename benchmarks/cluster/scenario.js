@@ -14,13 +14,13 @@ const { Tree } = require('./tree.js');
 /**
  * @typedef {object} Scenario
  * @property {string[]} clients
- * @property {string[]} [paths] only these of ours; else all (the rivals have one)
+ * @property {string[]} [paths] only these ways of this library; default all (the other clients have one)
  * @property {number} samples of each worker
  * @property {number} workers
  * @property {'integers' | 'floats'} kind
  * @property {number} warmUps scrapes before anything is measured
  * @property {number} runs measured repetitions
- * @property {number} timeLimit milliseconds after which no further repetition begins
+ * @property {number} timeLimit milliseconds; no further repetition begins after that
  * @property {boolean} [gaps] false: the event loops' gaps are left out, which halves the scrapes
  */
 
@@ -60,7 +60,7 @@ const { Tree } = require('./tree.js');
  * @property {string} path
  * @property {Run[]} runs
  * @property {number} bodies how many were checked
- * @property {string[]} failures scrapes that failed and bodies that were wrong
+ * @property {string[]} failures failed scrapes and wrong pages
  */
 
 /**
@@ -94,7 +94,7 @@ function pathsOf(client, { paths }) {
   return client === OURS && paths ? all.filter(each => paths.includes(each)) : all;
 }
 
-/** Warm-ups, then repetitions in turn, each beginning with another lane. */
+/** Warm-ups, then repetitions; each begins with another lane. */
 async function repeat(lanes, { warmUps, runs, timeLimit, gaps = true }, onRepetition) {
   const until = performance.now() + timeLimit;
   for (let warmUp = 0; warmUp < warmUps; warmUp++) {
@@ -178,7 +178,7 @@ class LaneRunner {
     return scrapeOverHttp(this.#tree.metricsPort, { gzip: this.#path === 'gzip' });
   }
 
-  /** Fetches a body that did not come over HTTP through a file, after the window has ended. */
+  /** Reads a page that was not sent over HTTP from a file, after the window has ended. */
   async #bodyOf(scrape) {
     if (scrape.text) return scrape.text();
     await this.#tree.call('saveBody', { file: this.#bodyFile });

@@ -69,7 +69,7 @@ class Tree {
   }
 
   /**
-   * Has every worker record some more.
+   * Makes every worker record more.
    *
    * @returns {Promise<Record<string, import('../shared/workload.js').Total>[]>} the totals of each worker
    */
@@ -79,11 +79,11 @@ class Tree {
   }
 
   /**
-   * Asks the primary for something (see its `commands`).
+   * Sends the primary a command (see its `commands`).
    *
    * @param {string} command
    * @param {object} [settings]
-   * @returns {Promise<any>} rejects with the primary's error, when it has gone, or after 90 s
+   * @returns {Promise<any>} rejects with the primary's error, if it has exited, or after 90 s
    */
   call(command, settings = {}) {
     const id = ++this.#lastId;
@@ -108,8 +108,7 @@ class Tree {
   }
 
   /**
-   * Lets workers and primary exit by themselves, so that they tidy up, and kills what is left after five
-   * seconds.
+   * Lets workers and primary exit by themselves, so they can clean up, and kills the rest after five seconds.
    */
   async stop() {
     if (!standing.has(this)) return;

@@ -11,13 +11,12 @@ const { median } = require('../shared/statistics.js');
  * @typedef {object} Budget
  * @property {string} id of the case
  * @property {string} figure
- * @property {string} [against] the client that ours is compared with; without one the figure itself is held
- *   against it
+ * @property {string} [against] the client to compare with; without one, the figure itself is the budget's
  * @property {number} [atLeast] how many times less ours has to be
  * @property {number} [atMost] in the figure's unit
  */
 
-/** By how much ours has to be ahead of 15.1.3; of 0.16.1 it has to be ahead at all. */
+/** The lead over 15.1.3 that this library needs; over 0.16.1, any lead is enough. */
 const AHEAD = [
   { id: 'inc-labels/reused-2k', figure: 'time', atLeast: 3 },
   { id: 'inc-labels/reused-100k', figure: 'time', atLeast: 1.5 },
@@ -113,8 +112,7 @@ function ownValue(outcome, { figure }) {
 }
 
 /**
- * Whoever else wants the processor only ever makes a call longer, so the least of all runs is nearest to its
- * cause.
+ * Other programs only make a call longer, so the lowest of all runs is nearest to the library's own time.
  */
 function leastOf(outcome, { figure }) {
   const values = valuesOf(outcome, OURS, figure);
@@ -122,7 +120,7 @@ function leastOf(outcome, { figure }) {
 }
 
 /**
- * How many times less ours is than a rival: the median over the repetitions, in each of which both were
+ * How many times less this library needs than another client: the median over the repetitions. Both were
  * measured within seconds.
  *
  * @param {Outcome} outcome

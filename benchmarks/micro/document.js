@@ -1,6 +1,6 @@
 'use strict';
 
-// docs/benchmarks.md, from the results of a run.
+// Writes docs/benchmarks.md from the results of a run.
 
 const prettier = require('prettier');
 const { CLIENTS, OURS, clientNamed } = require('../shared/clients.js');
@@ -10,7 +10,7 @@ const { budgetOfGate, judge, ratioOf } = require('./budgets.js');
 const { caseOf, subjectNamed, subjectNames } = require('./plan.js');
 const { budgetTable, errorLines, subjectTable, unitOf } = require('./report.js');
 
-const BUSY = 3; // load average above which the document says that others were at work
+const BUSY = 3; // load average above which the document mentions other programs
 
 const INTRODUCTION = `# Micro benchmarks
 
@@ -96,7 +96,7 @@ function budgetsSection({ outcomes }) {
   ].join('\n\n');
 }
 
-/** Said without being asked: every row in which a rival needs less. */
+/** Every row in which another client needs less. */
 function slowerSection({ outcomes }) {
   const rows = outcomes.flatMap(outcome =>
     Object.keys(outcome.figures).flatMap(figure =>

@@ -1,6 +1,6 @@
 'use strict';
 
-// Registries of several sizes, with integers and with floats, for those subjects that read whole registries.
+// Registries of several sizes, with integers and with floats, for the subjects that read whole registries.
 
 const { Workload } = require('../shared/workload.js');
 const { millisecondsPerCall } = require('./timing.js');

@@ -1,20 +1,19 @@
 'use strict';
 
-// Label sets to record with, at random places: from strings that the program reuses, or from new strings each
-// time.
+// Label sets in random order, made of strings that the program reuses, or of new strings each time.
 
 const { labelSet } = require('../shared/label-sets.js');
 const { randomFrom } = require('../shared/random.js');
 
-const OPERATIONS = 1000; // of one call that is timed
+const OPERATIONS = 1000; // in one timed call
 const SEED = 20261121;
 
 /**
  * @typedef {object} LabelStrings
  * @property {{method: string, route: string, status: string, zone: string}[]} sets
  * @property {number} operations of one walk
- * @property {(record: (labels: object) => void) => void} walk calls back with that many label sets, in an
- *   object of their own each, as in `inc({ method, route })`
+ * @property {(record: (labels: object) => void) => void} walk calls back with that many label sets, each in
+ *   its own object, as in `inc({ method, route })`
  */
 
 /**
@@ -39,8 +38,8 @@ function reusedStrings(size) {
 
 /**
  * @param {number} size how many label sets
- * @returns {LabelStrings} strings without a cached hash, as a parser cuts them out of a request; cutting them
- *   is part of what is timed
+ * @returns {LabelStrings} strings without a cached hash, as a parser slices them out of a request; the
+ *   slicing is part of the measured time
  */
 function freshStrings(size) {
   const sets = labelSets(size);
@@ -62,7 +61,7 @@ function fresh(text) {
   return ` ${text}`.slice(1);
 }
 
-/** Equal routes are the same string, as those that a program takes from its own table are. */
+/** Equal routes are the same string object, as if taken from a table of the program. */
 function labelSets(size) {
   /** @type {Map<string, string>} */
   const routes = new Map();
@@ -73,7 +72,7 @@ function labelSets(size) {
   });
 }
 
-/** As many that a cache of the processor does not learn them, and a power of two. */
+/** A power of two, large enough that the CPU's branch predictor does not learn the order. */
 function randomPlaces(size) {
   const random = randomFrom(SEED);
   return Uint32Array.from({ length: 2 ** 18 }, () => Math.floor(random() * size));

@@ -1,6 +1,6 @@
 'use strict';
 
-// The process in which one case is measured with one library, and nothing else before it.
+// Measures one case with one library, in a process that does nothing else.
 
 const { loadLibrary } = require('../shared/clients.js');
 const { caseOf } = require('./plan.js');

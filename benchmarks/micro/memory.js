@@ -2,12 +2,12 @@
 
 const { nextTurn } = require('./timing.js');
 
-// One collection leaves what weak references and finalizers held until the next.
+// After one collection, objects of weak references and finalizers remain until the next.
 const COLLECTIONS = 4;
 
 /**
- * The memory that a value retains: heap and array buffers, as both hold numbers of series. The process needs
- * `--expose-gc`.
+ * The memory that a value retains: heap and array buffers, because series are stored in both. The process
+ * needs `--expose-gc`.
  *
  * @param {() => any} make
  * @returns {Promise<number>} bytes that are more after it than before

@@ -6,7 +6,7 @@ const { OPERATIONS } = require('./label-strings.js');
 const SEED = 15;
 
 /**
- * Durations as services have them: most are short, few are long, so that all default buckets are met.
+ * Durations as in a service: most are short, few are long, and every default bucket gets some.
  *
  * @returns {Float64Array} one for each operation of a run, seconds
  */

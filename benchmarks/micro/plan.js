@@ -1,6 +1,6 @@
 'use strict';
 
-// What is measured, in which order, and how often.
+// The measurements, their order, and how often each is repeated.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -32,9 +32,10 @@ const ORDER = [
 
 const SECONDS = { short: 0.2, full: 0.6 }; // of measuring in one process
 const REPETITIONS = 3;
-// For cases without a rival, which are judged by their shortest process: one undisturbed process is enough.
+// Cases of this library alone are judged by the lowest of several processes: one undisturbed process is
+// enough.
 const REPETITIONS_ALONE = 5;
-const ELSEWHERE = 0.6; // seconds that a process spends on everything else, roughly
+const ELSEWHERE = 0.6; // seconds that a process takes beyond measuring, an estimate
 
 /**
  * @typedef {object} Case
@@ -61,7 +62,7 @@ const ELSEWHERE = 0.6; // seconds that a process spends on everything else, roug
  * @property {number} seconds rough guess, for the progress report
  * @property {string[]} clients
  * @property {number} repetitions
- * @property {number} secondsOfProcess how long each process is to measure
+ * @property {number} secondsOfProcess seconds of measuring per process
  * @property {Record<string, string>} figures
  */
 
@@ -123,7 +124,7 @@ function planFor({ short, only, clients, repetitions, seconds }) {
   return steps;
 }
 
-/** Which clients must be measured in which cases, so that all floors can be judged. */
+/** The cases and clients that the floors need. */
 function clientsOfGates() {
   /** @type {Map<string, string[]>} */
   const clients = new Map();

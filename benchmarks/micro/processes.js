@@ -12,7 +12,7 @@ const running = new Set();
  * Measures one case with one library in a fresh process.
  *
  * @param {{id: string, client: string, seconds: number}} settings
- * @returns {Promise<{figures: Record<string, number>} | {error: string}>} never rejected
+ * @returns {Promise<{figures: Record<string, number>} | {error: string}>} never rejects
  */
 function measureInProcess(settings) {
   const child = fork(path.join(__dirname, 'measure.js'), [JSON.stringify(settings)], {

@@ -1,6 +1,6 @@
 'use strict';
 
-// Reads from a metric how much was recorded with it.
+// Reads how much was recorded with a metric.
 
 /**
  * @param {any} metric a counter

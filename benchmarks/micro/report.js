@@ -49,7 +49,7 @@ function times(ratio) {
 }
 
 /**
- * Why there is nothing, or less, in some places.
+ * Explains missing figures.
  *
  * @param {Outcome[]} outcomes
  * @returns {string[]} lines

@@ -17,7 +17,7 @@ const PREFIX = 'micro-';
  */
 
 /**
- * Keeps everything measured.
+ * Stores all measurements.
  *
  * @param {Results} results
  * @returns {string} the file
@@ -31,8 +31,8 @@ function writeResults(results) {
 
 /**
  * @param {string[]} ids of all cases
- * @returns {Results & {measuredAgain: string[]}} the newest that have all of them, with all libraries; what
- *   was measured again later, with all libraries and not in short, replaces it
+ * @returns {Results & {measuredAgain: string[]}} the newest complete results; cases that were measured
+ *   again later, with all libraries and not with --short, replace theirs
  * @throws {Error} if there are none
  */
 function newestCompleteResults(ids) {

@@ -108,7 +108,7 @@ function stopOnSignals() {
   }
 }
 
-/** Measures, and prints a table whenever a subject is done. */
+/** Measures, and prints a table after each subject. */
 async function runSteps(steps) {
   const progress = new Progress(steps, process.stderr);
   const outcomes = [];
@@ -135,8 +135,7 @@ function subjectOf({ id }) {
 }
 
 /**
- * A repetition measures the libraries one after the other, within seconds, and begins each time with another
- * one.
+ * A repetition measures the libraries one after the other, within seconds. Each begins with another one.
  *
  * @param {import('./plan.js').Step} step
  * @param {Progress} progress
@@ -157,7 +156,7 @@ async function runStep({ id, clients, repetitions, secondsOfProcess, figures }, 
   return { id, title: caseOf(id).title, figures, runs, errors };
 }
 
-/** What makes a run fail: ours has to be able to do everything, and to hold the floors. */
+/** A run fails if this library fails in a case, or a floor is not held. */
 function problemsOf(outcomes, verdicts) {
   const errors = outcomes.flatMap(({ id, errors }) => (OURS in errors ? [`${id}: ${errors[OURS]}`] : []));
   const gates = verdicts

@@ -1,21 +1,22 @@
 'use strict';
 
-// The clocks of the micro benchmarks, run in the process that measures.
+// The clocks of the micro benchmarks. Runs in the measuring process.
 
 const Benchmark = require('benchmark');
 const { processorWait } = require('../shared/processor-wait.js');
 const { median } = require('../shared/statistics.js');
 
-// A cycle that is shorter than the scheduler's slices is often not interrupted at all, so that the median of
-// many short ones moves less on a busy machine than that of a few long ones.
+// Cycles shorter than the scheduler's time slice are often not interrupted, so on a busy machine the median
+// of many short cycles varies less than that of a few long ones.
 const CYCLE_SECONDS = 0.01;
 
-// What takes milliseconds is called a few times before it counts: it is compiled while it runs.
+// Operations of milliseconds are called a few times before they count, because code is compiled while it
+// runs.
 const WARM_UPS = 2;
 const FEWEST_CALLS = 3;
 const MOST_CALLS = 200;
 
-const SLOW = 1; // ms; a gap that is longer may have waited for a processor
+const SLOW = 1; // ms; a longer gap may include waiting for a CPU
 
 /**
  * @typedef {object} Clock
@@ -30,13 +31,13 @@ const CLOCK = { now: () => performance.now(), processorWait };
  * @typedef {object} Recording
  * @property {number} operations how many one call of `run` performs
  * @property {() => void} run
- * @property {() => number | Promise<number>} recorded what the library says of how many operations there
- *   were; or any number that rises by one with each
+ * @property {() => number | Promise<number>} recorded the number of operations according to the library,
+ *   or any number that rises by one with each
  */
 
 /**
- * Times a small operation with the package `benchmark`, and makes sure that every single one was performed:
- * work that an optimising compiler left out would be missing from what the library has recorded.
+ * Times a small operation with the package `benchmark`, and checks that every operation was performed: if the
+ * compiler had optimised work away, the library would have recorded less.
  *
  * @param {Recording} recording
  * @param {number} seconds to spend
@@ -49,7 +50,7 @@ async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
   const benchmark = new Benchmark({
     minTime: CYCLE_SECONDS,
     maxTime: seconds,
-    // Given as a function without setup and teardown, it is called, and not compiled again from its source.
+    // A function without setup and teardown is called; otherwise it would be compiled again from its source.
     fn() {
       run();
       runs++;
@@ -65,8 +66,8 @@ async function nanosecondsPerOperation({ operations, run, recorded }, seconds) {
 }
 
 /**
- * Times something that takes milliseconds, and the longest time for which it holds the event loop: in calls
- * that take turns, as the probe of the loop costs time as well.
+ * Times an operation of milliseconds, and the longest time for which it blocks the event loop. Calls for the
+ * one and the other alternate, because the probe of the loop takes time itself.
  *
  * @param {() => any} call whose promise, if it returns one, is waited for
  * @param {{seconds: number, before?: () => any, clock?: Clock}} options duration, a function to call before

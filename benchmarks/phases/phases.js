@@ -7,7 +7,7 @@ class Phases {
   #durations = new Map();
   #warmUps;
 
-  /** @param {number} warmUps how many durations of each phase do not count */
+  /** @param {number} warmUps how many durations of each phase are ignored */
   constructor(warmUps) {
     this.#warmUps = warmUps;
   }

@@ -10,7 +10,7 @@ const { median } = require('../shared/statistics.js');
 const { number } = require('../shared/table.js');
 
 const SECONDS = 0.4;
-const ROUNDS = 5; // of a library and its floor in turn: what else the machine does then falls on both
+const ROUNDS = 5; // a library and its lower bound in turn, so that other programs affect both
 
 const HEAD = ['recording', 'ns', 'the least it could be', 'ns', 'times'];
 
@@ -71,9 +71,8 @@ function labelled(library, size) {
 }
 
 /**
- * Nothing but the looks: of each label's value into a Map, and with the four integers into a table. No label
- * set is new, none has another label, nothing else could be meant, and the integers have so few gaps that no
- * two share a place.
+ * Only the look-ups: of each label value in a Map, and of the four integers in a table. No label set is new,
+ * all have the same labels, and no two sets share a slot of the table.
  *
  * @param {{method: string, route: string, status: string, zone: string}[]} sets
  */

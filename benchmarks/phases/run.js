@@ -69,7 +69,7 @@ async function main() {
 
 /**
  * @param {Conditions} conditions
- * @param {(done: number, of: number) => void} onRepetition warm-ups are among them
+ * @param {(done: number, of: number) => void} onRepetition including warm-ups
  * @returns {Promise<Phases>}
  */
 async function measure({ kind, changed }, onRepetition) {
@@ -117,13 +117,13 @@ function scrape(cluster, source, directory) {
   timeFloors(cluster, families, text, directory);
 }
 
-/** The least that each phase could take: the bytes it has to move, the numbers it has to add or to write. */
+/** A lower bound for each phase: moving its bytes, adding or writing its numbers. */
 function timeFloors({ columns, phases }, families, text, directory) {
   const copy = Buffer.allocUnsafeSlow(columns.length).fill(1);
   phases.time('copy columns', () => columns.copy(copy));
   const totals = new Float64Array(Math.floor(columns.length / 8));
-  // Not the columns themselves: integers of label values, read as floating point, are numbers that take
-  // longer to add.
+  // Not the columns themselves: label integers read as floating point are denormal numbers, which take longer
+  // to add.
   const numbers = new Float64Array(totals.length).fill(1);
   phases.time('add numbers', () => {
     for (let worker = 0; worker < WORKERS; worker++) addTo(totals, numbers);
@@ -147,7 +147,7 @@ function timeFloors({ columns, phases }, families, text, directory) {
   });
 }
 
-/** A function of its own, which stays compiled. */
+/** A separate function, so that it stays compiled. */
 function addTo(totals, numbers) {
   for (let i = 0; i < totals.length; i++) totals[i] += numbers[i];
 }

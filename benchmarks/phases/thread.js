@@ -42,7 +42,7 @@ async function measureThread(library, onRepetition) {
 }
 
 /**
- * One scrape, in each of the ways.
+ * One scrape, in each way.
  *
  * @param {any} registry
  * @param {Phases} phases
@@ -82,7 +82,7 @@ async function scrape(registry, phases) {
   await new Promise(resolve => thread.once('exit', resolve));
 }
 
-/** Sends something, and forgets it. */
+/** Sends a message and drops it. */
 function post(message, transferred) {
   const { port1, port2 } = new MessageChannel();
   port1.postMessage(message, transferred);

@@ -34,7 +34,7 @@ const CHANGE = 0.2; // to another lane
 /**
  * @typedef {object} Window a measurement of one lane
  * @property {string} lane
- * @property {number} block windows of one block were measured in direct succession
+ * @property {number} block windows of one block were measured one right after the other
  * @property {number} seconds under load
  * @property {number} answered requests
  * @property {number} cpu milliseconds of primary and workers, all threads
@@ -150,7 +150,7 @@ class Stage {
     return windows;
   }
 
-  /** Has every worker collect the default metrics of a lane, and nothing else be under way. */
+  /** Makes every worker collect the default metrics of a lane, and waits until nothing else is pending. */
   async #take(lane) {
     await this.#tree.call('take', { lane });
     // Each time: servers close a connection after five seconds without a request.

@@ -59,8 +59,8 @@ function clusterClassOf(key, library) {
 }
 
 /**
- * Loads a library and makes the object that aggregates, which primary and workers of all three need (a worker
- * of the two rivals answers only when it has made one).
+ * Loads a library and creates the object that aggregates. Workers need it too: with the two other clients, a
+ * worker answers only after it has created one.
  *
  * @param {string} key
  * @returns {{library: object, aggregator: object}}

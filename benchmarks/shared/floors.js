@@ -38,7 +38,7 @@ function floorsOf(benchmark) {
 
 /**
  * @param {Floor} floor
- * @param {number | null} value null: it was not measured, which no floor lets pass
+ * @param {number | null} value null: not measured, which fails every floor
  */
 function isHeld({ atMost, atLeast }, value) {
   if (value === null || Number.isNaN(value)) return false;

@@ -16,7 +16,7 @@ function aggregating(samples) {
       const body = await ClusterRegistry.aggregate(lists).metrics();
       if (body.length === 0) throw new Error('nothing came');
     };
-    // Parsed again for each call, as IPC does, so that no object is used twice.
+    // Parsed again for each call, as IPC does: no object is used twice.
     return millisecondsPerCall(call, {
       seconds,
       before: () => (lists = texts.map(text => JSON.parse(text))),

@@ -57,7 +57,7 @@ async function observeOne({ library, seconds }) {
   return timed({ run, recorded: () => observationsOf(histogram) }, seconds);
 }
 
-/** `labels(...)` written inline: each call makes a child, uses it once and drops it. */
+/** `labels(...)` written inline: each call creates a child, uses it once and drops it. */
 function inline(type, record) {
   return async ({ library, seconds }) => {
     const metric = metricOf(library, type);

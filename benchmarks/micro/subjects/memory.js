@@ -31,7 +31,7 @@ async function ofHistogramLabelSets({ library }) {
 }
 
 async function ofUnlabelledMetrics({ library }) {
-  // Code that is compiled in the first run is not memory of the metrics.
+  // The first run compiles code, which is not memory of the metrics.
   await addUnlabelledMetrics(library, new library.Registry(), UNLABELLED);
   const registry = new library.Registry();
   const bytes = await memoryOf(() => addUnlabelledMetrics(library, registry, UNLABELLED));

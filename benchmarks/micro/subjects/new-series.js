@@ -8,7 +8,7 @@ const { LABEL_NAMES, labelSet } = require('../../shared/label-sets.js');
 const CHUNK = 1000;
 const SLOW = 1; // ms; a call that takes longer may have waited for a processor
 
-/** Calls one right after the other, less the time for which they waited for a processor. */
+/** Times consecutive calls, without the time in which they waited for a CPU. */
 class TimedCalls {
   total = 0; // ms
   longest = 0; // ms
@@ -27,7 +27,7 @@ class TimedCalls {
     this.#add(duration > SLOW ? duration - this.#waitOfCall() : duration);
   }
 
-  /** Whatever has waited before was slow as well, and is not in here. */
+  /** Earlier waits belong to earlier calls. */
   #waitOfCall() {
     const waitedBefore = this.#waited;
     this.begin();

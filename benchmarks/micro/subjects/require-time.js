@@ -7,10 +7,7 @@ const { median } = require('../../shared/statistics.js');
 const PROCESSES = 9;
 const PROGRAM = `const began = performance.now(); require(process.argv[1]); console.log(performance.now() - began)`;
 
-/**
- * In processes of their own, each of which loads nothing else; the files are in the page cache after the
- * first.
- */
+/** Each in a new process that loads nothing else; the files are in the page cache after the first. */
 async function measure({ client }) {
   const file = require.resolve(clientNamed(client).module);
   const times = Array.from({ length: PROCESSES }, () =>

@@ -11,7 +11,7 @@ const { median } = require('../../shared/statistics.js');
 const WORKER_ID = 1;
 const HOOK_TIME = 1000; // ms; there are no hooks
 
-/** What one worker gives to its primary, and what the primary makes of it, without what carries it. */
+/** A worker's answer, and how the primary processes it, without transport. */
 function exchanging(samples, { isFirst = false }) {
   return async ({ client, library, seconds }) => {
     const workload = new Workload(library, { samples, kind: 'integers', seed: 1 });
@@ -52,7 +52,7 @@ async function timeExchange(makeExchange, { workload, library, directory, second
   return { write: writing.wall, gap: writing.gap, read: reading.wall, bytes: median(sizes) };
 }
 
-/** Ours: a file of columns, and the store of the aggregator thread. */
+/** This library: a binary file, and the store of the aggregator thread. */
 function fileExchange(registry, directory) {
   const { SnapshotSource } = require('../../../lib/cluster/capture/snapshot-source');
   const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');
@@ -80,7 +80,7 @@ function fileExchange(registry, directory) {
   };
 }
 
-/** The rivals: JSON, and the objects that it becomes. */
+/** The other clients: JSON, and the parsed objects. */
 function jsonExchange(ClusterRegistry) {
   let text = '';
   return {

@@ -21,7 +21,7 @@ async function timeLabelled({ library, seconds }) {
     labelNames: LABEL_NAMES,
   });
   const { operations, walk } = reusedStrings(2000);
-  // As a handler does it: some labels are known at first, the status at the end.
+  // As in a request handler: some labels are known at the start, the status at the end.
   const run = () =>
     walk(({ method, route, status, zone }) => histogram.startTimer({ method, route, zone })({ status }));
   const recording = { operations, run, recorded: () => observationsOf(histogram) };
