@@ -1,8 +1,8 @@
 'use strict';
 
 // An exemplar links a bucket of a histogram to the trace of one request in it. Only OpenMetrics text has
-// exemplars; Prometheus stores them with --enable-feature=exemplar-storage. PORT=3000 node
-// example/exemplars.js
+// exemplars; Prometheus stores them with --enable-feature=exemplar-storage.
+// PORT=3000 node example/exemplars.js
 
 const http = require('node:http');
 const { Histogram, Registry, metricsHandler, openMetricsContentType } = require('prom-client-cluster');
