@@ -1,7 +1,8 @@
 'use strict';
 
 // A clustered application written for prom-client. Only package.json names this package, as 'prom-client';
-// with prom-client itself the application does the same. PORT=3000 METRICS_PORT=3001 WORKERS=2 node app.js
+// with prom-client itself the application does the same.
+// PORT=3000 METRICS_PORT=3001 WORKERS=2 node app.js
 
 const cluster = require('node:cluster');
 const express = require('express');
