@@ -5,11 +5,8 @@
 // digests of a table are copied into one array, so a snapshot has one block of memory to write.
 
 const { centroidsOf } = require('../../metric/observations');
-const { runInSlices } = require('../../event-loop/slices');
 
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
-
-const SLICE_MILLISECONDS = 0.3;
 
 /**
  * `version` is the digest's. `number` identifies the encoding: different digests of the same version have
@@ -28,32 +25,25 @@ const SLICE_MILLISECONDS = 0.3;
 class DigestEncoder {
   /** @type {WeakMap<object, Encoded[]>} by table: by row */
   #encoded = new WeakMap();
-  /** @type {WeakMap<object, Block>} by table, as of the last prepare() */
+  /** @type {WeakMap<object, Block>} by table, as of the last encodeChanged() */
   #blocks = new WeakMap();
   #nextNumber = 1;
 
   /**
-   * Encodes the digests that have changed, and yields the event loop after each slice.
+   * Encodes the digests that have changed.
    *
-   * @param {MetricView[]} views
-   */
-  async prepare(views) {
-    await runInSlices(this.#prepareTables(views), SLICE_MILLISECONDS);
-  }
-
-  /**
    * @param {MetricView[]} views
    * @returns {Generator<void>} yields where a slice may end
    */
-  *#prepareTables(views) {
-    for (const view of views) if (view.digestOf !== undefined) yield* this.#prepareTable(view);
+  *encodeChanged(views) {
+    for (const view of views) if (view.digestOf !== undefined) yield* this.#encodeTable(view);
   }
 
   /**
    * @param {MetricView} view
    * @returns {Generator<void>} yields where a slice may end
    */
-  *#prepareTable(view) {
+  *#encodeTable(view) {
     const { table } = view;
     const before = this.#nextNumber;
     /** @type {Encoded[]} */
@@ -82,7 +72,7 @@ class DigestEncoder {
   }
 
   /**
-   * All digests of a summary, as prepare() encoded them. Later observations are not included: a thousand busy
+   * All digests of a summary, as encodeChanged() encoded them. Later observations are not included: a thousand busy
    * summaries would all be encoded again here, in one synchronous section.
    *
    * @param {MetricView} view
@@ -112,7 +102,7 @@ class DigestEncoder {
       blockRows++;
       if (block.encoded[row] !== encoded) isComplete = false;
     }
-    // Rows that were added after prepare() follow the rows of the block.
+    // Rows that were added after encodeChanged() follow the rows of the block.
     if (block === undefined || !isComplete) return { index, centroids };
     return { index, centroids: [block.flat, ...centroids.slice(blockRows)] };
   }

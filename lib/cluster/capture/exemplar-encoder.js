@@ -6,9 +6,7 @@
 
 const { ByteWriter } = require('../wire/byte-buffers');
 const { encodeExemplar } = require('../wire/exemplars');
-const { runThrough, runInSlices } = require('../../event-loop/slices');
-
-const SLICE_MILLISECONDS = 0.3;
+const { runThrough } = require('../../event-loop/slices');
 
 /** @typedef {import('../../metric/exemplar').Exemplars} Exemplars */
 /** @typedef {{version: number, epoch: number, count: number, chunks: Uint8Array[]}} ExemplarBlock */
@@ -18,19 +16,12 @@ class ExemplarEncoder {
   #blocks = new WeakMap();
 
   /**
-   * Encodes the exemplars of metrics that have new ones, in slices.
+   * Encodes the exemplars of metrics that have new ones.
    *
-   * @param {import('../../exposition/live-family').MetricView[]} views
-   */
-  async prepare(views) {
-    await runInSlices(this.#encodeChanged(views), SLICE_MILLISECONDS);
-  }
-
-  /**
    * @param {import('../../exposition/live-family').MetricView[]} views
    * @returns {Generator<void>} yields between exemplars
    */
-  *#encodeChanged(views) {
+  *encodeChanged(views) {
     for (const { exemplars, table } of views) {
       if (exemplars === undefined || this.#blocks.get(exemplars)?.version === exemplars.version) continue;
       yield* this.#encode(exemplars, table.epoch);
@@ -39,7 +30,7 @@ class ExemplarEncoder {
 
   /**
    * @param {import('../../exposition/live-family').MetricView} view
-   * @returns {ExemplarBlock | undefined} as prepare() encoded it, or encoded again if the rows have been
+   * @returns {ExemplarBlock | undefined} as encodeChanged() encoded it, or encoded again if the rows have been
    *   renumbered since; undefined if there is no exemplar
    */
   blockOf({ exemplars, table }) {

@@ -5,9 +5,16 @@
 // reader does not have. The rows of a table are numbered in order of creation, so the journal needs no entry
 // per series: at each capture it notes the range of rows by which a table has grown.
 //
-// One unit of the journal is one metric's definition or one row. Positions are valid within one epoch.
+// What the reader has already is forgotten. A reader that has lost it makes the journal begin again, as a new
+// epoch, with the metrics that exist then.
+//
+// One unit of the journal is one metric's definition or end, or one row. Positions are valid within one epoch.
+
+/** Up to this many metric numbers are assigned before the journal begins again to release unused ones. */
+const FEW_NUMBERS = 64;
 
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 /**
  * @typedef {object} JournalMetric
@@ -17,7 +24,6 @@
  * @property {number} tableEpoch
  * @property {number} rows number of rows in the journal
  * @property {number[]} values by label: number of values in the journal
- * @property {number} seenAt number of the last capture that included it
  */
 
 /**
@@ -35,16 +41,14 @@
  */
 
 class SeriesJournal {
-  /** @type {Map<object, JournalMetric>} by table */
+  /** @type {Map<object, JournalMetric>} by table: the metrics of the last capture */
   #metrics = new Map();
-  /** @type {Segment[]} */
+  /** @type {Segment[]} in order of their positions, from `#start` on */
   #segments = [];
-  #capture = 0;
-  #seen = 0;
+  /** The position of the first segment that was not forgotten. */
+  #start = 0;
   /** How many metrics have been numbered in this epoch. */
   #numbers = 0;
-  /** The segments before this position were merged: the journal cannot be cut before it. */
-  #mergedTo = 0;
 
   constructor() {
     /** Rises when the journal begins again from 0, with new metric numbers. */
@@ -54,16 +58,19 @@ class SeriesJournal {
   }
 
   /**
-   * Adds the new metrics and rows of a capture.
+   * Adds the new metrics and rows of a capture, and drops the metrics that it does not have.
    *
    * @param {Iterable<MetricView>} views
    */
   note(views) {
-    const list = [...views];
-    if (this.#isStale) this.#restart();
-    this.#capture++;
-    this.#seen = 0;
-    for (const view of list) this.#noteMetric(view);
+    const absent = new Map(this.#metrics);
+    for (const view of views) {
+      this.#noteMetric(view);
+      absent.delete(view.table);
+    }
+    for (const metric of absent.values()) this.#drop(metric);
+    // The reader has a list of all numbers, which would grow while a program creates and drops metrics.
+    if (this.#numbers > FEW_NUMBERS && this.#metrics.size * 2 < this.#numbers) this.#restart();
   }
 
   /**
@@ -75,20 +82,47 @@ class SeriesJournal {
   }
 
   /**
-   * Whether most metrics in the journal were not in the last capture. The journal of a program that creates
-   * and drops metrics would otherwise grow without bound.
+   * @param {Pick<JournalPosition, 'epoch' | 'series'> | undefined} position
+   * @returns {Segment[] | undefined} the segments after it; undefined unless one begins there
    */
-  get #isStale() {
-    return this.#numbers > 64 && this.#seen * 2 < this.#numbers;
+  after(position) {
+    if (position?.epoch !== this.epoch) return undefined;
+    if (position.series === this.length) return [];
+    const first = this.#segments.findIndex(segment => segment.start === position.series);
+    return first === -1 ? undefined : this.#segments.slice(first);
+  }
+
+  /**
+   * Where a reader has to continue. A new epoch begins if it needs what was forgotten.
+   *
+   * @param {JournalPosition | undefined} known the reader's position
+   * @returns {number} that position if a segment begins there, else 0
+   */
+  startFor(known) {
+    if (known !== undefined && this.after(known) !== undefined) return known.series;
+    if (this.#start > 0) this.#restart();
+    return 0;
+  }
+
+  /**
+   * Forgets what the reader has. Without this, each scrape that finds a new series would add a segment for
+   * good.
+   *
+   * @param {JournalPosition | undefined} known the reader's position
+   */
+  forgetBefore(known) {
+    if (known === undefined || known.epoch !== this.epoch || known.series <= this.#start) return;
+    this.#start = known.series;
+    this.#segments = this.#segments.filter(({ start }) => start >= known.series);
   }
 
   #restart() {
+    const views = [...this.#metrics.values()].map(({ view }) => view);
     this.#metrics.clear();
-    this.#numbers = 0;
     this.#segments = [];
-    this.#mergedTo = 0;
-    this.length = 0;
+    this.#start = this.#numbers = this.length = 0;
     this.epoch++;
+    for (const view of views) this.#noteMetric(view);
   }
 
   /** @param {MetricView} view */
@@ -103,80 +137,22 @@ class SeriesJournal {
     if (metric === undefined) {
       const values = table.labelNames.map(() => 1);
       const { labelNames, epoch } = table;
-      metric = { number: this.#numbers++, view, labelNames, tableEpoch: epoch, rows: 0, values, seenAt: 0 };
+      metric = { number: this.#numbers++, view, labelNames, tableEpoch: epoch, rows: 0, values };
       this.#metrics.set(table, metric);
     }
     metric.view = view;
-    if (metric.seenAt !== this.#capture) {
-      metric.seenAt = this.#capture;
-      this.#seen++;
-    }
     if (defines || table.rowCount > metric.rows) this.#add(metric, defines);
   }
 
   /**
-   * The segments that a reader needs.
-   *
-   * @param {{epoch: number, series: number} | undefined} known the reader's position
-   * @returns {{start: number, segments: Segment[]}} from that position if a segment begins there, else from 0
-   */
-  since(known) {
-    if (known === undefined || known.epoch !== this.epoch) return this.#all();
-    if (known.series === this.length) return { start: this.length, segments: [] };
-    if (known.series < this.#mergedTo) return this.#all();
-    const first = this.#segments.findIndex(segment => segment.start === known.series);
-    if (first === -1) return this.#all();
-    return { start: known.series, segments: this.#segments.slice(first) };
-  }
-
-  #all() {
-    return { start: 0, segments: [...this.#segments] };
-  }
-
-  /**
-   * Merges the segments before the reader's position into one per metric: the reader will not request a part
-   * of them. Without this, each scrape that finds a new series would add a segment for good.
-   *
-   * @param {{epoch: number, series: number} | undefined} known the reader's position
-   */
-  mergeBefore(known) {
-    if (known === undefined || known.epoch !== this.epoch || this.#segments.length <= this.#metrics.size * 2)
-      return;
-    const later = this.#segments.filter(segment => segment.start >= known.series);
-    const earlier = this.#segments.length - later.length;
-    if (earlier <= this.#metrics.size) return;
-    /** @type {Map<JournalMetric, Segment>} */
-    const merged = new Map();
-    for (const segment of this.#segments.slice(0, earlier)) {
-      const whole = merged.get(segment.metric);
-      if (whole === undefined) {
-        merged.set(segment.metric, { ...segment });
-      } else {
-        whole.toRow = Math.max(whole.toRow, segment.toRow);
-        if (!segment.drops) whole.toValues = segment.toValues;
-        whole.drops ||= segment.drops;
-      }
-    }
-    // Their start positions are no longer valid: a reader that does not have all of them gets the journal
-    // from 0.
-    const first = [...merged.values()].map(segment => ({ ...segment, start: 0 }));
-    this.#segments = [...first, ...later];
-    this.#mergedTo = known.series;
-  }
-
-  /**
-   * Drops a metric that has been redefined, or whose rows have been renumbered. It is added again as a new
-   * metric, so the other metrics need not be sent again. Its old number is not reused.
+   * Drops a metric that is gone, has been redefined, or whose rows have been renumbered. If it still exists,
+   * it is added again as a new metric, so the other metrics need not be sent again. Its old number is not
+   * reused.
    *
    * @param {JournalMetric} metric
    */
   #drop(metric) {
-    this.#segments = this.#segments.filter(segment => segment.metric !== metric || segment.defines);
-    this.#segments = this.#segments.map(segment =>
-      segment.metric === metric
-        ? { ...segment, toRow: segment.fromRow, toValues: segment.fromValues }
-        : segment,
-    );
+    this.#metrics.delete(metric.view.table);
     this.#segments.push({ ...NO_ROWS, start: this.length, metric, defines: false, drops: true });
     this.length++;
   }

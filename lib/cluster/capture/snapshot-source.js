@@ -16,8 +16,6 @@ const { DictionaryPart } = require('../wire/dictionary-part');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
 
 const SLICE_MILLISECONDS = 0.3;
-/** After this many passes, label sets that were created meanwhile are encoded by the capture itself. */
-const MAX_DICTIONARY_PASSES = 3;
 
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
@@ -61,11 +59,11 @@ class SnapshotSource {
 
   /** Compacts tables, and encodes digests and exemplars, in slices. */
   async encode() {
-    const views = this.#metrics().flatMap(metric => viewOf(metric) ?? []);
+    const views = viewsOf(this.#metrics());
     // First, because it renumbers rows.
     await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
-    await this.#digests.prepare(views);
-    await this.#exemplars.prepare(views);
+    await runInSlices(this.#digests.encodeChanged(views), SLICE_MILLISECONDS);
+    await runInSlices(this.#exemplars.encodeChanged(views), SLICE_MILLISECONDS);
   }
 
   /**
@@ -77,7 +75,7 @@ class SnapshotSource {
    * @returns {Promise<DictionaryPart>}
    */
   async encodeDictionary(known, onProgress) {
-    this.#noteMetrics();
+    this.#journal.note(viewsOf(this.#metrics()));
     const dictionary = this.#startDictionary(known);
     await runInSlices(this.#dictionarySteps(dictionary, onProgress), SLICE_MILLISECONDS);
     return dictionary;
@@ -89,15 +87,9 @@ class SnapshotSource {
    * @returns {Generator<void>} yields after each piece
    */
   *#dictionarySteps(dictionary, onProgress) {
-    for (let pass = 0; pass < MAX_DICTIONARY_PASSES; pass++) {
-      if (pass > 0) this.#noteMetrics();
-      const rest = this.#restOf(dictionary);
-      if (rest === undefined || rest.length === 0) return;
-      const steps = dictionary.add(rest, this.#journal.length);
-      while (!steps.next().done) {
-        onProgress?.(dictionary);
-        yield;
-      }
+    for (const _ of dictionary.add(this.#restOf(dictionary) ?? [], this.#journal.length)) {
+      onProgress?.(dictionary);
+      yield;
     }
   }
 
@@ -131,7 +123,7 @@ class SnapshotSource {
       }
     }
     this.#journal.note(entries.flatMap(({ view }) => view ?? []));
-    this.#journal.mergeBefore(this.#positionOf(known));
+    this.#journal.forgetBefore(this.#positionOf(known));
     const capture = {
       workerId,
       incarnation: this.#incarnation,
@@ -150,22 +142,18 @@ class SnapshotSource {
    * @returns {DictionaryPart} with everything that the reader does not have
    */
   #completed(dictionary, known) {
-    const { start } = this.#journal.since(this.#positionOf(known));
+    const start = this.#journal.startFor(this.#positionOf(known));
     // It is unusable if the journal has begun a new epoch since, or if the reader has lost its state.
-    const isUsable = dictionary?.epoch === this.#journal.epoch && dictionary.start <= start;
-    const usable =
-      isUsable && this.#restOf(dictionary) !== undefined ? dictionary : this.#startDictionary(known);
+    const isUsable = dictionary !== undefined && dictionary.start <= start && this.#restOf(dictionary);
+    const usable = isUsable ? dictionary : this.#startDictionary(known);
     runThrough(usable.add(this.#restOf(usable) ?? [], this.#journal.length));
     return usable;
   }
 
-  #noteMetrics() {
-    this.#journal.note(this.#metrics().flatMap(metric => viewOf(metric) ?? []));
-  }
-
   /** @param {JournalPosition | undefined} known */
   #startDictionary(known) {
-    return new DictionaryPart(this.#journal.epoch, this.#journal.since(this.#positionOf(known)).start);
+    const start = this.#journal.startFor(this.#positionOf(known));
+    return new DictionaryPart(this.#journal.epoch, start);
   }
 
   /**
@@ -174,8 +162,7 @@ class SnapshotSource {
    *   journal; undefined if it cannot be continued
    */
   #restOf({ epoch, end }) {
-    const { start, segments } = this.#journal.since({ epoch, series: end });
-    return start === end && epoch === this.#journal.epoch ? segments : undefined;
+    return this.#journal.after({ epoch, series: end });
   }
 
   /**
@@ -183,10 +170,10 @@ class SnapshotSource {
    * @returns {JournalPosition | undefined} undefined unless it is a position in this process's journal
    */
   #positionOf(known) {
-    if (known?.incarnation !== this.#incarnation) return undefined;
-    const { epoch, series } = known;
     const isPosition =
-      epoch === this.#journal.epoch && Number.isInteger(series) && series <= this.#journal.length;
+      known?.incarnation === this.#incarnation &&
+      Number.isInteger(known.series) &&
+      known.series <= this.#journal.length;
     return isPosition ? known : undefined;
   }
 
@@ -234,6 +221,14 @@ class SnapshotSource {
     }
     return hook;
   }
+}
+
+/**
+ * @param {any[]} metrics
+ * @returns {import('../../exposition/live-family').MetricView[]}
+ */
+function viewsOf(metrics) {
+  return metrics.flatMap(metric => viewOf(metric) ?? []);
 }
 
 /**

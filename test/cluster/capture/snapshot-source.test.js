@@ -223,6 +223,7 @@ for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
       await captureWith({ source, store: whole, known: { ...store.journalPositionOf(WORKER), series } });
       await assertShows(whole, registry);
     }
+    await captureWith({ source, store });
     counter.inc({ a: 'new', b: 'last' });
     assert.ok((await captureWith({ source, store })) < MANY * 10, 'only the new series');
     await assertShows(store, registry);

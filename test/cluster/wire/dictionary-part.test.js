@@ -20,7 +20,11 @@ function manyLabelSets() {
   const journal = new SeriesJournal();
   journal.note([viewOf(counter)]);
   const dictionary = new DictionaryPart(journal.epoch, 0);
-  return { journal, dictionary, steps: dictionary.add(journal.since(undefined).segments, journal.length) };
+  return {
+    journal,
+    dictionary,
+    steps: dictionary.add(journal.after({ epoch: journal.epoch, series: 0 }), journal.length),
+  };
 }
 
 /** By how much a count rises at most in one step. */

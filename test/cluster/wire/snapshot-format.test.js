@@ -663,7 +663,7 @@ function forgedSnapshot({
   const view = viewOf(counter);
   const journal = new SeriesJournal();
   journal.note([view]);
-  const [own] = journal.since(undefined).segments;
+  const [own] = journal.after({ epoch: journal.epoch, series: 0 });
   const segments = [{ ...own, metric: { ...own.metric, number }, ...segment }];
   if (dropped) segments.push({ ...segments[0], defines: false, drops: true });
   const dictionary = dictionaryOf({ epoch, length: 100, segments });
@@ -704,7 +704,8 @@ test('a snapshot with a row in its order that does not exist is refused', () => 
     const view = viewOf(counter);
     const journal = new SeriesJournal();
     journal.note([view]);
-    const dictionary = dictionaryOf({ epoch: 1, length: journal.length, ...journal.since(undefined) });
+    const segments = journal.after({ epoch: journal.epoch, series: 0 });
+    const dictionary = dictionaryOf({ epoch: 1, length: journal.length, segments });
     const take = sequence =>
       bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), journal, dictionary));
     const store = new ClusterStore();

@@ -39,7 +39,7 @@ function largeDictionary() {
   const journal = new SeriesJournal();
   journal.note([view]);
   const dictionary = new DictionaryPart(journal.epoch, 0);
-  const steps = dictionary.add(journal.since(undefined).segments, journal.length);
+  const steps = dictionary.add(journal.after({ epoch: journal.epoch, series: 0 }), journal.length);
   const capture = {
     workerId: WORKER,
     incarnation: '0f'.repeat(16),
