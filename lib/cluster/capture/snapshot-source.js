@@ -87,7 +87,8 @@ class SnapshotSource {
    * @returns {Generator<void>} yields after each piece
    */
   *#dictionarySteps(dictionary, onProgress) {
-    for (const _ of dictionary.add(this.#restOf(dictionary) ?? [], this.#journal.length)) {
+    const steps = dictionary.add(this.#restOf(dictionary) ?? [], this.#journal.length);
+    while (!steps.next().done) {
       onProgress?.(dictionary);
       yield;
     }
