@@ -13,15 +13,17 @@ class CollectHooks {
   #running = new WeakMap();
 
   /**
-   * Calls all hooks, and waits until they have ended or the timeout has passed.
+   * Calls all hooks.
    *
    * @param {Iterable<any>} metrics
    * @param {number} timeout milliseconds
    * @param {OnFailure} onFailure called once for each metric whose hook failed
    * @param {boolean} [isLast] whether this is the last call: it also waits for hooks that an earlier call has
    *   started
+   * @returns {{pending: ReadonlySet<any>, ended: Promise<void>} | undefined} undefined if all hooks have ended;
+   *   else the metrics whose hooks have not, and a promise that is resolved when they have, or after the timeout
    */
-  async run(metrics, timeout, onFailure, isLast = false) {
+  run(metrics, timeout, onFailure, isLast = false) {
     /** @type {Map<any, Promise<void>>} */
     const pending = new Map();
     for (const metric of metrics) {
@@ -48,7 +50,16 @@ class CollectHooks {
         onFailure(metric.name, error);
       }
     }
-    if (pending.size === 0) return;
+    if (pending.size === 0) return undefined;
+    return { pending: new Set(pending.keys()), ended: this.#allEnded(pending, timeout, onFailure) };
+  }
+
+  /**
+   * @param {Map<any, Promise<void>>} pending
+   * @param {number} timeout milliseconds
+   * @param {OnFailure} onFailure
+   */
+  async #allEnded(pending, timeout, onFailure) {
     await withinTime(Promise.all(pending.values()), timeout);
     for (const metric of pending.keys()) onFailure(metric.name, `its collect took longer than ${timeout} ms`);
     // They have been counted: a hook that fails later is not counted again.

@@ -65,11 +65,13 @@ class OwnSnapshots {
   async #capture(hookTime) {
     this.#isBusy = true;
     try {
-      await this.#source.prepare(hookTime);
-      const dictionary = await this.#source.encodeDictionary(this.position);
-      return timedSection('primary:capture', () => {
-        const { chunks, bytes } = this.#source.capture(OWN_ID, this.position, { dictionary });
-        return joined(chunks, bytes);
+      return await this.#source.prepare(hookTime, {
+        known: this.position,
+        capture: dictionary =>
+          timedSection('primary:capture', () => {
+            const { chunks, bytes } = this.#source.capture(OWN_ID, this.position, { dictionary });
+            return joined(chunks, bytes);
+          }),
       });
     } catch (error) {
       debug("the primary's own metrics cannot be captured: %s", error);

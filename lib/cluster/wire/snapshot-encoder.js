@@ -24,9 +24,15 @@ const {
  * @typedef {object} CaptureEntry
  * @property {number} defaults index of its registry's default labels
  * @property {MetricView} [view]
+ * @property {TableNumbers} [numbers] a copy of those of the view's table, if they were copied
  * @property {EncodedDigests} [digests] of a summary
  * @property {import('../capture/exemplar-encoder').ExemplarBlock} [exemplars]
  * @property {string} [json] from stringifyJson()
+ */
+
+/**
+ * @typedef {Pick<import('../../series/series-table').SeriesTable,
+ *   'rowCount' | 'liveCount' | 'order' | 'orderLength' | 'pages' | 'width'>} TableNumbers
  */
 
 /**
@@ -140,7 +146,7 @@ function writeNumbers(writer, columns, capture, journal) {
       writer.uint32(TABLE_ENTRY);
       writer.uint32(entry.defaults);
       writer.uint32(journal.numberOf(entry.view));
-      writeColumns(writer, columns, entry.view);
+      writeColumns(writer, columns, entry.numbers ?? entry.view.table);
       writeExtras(writer, columns, entry);
     }
   }
@@ -149,10 +155,9 @@ function writeNumbers(writer, columns, capture, journal) {
 /**
  * @param {ByteWriter} writer
  * @param {ByteWriter} columns
- * @param {MetricView} view
+ * @param {TableNumbers} numbers
  */
-function writeColumns(writer, columns, { table }) {
-  const { rowCount, liveCount, order, orderLength, pages, width } = table;
+function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength, pages, width }) {
   writer.uint32(rowCount);
   writer.uint32(liveCount);
   writer.uint32(order === undefined ? 1 : 0);

@@ -80,8 +80,7 @@ class ExitSnapshot {
    * @returns {Promise<void>} never rejected
    */
   async handOver(hookTime) {
-    await this.#source.prepare(hookTime, true);
-    await this.#checkpoint();
+    await this.#checkpoint(hookTime);
   }
 
   /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
@@ -109,8 +108,7 @@ class ExitSnapshot {
     try {
       if (this.#directory !== '' && (await this.#changes.hasChanged(this.#source.registries()))) {
         // Without hooks: a hook may expect one call per scrape.
-        await this.#source.encode();
-        await this.#checkpoint();
+        await this.#checkpoint(undefined);
       }
     } catch (error) {
       // A registry of the application may have thrown. The application must not see that.
@@ -120,12 +118,14 @@ class ExitSnapshot {
     if (timer === this.#timer && this.#interval > 0) this.#wait();
   }
 
-  #checkpoint() {
-    this.#writing = this.#writing.then(() => this.#replace());
+  /** @param {number | undefined} hookTime milliseconds for the hooks; undefined to run none */
+  #checkpoint(hookTime) {
+    this.#writing = this.#writing.then(() => this.#replace(hookTime));
     return this.#writing;
   }
 
-  async #replace() {
+  /** @param {number | undefined} hookTime */
+  async #replace(hookTime) {
     if (this.#directory === '' || this.#hasEnded) return;
     const unfinished = path.join(this.#directory, this.#unfinishedName);
     const finished = path.join(this.#directory, this.#name);
@@ -133,11 +133,18 @@ class ExitSnapshot {
     this.#unfinished = file;
     try {
       fs.rmSync(unfinished, { force: true });
-      const dictionary = await this.#source.encodeDictionary(this.known, part => file.writeAhead(part));
+      await this.#source.prepare(hookTime, {
+        known: this.known,
+        onProgress: part => file.writeAhead(part),
+        isLast: true,
+        capture: dictionary => {
+          if (this.#hasEnded) return;
+          timedSection('worker:checkpoint', () =>
+            file.finish(this.#source.capture(this.#workerId, this.known, { dictionary })),
+          );
+        },
+      });
       if (this.#hasEnded) return;
-      timedSection('worker:checkpoint', () =>
-        file.finish(this.#source.capture(this.#workerId, this.known, { dictionary })),
-      );
       // Not renamed over the old file: some file systems then write to the disk at once (see Spool.rename).
       // If the process is killed in between, the file with the unfinished name is complete.
       fs.rmSync(finished, { force: true });

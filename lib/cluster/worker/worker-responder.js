@@ -66,13 +66,7 @@ class WorkerResponder {
   async #answerNewest() {
     this.#busy = true;
     try {
-      while (this.#newest !== undefined) {
-        const request = this.#newest;
-        await this.#source.prepare(hookTime(request.timeout));
-        if (this.#newest !== request) continue;
-        this.#newest = undefined;
-        await this.#answer(request);
-      }
+      while (this.#newest !== undefined) await this.#answer(this.#newest);
     } catch (error) {
       // Unexpected, but the application must not see it.
       debug('a scrape failed in worker %d: %s', this.workerId, error);
@@ -84,15 +78,35 @@ class WorkerResponder {
   }
 
   /** @param {Request} request */
-  async #answer({ requestId, directory = '', known }) {
-    if (directory === '') {
-      this.#answerOverIpc(requestId, known, 'the primary has no directory');
-      return;
-    }
+  async #answer(request) {
+    const { requestId, directory, known, timeout } = request;
     const name = snapshotName(this.workerId, requestId);
-    const file = new SnapshotFile(directory, name);
+    const file = directory ? new SnapshotFile(directory, name) : undefined;
     try {
-      const dictionary = await this.#source.encodeDictionary(known, part => file.writeAhead(part));
+      await this.#source.prepare(hookTime(timeout), {
+        known,
+        onProgress: part => file?.writeAhead(part),
+        capture: dictionary => {
+          if (this.#newest !== request) return;
+          this.#newest = undefined;
+          if (file === undefined) this.#answerOverIpc(requestId, known, 'the primary has no directory');
+          else this.#answerWithFile(request, name, file, dictionary);
+        },
+      });
+    } finally {
+      // If it is not finished: a newer request is answered instead, or a registry of the application has thrown.
+      file?.discard();
+    }
+  }
+
+  /**
+   * @param {Request} request
+   * @param {string} name
+   * @param {SnapshotFile} file
+   * @param {import('../wire/dictionary-part').DictionaryPart} dictionary
+   */
+  #answerWithFile({ requestId, known }, name, file, dictionary) {
+    try {
       const bytes = timedSection('worker:capture', () => {
         const snapshot = this.#source.capture(this.workerId, known, { dictionary });
         file.finish(snapshot);

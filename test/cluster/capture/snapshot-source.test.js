@@ -246,3 +246,40 @@ test('a label name that is added at any step of the encoding leaves a snapshot t
     assert.strictEqual(size, MANY + (step <= steps ? 1 : 0), `step ${step} of ${steps}`);
   }
 });
+
+for (const [name, meanwhile, shown] of [
+  ['is reset', ({ counter }) => counter.reset(), MANY],
+  ['gets label sets', ({ counter }) => counter.inc({ a: 'new', b: 'new' }), MANY],
+  ['loses label sets', ({ counter }) => counter.remove({ a: 'value 5', b: 5 }), MANY],
+  // Its rows have other numbers then, so that the copy does not fit.
+  [
+    'is compacted',
+    ({ counter }) => {
+      for (let i = 0; i < MANY - 10; i++) counter.remove({ a: `value ${i}`, b: i % 7 });
+      assert.ok(viewOf(counter).table.compactIfSparse());
+    },
+    10,
+  ],
+]) {
+  test(`SnapshotSource: a metric that ${name} while another one's hook is waited for`, async () => {
+    const worker = workerWithMany();
+    const { source, counter, registry } = worker;
+    counter.collect = () => {};
+    const collect = async () => {
+      await null;
+      meanwhile(worker);
+    };
+    new Gauge({ name: 'g', help: 'g', registers: [registry], collect });
+    const store = new ClusterStore();
+    await source.prepare(1000, {
+      capture: dictionary => store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary }))),
+    });
+    const names = [...samplesOf(textOf(store)).keys()].filter(name => name.startsWith('many'));
+    assert.strictEqual(names.length, shown);
+    // The next snapshot continues what the reader has.
+    registry.removeSingleMetric('g');
+    counter.inc({ a: 'next', b: 'next' });
+    await captureWith({ source, store });
+    await assertShows(store, registry);
+  });
+}

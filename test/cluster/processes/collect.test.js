@@ -10,7 +10,7 @@ const { startCluster, until } = require('../../fixtures/cluster-harness.js');
  * wait until a test lets them expire.
  */
 const collecting = {
-  start: ({ client, state }) => {
+  start: ({ client, state, process }) => {
     const help = 'h';
     state.counter = new client.Counter({ name: 'done_total', help });
     state.hooked = new client.Counter({ name: 'hooked_total', help, collect: () => state.held });
@@ -40,6 +40,19 @@ const collecting = {
     });
     gauge('never_ends', () => new Promise(resolve => (state.finish = resolve)));
     gauge('works', () => {});
+    // A program may reset in the next turn what its hook has set: prom-client reads it in the turn of the hook.
+    state.passing = new client.Gauge({ name: 'passing_of_other', help });
+    new client.Summary({
+      name: 'passing',
+      help,
+      percentiles: [0.5],
+      collect() {
+        this.observe(++state.observed);
+        state.passing.set(state.observed);
+        process.nextTick(() => [this, state.passing].forEach(metric => metric.reset()));
+      },
+    });
+    state.observed = 0;
     // A metric of the application's own making: its get() is its hook.
     client.register.registerMetric({
       name: 'foreign',
@@ -120,6 +133,22 @@ describe('collect hooks', () => {
       await cluster.inWorker(1, ({ state }) => {
         state.release();
         state.held = undefined;
+      });
+    });
+
+    await t.test('what a hook records is shown although it is reset in the next turn', async () => {
+      for (const name of [undefined, 'never_ends']) {
+        await cluster.inWorker(1, fail, [name]);
+        const samples = await (name === undefined ? scrape(cluster) : scrapeWithoutHooks(cluster, 1));
+        const observed = await cluster.inWorker(1, ({ state }) => state.observed);
+        // Metrics without a hook are read last.
+        assert.equal(samples.get('passing_of_other'), name === undefined ? observed : 0);
+        assert.equal(samples.get('passing_count'), 1);
+        assert.equal(samples.get('passing{quantile="0.5"}'), observed);
+      }
+      await cluster.inWorker(1, ({ state }) => {
+        state.fail = {};
+        state.finish();
       });
     });
 
