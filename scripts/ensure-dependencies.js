@@ -1,15 +1,16 @@
 'use strict';
 
-// Installs the dependencies of package-lock.json if they are missing or the lock file has changed. So `npm
+// Installs the dependencies of a package-lock.json if they are missing or the lock file has changed. So `npm
 // test` and `npm run demo` work as the first command in a fresh clone.
+//   node scripts/ensure-dependencies.js [folder of the lock file, default: the root]
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const root = path.join(__dirname, '..');
-const lockFile = path.join(root, 'package-lock.json');
-const installedMark = path.join(root, 'node_modules', '.package-lock.json');
+const folder = path.join(__dirname, '..', process.argv[2] ?? '');
+const lockFile = path.join(folder, 'package-lock.json');
+const installedMark = path.join(folder, 'node_modules', '.package-lock.json');
 
 function isInstalled() {
   try {
@@ -23,7 +24,7 @@ if (!isInstalled()) {
   console.log('Installing development dependencies (once) ...');
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   const install = spawnSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
+    cwd: folder,
     stdio: 'inherit',
     shell: process.platform === 'win32',
   });

@@ -209,7 +209,7 @@ describe('under Jest', () => {
     fs.symlinkSync(ROOT, path.join(project, 'node_modules/prom-client'), 'junction');
     fs.writeFileSync(path.join(project, 'package.json'), '{"jest": {"testEnvironment": "node"}}');
     for (const name of ['one', 'two']) fs.writeFileSync(path.join(project, `${name}.test.js`), code);
-    const bin = path.join(ROOT, 'node_modules/jest/bin/jest.js');
+    const bin = path.join(__dirname, 'programs/node_modules/jest/bin/jest.js');
     const child = spawn(process.execPath, [bin, '--ci', '--no-cache', '--watchman=false', ...args], {
       cwd: project,
       stdio: ['ignore', 'pipe', 'pipe'],

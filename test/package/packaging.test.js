@@ -108,7 +108,7 @@ describe('the tarball', () => {
   });
 
   it('types are found by every way to resolve modules, and have the right module format', async () => {
-    const attw = path.join(ROOT, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+    const attw = path.join(__dirname, 'programs/node_modules/@arethetypeswrong/cli/dist/index.js');
     // Rejects if the tool reports a problem.
     const { stdout } = await run(process.execPath, [attw, tarball, '--format', 'ascii', '--no-color']);
     for (const key of Object.keys(MANIFEST.exports)) {
