@@ -12,11 +12,14 @@ const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals, isLasting } = require('./retired-totals');
 const { CachedText } = require('./cached-text');
+const { isValidMetricName } = require('../../metric/names');
 const { runThrough } = require('../../event-loop/slices');
 const { widthOf, columnMap, unionOf } = require('./column-layout');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
+const MAX_GROWTH_OF_UNION = 4;
+const SMALL_TABLE_CELLS = 2 ** 24;
 
 /**
  * One metric of one worker in a scrape.
@@ -172,7 +175,11 @@ class ClusterFamily {
           ? this.rows.textWithout(row, /** @type {string} */ (marker))
           : this.rows.textOf(row),
       quantileValues: row => this.#quantiles.valuesOf(row),
-      sampleName: row => this.rows.labelOf(row, NAME_LABEL),
+      sampleName: row => {
+        const own = this.rows.labelOf(row, NAME_LABEL);
+        // An application may use the label itself.
+        return own !== undefined && isValidMetricName(own) ? own : undefined;
+      },
       exemplarAt: exemplarReader(this.#sources, boundsOrQuantiles, width),
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
@@ -228,6 +235,22 @@ class ClusterFamily {
     const lists = this.#sources.map(({ definition }) => definition.boundsOrQuantiles);
     if (this.#hasRetired) lists.push(this.retired.boundsOrQuantiles);
     this.boundsOrQuantiles = unionOf(lists);
+    const largest = Math.max(...lists.map(list => list.length), 0);
+    if (this.boundsOrQuantiles.length > largest) this.#checkSize();
+  }
+
+  /**
+   * The table has a cell for each row and bound: bounds that differ from worker to worker could make it much
+   * larger than all that was sent.
+   *
+   * @throws {RangeError}
+   */
+  #checkSize() {
+    const sent = this.#sources.reduce((sum, { columns }) => sum + columns.length, this.retired.size);
+    const cells = this.rows.count * this.width;
+    if (cells > Math.max(sent * MAX_GROWTH_OF_UNION, SMALL_TABLE_CELLS)) {
+      throw new RangeError(`the bounds of its workers differ too much: ${cells} cells`);
+    }
   }
 
   /** @param {number[]} rows those to keep */

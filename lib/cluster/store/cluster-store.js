@@ -17,8 +17,10 @@ const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 // replaced.
 const REMEMBERED_DEATHS = 4096;
 
-// A bound on failures by stage and metric, in case workers create metric names without end.
+// A bound on failures by stage and metric, in case workers create metric names without end. Those beyond it
+// are counted together.
 const MAX_FAILURE_KINDS = 1000;
+const MAX_NAME_CHARACTERS = 200;
 
 /** The built-in aggregators. All but `omit` merge columns, see cluster-family.js. */
 const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
@@ -29,7 +31,7 @@ const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
  * A family that is ready to be written, or, if only the primary can aggregate it, its metrics as JSON, one
  * for each worker.
  *
- * @typedef {{view: Family} | {aggregator: string, metrics: any[]}} MergedFamily
+ * @typedef {{view: Family} | {aggregator: string, name: string, metrics: any[]}} MergedFamily
  */
 
 class ClusterStore {
@@ -108,7 +110,7 @@ class ClusterStore {
    *   earlier numbers stay then
    */
   apply(workerId, buffer) {
-    const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId);
+    const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
     worker.apply(buffer);
     this.#workers.set(workerId, worker);
   }
@@ -138,9 +140,27 @@ class ClusterStore {
    * @param {unknown} registries
    */
   applyJson(workerId, registries) {
-    const worker = this.#workers.get(workerId) ?? new WorkerSeries(workerId);
+    const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
     worker.applyJson(registries, this.now());
     this.#workers.set(workerId, worker);
+  }
+
+  /** @param {number} workerId */
+  #newWorker(workerId) {
+    return new WorkerSeries(workerId, (name, error) => this.countFailure('json', name, error));
+  }
+
+  /**
+   * Counts a metric that is left out.
+   *
+   * @param {string} stage
+   * @param {unknown} name the metric's
+   * @param {unknown} reason for the debug log
+   */
+  countFailure(stage, name, reason) {
+    debug('%s %o failed: %s', stage, name, reason);
+    const text = typeof name === 'string' ? name.slice(0, MAX_NAME_CHARACTERS) : '';
+    addFailures(this.#ownFailures, [[stage, text, 1]]);
   }
 
   /**
@@ -160,7 +180,13 @@ class ClusterStore {
     const lasting = worker.sources.filter(({ definition }) => {
       return isLasting(definition) && definition.aggregator === 'sum';
     });
-    for (const source of lasting) this.#familyOf(source.definition).retire(source, now);
+    for (const source of lasting) {
+      try {
+        this.#familyOf(source.definition).retire(source, now);
+      } catch (error) {
+        this.countFailure('merge', source.definition.name, error);
+      }
+    }
     return lasting.length > 0;
   }
 
@@ -177,21 +203,21 @@ class ClusterStore {
     /** @type {MergedFamily[]} */
     const merged = [];
     for (const family of families) {
-      const { aggregator } = family.definition;
-      if (custom.has(aggregator)) {
-        merged.push({ aggregator, metrics: family.sources.map(source => family.toJson(source)) });
-        continue;
+      const { aggregator, name } = family.definition;
+      try {
+        if (custom.has(aggregator)) {
+          merged.push({ aggregator, name, metrics: family.sources.map(source => family.toJson(source)) });
+        } else if (!RULES.has(aggregator)) {
+          // Old code in the primary and new code in a worker, for example.
+          this.countFailure('aggregator', name, `'${aggregator}' is not a defined aggregator`);
+        } else if (aggregator !== 'omit') {
+          yield* family.merge(aggregator, now);
+          merged.push({ view: family.view() });
+        }
+      } catch (error) {
+        // Numbers beyond what memory can hold, for example. This costs the metric and not the page.
+        this.countFailure('merge', name, error);
       }
-      if (!RULES.has(aggregator)) {
-        // Old code in the primary and new code in a worker, for example: this costs the metric and not the
-        // page.
-        addFailures(this.#ownFailures, [['aggregator', family.definition.name, 1]]);
-        debug("%s: '%s' is not a defined aggregator", family.definition.name, aggregator);
-        continue;
-      }
-      if (aggregator === 'omit') continue;
-      yield* family.merge(aggregator, now);
-      merged.push({ view: family.view() });
     }
     for (const family of this.#families.values()) family.retired.drop(now - this.retiredMaxAge);
     return merged;
@@ -288,12 +314,19 @@ class ClusterStore {
  * @param {readonly [stage: string, name: string, count: number][]} failures
  */
 function addFailures(sums, failures) {
-  for (const [stage, name, count] of failures) {
-    const key = `${stage} ${name}`;
+  for (const failure of failures) {
+    const isOther = sums.size >= MAX_FAILURE_KINDS && !sums.has(keyOf(failure));
+    const [stage, name, count] = isOther ? ['other', '', failure[2]] : failure;
+    const key = keyOf([stage, name]);
     const sum = sums.get(key);
-    if (sum !== undefined) sum[2] += count;
-    else if (sums.size < MAX_FAILURE_KINDS) sums.set(key, [stage, name, count]);
+    if (sum === undefined) sums.set(key, [stage, name, count]);
+    else sum[2] += count;
   }
+}
+
+/** @param {readonly [stage: string, name: string, count?: number]} failure */
+function keyOf([stage, name]) {
+  return `${stage} ${name}`;
 }
 
 module.exports = { ClusterStore };

@@ -27,8 +27,9 @@ function widthOf(layout, boundCount) {
  */
 function columnMap(layout, from, to) {
   if (layout !== 'histogram') return layout === 'summary' ? [0, 1] : [0];
-  // Not indexOf(): prom-client accepts NaN as a bound.
-  return [...from.map(bound => to.findIndex(other => Object.is(other, bound))), to.length, to.length + 1];
+  // A Map also finds NaN, which prom-client accepts as a bound.
+  const columns = new Map(to.map((bound, column) => [bound, column]));
+  return [...from.map(bound => columns.get(bound) ?? -1), to.length, to.length + 1];
 }
 
 /**

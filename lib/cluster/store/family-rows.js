@@ -2,8 +2,11 @@
 
 // The label sets of one family: a row number for each, and its labels as text. A row stays as long as a
 // worker or the retired totals have it.
+//
+// A surrogate without its pair has no form in UTF-8: it becomes U+FFFD. Label values that differ in such
+// characters only are one value (toWellFormed), else their series would be on the page twice.
 
-const { LabelIndex } = require('../../series/label-index');
+const { FamilyIndex } = require('./family-index');
 const { labelPair } = require('../../exposition/label-text');
 const { NAME_LABEL } = require('./row-map');
 
@@ -14,7 +17,7 @@ class FamilyRows {
   #texts = [];
 
   constructor() {
-    this.index = new LabelIndex([]);
+    this.index = new FamilyIndex();
     /** Changes when the rows are renumbered; unique among all families. */
     this.generation = nextGeneration++;
   }
@@ -31,35 +34,26 @@ class FamilyRows {
    * @returns {number}
    */
   rowOf(names, values) {
-    const positions = this.positionsOf(names);
     const { index } = this;
-    index.ids.fill(0);
-    positions.forEach((position, i) => (index.ids[position] = index.dictionaries[position].add(values[i])));
-    return this.rowOfIds(names, values);
+    index.begin();
+    names.forEach((name, i) => {
+      const label = index.labelOf(name);
+      index.put(label, index.idOf(label, values[i].toWellFormed()));
+    });
+    return this.rowOfSet(names, values);
   }
 
   /**
-   * The row of the tuple in `index.ids`, created if it is new.
+   * The row of the label set that was put into the index, created if it is new.
    *
    * @param {readonly string[]} names of its labels, in output order
    * @param {readonly string[]} values
    * @returns {number}
    */
-  rowOfIds(names, values) {
-    const row = this.index.findOrAddTuple();
-    if (this.#texts[row] === undefined) this.#texts[row] = textOf(names, values, undefined);
+  rowOfSet(names, values) {
+    const row = this.index.row();
+    if (this.#texts[row] === undefined) this.#texts[row] = textOf(names, values, undefined).toWellFormed();
     return row;
-  }
-
-  /**
-   * The positions of labels in a tuple. A name that is new to the family gets the next position.
-   *
-   * @param {readonly string[]} names
-   * @returns {number[]}
-   */
-  positionsOf(names) {
-    this.#ensureLabelNames(names);
-    return names.map(name => /** @type {number} */ (this.index.positions.get(name)));
   }
 
   /**
@@ -67,7 +61,7 @@ class FamilyRows {
    * @returns {boolean} whether any row may have that label
    */
   hasLabel(name) {
-    return this.index.positions.has(name);
+    return this.index.findLabel(name) !== undefined;
   }
 
   /**
@@ -98,9 +92,8 @@ class FamilyRows {
    * @returns {string | undefined}
    */
   labelOf(row, name) {
-    const position = this.index.positions.get(name);
-    const id = position === undefined ? 0 : this.index.idAt(row, position);
-    return id === 0 ? undefined : this.index.dictionaries[/** @type {number} */ (position)].values[id];
+    const label = this.index.findLabel(name);
+    return label === undefined ? undefined : this.index.valueAt(row, label);
   }
 
   /**
@@ -108,51 +101,34 @@ class FamilyRows {
    * @returns {Record<string, string>}
    */
   labelsOf(row) {
+    const { index } = this;
     /** @type {Record<string, string>} */
     const labels = {};
-    for (const name of this.index.names) {
-      const value = this.labelOf(row, name);
-      if (value !== undefined) labels[name] = value;
-    }
+    index.eachLabel(row, (label, id) => (labels[index.names[label]] = index.values[label][id]));
     return labels;
   }
 
   /**
-   * Drops all rows but the given ones, which are renumbered in that order.
+   * Drops all rows but the given ones, which are renumbered in that order, and the label names and values
+   * that none of them has.
    *
    * @param {number[]} rows those to keep
    */
   compact(rows) {
     const old = this.index;
-    const index = new LabelIndex(old.names);
+    const index = new FamilyIndex();
     const texts = this.#texts;
     this.#texts = [];
     for (const row of rows) {
-      for (let position = 0; position < old.width; position++) {
-        const id = old.idAt(row, position);
-        index.ids[position] =
-          id === 0 ? 0 : index.dictionaries[position].add(old.dictionaries[position].values[id]);
-      }
-      this.#texts[index.findOrAddTuple()] = texts[row];
+      index.begin();
+      old.eachLabel(row, (oldLabel, id) => {
+        const label = index.labelOf(old.names[oldLabel]);
+        index.put(label, index.idOf(label, old.values[oldLabel][id]));
+      });
+      this.#texts[index.row()] = texts[row];
     }
     this.index = index;
     this.generation = nextGeneration++;
-  }
-
-  /** @param {readonly string[]} names */
-  #ensureLabelNames(names) {
-    const { index } = this;
-    if (names.every(name => index.positions.has(name))) return;
-    const all = [...new Set([...index.names, ...names])];
-    const wider = new LabelIndex(all);
-    index.dictionaries.forEach((dictionary, position) => (wider.dictionaries[position] = dictionary));
-    for (let row = 0; row < index.rowCount; row++) {
-      wider.ids.fill(0);
-      for (let position = 0; position < index.width; position++)
-        wider.ids[position] = index.idAt(row, position);
-      wider.findOrAddTuple();
-    }
-    this.index = wider;
   }
 }
 

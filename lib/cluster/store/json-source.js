@@ -1,13 +1,22 @@
 'use strict';
 
 // Converts a metric in prom-client's JSON (from a worker with prom-client, or a custom metric object) to rows
-// and columns.
+// and columns. Such an object may contain anything. Whatever cannot be read, or would make the page unreadable,
+// throws here, where it costs this metric only.
 
 const { toNumber } = require('../../exposition/number-format');
+const { isValidMetricName, isValidLabelName } = require('../../metric/names');
 const { NAME_LABEL } = require('./row-map');
 
 /** A number that the JSON of a row does not contain. */
 const MISSING = NaN;
+
+// Far more than a metric needs. Each name that is in use takes some 300 bytes.
+const MAX_LABEL_NAMES = 10_000;
+
+// A table of rows and bounds (or quantiles) has at most this many times as many cells as there are samples.
+const MAX_SPARSENESS = 4;
+const SMALL_TABLE_CELLS = 4096;
 
 /** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
@@ -23,21 +32,35 @@ const MISSING = NaN;
 
 /**
  * @param {any} metric
- * @returns {JsonRows | undefined} undefined if it is not a metric
+ * @returns {JsonRows}
+ * @throws {Error} if it is not a metric, or a part of it has no text or number
  */
 function readJsonMetric(metric) {
-  if (typeof metric !== 'object' || metric === null || typeof metric.name !== 'string') return undefined;
-  const samples = Array.isArray(metric.values) ? metric.values.filter(isSample) : [];
+  if (!isMetricName(metric?.name)) throw new TypeError('not a metric with a valid name');
+  const samples = metric.values ?? [];
+  if (!Array.isArray(samples) || !samples.every(isSample)) throw new TypeError('values are not samples');
   const marker = metric.type === 'histogram' ? 'le' : metric.type === 'summary' ? 'quantile' : undefined;
-  const isRegular =
-    marker !== undefined && samples.every((/** @type {any} */ sample) => fits(sample, metric.name, marker));
-  if (isRegular) return marker === 'le' ? readHistogram(metric, samples) : readSummary(metric, samples);
-  return readValues(metric, samples);
+  const isRegular = marker !== undefined && samples.every(sample => fits(sample, metric.name, marker));
+  const read = isRegular && (marker === 'le' ? readHistogram(metric, samples) : readSummary(metric, samples));
+  return read || readValues(metric, samples);
+}
+
+/**
+ * @param {any} value
+ * @returns {boolean}
+ */
+function isObject(value) {
+  return typeof value === 'object' && value !== null;
 }
 
 /** @param {any} sample */
 function isSample(sample) {
-  return typeof sample === 'object' && sample !== null;
+  return isObject(sample) && (!sample.metricName || isMetricName(sample.metricName));
+}
+
+/** @param {unknown} name */
+function isMetricName(name) {
+  return typeof name === 'string' && isValidMetricName(name);
 }
 
 /**
@@ -67,6 +90,7 @@ function markOf(value) {
  */
 function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantiles) {
   const rule = typeof aggregator === 'string' ? aggregator : 'sum';
+  if (!/^\w+$/.test(type)) throw new TypeError('not a valid type');
   return {
     name,
     help: String(help),
@@ -83,6 +107,8 @@ function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantile
 class RowsByLabels {
   /** @type {Map<string, number>} */
   #rows = new Map();
+  /** @type {Set<string>} */
+  #names = new Set();
   /** @type {JsonRows['labels']} */
   labels = [];
 
@@ -92,6 +118,7 @@ class RowsByLabels {
    */
   rowOf(labels, except) {
     const names = Object.keys(labels ?? {}).filter(name => name !== except && labels[name] !== undefined);
+    for (const name of names) this.#check(name);
     const values = names.map(name => String(labels[name]));
     const key = JSON.stringify(names.map((name, i) => [name, values[i]]).sort());
     let row = this.#rows.get(key);
@@ -100,6 +127,15 @@ class RowsByLabels {
       this.#rows.set(key, row);
     }
     return row;
+  }
+
+  /** @param {string} name */
+  #check(name) {
+    if (this.#names.has(name)) return;
+    if (!isValidLabelName(name)) throw new TypeError(`not a valid label name: ${name}`);
+    if (this.#names.size === MAX_LABEL_NAMES)
+      throw new RangeError(`more than ${MAX_LABEL_NAMES} label names`);
+    this.#names.add(name);
   }
 }
 
@@ -114,9 +150,13 @@ class PlacedExemplars {
    * @param {any} exemplar
    */
   add(row, column, exemplar) {
-    if (typeof exemplar !== 'object' || exemplar === null || exemplar.labelSet === null) return;
-    const isWhole = typeof exemplar.labelSet === 'object' && typeof exemplar.value === 'number';
-    if (isWhole && typeof exemplar.timestamp === 'number') this.#list.push({ row, column, exemplar });
+    if (!isObject(exemplar) || !isObject(exemplar.labelSet)) return;
+    const { value, timestamp } = exemplar;
+    if (typeof value !== 'number' || typeof timestamp !== 'number') return;
+    const labels = Object.entries(exemplar.labelSet).map(([name, text]) => [name, String(text)]);
+    if (!labels.every(([name]) => isValidLabelName(name)))
+      throw new TypeError('exemplar with an invalid label');
+    this.#list.push({ row, column, exemplar: { labelSet: Object.fromEntries(labels), value, timestamp } });
   }
 
   get reader() {
@@ -126,66 +166,74 @@ class PlacedExemplars {
 }
 
 /**
+ * Whether rows have so many different bounds (or quantiles) that a table of all rows and bounds would be much
+ * larger than the samples.
+ *
+ * @param {number} rows
+ * @param {number} boundsOrQuantiles
+ * @param {any[]} samples
+ */
+function isTooSparse(rows, boundsOrQuantiles, samples) {
+  return rows * boundsOrQuantiles > Math.max(samples.length * MAX_SPARSENESS, SMALL_TABLE_CELLS);
+}
+
+/**
  * @param {any} metric
  * @param {any[]} samples
- * @returns {JsonRows}
+ * @returns {JsonRows | undefined} undefined if it is too sparse for a table
  */
 function readHistogram(metric, samples) {
-  const buckets = samples.filter(({ metricName }) => metricName === `${metric.name}_bucket`);
-  const bounds = boundsOf(buckets);
+  const bucketName = `${metric.name}_bucket`;
+  const rows = new RowsByLabels();
+  const rowOf = samples.map(({ metricName, labels }) =>
+    rows.rowOf(labels, metricName === bucketName ? 'le' : undefined),
+  );
+  const bounds = boundsOf(samples, bucketName, rowOf);
+  if (isTooSparse(rows.labels.length, bounds.length, samples)) return undefined;
+  const columnOf = new Map(bounds.map((bound, column) => [bound, column]));
   /** @type {number[]} by row: the value of `_count` */
   const counts = [];
   const width = bounds.length + 2;
-  const rows = new RowsByLabels();
-  /** @type {number[]} */
-  const columns = [];
+  const columns = new Float64Array(rows.labels.length * width).fill(MISSING);
   const exemplars = new PlacedExemplars();
-  for (const { metricName, labels, value, exemplar } of samples) {
-    const row = rows.rowOf(labels, metricName === `${metric.name}_bucket` ? 'le' : undefined);
-    while (columns.length < rows.labels.length * width) columns.push(MISSING);
+  samples.forEach(({ metricName, labels, value, exemplar }, i) => {
+    const row = rowOf[i];
     if (metricName === `${metric.name}_sum`) {
       columns[row * width + width - 1] = toNumber(value);
     } else if (metricName === `${metric.name}_count`) {
       counts[row] = toNumber(value);
-    } else if (metricName === `${metric.name}_bucket`) {
-      const bound = markOf(labels.le);
-      const column = bound === Infinity ? bounds.length : bounds.indexOf(bound);
+    } else {
+      const column = columnOf.get(markOf(labels.le)) ?? bounds.length;
       columns[row * width + column] = toNumber(value);
       exemplars.add(row, column, exemplar);
     }
-  }
+  });
   for (let row = 0; row < rows.labels.length; row++) {
     undoCumulation(columns, row * width, bounds.length, counts[row]);
   }
   const definition = definitionOf(metric, 'histogram', bounds);
-  return {
-    definition,
-    labels: rows.labels,
-    columns: Float64Array.from(columns),
-    digestOf: undefined,
-    exemplars: exemplars.reader,
-  };
+  return { definition, labels: rows.labels, columns, digestOf: undefined, exemplars: exemplars.reader };
 }
 
 /**
  * The bounds of a histogram's buckets in the order in which they were cumulated: as given if all series have
  * the same bounds, else ascending.
  *
- * @param {any[]} buckets
+ * @param {any[]} samples
+ * @param {string} bucketName
+ * @param {number[]} rowOf by sample
  * @returns {number[]}
  */
-function boundsOf(buckets) {
-  const rows = new RowsByLabels();
+function boundsOf(samples, bucketName, rowOf) {
   /** @type {number[]} by row */
   const counts = [];
   const bounds = new Set();
-  for (const { labels } of buckets) {
-    const bound = markOf(labels.le);
-    if (bound === Infinity) continue;
+  samples.forEach(({ metricName, labels }, i) => {
+    const bound = metricName === bucketName ? markOf(labels.le) : Infinity;
+    if (bound === Infinity) return;
     bounds.add(bound);
-    const row = rows.rowOf(labels, 'le');
-    counts[row] = (counts[row] ?? 0) + 1;
-  }
+    counts[rowOf[i]] = (counts[rowOf[i]] ?? 0) + 1;
+  });
   const isRegular = counts.every(count => count >= bounds.size);
   return isRegular ? [...bounds] : [...bounds].sort((a, b) => a - b);
 }
@@ -193,7 +241,7 @@ function boundsOf(buckets) {
 /**
  * Replaces the cumulated counts of a row by the count of each bucket. A bucket that the row lacks gets 0.
  *
- * @param {number[]} columns
+ * @param {Float64Array} columns
  * @param {number} start of the row
  * @param {number} boundCount
  * @param {number | undefined} total the value of `_count`, for a row without a +Inf bucket
@@ -213,7 +261,7 @@ function undoCumulation(columns, start, boundCount, total) {
 /**
  * @param {any} metric
  * @param {any[]} samples
- * @returns {JsonRows}
+ * @returns {JsonRows | undefined} undefined if it is too sparse for a table
  */
 function readSummary(metric, samples) {
   const rows = new RowsByLabels();
@@ -230,6 +278,7 @@ function readSummary(metric, samples) {
     else ofRow.set(markOf(labels.quantile), toNumber(value));
   }
   const boundsOrQuantiles = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
+  if (isTooSparse(quantiles.length, boundsOrQuantiles.length, samples)) return undefined;
   const definition = definitionOf(metric, 'summary', boundsOrQuantiles);
   return {
     definition,

@@ -50,15 +50,17 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
   writer.uint32(retired.boundsOrQuantiles.length);
   for (const number of retired.boundsOrQuantiles) writer.float64(number);
   writer.uint32(index.names.length);
-  index.names.forEach((name, position) => {
-    const { values } = index.dictionaries[position];
+  index.names.forEach((name, label) => {
     writer.string(name);
-    writer.strings(values);
+    writer.strings(index.values[label]);
   });
   const rows = [...retired.rows()];
   writer.uint32(rows.length);
+  const ids = new Int32Array(index.names.length);
   for (const row of rows) {
-    for (let position = 0; position < index.width; position++) writer.uint32(index.idAt(row, position));
+    ids.fill(0);
+    index.eachLabel(row, (label, id) => (ids[label] = id));
+    for (const id of ids) writer.uint32(id);
     writer.float64(retired.lastSeenAt(row));
     for (let column = 0; column < retired.width; column++) {
       writer.float64(retired.sumAt(row, column));

@@ -36,6 +36,11 @@ class RetiredTotals {
     return this.#count === 0;
   }
 
+  /** How many numbers there are. */
+  get size() {
+    return this.#count * this.#width;
+  }
+
   /** Numbers per row. */
   get width() {
     return this.#width;

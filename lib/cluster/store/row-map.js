@@ -25,9 +25,9 @@ class TableRowMap {
    * @type {(Int32Array | undefined)[]} by label: the family's integer by the worker's; 0 if not looked up yet
    */
   #ids = [];
-  /** @type {number[]} */
-  #positions = [];
-  /** @type {{position: number, id: number, name: string, value: string}[]} */
+  /** @type {number[]} the family's number of each label */
+  #labels = [];
+  /** @type {{label: number, id: number, name: string, value: string}[]} */
   #defaultIds = [];
 
   /**
@@ -64,12 +64,15 @@ class TableRowMap {
     this.#generation = family.generation;
     this.rows.fill(UNMAPPED);
     const { labelNames } = this.#metric.definition;
-    this.#positions = family.positionsOf(labelNames);
+    const { index } = family;
+    this.#labels = labelNames.map(name => index.labelOf(name));
     this.#ids = labelNames.map(() => undefined);
-    const positions = family.positionsOf(this.#defaults.map(([name]) => name));
-    this.#defaultIds = this.#defaults.map(([name, value], i) => {
-      return { position: positions[i], id: 0, name, value };
-    });
+    this.#defaultIds = this.#defaults.map(([name, value]) => ({
+      label: index.labelOf(name),
+      id: 0,
+      name,
+      value,
+    }));
   }
 
   /**
@@ -80,28 +83,26 @@ class TableRowMap {
     const { definition, values, forms, tuples } = this.#metric;
     const { labelNames } = definition;
     const start = row * (labelNames.length + 1);
-    const { ids } = family.index;
-    ids.fill(0);
+    const { index } = family;
+    index.begin();
     /** @type {string[]} */
     const names = [];
     const texts = [];
     for (const label of forms[tuples[start]] ?? []) {
       const id = tuples[start + 1 + label];
-      if (id === 0) continue;
-      ids[this.#positions[label]] = this.#idOf(family, label, id);
+      if (id === 0 || !index.put(this.#labels[label], this.#idOf(family, label, id))) continue;
       names.push(labelNames[label]);
       texts.push(values[label][id]);
     }
-    for (const label of this.#defaultIds) {
-      if (ids[label.position] !== 0) continue;
+    for (const own of this.#defaultIds) {
       // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in
-      // the dictionary.
-      label.id ||= family.index.dictionaries[label.position].add(label.value);
-      ids[label.position] = label.id;
-      names.push(label.name);
-      texts.push(label.value);
+      // the index.
+      own.id ||= index.idOf(own.label, own.value.toWellFormed());
+      if (!index.put(own.label, own.id)) continue;
+      names.push(own.name);
+      texts.push(own.value);
     }
-    this.rows[row] = family.rowOfIds(names, texts);
+    this.rows[row] = family.rowOfSet(names, texts);
   }
 
   /**
@@ -117,7 +118,7 @@ class TableRowMap {
       if (ids !== undefined) longer.set(ids);
       ids = this.#ids[label] = longer;
     }
-    if (ids[id] === 0) ids[id] = family.index.dictionaries[this.#positions[label]].add(values[id]);
+    if (ids[id] === 0) ids[id] = family.index.idOf(this.#labels[label], values[id].toWellFormed());
     return ids[id];
   }
 }

@@ -40,9 +40,16 @@ class WorkerSeries {
   /** Whether the full dictionary is requested once more, although this one is valid. */
   #requestsFullDictionary = false;
 
-  /** @param {number} id the worker's */
-  constructor(id) {
+  #onUnreadable;
+
+  /**
+   * @param {number} id the worker's
+   * @param {(name: unknown, error: unknown) => void} [onUnreadable] called for each metric in JSON that is left
+   *   out because it cannot be read, with what it has as its name
+   */
+  constructor(id, onUnreadable = () => {}) {
     this.id = id;
+    this.#onUnreadable = onUnreadable;
     /** @type {Source[]} the last numbers, in the worker's order */
     this.sources = [];
     /** @type {Snapshot['failures']} */
@@ -115,8 +122,22 @@ class WorkerSeries {
    */
   applyJson(registries, now) {
     const metrics = Array.isArray(registries) ? registries.flat() : [];
-    this.sources = metrics.flatMap(metric => jsonSource(this.id, metric, []) ?? []);
+    this.sources = metrics.flatMap(metric => this.#jsonSources(metric, []));
     this.capturedAt = now;
+  }
+
+  /**
+   * @param {any} metric
+   * @param {[string, string][]} defaults
+   * @returns {Source[]} none if the metric cannot be read: that affects neither other metrics nor the page
+   */
+  #jsonSources(metric, defaults) {
+    try {
+      return [jsonSource(this.id, metric, defaults)];
+    } catch (error) {
+      this.#onUnreadable(metric?.name, error);
+      return [];
+    }
   }
 
   /** @param {import('../wire/snapshot-decoder').SnapshotHeader} header */
@@ -147,26 +168,32 @@ class WorkerSeries {
    * @returns {(Source | CheckedEntry)[]}
    */
   #checkedEntries(snapshot, metrics) {
-    return snapshot.entries.flatMap(entry => {
-      const defaults = snapshot.defaultLabels[entry.defaults];
-      if ('json' in entry) return jsonSource(this.id, entry.json, defaults) ?? [];
-      const metric = metrics[entry.metric];
-      if (metric === undefined || entry.rowCount > metric.rows) {
-        throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
-      }
-      const { definition } = metric;
-      return {
-        workerId: this.id,
-        definition,
-        metric,
-        defaults,
-        rowCount: entry.rowCount,
-        order: entry.order,
-        columns: columnsOf(snapshot, entry, widthOf(definition.layout, definition.boundsOrQuantiles.length)),
-        digestOf: digestReader(snapshot, entry),
-        exemplars: entry.exemplarCount > 0 ? () => exemplarsOf(snapshot, entry) : undefined,
-      };
-    });
+    return snapshot.entries.flatMap(
+      /** @returns {(Source | CheckedEntry)[] | CheckedEntry} */ entry => {
+        const defaults = snapshot.defaultLabels[entry.defaults];
+        if ('json' in entry) return this.#jsonSources(entry.json, defaults);
+        const metric = metrics[entry.metric];
+        if (metric === undefined || entry.rowCount > metric.rows) {
+          throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
+        }
+        const { definition } = metric;
+        return {
+          workerId: this.id,
+          definition,
+          metric,
+          defaults,
+          rowCount: entry.rowCount,
+          order: entry.order,
+          columns: columnsOf(
+            snapshot,
+            entry,
+            widthOf(definition.layout, definition.boundsOrQuantiles.length),
+          ),
+          digestOf: digestReader(snapshot, entry),
+          exemplars: entry.exemplarCount > 0 ? () => exemplarsOf(snapshot, entry) : undefined,
+        };
+      },
+    );
   }
 }
 
@@ -281,11 +308,11 @@ function rowMapOf(metric, defaults) {
  * @param {number} workerId
  * @param {any} metric as JSON
  * @param {[string, string][]} defaults
- * @returns {Source | undefined}
+ * @returns {Source}
+ * @throws {Error} if it cannot be read
  */
 function jsonSource(workerId, metric, defaults) {
   const read = readJsonMetric(metric);
-  if (read === undefined) return undefined;
   const { definition, columns, digestOf, exemplars } = read;
   const labels = read.labels.map(({ names, values }) => {
     const missing = defaults.filter(([name]) => !names.includes(name));

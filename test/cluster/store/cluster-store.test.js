@@ -9,7 +9,7 @@ const { Counter } = require('../../../lib/metric/counter');
 const { Gauge } = require('../../../lib/metric/gauge');
 const { Histogram } = require('../../../lib/metric/histogram');
 const { Summary } = require('../../../lib/metric/summary');
-const { LabelIndex } = require('../../../lib/series/label-index');
+const { FamilyIndex } = require('../../../lib/cluster/store/family-index');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { runThrough } = require('../../../lib/event-loop/slices');
 const { makeWorker, bytesOf, scrape, textOf, samplesOf, seriesKey } = require('../../fixtures/unit-scrape');
@@ -739,7 +739,7 @@ test('ClusterStore: a series is looked up once; later scrapes only move numbers'
   const workers = workersWith(Counter, 3, { labelNames: ['a'] });
   for (const { metric } of workers) for (let a = 0; a < 100; a++) metric.inc({ a });
   const store = cluster(workers);
-  const lookUp = t.mock.method(LabelIndex.prototype, 'findOrAddTuple');
+  const lookUp = t.mock.method(FamilyIndex.prototype, 'row');
   textOf(store);
   assert.strictEqual(lookUp.mock.callCount(), 300);
   for (let round = 0; round < 3; round++) {

@@ -6,6 +6,7 @@ const fc = require('../../fixtures/seeded-fast-check');
 const stock = require('prom-client');
 const { readJsonMetric } = require('../../../lib/cluster/store/json-source');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { FamilyIndex } = require('../../../lib/cluster/store/family-index');
 const { textOf, samplesOf, seriesKey } = require('../../fixtures/unit-scrape');
 
 function gauge(values, rest) {
@@ -37,17 +38,137 @@ function shown(...metrics) {
   return samples;
 }
 
-test('metric in JSON: a value that is not a metric is left out', () => {
+/** The failures of a store by stage and metric. */
+function failuresOf(store) {
+  return Object.fromEntries(
+    store.state().failures.map(({ stage, metric, count }) => [`${stage} ${metric}`, count]),
+  );
+}
+
+test('metric in JSON: a value that is not a metric is left out and counted', () => {
   for (const nothing of [undefined, null, 5, 'metric', [], {}, { name: 5 }, { help: 'x' }]) {
-    assert.strictEqual(readJsonMetric(nothing), undefined);
+    assert.throws(() => readJsonMetric(nothing), TypeError);
   }
   const store = new ClusterStore();
   store.applyJson(1, [[null, 5, gauge([{ value: 1, labels: {} }])], null, 'x']);
   assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('m')), 1);
+  assert.deepStrictEqual(failuresOf(store), { 'json ': 4 });
   for (const nothing of [undefined, null, 5, 'x', {}, [], [[]]]) {
     store.applyJson(1, nothing);
     assert.strictEqual(textOf(store), '\n');
   }
+});
+
+const textless = { toString: null };
+const labelled = labels => gauge([{ value: 1, labels }], { name: 'odd' });
+const odd = {
+  'a value without a number': gauge([{ value: { toString: 1 }, labels: {} }], { name: 'odd' }),
+  'a label value without a text': labelled({ a: textless }),
+  'a label value that is nested deeply': labelled({ a: JSON.parse('['.repeat(1e5) + ']'.repeat(1e5)) }),
+  'a label name that Prometheus refuses': labelled({ 'a b': 1 }),
+  'a text as labels': labelled('abc'),
+  'a list as labels': labelled(['abc']),
+  'a sample that is null': gauge([null], { name: 'odd' }),
+  'values that are no list': gauge({ value: 1 }, { name: 'odd' }),
+  'a help without a text': gauge([], { name: 'odd', help: textless }),
+  'a type without a text': gauge([], { name: 'odd', type: textless }),
+  'a type of two lines': gauge([], { name: 'odd', type: 'gauge\nodd 1' }),
+  'a name with a line feed': gauge([], { name: 'odd\nodd 1' }),
+  'a name that is an object': gauge([], { name: {} }),
+  'a sample name without a text': gauge([{ metricName: textless, value: 1 }], { name: 'odd' }),
+  'a sample name with a space': gauge([{ metricName: 'o dd', value: 1 }], { name: 'odd' }),
+  'a bound without a number': histogram([bucket(textless, 1)]),
+  'an exemplar without a text': gauge(
+    [{ value: 1, labels: {}, exemplar: { labelSet: { a: textless }, value: 1, timestamp: 1 } }],
+    { name: 'odd' },
+  ),
+};
+for (const [what, metric] of Object.entries(odd)) {
+  test(`metric in JSON: ${what} costs that metric, which is counted, and not the page or its worker`, () => {
+    const store = new ClusterStore();
+    store.applyJson(1, [[metric, gauge([{ value: 1, labels: {} }])]]);
+    store.applyJson(2, [[gauge([{ value: 2, labels: {} }])]]);
+    assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 3]]));
+    textOf(store, { openMetrics: true });
+    const name = typeof metric.name === 'string' ? metric.name : '';
+    assert.deepStrictEqual(failuresOf(store), { [`json ${name}`]: 1 });
+  });
+}
+
+/** CPU time of a function, in microseconds: the least of three calls. */
+function leastTime(run) {
+  const times = [1, 2, 3].map(() => {
+    const start = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(start);
+    return user + system;
+  });
+  return Math.min(...times);
+}
+
+test('metric in JSON: label names that differ from sample to sample take time in proportion to the samples', () => {
+  const page = count => {
+    const samples = Array.from({ length: count }, (_, i) => ({ value: i, labels: { [`n${i}`]: 'v' } }));
+    const store = new ClusterStore();
+    for (const worker of [1, 2]) store.applyJson(worker, [[gauge(samples)]]);
+    const text = textOf(store);
+    assert.strictEqual(samplesOf(text).get(seriesKey('m', { n7: 'v' })), 14);
+  };
+  page(100);
+  const ratio = leastTime(() => page(1600)) / leastTime(() => page(200));
+  // 8 if linear, 512 if cubic.
+  assert.ok(ratio < 64, `${ratio}`);
+});
+
+test('metric in JSON: label names that no series has any more leave', t => {
+  const labelOf = t.mock.method(FamilyIndex.prototype, 'labelOf');
+  const store = new ClusterStore();
+  for (let scrape = 0; scrape < 20; scrape++) {
+    const labels = Array.from({ length: 200 }, (_, i) => ({
+      value: 1,
+      labels: { [`n${scrape}_${i}`]: 'v' },
+    }));
+    store.applyJson(1, [[gauge(labels)]]);
+    assert.strictEqual(samplesOf(textOf(store)).size, 200);
+  }
+  const most = Math.max(...labelOf.mock.calls.map(call => call.this.names.length));
+  assert.ok(most < 2000, `${most} of 4000 label names`);
+});
+
+test('metric in JSON: more than 10,000 label names cost the metric, which is counted', () => {
+  const labels = count => Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, '']));
+  const store = new ClusterStore();
+  store.applyJson(1, [[labelled(labels(10_001)), gauge([{ value: 1, labels: {} }])]]);
+  assert.strictEqual(samplesOf(textOf(store)).size, 1);
+  assert.deepStrictEqual(failuresOf(store), { 'json odd': 1 });
+  store.applyJson(1, [[labelled(labels(10_000))]]);
+  assert.match(textOf(store), /^odd\{n0="",.*n9999=""\} 1$/m);
+});
+
+test('metric in JSON: series without common bounds or quantiles take no table of all of both', () => {
+  const at = (count, marker) => Array.from({ length: count }, (_, i) => ({ [marker]: i, a: i }));
+  const buckets = at(3000, 'le').map(({ le, a }) => bucket(le, 1, { a }));
+  const { definition, columns } = readJsonMetric(histogram([...buckets, ...sumAndCount(1, 1)]));
+  assert.strictEqual(definition.layout, 'value');
+  assert.strictEqual(columns.length, 3002);
+  const series = at(3000, 'quantile').map(labels => ({ value: 1, labels }));
+  const summary = readJsonMetric({ name: 's', help: 's', type: 'summary', values: series });
+  assert.strictEqual(summary.definition.layout, 'value');
+  assert.strictEqual(summary.columns.length, 3000);
+});
+
+test('ClusterStore: bounds of two workers that would make a table much larger than all that was sent cost their metric', () => {
+  const store = new ClusterStore();
+  const bounds = Array.from({ length: 20_000 }, (_, i) => bucket(i, 1));
+  store.applyJson(1, [[histogram(bounds), gauge([{ value: 1, labels: {} }])]]);
+  store.applyJson(2, [[histogram(Array.from({ length: 2000 }, (_, a) => bucket(0.5, 1, { a })))]]);
+  assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 1]]));
+  assert.deepStrictEqual(failuresOf(store), { 'merge h': 1 });
+});
+
+test('metric in JSON: values with unpaired surrogates are one series', () => {
+  const values = ['x\ud800', 'x\udfff', 'x\ufffd'].map(a => ({ value: 1, labels: { a } }));
+  assert.deepStrictEqual(shown(gauge(values)), new Map([[seriesKey('m', { a: 'x\ufffd' }), 3]]));
 });
 
 test('metric in JSON: values, type, help and aggregator are optional', () => {
@@ -79,10 +200,8 @@ test('metric in JSON: there is one row per label set, in any order of labels, wi
 });
 
 test('metric in JSON: label values with separators are distinct', () => {
-  const pairs = [{ a: '1,b:2' }, { a: '1', b: '2' }, { a: '1","b":"2' }, { 'a,b': '1' }];
-  const labels = pairs.slice(0, 3);
+  const labels = [{ a: '1,b:2' }, { a: '1', b: '2' }, { a: '1","b":"2' }];
   assert.strictEqual(shown(gauge(labels.map((set, value) => ({ value, labels: set })))).size, labels.length);
-  assert.strictEqual(readJsonMetric(gauge(pairs.map(set => ({ value: 1, labels: set })))).labels.length, 4);
 });
 
 test('metric in JSON: a value that is not a number is NaN, a numeric string is its number', () => {
