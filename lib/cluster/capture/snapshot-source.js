@@ -59,18 +59,19 @@ class SnapshotSource {
    */
   async prepare(timeout, { known, onProgress, isLast, capture } = {}) {
     await this.encode();
-    const dictionary = await this.encodeDictionary(known, onProgress);
+    const dictionary = capture && (await this.encodeDictionary(known, onProgress));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(timeout, isLast);
-    if (unfinished === undefined) return capture?.(dictionary);
+    if (unfinished === undefined) return dictionary && capture(dictionary);
     const copies = this.#copyNumbers(unfinished.pending);
     await unfinished.ended;
     await this.#encodeChanged();
+    if (dictionary === undefined) return undefined;
     // What the hooks have added.
     this.#journal.note(viewsOf(this.#metrics()));
     await runInSlices(this.#dictionarySteps(dictionary, onProgress), SLICE_MILLISECONDS);
     this.#copies = copies;
     try {
-      return capture?.(dictionary);
+      return capture(dictionary);
     } finally {
       this.#copies = undefined;
     }

@@ -83,7 +83,7 @@ class ClusterFamily {
    * Merges the sources of a scrape.
    *
    * @param {string} rule name of a built-in aggregator
-   * @param {number} now milliseconds since the epoch
+   * @param {number} now milliseconds, by the store's clock
    * @returns {Generator<void, void>} yields where a slice may end
    */
   *merge(rule, now) {

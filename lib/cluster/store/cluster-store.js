@@ -47,8 +47,11 @@ class ClusterStore {
   /** @type {Map<string, [stage: string, name: string, count: number]>} of this store itself */
   #ownFailures = new Map();
 
-  /** @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds */
-  constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = Date.now } = {}) {
+  /**
+   * @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds; `now` never jumps, as the
+   *   wall clock may
+   */
+  constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = () => performance.now() } = {}) {
     this.retiredMaxAge = retiredMaxAge;
     this.now = now;
     /**
@@ -141,7 +144,7 @@ class ClusterStore {
    */
   applyJson(workerId, registries) {
     const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
-    worker.applyJson(registries, this.now());
+    worker.applyJson(registries, Date.now());
     this.#workers.set(workerId, worker);
   }
 

@@ -133,7 +133,7 @@ class FamilyTotals {
    * Adds the totals of dead workers.
    *
    * @param {RetiredTotals} retired
-   * @param {number} now milliseconds since the epoch
+   * @param {number} now milliseconds, by the store's clock
    */
   addRetired(retired, now) {
     const totals = this.values;

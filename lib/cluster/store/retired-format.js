@@ -76,7 +76,6 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
  * @typedef {object} RetiredRow
  * @property {string[]} names
  * @property {string[]} values
- * @property {number} lastSeen
  * @property {number[]} numbers sum and error term by column
  * @property {Float64Array} digest
  */
@@ -84,7 +83,7 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
 /**
  * @param {Buffer} buffer whose memory starts at a multiple of 8
  * @param {(definition: Definition) => ClusterFamily} familyOf
- * @param {number} now milliseconds since the epoch
+ * @param {number} now milliseconds, by the store's clock
  * @returns {{closed: number[], failures: [stage: string, name: string, count: number][]}} ids of the retired
  *   workers, and their failures
  * @throws {SnapshotError} if the bytes are invalid; then nothing is restored
@@ -148,25 +147,25 @@ function readRow(reader, labels, width) {
     names.push(label.name);
     values.push(label.values[id]);
   }
-  const lastSeen = reader.float64();
+  reader.float64(); // when the row was last seen, by the writer's clock
   const numbers = Array.from({ length: width * 2 }, () => reader.float64());
   const digest = Float64Array.from({ length: reader.count() }, () => reader.float64());
-  return { names, values, lastSeen, numbers, digest };
+  return { names, values, numbers, digest };
 }
 
 /**
  * @param {ClusterFamily} family
  * @param {Definition} definition
  * @param {RetiredRow[]} rows
- * @param {number} now milliseconds since the epoch
+ * @param {number} now milliseconds, by the store's clock
  */
 function restoreFamily(family, { layout, boundsOrQuantiles }, rows, now) {
   const { retired } = family;
   retired.addColumns(layout, boundsOrQuantiles);
-  for (const { names, values, lastSeen, numbers, digest } of rows) {
+  for (const { names, values, numbers, digest } of rows) {
     const row = family.rows.rowOf(names, values);
     // Their age counts from now, because live workers that expose them have not answered yet.
-    retired.touch(row, Math.max(lastSeen, now));
+    retired.touch(row, now);
     for (let column = 0; column * 2 < numbers.length; column++) {
       retired.add(row, column, numbers[column * 2]);
       retired.addError(row, column, numbers[column * 2 + 1]);

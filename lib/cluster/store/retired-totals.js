@@ -17,7 +17,7 @@ class RetiredTotals {
   #sums = new Float64Array(0);
   #errors = new Float64Array(0);
   /** @type {Float64Array} by row: when a worker with it was retired or a live worker exposed it last, in
-   *   milliseconds since the epoch */
+   *   milliseconds, by the store's clock */
   #lastSeen = new Float64Array(0);
   #count = 0;
   /** @type {Map<number, Float64Array>} by row, of a summary without a window */
@@ -118,7 +118,7 @@ class RetiredTotals {
    * Records that a worker with this row was retired, or that a live worker exposes the row.
    *
    * @param {number} row
-   * @param {number} now milliseconds since the epoch
+   * @param {number} now milliseconds, by the store's clock
    */
   touch(row, now) {
     this.#makeRoom(row);
@@ -166,7 +166,7 @@ class RetiredTotals {
   /**
    * Drops rows that were last seen before a given time.
    *
-   * @param {number} oldest milliseconds since the epoch
+   * @param {number} oldest milliseconds, by the store's clock
    */
   drop(oldest) {
     for (const row of this.rows()) {

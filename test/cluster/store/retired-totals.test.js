@@ -248,6 +248,23 @@ test('retired totals: with retiredMaxAge 0 they are shown in one scrape only, wi
   }
 });
 
+test('retired totals: a wall clock that jumps drops nothing, in this thread or the next', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: START });
+  const store = new ClusterStore({ retiredMaxAge: HOUR });
+  const worker = lastingWorker();
+  worker.use(1);
+  scrape(worker, store, 1);
+  store.retire(1);
+  const text = textOf(store);
+  for (const days of [1, -1]) {
+    t.mock.timers.setTime(START + days * 24 * HOUR);
+    for (let i = 0; i < 2; i++) assert.strictEqual(textOf(store), text);
+  }
+  t.mock.timers.setTime(START + 24 * HOUR);
+  const next = restarted(store);
+  for (let i = 0; i < 2; i++) assert.strictEqual(textOf(next), text);
+});
+
 test('retired totals: labels of workers that come and go do not accumulate', () => {
   const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
   const worker = lastingWorker();
