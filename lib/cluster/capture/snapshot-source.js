@@ -61,11 +61,11 @@ class SnapshotSource {
     await this.encode();
     const dictionary = capture && (await this.encodeDictionary(known, onProgress));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(timeout, isLast);
-    if (unfinished === undefined) return dictionary && capture(dictionary);
+    if (unfinished === undefined) return dictionary && capture?.(dictionary);
     const copies = this.#copyNumbers(unfinished.pending);
     await unfinished.ended;
     await this.#encodeChanged();
-    if (dictionary === undefined) return undefined;
+    if (dictionary === undefined || capture === undefined) return undefined;
     // What the hooks have added.
     this.#journal.note(viewsOf(this.#metrics()));
     await runInSlices(this.#dictionarySteps(dictionary, onProgress), SLICE_MILLISECONDS);
