@@ -1,10 +1,11 @@
 'use strict';
 
 const { Registry } = require('../registry/registry');
+const { requestTarget } = require('./gateway-url');
 
-// http, https, url and zlib are loaded on first use, so runtimes without them can load the library. Their
-// names have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http'
-// for two modules.
+// http, https and zlib are loaded on first use, so runtimes without them can load the library. Their names
+// have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http' for two
+// modules.
 
 const BASE64 = '@base64';
 
@@ -135,7 +136,7 @@ function checkJobName(gateway, params) {
  */
 function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
   return new Promise((resolve, reject) => {
-    const target = targetOf(gatewayUrl, params);
+    const target = requestTarget(gatewayUrl, `/metrics${groupPath(params)}`);
     const transport = target.protocol === 'https:' ? require('https') : require('http');
     const options = { ...target, ...requestOptions, method };
     const isDelete = method === 'DELETE';
@@ -153,23 +154,6 @@ function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
     if (isDelete) request.end();
     else sendMetrics(request, registry, asksForGzip(requestOptions.headers)).catch(fail);
   });
-}
-
-/**
- * The request options of a URL, in the format that tests of applications expect from prom-client. So the
- * legacy parser is needed: `URL` drops default ports and cannot distinguish `user@` from `user:@`.
- *
- * @param {string} gatewayUrl
- * @param {PushParameters} params
- * @returns {Record<string, any>}
- */
-function targetOf(gatewayUrl, params) {
-  const url = require('url');
-  const gateway = url.parse(gatewayUrl);
-  const prefix = (gateway.pathname ?? '').replace(/\/+$/, '');
-  const { protocol, slashes, auth, host } = gateway;
-  const pathname = `${prefix}/metrics${groupPath(params)}`;
-  return { ...url.parse(url.format({ protocol, slashes, auth, host, pathname })) };
 }
 
 /**

@@ -598,7 +598,18 @@ describe('Pushgateway: loading the module', LIMITS, () => {
       };
       const { Pushgateway } = require(${JSON.stringify(LIBRARY)});
       new Pushgateway('http://127.0.0.1:1').push({ jobName: 'j' }).catch(error => console.log(error.message));`;
-    assert.strictEqual(execFileSync(process.execPath, ['-e', program]).toString(), 'no url\n');
+    assert.strictEqual(execFileSync(process.execPath, ['-e', program]).toString(), 'no http\n');
+  });
+
+  it('uses nothing that Node.js deprecates', () => {
+    const program = `
+      const { Pushgateway } = require(${JSON.stringify(LIBRARY)});
+      new Pushgateway('http://u:p@127.0.0.1:1/x').push({ jobName: 'j' }).catch(error => console.log(error.code));`;
+    const flags = ['--pending-deprecation', '--throw-deprecation'];
+    assert.strictEqual(
+      execFileSync(process.execPath, [...flags, '-e', program]).toString(),
+      'ECONNREFUSED\n',
+    );
   });
 
   it('does not keep the process alive', () => {
