@@ -4,6 +4,7 @@ const { debuglog } = require('node:util');
 
 const { METRICS_BYTES } = require('../registry/metric-view');
 const { RELEASE } = require('../exposition/pooled-page');
+const { coalesce } = require('./coalesce');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -14,6 +15,13 @@ const MARGIN_SHARE = 0.2;
 // Any client can set the timeout header. It cannot make a scrape wait for a hung worker longer than this, or
 // longer than the registry's own timeout if that is more.
 const MAX_WAIT_MILLISECONDS = 10_000;
+
+/**
+ * Renders of each registry that concurrent requests share, plain and compressed.
+ *
+ * @type {WeakMap<object, {plain: () => Promise<Buffer>, gzip: () => Promise<Buffer>}>}
+ */
+const sharedRenders = new WeakMap();
 
 /**
  * Creates a request handler that responds with a registry's metrics: for node's http and https, express, and
@@ -157,8 +165,19 @@ async function payloadOf(registry, options) {
     if (body !== undefined) return { bytes: body.bytes, release: body[RELEASE] };
     return { bytes: gzip ? await compress(Buffer.alloc(0)) : Buffer.alloc(0) };
   }
-  const text = (await registry[METRICS_BYTES]?.()) ?? Buffer.from(await registry.metrics());
-  return { bytes: gzip ? await compress(text) : text };
+  const renders = rendersOf(registry);
+  return { bytes: await (gzip ? renders.gzip() : renders.plain()) };
+}
+
+/** @param {any} registry */
+function rendersOf(registry) {
+  let renders = sharedRenders.get(registry);
+  if (renders === undefined) {
+    const render = async () => (await registry[METRICS_BYTES]?.()) ?? Buffer.from(await registry.metrics());
+    renders = { plain: coalesce(render), gzip: coalesce(async () => compress(await render())) };
+    sharedRenders.set(registry, renders);
+  }
+  return renders;
 }
 
 /** @param {Buffer} bytes */

@@ -208,6 +208,105 @@ test('concurrent scrapes over one connection each get the complete body', async 
   for (const { status, body } of answers) assert.deepStrictEqual([status, body.toString()], [200, expected]);
 });
 
+/** A registry whose hook counts scrapes and waits until it is released. */
+function gatedRegistry() {
+  const registry = new Registry();
+  const releases = [];
+  const requests = new Counter({ name: 'requests_total', help: 'h', registers: [registry] });
+  const collect = () => new Promise(resolve => releases.push(resolve));
+  new Counter({ name: 'gate_total', help: 'h', registers: [registry], collect });
+  return { registry, requests, releases };
+}
+
+/** Lets everything run that waits for nothing. */
+const settled = () => new Promise(resolve => setImmediate(resolve));
+
+for (const encoding of [undefined, 'gzip']) {
+  test(`concurrent scrapes share a render, but none that began before them (${encoding ?? 'plain'})`, async () => {
+    const { registry, requests, releases } = gatedRegistry();
+    const scrapes = [];
+    const scrape = () => {
+      // An application may create the handler at each request.
+      const handler = metricsHandler(registry);
+      const { req, res, written } = fakeExchange({ headers: { 'accept-encoding': encoding } });
+      scrapes.push({ done: handler(req, res), written });
+    };
+    const countOf = ({ written }) => {
+      const text = encoding ? gunzipSync(written.body) : written.body;
+      return Number(/^requests_total (\d+)/m.exec(text)[1]);
+    };
+
+    scrape();
+    assert.strictEqual(releases.length, 1, 'the first scrape starts at once');
+    for (let i = 0; i < 50; i++) {
+      requests.inc();
+      scrape();
+    }
+    await settled();
+    assert.strictEqual(releases.length, 1, 'the other 50 wait');
+    requests.inc(50);
+    releases[0]();
+    await scrapes[0].done;
+    while (releases.length < 2) await settled();
+    scrape();
+    await settled();
+    assert.strictEqual(releases.length, 2, 'one that arrives during the second render waits for a third');
+    requests.inc(900);
+    releases[1]();
+    await Promise.all(scrapes.slice(0, 51).map(({ done }) => done));
+    while (releases.length < 3) await settled();
+    releases[2]();
+    await scrapes[51].done;
+    assert.ok(scrapes.slice(1, 51).every(each => countOf(each) >= 100));
+    assert.strictEqual(countOf(scrapes[51]), 1000);
+    assert.deepStrictEqual(new Set(scrapes.map(({ written }) => written.ended)), new Set([1]));
+  });
+}
+
+test('a scrape whose collect hook never finishes delays later ones by five seconds, once', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { registry, releases } = gatedRegistry();
+  const handler = metricsHandler(registry);
+  const scrape = () => {
+    const { req, res, written } = fakeExchange();
+    return { done: handler(req, res), written };
+  };
+  scrape();
+  const late = [scrape(), scrape()];
+  t.mock.timers.tick(4999);
+  await settled();
+  assert.strictEqual(releases.length, 1);
+  t.mock.timers.tick(1);
+  await settled();
+  assert.strictEqual(releases.length, 2);
+  releases[1]();
+  await Promise.all(late.map(({ done }) => done));
+  const next = scrape();
+  releases[2]();
+  await next.done;
+  assert.strictEqual(next.written.ended, 1);
+});
+
+test('scrapes that share a render that fails all get status 500, and the next one succeeds', async () => {
+  const registry = new Registry();
+  let failing = true;
+  const collect = async () => {
+    if (failing) throw new Error('no numbers');
+  };
+  new Counter({ name: 'c_total', help: 'h', registers: [registry], collect });
+  const handler = metricsHandler(registry);
+  const exchanges = Array.from({ length: 3 }, () => fakeExchange());
+  await Promise.all(exchanges.map(({ req, res }) => handler(req, res)));
+  assert.deepStrictEqual(
+    exchanges.map(({ res }) => res.statusCode),
+    [500, 500, 500],
+  );
+  failing = false;
+  const { req, res } = fakeExchange();
+  await handler(req, res);
+  assert.strictEqual(res.statusCode, 200);
+});
+
 test('a large body arrives completely', async t => {
   const registry = new Registry();
   const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [registry] });
