@@ -6,7 +6,7 @@ const { MetricGroup } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
 const { COMMON_KINDS, kindOfNumber, profiledKindOfNumber } = require('../sources/gc-kinds');
 const { isObservable, observeCollections } = require('../sources/gc-observer');
-const { ReclaimedBytes, RECORDS_PER_WINDOW } = require('../sources/reclaimed-bytes');
+const { ReclaimedBytes } = require('../sources/reclaimed-bytes');
 
 /** @typedef {import('../../metric/counter').Counter} Counter */
 /** @typedef {Record<string, string | number>} Labels */
@@ -14,12 +14,6 @@ const { ReclaimedBytes, RECORDS_PER_WINDOW } = require('../sources/reclaimed-byt
 const RUNS = 'nodejs_gc_runs_total';
 const PAUSE = 'nodejs_gc_pause_seconds_total';
 const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
-
-/**
- * Runs that are added to the counters in one go while the profiler pauses. A worker that is killed loses
- * these.
- */
-const RUNS_PER_FLUSH = 256;
 
 /**
  * Garbage collections since this call as counters by kind: runs, pauses, bytes freed. Only if the runtime
@@ -88,43 +82,18 @@ function startAtZero(counters, labels) {
  */
 function countCollections(registry, [runs, pause, reclaimed], labels) {
   const reclaimedBytes = reclaimed && startReclaimedBytes(reclaimed, labels);
-  /** @type {Map<number, {runs: number, seconds: number}>} by V8's number of the kind */
-  const pending = new Map();
-  let pendingRuns = 0;
-  const flush = () => {
-    for (const [number, sum] of pending) {
-      if (sum.runs === 0) continue;
-      const kind = kindOfNumber(number);
-      runs.deref()?.inc({ kind, ...labels }, sum.runs);
-      pause.deref()?.inc({ kind, ...labels }, sum.seconds);
-      reclaimedBytes?.addRuns(profiledKindOfNumber(number), sum.runs);
-      sum.runs = sum.seconds = 0;
-    }
-    pendingRuns = 0;
-  };
-  if (reclaimedBytes !== undefined) reclaimedBytes.onResume = flush;
   const { deliver, stop } = observeCollections(registry, (number, seconds) => {
-    const sum = pending.get(number);
-    if (sum === undefined) {
-      pending.set(number, { runs: 1, seconds });
-    } else {
-      sum.runs++;
-      sum.seconds += seconds;
-    }
-    // In batches: with cold caches, incrementing two counters takes longer than this sum.
-    if (++pendingRuns < (reclaimedBytes?.isRecording ? RECORDS_PER_WINDOW : RUNS_PER_FLUSH)) return;
-    flush();
-    reclaimedBytes?.drainIfFull();
+    const labelsOfKind = { kind: kindOfNumber(number), ...labels };
+    runs.deref()?.inc(labelsOfKind);
+    pause.deref()?.inc(labelsOfKind, seconds);
+    reclaimedBytes?.addRun(profiledKindOfNumber(number));
   });
-  const update = () => {
-    deliver();
-    flush();
-    reclaimedBytes?.drain();
-  };
   return {
-    update,
+    update() {
+      deliver();
+      reclaimedBytes?.drain();
+    },
     stop() {
-      update();
       stop();
       reclaimedBytes?.stop();
     },

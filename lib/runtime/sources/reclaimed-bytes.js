@@ -51,8 +51,6 @@ class ReclaimedBytes {
   #kinds = new Map();
   /** @type {Profiler | undefined} */
   #profiler;
-  /** @type {GcRecord | undefined} the last record of the previous profiler */
-  #last;
   #runsInWindow = 0;
   /** When the budget covers all records so far. */
   #paidAt = -Infinity;
@@ -61,8 +59,6 @@ class ReclaimedBytes {
   #createProfiler;
   #record;
   #clock;
-  /** Called at the end of a pause, to report the collections that happened during it. */
-  onResume = () => {};
 
   /**
    * Starts the profiler.
@@ -79,27 +75,15 @@ class ReclaimedBytes {
     this.#profiler = this.#startProfiler();
   }
 
-  /** Whether the profiler runs, and so holds records. */
-  get isRecording() {
-    return this.#profiler !== undefined;
-  }
-
   /**
-   * Reports collections that the observer has seen.
+   * Reports a collection that the observer has seen. Counts the records once there are enough for a sample, so
+   * that the profiler never holds more than these.
    *
    * @param {string} kind as of profiledKindOfNumber()
-   * @param {number} runs
    */
-  addRuns(kind, runs) {
-    this.#countsOf(kind).unprofiled += runs;
-    this.#runsInWindow += runs;
-  }
-
-  /**
-   * Counts the records if there are enough for a sample, so that the profiler never holds more than these.
-   */
-  drainIfFull() {
-    if (this.isRecording && this.#runsInWindow >= RECORDS_PER_WINDOW) this.drain();
+  addRun(kind) {
+    this.#countsOf(kind).unprofiled++;
+    if (++this.#runsInWindow >= RECORDS_PER_WINDOW) this.drain();
   }
 
   /**
@@ -108,14 +92,12 @@ class ReclaimedBytes {
    * generation grows under load.
    */
   drain() {
-    const profiler = this.#profiler;
-    if (profiler === undefined) return;
-    // The next profiler starts before this one stops: handing over records allocates, and may cause a
-    // collection.
-    this.#profiler = this.#isWithinBudget() ? this.#startProfiler() : undefined;
-    this.#stopProfiler(profiler);
+    if (this.#profiler === undefined) return;
+    this.#stopProfiler(this.#profiler);
     this.#estimateUnprofiled();
-    if (this.#profiler === undefined) this.#resumeLater();
+    const pause = this.#paidAt - this.#clock.now();
+    this.#profiler = pause <= 0 ? this.#startProfiler() : undefined;
+    if (pause > 0) this.#resumeAfter(pause);
   }
 
   /** Stops the profiler after a last drain. */
@@ -133,30 +115,19 @@ class ReclaimedBytes {
     return profiler;
   }
 
-  #isWithinBudget() {
-    const now = this.#clock.now();
-    return this.#paidAfter(this.#runsInWindow, now) <= now;
-  }
-
   /**
-   * @param {number} records
-   * @param {number} now
+   * Handing over the records allocates, and may cause a collection that no profiler records. Its bytes are
+   * estimated.
+   *
+   * @param {Profiler} profiler
    */
-  #paidAfter(records, now) {
-    const paidAt = Math.max(this.#paidAt, now - BURST) + records * MILLISECONDS_PER_RECORD;
-    return Math.min(paidAt, now + LONGEST_PAUSE);
-  }
-
-  /** @param {Profiler} profiler */
   #stopProfiler(profiler) {
     const records = profiler.stop()?.statistics ?? [];
     this.#runsInWindow = 0;
-    this.#paidAt = this.#paidAfter(records.length, this.#clock.now());
-    // A collection while both profilers ran is the last record of the first and the first record of the
-    // second.
-    const own = records.length > 0 && isSame(this.#last, records[0]) ? records.slice(1) : records;
-    this.#last = this.#profiler === undefined ? undefined : records.at(-1);
-    this.#count(own);
+    const now = this.#clock.now();
+    const paidAt = Math.max(this.#paidAt, now - BURST) + records.length * MILLISECONDS_PER_RECORD;
+    this.#paidAt = Math.min(paidAt, now + LONGEST_PAUSE);
+    this.#count(records);
   }
 
   /** @param {GcRecord[]} records */
@@ -190,13 +161,13 @@ class ReclaimedBytes {
     }
   }
 
-  #resumeLater() {
+  /** @param {number} milliseconds */
+  #resumeAfter(milliseconds) {
     const resume = () => {
-      this.onResume();
       this.#runsInWindow = 0;
       this.#profiler = this.#startProfiler();
     };
-    this.#timer = this.#clock.setTimeout(resume, Math.max(1, this.#paidAt - this.#clock.now()));
+    this.#timer = this.#clock.setTimeout(resume, Math.max(1, milliseconds));
     this.#timer.unref();
   }
 
@@ -209,19 +180,6 @@ class ReclaimedBytes {
     }
     return counts;
   }
-}
-
-/**
- * @param {GcRecord | undefined} one
- * @param {GcRecord} other
- */
-function isSame(one, other) {
-  return (
-    one !== undefined &&
-    one.gcType === other.gcType &&
-    one.beforeGC.heapStatistics.usedHeapSize === other.beforeGC.heapStatistics.usedHeapSize &&
-    one.afterGC.heapStatistics.usedHeapSize === other.afterGC.heapStatistics.usedHeapSize
-  );
 }
 
 module.exports = { ReclaimedBytes, RECORDS_PER_WINDOW, MILLISECONDS_PER_RECORD };
