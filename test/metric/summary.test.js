@@ -155,7 +155,7 @@ test('Summary: each reader sees all observations made before it', async () => {
     centroids: () => centroidsOf(td.slices()).at(-2),
   };
   for (const [name, read] of Object.entries(readers)) {
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 200; i++) {
       for (let k = 0; k <= i % 5; k++) summary.observe(++value);
       assert.strictEqual(await read(), value, name);
     }

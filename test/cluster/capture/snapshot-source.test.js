@@ -11,7 +11,8 @@ const { viewOf } = require('../../../lib/registry/metric-view');
 const { makeWorker, bytesOf, textOf, samplesOf } = require('../../fixtures/unit-scrape');
 
 const WORKER = 1;
-const MANY = 3000;
+// Three steps of the encoding of a dictionary.
+const MANY = 1300;
 
 /** A worker with a counter of many label sets. */
 function workerWithMany() {
@@ -39,7 +40,9 @@ async function captureWith({ source, store, meanwhile = () => {}, known = store.
 }
 
 async function assertShows(store, registry) {
-  assert.deepStrictEqual(samplesOf(textOf(store)), samplesOf(await registry.metrics()));
+  const [text, expected] = [textOf(store), await registry.metrics()];
+  // Equal pages have equal samples, which take much longer to compare.
+  if (text !== expected) assert.deepStrictEqual(samplesOf(text), samplesOf(expected));
 }
 
 /** Makes a table renumber its rows. */

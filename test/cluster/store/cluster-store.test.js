@@ -508,12 +508,13 @@ test('ClusterStore: compacting a family whose series come and go loses no series
         metric.set({ a: 'lasting' }, 1);
       });
       scrapeAll(workers, store);
-      const samples = samplesOf(textOf(store));
+      const text = textOf(store);
+      const samples = samplesOf(text);
       assert.strictEqual(samples.size, 1401);
       assert.strictEqual(samples.get(seriesKey('m', { a: 'lasting' })), aggregator === 'sum' ? 2 : 1);
       for (let i = 0; i < 2; i++)
         assert.strictEqual(samples.get(seriesKey('m', { a: `${round} ${i} 699` })), round);
-      assert.deepStrictEqual(samplesOf(textOf(store)), samples);
+      assert.strictEqual(textOf(store), text);
     }
   }
 });

@@ -8,7 +8,7 @@ const { LabelIndex } = require('../../../lib/series/label-index');
 const { Counter } = require('../../../lib/metric/counter');
 const { viewOf } = require('../../../lib/registry/metric-view');
 
-const LABEL_SETS = 100_000;
+const LABEL_SETS = 20_000;
 /** What one step may read or write: 512 rows of two labels. */
 const MOST_LABELS = 2000;
 const MOST_BYTES = 150_000;

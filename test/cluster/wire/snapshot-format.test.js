@@ -49,11 +49,13 @@ async function assertRoundTrip(worker, { afterwards = () => {} } = {}) {
   await worker.source.prepare(1000);
   const store = new ClusterStore();
   scrape(worker, store, WORKER);
-  const expected = new Map();
-  for (const registry of worker.registries) {
-    for (const [key, value] of samplesOf(await registry.metrics())) expected.set(key, value);
+  const text = textOf(store);
+  const texts = await Promise.all(worker.registries.map(registry => registry.metrics()));
+  // Equal pages have equal samples, which take much longer to compare.
+  if (texts.length > 1 || text !== texts[0]) {
+    const expected = new Map(texts.flatMap(text => [...samplesOf(text)]));
+    assert.deepStrictEqual(samplesOf(text), expected);
   }
-  assert.deepStrictEqual(samplesOf(textOf(store)), expected);
   afterwards(store);
   return store;
 }
@@ -382,9 +384,9 @@ test('snapshot: a reader at any earlier position of a growing dictionary shows w
 
 // `npm run test:long` tests every position. `npm test` uses a step that is not a multiple of any field's
 // size.
-const BIT_STEP = fc.effort > 1 ? 1 : 3;
-const BYTE_STEP = fc.effort > 1 ? 1 : 5;
-const NUMBER_STEP = fc.effort > 1 ? 1 : 3;
+const BIT_STEP = fc.effort > 1 ? 1 : 5;
+const BYTE_STEP = fc.effort > 1 ? 1 : 11;
+const NUMBER_STEP = fc.effort > 1 ? 1 : 7;
 
 /** A worker with a small example of everything that a snapshot may contain. */
 async function richWorker() {
