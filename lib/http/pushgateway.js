@@ -1,9 +1,8 @@
 'use strict';
 
 const { Registry } = require('../registry/registry');
-const { requestTarget } = require('./gateway-url');
 
-// http, https and zlib are loaded on first use, so runtimes without them can load the library. Their names
+// http, https, url and zlib are loaded on first use, so runtimes without them can load the library. Their names
 // have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http' for two
 // modules.
 
@@ -136,7 +135,7 @@ function checkJobName(gateway, params) {
  */
 function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
   return new Promise((resolve, reject) => {
-    const target = requestTarget(gatewayUrl, `/metrics${groupPath(params)}`);
+    const target = requestTarget(gatewayUrl, params);
     const transport = target.protocol === 'https:' ? require('https') : require('http');
     const options = { ...target, ...requestOptions, method };
     const isDelete = method === 'DELETE';
@@ -154,6 +153,29 @@ function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
     if (isDelete) request.end();
     else sendMetrics(request, registry, asksForGzip(requestOptions.headers)).catch(fail);
   });
+}
+
+/**
+ * @param {string} gatewayUrl its query is ignored
+ * @param {PushParameters} params
+ * @returns {import('node:http').RequestOptions & {pathname?: string}} also what mocks of applications read
+ * @throws {TypeError} with code ERR_INVALID_ARG_TYPE or ERR_INVALID_URL
+ * @throws {URIError} if the credentials contain an invalid escape
+ */
+function requestTarget(gatewayUrl, params) {
+  if (typeof gatewayUrl !== 'string') {
+    const message = `The "url" argument must be of type string. Received ${gatewayUrl}`;
+    throw Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+  const [, scheme] = /^\s*([^/?#]*?:)/.exec(gatewayUrl) ?? [];
+  // `localhost:9091` has the scheme `localhost:`. http.request() rejects all but `http:` and `https:`.
+  if (scheme !== undefined && !/^https?:$/i.test(scheme)) return { protocol: scheme };
+  const { URL, urlToHttpOptions } = require('url');
+  const url = new URL(gatewayUrl);
+  const { protocol, hostname, auth = null } = urlToHttpOptions(url);
+  // prom-client escapes apostrophes too; `URL` and encodeURIComponent() do not.
+  const path = `${url.pathname.replace(/\/+$/, '')}/metrics${groupPath(params)}`.replaceAll("'", '%27');
+  return { protocol, auth, host: url.host, hostname, port: url.port || null, pathname: path, path };
 }
 
 /**

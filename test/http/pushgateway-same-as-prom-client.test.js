@@ -10,7 +10,6 @@ const { gunzipSync } = require('node:zlib');
 const promClient = require('prom-client');
 const { Counter, Registry } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');
-const fc = require('../fixtures/seeded-fast-check');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 
 const THEIRS = { ...promClient };
@@ -56,42 +55,25 @@ const OPTIONS = [
 ];
 
 const URLS = [
-  ...['http://127.0.0.1:9091', 'http://127.0.0.1:9091/', 'http://127.0.0.1/pre/fix', 'https://127.0.0.1:443'],
-  ...[
-    'http://127.0.0.1:80/?q=1#h',
-    'HTTP://EXAMPLE.invalid',
-    'http://user@a.invalid',
-    'http://user:@a.invalid',
-  ],
-  ...[
-    'http://us%40er:p%3Aw@a.invalid/x',
-    'http://:p@a.invalid',
-    'http://%zz:a@a.invalid',
-    'http://[::1]:9091',
-  ],
-  ...[
-    'http://münchen.invalid',
-    'http://a.invalid/ü/%zz',
-    'ftp://a.invalid',
-    'http://a.invalid:99999',
-    'unix:/x',
-  ],
-  ...['', '/x', 'name', '//name/x', ' http://a.invalid ', undefined, null, 5, {}],
-  ...['http:name', 'http:/x', 'http://', 'http://[::1', 'http://a.invalid\\x\\y'],
+  'http://127.0.0.1:9091',
+  'http://127.0.0.1:9091/',
+  'http://127.0.0.1/pre/fix',
+  'http://127.0.0.1:9091/a b/%zz?q=1#h',
+  'HTTP://EXAMPLE.invalid',
+  'http://user:@a.invalid',
+  'http://us%40er:p%3Aw@a.invalid/x',
+  'http://:p@a.invalid',
+  'http://[::1]:9091',
+  'http://münchen.invalid',
+  ' http://a.invalid\\x\\y ',
+  'http://%zz:a@a.invalid',
+  undefined,
+  null,
+  5,
 ];
 
-/** The parts of a URL; each combination of them is one. */
-const URL_PARTS = [
-  ['', ' ', '\n'],
-  ['http:', 'https:', 'HTTP:', 'ftp:'],
-  ['//'],
-  ['', 'u@', 'u:@', ':p@', 'u%40x:p%3a%2F@', 'a@b:c@', 'ü:ö@', 'u:p:q@', "u'r:p$!&*()+,;=@"],
-  ['a', 'A.b.Example.', '127.0.0.1', '[FE80::1]', 'münchen.invalid', 'a_b', 'a*b'],
-  ['', ':', ':80', ':443', ':9091', ':080'],
-  ['', '/', '/a//b', '/ü', '/%zz', '/a b', '/\'"<>`{}|^', '/x.y/', '/;a=b:x@y', '/a\\b', '/\u00a0[x]'],
-  ['', '?a#b', '#/x?y', '?a/b@c'],
-  ['', ' ', '\t'],
-];
+/** prom-client sends to another host than these texts seem to name, or to this one. */
+const NOT_URLS = ['', '/x', 'name', '//name/x', 'http://', 'http://[::1', 'http://a b/', 'http://a:b:c'];
 
 /** The paths that differ: prom-client 15.1.3's path, which the gateway misreads or refuses, and ours. */
 const DIFFERENT_PATHS = [
@@ -214,6 +196,15 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
     });
   }
 
+  for (const url of ['ftp://a.invalid', 'localhost:9091', '127.0.0.1:9091', 'unix:/x']) {
+    it(`for the scheme of ${url}, which is rejected`, async () => {
+      for (const operation of OPERATIONS) {
+        const { rejected } = (await assertSame(url, {}, operation, { jobName: 'j' })).outcome;
+        assert.strictEqual(rejected.code, 'ERR_INVALID_PROTOCOL');
+      }
+    });
+  }
+
   it('for credentials and a path in the URL', async () => {
     const url = `http://us%40er:p%3Aw@${server.host}/pre/fix?q=1#h`;
     for (const operation of OPERATIONS) {
@@ -248,12 +239,19 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
 describe('Pushgateway: arguments of http.request() equal those of prom-client', LIMITS, () => {
   afterEach(() => mock.restoreAll());
 
+  const UNUSED = ['slashes', 'hash', 'search', 'query', 'href'];
+
+  /** What http.request() uses. prom-client passes all fields of url.parse(). */
+  function usedOptions(options) {
+    return Object.fromEntries(Object.entries(options).filter(([name]) => !UNUSED.includes(name)));
+  }
+
   /** The first arguments of all calls, and how the operation ended. */
   async function givenBy(library, url, options, operation, params) {
     const given = [];
     for (const module of [http, https]) {
       mock.method(module, 'request', (...args) => {
-        given.push({ secure: module === https, amount: args.length, options: { ...args[0] } });
+        given.push({ secure: module === https, amount: args.length, options: usedOptions(args[0]) });
         throw new Error('not connected');
       });
     }
@@ -272,36 +270,18 @@ describe('Pushgateway: arguments of http.request() equal those of prom-client', 
     });
   }
 
-  it('for combinations of parts of a URL', async () => {
-    const urls = fc.tuple(...URL_PARTS.map(parts => fc.constantFrom(...parts))).map(parts => parts.join(''));
-    await fc.assert(
-      fc.asyncProperty(urls, async url => {
-        const theirs = await givenBy(THEIRS, url, {}, 'delete', { jobName: "it's" });
-        const ours = await givenBy(OURS, url, {}, 'delete', { jobName: "it's" });
-        // prom-client doubles a slash at the end of the path.
-        const expected = JSON.parse(JSON.stringify(theirs).replaceAll('//metrics', '/metrics'));
-        assert.deepStrictEqual(JSON.parse(JSON.stringify(ours)), expected);
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  it('except for a host that is not valid: prom-client sends to another host', async () => {
-    for (const url of [
-      'http://user:pa/ss@a.invalid',
-      'http://user:p#a@a.invalid',
-      'http://a b/',
-      'http://a:b:c',
-    ]) {
+  for (const url of NOT_URLS) {
+    it(`except for ${shown(url)}, which is not a URL`, async () => {
       const { given, outcome } = await givenBy(OURS, url, {}, 'push', { jobName: 'j' });
       assert.deepStrictEqual(given, []);
-      assert.deepStrictEqual(outcome.rejected, {
-        name: 'TypeError',
-        code: 'ERR_INVALID_URL',
-        message: 'Invalid URL',
-      });
-      assert.strictEqual((await givenBy(THEIRS, url, {}, 'push', { jobName: 'j' })).given.length, 1);
-    }
+      const expected = { name: 'TypeError', code: 'ERR_INVALID_URL', message: 'Invalid URL' };
+      assert.deepStrictEqual(outcome.rejected, expected);
+    });
+  }
+
+  it('except for a user without a password, who has an empty one', async () => {
+    const { given } = await givenBy(OURS, 'http://user@a.invalid', {}, 'push', { jobName: 'j' });
+    assert.strictEqual(given[0].options.auth, 'user:');
   });
 
   for (const options of OPTIONS) {

@@ -598,7 +598,7 @@ describe('Pushgateway: loading the module', LIMITS, () => {
       };
       const { Pushgateway } = require(${JSON.stringify(LIBRARY)});
       new Pushgateway('http://127.0.0.1:1').push({ jobName: 'j' }).catch(error => console.log(error.message));`;
-    assert.strictEqual(execFileSync(process.execPath, ['-e', program]).toString(), 'no http\n');
+    assert.strictEqual(execFileSync(process.execPath, ['-e', program]).toString(), 'no url\n');
   });
 
   it('uses nothing that Node.js deprecates', () => {
