@@ -41,7 +41,7 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
  * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known what the primary has
  *   of each worker's journal
  * @property {number[]} again workers to ask again, because their last answer could not be used
- * @property {{aggregator: string, metrics: any[]}[]} [custom] families that only the primary can aggregate
+ * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary can aggregate
  * @property {Body[]} [bodies] by format
  * @property {[string, number][]} refused answers that were refused so far, by reason
  * @property {ReturnType<ClusterStore['state']>} state
@@ -287,7 +287,8 @@ class Aggregator {
    *
    * @param {object} request
    * @param {Format[]} request.formats
-   * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON, or undefined
+   * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON; undefined if it
+   *   is left out; null if it is not a metric
    * @param {PrimaryFacts} [request.facts]
    * @returns {Generator<void, Body[]>}
    */
@@ -296,7 +297,8 @@ class Aggregator {
     const families = this.#merged.flatMap(family => {
       if ('view' in family) return family.view;
       const metric = aggregated[next++];
-      return metric === undefined || metric === null ? [] : sampleFamily(metric, {});
+      if (metric === null) this.#store.countFailure('aggregator', family.name, 'its result is not a metric');
+      return metric ? sampleFamily(metric, {}) : [];
     });
     this.#merged = [];
     const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);

@@ -5,7 +5,7 @@
 // its thread and its spool.
 
 const { debuglog } = require('node:util');
-const { aggregators, customAggregators } = require('./json-aggregators');
+const { aggregators, customAggregators, plainMetric } = require('./json-aggregators');
 const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
 const { ScrapeDurations } = require('./scrape-durations');
@@ -336,7 +336,9 @@ class ClusterPrimary {
     if (result.bodies !== undefined) this.#supervisor.noteWritten();
     if (result.custom === undefined) return result;
     // Functions of the application cannot be sent to the thread.
-    const aggregated = result.custom.map(({ aggregator: name, metrics }) => aggregators[name](metrics));
+    const aggregated = result.custom.map(({ aggregator: name, metrics }) =>
+      plainMetric(aggregators[name](metrics)),
+    );
     const finished = await aggregator.finish({ formats, aggregated, facts }, result);
     this.#supervisor.noteWritten();
     return finished;

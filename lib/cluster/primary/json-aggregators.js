@@ -4,6 +4,8 @@
 // one. These functions work on prom-client's JSON, for AggregatorRegistry.aggregate() and for applications
 // that call them; the cluster store has the same rules for its columns (cluster-family.js).
 
+const { toNumber } = require('../../exposition/number-format');
+
 /** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
 /** @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[]}} JsonMetric */
 /** @typedef {(metrics: JsonMetric[]) => JsonMetric | undefined} Aggregator */
@@ -172,4 +174,44 @@ function customAggregators() {
   return Object.keys(aggregators).filter(name => aggregators[name] !== BUILT_IN.get(name));
 }
 
-module.exports = { aggregators, aggregatorOf, isBuiltIn, customAggregators };
+/**
+ * A copy of what an application's aggregator has returned, with texts and numbers only: it may contain methods,
+ * or be a promise, and neither can be sent to a thread.
+ *
+ * @param {any} result
+ * @returns {JsonMetric | undefined | null} undefined if it leaves the metric out; null if it is not a metric
+ */
+function plainMetric(result) {
+  if (!result) return undefined;
+  try {
+    // An async function may reject, and nobody else handles that.
+    if (typeof result.then === 'function') result.then(undefined, () => {});
+    const { name, help, type, values } = result;
+    if (typeof name !== 'string') return null;
+    return { name, help: `${help}`, type: `${type}`, values: Array.from(values, plainSample) };
+  } catch {
+    return null;
+  }
+}
+
+/** @param {any} sample */
+function plainSample({ value, labels, sharedLabels, metricName, exemplar }) {
+  return {
+    value: toNumber(value),
+    labels: withTexts(labels),
+    sharedLabels: withTexts(sharedLabels),
+    metricName: metricName ? `${metricName}` : undefined,
+    exemplar: exemplar && {
+      labelSet: withTexts(exemplar.labelSet),
+      value: toNumber(exemplar.value),
+      timestamp: toNumber(exemplar.timestamp),
+    },
+  };
+}
+
+/** @param {Record<string, unknown> | null | undefined} labels */
+function withTexts(labels) {
+  return Object.fromEntries(Object.entries(labels ?? {}).map(([name, value]) => [name, `${value}`]));
+}
+
+module.exports = { aggregators, aggregatorOf, isBuiltIn, customAggregators, plainMetric };

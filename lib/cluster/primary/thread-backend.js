@@ -249,7 +249,11 @@ class ThreadBackend {
         this.#giveUp(thread);
       }, HANG_MILLISECONDS);
       watchdog.unref();
-      thread.postMessage({ ...message, id });
+      try {
+        thread.postMessage({ ...message, id });
+      } catch (error) {
+        this.#settle(id)?.reject(/** @type {Error} */ (error));
+      }
     });
     return reply.finally(() => clearTimeout(watchdog));
   }
