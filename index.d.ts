@@ -268,7 +268,7 @@ export interface ClusterState {
   failures: { stage: string; metric: string; count: number }[];
   /**
    * How often a worker's metric was left out because a worker with a lower id has its name with another
-   * layout: single value (counter or gauge), histogram, or summary. Counted each scrape.
+   * type. Counted each scrape.
    */
   conflicts: number;
   /** When the oldest numbers of the last scrape were captured, in milliseconds since the epoch. */

@@ -5,6 +5,24 @@
 
 const PREFIX = 'prom_client_cluster_';
 
+// A series that first appears with the value 1 has no increase() for Prometheus, so the first event would raise
+// no alert. Those that are known start at 0.
+const STAGES = ['collect', 'max-series', 'write', 'checkpoint', 'capture', 'aggregator', 'json', 'merge'];
+
+const SNAPSHOT_CODES = ['length', 'magic', 'byte-order', 'version', 'end-mark', 'dictionary', 'numbers'];
+const FILE_CODES = ['ENOENT', 'EACCES', 'EFBIG', 'EINVAL', 'EIO', 'ELOOP', 'EMFILE', 'ENFILE', 'ENOMEM'];
+const REFUSED_REASONS = [
+  ...['answer', 'worker-error', 'primary', 'unknown'],
+  ...[...SNAPSHOT_CODES, 'dictionary-start', 'worker', 'incarnation', 'sequence'],
+  ...FILE_CODES,
+  ...[...SNAPSHOT_CODES, 'worker', 'incarnation', ...FILE_CODES].map(code => `exit-${code}`),
+  ...['save-retired', 'restore-retired', 'restore-worker'],
+];
+const IPC_REASONS = [
+  'the primary has no directory',
+  ...['ENOENT', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EIO'],
+];
+
 /**
  * What the primary knows about its scrapes.
  *
@@ -46,18 +64,24 @@ function selfMetrics(facts, state, refused, now) {
     ...facts.durations,
     counter(
       'failures_total',
-      'Failures in workers by stage and metric. collect: the collect hook threw or timed out. max-series: label sets recorded in the overflow series. aggregator: the primary has no aggregator of that name. Other stages: a snapshot could not be captured or written.',
-      state.failures.map(({ stage, metric, count }) => sample(count, { stage, metric })),
+      'Failures by stage and metric. collect: the collect hook threw or timed out. max-series: label sets recorded in the overflow series. aggregator: the primary has no aggregator of that name, or its result is not a metric. json: a custom metric object cannot be read. merge: a metric cannot be merged. Other stages: a snapshot could not be captured or written.',
+      withZeros(
+        STAGES.map(stage => ({ stage, metric: '' })),
+        state.failures.map(({ stage, metric, count }) => [{ stage, metric }, count]),
+      ),
     ),
     counter(
       'conflicts_total',
-      'Metrics of a worker that were left out of a scrape because a worker with a lower id has a metric of that name with another layout.',
+      'Metrics of a worker that were left out of a scrape because a worker with a lower id has a metric of that name with another type.',
       [sample(state.conflicts)],
     ),
     counter(
       'refused_answers_total',
       'Answers of workers that could not be used, by reason. The worker was asked again or is shown with earlier numbers.',
-      [...refused, ...facts.refused].map(([reason, count]) => sample(count, { reason })),
+      withZeros(
+        REFUSED_REASONS.map(reason => ({ reason })),
+        [...refused, ...facts.refused].map(([reason, count]) => [{ reason }, count]),
+      ),
     ),
     counter('lost_threads_total', 'Aggregator threads that ended or hung and were replaced.', [
       sample(facts.lostThreads),
@@ -65,9 +89,26 @@ function selfMetrics(facts, state, refused, now) {
     counter(
       'snapshots_over_ipc_total',
       'Snapshots that were sent over IPC because no file could be written, by reason.',
-      facts.overIpc.map(([reason, count]) => sample(count, { reason })),
+      withZeros(
+        IPC_REASONS.map(reason => ({ reason })),
+        facts.overIpc.map(([reason, count]) => [{ reason }, count]),
+      ),
     ),
   ];
+}
+
+/**
+ * @param {Record<string, string>[]} known label sets that are shown from the start
+ * @param {[labels: Record<string, string>, count: number][]} counts
+ * @returns {object[]} samples
+ */
+function withZeros(known, counts) {
+  const sums = new Map(known.map(labels => [JSON.stringify(labels), 0]));
+  for (const [labels, count] of counts) {
+    const key = JSON.stringify(labels);
+    sums.set(key, (sums.get(key) ?? 0) + count);
+  }
+  return Array.from(sums, ([key, count]) => sample(count, JSON.parse(key)));
 }
 
 /**

@@ -55,7 +55,7 @@ const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
  * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by
  *   metric, writes
  * @property {number} conflicts how often a metric of a worker was left out because a worker with a lower id
- *   has its name with another layout (counters and gauges have the same one; histogram; summary)
+ *   has its name with another type
  * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in
  *   milliseconds since the epoch
  * @property {number} snapshotBytes size of all workers' last snapshots together

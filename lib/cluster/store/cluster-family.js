@@ -10,7 +10,7 @@ const { FamilyQuantiles } = require('./family-quantiles');
 const { exemplarReader } = require('./family-exemplars');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
-const { RetiredTotals, isLasting } = require('./retired-totals');
+const { RetiredTotals } = require('./retired-totals');
 const { CachedText } = require('./cached-text');
 const { isValidMetricName } = require('../../metric/names');
 const { runThrough } = require('../../event-loop/slices');
@@ -97,7 +97,7 @@ class ClusterFamily {
     }
     if (rule !== 'sum') {
       totals.finishRule(rule);
-    } else if (this.#hasRetired) {
+    } else if (!this.retired.isEmpty) {
       totals.addRetired(this.retired, now);
       yield* totals.round();
     } else if (this.#sources.length > 1) {
@@ -223,17 +223,10 @@ class ClusterFamily {
     }
   }
 
-  /**
-   * Whether there are retired totals to add. A gauge that has taken the name of a counter does not get them.
-   */
-  get #hasRetired() {
-    return !this.retired.isEmpty && isLasting(this.definition);
-  }
-
   /** The bounds or quantiles of this scrape: the union of all sources', sorted if they differ. */
   #setBoundsOrQuantiles() {
     const lists = this.#sources.map(({ definition }) => definition.boundsOrQuantiles);
-    if (this.#hasRetired) lists.push(this.retired.boundsOrQuantiles);
+    if (!this.retired.isEmpty) lists.push(this.retired.boundsOrQuantiles);
     this.boundsOrQuantiles = unionOf(lists);
     const largest = Math.max(...lists.map(list => list.length), 0);
     if (this.boundsOrQuantiles.length > largest) this.#checkSize();

@@ -37,7 +37,7 @@ const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
 class ClusterStore {
   /** @type {Map<number, WorkerSeries>} */
   #workers = new Map();
-  /** @type {Map<string, ClusterFamily>} by name and layout */
+  /** @type {Map<string, ClusterFamily>} by name, type and layout */
   #families = new Map();
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
@@ -56,7 +56,7 @@ class ClusterStore {
     this.now = now;
     /**
      * Metrics that were left out because a worker with a lower id has a metric of that name with another
-     * layout.
+     * type.
      */
     this.conflicts = 0;
   }
@@ -259,11 +259,7 @@ class ClusterStore {
         const first = byName.get(source.definition.name);
         if (first !== undefined && first !== family) {
           this.conflicts++;
-          debug(
-            '%s of worker %d has another layout than in other workers',
-            source.definition.name,
-            worker.id,
-          );
+          debug('%s of worker %d has another type than in other workers', source.definition.name, worker.id);
           continue;
         }
         byName.set(source.definition.name, family);
@@ -293,7 +289,8 @@ class ClusterStore {
    * @returns {ClusterFamily}
    */
   #familyOf(definition) {
-    const key = `${definition.layout} ${definition.name}`;
+    // The layout differs from the type if the samples of a custom metric object do not fit its type.
+    const key = `${definition.layout} ${definition.type} ${definition.name}`;
     let family = this.#families.get(key);
     if (family === undefined) {
       family = new ClusterFamily(definition);

@@ -356,10 +356,13 @@ describe('self-metrics of a cluster', () => {
   it('conflicts_total counts metrics that were left out because of their type, in each scrape', async () => {
     const cluster = shared();
     assert.equal((await selfScrape(cluster)).get('conflicts_total'), 0);
-    await cluster.inWorker(1, ({ client }) => void new client.Gauge({ name: 'mixed', help: 'h' }));
-    await cluster.inWorker(2, ({ client }) => void new client.Histogram({ name: 'mixed', help: 'h' }));
-    assert.equal((await selfScrape(cluster)).get('conflicts_total'), 1);
-    assert.equal((await selfScrape(cluster)).get('conflicts_total'), 2);
+    await cluster.inWorker(1, ({ client }) => void new client.Gauge({ name: 'mixed', help: 'h' }).set(7));
+    await cluster.inWorker(2, ({ client }) => void new client.Counter({ name: 'mixed', help: 'h' }).inc());
+    for (const conflicts of [1, 2]) {
+      const samples = await cluster.scrape({ selfMetrics: true });
+      assert.equal(samples.get('mixed'), 7, 'the type of the lowest worker id');
+      assert.equal(selfOf(samples).get('conflicts_total'), conflicts);
+    }
   });
 
   it(
@@ -375,6 +378,32 @@ describe('self-metrics of a cluster', () => {
       }
     },
   );
+
+  it('series of known states, stages and reasons are on the first page, with the value 0', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker: counting });
+    const self = await selfScrape(cluster);
+    const lib = path.join(__dirname, '../../../lib/cluster');
+    const sources = fs.readdirSync(lib, { recursive: true }).filter(name => name.endsWith('.js'));
+    const text = sources.map(name => fs.readFileSync(path.join(lib, name), 'utf8')).join('');
+    const snapshotParts = text.matchAll(/new SnapshotError\(\s*'([a-z-]+)'/g);
+    // These two are codes of the file of retired totals.
+    const codes = [...new Set(Array.from(snapshotParts, ([, code]) => code))].filter(
+      code => !['layout', 'label'].includes(code),
+    );
+    assert.ok(codes.length > 8, codes.join());
+    for (const reason of [...codes, 'exit-length', 'ENOENT', 'worker-error', 'save-retired']) {
+      assert.equal(self.get(`refused_answers_total{reason="${reason}"}`), 0, reason);
+    }
+    const stages = text.matchAll(/countFailure\(\s*'([a-z-]+)'|\['(max-series)'|'(collect)'/g);
+    for (const [, ...groups] of stages) {
+      const stage = groups.find(group => group !== undefined);
+      assert.equal(self.get(`failures_total{metric="",stage="${stage}"}`), 0, stage);
+    }
+    assert.equal(self.get('snapshots_over_ipc_total{reason="ENOSPC"}'), 0);
+    const reasons = [...self.keys()].flatMap(key => /^refused.*reason="(?:exit-)?(.*)"/.exec(key)?.[1] ?? []);
+    for (const reason of reasons) assert.ok(DOCUMENT.includes(`\`${reason}\``), reason);
+    await cluster.end();
+  });
 
   it('docs/self-metrics.md has each metric with its type, labels and label values, and an alert', async () => {
     const text = ownPart(await shared().text({ selfMetrics: true }));
@@ -457,9 +486,9 @@ describe('docs/self-metrics.md', () => {
     assertAlertsFire(
       makePlace(t),
       RULES,
-      Object.entries(BAD).map(([alert, series]) => {
+      [...Object.entries(BAD), ...Object.entries(FIRST)].map(([alert, series]) => {
         const prefixed = series.map(([name, values]) => [PREFIX + name, values]);
-        return { alert, series: prefixed, quiet: '59m', firing: '110m' };
+        return { alert, series: prefixed, quiet: '59m', firing: alert in FIRST ? '65m' : '110m' };
       }),
     ),
   );
@@ -475,13 +504,18 @@ const BAD = {
   ClusterSnapshotsLarge: [['snapshot_bytes', '1000000x60 200000000x60']],
   ClusterCollectSlow: durations('collect'),
   ClusterMergeSlow: durations('merge'),
-  ClusterCollectHookFails: [['failures_total{stage="collect",metric="m"}', '1x60 2+1x60']],
-  ClusterSeriesOverflow: [['failures_total{stage="max-series",metric="m"}', '1x60 2+1x60']],
-  ClusterSnapshotNotWritten: [['failures_total{stage="checkpoint",metric=""}', '1x60 2+1x60']],
   ClusterMetricConflict: [['conflicts_total', '0x60 1+1x60']],
   ClusterAnswersRefused: [['refused_answers_total{reason="magic"}', '1x60 2+1x60']],
   ClusterThreadLost: [['lost_threads_total', '0x60 1x60']],
   ClusterSnapshotsOverIpc: [['snapshots_over_ipc_total{reason="ENOSPC"}', '1x60 2+1x60']],
+};
+
+/** The same for alerts that fire at the first event: series that are at 0, or do not exist. */
+const FIRST = {
+  ClusterCollectHookFails: [['failures_total{stage="collect",metric="m"}', '_x60 1x60']],
+  ClusterSeriesOverflow: [['failures_total{stage="max-series",metric="m"}', '_x60 1x60']],
+  ClusterMetricLeftOut: [['failures_total{stage="json",metric="m"}', '_x60 1x60']],
+  ClusterSnapshotNotWritten: [['failures_total{stage="checkpoint",metric=""}', '0x60 1x60']],
 };
 
 /** A scrape a minute that takes less than 0.1 seconds, and then more than 2.5. */
