@@ -97,7 +97,7 @@ describe('aggregators', () => {
             return failures.find(({ stage, metric }) => stage === 'aggregator' && metric === 'gauge_spread')
               .count;
           };
-          const kinds = await cluster.run(({ client, state }) => {
+          const kinds = await cluster.run(({ state }) => {
             const sample = { value: 1, labels: {} };
             const metric = { name: 'gauge_spread', help: 'h', type: 'gauge', values: [sample] };
             const without = name => ({ ...metric, [name]: undefined });
