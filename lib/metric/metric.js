@@ -5,7 +5,7 @@
 
 const { debuglog, format, inspect } = require('util');
 const { Registry } = require('../registry/registry');
-const { SeriesTable, NO_LIMIT } = require('../series/series-table');
+const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { OTHER_ORDER } = require('../series/label-index');
 const { hashMapOf, SERIES } = require('./hash-map');
@@ -161,12 +161,10 @@ function createTable({ name, labelNames, maxSeries }, width) {
   if (limit !== Infinity && !(Number.isInteger(limit) && limit > 0)) {
     throw new TypeError(`maxSeries must be a positive integer: ${inspect(limit)}`);
   }
-  const table = new SeriesTable(labelNames, width, Math.min(limit, NO_LIMIT));
-  if (limit !== Infinity) {
-    table.onFirstOverflow = () =>
-      debug('%s has its %d series: other label sets are recorded as overflow', name, limit);
-  }
-  return table;
+  if (limit === Infinity) return new SeriesTable(labelNames, width);
+  return new SeriesTable(labelNames, width, limit, () =>
+    debug('%s has its %d series: other label sets are recorded as overflow', name, limit),
+  );
 }
 
 /**

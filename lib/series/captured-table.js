@@ -1,38 +1,24 @@
 'use strict';
 
 /** @typedef {import('./label-index').LabelIndex} LabelIndex */
-/** @typedef {import('./label-form').LabelForm} LabelForm */
 
 /**
  * A table as it was at one instant, to be read piece by piece. Numbers, order and forms are copied. The label
  * sets are not: a row has the same label set as long as its index exists.
  */
 class CapturedTable {
-  /**
-   * @param {object} table
-   * @param {readonly string[]} table.labelNames
-   * @param {LabelIndex | undefined} table.index
-   * @param {{list: LabelForm[]}} table.forms
-   * @param {Int32Array | undefined} table.formOfRow
-   * @param {number} table.rowCount
-   * @param {Int32Array | undefined} table.order the rows in their order, with negative gaps; undefined for
-   *   all of them
-   * @param {Float64Array[]} table.pages
-   * @param {number} table.pageShift
-   * @param {number} table.pageMask
-   * @param {number} table.width
-   */
-  constructor({ labelNames, index, forms, formOfRow, rowCount, order, pages, pageShift, pageMask, width }) {
-    this.labelNames = labelNames;
-    this.index = index;
-    this.forms = forms;
-    this.pages = pages.map(page => page.slice());
-    this.pageShift = pageShift;
-    this.pageMask = pageMask;
-    this.width = width;
-    this.rowCount = rowCount;
-    this.order = order?.slice();
-    this.formOfRow = formOfRow?.slice();
+  /** @param {import('./series-table').SeriesTable} table */
+  constructor(table) {
+    this.labelNames = table.labelNames;
+    this.index = table.index;
+    this.forms = table.forms;
+    this.rowForms = table.forms.rows.copy();
+    this.pages = table.pages.map(page => page.slice());
+    this.pageShift = table.pageShift;
+    this.pageMask = table.pageMask;
+    this.width = table.width;
+    this.rowCount = table.rowCount;
+    this.order = table.order?.slice(0, table.orderLength);
   }
 
   /** @returns {Generator<number>} */
@@ -53,7 +39,7 @@ class CapturedTable {
 
   /** @param {number} row */
   formOf(row) {
-    return this.formOfRow === undefined ? 0 : this.formOfRow[row];
+    return this.rowForms.of(row);
   }
 
   /**

@@ -7,12 +7,13 @@
 const { LabelIndex } = require('./label-index');
 const { LiveRows } = require('./live-rows');
 const { MISSING } = require('./label-dictionary');
+const { RowForms } = require('./label-form');
 const { growPages, pageShiftOf } = require('./number-pages');
+const { grown } = require('./row-array');
 
 const ROWS_PER_STEP = 32;
 /** The last step copies up to this many rows that were written to. */
 const ROWS_OF_LAST_STEP = 1024;
-const FEWEST_ROWS = 4;
 const NOT_MOVED = 0;
 /** A row that was removed before it was moved: if it is used again, it belongs to the end of the order. */
 const REMOVED = -1;
@@ -37,6 +38,7 @@ class Compaction {
   #hasRemoved = false;
   /** @type {RowMove | undefined} of what the table's listener has of each row */
   #move;
+  #steps;
 
   /**
    * @param {SeriesTable} table
@@ -52,7 +54,7 @@ class Compaction {
     this.#shares.forEach((shares, i) => {
       if (shares) this.index.dictionaries[i] = dictionaries[i];
     });
-    // Zeros: the kernel provides their memory when they are written to, not all of it in the first step.
+    // Zeros: the kernel provides their memory when it is used, not all of it in the first step.
     this.#newRows = new Int32Array(table.rowCount);
     this.#places = new Int32Array(table.rowCount);
     this.#live = new LiveRows(table.liveCount);
@@ -62,12 +64,21 @@ class Compaction {
     /** @type {Float64Array[]} */
     this.pages = [];
     this.pageShift = pageShiftOf(table.width);
-    /** @type {Int32Array | undefined} the form of each new row; undefined if all rows have form 0 */
-    this.formOfRow = undefined;
+    this.rowForms = new RowForms();
+    this.#steps = this.#copyInSteps();
   }
 
-  /** @returns {Generator<void>} ends when few rows are left to copy */
-  *steps() {
+  /**
+   * Copies a few rows.
+   *
+   * @returns {boolean} whether so few rows are left that finish() can copy them
+   */
+  step() {
+    return this.#steps.next().done === true;
+  }
+
+  /** @returns {Generator<void>} */
+  *#copyInSteps() {
     const { live } = this.#table;
     // A copy: the table closes the gaps of its own order when it needs space.
     const order = live?.order.slice(0, live.length);
@@ -147,8 +158,7 @@ class Compaction {
     if (row < 0) row = this.#add(old);
     if (!this.#live.has(row)) this.#live.append(row);
     this.#copyNumbers(old, row);
-    const form = this.#table.formOf(old);
-    if (form !== 0 || this.formOfRow !== undefined) this.#setForm(row, form);
+    this.rowForms.set(row, this.#table.formOf(old));
     this.#move?.copy(old, row);
   }
 
@@ -187,28 +197,10 @@ class Compaction {
     for (let i = 0; i < width; i++) target[to + i] = source[from + i];
   }
 
-  /**
-   * @param {number} row
-   * @param {number} form
-   */
-  #setForm(row, form) {
-    this.formOfRow ??= new Int32Array(Math.max(this.#table.liveCount, FEWEST_ROWS));
-    if (row >= this.formOfRow.length) {
-      const grown = new Int32Array(row * 2);
-      grown.set(this.formOfRow);
-      this.formOfRow = grown;
-    }
-    this.formOfRow[row] = form;
-  }
-
   /** @param {number} old */
   #growRows(old) {
-    const newRows = new Int32Array(old * 2);
-    newRows.set(this.#newRows);
-    this.#newRows = newRows;
-    const places = new Int32Array(old * 2);
-    places.set(this.#places);
-    this.#places = places;
+    this.#newRows = grown(this.#newRows, old + 1);
+    this.#places = grown(this.#places, old + 1);
   }
 }
 

@@ -4,6 +4,11 @@
 // types of the values. It is not part of the identity of a series: {a, z} and {z, a} are one series, printed
 // as first seen, and 200 stays a number in JSON. Nearly every metric has one form.
 
+const { grown } = require('./row-array');
+
+const FEWEST_ROWS = 4;
+const NO_ROWS = new Int32Array(0);
+
 /** @typedef {'string' | 'number' | 'boolean' | 'bigint' | 'null'} ValueKind */
 
 /**
@@ -70,6 +75,34 @@ function ownProperty(value) {
   return { value, writable: true, enumerable: true, configurable: true };
 }
 
+/** The number of each row's form. */
+class RowForms {
+  /** Empty while all rows have form 0. */
+  #numbers = NO_ROWS;
+
+  /** @param {number} row */
+  of(row) {
+    return this.#numbers === NO_ROWS ? 0 : this.#numbers[row];
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} form
+   */
+  set(row, form) {
+    if (form === 0 && this.#numbers === NO_ROWS) return;
+    if (row >= this.#numbers.length) this.#numbers = grown(this.#numbers, Math.max(row + 1, FEWEST_ROWS));
+    this.#numbers[row] = form;
+  }
+
+  /** @returns {RowForms} */
+  copy() {
+    const copy = new RowForms();
+    if (this.#numbers !== NO_ROWS) copy.#numbers = this.#numbers.slice();
+    return copy;
+  }
+}
+
 class LabelForms {
   /** @type {Map<string, number> | undefined} only once there are two */
   #byKey = undefined;
@@ -83,6 +116,8 @@ class LabelForms {
     this.positions = positions;
     /** @type {LabelForm[]} */
     this.list = [];
+    /** The form of each row of the table. */
+    this.rows = new RowForms();
   }
 
   /**
@@ -139,4 +174,4 @@ function keyOf(form) {
   return form.positions.map((position, i) => `${position}${form.kinds[i]}`).join();
 }
 
-module.exports = { LabelForms, valueOfKind, labelsFrom, setLabel };
+module.exports = { LabelForms, RowForms, valueOfKind, labelsFrom, setLabel };

@@ -3,6 +3,8 @@
 // Which rows of a table are live, and in which order. A table needs this only from the first removal on:
 // until then all of its rows are live, in the order of their numbers.
 
+const { grown } = require('./row-array');
+
 const NOT_LIVE = -1;
 const FEWEST = 4;
 
@@ -48,7 +50,7 @@ class LiveRows {
    * @param {number} row that is not live
    */
   append(row) {
-    if (row >= this.#position.length) this.#position = grown(this.#position, row + 1);
+    if (row >= this.#position.length) this.#position = grown(this.#position, row + 1, NOT_LIVE);
     if (this.length === this.order.length) this.#makeRoom();
     this.#position[row] = this.length;
     this.order[this.length++] = row;
@@ -76,7 +78,7 @@ class LiveRows {
   /** Closes the gaps of removed rows, or grows if there are few. */
   #makeRoom() {
     if (this.count * 2 > this.order.length) {
-      this.order = grown(this.order, this.order.length + 1);
+      this.order = grown(this.order, this.order.length + 1, NOT_LIVE);
       return;
     }
     let length = 0;
@@ -88,16 +90,6 @@ class LiveRows {
     }
     this.length = length;
   }
-}
-
-/**
- * @param {Int32Array} rows
- * @param {number} needed
- */
-function grown(rows, needed) {
-  const longer = new Int32Array(Math.max(rows.length * 2, needed)).fill(NOT_LIVE, rows.length);
-  longer.set(rows);
-  return longer;
 }
 
 module.exports = { LiveRows };

@@ -8,10 +8,10 @@ const { LabelForms, valueOfKind, setLabel } = require('./label-form');
 const { CapturedTable } = require('./captured-table');
 const { LiveRows } = require('./live-rows');
 const { Compaction } = require('./compaction');
+const { SeriesLimit } = require('./series-limit');
 const { numbersInBlock } = require('./number-blocks');
 const { firstPage, growPages, pageShiftOf } = require('./number-pages');
 
-const FIRST_ROWS = 4;
 const COMPACT_FROM_ROWS = 1024;
 /** No table has this generation. */
 const NEVER = -2;
@@ -20,8 +20,6 @@ const COMPACT_AT_ONCE_ROWS = 2048;
 
 /** Stands for no limit: more rows than an index can number, and an integer, which is compared quickly. */
 const NO_LIMIT = 2 ** 31 - 1;
-/** The value that all labels of the overflow series have. */
-const OVERFLOW = 'overflow';
 
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
@@ -47,31 +45,19 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
  */
 
 class SeriesTable {
-  /** @type {Int32Array | undefined} each row's form; undefined while all rows have form 0 */
-  #formOfRow = undefined;
   /** @type {Compaction | undefined} while one is under way */
   #compaction = undefined;
-  /** @type {Generator<void> | undefined} its steps */
-  #steps = undefined;
-  /** At how many live rows the table is full. */
-  #fullAt;
+  /** @type {SeriesLimit | undefined} */
+  #limit = undefined;
 
   /**
    * @param {readonly string[]} labelNames
    * @param {number} width numbers a row
-   * @param {number} [maxSeries] how many label sets have a series of their own; all others share the overflow
-   *   series, which is not counted
+   * @param {number} [maxSeries] see SeriesLimit
+   * @param {() => void} [onFirstOverflow] see SeriesLimit
    */
-  constructor(labelNames, width, maxSeries = NO_LIMIT) {
+  constructor(labelNames, width, maxSeries = NO_LIMIT, onFirstOverflow) {
     this.width = width;
-    this.maxSeries = maxSeries;
-    this.#fullAt = maxSeries;
-    /** The overflow series while it is live and there is a limit, else -1. */
-    this.overflowRow = -1;
-    /** How many lookups returned the overflow series because the table was full. */
-    this.overflowCount = 0;
-    /** @type {(() => void) | undefined} called at the first of these */
-    this.onFirstOverflow = undefined;
     /** undefined for a metric without labels: it has one row, 0 */
     this.index = labelNames.length === 0 ? undefined : new LabelIndex(labelNames);
     /** A copy: the metric's own array is the program's, which may change it. */
@@ -92,6 +78,12 @@ class SeriesTable {
     this.generation = 0;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
+    /** At how many live rows the table is full. */
+    this.fullAt = NO_LIMIT;
+    if (this.index !== undefined && maxSeries < NO_LIMIT) {
+      this.#limit = new SeriesLimit(this, maxSeries, onFirstOverflow);
+      this.fullAt = maxSeries;
+    }
   }
 
   /**
@@ -102,16 +94,21 @@ class SeriesTable {
    * @returns {number} the row, or -1 if a label is not one of the names
    */
   locate(labels) {
+    if (this.liveCount >= this.fullAt && this.#limit !== undefined) return this.#limit.locate(labels);
+    return this.start(labels);
+  }
+
+  /**
+   * The same, even if the table is full.
+   *
+   * @param {Labels} labels
+   * @returns {number} the row, or -1 if a label is not one of the names
+   */
+  start(labels) {
     const { index } = this;
-    let row = 0;
-    if (index === undefined) {
-      for (const _ in labels) return -1;
-    } else {
-      if (this.liveCount >= this.#fullAt) return this.#locateWhenFull(index, labels);
-      row = index.findOrAdd(labels);
-      if (row === -1) return -1;
-    }
-    return this.#started(row, labels);
+    if (index === undefined) return isEmpty(labels) ? this.#started(0, labels) : -1;
+    const row = index.findOrAdd(labels);
+    return row === -1 ? -1 : this.#started(row, labels);
   }
 
   /**
@@ -123,7 +120,7 @@ class SeriesTable {
   find(labels) {
     const row = this.index === undefined ? (isEmpty(labels) ? 0 : -1) : this.index.find(labels);
     if (row === -1 || row >= this.rowCount || !this.isLive(row)) return -1;
-    if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
+    this.rowWritten(row);
     return row;
   }
 
@@ -139,7 +136,7 @@ class SeriesTable {
     if (index === undefined || !index.hasNames(names)) return -1;
     const row = index.findByPosition(values);
     if (row === -1 || row >= this.rowCount || !this.isLive(row)) return -1;
-    if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
+    this.rowWritten(row);
     return row;
   }
 
@@ -180,11 +177,7 @@ class SeriesTable {
 
   /** The table as it is now, to be read later. Takes about 0.3 ms for 100,000 numbers. */
   captured() {
-    const { labelNames, index, forms, rowCount, pages, pageShift, pageMask, width } = this;
-    const order = this.order?.subarray(0, this.orderLength);
-    const formOfRow = this.#formOfRow;
-    const numbers = { rowCount, order, pages, pageShift, pageMask, width };
-    return new CapturedTable({ labelNames, index, forms, formOfRow, ...numbers });
+    return new CapturedTable(this);
   }
 
   /**
@@ -192,7 +185,7 @@ class SeriesTable {
    * @returns {number} the number of its form in `this.forms.list`
    */
   formOf(row) {
-    return this.#formOfRow === undefined ? 0 : this.#formOfRow[row];
+    return this.forms.rows.of(row);
   }
 
   /**
@@ -232,7 +225,7 @@ class SeriesTable {
    * @param {number} row a live one
    */
   removeRow(row) {
-    if (row === this.overflowRow) this.#setOverflowRow(-1);
+    if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live ??= LiveRows.all(this.rowCount);
     this.live.remove(row);
     if (this.#compaction !== undefined) this.#compaction.rowRemoved(row);
@@ -243,11 +236,11 @@ class SeriesTable {
   /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */
   clear() {
     if (this.liveCount === 0) return;
-    this.#setOverflowRow(-1);
+    this.#limit?.setRow(-1);
     this.live ??= new LiveRows(this.rowCount);
     this.live.clear();
     // Nothing is left to move.
-    this.#compaction = this.#steps = undefined;
+    this.#compaction = undefined;
     this.liveCount = 0;
     this.generation++;
   }
@@ -276,20 +269,19 @@ class SeriesTable {
    * @returns {Generator<void>}
    */
   *compactionSteps() {
-    while (this.#steps !== undefined || this.isSparse) {
+    while (this.#compaction !== undefined || this.isSparse) {
       this.#stepCompaction();
       yield;
     }
   }
 
   #stepCompaction() {
-    if (this.#compaction === undefined || this.#steps === undefined) {
+    if (this.#compaction === undefined) {
       this.#compaction = new Compaction(this, this.labelNames);
-      this.#steps = this.#compaction.steps();
       // Handles must report what they write from now on.
       this.generation++;
     }
-    if (this.#steps.next().done) this.#takeOver(this.#compaction);
+    if (this.#compaction.step()) this.#takeOver(this.#compaction);
   }
 
   /** What a bound handle compares with `generation`; during a compaction it binds again with each use. */
@@ -297,7 +289,7 @@ class SeriesTable {
     return this.#compaction === undefined ? this.generation : NEVER;
   }
 
-  /** @param {number} row a live one, to which a handle is about to write */
+  /** @param {number} row a live one, which is about to be written to */
   rowWritten(row) {
     if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
   }
@@ -311,8 +303,7 @@ class SeriesTable {
     const added = names.filter(name => !this.labelNames.includes(name));
     if (added.length === 0) return;
     const compaction = new Compaction(this, [...this.labelNames, ...added]);
-    const steps = compaction.steps();
-    while (!steps.next().done);
+    while (!compaction.step());
     this.#takeOver(compaction);
   }
 
@@ -321,47 +312,14 @@ class SeriesTable {
     return this.rowCount >= COMPACT_FROM_ROWS && this.liveCount * 2 < this.rowCount;
   }
 
-  /**
-   * The row of a label set in a table that is full. A label set that shares the overflow series uses no
-   * memory: clients may send any number of them.
-   *
-   * @param {LabelIndex} index
-   * @param {Labels} labels
-   * @returns {number} the row, or -1 if a label is not one of the names
-   */
-  #locateWhenFull(index, labels) {
-    const row = this.find(labels);
-    if (row !== -1) return row;
-    if (index.unknownLabel(labels) !== undefined) return -1;
-    if (this.overflowRow === -1) {
-      this.#startOverflow(index);
-      // Once more: the label set may be the overflow series itself.
-      return this.locate(labels);
-    }
-    this.overflowCount++;
-    if (this.overflowCount === 1 && this.onFirstOverflow !== undefined) this.onFirstOverflow();
-    return this.overflowRow;
+  /** The overflow series while it is live and there is a limit, else -1. */
+  get overflowRow() {
+    return this.#limit === undefined ? -1 : this.#limit.row;
   }
 
-  /** @param {LabelIndex} index */
-  #startOverflow(index) {
-    const labels = Object.fromEntries(index.names.map(name => [name, OVERFLOW]));
-    this.#started(index.findOrAdd(labels), labels);
-  }
-
-  /** @param {number} row that is the overflow series from now on; -1 for none */
-  #setOverflowRow(row) {
-    this.overflowRow = row;
-    this.#fullAt = row === -1 ? this.maxSeries : this.maxSeries + 1;
-  }
-
-  /** @param {number} row */
-  #isOverflow(row) {
-    const index = /** @type {LabelIndex} */ (this.index);
-    for (const position of index.positions.values()) {
-      if (this.labelText(row, position) !== OVERFLOW) return false;
-    }
-    return true;
+  /** How many look-ups returned the overflow series because the table was full. */
+  get overflowCount() {
+    return this.#limit === undefined ? 0 : this.#limit.count;
   }
 
   /**
@@ -373,7 +331,7 @@ class SeriesTable {
     if (row >= this.rowCount) return this.#addRow(row, labels);
     if (this.live !== undefined) {
       if (!this.live.has(row)) this.#revive(row, labels);
-      else if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
+      else this.rowWritten(row);
     }
     return row;
   }
@@ -390,9 +348,7 @@ class SeriesTable {
       const { epoch } = this;
       if (this.liveCount <= COMPACT_AT_ONCE_ROWS) this.compactIfSparse();
       else this.#stepCompaction();
-      if (this.epoch !== epoch) {
-        return this.#started(/** @type {LabelIndex} */ (this.index).findOrAdd(labels), labels);
-      }
+      if (this.epoch !== epoch) return this.start(labels);
     }
     this.rowCount = row + 1;
     // Pushing to an empty array reserves space for 17 elements, in each of hundreds of metrics.
@@ -420,31 +376,12 @@ class SeriesTable {
    * @param {Labels} labels
    */
   #append(row, labels) {
-    if (this.index !== undefined) {
-      this.#setForm(row, this.forms.numberOf(labels));
-      if (this.maxSeries < NO_LIMIT && this.#isOverflow(row)) this.#setOverflowRow(row);
-    }
+    if (this.index !== undefined) this.forms.rows.set(row, this.forms.numberOf(labels));
+    if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
     if (this.live !== undefined) this.live.append(row);
-    if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
+    this.rowWritten(row);
     if (this.listener !== undefined) this.listener.rowStarted(row);
-  }
-
-  /**
-   * @param {number} row
-   * @param {number} form
-   */
-  #setForm(row, form) {
-    if (this.#formOfRow === undefined) {
-      if (form === 0) return;
-      this.#formOfRow = new Int32Array(Math.max(this.rowCount, FIRST_ROWS));
-    }
-    if (row >= this.#formOfRow.length) {
-      const grown = new Int32Array(this.#formOfRow.length * 2);
-      grown.set(this.#formOfRow);
-      this.#formOfRow = grown;
-    }
-    this.#formOfRow[row] = form;
   }
 
   /**
@@ -460,18 +397,18 @@ class SeriesTable {
       // Its row has no labels.
       this.forms.numberOf({});
     }
-    this.#formOfRow = compaction.formOfRow;
-    if (this.overflowRow !== -1) this.overflowRow = compaction.newRowOf(this.overflowRow);
+    if (this.overflowRow !== -1) this.#limit?.setRow(compaction.newRowOf(this.overflowRow));
     this.index = index;
     this.labelNames = this.forms.names = index.names;
     this.forms.positions = index.positions;
+    this.forms.rows = compaction.rowForms;
     this.pages = pages;
     this.pageShift = pageShift;
     this.pageMask = (1 << pageShift) - 1;
     this.live = live;
     this.liveCount = live?.count ?? rows.length;
     this.rowCount = rows.length;
-    this.#compaction = this.#steps = undefined;
+    this.#compaction = undefined;
     this.epoch++;
     this.generation++;
   }

@@ -1,0 +1,80 @@
+'use strict';
+
+// The limit on the series of one table (the option `maxSeries`). Once the table is full, all other label sets
+// share the overflow series. They use no memory: clients may send any number of them.
+
+/** The value that all labels of the overflow series have. */
+const OVERFLOW = 'overflow';
+
+const NO_ROW = -1;
+
+/** @typedef {import('./series-table').SeriesTable} SeriesTable */
+/** @typedef {import('./label-index').LabelIndex} LabelIndex */
+
+class SeriesLimit {
+  #table;
+  #maxSeries;
+  #onFirstOverflow;
+
+  /**
+   * @param {SeriesTable} table with labels
+   * @param {number} maxSeries how many label sets have a series of their own; the overflow series is not
+   *   counted
+   * @param {() => void} [onFirstOverflow] called when a label set shares the overflow series for the first time
+   */
+  constructor(table, maxSeries, onFirstOverflow) {
+    this.#table = table;
+    this.#maxSeries = maxSeries;
+    this.#onFirstOverflow = onFirstOverflow;
+    /** The overflow series while it is live, else -1. */
+    this.row = NO_ROW;
+    /** How many look-ups returned the overflow series because the table was full. */
+    this.count = 0;
+  }
+
+  /** At how many live rows the table is full. */
+  get fullAt() {
+    return this.row === NO_ROW ? this.#maxSeries : this.#maxSeries + 1;
+  }
+
+  /**
+   * The row of a label set in a table that is full.
+   *
+   * @param {Record<string, unknown>} labels
+   * @returns {number} the row, or -1 if a label is not one of the names
+   */
+  locate(labels) {
+    const table = this.#table;
+    const row = table.find(labels);
+    if (row !== -1) return row;
+    if (this.#index.unknownLabel(labels) !== undefined) return -1;
+    if (this.row === NO_ROW) {
+      table.start(Object.fromEntries(this.#index.names.map(name => [name, OVERFLOW])));
+      // Once more: the label set may be the overflow series itself.
+      return table.locate(labels);
+    }
+    this.count++;
+    if (this.count === 1) this.#onFirstOverflow?.();
+    return this.row;
+  }
+
+  /** @param {number} row that has become live */
+  rowStarted(row) {
+    for (const position of this.#index.positions.values()) {
+      if (this.#table.labelText(row, position) !== OVERFLOW) return;
+    }
+    this.setRow(row);
+  }
+
+  /** @param {number} row that is the overflow series from now on; -1 for none */
+  setRow(row) {
+    this.row = row;
+    this.#table.fullAt = this.fullAt;
+  }
+
+  get #index() {
+    return /** @type {LabelIndex} */ (this.#table.index);
+  }
+}
+
+module.exports = { SeriesLimit };
