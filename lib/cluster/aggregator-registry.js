@@ -13,6 +13,9 @@ const { timedSection } = require('../event-loop/timed-section');
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
+/** Options that all AggregatorRegistry objects of a process share. */
+const SHARED_OPTIONS = ['directory', 'retiredMaxAge', 'inPlace', 'includePrimary', 'checkpointInterval'];
+
 /** A symbol and not a private field, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
 
@@ -23,11 +26,23 @@ const SHARED = Symbol.for('prom-client-cluster.primary.v1');
 let registries = [Registry.globalRegistry];
 
 /**
- * The shared primary, and the AggregatorRegistry objects that have not been closed.
+ * The shared primary, and the AggregatorRegistry objects that hold it: those that were neither closed nor
+ * collected as garbage.
  *
- * @typedef {{primary: import('./primary/cluster-primary').ClusterPrimary, holders: WeakSet<object>, count:
- *   number}} SharedPrimary
+ * @typedef {object} SharedPrimary
+ * @property {import('./primary/cluster-primary').ClusterPrimary} primary
+ * @property {Record<string, unknown>} options of the first AggregatorRegistry
+ * @property {WeakSet<object>} holders
+ * @property {number} count of the holders
+ * @property {boolean} isReleased whether a holder was closed since the last one was created
+ * @property {boolean} hasWarned whether options that differ were reported
  */
+
+/** Some programs create a registry per scrape, and close only the last one, or the first. */
+const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ shared) => {
+  shared.count--;
+  if (shared.isReleased) void closeIfUnused(shared);
+});
 
 /**
  * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers
@@ -64,11 +79,14 @@ class AggregatorRegistry extends Registry {
     if (shared[SHARED] === undefined) {
       const { ClusterPrimary } = require('./primary/cluster-primary');
       const primary = new ClusterPrimary(cluster, options, registriesOfAllCopies);
-      shared[SHARED] = { primary, holders: new WeakSet(), count: 0 };
+      const holders = new WeakSet();
+      shared[SHARED] = { primary, options, holders, count: 0, isReleased: false, hasWarned: false };
     }
-    // A WeakSet, because some programs create a registry per scrape.
+    warnIfOptionsDiffer(shared[SHARED], options);
     shared[SHARED].holders.add(this);
     shared[SHARED].count++;
+    shared[SHARED].isReleased = false;
+    collectedHolders.register(this, shared[SHARED], this);
   }
 
   /**
@@ -151,16 +169,18 @@ class AggregatorRegistry extends Registry {
   }
 
   /**
-   * Releases the cluster's aggregator. The last release stops the thread and removes the directory.
+   * Releases the cluster's aggregator. The last release stops the thread and removes the directory; registries
+   * that the program does not reference any more do not count.
    *
    * @returns {Promise<void>}
    */
   async close() {
-    const global = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
-    const shared = global[SHARED];
-    if (!shared?.holders.delete(this) || --shared.count > 0) return;
-    delete global[SHARED];
-    await shared.primary.close();
+    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
+    if (!shared?.holders.delete(this)) return;
+    collectedHolders.unregister(this);
+    shared.count--;
+    shared.isReleased = true;
+    await closeIfUnused(shared);
   }
 
   /**
@@ -208,6 +228,34 @@ class AggregatorRegistry extends Registry {
     }
     return registry;
   }
+}
+
+/** @param {SharedPrimary} shared */
+async function closeIfUnused(shared) {
+  const global = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
+  if (shared.count > 0 || global[SHARED] !== shared) return;
+  delete global[SHARED];
+  await shared.primary.close();
+}
+
+/**
+ * Those of the first AggregatorRegistry apply to all.
+ *
+ * @param {SharedPrimary} shared
+ * @param {Record<string, unknown>} options of another one
+ */
+function warnIfOptionsDiffer(shared, options) {
+  const name = SHARED_OPTIONS.find(
+    option =>
+      options[option] !== undefined &&
+      (options[option] || undefined) !== (shared.options[option] || undefined),
+  );
+  if (name === undefined || shared.hasWarned) return;
+  shared.hasWarned = true;
+  process.emitWarning(
+    `AggregatorRegistry: the option '${name}' differs from that of the first AggregatorRegistry, which applies to all`,
+    { code: 'PROM_CLIENT_CLUSTER_OPTIONS' },
+  );
 }
 
 /**

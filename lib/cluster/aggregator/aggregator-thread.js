@@ -9,9 +9,12 @@ for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(
 
 const fs = require('node:fs');
 const os = require('node:os');
+const { debuglog } = require('node:util');
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
 const { runThrough } = require('../../event-loop/slices');
+
+const debug = debuglog('prom-client-cluster');
 
 /** @type {import('node:worker_threads').MessagePort} */
 const port = /** @type {any} */ (parentPort);
@@ -75,25 +78,46 @@ function perform(message) {
     case 'finish':
       reply(message.id, { ...message.result, bodies: runThrough(aggregator.finish(message.request)) });
       break;
+    case 'close':
+      close(message.id);
+      break;
     default:
-      aggregator.close().finally(() => {
-        port.postMessage({ op: 'done', id: message.id, result: undefined });
-        port.close();
-      });
+      // Of another release of this package.
+      debug('unknown operation: %s', message.op);
   }
 }
 
-aggregator.open().then(() => {
+/** @param {number} id */
+async function close(id) {
+  try {
+    await aggregator.close();
+  } catch (error) {
+    debug('closing failed: %s', error);
+  }
+  port.postMessage({ op: 'done', id, result: undefined });
+  port.close();
+}
+
+const opened = aggregator.open().then(() => {
   port.on('message', message => {
     try {
       perform(message);
     } catch (error) {
       // The scrape is tried again in another thread.
-      port.postMessage({
-        op: 'broken',
-        message: String(/** @type {any} */ (error)?.message ?? error),
-      });
+      reportBroken(error);
     }
   });
   port.postMessage({ op: 'ready' });
 });
+// The thread ends with the error, whatever the application does about unhandled rejections.
+opened.catch(error => setImmediate(() => throwIt(error)));
+
+/** @param {unknown} error */
+function throwIt(error) {
+  throw error;
+}
+
+/** @param {unknown} error after which the state may be half changed: another thread takes over */
+function reportBroken(error) {
+  port.postMessage({ op: 'broken', message: String(/** @type {any} */ (error)?.message ?? error) });
+}

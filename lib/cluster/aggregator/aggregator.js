@@ -11,7 +11,7 @@ const { sampleFamily } = require('../../exposition/sample-family');
 const { compress } = require('./gzip');
 const { selfMetrics } = require('./self-metrics');
 const { LastSnapshots } = require('./last-snapshots');
-const { Retirement, filesOf } = require('./retirement');
+const { Retirement, filesOf, TRANSIENT_CODES } = require('./retirement');
 const { isExitFile } = require('../wire/file-names');
 const { Spool } = require('../spool/spool');
 
@@ -59,6 +59,8 @@ class Aggregator {
   #again = new Set();
   /** @type {Set<number>} workers whose last answer could not be used: the page shows their earlier numbers */
   #unusable = new Set();
+  /** @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment */
+  #unread = new Map();
   /**
    * @type {import('../store/cluster-store').MergedFamily[]} of a render that waits for the primary's own
    *   aggregators
@@ -183,15 +185,41 @@ class Aggregator {
       }
       this.#again.delete(workerId);
       this.#unusable.delete(workerId);
+      this.#forgetUnread(workerId, file);
     } catch (error) {
       const { code } = /** @type {any} */ (error);
-      if (file !== undefined) this.discard(file);
+      if (file !== undefined) this.#keepOrDiscard(workerId, file, code);
       this.#unusable.add(workerId);
       this.#refuse(typeof code === 'string' ? code : 'unknown', error);
       if (code === 'dictionary' || code === 'numbers') this.#store.invalidateDictionary(workerId);
+      // A worker answers one request at a time, so its answers come in order: the next scrape takes the answer.
+      if (code === 'incarnation' || code === 'sequence') this.#store.forgetIdentity(workerId);
       if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
       if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
     }
+  }
+
+  /**
+   * A file that cannot be read at the moment is read at the next page, or when the worker is retired.
+   *
+   * @param {number} workerId
+   * @param {string} file
+   * @param {string} code of the error
+   */
+  #keepOrDiscard(workerId, file, code) {
+    this.#forgetUnread(workerId, file);
+    if (TRANSIENT_CODES.has(code)) this.#unread.set(workerId, file);
+    else this.discard(file);
+  }
+
+  /**
+   * @param {number} workerId
+   * @param {string | undefined} newer file of the worker
+   */
+  #forgetUnread(workerId, newer) {
+    const file = this.#unread.get(workerId);
+    this.#unread.delete(workerId);
+    if (file !== undefined && file !== newer) this.discard(file);
   }
 
   /**
@@ -238,6 +266,7 @@ class Aggregator {
     if (!this.#retirement.retire(workerId)) return;
     this.#again.delete(workerId);
     this.#unusable.delete(workerId);
+    this.#unread.delete(workerId);
     this.#lastSnapshots?.forget(workerId);
   }
 
@@ -253,6 +282,7 @@ class Aggregator {
    */
   *render({ formats, custom, final, facts }) {
     const start = performance.now();
+    for (const [workerId, file] of [...this.#unread]) this.answer({ workerId, file });
     const again = [...this.#again];
     // Read before the merge: it drops series that are too old, and this page still shows them.
     const { isEmpty } = this.#store;

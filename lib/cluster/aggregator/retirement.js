@@ -16,6 +16,8 @@ const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
 
 // A file that cannot be read for one of these reasons may be readable later.
 const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
+// On Windows, while a virus scanner or an indexer has the file open.
+if (process.platform === 'win32') for (const code of ['EBUSY', 'EPERM', 'EACCES']) TRANSIENT_CODES.add(code);
 
 /** @typedef {import('../spool/spool').Spool} Spool */
 
@@ -177,4 +179,4 @@ function filesOf(spool, workerId, onUnreadable) {
   }
 }
 
-module.exports = { Retirement, filesOf };
+module.exports = { Retirement, filesOf, TRANSIENT_CODES };

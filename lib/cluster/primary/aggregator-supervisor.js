@@ -141,6 +141,10 @@ class AggregatorSupervisor {
       if (isOutOfMemory(error)) this.#restartLater();
       throw error;
     }
+    if (this.#closed) {
+      await this.#closeBackend();
+      return;
+    }
     for (const workerId of this.#retiring) this.#backend.retire(workerId);
     for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
     if (adopt !== undefined) this.#events.onReplaced();
@@ -258,11 +262,15 @@ class AggregatorSupervisor {
     clearTimeout(this.#restartTimer);
     process.removeListener('exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
-    // A thread that starts later keeps no process alive.
+    // A backend that starts later is closed then.
     await Promise.race([
       this.#starting?.catch(() => {}),
       new Promise(resolve => setTimeout(resolve, START_MILLISECONDS).unref()),
     ]);
+    await this.#closeBackend();
+  }
+
+  async #closeBackend() {
     await this.#backend?.close();
     this.#removeDirectory();
   }

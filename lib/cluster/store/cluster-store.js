@@ -137,6 +137,15 @@ class ClusterStore {
   }
 
   /**
+   * Takes the next snapshot of a worker as its first one.
+   *
+   * @param {number} workerId
+   */
+  forgetIdentity(workerId) {
+    this.#workers.get(workerId)?.forgetIdentity();
+  }
+
+  /**
    * Applies what a worker with prom-client has sent.
    *
    * @param {number} workerId

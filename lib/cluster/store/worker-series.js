@@ -107,6 +107,17 @@ class WorkerSeries {
   }
 
   /**
+   * The worker's answer names another process, or comes before the last one, which cannot be: what is stored
+   * of its identity is wrong. The next snapshot is taken as the first one. The numbers stay.
+   */
+  forgetIdentity() {
+    this.#isDictionaryValid = false;
+    this.#incarnation = '';
+    this.#epoch = 0;
+    this.#sequence = 0;
+  }
+
+  /**
    * The next request asks for the full dictionary. A snapshot that continues the present one is still
    * accepted, because an earlier round may have requested it.
    */

@@ -1,11 +1,13 @@
 'use strict';
 
-// Runs in the worker. Answers the primary as soon as the library is loaded. Adds one 'message' and one 'exit'
-// listener per process, however many copies of this package are loaded. Other processes get no listener: a
+// Runs in the worker. Answers the primary as soon as the library is loaded. Adds one 'message' and two 'exit'
+// listeners per process, however many copies of this package are loaded. Other processes get no listener: a
 // 'message' listener keeps a plain fork (of a test runner or process manager) alive. In a cluster worker the
 // channel is open anyway.
 
 const { REQUEST, WELCOME, hasType } = require('../wire/messages');
+
+const OWN_EXIT_LISTENERS = 2;
 
 const SHARED = Symbol.for('prom-client-cluster.worker.v1');
 
@@ -15,7 +17,8 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  * @typedef {object} SharedWorker
  * @property {(() => Iterable<any>)[]} sources each copy's registries
  * @property {(message: any) => void} onMessage
- * @property {() => void} onExit
+ * @property {() => void} onExit the last 'exit' listener: what the others have recorded is included
+ * @property {() => void} onExitFirst the first one: another may call process.exit(), which ends the process
  * @property {(timeout: number) => Promise<void>} handOver
  */
 
@@ -44,16 +47,27 @@ function hookIntoWorker(registries) {
         const { WorkerResponder } = require('./worker-responder');
         responder = new WorkerResponder(/** @type {any} */ (cluster).worker.id, () => allRegistries(sources));
       }
-      // Runs after the listeners that the application has added since, to include what they record.
-      process.removeListener('exit', state.onExit);
-      process.on('exit', state.onExit);
+      listenToExit(state);
       responder.receive(message);
     },
     onExit: () => responder?.writeExitSnapshot(),
+    onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && responder?.writeExitSnapshot(),
     handOver: async timeout => responder?.handOver(timeout),
   });
   process.on('message', state.onMessage);
-  process.on('exit', state.onExit);
+  listenToExit(state);
+}
+
+/**
+ * Makes ours the first and the last 'exit' listener, whatever the application has added.
+ *
+ * @param {SharedWorker} state
+ */
+function listenToExit({ onExit, onExitFirst }) {
+  process.removeListener('exit', onExit);
+  process.removeListener('exit', onExitFirst);
+  process.on('exit', onExit);
+  process.prependListener('exit', onExitFirst);
 }
 
 /**

@@ -78,6 +78,25 @@ describe('a thread that runs out of memory', () => {
   });
 });
 
+it('a backend that starts after close() is closed, and its directory removed', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let begin;
+  let closed = 0;
+  const slow = new AggregatorSupervisor(
+    {},
+    { onDirectory() {}, onLost() {}, onReplaced() {} },
+    () => new Promise(resolve => (begin = resolve)),
+  );
+  slow.start();
+  const closing = slow.close();
+  t.mock.timers.tick(5000);
+  await closing;
+  assert.equal(closed, 0);
+  begin({ isRunning: true, retire() {}, discard() {}, close: async () => closed++ });
+  await slow.starting;
+  assert.equal(closed, 1);
+});
+
 describe('a thread that ends for another reason', () => {
   it('is replaced at once, and by aggregation in place if the next one writes no page either', async () => {
     await supervisor.start();

@@ -10,7 +10,8 @@ const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 /** Each worker has a counter, a gauge with its id as a label, and a histogram. */
 const counting = {
-  start: ({ client, cluster, state }) => {
+  start: ({ client, cluster, process, state }) => {
+    process.on('exit', () => state.exitsInListener && process.exit(1));
     const help = 'h';
     state.counter = new client.Counter({ name: 'done_total', help });
     state.gauge = new client.Gauge({ name: 'open', help, labelNames: ['worker'] });
@@ -69,6 +70,11 @@ describe('a cluster whose workers come and go', () => {
       'by process.exit': ({ process, state }) => {
         state.record(3);
         process.exit(5);
+      },
+      "by process.exit in an 'exit' listener": ({ process, state }) => {
+        state.exitsInListener = true;
+        state.record(3);
+        process.exit();
       },
       'by an uncaught exception': ({ state }) => {
         state.record(3);

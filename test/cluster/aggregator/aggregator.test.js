@@ -1,0 +1,102 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { Counter } = require('../../..');
+const { Aggregator } = require('../../../lib/cluster/aggregator/aggregator');
+const { runThrough } = require('../../../lib/event-loop/slices');
+const { snapshotName } = require('../../../lib/cluster/wire/file-names');
+const { HEADER_OFFSETS } = require('../../../lib/cluster/wire/snapshot-format');
+const { makePlace } = require('../../fixtures/cluster-harness');
+const { makeWorker, bytesOf } = require('../../fixtures/unit-scrape');
+
+// See docs/snapshot-format.md.
+const INCARNATION_OFFSET = 16;
+const EPOCH_OFFSET = 36;
+
+const WORKER = 1;
+const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
+
+let aggregator;
+let directory;
+let worker;
+let counter;
+let known;
+let counted;
+let requests = 0;
+beforeEach(async t => {
+  aggregator = new Aggregator({
+    directory: makePlace(t),
+    lock: false,
+    onDirectory: created => (directory = created),
+    onRetired() {},
+  });
+  await aggregator.open();
+  worker = makeWorker();
+  counter = new Counter({ name: 'done_total', help: 'h', registers: [worker.registry] });
+  known = undefined;
+  counted = 0;
+});
+afterEach(() => aggregator.close());
+
+/** The worker counts one, and answers with a file. */
+function answer(change = () => {}) {
+  counter.inc();
+  counted++;
+  const bytes = bytesOf(worker.source.capture(WORKER, known));
+  change(bytes);
+  const file = snapshotName(WORKER, ++requests);
+  fs.writeFileSync(path.join(directory, file), bytes);
+  aggregator.answer({ workerId: WORKER, file });
+  return path.join(directory, file);
+}
+
+/** What a scrape shows, and whom it asks again. */
+function page(final = true) {
+  const result = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final }));
+  known = new Map(result.known).get(WORKER);
+  const text = result.bodies?.map(({ buffer, length }) => Buffer.from(buffer, 0, length).toString()).join('');
+  return { again: result.again, total: Number(/^done_total (.*)$/m.exec(text)?.[1]) };
+}
+
+describe('a bit of a snapshot that has changed on the way', () => {
+  const changes = {
+    'in the incarnation': bytes => (bytes[INCARNATION_OFFSET] ^= 1),
+    'in the epoch': bytes => (bytes[EPOCH_OFFSET + 2] ^= 1),
+    'in the sequence, and in its copy at the end': bytes => {
+      bytes.writeDoubleLE(1e200, HEADER_OFFSETS.sequence);
+      bytes.writeDoubleLE(1e200, bytes.length - 16);
+    },
+  };
+  for (const [where, change] of Object.entries(changes)) {
+    it(`${where} costs one scrape, not all later ones`, () => {
+      answer(change);
+      assert.deepEqual(page(), { again: [], total: 1 });
+      answer();
+      assert.equal(page().total, 1);
+      for (let scrape = 0; scrape < 3; scrape++) {
+        answer();
+        assert.deepEqual(page(false), { again: [], total: counted });
+      }
+    });
+  }
+});
+
+it('an answer that cannot be read for want of descriptors is read at the next page', t => {
+  answer();
+  assert.equal(page().total, 1);
+  const { openSync } = fs;
+  const open = t.mock.method(fs, 'openSync', (file, flags, ...rest) => {
+    if (flags === 'w' || typeof flags === 'string') return openSync(file, flags, ...rest);
+    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+  });
+  const file = answer();
+  assert.equal(page().total, 1, 'earlier numbers');
+  assert.ok(fs.existsSync(file));
+  open.mock.restore();
+  assert.equal(page().total, 2);
+  assert.ok(!fs.existsSync(file));
+  assert.equal(aggregator.refused.get('EMFILE'), 2);
+});
