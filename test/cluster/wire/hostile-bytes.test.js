@@ -1,0 +1,230 @@
+'use strict';
+
+// 4,200 damaged snapshots, files of retired totals, lists of JSON and answers (84,000 in test:long). Each is applied or
+// refused as a whole, the page can be written, and no case takes more memory than its size explains.
+
+const { before, describe, it } = require('node:test');
+const assert = require('node:assert/strict');
+const { effort, seed } = require('../../fixtures/seeded-fast-check');
+const { randomFrom } = require('../../../benchmarks/shared/random');
+const { Counter } = require('../../../lib/metric/counter');
+const { Gauge } = require('../../../lib/metric/gauge');
+const { Histogram } = require('../../../lib/metric/histogram');
+const { Summary } = require('../../../lib/metric/summary');
+const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { readAnswer } = require('../../../lib/cluster/primary/worker-answer');
+const { snapshotName, isSnapshotNameOf } = require('../../../lib/cluster/wire/file-names');
+const { SnapshotError } = require('../../../lib/cluster/wire/byte-buffers');
+const { damaged, anyValue, hostileMessage, pick } = require('../../fixtures/hostile-input');
+const { makeWorker, bytesOf, copyOf, scrape, textOf } = require('../../fixtures/unit-scrape');
+
+const WORKER = 1;
+
+// Decoded label sets, rows and text take some 100 bytes for a byte of a snapshot; V8 frees nothing in between.
+const BYTES_PER_BYTE = 1024;
+const FIXED_BYTES = 2 ** 23;
+const CASES_PER_READING = 20;
+
+/** A worker with a metric of each kind, and what it counts from one snapshot to the next. */
+async function richWorker() {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  const labelled = { help: 'h', labelNames: ['a', 'b'], registers };
+  const counter = new Counter({ name: 'c', enableExemplars: false, ...labelled });
+  const histogram = new Histogram({ name: 'h', buckets: [1, 2], ...labelled });
+  const summary = new Summary({ name: 's', percentiles: [0.5, 0.9], ...labelled });
+  const gauge = new Gauge({ name: 'g', help: 'g', registers, aggregator: 'max' });
+  const values = [{ value: Infinity, labels: { k: 'v' } }];
+  worker.registry.registerMetric({ name: 'j', get: () => ({ name: 'j', help: 'j', type: 'gauge', values }) });
+  const use = value => {
+    const labels = { a: `v${value}`, b: 'ü' };
+    counter.inc(labels, value);
+    histogram.observe(labels, value);
+    for (let i = 0; i < 5; i++) summary.observe(labels, value + i);
+    gauge.set(value);
+  };
+  use(1);
+  use(2);
+  counter.remove({ a: 'v1', b: 'ü' });
+  await worker.source.prepare(1000);
+  return { ...worker, use };
+}
+
+/** Snapshots that follow each other: a first one, and a later one as a delta and in full. */
+async function snapshotsOf(worker) {
+  const store = new ClusterStore();
+  const first = scrape(worker, store, WORKER);
+  const text = textOf(store);
+  worker.use(3);
+  await worker.source.prepare(1000);
+  const delta = bytesOf(worker.source.capture(WORKER, store.journalPositionOf(WORKER)));
+  const full = bytesOf(worker.source.capture(WORKER, undefined));
+  return { first, text, later: [delta, full] };
+}
+
+/** Makes the length and the end mark fit again, so that the damage gets past the first checks. */
+function closed(snapshot) {
+  if (snapshot.length < 128 + 16) return snapshot;
+  snapshot.writeDoubleLE(snapshot.length, 88);
+  snapshot.copy(snapshot, snapshot.length - 16, 40, 48);
+  Buffer.from('PCCSEND\x01', 'latin1').copy(snapshot, snapshot.length - 8);
+  return snapshot;
+}
+
+/**
+ * Runs cases that have a number each, so that a failure can be repeated: the seed and the number choose it.
+ *
+ * @param {number} count
+ * @param {(random: () => number) => number} run returns the size of its input in bytes
+ */
+function runCases(count, run) {
+  let memory = process.memoryUsage();
+  let size = 0;
+  for (let number = 0; number < count * effort; number++) {
+    try {
+      size += run(randomFrom(seed + number * 7919));
+    } catch (error) {
+      throw new Error(`case ${number} of PROPERTY_SEED=${seed}`, { cause: error });
+    }
+    // Reading the memory takes longer than a case.
+    if ((number + 1) % CASES_PER_READING > 0) continue;
+    const now = process.memoryUsage();
+    for (const kind of ['heapUsed', 'arrayBuffers']) {
+      const grown = now[kind] - memory[kind];
+      const cases = `one of ${CASES_PER_READING} cases up to ${number} of PROPERTY_SEED=${seed}`;
+      assert.ok(grown <= FIXED_BYTES + BYTES_PER_BYTE * size, `${cases} took ${grown} bytes (${kind})`);
+    }
+    memory = now;
+    size = 0;
+  }
+}
+
+/** Most values of anyValue() have less. */
+const JSON_BYTES = 100_000;
+
+describe('bytes from another process', () => {
+  let snapshots;
+  let retired;
+
+  before(async () => {
+    const worker = await richWorker();
+    const store = new ClusterStore();
+    scrape(worker, store, WORKER);
+    store.retire(WORKER);
+    retired = store.encodeRetired();
+    snapshots = await snapshotsOf(await richWorker());
+  });
+
+  it('the mark at the end of a snapshot is where these tests expect it', () => {
+    for (const later of snapshots.later) assert.deepEqual(closed(copyOf(later)), later);
+  });
+
+  it('a damaged snapshot is applied or refused as a whole', () => {
+    let refused = 0;
+    let applied = 0;
+    runCases(1600, random => {
+      const store = new ClusterStore();
+      store.apply(WORKER, copyOf(snapshots.first));
+      let input = damaged(snapshots.later[random() < 0.5 ? 0 : 1], random);
+      if (random() < 0.8) input = closed(input);
+      try {
+        store.apply(WORKER, input);
+        applied++;
+      } catch (error) {
+        if (!(error instanceof SnapshotError)) throw error;
+        assert.equal(textOf(store), snapshots.text);
+        refused++;
+        return input.length;
+      }
+      textOf(store);
+      store.retire(WORKER);
+      textOf(store, { openMetrics: true });
+      return input.length;
+    });
+    assert.ok(refused > 300 && applied > 200, `${refused} refused, ${applied} applied: both are tested`);
+  });
+
+  it('a damaged file of retired totals is restored or refused as a whole', () => {
+    const end = retired.subarray(retired.length - 8);
+    let restored = 0;
+    runCases(800, random => {
+      const store = new ClusterStore();
+      const input = damaged(retired, random);
+      if (random() < 0.8 && input.length >= 24) end.copy(input, input.length - 8);
+      try {
+        store.restoreRetired(input);
+        restored++;
+      } catch (error) {
+        if (!(error instanceof SnapshotError)) throw error;
+        assert.equal(store.isEmpty, true);
+        assert.equal(store.isClosed(WORKER), false);
+        return input.length;
+      }
+      textOf(store, { openMetrics: random() < 0.5 });
+      return input.length;
+    });
+    assert.ok(restored > 100, `${restored} restored: that is tested, too`);
+  });
+
+  it('JSON of any form costs at most the metric that it is', () => {
+    const valid = {
+      name: 'fine_total',
+      help: 'h',
+      type: 'counter',
+      aggregator: 'sum',
+      values: [{ value: 7, labels: {} }],
+    };
+    const fields = ['name', 'help', 'type', 'aggregator', 'values'];
+    runCases(800, random => {
+      const store = new ClusterStore();
+      const hostile = hostileMessage({ ...valid, name: 'hostile' }, random, fields);
+      if (Array.isArray(hostile.values) && random() < 0.7) {
+        hostile.values = [
+          hostileMessage({ value: 1, labels: { a: 'b' } }, random, [
+            'value',
+            'labels',
+            'metricName',
+            'exemplar',
+          ]),
+        ];
+      }
+      const registries = [[hostile, valid], random() < 0.5 ? anyValue(random) : []];
+      store.applyJson(WORKER, registries);
+      assert.match(textOf(store), /^fine_total 7$/m);
+      store.retire(WORKER);
+      textOf(store, { openMetrics: true });
+      return JSON_BYTES;
+    });
+  });
+
+  it('an answer with fields of any type is read or refused, and what is read has the announced types', () => {
+    const forms = [
+      { file: snapshotName(WORKER, 5), bytes: 100 },
+      { snapshot: 'AAAA', reason: 'ENOSPC' },
+      { metrics: [[]] },
+      { error: 'failed' },
+    ];
+    const fields = ['file', 'bytes', 'snapshot', 'reason', 'metrics', 'error'];
+    let refused = 0;
+    runCases(1000, random => {
+      const message = hostileMessage(pick(random, forms), random, fields);
+      const { answer, ...texts } = readAnswer(message, WORKER, 5);
+      for (const text of Object.values(texts)) {
+        assert.equal(typeof text, 'string');
+        assert.ok(text.length <= 200);
+      }
+      if (answer === undefined) refused++;
+      else assert.equal(isReadable(answer), true);
+      return JSON_BYTES;
+    });
+    assert.ok(refused > 100 && refused < 900 * effort, `${refused} refused`);
+  });
+});
+
+/** Whether an answer has one part, of the announced type; a file's name is then one of ours. */
+function isReadable({ workerId, file, snapshot, metrics }) {
+  if (workerId !== WORKER) return false;
+  if (metrics !== undefined) return Array.isArray(metrics);
+  if (snapshot !== undefined) return typeof snapshot === 'string';
+  return isSnapshotNameOf(file, WORKER, 5);
+}
