@@ -14,6 +14,9 @@ const BASE64 = '@base64';
  */
 const UNFIT_FOR_PATH = /^$|^\.\.?$|\//;
 
+// A Pushgateway's response has a few lines. Another server's may be endless.
+const MAX_RESPONSE_CHARACTERS = 2 ** 24;
+
 /**
  * What a Pushgateway pushes: a Registry or a custom object. If it has `clusterMetricsBytes()`, as an
  * AggregatorRegistry does, the metrics of the cluster are pushed.
@@ -47,7 +50,7 @@ const UNFIT_FOR_PATH = /^$|^\.\.?$|\//;
  *
  * All three operations reject with the error of the socket, with `Error: Pushgateway request timed out` if
  * the connection was idle for the option `timeout`, and with `Error: push failed with status …` if the
- * gateway responds with status 400 or above. Redirects are not followed: they resolve like any other
+ * gateway responds with status 400 or above or with more than 16 MiB. Redirects are not followed: they resolve like any other
  * response.
  */
 class Pushgateway {
@@ -216,6 +219,11 @@ function readAnswer(response, resolve, reject) {
   response.setEncoding('utf8');
   response.on('data', chunk => {
     body += chunk;
+    if (body.length <= MAX_RESPONSE_CHARACTERS) return;
+    const status = `status ${response.statusCode}`;
+    reject(new Error(`push failed with ${status}, the response is longer than 16 MiB`));
+    body = '';
+    response.destroy();
   });
   response.on('end', () => {
     const status = /** @type {number} */ (response.statusCode);

@@ -360,6 +360,27 @@ describe('Pushgateway: the response', LIMITS, () => {
     await assert.rejects(push(), { code: 'ECONNRESET' });
   });
 
+  it('rejects a response without an end once it is longer than 16 MiB, and closes the connection', async () => {
+    const megabyte = Buffer.alloc(2 ** 20, 'x');
+    for (const status of [200, 500]) {
+      let closed;
+      await serve((_request, response) => {
+        closed = once(response, 'close');
+        response.writeHead(status);
+        const more = () => {
+          while (!response.destroyed && response.write(megabyte));
+        };
+        response.on('drain', more);
+        more();
+      });
+      const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
+      const message = `push failed with status ${status}, the response is longer than 16 MiB`;
+      await assert.rejects(pushed, failsWith(message));
+      await closed;
+      await server.stop();
+    }
+  });
+
   it('rejects the push if the connection closes without one', async () => {
     await serve((_request, response) => response.destroy());
     await assert.rejects(push(), { code: 'ECONNRESET' });

@@ -29,6 +29,7 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
  * @typedef {object} Answer
  * @property {number} workerId
  * @property {string} [file] bare name in the spool
+ * @property {number} [maxBytes] how long the file is according to the worker; a longer one is refused
  * @property {string} [snapshot] base64
  * @property {Uint8Array} [bytes] the snapshot itself, in an ArrayBuffer that nothing else uses
  * @property {unknown[]} [metrics] of a worker that runs prom-client, as JSON
@@ -168,14 +169,14 @@ class Aggregator {
    *
    * @param {Answer} answer
    */
-  answer({ workerId, file, snapshot, metrics, bytes }) {
+  answer({ workerId, file, maxBytes, snapshot, metrics, bytes }) {
     try {
       if (this.#store.isClosed(workerId)) {
         if (file !== undefined) this.#spool?.unlink(file);
       } else if (metrics !== undefined) {
         this.#store.applyJson(workerId, metrics);
       } else {
-        const buffer = this.#snapshotOf({ file, snapshot, bytes });
+        const buffer = this.#snapshotOf({ file, maxBytes, snapshot, bytes });
         this.#store.apply(workerId, buffer);
         if (file !== undefined) this.#retain(workerId, file, buffer);
         // The worker did not find the directory. If it has been removed, exit files and the other workers
@@ -235,11 +236,11 @@ class Aggregator {
   }
 
   /**
-   * @param {{file?: string, snapshot?: string, bytes?: Uint8Array}} answer
+   * @param {Omit<Answer, 'workerId'>} answer
    * @returns {Buffer}
    */
-  #snapshotOf({ file, snapshot, bytes }) {
-    if (file !== undefined) return this.#take(file);
+  #snapshotOf({ file, maxBytes, snapshot, bytes }) {
+    if (file !== undefined) return this.#take(file, maxBytes);
     if (bytes !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     return fromBase64(snapshot ?? '');
   }
@@ -381,11 +382,14 @@ class Aggregator {
     return metrics.map(metric => sampleFamily(metric, {}));
   }
 
-  /** @param {string} file */
-  #take(file) {
+  /**
+   * @param {string} file
+   * @param {number} [maxBytes]
+   */
+  #take(file, maxBytes) {
     const spool = this.#spool;
     if (spool === undefined) throw Object.assign(new Error('there is no directory'), { code: 'ENOENT' });
-    return spool.read(file);
+    return spool.read(file, maxBytes);
   }
 
   /**

@@ -25,11 +25,14 @@ const MAX_TEXT_CHARACTERS = 200;
  * @param {number} requestId that it answers
  * @returns {ReadAnswer}
  */
-function readAnswer({ metrics, snapshot, reason, file, error }, workerId, requestId) {
+function readAnswer({ metrics, snapshot, reason, file, bytes, error }, workerId, requestId) {
   if (Array.isArray(metrics)) return { answer: { workerId, metrics } };
   if (typeof snapshot === 'string' && snapshot.length <= MAX_SNAPSHOT_CHARACTERS)
     return { answer: { workerId, snapshot }, overIpc: textOr(reason, 'unknown') };
-  if (isSnapshotNameOf(file, workerId, requestId)) return { answer: { workerId, file } };
+  if (isSnapshotNameOf(file, workerId, requestId)) {
+    // Without a valid length the aggregator refuses the file, and removes it.
+    return { answer: { workerId, file, maxBytes: Number.isSafeInteger(bytes) ? bytes : 0 } };
+  }
   if (typeof error === 'string') return { refused: 'worker-error', error: textOr(error, '') };
   return NOT_UNDERSTOOD;
 }

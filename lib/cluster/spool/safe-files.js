@@ -31,14 +31,14 @@ function isOurs(stat) {
 
 /**
  * @param {string} file
- * @param {number} [maxBytes] a larger file is not read
+ * @param {number} [maxBytes] a larger file is not read; nor is one of more than 1 GiB
  * @returns {Buffer}
  * @throws {NodeJS.ErrnoException} ELOOP for a symbolic link, EINVAL if it is not a regular file, EFBIG if it
  *   is too large
  */
 function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
   return withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
-    if (size <= maxBytes) return readFully(descriptor, size);
+    if (size <= Math.min(maxBytes, MAX_FILE_BYTES)) return readFully(descriptor, size);
     const message = `EFBIG: ${size} bytes, at most ${maxBytes} expected, read '${file}'`;
     throw Object.assign(new Error(message), { code: 'EFBIG' });
   });

@@ -200,12 +200,13 @@ class Spool {
    * view them.
    *
    * @param {string} name bare file name
+   * @param {number} [maxBytes] a longer file is not read; at most 1 GiB
    * @returns {Buffer}
    * @throws {NodeJS.ErrnoException} ENOENT, ELOOP for a symbolic link, EINVAL for anything else that is not a
-   *   regular file
+   *   regular file, EFBIG if it is too long
    */
-  read(name) {
-    return readRegularFile(this.#pathOf(name));
+  read(name, maxBytes) {
+    return readRegularFile(this.#pathOf(name), maxBytes);
   }
 
   /**

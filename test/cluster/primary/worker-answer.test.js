@@ -10,7 +10,7 @@ const read = message => readAnswer(message, 3, 5);
 
 describe('the answer of a worker', () => {
   it('is the name of its file, a snapshot, or metrics as JSON', () => {
-    assert.deepEqual(read({ file: FILE, bytes: 8 }), { answer: { workerId: 3, file: FILE } });
+    assert.deepEqual(read({ file: FILE, bytes: 8 }), { answer: { workerId: 3, file: FILE, maxBytes: 8 } });
     assert.deepEqual(read({ snapshot: 'AAAA', reason: 'ENOSPC' }), {
       answer: { workerId: 3, snapshot: 'AAAA' },
       overIpc: 'ENOSPC',
@@ -33,6 +33,12 @@ describe('the answer of a worker', () => {
         assert.equal(typeof error, 'string');
       }
       assert.equal(read({ snapshot: '', reason: value }).overIpc, 'unknown');
+    }
+  });
+
+  it('with an invalid length of its file is passed on, so that the file is refused and removed', () => {
+    for (const bytes of [undefined, null, '8', 8.5, NaN, Infinity, {}]) {
+      assert.deepEqual(read({ file: FILE, bytes }).answer, { workerId: 3, file: FILE, maxBytes: 0 });
     }
   });
 

@@ -406,6 +406,10 @@ describe('files', () => {
     fs.writeFileSync(path.join(spool.directory, name), '');
     fs.truncateSync(path.join(spool.directory, name), 2 ** 30 + 1);
     assert.throws(() => spool.read(name), { code: 'EFBIG' });
+    assert.throws(() => spool.read(name, Infinity), { code: 'EFBIG' });
+    fs.truncateSync(path.join(spool.directory, name), 5);
+    assert.throws(() => spool.read(name, 4), { code: 'EFBIG' });
+    assert.equal(spool.read(name, 5).length, 5);
   });
 
   it('neither follows links nor waits for readers when it appends or writes', onlyPosix, async t => {
