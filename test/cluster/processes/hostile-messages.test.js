@@ -1,6 +1,6 @@
 'use strict';
 
-// 800 messages with fields of any type (16,000 in test:long), in both directions of the channel between a primary
+// 800 messages with fields of any type (32,000 in test:long), in both directions of the channel between a primary
 // and its worker. Neither process dies or hangs, and the numbers of everybody are exact afterwards.
 
 const { describe, it } = require('node:test');
@@ -21,7 +21,7 @@ const tampering = {
   },
 };
 
-const SCRAPES = 40 * effort;
+const SCRAPES = 80 * effort;
 const MESSAGES_A_SCRAPE = 10;
 
 describe(`messages with fields of any type (PROPERTY_SEED=${seed})`, () => {
