@@ -20,6 +20,7 @@ class SnapshotError extends Error {
 const BLOCK_BYTES = 65536;
 // Smaller pieces are copied: a separate chunk costs writev() more than the copy.
 const COPY_BELOW_BYTES = 16384;
+const TEXTS_PER_PIECE = 512;
 
 /**
  * Collects bytes in blocks. A full block is never copied again, so no call takes long, however many bytes
@@ -74,16 +75,60 @@ class ByteWriter {
   }
 
   /**
+   * A list: its length, then its items.
+   *
+   * @template T
+   * @param {readonly T[]} items
+   * @param {(item: T) => void} write
+   */
+  list(items, write) {
+    this.uint32(items.length);
+    for (const item of items) write(item);
+  }
+
+  /** @param {Record<string, unknown>} labels as a list of names and values */
+  labels(labels) {
+    this.list(Object.keys(labels), name => {
+      this.string(name);
+      this.string(String(labels[name]));
+    });
+  }
+
+  /** @param {readonly string[]} texts see stringsInPieces() */
+  strings(texts) {
+    const steps = this.stringsInPieces(texts);
+    while (!steps.next().done);
+  }
+
+  /**
    * Many strings as one: their lengths in UTF-16 units, then all characters. Ten times faster than one by
    * one, on both sides.
    *
-   * @param {string[]} texts
+   * @param {readonly string[]} texts
+   * @param {number} [from]
+   * @param {number} [to]
+   * @returns {Generator<void>} yields after each piece, which takes 0.05 ms
    */
-  strings(texts) {
-    this.uint32(texts.length);
+  *stringsInPieces(texts, from = 0, to = texts.length) {
+    this.uint32(to - from);
     this.align(4);
-    this.bytes(lengthsOf(texts));
-    this.string(texts.join(''));
+    const encoded = [];
+    let bytes = 0;
+    for (let at = from; at < to; at += TEXTS_PER_PIECE) {
+      const piece = texts.slice(at, Math.min(at + TEXTS_PER_PIECE, to));
+      const lengths = new Uint32Array(piece.length);
+      for (let i = 0; i < piece.length; i++) lengths[i] = piece[i].length;
+      this.bytes(new Uint8Array(lengths.buffer));
+      const text = Buffer.from(piece.join(''));
+      encoded.push(text);
+      bytes += text.length;
+      yield;
+    }
+    this.uint32(bytes);
+    for (const text of encoded) {
+      this.append(text);
+      yield;
+    }
   }
 
   /** @param {Uint8Array} bytes are copied */
@@ -161,16 +206,6 @@ class ByteWriter {
   }
 }
 
-/**
- * @param {string[]} texts
- * @returns {Uint8Array} the length of each in UTF-16 units, as u32
- */
-function lengthsOf(texts) {
-  const lengths = new Uint32Array(texts.length);
-  for (let i = 0; i < texts.length; i++) lengths[i] = texts[i].length;
-  return new Uint8Array(lengths.buffer);
-}
-
 /** @param {Buffer} buffer */
 function viewOf(buffer) {
   return new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
@@ -243,6 +278,20 @@ class ByteReader {
   }
 
   /**
+   * @template T
+   * @param {() => T} read reads one item
+   * @returns {T[]}
+   */
+  list(read) {
+    return Array.from({ length: this.count() }, read);
+  }
+
+  /** @returns {[name: string, value: string][]} */
+  labels() {
+    return this.list(() => [this.string(), this.string()]);
+  }
+
+  /**
    * The number of records that follow. Throws if there are fewer bytes than records, because a wrong number
    * could make a loop run for minutes.
    */
@@ -271,4 +320,4 @@ class ByteReader {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-module.exports = { ByteWriter, ByteReader, SnapshotError, lengthsOf, viewOf, LITTLE_ENDIAN };
+module.exports = { ByteWriter, ByteReader, SnapshotError, viewOf, LITTLE_ENDIAN };

@@ -18,12 +18,7 @@ function encodeExemplar(row, column, { labelSet, value, timestamp }) {
   writer.uint32(column);
   writer.float64(value);
   writer.float64(timestamp);
-  const names = Object.keys(labelSet);
-  writer.uint32(names.length);
-  for (const name of names) {
-    writer.string(name);
-    writer.string(String(labelSet[name]));
-  }
+  writer.labels(labelSet);
   return writer.finish();
 }
 
@@ -39,10 +34,7 @@ function decodeExemplars(reader, count) {
   return Array.from({ length: count }, () => {
     const [row, column] = [reader.uint32(), reader.uint32()];
     const [value, timestamp] = [reader.float64(), reader.float64()];
-    /** @type {Record<string, string>} */
-    const labelSet = {};
-    for (let left = reader.count(); left > 0; left--) labelSet[reader.string()] = reader.string();
-    return { row, column, exemplar: { labelSet, value, timestamp } };
+    return { row, column, exemplar: { labelSet: Object.fromEntries(reader.labels()), value, timestamp } };
   });
 }
 

@@ -82,6 +82,9 @@ const {
 
 /** @typedef {SnapshotHeader & SnapshotParts} Snapshot */
 
+/** Of a metric that is dropped. */
+const NO_ROWS = { fromRow: 0, rows: 0, values: [], forms: [], tuples: new Int32Array(0) };
+
 /**
  * Reads a snapshot, and checks every length.
  *
@@ -146,16 +149,7 @@ function readDictionary(reader, labelCountOf) {
     if (kind !== ROWS && kind !== DROPPED) throw new SnapshotError('dictionary', `a record of kind ${kind}`);
     const metric = reader.uint32();
     if (kind === DROPPED) {
-      records.push({
-        metric,
-        definition,
-        dropped: true,
-        fromRow: 0,
-        rows: 0,
-        values: [],
-        forms: [],
-        tuples: new Int32Array(0),
-      });
+      records.push({ metric, definition, dropped: true, ...NO_ROWS });
       continue;
     }
     const labelCount = defined.get(metric) ?? labelCountOf(metric);
@@ -173,9 +167,9 @@ function readDefinition(reader) {
   const [name, help, type, aggregator] = [reader.string(), reader.string(), reader.string(), reader.string()];
   const layout = LAYOUT_KINDS[reader.uint32()];
   if (layout === undefined) throw new SnapshotError('dictionary', `metric ${name} has an unknown layout`);
-  const boundsOrQuantiles = Array.from({ length: reader.count() }, () => reader.float64());
+  const boundsOrQuantiles = reader.list(() => reader.float64());
   const windowed = reader.uint32() === 1;
-  const labelNames = Array.from({ length: reader.count() }, () => reader.string());
+  const labelNames = reader.list(() => reader.string());
   return { number, name, help, type, aggregator, layout, boundsOrQuantiles, windowed, labelNames };
 }
 
@@ -191,25 +185,15 @@ function readRows(reader, metric, labelCount, definition) {
   if (labelCount === 0) {
     if (fromRow + rows > 1)
       throw new SnapshotError('dictionary', `metric ${metric} has no labels, but ${rows} rows`);
-    return {
-      metric,
-      definition,
-      dropped: false,
-      fromRow,
-      rows,
-      values: [],
-      forms: [[]],
-      tuples: new Int32Array(rows),
-    };
+    const tuples = new Int32Array(rows);
+    return { metric, definition, dropped: false, fromRow, rows, values: [], forms: [[]], tuples };
   }
   const values = [];
   for (let label = 0; label < labelCount; label++) {
     const from = reader.uint32();
     values.push({ from, values: reader.strings() });
   }
-  const forms = Array.from({ length: reader.count() }, () =>
-    Array.from({ length: reader.count() }, () => reader.uint32()),
-  );
+  const forms = reader.list(() => reader.list(() => reader.uint32()));
   if (forms.some(form => form.some(position => position >= labelCount))) {
     throw new SnapshotError('dictionary', `a form of metric ${metric} has a label that it does not have`);
   }
@@ -222,17 +206,11 @@ function readRows(reader, metric, labelCount, definition) {
  * @param {ByteReader} columns
  */
 function readNumbers(reader, columns) {
-  const defaultLabels = Array.from({ length: reader.count() }, () =>
-    Array.from(
-      { length: reader.count() },
-      () => /** @type {[string, string]} */ ([reader.string(), reader.string()]),
-    ),
-  );
-  const failures = Array.from(
-    { length: reader.count() },
+  const defaultLabels = reader.list(() => reader.labels());
+  const failures = reader.list(
     () => /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]),
   );
-  const entries = Array.from({ length: reader.count() }, () => readEntry(reader, columns));
+  const entries = reader.list(() => readEntry(reader, columns));
   if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
     throw new SnapshotError('numbers', 'a metric refers to default labels that do not exist');
   }

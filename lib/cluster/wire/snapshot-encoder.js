@@ -121,35 +121,23 @@ function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }
  * @param {Journal} journal
  */
 function writeNumbers(writer, columns, capture, journal) {
-  writer.uint32(capture.defaultLabels.length);
-  for (const labels of capture.defaultLabels) {
-    const names = Object.keys(labels);
-    writer.uint32(names.length);
-    for (const name of names) {
-      writer.string(name);
-      writer.string(String(labels[name]));
-    }
-  }
-  writer.uint32(capture.failures.length);
-  for (const [stage, name, count] of capture.failures) {
+  writer.list(capture.defaultLabels, labels => writer.labels(labels));
+  writer.list(capture.failures, ([stage, name, count]) => {
     writer.string(stage);
     writer.string(name);
     writer.float64(count);
-  }
-  writer.uint32(capture.entries.length);
-  for (const entry of capture.entries) {
+  });
+  writer.list(capture.entries, entry => {
+    writer.uint32(entry.view === undefined ? JSON_ENTRY : TABLE_ENTRY);
+    writer.uint32(entry.defaults);
     if (entry.view === undefined) {
-      writer.uint32(JSON_ENTRY);
-      writer.uint32(entry.defaults);
       writer.string(entry.json ?? 'null');
     } else {
-      writer.uint32(TABLE_ENTRY);
-      writer.uint32(entry.defaults);
       writer.uint32(journal.numberOf(entry.view));
       writeColumns(writer, columns, entry.numbers ?? entry.view.table);
       writeExtras(writer, columns, entry);
     }
-  }
+  });
 }
 
 /**
