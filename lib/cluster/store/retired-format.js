@@ -22,17 +22,13 @@ function encodeRetired(families, closed, failures) {
   const writer = new ByteWriter(65536);
   writer.bytes(MAGIC);
   writer.uint32(VERSION);
-  const ids = [...closed];
-  writer.uint32(ids.length);
-  for (const id of ids) writer.uint32(id);
-  writer.uint32(failures.length);
-  for (const [stage, name, count] of failures) {
+  writer.list([...closed], id => writer.uint32(id));
+  writer.list(failures, ([stage, name, count]) => {
     writer.string(stage);
     writer.string(name);
     writer.float64(count);
-  }
-  writer.uint32(families.length);
-  for (const family of families) writeFamily(writer, family);
+  });
+  writer.list(families, family => writeFamily(writer, family));
   writer.align(8);
   writer.bytes(MAGIC);
   return writer.finish();
@@ -47,8 +43,7 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
     writer.string(definition[key]);
   }
   writer.uint32(definition.windowed ? 1 : 0);
-  writer.uint32(retired.boundsOrQuantiles.length);
-  for (const number of retired.boundsOrQuantiles) writer.float64(number);
+  writer.list(retired.boundsOrQuantiles, number => writer.float64(number));
   writer.uint32(index.names.length);
   index.names.forEach((name, label) => {
     writer.string(name);
@@ -96,11 +91,11 @@ function decodeRetired(buffer, familyOf, now) {
   const reader = new ByteReader(buffer, 8, buffer.length - 8);
   if (reader.uint32() !== VERSION)
     throw new SnapshotError('version', 'retired totals of another format version');
-  const closed = Array.from({ length: reader.count() }, () => reader.uint32());
-  const failures = Array.from({ length: reader.count() }, () => {
-    return /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]);
-  });
-  const families = Array.from({ length: reader.count() }, () => readFamily(reader));
+  const closed = reader.list(() => reader.uint32());
+  const failures = reader.list(
+    () => /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]),
+  );
+  const families = reader.list(() => readFamily(reader));
   for (const { definition, rows } of families) restoreFamily(familyOf(definition), definition, rows, now);
   return { closed, failures };
 }
@@ -111,11 +106,8 @@ function readFamily(reader) {
   if (!['value', 'histogram', 'summary'].includes(layout))
     throw new SnapshotError('layout', `${layout} is not a layout`);
   const windowed = reader.uint32() === 1;
-  const boundsOrQuantiles = Array.from({ length: reader.count() }, () => reader.float64());
-  const labels = Array.from({ length: reader.count() }, () => ({
-    name: reader.string(),
-    values: reader.strings(),
-  }));
+  const boundsOrQuantiles = reader.list(() => reader.float64());
+  const labels = reader.list(() => ({ name: reader.string(), values: reader.strings() }));
   const definition = /** @type {Definition} */ ({
     name,
     help,
@@ -127,7 +119,7 @@ function readFamily(reader) {
     labelNames: [],
   });
   const width = widthOf(layout, boundsOrQuantiles.length);
-  const rows = Array.from({ length: reader.count() }, () => readRow(reader, labels, width));
+  const rows = reader.list(() => readRow(reader, labels, width));
   return { definition, rows };
 }
 
