@@ -161,15 +161,16 @@ describe('a rolling restart', () => {
   }
 });
 
-/** What makes the thread fail; test/cluster/processes/thread.test.js has threads that end. */
+/** What makes the thread fail, and when; test/cluster/processes/thread.test.js has threads that end. */
 const FAILURES = {
-  'a message that it does not understand': thread => thread.postMessage({ op: 'answer', answer: null }),
-  'a malformed request for a page': thread => thread.postMessage({ op: 'render', request: {} }),
-};
-const MOMENTS = {
-  'before a scrape': null,
-  'when a worker has answered': 'answer',
-  'when a page is requested': 'render',
+  'a message that it does not understand': {
+    fail: thread => thread.postMessage({ op: 'answer', answer: null }),
+    moments: { 'before a scrape': null, 'when a worker has answered': 'answer' },
+  },
+  'a malformed request for a page': {
+    fail: thread => thread.postMessage({ op: 'render', request: {} }),
+    moments: { 'when a page is requested': 'render' },
+  },
 };
 
 describe('a thread that fails', () => {
@@ -259,8 +260,8 @@ describe('a thread that fails', () => {
       return { id, end };
     };
 
-    for (const [failure, fail] of Object.entries(FAILURES)) {
-      for (const [when, moment] of Object.entries(MOMENTS)) {
+    for (const [failure, { fail, moments }] of Object.entries(FAILURES)) {
+      for (const [when, moment] of Object.entries(moments)) {
         await t.test(`a thread that gets ${failure} ${when} costs one retry and no count`, async () => {
           await recordOne();
           const { text, renders } = await cluster.run(
