@@ -258,6 +258,13 @@ export interface ClusterState {
   retired: number;
   /** Aggregator threads that ended or hung and were replaced. */
   lostThreads: number;
+  /** Where metrics are aggregated; none before the first worker, and while an aggregator is started. */
+  aggregator: 'thread' | 'in place' | 'none';
+  /**
+   * Why not in a thread: the option `inPlace`, no thread can be started, threads ended again and again, or the
+   * thread ran out of memory and has not been started again. '' in a thread.
+   */
+  aggregatorReason: '' | 'option' | 'start' | 'lost' | 'memory';
   /** Directory of the snapshot files; '' if none can be written. */
   directory: string;
   /** Number of answers that could not be used, or came over IPC, by reason. */

@@ -28,6 +28,7 @@ lowerPriority();
 const aggregator = new Aggregator({
   ...workerData,
   lock: true,
+  retain: true,
   onDirectory: directory => port.postMessage({ op: 'directory', directory }),
   onRetired: workerIds => port.postMessage({ op: 'retired', workerIds }),
 });

@@ -68,7 +68,7 @@ class Aggregator {
    */
   #merged = [];
   #pagePool = new PagePool();
-  /** @type {LastSnapshots | undefined} for the next thread; undefined if the aggregation runs in place */
+  /** @type {LastSnapshots | undefined} for the next thread; undefined if there will be none */
   #lastSnapshots = undefined;
   #closed = false;
 
@@ -78,6 +78,8 @@ class Aggregator {
    * @param {number} [options.retiredMaxAge] milliseconds
    * @param {string} [options.adopt] directory of an earlier thread, whose totals are continued
    * @param {boolean} options.lock see Spool.open
+   * @param {boolean} [options.retain] whether to retain the workers' last snapshots for a thread that is
+   *   started later
    * @param {(directory: string) => void} options.onDirectory called when the spool's directory changes
    * @param {(workerIds: number[]) => void} options.onRetired called when the totals of dead
    *   workers have been written
@@ -109,10 +111,10 @@ class Aggregator {
 
   /** @param {string} [adopt] */
   async #openSpool(adopt) {
-    const { directory, lock, onDirectory } = this.#options;
+    const { directory, lock, retain, onDirectory } = this.#options;
     try {
       this.#spool = await Spool.open({ directory, adopt, lock, onLost: reason => this.#onLost(reason) });
-      if (lock) this.#lastSnapshots = new LastSnapshots(this.#spool);
+      if (retain) this.#lastSnapshots = new LastSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
     } catch (error) {
       debug(
@@ -224,7 +226,7 @@ class Aggregator {
   }
 
   /**
-   * Retains a snapshot for the next thread, or removes it if the aggregation runs in place.
+   * Retains a snapshot for the next thread, or removes it if there will be none.
    *
    * @param {number} workerId
    * @param {string} file
@@ -357,11 +359,16 @@ class Aggregator {
     this.#pagePool.put(memory);
   }
 
-  /** Releases the spool's lock and removes its directory. */
-  async close() {
+  /**
+   * Releases the spool's lock.
+   *
+   * @param {{remove?: boolean}} [options] whether to remove the directory, default true
+   */
+  async close({ remove = true } = {}) {
+    if (!remove) this.#retirement.save();
     this.#closed = true;
     this.#retirement.close();
-    await this.#spool?.close({ remove: true });
+    await this.#spool?.close({ remove });
   }
 
   /**

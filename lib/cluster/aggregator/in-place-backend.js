@@ -28,13 +28,14 @@ class InPlaceBackend {
    * @param {Events} events
    * @param {string} [adopt] directory of an earlier thread
    */
-  constructor({ directory, retiredMaxAge }, { onDirectory, onRetired }, adopt) {
+  constructor({ directory, retiredMaxAge, isTemporary = false }, { onDirectory, onRetired }, adopt) {
     this.#aggregator = new Aggregator({
       directory,
       retiredMaxAge,
       adopt,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
+      retain: isTemporary,
       onDirectory: created => {
         this.#directory = created;
         onDirectory(created);
@@ -48,6 +49,10 @@ class InPlaceBackend {
   }
 
   get isRunning() {
+    return true;
+  }
+
+  get isInPlace() {
     return true;
   }
 
@@ -102,6 +107,11 @@ class InPlaceBackend {
 
   close() {
     return this.#enqueue(() => this.#aggregator.close());
+  }
+
+  /** Ends the aggregation, and leaves the directory to a thread. */
+  handOver() {
+    return this.#enqueue(() => this.#aggregator.close({ remove: false }));
   }
 
   /** Nothing runs after the process's 'exit' handler. */

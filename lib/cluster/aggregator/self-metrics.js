@@ -18,6 +18,7 @@ const REFUSED_REASONS = [
   ...[...SNAPSHOT_CODES, 'worker', 'incarnation', ...FILE_CODES].map(code => `exit-${code}`),
   ...['save-retired', 'restore-retired', 'restore-worker'],
 ];
+const IN_PLACE_REASONS = ['option', 'start', 'lost'];
 const IPC_REASONS = [
   'the primary has no directory',
   ...['ENOENT', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EIO'],
@@ -33,6 +34,7 @@ const IPC_REASONS = [
  * @property {[reason: string, count: number][]} overIpc snapshots that came over IPC, by the
  *   reason why there was no file
  * @property {number} lostThreads aggregator threads that were lost
+ * @property {string} inPlaceReason why the aggregation does not run in a thread, '' if it does
  * @property {any[]} durations of earlier scrapes, as JSON
  */
 
@@ -86,6 +88,11 @@ function selfMetrics(facts, state, refused, now) {
     counter('lost_threads_total', 'Aggregator threads that ended or hung and were replaced.', [
       sample(facts.lostThreads),
     ]),
+    gauge(
+      'in_place',
+      "1 if metrics are merged on the primary's event loop and not in a thread, by reason. option: the option inPlace. start: no thread can be started. lost: threads ended again and again. Unless it is an option, a thread is tried again every five minutes.",
+      IN_PLACE_REASONS.map(reason => sample(facts.inPlaceReason === reason ? 1 : 0, { reason })),
+    ),
     counter(
       'snapshots_over_ipc_total',
       'Snapshots that were sent over IPC because no file could be written, by reason.',

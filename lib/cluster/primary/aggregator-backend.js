@@ -26,11 +26,12 @@ const debug = debuglog('prom-client-cluster');
  * @typedef {object} BackendOptions
  * @property {string} [directory]
  * @property {number} [retiredMaxAge] milliseconds
- * @property {boolean} [inPlace] never start a thread
+ * @property {boolean} [inPlace] start no thread
+ * @property {boolean} [isTemporary] whether a thread will be started later, which needs the workers' snapshots
  */
 
 /**
- * Starts a backend: a thread if possible. Rejects if the thread runs out of memory.
+ * Starts a backend: a thread if possible, else in place until a thread can be started. Rejects if the thread runs out of memory.
  *
  * @param {BackendOptions} options
  * @param {Events} events
@@ -50,7 +51,8 @@ async function startBackend(options, events, adopt) {
     }
   }
   const { InPlaceBackend } = require('../aggregator/in-place-backend');
-  const backend = new InPlaceBackend(options, events, adopt);
+  const isTemporary = options.isTemporary || !options.inPlace;
+  const backend = new InPlaceBackend({ ...options, isTemporary }, events, adopt);
   await backend.start();
   return backend;
 }

@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs on the primary's loop. Keeps an aggregator running: starts it when it is first needed, replaces a lost
-// thread, aggregates in place if threads do not last, and gives each new one the work that the lost one had
-// not done.
+// thread, aggregates in place for some minutes if threads do not last or start, and gives each new one the work
+// that the lost one had not done.
 
 const { debuglog } = require('node:util');
 const { startBackend } = require('./aggregator-backend');
@@ -13,12 +13,15 @@ const debug = debuglog('prom-client-cluster');
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
 
-// After more losses within this time, no other thread is started.
+// After more losses within this time, no other thread is started for some minutes.
 const MAX_LOSSES = 5;
 const LOSS_WINDOW_MILLISECONDS = 60_000;
 
 // The same after so many losses without a page, so that the last try of a round succeeds.
 const MAX_LOSSES_IN_VAIN = 2;
+
+// How long the aggregation runs in place before another thread is started.
+const IN_PLACE_MILLISECONDS = 300_000;
 
 // Pauses before another thread is started after one has run out of memory. They double, up to the longest.
 const FIRST_PAUSE_MILLISECONDS = 1000;
@@ -56,12 +59,17 @@ class AggregatorSupervisor {
   #losses = [];
   /** Losses since the last page was written. */
   #lossesInVain = 0;
+  #generation = 0;
+  /** Whether threads are lost again and again. */
+  #isHopeless = false;
   /** Milliseconds before the next thread is started, after one has run out of memory. */
   #pause = 0;
   /** When a thread last ran out of memory, by performance.now(). */
   #outOfMemoryAt = -Infinity;
   /** @type {NodeJS.Timeout | undefined} */
   #restartTimer = undefined;
+  /** @type {NodeJS.Timeout | undefined} while the aggregation runs in place for a time */
+  #threadTimer = undefined;
   #closed = false;
   #start;
   #onExit = () => {
@@ -86,9 +94,31 @@ class AggregatorSupervisor {
     return this.#directory;
   }
 
-  /** How many backends were lost: the next one has no numbers of living workers. */
+  /** How many threads were lost. */
   get lostThreads() {
     return this.#lostThreads;
+  }
+
+  /** Rises when a backend is replaced: workers have to answer to the next one. */
+  get generation() {
+    return this.#generation;
+  }
+
+  /**
+   * Where the aggregation runs, and why not in a thread: `option` (inPlace), `start` (no thread can be started),
+   * `lost` (threads were lost again and again), `memory` (a thread ran out of memory, and the next one has not
+   * been started yet).
+   *
+   * @returns {{aggregator: 'thread' | 'in place' | 'none', aggregatorReason: '' | 'option' | 'start' | 'lost' |
+   *   'memory'}}
+   */
+  get place() {
+    if (this.#backend === undefined) {
+      return { aggregator: 'none', aggregatorReason: this.#restartTimer === undefined ? '' : 'memory' };
+    }
+    if (!this.#backend.isInPlace) return { aggregator: 'thread', aggregatorReason: '' };
+    const reason = this.#isHopeless ? 'lost' : 'start';
+    return { aggregator: 'in place', aggregatorReason: this.#options.inPlace ? 'option' : reason };
   }
 
   /** How many dead workers are part of the retired totals. */
@@ -135,8 +165,9 @@ class AggregatorSupervisor {
       onRetired: (/** @type {number[]} */ workerIds) => this.#noteRetired(workerIds),
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
+    const options = this.#isHopeless ? { ...this.#options, inPlace: true, isTemporary: true } : this.#options;
     try {
-      this.#backend = await this.#start(this.#options, events, adopt);
+      this.#backend = await this.#start(options, events, adopt);
     } catch (error) {
       if (isOutOfMemory(error)) this.#restartLater();
       throw error;
@@ -144,6 +175,9 @@ class AggregatorSupervisor {
     if (this.#closed) {
       await this.#closeBackend();
       return;
+    }
+    if (this.#backend.isInPlace && !this.#options.inPlace) {
+      this.#threadTimer = setTimeout(() => this.#tryThread(), IN_PLACE_MILLISECONDS).unref();
     }
     for (const workerId of this.#retiring) this.#backend.retire(workerId);
     for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
@@ -158,6 +192,7 @@ class AggregatorSupervisor {
   #replace(error) {
     if (this.#closed) return;
     this.#lostThreads++;
+    this.#generation++;
     this.#backend = undefined;
     if (isOutOfMemory(error)) {
       this.#restartLater();
@@ -166,12 +201,29 @@ class AggregatorSupervisor {
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
     this.#lossesInVain++;
-    const isHopeless = this.#losses.length > MAX_LOSSES || this.#lossesInVain >= MAX_LOSSES_IN_VAIN;
-    if (isHopeless) this.#options = { ...this.#options, inPlace: true };
+    this.#isHopeless = this.#losses.length > MAX_LOSSES || this.#lossesInVain >= MAX_LOSSES_IN_VAIN;
     this.#restart();
   }
 
+  /** Ends the aggregation in place, and starts a thread, which continues with the same directory. */
+  #tryThread() {
+    const backend = /** @type {import('../aggregator/in-place-backend').InPlaceBackend} */ (this.#backend);
+    this.#backend = undefined;
+    this.#generation++;
+    this.#isHopeless = false;
+    this.#losses = [];
+    this.#lossesInVain = 0;
+    this.#starting = this.#handled(
+      backend
+        .handOver()
+        .catch(error => debug('aggregation in place did not end well: %s', error))
+        .then(() => this.#startBackend(this.#directory || undefined)),
+    );
+    this.#events.onLost();
+  }
+
   #restart() {
+    this.#restartTimer = undefined;
     this.#starting = this.#handled(this.#startBackend(this.#directory || undefined));
     this.#events.onLost();
   }
@@ -260,6 +312,7 @@ class AggregatorSupervisor {
   async close() {
     this.#closed = true;
     clearTimeout(this.#restartTimer);
+    clearTimeout(this.#threadTimer);
     process.removeListener('exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
     // A backend that starts later is closed then.

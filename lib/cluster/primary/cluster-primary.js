@@ -50,6 +50,10 @@ const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
  * @property {number} retiring dead workers that are not part of the retired totals yet
  * @property {number} retired dead workers that are part of the retired totals
  * @property {number} lostThreads aggregator threads that ended or hung, and were replaced
+ * @property {'thread' | 'in place' | 'none'} aggregator where metrics are aggregated; none if there is no worker
+ *   yet, and while an aggregator is started
+ * @property {'' | 'option' | 'start' | 'lost' | 'memory'} aggregatorReason why not in a thread, see
+ *   AggregatorSupervisor.place
  * @property {string} directory of the snapshot files; '' if none can be written
  * @property {Record<string, number>} refused answers that could not be used, or came over IPC, by reason
  * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by
@@ -98,7 +102,7 @@ class ClusterPrimary {
     });
     this.#rounds = new ScrapeRounds({
       ready: () => this.#ready(),
-      generation: () => this.#supervisor.lostThreads,
+      generation: () => this.#supervisor.generation,
       connected: () => this.#connected(),
       ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
       giveUp: (workerIds, waited) => this.#giveUp(workerIds, waited),
@@ -161,6 +165,7 @@ class ClusterPrimary {
       retiring: this.#supervisor.retiring,
       retired: this.#supervisor.retired,
       lostThreads: this.#supervisor.lostThreads,
+      ...this.#supervisor.place,
       directory: this.#supervisor.directory,
       refused: Object.fromEntries(refused),
       failures: this.#storeState?.failures ?? [],
@@ -381,6 +386,7 @@ class ClusterPrimary {
       refused: this.#refused.entries,
       overIpc: this.#overIpc.entries,
       lostThreads: this.#supervisor.lostThreads,
+      inPlaceReason: this.#supervisor.place.aggregatorReason,
       durations: await this.#durations.toJSON(),
     };
   }

@@ -5,6 +5,7 @@
 
 const { debuglog } = require('node:util');
 const path = require('node:path');
+const { getHeapStatistics } = require('node:v8');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -85,6 +86,8 @@ class ThreadBackend {
       const thread = new Worker(THREAD_FILE, {
         ...options,
         name: 'prom-client-cluster',
+        // As much as this process's own heap may have.
+        resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
         workerData: { directory, retiredMaxAge, adopt },
       });
       let started = false;
@@ -173,6 +176,10 @@ class ThreadBackend {
   /** Whether the thread runs. */
   get isRunning() {
     return this.#thread !== undefined;
+  }
+
+  get isInPlace() {
+    return false;
   }
 
   /** Directory of the spool; '' if there is none. */

@@ -12,18 +12,23 @@ const settled = () => new Promise(resolve => setImmediate(resolve));
 let started;
 let startError;
 let lost;
+/** Whether threads can be started; else the aggregation runs in place. */
+let canStart;
 let supervisor;
 beforeEach(() => {
   started = [];
   startError = undefined;
   lost = 0;
+  canStart = true;
   supervisor = new AggregatorSupervisor(
     {},
     { onDirectory() {}, onLost: () => lost++, onReplaced() {} },
     async (options, events) => {
       started.push({ inPlace: options.inPlace === true, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
-      return { isRunning: true, retire() {}, discard() {}, close: async () => {} };
+      const isInPlace = options.inPlace === true || !canStart;
+      const handOver = async () => void started.push('handed over');
+      return { isRunning: true, isInPlace, retire() {}, discard() {}, handOver, close: async () => {} };
     },
   );
 });
@@ -95,6 +100,51 @@ it('a backend that starts after close() is closed, and its directory removed', a
   begin({ isRunning: true, retire() {}, discard() {}, close: async () => closed++ });
   await slow.starting;
   assert.equal(closed, 1);
+});
+
+describe('aggregation in place', () => {
+  const FIVE_MINUTES = 300_000;
+
+  it('is replaced by a thread after five minutes if threads were lost', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    await supervisor.start();
+    assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
+    for (let i = 0; i < 2; i++) {
+      started[i].fail(undefined);
+      await supervisor.starting;
+    }
+    assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'lost' });
+    const { generation, lostThreads } = supervisor;
+    t.mock.timers.tick(FIVE_MINUTES - 1);
+    assert.equal(started.length, 3);
+    t.mock.timers.tick(1);
+    assert.deepEqual(supervisor.place, { aggregator: 'none', aggregatorReason: '' });
+    await supervisor.starting;
+    assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
+    assert.equal(started[3], 'handed over');
+    assert.equal(started[4].inPlace, false);
+    assert.equal(lost, 3, 'workers are asked for full snapshots');
+    assert.deepEqual([supervisor.generation, supervisor.lostThreads], [generation + 1, lostThreads]);
+    // Losses count anew.
+    started[4].fail(undefined);
+    await supervisor.starting;
+    assert.equal(supervisor.place.aggregator, 'thread');
+  });
+
+  it('is replaced by a thread as soon as one can be started', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    canStart = false;
+    await supervisor.start();
+    for (let i = 0; i < 3; i++) {
+      assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
+      t.mock.timers.tick(FIVE_MINUTES);
+      await supervisor.starting;
+    }
+    canStart = true;
+    t.mock.timers.tick(FIVE_MINUTES);
+    await supervisor.starting;
+    assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
+  });
 });
 
 describe('a thread that ends for another reason', () => {

@@ -91,7 +91,16 @@ function makeFailingThread(t) {
 describe('a thread that ends', () => {
   it('a cluster whose threads end loses no count', async t => {
     const { threadPreload, failOnce } = makeFailingThread(t);
-    const cluster = await startWithDead(t, { threadPreload });
+    /** Some minutes have passed since the aggregation in place began. */
+    const before = ({ state }) => {
+      const { setTimeout } = globalThis;
+      globalThis.setTimeout = (callback, milliseconds, ...args) => {
+        const timer = setTimeout(callback, milliseconds, ...args);
+        if (milliseconds === 300_000) state.tryThread = () => (clearTimeout(timer), callback());
+        return timer;
+      };
+    };
+    const cluster = await startWithDead(t, { threadPreload, before });
     let expected = 10;
     const recordOne = async () => {
       await cluster.inWorker(1, record);
@@ -227,6 +236,24 @@ describe('a thread that ends', () => {
       await cluster.gone(id);
       expected += 100;
       for (let i = 0; i < 2; i++) assert.equal(await total(), expected);
+      const { aggregator, aggregatorReason } = await cluster.internals();
+      assert.deepEqual([aggregator, aggregatorReason], ['in place', 'lost']);
+    });
+
+    await t.test('after some minutes a thread takes over what was aggregated in place', async () => {
+      await recordOne();
+      assert.equal(await total(), expected);
+      const threads = await cluster.run($ => $.threads.length);
+      await cluster.signal(1, 'SIGSTOP');
+      await cluster.run(({ state }) => state.tryThread());
+      assert.equal((await cluster.scrape({ without: [1] })).get('done_total'), expected);
+      assert.equal(await cluster.run($ => $.threads.length), threads + 1);
+      assert.equal((await cluster.internals()).aggregator, 'thread');
+      assert.equal(cluster.spools().length, 1);
+      await cluster.signal(1, 'SIGCONT');
+      await recordOne();
+      assert.equal(await total(), expected);
+      assert.equal(cluster.spooledFiles().length, 0);
     });
 
     await cluster.end();
