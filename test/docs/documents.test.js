@@ -558,3 +558,22 @@ function anchorsOf(file) {
     ),
   );
 }
+
+describe('docs/reliability.md', () => {
+  const text = fs.readFileSync(path.join(ROOT, 'docs/reliability.md'), 'utf8');
+  const named = [...text.matchAll(/`(test\/[^`]+)`: "([^"]+)"/g)];
+
+  it('names a test for nearly every statement', () => {
+    const statements = text.match(/^- /gm).length;
+    assert.ok(named.length >= statements - 2, `${named.length} tests for ${statements} statements`);
+  });
+
+  for (const [, file, title] of named) {
+    it(`${file} has the test "${title}"`, () => {
+      const titles = fs
+        .readFileSync(path.join(ROOT, file), 'utf8')
+        .match(/\b(?:it|test|describe)\(\s*(['"`]).*?\1,/gs);
+      assert.ok(titles?.some(each => each.replaceAll("\\'", "'").includes(title)));
+    });
+  }
+});

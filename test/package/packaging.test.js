@@ -59,7 +59,7 @@ function entryPoints() {
 describe('the tarball', () => {
   it('the tarball has the library, its types, documents and examples, and nothing else', () => {
     const expected =
-      /^(package\.json|(README|CHANGELOG|CONTRIBUTING)\.md|LICENSE|index\.js|index\.d\.ts|docs\/.+\.(md|svg|json)|example\/.+|lib\/.+\.(js|d\.ts))$/;
+      /^(package\.json|(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md|LICENSE|index\.js|index\.d\.ts|docs\/.+\.(md|svg|json)|example\/.+|lib\/.+\.(js|d\.ts))$/;
     assert.deepStrictEqual(
       files.filter(file => !expected.test(file)),
       [],
@@ -105,6 +105,19 @@ describe('the tarball', () => {
     const { scripts } = manifestOf(installed);
     for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
       assert.ok(!(name in scripts), name);
+    const { packages } = JSON.parse(fs.readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8'));
+    const withScript = Object.keys(packages).filter(name => packages[name].hasInstallScript);
+    assert.deepStrictEqual(withScript, []);
+  });
+
+  it('no dependency has a known vulnerability', async t => {
+    const audit = await run('npm', ['audit', '--json'], { cwd: ROOT }).catch(error => error);
+    const report = JSON.parse(audit.stdout);
+    if (report.metadata === undefined) {
+      t.skip(`the registry does not answer npm audit: ${report.message ?? report.error?.summary}`);
+      return;
+    }
+    assert.strictEqual(report.metadata.vulnerabilities.total, 0, audit.stdout);
   });
 
   it('types are found by every way to resolve modules, and have the right module format', async () => {
