@@ -11,7 +11,7 @@ const { METRICS_BYTES } = require('../../lib/registry/metric-view');
 const { Page } = require('../../lib/exposition/page');
 const { labelValue, number } = require('../prom-client/fixtures/property-programs');
 
-const SERIES = 20_000;
+const SERIES = 10_000;
 
 function largeRegistry() {
   const registry = new Registry();
@@ -109,7 +109,7 @@ describe('a registry with many series', () => {
     });
     assert.ok(result === expected, 'another page');
     assert.ok(next > 1000, `${next} disturbances`);
-    assert.match(await registry.metrics(), /^many_total\{i="19900"\} 2 # \{trace="later 100"\} 1 0$/m);
+    assert.match(await registry.metrics(), /^many_total\{i="9900"\} 2 # \{trace="later 100"\} 1 0$/m);
 
     const before = await registry.metrics();
     const page = registry.metrics();
@@ -150,7 +150,7 @@ describe('a page that outgrows its buffer', () => {
   it('has everything that was written to it in pieces', () => {
     const piece = fc.record({
       text: fc.string({ unit: fc.constantFrom('a', 'ü', '☃', '😀') }),
-      times: fc.constantFrom(1, 300, 60_000),
+      times: fc.constantFrom(1, 300, 10_000),
       copy: fc.boolean(),
     });
     fc.assert(

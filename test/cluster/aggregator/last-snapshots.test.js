@@ -197,7 +197,7 @@ describe('the retained snapshots of a worker', () => {
         worker.check();
         spool.unlinkAllOf(worker.id);
       }),
-      { numRuns: 25, includeErrorInReport: true },
+      { numRuns: 15, includeErrorInReport: true },
     );
   });
 
