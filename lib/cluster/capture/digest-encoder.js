@@ -46,7 +46,6 @@ class DigestEncoder {
    */
   *#encodeTable(view) {
     const { table } = view;
-    const before = this.#nextNumber;
     /** @type {Encoded[]} */
     const encoded = [];
     for (const row of [...table.liveRows()]) {
@@ -54,10 +53,6 @@ class DigestEncoder {
       if (row < table.rowCount && table.isLive(row)) encoded[row] = this.#centroidsOf(view, row);
       yield;
     }
-    const block = this.#blocks.get(table);
-    const isSame =
-      block !== undefined && this.#nextNumber === before && block.encoded.length === encoded.length;
-    if (isSame && encoded.every((entry, row) => entry === block.encoded[row])) return;
     const flat = new Float64Array(encoded.reduce((sum, { centroids }) => sum + centroids.length, 0));
     let length = 0;
     for (const entry of encoded) {
