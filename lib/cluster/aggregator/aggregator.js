@@ -21,6 +21,13 @@ const debug = debuglog('prom-client-cluster');
 // or a new file.
 const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
 
+// Pauses before a directory is created again after no place was writable. They double, up to the longest.
+const FIRST_PAUSE_MILLISECONDS = 5000;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
+
+// Of a file that belongs to another user, or in a directory that does: one of the processes has changed its user.
+const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
+
 /** @typedef {{openMetrics: boolean, gzip: boolean, selfMetrics: boolean}} Format */
 
 /** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
@@ -42,6 +49,7 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
  * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known what the primary has
  *   of each worker's journal
  * @property {number[]} again workers to ask again, because their last answer could not be used
+ * @property {number[]} unreadable workers whose file could not be read because it belongs to another user
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary can aggregate
  * @property {Body[]} [bodies] by format
  * @property {[string, number][]} refused answers that were refused so far, by reason
@@ -68,6 +76,11 @@ class Aggregator {
    */
   #merged = [];
   #pagePool = new PagePool();
+  /** @type {Set<number>} workers whose last file belongs to another user */
+  #unreadable = new Set();
+  #reopenPause = FIRST_PAUSE_MILLISECONDS;
+  /** @type {NodeJS.Timeout | undefined} */
+  #reopenTimer = undefined;
   /** @type {LastSnapshots | undefined} for the next thread; undefined if there will be none */
   #lastSnapshots = undefined;
   #closed = false;
@@ -116,6 +129,7 @@ class Aggregator {
       this.#spool = await Spool.open({ directory, adopt, lock, onLost: reason => this.#onLost(reason) });
       if (retain) this.#lastSnapshots = new LastSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
+      this.#reopenPause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {
       debug(
         'no directory can be written, snapshots come over IPC: %o',
@@ -123,7 +137,20 @@ class Aggregator {
       );
       this.#spool = this.#lastSnapshots = undefined;
       onDirectory('');
+      if (this.#closed) return;
+      this.#reopenTimer = setTimeout(() => this.#reopen(), this.#reopenPause);
+      this.#reopenTimer.unref();
+      this.#reopenPause = Math.min(this.#reopenPause * 2, LONGEST_PAUSE_MILLISECONDS);
     }
+  }
+
+  /** Creates a directory in place of one that was lost, or that could not be created. */
+  async #reopen() {
+    if (this.#closed) return;
+    await this.#openSpool();
+    // There are no retained dictionaries in it.
+    for (const { id } of this.#store.workers()) this.#store.requestFullDictionary(id);
+    this.#retirement.save();
   }
 
   /**
@@ -159,10 +186,7 @@ class Aggregator {
     const lost = this.#spool;
     this.#spool = undefined;
     await lost?.close({ remove: false });
-    await this.#openSpool();
-    // The retained dictionaries are lost, too.
-    for (const { id } of this.#store.workers()) this.#store.requestFullDictionary(id);
-    this.#retirement.save();
+    await this.#reopen();
   }
 
   /**
@@ -188,6 +212,7 @@ class Aggregator {
       }
       this.#again.delete(workerId);
       this.#unusable.delete(workerId);
+      this.#unreadable.delete(workerId);
       this.#forgetUnread(workerId, file);
     } catch (error) {
       const { code } = /** @type {any} */ (error);
@@ -198,8 +223,21 @@ class Aggregator {
       // A worker answers one request at a time, so its answers come in order: the next scrape takes the answer.
       if (code === 'incarnation' || code === 'sequence') this.#store.forgetIdentity(workerId);
       if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
-      if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
+      if (NOT_ALLOWED_CODES.has(code)) this.#noteUnreadable(workerId);
+      else if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
     }
+  }
+
+  /**
+   * The worker is asked again in this scrape, to write into a directory of the primary's user, or to answer over
+   * IPC.
+   *
+   * @param {number} workerId
+   */
+  #noteUnreadable(workerId) {
+    this.#again.add(workerId);
+    if (this.#spool?.isPresent() === false) this.#onLost('it belongs to another user');
+    else this.#unreadable.add(workerId);
   }
 
   /**
@@ -270,6 +308,7 @@ class Aggregator {
     this.#again.delete(workerId);
     this.#unusable.delete(workerId);
     this.#unread.delete(workerId);
+    this.#unreadable.delete(workerId);
     this.#lastSnapshots?.forget(workerId);
   }
 
@@ -309,6 +348,7 @@ class Aggregator {
     return {
       known: Array.from(this.#store.workers(), ({ id, journalPosition }) => [id, journalPosition]),
       again,
+      unreadable: [...this.#unreadable],
       refused: [...this.refused],
       state: this.#store.state(),
       seconds: (performance.now() - start) / 1000,
@@ -367,6 +407,7 @@ class Aggregator {
   async close({ remove = true } = {}) {
     if (!remove) this.#retirement.save();
     this.#closed = true;
+    clearTimeout(this.#reopenTimer);
     this.#retirement.close();
     await this.#spool?.close({ remove });
   }

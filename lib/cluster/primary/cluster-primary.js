@@ -353,10 +353,11 @@ class ClusterPrimary {
    * @param {RenderResult} result
    * @param {WorkerRecord[]} answered workers that had answered before
    */
-  #noteResult({ refused, state, seconds, known }, answered) {
+  #noteResult({ refused, state, seconds, known, unreadable }, answered) {
     this.#refusedByAggregator = refused;
     this.#storeState = state;
     this.#durations.merged(seconds);
+    for (const workerId of unreadable) this.#requests.useIpc(this.#roster.get(workerId));
     const positions = new Map(known);
     const own = this.#own;
     if (own !== undefined && positions.has(OWN_ID)) own.position = positions.get(OWN_ID);

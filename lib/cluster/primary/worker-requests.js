@@ -16,6 +16,10 @@ const REPEAT_MILLISECONDS = 1000;
 const REPEAT_REPLIED_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
+// How long a worker whose files cannot be read sends its snapshots over IPC before it writes a file again. The
+// pause doubles, up to the longest.
+const FIRST_IPC_MILLISECONDS = 5000;
+
 // A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape
 // waits for it.
 const UNRESPONSIVE_MILLISECONDS = 5000;
@@ -83,6 +87,21 @@ class WorkerRequests {
   }
 
   /**
+   * Notes that the primary may not read the worker's files.
+   *
+   * @param {WorkerRecord | undefined} record
+   */
+  useIpc(record) {
+    const now = this.#now();
+    if (record === undefined || now < record.ipcUntil) return;
+    record.ipcPause = Math.min(
+      Math.max(record.ipcPause * 2, FIRST_IPC_MILLISECONDS),
+      LONGEST_PAUSE_MILLISECONDS,
+    );
+    record.ipcUntil = now + record.ipcPause;
+  }
+
+  /**
    * Ends the outstanding request if a response belongs to it.
    *
    * @param {WorkerRecord} record
@@ -131,7 +150,8 @@ class WorkerRequests {
   #send(record, timeout, fields) {
     record.askedAt = this.#now();
     const { worker, outstanding: requestId, exitName, position: known } = record;
-    send(worker, { type: REQUEST, requestId, exitName, known, timeout, ...fields }, () => {
+    const directory = record.askedAt < record.ipcUntil ? '' : fields.directory;
+    send(worker, { type: REQUEST, requestId, exitName, known, timeout, ...fields, directory }, () => {
       // It is sent again after the pause.
       record.timedOut = true;
       record.waitedInVain = Infinity;

@@ -84,6 +84,33 @@ describe('a bit of a snapshot that has changed on the way', () => {
   }
 });
 
+it('a directory that cannot be created is tried again after pauses that double up to five minutes', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const place = makePlace(t);
+  const create = t.mock.method(fs, 'mkdtempSync', () => {
+    throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
+  });
+  const directories = [];
+  const homeless = new Aggregator({
+    directory: place,
+    lock: false,
+    onDirectory: created => directories.push(created),
+    onRetired() {},
+  });
+  await homeless.open();
+  const places = create.mock.callCount();
+  for (const [i, seconds] of [5, 10, 20, 40, 80, 160, 300, 300].entries()) {
+    t.mock.timers.tick(seconds * 1000 - 1);
+    assert.equal(create.mock.callCount(), places * (i + 1));
+    if (i === 7) create.mock.restore();
+    t.mock.timers.tick(1);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  assert.ok(fs.existsSync(directories.pop()));
+  assert.ok(directories.every(created => created === ''));
+  await homeless.close();
+});
+
 it('an answer that cannot be read for want of descriptors is read at the next page', t => {
   answer();
   assert.equal(page().total, 1);

@@ -36,6 +36,23 @@ function scrapeInVain(timeout) {
 const answer = () => requests.settle(record, record.outstanding);
 
 describe('requests to a worker', () => {
+  it('whose files cannot be read name no directory, for pauses that double up to five minutes', () => {
+    const directoryAfter = milliseconds => {
+      now += milliseconds;
+      requests.ask(record, 400, FIELDS);
+      answer();
+      return sent.at(-1).directory;
+    };
+    for (const seconds of [5, 10, 20, 40, 80, 160, 300, 300]) {
+      assert.equal(directoryAfter(0), '/spool');
+      requests.useIpc(record);
+      assert.equal(directoryAfter(seconds * 1000 - 1), '');
+      // Reported again although no file was written since.
+      requests.useIpc(record);
+      assert.equal(directoryAfter(1), '/spool');
+    }
+  });
+
   it('carry the timeout and what the aggregator has of its dictionary', () => {
     record.position = { incarnation: 'a', epoch: 1, series: 5 };
     requests.ask(record, 400, FIELDS);

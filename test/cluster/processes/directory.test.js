@@ -291,6 +291,40 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
   }
 });
 
+describe('a primary that becomes another user', () => {
+  it('gets the numbers of workers that do not, and of those that do', onlyRoot, async t => {
+    const place = makePlace(t);
+    fs.chmodSync(place, 0o777);
+    const cluster = await start(t, { workers: 2, place });
+    await cluster.inWorkers([1, 2], record);
+    assert.equal(counted(await cluster.scrape()), 2);
+    const { spool } = cluster;
+    await cluster.run(({ process }) => process.setuid(65534));
+    await cluster.inWorker(2, ({ process }) => process.setuid(65534));
+    const scrape = async total => {
+      await cluster.inWorkers([1, 2], record);
+      assert.equal(counted(await cluster.scrape()), total);
+      return cluster.internals();
+    };
+    const { directory, refused: before } = await scrape(4);
+    assert.notEqual(directory, spool);
+    await scrape(6);
+    const { refused, failing } = await scrape(8);
+    assert.equal(failing, 0);
+    // Files of worker 1 belong to root, in the new directory, too.
+    assert.deepEqual(refused, { ...before, 'over-ipc': before['over-ipc'] + 2 });
+    assert.deepEqual(
+      fs.readdirSync(directory).filter(name => /^w\d+-r/.test(name)),
+      [],
+    );
+    await cluster.inWorker(2, record);
+    cluster.tellWorker(2, exit);
+    await cluster.gone(2);
+    assert.equal(counted(await cluster.scrape()), 9);
+    await cluster.end([path.basename(spool)]);
+  });
+});
+
 describe('a worker that cannot write as it should', () => {
   const cluster = sharedCluster({ workers: 1, worker: counting });
   let total = 0;
