@@ -10,8 +10,7 @@ const {
   stateOf,
   tableOf,
   locate,
-  earlyHandle,
-  lateHandle,
+  childHandle,
   bind,
   viewWith,
   singleValues,
@@ -77,18 +76,8 @@ class Counter extends Metric {
    * @throws {Error} if the number of values does not fit
    */
   labels(...labels) {
-    let handle = earlyHandle(this, labels, false);
-    let isFirst = true;
-    return {
-      inc: value => {
-        if (isFirst) {
-          isFirst = false;
-          if (handle === undefined && incOnce(this, labels, value ?? 1)) return;
-        }
-        handle ??= lateHandle(this, labels);
-        incChild(this, handle, value);
-      },
-    };
+    const handle = childHandle(this, labels, false);
+    return { inc: value => incChild(this, handle, value) };
   }
 
   /** Drops all series; the one of a counter without labels starts again at 0. */
@@ -168,23 +157,6 @@ function incChild(counter, handle, value) {
   if (!isIncrement(value)) throw rejected(counter, handle.labels, value);
   if (handle.generation !== handle.table.generation) bind(counter, handle);
   handle.page[handle.offset] += value;
-}
-
-/**
- * The first use of a child, which needs no handle if its series exists.
- *
- * @param {Counter} counter
- * @param {any[]} labels as they were given
- * @param {number} value
- * @returns {boolean} whether it was counted
- */
-function incOnce(counter, labels, value) {
-  if (!isIncrement(value) || counter.inc !== inc) return false;
-  const table = tableOf(counter);
-  const row = table.findByPosition(labels, counter.labelNames);
-  if (row === -1) return false;
-  table.pageOf(row)[table.offsetOf(row)] += value;
-  return true;
 }
 
 /** @param {unknown} value */

@@ -10,8 +10,7 @@ const {
   stateOf,
   tableOf,
   locate,
-  earlyHandle,
-  lateHandle,
+  childHandle,
   bind,
   viewWith,
   isObject,
@@ -124,21 +123,11 @@ class Histogram extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    let handle = earlyHandle(this, labels, true);
-    let isFirst = true;
+    const handle = childHandle(this, labels, true);
     return {
-      observe: value => {
-        if (isFirst) {
-          isFirst = false;
-          if (handle === undefined && observeOnce(this, labels, value)) return;
-        }
-        handle ??= lateHandle(this, labels);
-        observeChild(this, handle, value);
-      },
-      startTimer: (more, exemplarLabels) => {
-        handle ??= lateHandle(this, labels);
-        return this.startTimer(mergedLabels(handle.labels, more), exemplarLabels);
-      },
+      observe: value => observeChild(this, handle, value),
+      startTimer: (more, exemplarLabels) =>
+        this.startTimer(mergedLabels(handle.labels, more), exemplarLabels),
     };
   }
 
@@ -208,24 +197,6 @@ class Histogram extends Metric {
       exemplars: stateOf(this).exemplars,
     };
   }
-}
-
-/**
- * The first use of a child, which needs no handle if its series exists.
- *
- * @param {Histogram} histogram
- * @param {any[]} labels as they were given
- * @param {number} value
- * @returns {boolean} whether it was counted
- */
-function observeOnce(histogram, labels, value) {
-  if (!Number.isFinite(value)) return false;
-  const state = stateOf(histogram);
-  const { table } = state;
-  const row = table.findByPosition(labels, histogram.labelNames);
-  if (row === -1) return false;
-  count(state, table.pageOf(row), table.offsetOf(row), value);
-  return true;
 }
 
 /**

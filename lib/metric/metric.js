@@ -9,7 +9,7 @@ const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { OTHER_ORDER } = require('../series/label-index');
 const { hashMapOf, SERIES } = require('./hash-map');
-const { labelSetOf, labelsByPosition, checkLabelNames, checkValueCount, setOwn } = require('./label-sets');
+const { labelSetOf, checkLabelNames, checkValueCount, setOwn } = require('./label-sets');
 const { isValidMetricName, isValidLabelName } = require('./names');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -241,36 +241,6 @@ function childHandle(metric, args, checksNames) {
 }
 
 /**
- * The handle of a child before its first use. A child of values by position gets its handle later: one that is used
- * once, as in `counter.labels('a', 'b').inc()`, needs none, and allocating it takes a tenth of the call.
- *
- * @param {Metric} metric
- * @param {any[]} args of labels()
- * @param {boolean} checksNames as childHandle() has it
- * @returns {SeriesHandle | undefined}
- * @throws {Error} as childHandle() does
- */
-function earlyHandle(metric, args, checksNames) {
-  if (typeof args[0] === 'object') return childHandle(metric, args, checksNames);
-  checkValueCount(metric.labelNames, args);
-  return undefined;
-}
-
-/**
- * The handle of a child that had no early one.
- *
- * @param {Metric} metric
- * @param {any[]} values by position
- * @returns {SeriesHandle}
- */
-function lateHandle(metric, values) {
-  const { labelNames } = metric;
-  if (values.length === labelNames.length) return childHandle(metric, values, false);
-  // The program has added label names since it made the child.
-  return new SeriesHandle(tableOf(metric), labelsByPosition(labelNames.slice(0, values.length), values));
-}
-
-/**
  * Binds a child to its row again. Labels are checked here and not when the child is made, as in prom-client.
  *
  * @param {Metric} metric
@@ -349,8 +319,6 @@ module.exports = {
   tableOf,
   locate,
   childHandle,
-  earlyHandle,
-  lateHandle,
   bind,
   viewWith,
   singleValues,

@@ -1,6 +1,5 @@
 'use strict';
 
-const { SeriesHandle } = require('../series/series-handle');
 const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
@@ -11,17 +10,19 @@ const {
   stateOf,
   tableOf,
   locate,
+  childHandle,
   bind,
   viewWith,
   isObject,
   notANumber,
   runCollect,
 } = require('./metric');
-const { NO_LABELS, labelSetOf, checkLabelNames } = require('./label-sets');
+const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { timer } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
+/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 const DEFAULT_PERCENTILES = [0.01, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999];
 
@@ -132,18 +133,10 @@ class Summary extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values differs
    */
   labels(...labels) {
-    const labelSet = labelSetOf(this, labels);
-    checkLabelNames(this, labelSet);
-    const state = stateOf(this);
-    const { table } = state;
-    const handle = new SeriesHandle(table, labelSet);
+    const handle = childHandle(this, labels, true);
     return {
-      observe: value => {
-        if (!Number.isFinite(value)) throw notANumber(value === undefined ? labelSet : value);
-        if (handle.generation !== table.generation) bind(this, handle);
-        count(state, handle.row, handle.page, handle.offset, value);
-      },
-      startTimer: () => this.startTimer(labelSet),
+      observe: value => observeChild(this, handle, value),
+      startTimer: () => this.startTimer(handle.labels),
     };
   }
 
@@ -194,6 +187,17 @@ class Summary extends Metric {
     view.windowed = Boolean(maxAgeSeconds && ageBuckets);
     return view;
   }
+}
+
+/**
+ * @param {Summary} summary
+ * @param {SeriesHandle} handle
+ * @param {number} value
+ */
+function observeChild(summary, handle, value) {
+  if (!Number.isFinite(value)) throw notANumber(value === undefined ? handle.labels : value);
+  if (handle.generation !== handle.table.generation) bind(summary, handle);
+  count(stateOf(summary), handle.row, handle.page, handle.offset, value);
 }
 
 /**

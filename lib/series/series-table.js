@@ -124,22 +124,6 @@ class SeriesTable {
     return row;
   }
 
-  /**
-   * The live row of a label set that is given as a list of values.
-   *
-   * @param {readonly unknown[]} values
-   * @param {readonly string[]} names of the values
-   * @returns {number} the row, or -1; also if the names are not those of the table, or a value is not a string or number
-   */
-  findByPosition(values, names) {
-    const { index } = this;
-    if (index === undefined || !index.hasNames(names)) return -1;
-    const row = index.findByPosition(values);
-    if (row === -1 || row >= this.rowCount || !this.isLive(row)) return -1;
-    this.rowWritten(row);
-    return row;
-  }
-
   /** @param {number} row */
   isLive(row) {
     return this.live === undefined || this.live.has(row);

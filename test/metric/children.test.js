@@ -48,10 +48,11 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
   });
 }
 
+const RECORD = { Counter: 'inc', Gauge: 'inc', Histogram: 'observe', Summary: 'observe' };
+
 describe('a child of values by position', () => {
-  it('records into one series at its first, second and later uses, created or not, removed or not', async () => {
-    for (const type of ['Counter', 'Histogram']) {
-      const record = type === 'Counter' ? 'inc' : 'observe';
+  for (const [type, record] of Object.entries(RECORD)) {
+    it(`of a ${type} records into one series at each use, created or not, removed or not`, async () => {
       const run = async library => {
         const metric = new library[type]({ name: 'm', help: 'm', labelNames: ['a', 'b'], registers: [] });
         const early = metric.labels('x', 'y');
@@ -63,14 +64,11 @@ describe('a child of values by position', () => {
         late[record](3);
         early[record](4);
         metric.labels('x', 'y')[record](5);
-        assert.throws(() => metric.labels('x', 'y')[record]('1'), /Value is not a valid number/);
-        return (await metric.get()).values.map(({ labels, value, metricName }) => [
-          labels,
-          value,
-          metricName,
-        ]);
+        assert.throws(() => metric.labels('x', 'y')[record]('1'), /is not a valid number/);
+        const { values } = await metric.get();
+        return values.map(({ labels, value, metricName }) => [labels, value, metricName]);
       };
-      assert.deepEqual(await run(ours), await run(promClient), type);
-    }
-  });
+      assert.deepEqual(await run(ours), await run(promClient));
+    });
+  }
 });
