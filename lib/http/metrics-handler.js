@@ -1,6 +1,6 @@
 'use strict';
 
-const { debuglog } = require('node:util');
+const { debuglog, promisify } = require('node:util');
 
 const { METRICS_BYTES } = require('../registry/metric-view');
 const { RELEASE } = require('../exposition/pooled-page');
@@ -180,14 +180,12 @@ function rendersOf(registry) {
   return renders;
 }
 
-/** @param {Buffer} bytes */
+/**
+ * @param {Buffer} bytes
+ * @returns {Promise<Buffer>}
+ */
 function compress(bytes) {
-  const { gzip } = require('node:zlib');
-  /** @type {Promise<Buffer>} */
-  const compressed = new Promise((resolve, reject) => {
-    gzip(bytes, { level: 1 }, (error, result) => (error ? reject(error) : resolve(result)));
-  });
-  return compressed;
+  return promisify(require('node:zlib').gzip)(bytes, { level: 1 });
 }
 
 /**

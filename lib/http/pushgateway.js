@@ -280,10 +280,8 @@ async function bodyOf(registry, gzip) {
  * @returns {Promise<Buffer>}
  */
 function compress(text) {
-  const { gzip } = require('zlib');
-  return new Promise((resolve, reject) => {
-    gzip(text, (error, bytes) => (error ? reject(error) : resolve(bytes)));
-  });
+  const { promisify } = require('util');
+  return promisify(require('zlib').gzip)(text);
 }
 
 /** @param {any} headers */

@@ -61,6 +61,7 @@ async function scrapeText(metrics, setting) {
   const samples = sampleCount(started);
   if (samples <= AT_ONCE_SAMPLES) {
     const texts = await all(started.map(each => read(each, setting, writeFamily)));
+    await compact(started);
     return joinFamilies(texts, openMetrics);
   }
   const { buffer, length, ascii } = await writeInSlices(started, setting, samples);
@@ -95,8 +96,17 @@ async function writeInSlices(started, setting, samples) {
     const seen = ((page.length - LEAST_BYTES) / samples) * HEADROOM;
     bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
   }
-  for (const { view } of started) if (view?.table.isSparse) await runInSlices(view.table.compactionSteps());
+  await compact(started);
   return page;
+}
+
+/**
+ * Compacts tables of which most rows were removed.
+ *
+ * @param {Started[]} started
+ */
+async function compact(started) {
+  for (const { view } of started) if (view?.table.isSparse) await runInSlices(view.table.compactionSteps());
 }
 
 /**
@@ -147,7 +157,6 @@ function read({ metric, view, hook }, setting, make) {
     const current = metric.collect || view === undefined ? viewOf(metric) : view;
     if (current === undefined) return make(sampleFamily(json, setting().defaultLabels), setting());
     current.beforeRead?.();
-    current.table.compactIfQuick();
     return make(current, setting());
   };
   if (isThenable(hook)) return Promise.resolve(hook).then(now);

@@ -15,8 +15,6 @@ const { firstPage, growPages, pageShiftOf } = require('./number-pages');
 const COMPACT_FROM_ROWS = 1024;
 /** No table has this generation. */
 const NEVER = -2;
-/** Up to this many live rows are compacted in one go, more in steps. */
-const COMPACT_AT_ONCE_ROWS = 2048;
 
 /** Stands for no limit: more rows than an index can number, and an integer, which is compared quickly. */
 const NO_LIMIT = 2 ** 31 - 1;
@@ -242,11 +240,6 @@ class SeriesTable {
     return this.epoch !== epoch;
   }
 
-  /** The same, unless so many rows are live that it is left to compactionSteps(). */
-  compactIfQuick() {
-    if (this.liveCount <= COMPACT_AT_ONCE_ROWS) this.compactIfSparse();
-  }
-
   /**
    * The same in steps of 32 rows. The table can be used between steps.
    *
@@ -326,12 +319,10 @@ class SeriesTable {
    */
   #addRow(row, labels) {
     // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is
-    // about to grow while most of it is dead is compacted: at once if few rows are live, else a step with
-    // each new row.
+    // about to grow while most of it is dead is compacted, a step with each new row.
     if (this.#compaction !== undefined || ((row & (row - 1)) === 0 && this.isSparse)) {
       const { epoch } = this;
-      if (this.liveCount <= COMPACT_AT_ONCE_ROWS) this.compactIfSparse();
-      else this.#stepCompaction();
+      this.#stepCompaction();
       if (this.epoch !== epoch) return this.start(labels);
     }
     this.rowCount = row + 1;
