@@ -122,6 +122,10 @@ class Aggregator {
     }
   }
 
+  get #directory() {
+    return this.#spool?.directory;
+  }
+
   /** @param {string} [adopt] */
   async #openSpool(adopt) {
     const { directory, lock, retain, onDirectory } = this.#options;
@@ -144,11 +148,15 @@ class Aggregator {
     }
   }
 
-  /** Creates a directory in place of one that was lost, or that could not be created. */
-  async #reopen() {
+  /**
+   * Creates a directory in place of one that was lost, or that could not be created.
+   *
+   * @param {string} [lost] is continued if it is still there
+   */
+  async #reopen(lost) {
     if (this.#closed) return;
-    await this.#openSpool();
-    // There are no retained dictionaries in it.
+    await this.#openSpool(lost);
+    // There are no retained dictionaries in a new one.
     for (const { id } of this.#store.workers()) this.#store.requestFullDictionary(id);
     this.#retirement.save();
   }
@@ -176,7 +184,7 @@ class Aggregator {
   }
 
   /**
-   * Replaces a lost directory. Workers can write again whatever was in it.
+   * Replaces a lost directory, unless only its lock is lost. Workers can write again whatever was in it.
    *
    * @param {unknown} reason
    */
@@ -186,7 +194,8 @@ class Aggregator {
     const lost = this.#spool;
     this.#spool = undefined;
     await lost?.close({ remove: false });
-    await this.#reopen();
+    await this.#reopen(lost?.directory);
+    if (lost !== undefined && lost.directory !== this.#directory) await lost.close({ remove: true });
   }
 
   /**

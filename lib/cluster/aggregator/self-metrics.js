@@ -21,7 +21,7 @@ const REFUSED_REASONS = [
 const IN_PLACE_REASONS = ['option', 'start', 'lost'];
 const IPC_REASONS = [
   'the primary has no directory',
-  ...['ENOENT', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EIO'],
+  ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EIO'],
 ];
 
 /**

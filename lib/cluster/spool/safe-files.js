@@ -115,7 +115,8 @@ function writeFully(descriptor, chunk) {
 function touch(file) {
   try {
     const time = new Date();
-    fs.utimesSync(file, time, time);
+    // Not that of another file, to which it may be a link.
+    fs.lutimesSync(file, time, time);
   } catch (error) {
     debug('cannot touch %s: %s', file, messageOf(error));
   }

@@ -22,6 +22,7 @@ const {
   appendFile,
   touch,
   unlessMissing,
+  ifReadable,
   invalid,
   codeOf,
   messageOf,
@@ -111,15 +112,17 @@ class Spool {
   /**
    * Removes a spool's directory with its lock and all its files, even if it is locked: for the 'exit' handler
    * of the primary's main thread, where nothing asynchronous runs any more. Only removes a directory of this
-   * user with a spool's name, and never throws.
+   * user with a spool's name, also if it was moved and replaced by a link to it. Never throws.
    *
    * @param {string} directory
    */
   static removeSync(directory) {
     try {
-      if (path.basename(directory).startsWith(PREFIX) && isOurs(fs.lstatSync(directory))) {
-        removeDirectory(directory);
-      }
+      if (!path.basename(directory).startsWith(PREFIX)) return;
+      const isLink = fs.lstatSync(directory).isSymbolicLink();
+      const place = isLink ? fs.realpathSync(directory) : directory;
+      if (!isOurs(fs.lstatSync(place)) || (isLink && !isThisProcess(readOwner(place)))) return;
+      removeDirectory(place);
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, messageOf(error));
     }
@@ -288,7 +291,7 @@ class Spool {
 
   /** @returns {string[]} empty if the directory is gone */
   #names() {
-    return unlessMissing(() => fs.readdirSync(this.#directory)) ?? [];
+    return this.isPresent() ? (unlessMissing(() => fs.readdirSync(this.#directory)) ?? []) : [];
   }
 
   /**
@@ -317,8 +320,13 @@ class Spool {
    * @returns {boolean}
    */
   isPresent() {
+    return this.#isAt(this.#directory);
+  }
+
+  /** @param {string} place */
+  #isAt(place) {
     try {
-      const stat = fs.lstatSync(this.#directory);
+      const stat = fs.lstatSync(place);
       return isOurs(stat) && stat.dev === this.#device && stat.ino === this.#inode;
     } catch {
       return false;
@@ -334,7 +342,8 @@ class Spool {
    */
   async close({ remove = true } = {}) {
     this.#releaseLock();
-    if (remove && this.isPresent()) Spool.removeSync(this.#directory);
+    const place = ifReadable(() => fs.realpathSync(this.#directory));
+    if (remove && place !== undefined && this.#isAt(place)) Spool.removeSync(this.#directory);
   }
 
   /** @param {Terms} terms */
@@ -417,8 +426,20 @@ class Spool {
     if (name === '' || name === '.' || name === '..' || path.basename(name) !== name) {
       throw invalid(`not a bare file name: '${name}'`);
     }
+    // A link may have replaced it, and lead to a directory of somebody else.
+    if (!this.isPresent()) throw missing(this.#directory);
     return path.join(this.#directory, name);
   }
+}
+
+/**
+ * @param {string} directory
+ * @returns {NodeJS.ErrnoException}
+ */
+function missing(directory) {
+  return Object.assign(new Error(`ENOENT: the snapshot directory is gone, '${directory}'`), {
+    code: 'ENOENT',
+  });
 }
 
 /** @returns {string[]} */

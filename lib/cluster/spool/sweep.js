@@ -9,7 +9,7 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { workerIdOfFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, isKnownToLive } = require('./owner');
-const { isOurs, messageOf } = require('./safe-files');
+const { isOurs, codeOf, messageOf } = require('./safe-files');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -45,7 +45,7 @@ function isSpoolEntry(entry) {
 /**
  * Renames a directory before it is removed: a worker that has its name can no longer add a file, and only one
  * of two processes that remove the same directory succeeds. A later sweep recognises the new name if the
- * removal is interrupted.
+ * removal is interrupted. The directory keeps its name if a path in it would be too long for the system.
  *
  * @param {string} directory
  * @returns {string} the new path
@@ -53,8 +53,23 @@ function isSpoolEntry(entry) {
 function setAside(directory) {
   if (REMOVED_NAME.test(path.basename(directory))) return directory;
   const aside = path.join(path.dirname(directory), `${PREFIX}removed-${randomBytes(12).toString('hex')}`);
+  const longest = Math.max(...entriesOf(directory).map(({ name }) => Buffer.byteLength(name)), 0);
+  if (isTooLong(path.join(aside, 'x'.repeat(longest)))) return directory;
   fs.renameSync(directory, aside);
   return aside;
+}
+
+/**
+ * @param {string} file
+ * @returns {boolean} whether the system accepts no path of this length
+ */
+function isTooLong(file) {
+  try {
+    fs.lstatSync(file);
+    return false;
+  } catch (error) {
+    return codeOf(error) === 'ENAMETOOLONG';
+  }
 }
 
 /**

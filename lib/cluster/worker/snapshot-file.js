@@ -97,7 +97,14 @@ class SnapshotFile {
   }
 
   #open() {
-    return (this.#descriptor ??= fs.openSync(this.#path, 'wx', 0o600));
+    if (this.#descriptor === undefined) {
+      const directory = path.dirname(this.#path);
+      // Not through a link that has replaced it: that may lead to a directory of somebody else.
+      if (!fs.lstatSync(directory).isDirectory())
+        throw Object.assign(new Error(`ENOTDIR: not a directory, '${directory}'`), { code: 'ENOTDIR' });
+      this.#descriptor = fs.openSync(this.#path, 'wx', 0o600);
+    }
+    return this.#descriptor;
   }
 
   #close() {

@@ -544,7 +544,74 @@ describe('closing', () => {
   });
 });
 
+describe('a directory that was moved and replaced by a link', onlyPosix, () => {
+  /** A spool whose directory is now behind a link. */
+  async function openMoved(t) {
+    const spool = await open(t);
+    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
+    const moved = path.join(place, 'moved');
+    fs.renameSync(spool.directory, moved);
+    fs.symlinkSync(moved, spool.directory);
+    return { spool, moved };
+  }
+
+  it('is lost: nothing is read or written through the link', async t => {
+    const { spool, moved } = await openMoved(t);
+    const [name] = fs.readdirSync(moved).filter(file => file.startsWith('w1-'));
+    const gone = { code: 'ENOENT' };
+    assert.equal(spool.isPresent(), false);
+    assert.throws(() => spool.read(name), gone);
+    assert.throws(() => spool.rename(name, 'w1-last.snap'), gone);
+    assert.throws(() => spool.append('w1-dictionary.snap', Buffer.from('x')), gone);
+    assert.throws(() => spool.writeAtomically('retired.snap', [Buffer.from('x')]), gone);
+    spool.unlink(name);
+    spool.unlinkAllOf(1);
+    assert.deepEqual(spool.filesOfWorker(1), []);
+    assert.deepEqual(fs.readdirSync(moved).sort(), ['owner.json', name]);
+    fs.unlinkSync(spool.directory);
+  });
+
+  for (const [how, remove] of Object.entries({
+    'on close': spool => spool.close(),
+    'from an exit handler': spool => Spool.removeSync(spool.directory),
+  })) {
+    it(`is removed ${how}, as it is our own`, async t => {
+      const { spool } = await openMoved(t);
+      await remove(spool);
+      assert.deepEqual(fs.readdirSync(place), [path.basename(spool.directory)], 'only the link is left');
+      fs.unlinkSync(spool.directory);
+    });
+
+    it(`is left alone ${how} if the link leads to a directory of somebody else`, async t => {
+      const { spool, moved } = await openMoved(t);
+      const other = path.join(place, 'other');
+      fs.mkdirSync(other);
+      for (const file of ['w1-last.snap', 'retired.snap']) fs.writeFileSync(path.join(other, file), '');
+      fs.unlinkSync(spool.directory);
+      fs.symlinkSync(other, spool.directory);
+      await remove(spool);
+      assert.deepEqual(fs.readdirSync(other).sort(), ['retired.snap', 'w1-last.snap']);
+      assert.equal(fs.readdirSync(moved).length, 2);
+      fs.unlinkSync(spool.directory);
+    });
+  }
+});
+
 describe('removing from an exit handler', () => {
+  it('removes a directory whose paths are nearly as long as the system allows', onlyWithProc, async t => {
+    let deep = place;
+    const end = 4095 - PREFIX.length - 6 - snapshotName(1, 1).length - 3;
+    while (deep.length < end) {
+      const left = end - deep.length - 1;
+      deep = path.join(deep, 'x'.repeat(left > 210 ? 200 : left));
+      fs.mkdirSync(deep);
+    }
+    const spool = await open(t, { directory: deep });
+    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
+    await spool.close();
+    assert.deepEqual(fs.readdirSync(deep), []);
+  });
+
   for (const [what, put] of Object.entries({
     'a file of another name': file => fs.writeFileSync(file('notes.txt'), ''),
     'a directory': file => fs.mkdirSync(file('folder')),
