@@ -161,7 +161,7 @@ function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
 /**
  * @param {string} gatewayUrl its query is ignored
  * @param {PushParameters} params
- * @returns {import('node:http').RequestOptions & {pathname?: string}} also what mocks of applications read
+ * @returns {import('node:http').RequestOptions & Record<string, any>} also what prom-client passes besides
  * @throws {TypeError} with code ERR_INVALID_ARG_TYPE or ERR_INVALID_URL
  * @throws {URIError} if the credentials contain an invalid escape
  */
@@ -178,7 +178,11 @@ function requestTarget(gatewayUrl, params) {
   const { protocol, hostname, auth = null } = urlToHttpOptions(url);
   // prom-client escapes apostrophes too; `URL` and encodeURIComponent() do not.
   const path = `${url.pathname.replace(/\/+$/, '')}/metrics${groupPath(params)}`.replaceAll("'", '%27');
-  return { protocol, auth, host: url.host, hostname, port: url.port || null, pathname: path, path };
+  const credentials = auth === null ? '' : `${encodeURIComponent(auth).replace('%3A', ':')}@`;
+  const href = `${protocol}//${credentials}${url.host}${path}`;
+  const parts = { protocol, auth, host: url.host, hostname, port: url.port || null, pathname: path, path };
+  // http.request() reads none of these, but tests of applications compare all of the options.
+  return { ...parts, href, slashes: true, hash: null, search: null, query: null };
 }
 
 /**
