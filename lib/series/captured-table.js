@@ -18,7 +18,9 @@ class CapturedTable {
     this.pageMask = table.pageMask;
     this.width = table.width;
     this.rowCount = table.rowCount;
+    this.liveCount = table.liveCount;
     this.order = table.order?.slice(0, table.orderLength);
+    this.orderLength = table.orderLength;
   }
 
   /** @returns {Generator<number>} */

@@ -108,7 +108,7 @@ class SnapshotSource {
           if (view === undefined) return [];
           const { table } = view;
           const extras = this.#extrasOf(view, metric, false);
-          return [[table, { ...extras, numbers: copyOf(table), epoch: table.epoch }]];
+          return [[table, { ...extras, numbers: table.captured(), epoch: table.epoch }]];
         }),
       );
     });
@@ -309,21 +309,6 @@ class SnapshotSource {
  */
 function viewsOf(metrics) {
   return metrics.flatMap(metric => viewOf(metric) ?? []);
-}
-
-/**
- * @param {import('../../series/series-table').SeriesTable} table
- * @returns {import('../wire/snapshot-encoder').TableNumbers} 0.1 ms for 100,000 numbers
- */
-function copyOf({ rowCount, liveCount, order, orderLength, pages, width }) {
-  return {
-    rowCount,
-    liveCount,
-    order: order?.slice(0, orderLength),
-    orderLength,
-    pages: pages.map(page => page.slice()),
-    width,
-  };
 }
 
 /**

@@ -4,9 +4,9 @@
 //
 // Only V8's profiler reports them, and it is expensive: for each collection it takes the statistics of all
 // heap spaces twice (0.05 to 0.3 ms, growing with the heap), holds some 4 kB of text, and needs 20 to 50 µs
-// to hand them over. So it runs on a budget. Up to ten collections a second are all profiled, and the count
-// is exact. Beyond that the profiler takes samples of 16 collections, and the others are assumed to have
-// freed what recent ones of their kind did; the observer reports how many there were.
+// to hand them over. So it runs on a budget. Up to ten collections a second are all profiled, except those
+// that handing over causes. Beyond that the profiler takes samples of 16 collections. The others are assumed
+// to have freed what recent ones of their kind did; the observer reports how many there were.
 
 const { profiledKindOfWord } = require('./gc-kinds');
 
