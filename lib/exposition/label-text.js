@@ -25,7 +25,7 @@ function escapeLabelValue(text) {
  * @returns {string}
  */
 function escapeHelp(text) {
-  return text.replace(/[\\\n]/g, character => (character === '\n' ? '\\n' : '\\\\'));
+  return text.toWellFormed().replace(/[\\\n]/g, character => (character === '\n' ? '\\n' : '\\\\'));
 }
 
 /**

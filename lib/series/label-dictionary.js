@@ -115,22 +115,27 @@ class LabelDictionary {
    * @returns {number} its id
    */
   addText(text) {
-    const id = this.values.push(text) - 1;
+    const wellFormed = text.toWellFormed();
+    const id = this.values.push(wellFormed) - 1;
     if (this.#segments !== undefined) {
-      this.#segments[segmentOf(text)].set(text, id);
+      this.#segments[segmentOf(wellFormed)].set(wellFormed, id);
     } else {
-      this.#first.set(text, id);
+      this.#first.set(wellFormed, id);
       if (id >= FIRST_MAP_LIMIT) this.#segments = Array.from({ length: SEGMENTS }, () => new Map());
     }
     return id;
   }
 
-  /** @param {string} text */
+  /**
+   * @param {string} text
+   * @returns {number}
+   */
   #findText(text) {
     let id = this.#first.get(text);
     if (id === undefined) {
       id = this.#segments?.[segmentOf(text)].get(text);
-      if (id === undefined) return MISSING;
+      // Half of a surrogate pair is U+FFFD on a page, so values that differ in such halves only are one value.
+      if (id === undefined) return text.isWellFormed() ? MISSING : this.#findText(text.toWellFormed());
     }
     if (--this.#missesLeft === 0) this.#replaceCache();
     if (this.slots !== NO_SLOTS && id <= LARGEST_CACHED_ID) {

@@ -736,6 +736,26 @@ test('ClusterStore: a delta snapshot for an invalidated dictionary is refused, a
   assert.strictEqual(samplesOf(textOf(store)).size, 1);
 });
 
+test('ClusterStore: label values with unpaired surrogates are one series, as in the page of one process', async () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a', 'b'], help: 'm\udc00' });
+  const { metric, registry } = worker;
+  const values = ['\ud83d', '\ude00', '\ufffd', 'x\ud800', '\ude00x', 'x\udbff'];
+  for (const a of values) {
+    metric.inc({ a, b: '\ud83d\ude00' });
+    metric.labels(a, '').inc();
+    metric.labels({ a, b: '' }).inc();
+  }
+  const text = await registry.metrics();
+  assert.strictEqual(Buffer.from(text).toString(), text);
+  const samples = samplesOf(text);
+  assert.strictEqual(samples.get(seriesKey('m', { a: '\ufffd', b: '\ud83d\ude00' })), 3);
+  assert.strictEqual(samples.get(seriesKey('m', { a: 'x\ufffd', b: '' })), 4);
+  assert.strictEqual(samples.size, 6);
+  assert.strictEqual(textOf(cluster([worker])), text);
+  metric.remove('x\udfff', '');
+  assert.strictEqual(samplesOf(await registry.metrics()).size, 5);
+});
+
 test('ClusterStore: a series is looked up once; later scrapes only move numbers', t => {
   const workers = workersWith(Counter, 3, { labelNames: ['a'] });
   for (const { metric } of workers) for (let a = 0; a < 100; a++) metric.inc({ a });
