@@ -450,7 +450,7 @@ describe('without checkpoints', () => {
 
 /** Workers that live one after the other, two at a time, and count 1, 2, 3 ... before they end. */
 async function crashLoop(cluster, end) {
-  const LIVES = 6;
+  const LIVES = 4;
   const allRetired = async () => {
     const { workers, retiring, retired } = await cluster.internals();
     return workers + retiring === 0 && { retired };

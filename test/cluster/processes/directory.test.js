@@ -150,16 +150,19 @@ describe('the end of the primary', { concurrency: 3 }, () => {
     assert.deepEqual(fs.readdirSync(cluster.place), []);
   }
 
-  // test/long/every-variant.test.js tries every end, and each in place, too.
-  const usual = Object.entries(ends).slice(0, 3);
-  for (const [how, end] of process.env.EVERY_VARIANT ? Object.entries(ends) : usual) {
-    it(`the primary's directory is removed when it ends ${how}`, t => assertRemoved(t, end, {}));
-    if (how !== 'by process.exit()' && !process.env.EVERY_VARIANT) continue;
-    it(`the primary's directory is removed when it ends ${how}, in place`, t =>
-      assertRemoved(t, end, { inPlace: true }));
+  // test/long/every-variant.test.js tries every end, with a thread and in place.
+  const usual = [
+    ['because nothing keeps it', false],
+    ['by an uncaught exception', false],
+    ['by process.exit()', true],
+  ];
+  const every = Object.keys(ends).flatMap(how => [false, true].map(inPlace => [how, inPlace]));
+  for (const [how, inPlace] of process.env.EVERY_VARIANT ? every : usual) {
+    it(`the primary's directory is removed when it ends ${how}${inPlace ? ', in place' : ''}`, t =>
+      assertRemoved(t, ends[how], { inPlace }));
   }
 
-  it("the primary's directory is removed when it ends while a scrape is under way", async t => {
+  it("the primary's directory is removed when it ends by process.exit() while a scrape is under way", async t => {
     const cluster = await startWithDead(t);
     const pids = await pidsOf(cluster);
     cluster
@@ -193,12 +196,14 @@ describe('the end of the primary', { concurrency: 3 }, () => {
   });
 });
 
-describe('a primary that was killed', { concurrency: 2 }, () => {
-  it('a later primary removes the directory of a killed one when it is old enough', async t => {
-    const cluster = await startWithDead(t);
-    const pids = await pidsOf(cluster);
-    const { spool, place } = cluster;
-    await cluster.kill();
+describe('a primary that was killed', () => {
+  it('a later primary removes the directory of a killed one when it is old enough, and no live one', async t => {
+    const killed = await start(t);
+    await killed.inWorker(1, record);
+    assert.equal(counted(await killed.scrape()), 1);
+    const { spool, place } = killed;
+    const pids = await pidsOf(killed);
+    await killed.kill();
     await until(() => !pids.some(isAlive), 'its workers are dead, too');
     const left = fs.readdirSync(spool).filter(name => name.startsWith('w1-exit-'));
     assert.equal(left.length, 1, 'its worker has left an exit file');
@@ -206,29 +211,23 @@ describe('a primary that was killed', { concurrency: 2 }, () => {
     assert.deepEqual(await sweep.swept, [], 'it is too young to be swept');
     await sweep.close();
 
+    // In place, because a thread would take the ageing of its lock for another owner's work.
+    const live = await startWithDead(t, { place, options: { inPlace: true } });
+    const { directory } = await live.internals();
+    age(directory, 30);
     age(spool, 11);
     const foreign = path.join(place, 'somebody-elses');
     fs.mkdirSync(foreign);
     age(foreign, 1000);
     const last = await start(t, { place });
+    await last.inWorker(1, record);
+    assert.equal(counted(await last.scrape()), 1);
     // A directory has another name while its files are removed.
-    const isSwept = () => !fs.existsSync(spool) && last.spools().length === 1;
-    await until(isSwept, 'only its own directory is there');
-    assert.ok(fs.existsSync(foreign));
-    await last.end(['somebody-elses']);
-  });
-
-  it('a later primary leaves the directory of a live one alone, however old its files', async t => {
-    // In place, because a thread would take the ageing of its lock for another owner's work.
-    const cluster = await startWithDead(t, { options: { inPlace: true } });
-    const { spool } = cluster;
-    age(spool, 30);
-    const other = await start(t, { place: cluster.place });
-    await other.inWorker(1, record);
-    assert.equal(counted(await other.scrape()), 1);
-    await other.end([path.basename(spool)]);
-    assert.equal(counted(await cluster.scrape()), 11);
-    await cluster.end();
+    const isSwept = () => !fs.existsSync(spool) && last.spools().length === 2;
+    await until(isSwept, 'only the directories of live primaries are there');
+    await last.end([path.basename(directory), 'somebody-elses']);
+    assert.equal(counted(await live.scrape()), 11);
+    await live.end(['somebody-elses']);
   });
 });
 
