@@ -6,25 +6,25 @@
 
 const { randomBytes } = require('node:crypto');
 const { viewOf, DEFAULT_LABELS } = require('../../registry/metric-view');
-const { SeriesJournal } = require('./series-journal');
+const { DictionaryEncoder } = require('./dictionary-encoder');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
-const { runThrough, runInSlices } = require('../../event-loop/slices');
-const { DictionaryPart } = require('../wire/dictionary-part');
+const { runInSlices } = require('../../event-loop/slices');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
 
 const SLICE_MILLISECONDS = 0.3;
 
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
+/** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
 /** @typedef {import('../wire/snapshot-encoder').CaptureEntry} CaptureEntry */
 /** @typedef {Omit<CaptureEntry, 'defaults'> & {epoch: number}} CopiedNumbers epoch: of the table */
 
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
-  #journal = new SeriesJournal();
+  #dictionaries = new DictionaryEncoder(this.#incarnation);
   #digests = new DigestEncoder();
   #exemplars = new ExemplarEncoder();
   #hooks = new CollectHooks();
@@ -67,8 +67,7 @@ class SnapshotSource {
     await this.#encodeChanged();
     if (dictionary === undefined || capture === undefined) return undefined;
     // What the hooks have added.
-    this.#journal.note(viewsOf(this.#metrics()));
-    await runInSlices(this.#dictionarySteps(dictionary, onProgress), SLICE_MILLISECONDS);
+    await this.#extendDictionary(dictionary, onProgress);
     this.#copies = copies;
     try {
       return capture(dictionary);
@@ -137,23 +136,18 @@ class SnapshotSource {
    * @returns {Promise<DictionaryPart>}
    */
   async encodeDictionary(known, onProgress) {
-    this.#journal.note(viewsOf(this.#metrics()));
-    const dictionary = this.#startDictionary(known);
-    await runInSlices(this.#dictionarySteps(dictionary, onProgress), SLICE_MILLISECONDS);
+    const dictionary = this.#dictionaries.start(known);
+    await this.#extendDictionary(dictionary, onProgress);
     return dictionary;
   }
 
   /**
    * @param {DictionaryPart} dictionary
    * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
-   * @returns {Generator<void>} yields after each piece
    */
-  *#dictionarySteps(dictionary, onProgress) {
-    const steps = dictionary.add(this.#restOf(dictionary) ?? [], this.#journal.length);
-    while (!steps.next().done) {
-      onProgress?.(dictionary);
-      yield;
-    }
+  #extendDictionary(dictionary, onProgress) {
+    const steps = this.#dictionaries.extend(dictionary, viewsOf(this.#metrics()), onProgress);
+    return runInSlices(steps, SLICE_MILLISECONDS);
   }
 
   /**
@@ -186,8 +180,7 @@ class SnapshotSource {
         }
       }
     }
-    this.#journal.note(entries.flatMap(({ view }) => view ?? []));
-    this.#journal.forgetBefore(this.#positionOf(known));
+    const views = entries.flatMap(({ view }) => view ?? []);
     const capture = {
       workerId,
       incarnation: this.#incarnation,
@@ -197,7 +190,8 @@ class SnapshotSource {
       entries,
       failures: [...this.#failures.values(), ...overflows(entries)],
     };
-    return encodeSnapshot(capture, this.#journal, this.#completed(dictionary, known));
+    const whole = this.#dictionaries.complete(dictionary, views, known);
+    return encodeSnapshot(capture, this.#dictionaries, whole);
   }
 
   /**
@@ -211,47 +205,6 @@ class SnapshotSource {
     // What a hook observes comes after encode().
     const isCurrent = isLast || typeof metric.collect === 'function';
     return { digests: this.#digests.digestsOf(view, isCurrent), exemplars: this.#exemplars.blockOf(view) };
-  }
-
-  /**
-   * @param {DictionaryPart | undefined} dictionary
-   * @param {JournalPosition | undefined} known
-   * @returns {DictionaryPart} with everything that the reader does not have
-   */
-  #completed(dictionary, known) {
-    const start = this.#journal.startFor(this.#positionOf(known));
-    // It is unusable if the journal has begun a new epoch since, or if the reader has lost its state.
-    const isUsable = dictionary !== undefined && dictionary.start <= start && this.#restOf(dictionary);
-    const usable = isUsable ? dictionary : this.#startDictionary(known);
-    runThrough(usable.add(this.#restOf(usable) ?? [], this.#journal.length));
-    return usable;
-  }
-
-  /** @param {JournalPosition | undefined} known */
-  #startDictionary(known) {
-    const start = this.#journal.startFor(this.#positionOf(known));
-    return new DictionaryPart(this.#journal.epoch, start);
-  }
-
-  /**
-   * @param {DictionaryPart} dictionary
-   * @returns {readonly import('./series-journal').Segment[] | undefined} the segments after it in the
-   *   journal; undefined if it cannot be continued
-   */
-  #restOf({ epoch, end }) {
-    return this.#journal.after({ epoch, series: end });
-  }
-
-  /**
-   * @param {JournalPosition | undefined} known from a message
-   * @returns {JournalPosition | undefined} undefined unless it is a position in this process's journal
-   */
-  #positionOf(known) {
-    const isPosition =
-      known?.incarnation === this.#incarnation &&
-      Number.isInteger(known.series) &&
-      known.series <= this.#journal.length;
-    return isPosition ? known : undefined;
   }
 
   /**
