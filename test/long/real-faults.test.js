@@ -1,0 +1,151 @@
+'use strict';
+
+// Faults of a real system: a disk of its own that is full, has no inodes left, or is read-only, and a worker without
+// descriptors. Not here but in test/cluster/processes, because they are cheap there: another user (directory.test.js),
+// a stopped process (lifecycle.test.js), a primary without descriptors (faults.test.js); a clock that jumps is in
+// test/cluster/store/retired-totals.test.js.
+
+const assert = require('node:assert/strict');
+const { execFileSync, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+
+const { startCluster, until } = require('../fixtures/cluster-harness');
+
+const worker = {
+  start: ({ client, state, process }) => {
+    const counter = new client.Counter({ name: 'done_total', help: 'h' });
+    state.record = () => counter.inc();
+    state.exit = () => process.exit(0);
+  },
+};
+const record = ({ state }) => state.record();
+const total = async cluster => (await cluster.scrape()).get('done_total');
+
+/** @param {string} directory */
+function mount(directory, ...options) {
+  execFileSync(
+    'mount',
+    ['-t', 'tmpfs', '-o', ['size=1m', 'nr_inodes=200', ...options].join(), 'tmpfs', directory],
+    {
+      stdio: 'pipe',
+    },
+  );
+}
+
+/** Why no disk can be mounted here, or false. */
+function noMountReason() {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'cluster-disk-'));
+  try {
+    mount(directory);
+    execFileSync('umount', [directory], { stdio: 'pipe' });
+    return false;
+  } catch (error) {
+    return `no tmpfs can be mounted: ${String(error.stderr ?? error.message).trim()}`;
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Runs until there is no space. */
+function untilFull(run) {
+  for (let i = 0; ; i++) {
+    try {
+      run(i);
+    } catch (error) {
+      assert.equal(error.code, 'ENOSPC');
+      return;
+    }
+  }
+}
+
+const DISKS = {
+  'is full': {
+    breakIt(place) {
+      const file = fs.openSync(path.join(place, 'filler'), 'w');
+      untilFull(() => fs.writeSync(file, Buffer.alloc(4096)));
+      fs.closeSync(file);
+    },
+    mend: place => fs.rmSync(path.join(place, 'filler')),
+  },
+  'has no inodes left': {
+    breakIt(place) {
+      fs.mkdirSync(path.join(place, 'files'));
+      untilFull(number => fs.writeFileSync(path.join(place, 'files', String(number)), ''));
+    },
+    mend: place => fs.rmSync(path.join(place, 'files'), { recursive: true }),
+  },
+  'is read-only': {
+    breakIt: place => execFileSync('mount', ['-o', 'remount,ro', place]),
+    mend: place => execFileSync('mount', ['-o', 'remount,rw', place]),
+  },
+};
+
+describe('a disk of its own', { skip: noMountReason() }, () => {
+  for (const [what, { breakIt, mend }] of Object.entries(DISKS)) {
+    it(`that ${what} costs no count of a worker that lives or is killed, and is used again afterwards`, async t => {
+      const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cluster-disk-'));
+      mount(place);
+      t.after(() => {
+        execFileSync('umount', ['--lazy', place]);
+        fs.rmdirSync(place);
+      });
+      const cluster = await startCluster(t, { place, workers: 3, worker });
+      await cluster.inWorkers([1, 2, 3], record);
+      assert.equal(await total(cluster), 3);
+
+      breakIt(place);
+      await cluster.inWorkers([1, 2, 3], record);
+      assert.equal(await total(cluster), 6, 'the snapshots come over IPC');
+      await cluster.signal(3, 'SIGKILL');
+      await cluster.gone(3);
+      assert.equal(await total(cluster), 6, 'a killed worker keeps what was scraped');
+
+      mend(place);
+      await cluster.inWorkers([1, 2], record);
+      assert.equal(await total(cluster), 8);
+      const id = await cluster.fork();
+      await cluster.inWorker(id, record);
+      assert.equal(await total(cluster), 9);
+      cluster.tellWorker(2, ({ state }) => (state.record(), state.exit()));
+      await cluster.gone(2);
+      assert.equal(await total(cluster), 10, 'exit files are written again');
+      await until(() => cluster.spooledFiles().length === 0, 'nothing is left of it');
+      await cluster.end();
+    });
+  }
+});
+
+const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0;
+
+describe('a worker without descriptors', { skip: !hasPrlimit && 'needs prlimit' }, () => {
+  it('sends its snapshots over IPC, and writes files again when it has descriptors', async t => {
+    const cluster = await startCluster(t, { workers: 1, worker });
+    await cluster.inWorker(1, record);
+    assert.equal(await total(cluster), 1);
+    await cluster.inWorker(1, ({ require, state, process }) => {
+      const fs = require('node:fs');
+      require('node:child_process').execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=64:64']);
+      state.files = [];
+      try {
+        for (;;) state.files.push(fs.openSync('/dev/null'));
+      } catch (error) {
+        if (error.code !== 'EMFILE') throw error;
+      }
+      state.record();
+    });
+    assert.equal(await total(cluster), 2);
+    const overIpc = await cluster.run(({ answers }) => answers.at(-1).message.reason);
+    assert.equal(overIpc, 'EMFILE');
+    await cluster.inWorker(1, ({ require, state }) => {
+      const fs = require('node:fs');
+      for (const file of state.files) fs.closeSync(file);
+      state.record();
+    });
+    assert.equal(await total(cluster), 3);
+    assert.equal(await cluster.run(({ answers }) => answers.at(-1).message.reason), undefined);
+    await cluster.end();
+  });
+});
