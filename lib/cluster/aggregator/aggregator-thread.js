@@ -68,7 +68,7 @@ function perform(message) {
       aggregator.discard(message.file);
       break;
     case 'retire':
-      aggregator.retire(message.workerId);
+      aggregator.retire(message.workerId, message.death);
       break;
     case 'reuse':
       aggregator.reuse(message.memory);

@@ -311,9 +311,10 @@ class Aggregator {
    * Adds a dead worker's numbers to the retired totals.
    *
    * @param {number} workerId
+   * @param {import('./retirement').Death} [death] absent if it is tried again
    */
-  retire(workerId) {
-    if (!this.#retirement.retire(workerId)) return;
+  retire(workerId, death) {
+    if (!this.#retirement.retire(workerId, death)) return;
     this.#again.delete(workerId);
     this.#unusable.delete(workerId);
     this.#unread.delete(workerId);

@@ -70,9 +70,12 @@ class InPlaceBackend {
     this.#enqueue(() => this.#aggregator.discard(file));
   }
 
-  /** @param {number} workerId */
-  retire(workerId) {
-    this.#enqueue(() => this.#aggregator.retire(workerId));
+  /**
+   * @param {number} workerId
+   * @param {import('./retirement').Death} death
+   */
+  retire(workerId, death) {
+    this.#enqueue(() => this.#aggregator.retire(workerId, death));
   }
 
   /** Pages are not pooled in place: a caller that still reads the bytes would see those of another page. */

@@ -6,6 +6,7 @@
 const { debuglog } = require('node:util');
 const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
+const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -21,6 +22,15 @@ if (process.platform === 'win32') for (const code of ['EBUSY', 'EPERM', 'EACCES'
 
 /** @typedef {import('../spool/spool').Spool} Spool */
 
+/**
+ * How a worker has died.
+ *
+ * @typedef {object} Death
+ * @property {boolean} isSnapshotExpected whether its 'exit' handler has run, which writes a snapshot
+ * @property {import('../spool/exit-directory').ExitDirectory} [own] its own directory, if it may not write into
+ *   the spool
+ */
+
 class Retirement {
   #store;
   #spool;
@@ -28,6 +38,8 @@ class Retirement {
   #onSaved;
   /** @type {Set<number>} dead workers with a file that could not be read yet */
   #unread = new Set();
+  /** @type {Map<number, Death>} dead workers whose files have not been removed */
+  #deaths = new Map();
   /** @type {number[]} workers that were retired since the totals were written last */
   #unsaved = [];
   #isSaveScheduled = false;
@@ -72,9 +84,11 @@ class Retirement {
    * file.
    *
    * @param {number} workerId
+   * @param {Death} [death] absent if it is tried again
    * @returns {boolean} false if a file of the worker cannot be read at the moment
    */
-  retire(workerId) {
+  retire(workerId, death) {
+    if (death !== undefined) this.#deaths.set(workerId, death);
     if (!this.#store.isClosed(workerId) && !this.#readFilesOf(workerId)) {
       this.#unread.add(workerId);
       return false;
@@ -99,7 +113,7 @@ class Retirement {
     const start = performance.now();
     try {
       spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
-      for (const workerId of workerIds) spool?.unlinkAllOf(workerId);
+      for (const workerId of workerIds) this.#removeFilesOf(workerId);
     } catch (error) {
       // The totals are still in memory; only a thread that is lost before the next try would miss them.
       this.#onRefused('save-retired', error);
@@ -111,6 +125,14 @@ class Retirement {
     const end = performance.now();
     this.#nextSave = end + (end - start) * SAVE_PAUSE_FACTOR;
     if (workerIds.length > 0) this.#onSaved(workerIds);
+  }
+
+  /** @param {number} workerId */
+  #removeFilesOf(workerId) {
+    this.#spool()?.unlinkAllOf(workerId);
+    const own = this.#deaths.get(workerId)?.own;
+    this.#deaths.delete(workerId);
+    if (own !== undefined) removeExitDirectory(own);
   }
 
   /** Stops writing. */
@@ -141,14 +163,25 @@ class Retirement {
    */
   #readFilesOf(workerId) {
     const spool = this.#spool();
+    const { isSnapshotExpected = false, own } = this.#deaths.get(workerId) ?? {};
     let isComplete = true;
+    let hasExitSnapshot = false;
     const onUnreadable = (/** @type {any} */ { code }) => {
       if (TRANSIENT_CODES.has(code)) isComplete = false;
     };
-    for (const file of filesOf(spool, workerId, onUnreadable)) {
+    const files = [
+      ...filesOf(spool, workerId, onUnreadable).map(file => ({
+        file,
+        read: () => spool?.readIfPresent(file),
+      })),
+      ...(own === undefined ? [] : exitFilesIn(own)),
+    ];
+    for (const { file, read } of files) {
       try {
-        const bytes = spool?.readIfPresent(file);
-        if (bytes !== undefined) this.#store.apply(workerId, bytes);
+        const bytes = read();
+        if (bytes === undefined) continue;
+        hasExitSnapshot ||= isExitFile(file);
+        this.#store.apply(workerId, bytes);
       } catch (error) {
         const { code } = /** @type {any} */ (error);
         if (TRANSIENT_CODES.has(code)) isComplete = false;
@@ -159,6 +192,8 @@ class Retirement {
         else this.#onRefused(`exit-${code}`, error);
       }
     }
+    if (isComplete && isSnapshotExpected && !hasExitSnapshot)
+      this.#onRefused('exit-missing', `worker ${workerId} could not write its last snapshot`);
     return isComplete;
   }
 }

@@ -16,6 +16,7 @@ const REFUSED_REASONS = [
   ...[...SNAPSHOT_CODES, 'dictionary-start', 'worker', 'incarnation', 'sequence'],
   ...FILE_CODES,
   ...[...SNAPSHOT_CODES, 'worker', 'incarnation', ...FILE_CODES].map(code => `exit-${code}`),
+  'exit-missing',
   ...['save-retired', 'restore-retired', 'restore-worker'],
 ];
 const IN_PLACE_REASONS = ['option', 'start', 'lost'];

@@ -47,8 +47,8 @@ class AggregatorSupervisor {
   /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
   #backend = undefined;
   #directory = '';
-  /** @type {Set<number>} dead workers that are not part of the retired totals yet */
-  #retiring = new Set();
+  /** @type {Map<number, import('../aggregator/retirement').Death>} dead workers that are not part of the retired totals yet */
+  #retiring = new Map();
   #retired = 0;
   /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
   #onRetired = [];
@@ -179,7 +179,7 @@ class AggregatorSupervisor {
     if (this.#backend.isInPlace && !this.#options.inPlace) {
       this.#threadTimer = setTimeout(() => this.#tryThread(), IN_PLACE_MILLISECONDS).unref();
     }
-    for (const workerId of this.#retiring) this.#backend.retire(workerId);
+    for (const [workerId, death] of this.#retiring) this.#backend.retire(workerId, death);
     for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
     if (adopt !== undefined) this.#events.onReplaced();
   }
@@ -274,10 +274,11 @@ class AggregatorSupervisor {
    * Adds the numbers of a dead worker to the retired totals.
    *
    * @param {number} workerId
+   * @param {import('../aggregator/retirement').Death} death
    */
-  retire(workerId) {
-    this.#retiring.add(workerId);
-    this.#backend?.retire(workerId);
+  retire(workerId, death) {
+    this.#retiring.set(workerId, death);
+    this.#backend?.retire(workerId, death);
   }
 
   /** @returns {Promise<void>} resolves when all dead workers are part of the retired totals, or with close() */

@@ -13,8 +13,8 @@ const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
 const { ReasonCounts } = require('./reason-counts');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
-const { readAnswer, NOT_UNDERSTOOD } = require('./worker-answer');
-const { isOnline, send } = require('./worker-record');
+const { readAnswer, readExitDirectory, NOT_UNDERSTOOD } = require('./worker-answer');
+const { deathOf, isOnline, send, userOf } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME, hasType } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
@@ -119,7 +119,7 @@ class ClusterPrimary {
       onOnline: record => this.#supervisor.directory !== '' && this.#welcome(record),
       onMessage: (record, message) => this.#onMessage(record, message),
       onGone: workerId => this.#rounds.settle(workerId, false),
-      onRetired: workerId => this.#supervisor.retire(workerId),
+      onRetired: record => this.#supervisor.retire(record.worker.id, deathOf(record)),
     });
     this.#roster.open();
   }
@@ -149,8 +149,17 @@ class ClusterPrimary {
   /** Stops the thread, removes the spool, and stops following the cluster. A scrape under way is rejected. */
   async close() {
     this.#roster.close();
+    for (const record of this.#roster.all) this.#removeExitDirectory(record);
     this.#rounds.close();
     await this.#supervisor.close();
+  }
+
+  /** @param {WorkerRecord} record */
+  #removeExitDirectory(record) {
+    const { own } = deathOf(record);
+    if (own === undefined) return;
+    const { removeExitDirectory } = require('../spool/exit-directory');
+    removeExitDirectory(own);
   }
 
   /** @returns {ClusterState} */
@@ -217,11 +226,24 @@ class ClusterPrimary {
   #onMessage(record, message) {
     try {
       if (!hasType(message)) return;
-      if (message.type === READY) record.hasReplied = true;
+      if (message.type === READY) this.#onReady(record, message);
       if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onResponse(record, message));
     } catch (error) {
       debug('a message of worker %d failed: %s', record.worker.id, error);
     }
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   */
+  #onReady(record, message) {
+    record.hasReplied = true;
+    const exitDirectory = readExitDirectory(message);
+    if (exitDirectory === undefined) return;
+    this.#removeExitDirectory(record);
+    record.exitDirectory = exitDirectory;
+    record.uid = userOf(record.worker);
   }
 
   /**
@@ -238,6 +260,7 @@ class ClusterPrimary {
     }
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
     if (overIpc !== undefined) this.#overIpc.add(overIpc);
+    record.writesFiles = answer?.file !== undefined;
     if (answer !== undefined) this.#passOn(record, answer);
     else this.#refuse(record, refused, error);
     if (record.error === undefined) record.answeredAt = performance.now();

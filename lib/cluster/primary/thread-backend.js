@@ -198,9 +198,12 @@ class ThreadBackend {
     this.#thread?.postMessage({ op: 'discard', file });
   }
 
-  /** @param {number} workerId */
-  retire(workerId) {
-    this.#thread?.postMessage({ op: 'retire', workerId });
+  /**
+   * @param {number} workerId
+   * @param {import('../aggregator/retirement').Death} death
+   */
+  retire(workerId, death) {
+    this.#thread?.postMessage({ op: 'retire', workerId, death });
   }
 
   /** @param {ArrayBuffer} memory of a page that was sent, for a later page */

@@ -3,11 +3,13 @@
 // Runs on the primary's loop. Reads the answer of a worker. Workers may run another library or be
 // compromised, so each field is checked for its type and size before it is used.
 
+const path = require('node:path');
 const { isSnapshotNameOf } = require('../wire/file-names');
 
 // A snapshot of a million label sets has some 100 MB; in base64 a third more.
 const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
 const MAX_TEXT_CHARACTERS = 200;
+const MAX_PATH_CHARACTERS = 4096;
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 
@@ -37,6 +39,16 @@ function readAnswer({ metrics, snapshot, reason, file, bytes, error }, workerId,
   return NOT_UNDERSTOOD;
 }
 
+/**
+ * @param {any} message of type READY
+ * @returns {string | undefined} the directory that the worker has created for its exit snapshot; it is checked
+ *   before anything in it is read
+ */
+function readExitDirectory({ exitDirectory }) {
+  const isPath = typeof exitDirectory === 'string' && exitDirectory.length <= MAX_PATH_CHARACTERS;
+  return isPath && path.isAbsolute(exitDirectory) ? exitDirectory : undefined;
+}
+
 const NOT_UNDERSTOOD = { refused: 'answer', error: 'The answer of a worker is not valid' };
 
 /**
@@ -48,4 +60,4 @@ function textOr(text, otherwise) {
   return typeof text === 'string' ? text.slice(0, MAX_TEXT_CHARACTERS) : otherwise;
 }
 
-module.exports = { readAnswer, NOT_UNDERSTOOD };
+module.exports = { readAnswer, readExitDirectory, NOT_UNDERSTOOD };

@@ -2,6 +2,7 @@
 
 // Runs on the primary's loop. What the primary knows about one worker, and how it sends it a message.
 
+const fs = require('node:fs');
 const { debuglog } = require('node:util');
 const { exitSnapshotName } = require('../wire/file-names');
 
@@ -14,6 +15,9 @@ const debug = debuglog('prom-client-cluster');
  * @typedef {object} WorkerRecord
  * @property {Worker} worker
  * @property {string} exitName bare name of the file for its last snapshot
+ * @property {string | undefined} exitDirectory the worker's own, if it may not write into the primary's
+ * @property {number | undefined} uid of its process when it announced that
+ * @property {boolean} writesFiles whether its last answer was a file
  * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
  * @property {number} outstanding id of the request that it has not answered; 0 if there is none
  * @property {number} askedAt when that request was last sent, by performance.now()
@@ -28,6 +32,7 @@ const debug = debuglog('prom-client-cluster');
  *   files, by performance.now()
  * @property {number} ipcPause milliseconds for which they were at last
  * @property {boolean} exited
+ * @property {boolean} wasKilled whether it ended by a signal
  * @property {boolean} disconnected
  * @property {string | undefined} error of its last answer
  */
@@ -40,6 +45,9 @@ function newRecord(worker) {
   return {
     worker,
     exitName: exitSnapshotName(worker.id),
+    exitDirectory: undefined,
+    uid: undefined,
+    writesFiles: false,
     position: undefined,
     outstanding: 0,
     askedAt: 0,
@@ -53,8 +61,20 @@ function newRecord(worker) {
     ipcUntil: -Infinity,
     ipcPause: 0,
     exited: false,
+    wasKilled: false,
     disconnected: false,
     error: undefined,
+  };
+}
+
+/**
+ * @param {WorkerRecord} record of a dead worker
+ * @returns {import('../aggregator/retirement').Death}
+ */
+function deathOf({ exitName, exitDirectory, uid, writesFiles, exited, wasKilled }) {
+  return {
+    isSnapshotExpected: writesFiles && exited && !wasKilled,
+    own: exitDirectory === undefined ? undefined : { directory: exitDirectory, name: exitName, uid },
   };
 }
 
@@ -64,6 +84,18 @@ function newRecord(worker) {
  */
 function isOnline(worker) {
   return worker.isConnected() && !worker.isDead?.();
+}
+
+/**
+ * @param {Worker} worker
+ * @returns {number | undefined} id of the user as whom it runs; undefined if the system does not show it
+ */
+function userOf({ process: { pid } }) {
+  try {
+    return fs.statSync(`/proc/${pid}`).uid;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -89,4 +121,4 @@ function send(worker, message, onFailure = () => {}) {
   }
 }
 
-module.exports = { newRecord, isOnline, send };
+module.exports = { newRecord, deathOf, isOnline, send, userOf };

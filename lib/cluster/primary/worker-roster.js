@@ -15,7 +15,7 @@ const { newRecord, isOnline } = require('./worker-record');
  * @property {(record: WorkerRecord, message: unknown) => void} onMessage
  * @property {(workerId: number) => void} onGone a worker has exited or disconnected: it may not answer any
  *   more
- * @property {(workerId: number) => void} onRetired a worker has exited and disconnected; it is no longer
+ * @property {(record: WorkerRecord) => void} onRetired a worker has exited and disconnected; it is no longer
  *   listed
  */
 
@@ -24,7 +24,7 @@ class WorkerRoster {
   #events;
   /** @type {Map<number, WorkerRecord>} */
   #records = new Map();
-  /** @type {[event: string, listener: (worker: Worker, message: unknown) => void][]} */
+  /** @type {[event: string, listener: (worker: Worker, ...args: unknown[]) => void][]} */
   #listeners;
 
   /**
@@ -39,7 +39,7 @@ class WorkerRoster {
       ['online', worker => this.#reportOnline(worker)],
       ['message', (worker, message) => this.#receive(worker, message)],
       ['disconnect', worker => this.#onGone(worker, 'disconnected')],
-      ['exit', worker => this.#onGone(worker, 'exited')],
+      ['exit', (worker, code, signal) => this.#onGone(worker, 'exited', Boolean(signal))],
     ];
   }
 
@@ -114,11 +114,13 @@ class WorkerRoster {
   /**
    * @param {Worker} worker
    * @param {'exited' | 'disconnected'} what
+   * @param {boolean} [wasKilled]
    */
-  #onGone(worker, what) {
+  #onGone(worker, what, wasKilled = false) {
     const record = this.#records.get(worker.id);
     if (record === undefined) return;
     record[what] = true;
+    record.wasKilled ||= wasKilled;
     this.#events.onGone(worker.id);
     this.#retireIfGone(record);
   }
@@ -129,12 +131,13 @@ class WorkerRoster {
    *
    * @param {WorkerRecord} record
    */
-  #retireIfGone({ worker, exited, disconnected }) {
+  #retireIfGone(record) {
+    const { worker, exited, disconnected } = record;
     // A worker that could not be started is dead without 'exit'. And Node delays 'disconnect' while it hands
     // a connection over, for ever if the worker dies meanwhile.
     if (!(exited || worker.isDead?.()) || (!disconnected && worker.isConnected())) return;
     this.#records.delete(worker.id);
-    this.#events.onRetired(worker.id);
+    this.#events.onRetired(record);
   }
 }
 

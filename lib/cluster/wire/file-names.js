@@ -9,6 +9,9 @@ const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
 const UNFINISHED_EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap\.part$/;
 const RETAINED_NAME = /^w([0-9]{1,10})-(?:last|dictionary)\.snap(?:\.tmp)?$/;
 
+/** The name of a directory that a worker creates for its exit snapshot starts with this. */
+const OWN_EXIT_PREFIX = 'prom-client-cluster-exit-';
+
 /**
  * A new name for one snapshot. 96 random bits make it unique, so two writers never use the same file.
  *
@@ -109,6 +112,7 @@ function isUnfinished(name) {
 }
 
 module.exports = {
+  OWN_EXIT_PREFIX,
   snapshotName,
   exitSnapshotName,
   lastName,

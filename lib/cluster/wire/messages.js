@@ -28,6 +28,13 @@ const READY = 'prom-client-cluster:ready';
  */
 
 /**
+ * @typedef {object} Ready
+ * @property {string} type
+ * @property {string} [exitDirectory] where the worker writes its exit snapshot if it may not write into the
+ *   primary's directory
+ */
+
+/**
  * @typedef {object} Response
  * @property {string} type
  * @property {number} requestId

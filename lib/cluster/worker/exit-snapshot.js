@@ -5,10 +5,12 @@
 // checkpoints, and when the program announces its end. Each version replaces the one before as a whole.
 
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { debuglog } = require('node:util');
 const { SnapshotFile } = require('./snapshot-file');
 const { ChangeDetector } = require('./change-detector');
+const { lastName, dictionaryName, OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
 
 const debug = debuglog('prom-client-cluster');
@@ -17,13 +19,21 @@ const debug = debuglog('prom-client-cluster');
 const SHORTEST_INTERVAL = 100;
 const LONGEST_INTERVAL = 2 ** 31 - 1;
 
+const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
+const PRIMARY_PID = process.ppid;
+
 /** @typedef {import('../capture/snapshot-source').SnapshotSource} SnapshotSource */
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 class ExitSnapshot {
   #source;
   #workerId;
+  #onOwnDirectory;
+  /** The primary's, or one of this worker's own. */
   #directory = '';
+  #own = '';
+  /** @type {number | undefined} closed when the exit snapshot is written, in case there is no other descriptor */
+  #reserve = undefined;
   #name = '';
   #interval = 0;
   #changes = new ChangeDetector();
@@ -38,9 +48,12 @@ class ExitSnapshot {
   /**
    * @param {SnapshotSource} source
    * @param {number} workerId
+   * @param {(directory: string) => void} onOwnDirectory called if the worker may not write into the primary's
+   *   directory, and writes into one of its own
    */
-  constructor(source, workerId) {
+  constructor(source, workerId, onOwnDirectory) {
     this.#source = source;
+    this.#onOwnDirectory = onOwnDirectory;
     this.#workerId = workerId;
     /**
      * @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint leaves that out
@@ -56,14 +69,34 @@ class ExitSnapshot {
    * @param {unknown} interval milliseconds between checkpoints; no checkpoints unless it is a number above 0
    */
   aimAt(directory, name, interval) {
-    if (directory !== this.#directory || name !== this.#name) this.invalidate();
-    this.#directory = directory;
+    const writable = this.#writable(directory);
+    if (writable !== this.#directory || name !== this.#name) this.invalidate();
+    this.#directory = writable;
     this.#name = name;
+    this.#reserve ??= openReserve();
     const wanted = typeof interval === 'number' && interval > 0 ? interval : 0;
     if (wanted === this.#interval) return;
     this.#interval = wanted;
     clearTimeout(this.#timer);
     if (wanted > 0) this.#wait();
+  }
+
+  /**
+   * @param {string} directory the primary's, or the worker's own
+   * @returns {string} the same or, if this process runs as another user, a directory of its own
+   */
+  #writable(directory) {
+    if (directory === '' || mayWrite(directory)) return directory;
+    if (!fs.existsSync(this.#own) || !mayWrite(this.#own)) {
+      try {
+        this.#own = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), OWN_EXIT_PREFIX));
+      } catch (error) {
+        debug('worker %d has no directory for its exit snapshot: %s', this.#workerId, error);
+        return directory;
+      }
+      this.#onOwnDirectory(this.#own);
+    }
+    return this.#own;
   }
 
   /**
@@ -88,12 +121,39 @@ class ExitSnapshot {
     this.#hasEnded = true;
     if (this.#directory === '') return;
     this.#unfinished?.discard();
+    if (this.#reserve !== undefined) fs.closeSync(this.#reserve);
+    this.#reserve = undefined;
+    // It may have become another user since the last request.
+    this.#directory = this.#writable(this.#directory);
+    if (this.#directory === this.#own && process.ppid !== PRIMARY_PID) {
+      this.#removeOwnDirectory();
+      return;
+    }
+    try {
+      this.#write();
+    } catch (error) {
+      if (!DISK_FULL_CODES.has(/** @type {any} */ (error).code)) throw error;
+      // The exit snapshot replaces what the directory has of this worker, so there is room for it.
+      for (const name of [lastName(this.#workerId), dictionaryName(this.#workerId)])
+        fs.rmSync(path.join(this.#directory, name), { force: true });
+      this.#write();
+    }
+  }
+
+  #write() {
     // It exists if an earlier checkpoint could not be renamed.
     fs.rmSync(path.join(this.#directory, this.#unfinishedName), { force: true });
     const file = new SnapshotFile(this.#directory, this.#unfinishedName);
     // With all label sets: the aggregator may be restarted before it reads the file, and then has none.
     file.finish(this.#source.capture(this.#workerId, undefined, { isLast: true }));
     fs.renameSync(path.join(this.#directory, this.#unfinishedName), path.join(this.#directory, this.#name));
+  }
+
+  /** There is no primary any more that would remove it. */
+  #removeOwnDirectory() {
+    for (const name of [this.#name, this.#unfinishedName])
+      fs.rmSync(path.join(this.#own, name), { force: true });
+    fs.rmdirSync(this.#own);
   }
 
   #wait() {
@@ -160,6 +220,29 @@ class ExitSnapshot {
 
   get #unfinishedName() {
     return `${this.#name}.part`;
+  }
+}
+
+/**
+ * @param {string} directory
+ * @returns {boolean} false if it is another user's; true if it is missing, because the primary creates another one
+ */
+function mayWrite(directory) {
+  try {
+    fs.accessSync(directory, fs.constants.W_OK);
+    return true;
+  } catch (error) {
+    const { code } = /** @type {any} */ (error);
+    return code !== 'EACCES' && code !== 'EPERM';
+  }
+}
+
+/** @returns {number | undefined} a descriptor */
+function openReserve() {
+  try {
+    return fs.openSync(os.devNull, 'r');
+  } catch {
+    return undefined;
   }
 }
 

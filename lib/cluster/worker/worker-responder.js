@@ -34,7 +34,9 @@ class WorkerResponder {
     this.workerId = workerId;
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
-    this.#exit = new ExitSnapshot(this.#source, workerId);
+    this.#exit = new ExitSnapshot(this.#source, workerId, exitDirectory => {
+      send({ type: READY, exitDirectory });
+    });
   }
 
   /** @param {any} message of one of the types that a primary sends */

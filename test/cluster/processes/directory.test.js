@@ -13,6 +13,8 @@ const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 const MINUTE = 60_000;
 const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
+const hasPrlimit = ['/usr/bin/prlimit', '/bin/prlimit'].some(file => fs.existsSync(file));
+const onlyLinux = { skip: hasPrlimit ? false : 'needs prlimit' };
 const onlyShm = { skip: fs.existsSync('/dev/shm') ? false : 'needs /dev/shm' };
 
 const counting = {
@@ -321,6 +323,148 @@ describe('a primary that becomes another user', () => {
     await cluster.gone(2);
     assert.equal(counted(await cluster.scrape()), 9);
     await cluster.end([path.basename(spool)]);
+  });
+});
+
+describe('workers of another user than their primary', () => {
+  const NOBODY = 65534;
+  const ownDirectories = place => fs.readdirSync(place).filter(name => name.startsWith(`${PREFIX}exit-`));
+
+  it('lose nothing when they end', onlyRoot, async t => {
+    const place = makePlace(t);
+    fs.chmodSync(place, 0o777);
+    const options = { checkpointInterval: 100 };
+    const cluster = await start(t, { workers: 2, place, options, settings: { uid: NOBODY } });
+    await until(() => ownDirectories(place).length === 2, 'they have directories of their own');
+    for (const name of ownDirectories(place)) {
+      const { uid, mode } = fs.lstatSync(path.join(place, name));
+      assert.deepEqual([uid, mode & 0o777], [NOBODY, 0o700]);
+    }
+    await cluster.inWorkers([1, 2], record);
+    assert.equal(counted(await cluster.scrape()), 2);
+    await cluster.inWorkers([1, 2], record, 10);
+    cluster.tellWorker(1, exit);
+    await cluster.gone(1);
+    // The other one is killed after a checkpoint.
+    await cluster.inWorker(2, ({ require, state }) => {
+      const fs = require('node:fs');
+      const { renameSync } = fs;
+      return new Promise(resolve => {
+        fs.renameSync = (...args) => resolve(renameSync(...args));
+        state.counter.inc(100);
+      });
+    });
+    await cluster.signal(2, 'SIGKILL');
+    await cluster.gone(2);
+    assert.equal(counted(await cluster.scrape()), 122);
+    await until(() => ownDirectories(place).length === 0, 'their directories are removed');
+    assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
+    await cluster.end();
+  });
+
+  it('lose nothing if they became another user after the last scrape', onlyRoot, async t => {
+    const place = makePlace(t);
+    fs.chmodSync(place, 0o777);
+    const cluster = await start(t, { place });
+    await cluster.inWorker(1, record);
+    assert.equal(counted(await cluster.scrape()), 1);
+    await cluster.inWorker(1, record);
+    cluster.tellWorker(1, ({ process }) => {
+      process.setuid(65534);
+      process.exit();
+    });
+    await cluster.gone(1);
+    assert.equal(counted(await cluster.scrape()), 2);
+    await until(() => ownDirectories(place).length === 0, 'its directory is removed');
+    await cluster.end();
+  });
+
+  it('are not believed if they announce a directory that is not theirs', onlyRoot, async t => {
+    const place = makePlace(t);
+    fs.chmodSync(place, 0o777);
+    const cluster = await start(t, { place, settings: { uid: NOBODY } });
+    await cluster.inWorker(1, record);
+    const foreign = path.join(place, `${PREFIX}exit-foreign`);
+    fs.mkdirSync(foreign, { mode: 0o700 });
+    // A link that leads to a directory of the worker's user.
+    const link = path.join(place, `${PREFIX}exit-link`);
+    fs.symlinkSync(path.join(place, ownDirectories(place)[0]), link);
+    for (const exitDirectory of [foreign, '/etc', 7, 'x', link, place]) {
+      await cluster.inWorker(
+        1,
+        ({ process }, exitDirectory) => process.send({ type: 'prom-client-cluster:ready', exitDirectory }),
+        exitDirectory,
+      );
+    }
+    cluster.tellWorker(1, exit);
+    await cluster.gone(1);
+    assert.equal(counted(await cluster.scrape()) ?? 0, 0, 'the snapshot is not where it was announced');
+    assert.ok(fs.existsSync(foreign) && fs.lstatSync(link).isSymbolicLink());
+    for (const left of fs.readdirSync(place)) {
+      if (left.startsWith(`${PREFIX}exit-`)) fs.rmSync(path.join(place, left), { recursive: true });
+    }
+    await cluster.end();
+  });
+});
+
+describe('the last snapshot of a worker', () => {
+  const cluster = sharedCluster({ workers: 1, worker: counting });
+
+  /** Has a new worker be scraped, count, prepare something, and exit; returns how many refused answers that adds. */
+  async function endAfter(prepare) {
+    const id = await cluster().fork();
+    await cluster().inWorker(id, record);
+    const total = counted(await cluster().scrape());
+    await cluster().inWorker(id, record);
+    const { refused: before } = await cluster().internals();
+    await cluster().inWorker(id, prepare);
+    cluster().tellWorker(id, exit);
+    await cluster().gone(id);
+    const counts = counted(await cluster().scrape()) - total;
+    const { refused } = await cluster().internals();
+    return { counts, missing: (refused['exit-missing'] ?? 0) - (before['exit-missing'] ?? 0) };
+  }
+
+  it('takes the room of what the directory has of it if the disk is full', async () => {
+    const result = await endAfter(({ require, cluster }) => {
+      const fs = require('node:fs');
+      const { writevSync, rmSync } = fs;
+      let isFull = true;
+      fs.writevSync = (...args) => {
+        if (isFull) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+        return writevSync(...args);
+      };
+      fs.rmSync = (file, options) => {
+        if (file.endsWith(`w${cluster.worker.id}-last.snap`)) isFull = !fs.existsSync(file);
+        return rmSync(file, options);
+      };
+    });
+    assert.deepEqual(result, { counts: 1, missing: 0 });
+  });
+
+  it('is counted as missing if there is no room at all', async () => {
+    const result = await endAfter(({ require }) => {
+      require('node:fs').writevSync = () => {
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      };
+    });
+    assert.deepEqual(result, { counts: 0, missing: 1 });
+  });
+
+  it('is written although the process has no descriptor left', onlyLinux, async () => {
+    const result = await endAfter(({ require }) => {
+      const fs = require('node:fs');
+      // The limit of the whole process: every number below it is taken.
+      require('node:child_process').execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=64:64']);
+      for (;;) {
+        try {
+          fs.openSync('/dev/null');
+        } catch {
+          return;
+        }
+      }
+    });
+    assert.deepEqual(result, { counts: 1, missing: 0 });
   });
 });
 
