@@ -13,7 +13,8 @@ const CHUNK = Buffer.alloc(2 ** 16);
 /**
  * A directory for the snapshots, on a tmpfs where the system allows to mount one.
  *
- * @returns {{directory: string, isSmall: boolean, reason: string, fill: () => void, free: () => void, remove: () => void}}
+ * @returns {{directory: string, isSmall: boolean, reason: string, fill: () => void, free: () => void, remove:
+ *   () => void}}
  *   `reason` why there is no tmpfs
  */
 function makeDisk() {

@@ -1,6 +1,7 @@
 'use strict';
 
-// Draws a soak over time, as one self-contained SVG: a panel for memory, one for descriptors and files, one for counts.
+// Draws a soak over time, as one self-contained SVG: a panel for memory, one for descriptors and files, one
+// for counts.
 
 const { escaped, rounded, segment, text } = require('../shared/svg.js');
 const { count, number } = require('../shared/table.js');
@@ -10,6 +11,7 @@ const WIDTH = 900;
 const PLOT = { left: 70, width: 620, height: 170 };
 const HEADER = 60;
 const PANEL_HEIGHT = 240;
+const POINTS = 400; // of a line, at most
 const MIB = 2 ** 20;
 const COLOURS = { primary: '#0057a3', 'worker 1': '#a33b00' };
 const MARKS = { 'worker killed': 'K', 'worker redeployed': 'R', 'thread killed': 'T', 'disk full': 'F' };
@@ -92,7 +94,9 @@ function drawPanel({ title, lines }, { seconds, events }, panelTop) {
     if (MARKS[what]) parts.push(text(x(at), top - 3, MARKS[what], 'font-size="8" text-anchor="middle"'));
   }
   lines.forEach(({ name, colour, dash, wide, points }, index) => {
-    const path = points.map(({ at, value }) => `${rounded(x(at))},${rounded(y(value))}`).join(' ');
+    const path = thinned(points)
+      .map(({ at, value }) => `${rounded(x(at))},${rounded(y(value))}`)
+      .join(' ');
     const style = `stroke="${colour}" stroke-width="${wide ? 4 : 1.5}"${dash && ` stroke-dasharray="${dash}"`}`;
     parts.push(`<polyline points="${path}" fill="none" ${style}/>\n`);
     const height = top + 12 + index * 20;
@@ -100,6 +104,12 @@ function drawPanel({ title, lines }, { seconds, events }, panelTop) {
     parts.push(segment(left, height - 4, left + 24, height - 4, style), text(left + 30, height, name));
   });
   return parts.join('');
+}
+
+/** A drawing of an hour needs no point for each second. */
+function thinned(points) {
+  const step = Math.ceil(points.length / POINTS);
+  return points.filter((_, index) => index % step === 0);
 }
 
 module.exports = { drawSoak };

@@ -20,7 +20,8 @@ const NOISE_SHARE = 0.1;
  * The lines that are judged: of the processes that live as long as the soak.
  *
  * @param {any} record
- * @returns {{name: string, kind: 'heap' | 'rss' | 'descriptors' | 'files', points: {at: number, value: number}[]}[]}
+ * @returns {{name: string, kind: 'heap' | 'rss' | 'descriptors' | 'files', points: {at: number, value:
+ *   number}[]}[]}
  */
 function linesOf({ processes, heaps }) {
   return ['primary', 'worker 1'].flatMap(name => {
@@ -71,7 +72,8 @@ function judgedLines(record) {
 
 /**
  * @param {any} record
- * @returns {{text: string, failures: string[]}} `failures` is empty if all numbers were exact and all lines flat
+ * @returns {{text: string, failures: string[]}} `failures` is empty if all numbers were exact and all lines
+ *   flat
  */
 function summaryOf(record) {
   const { scrapes, failures, events, differences, checked, leftBehind, skipped, last } = record;

@@ -1,8 +1,8 @@
 'use strict';
 
-// `npm run soak -- --minutes N`: a cluster under load that is scraped each second while its workers are killed and
-// redeployed, its thread is killed, and its disk is full. Every number of every page is compared with what the load
-// generator recorded. docs/soak.md has the result of an hour.
+// `npm run soak -- --minutes N`: a cluster under load that is scraped each second while its workers are
+// killed and redeployed, its thread is killed, and its disk is full. Every number of every page is compared
+// with what the load generator recorded. docs/soak.md has the result of an hour.
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
@@ -92,7 +92,9 @@ class Soak {
     return this.record;
   }
 
-  /** One fault after the other. The first worker is left alone, so that its memory shows over the whole run. */
+  /**
+   * One fault after the other. The first worker is left alone, so that its memory shows over the whole run.
+   */
   async *#faults() {
     for (;;) {
       await this.#replace('SIGKILL');
@@ -178,7 +180,9 @@ class Soak {
     this.record.events.push({ at: this.#seconds, what });
   }
 
-  /** All workers end by themselves; then the page has all that they ever recorded, and nothing is left behind. */
+  /**
+   * All workers end by themselves; then the page has all that they ever recorded, and nothing is left behind.
+   */
   async #end() {
     this.#disk.free();
     for (const pid of [...this.#workers.keys()]) process.kill(pid, 'SIGTERM');

@@ -3,13 +3,13 @@
 // Scrapes of one process share renders, as those of a cluster share rounds
 // (cluster/primary/scrape-rounds.js), so many concurrent scrapers cost no more than two.
 
-// A `collect` hook that never finishes must not delay scrapes forever: those that wait for a render of this age
-// start another.
+// A `collect` hook that never finishes must not delay scrapes forever: those that wait for a render of this
+// age start another.
 const HUNG_MILLISECONDS = 5000;
 
 /**
- * Makes concurrent calls of a function share its runs. A call never shares a run that began before it, because
- * the numbers of that run may be older than the call. It gets the next one.
+ * Makes concurrent calls of a function share its runs. A call never shares a run that began before it,
+ * because the numbers of that run may be older than the call. It gets the next one.
  *
  * @template T
  * @param {() => Promise<T>} run

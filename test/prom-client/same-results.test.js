@@ -1,7 +1,7 @@
 'use strict';
 
-// Behaviour that programs rely on and that is easy to "improve" by accident: each case runs on both clients, and
-// both must give the same.
+// Behaviour that programs rely on and that is easy to "improve" by accident: each case runs on both clients,
+// and both must give the same.
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');

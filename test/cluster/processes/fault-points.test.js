@@ -51,8 +51,8 @@ describe('a worker that is killed while it is scraped', { skip }, () => {
       assert.ok(!fs.existsSync(plan), 'the stage was reached');
       await cluster().gone(id);
       const shown = (await cluster().scrape()).get(`done_total{worker="w${id}"}`);
-      // Worker 1 has its 11. The other shows 10 if it was killed before its file was complete, or else 11. It may
-      // write the file while the primary, which has just sent the request, is about to kill it.
+      // Worker 1 has its 11. The other shows 10 if it was killed before its file was complete, or else 11. It
+      // may write the file while the primary, which has just sent the request, is about to kill it.
       const isComplete = index >= STAGES.indexOf('file written');
       const possible = stage === 'request sent' ? [21, 22] : [isComplete ? 22 : 21];
       assert.ok(possible.includes(shown), `${shown} instead of ${possible}`);

@@ -1,7 +1,7 @@
 'use strict';
 
-// 800 messages with fields of any type (32,000 in test:long), in both directions of the channel between a primary
-// and its worker. Neither process dies or hangs, and the numbers of everybody are exact afterwards.
+// 800 messages with fields of any type (32,000 in test:long), in both directions of the channel between a
+// primary and its worker. Neither process dies or hangs, and the numbers of everybody are exact afterwards.
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');

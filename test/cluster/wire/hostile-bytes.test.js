@@ -1,7 +1,8 @@
 'use strict';
 
-// 4,200 damaged snapshots, files of retired totals, lists of JSON and answers (168,000 in test:long). Each is applied or
-// refused as a whole, the page can be written, and no case takes more memory than its size explains.
+// 4,200 damaged snapshots, files of retired totals, lists of JSON and answers (168,000 in test:long). Each is
+// applied or refused as a whole, the page can be written, and no case takes more memory than its size
+// explains.
 
 const { before, describe, it } = require('node:test');
 const assert = require('node:assert/strict');
@@ -20,7 +21,8 @@ const { makeWorker, bytesOf, copyOf, scrape, textOf } = require('../../fixtures/
 
 const WORKER = 1;
 
-// Decoded label sets, rows and text take some 100 bytes for a byte of a snapshot; V8 frees nothing in between.
+// Decoded label sets, rows and text take some 100 bytes for a byte of a snapshot; V8 frees nothing in
+// between.
 const BYTES_PER_BYTE = 1024;
 const FIXED_BYTES = 2 ** 23;
 const CASES_PER_READING = 20;
