@@ -65,7 +65,8 @@ function judgedLines(record) {
     const middle = median(points.map(({ value }) => value));
     const slope = slopePerHour(points);
     const grown = (slope * (record.seconds - from)) / 3600;
-    const isFlat = grown <= Math.max(NOISE[line.kind], middle * NOISE_SHARE);
+    // A run that is too short to judge passes.
+    const isFlat = !(grown > Math.max(NOISE[line.kind], middle * NOISE_SHARE));
     return { ...line, middle, slope, isFlat };
   });
 }
