@@ -3,21 +3,33 @@
 // One label name's values, each with an integer id. Label sets are hashed and compared by these ids.
 //
 // The ids are in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and
-// four characters of the text: a hit compares one pointer, while Map.get() takes three times as long
-// (docs/performance.md, "Recording"). Numbers have a cache of their own and are never keys of the Map: V8
-// hashes numbers without a seed, so a client that chooses them could make all of them collide.
+// a few characters of the text: a hit compares one pointer, while Map.get() takes three times as long
+// (docs/performance.md, "Recording"). Numbers are looked up as texts: V8 hashes numbers without a seed, so a
+// client that chooses them could make all of them collide in a Map.
+//
+// Which characters are read is learned: where two texts differ only in others, one of these is read as well
+// from then on. Every fixed choice is wrong for some texts: the last and the middle characters, for example, do
+// not tell '/users/1234/orders' from '/users/1235/orders'.
 
 /** The id of a label that a label set does not have. */
 const MISSING = 0;
 
 const FIRST_SLOTS = 32;
-const MOST_SLOTS = 2048;
+const MOST_SLOTS = 2 ** 14;
+const SLOTS_PER_VALUE = 16;
 
-// A cache that misses this often is replaced by a larger one, or by one of the same size that spreads texts
-// in another way: of five values two share a slot in one of seven caches, and then each look-up of these two
-// asks the Map. Most metrics are used so rarely that they never get a cache.
-const MISSES_PER_CACHE = 256;
-const MOST_CACHES_OF_ONE_SIZE = 16;
+// A cache that misses this often, and each later one that misses twice as often as the one before, is replaced
+// by one that fits the number of values by then, and spreads texts in another way: digests are so regular that
+// one of four multipliers puts many texts into the same slots. Most metrics are used so rarely that they never
+// get a cache.
+const FIRST_MISSES = 256;
+
+// The place of a character is a byte: its distance from the end of the text (1 to 127), or 128 + its distance
+// from the start. Up to four of them are packed in one integer.
+const PLACE_BITS = 8;
+const FROM_START = 128;
+const DISTANCE = 127;
+const FOURTH_PLACE = 24;
 
 // A Map rehashes all of its entries when it grows: the longest call took 4 ms while 100,000 strings were
 // added, and 60 ms for a million. So the first Map stops growing here, and later texts are spread over many
@@ -28,20 +40,36 @@ const SEGMENTS = 256;
 const LARGEST_CACHED_ID = 2 ** 16 - 1;
 /** Shared, and never written to. Two, because a shift by 32 bits is none in JavaScript. */
 const NO_SLOTS = new Uint16Array(2);
-const NO_NUMBERS = new Float64Array(1).fill(NaN);
 
 /**
  * What the slot of a text is computed from. Texts that have it in common share a slot: that costs time, never
  * correctness.
  *
- * @param {string} text not empty
+ * @param {string} text
+ * @param {number} places of the characters that are read
  * @returns {number}
  */
-function digestOf(text) {
-  const n = text.length;
-  const ends = (text.charCodeAt(0) << 24) ^ text.charCodeAt(n - 1);
-  const before = n > 1 ? text.charCodeAt(n - 2) : 0;
-  return ends ^ (text.charCodeAt(n >> 1) << 16) ^ (before << 8) ^ (n << 13);
+function digestOf(text, places) {
+  const { length } = text;
+  let digest = length;
+  for (let rest = places; rest !== 0; rest >>>= PLACE_BITS) {
+    const at = (rest & FROM_START) === 0 ? length - (rest & DISTANCE) : rest & DISTANCE;
+    digest = Math.imul(digest, 257) + (at >= 0 && at < length ? text.charCodeAt(at) : 0);
+  }
+  return digest;
+}
+
+/**
+ * @param {string} text
+ * @param {string} other another one of the same length
+ * @returns {number} the place of the first character that differs; 0 if its distance does not fit into a place
+ */
+function placeOfDifference(text, other) {
+  let start = 0;
+  while (text[start] === other[start]) start++;
+  const end = text.length - start;
+  if (start < end) return start <= DISTANCE ? FROM_START | start : 0;
+  return end <= DISTANCE ? end : 0;
 }
 
 /**
@@ -62,11 +90,8 @@ class LabelDictionary {
   #first = new Map();
   /** @type {Map<string, number>[] | undefined} */
   #segments = undefined;
-  /** The number that was found last in each slot, and its id. */
-  #numbers = NO_NUMBERS;
-  #numberIds = NO_SLOTS;
-  #missesLeft = MISSES_PER_CACHE;
-  #cachesLeft = MOST_CACHES_OF_ONE_SIZE;
+  #misses = 0;
+  #mostMisses = FIRST_MISSES;
 
   constructor() {
     /**
@@ -80,6 +105,8 @@ class LabelDictionary {
     /** The slot of a text is the upper bits of its digest times `multiplier`: what `shift` leaves of 32. */
     this.shift = 31;
     this.multiplier = 1;
+    /** Of the characters that a digest reads. */
+    this.places = 0;
   }
 
   /**
@@ -88,16 +115,10 @@ class LabelDictionary {
    * @throws {TypeError} for a symbol, as prom-client does
    */
   find(value) {
-    if (typeof value === 'string') {
-      const id = this.slots[Math.imul(digestOf(value), this.multiplier) >>> this.shift];
-      return this.values[id] === value && id !== MISSING ? id : this.#findText(value);
-    }
-    if (typeof value === 'number') {
-      const slot = value & (this.#numbers.length - 1);
-      if (this.#numbers[slot] === value) return this.#numberIds[slot];
-      return this.#findNumber(value);
-    }
-    return this.#findText(`${value}`);
+    // V8 keeps the texts of the numbers that a program uses, so this is a look-up, too.
+    const text = typeof value === 'string' ? value : `${value}`;
+    const id = this.slots[this.#slotOf(text)];
+    return this.values[id] === text && id !== MISSING ? id : this.#findText(text);
   }
 
   /**
@@ -126,6 +147,11 @@ class LabelDictionary {
     return id;
   }
 
+  /** @param {string} text */
+  #slotOf(text) {
+    return Math.imul(digestOf(text, this.places), this.multiplier) >>> this.shift;
+  }
+
   /**
    * @param {string} text
    * @returns {number}
@@ -137,42 +163,38 @@ class LabelDictionary {
       // Half of a surrogate pair is U+FFFD on a page, so values that differ in such halves only are one value.
       if (id === undefined) return text.isWellFormed() ? MISSING : this.#findText(text.toWellFormed());
     }
-    if (--this.#missesLeft === 0) this.#replaceCache();
-    if (this.slots !== NO_SLOTS && id <= LARGEST_CACHED_ID) {
-      this.slots[Math.imul(digestOf(text), this.multiplier) >>> this.shift] = id;
-    }
+    if (++this.#misses === this.#mostMisses) this.#replaceCache();
+    if (this.slots === NO_SLOTS || id > LARGEST_CACHED_ID) return id;
+    this.#tellApart(text, this.values[this.slots[this.#slotOf(text)]]);
+    this.slots[this.#slotOf(text)] = id;
     return id;
   }
 
-  /** @param {number} number */
-  #findNumber(number) {
-    const id = this.#findText(`${number}`);
-    if (id === MISSING || id > LARGEST_CACHED_ID || this.slots === NO_SLOTS) return id;
-    if (this.#numbers.length < this.slots.length) {
-      this.#numbers = new Float64Array(this.slots.length).fill(NaN);
-      this.#numberIds = new Uint16Array(this.slots.length);
-    }
-    const slot = number & (this.#numbers.length - 1);
-    this.#numbers[slot] = number;
-    this.#numberIds[slot] = id;
-    return id;
+  /**
+   * Reads one more character from now on, if all that are read are the same in two texts, and starts again with
+   * an empty cache.
+   *
+   * @param {string} text
+   * @param {string} other the text that has its slot
+   */
+  #tellApart(text, other) {
+    if (this.places >>> FOURTH_PLACE !== 0 || text.length !== other.length || text === other) return;
+    if (digestOf(text, this.places) !== digestOf(other, this.places)) return;
+    const place = placeOfDifference(text, other);
+    if (place === 0) return;
+    this.places = (this.places << PLACE_BITS) | place;
+    this.slots.fill(MISSING);
   }
 
   /** Starts another cache, empty: it fills again with the values that are in use. */
   #replaceCache() {
-    const { length } = this.slots;
-    let wanted = FIRST_SLOTS;
-    while (wanted < this.values.length * 8 && wanted < MOST_SLOTS) wanted *= 2;
-    if (wanted > length) this.#cachesLeft = MOST_CACHES_OF_ONE_SIZE;
-    if (this.#cachesLeft-- === 0) {
-      this.#missesLeft = Math.max(wanted, MISSES_PER_CACHE) * 64;
-      this.#cachesLeft = 0;
-      return;
-    }
-    this.slots = new Uint16Array(Math.max(wanted, length));
-    this.shift = Math.clz32(this.slots.length - 1);
+    this.#misses = 0;
+    this.#mostMisses *= 2;
+    let count = Math.max(this.slots.length, FIRST_SLOTS);
+    while (count < this.values.length * SLOTS_PER_VALUE && count < MOST_SLOTS) count *= 2;
+    this.slots = new Uint16Array(count);
+    this.shift = Math.clz32(count - 1);
     this.multiplier = (Math.random() * 2 ** 32) | 1;
-    this.#missesLeft = MISSES_PER_CACHE;
   }
 }
 
