@@ -4,8 +4,8 @@
 //
 // The ids are in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and
 // a few characters of the text: a hit compares one pointer, while Map.get() takes three times as long
-// (docs/performance.md, "Recording"). Numbers are looked up as texts: V8 hashes numbers without a seed, so a
-// client that chooses them could make all of them collide in a Map.
+// (docs/performance.md, "Recording"). Numbers have a cache of their own and are never keys of the Map: V8
+// hashes numbers without a seed, so a client that chooses them could make all of them collide.
 //
 // Which characters are read is learned: where two texts differ only in others, one of these is read as well
 // from then on. Every fixed choice is wrong for some texts: the last and the middle characters, for example, do
@@ -17,11 +17,12 @@ const MISSING = 0;
 const FIRST_SLOTS = 32;
 const MOST_SLOTS = 2 ** 14;
 const SLOTS_PER_VALUE = 16;
+const MOST_NUMBERS = 2048;
 
 // A cache that misses this often, and each later one that misses twice as often as the one before, is replaced
 // by one that fits the number of values by then, and spreads texts in another way: digests are so regular that
-// one of four multipliers puts many texts into the same slots. Most metrics are used so rarely that they never
-// get a cache.
+// one of thirty multipliers puts a third of a hundred texts into slots of others. Most metrics are used so
+// rarely that they never get a cache.
 const FIRST_MISSES = 256;
 
 // The place of a character is a byte: its distance from the end of the text (1 to 127), or 128 + its distance
@@ -40,6 +41,7 @@ const SEGMENTS = 256;
 const LARGEST_CACHED_ID = 2 ** 16 - 1;
 /** Shared, and never written to. Two, because a shift by 32 bits is none in JavaScript. */
 const NO_SLOTS = new Uint16Array(2);
+const NO_NUMBERS = new Float64Array(1).fill(NaN);
 
 /**
  * What the slot of a text is computed from. Texts that have it in common share a slot: that costs time, never
@@ -90,6 +92,9 @@ class LabelDictionary {
   #first = new Map();
   /** @type {Map<string, number>[] | undefined} */
   #segments = undefined;
+  /** The number that was found last in each slot, and its id. */
+  #numbers = NO_NUMBERS;
+  #numberIds = NO_SLOTS;
   #misses = 0;
   #mostMisses = FIRST_MISSES;
 
@@ -115,10 +120,16 @@ class LabelDictionary {
    * @throws {TypeError} for a symbol, as prom-client does
    */
   find(value) {
-    // V8 keeps the texts of the numbers that a program uses, so this is a look-up, too.
-    const text = typeof value === 'string' ? value : `${value}`;
-    const id = this.slots[this.#slotOf(text)];
-    return this.values[id] === text && id !== MISSING ? id : this.#findText(text);
+    if (typeof value === 'string') {
+      const id = this.slots[this.#slotOf(value)];
+      return this.values[id] === value && id !== MISSING ? id : this.#findText(value);
+    }
+    if (typeof value === 'number') {
+      const slot = value & (this.#numbers.length - 1);
+      if (this.#numbers[slot] === value) return this.#numberIds[slot];
+      return this.#findNumber(value);
+    }
+    return this.#findText(`${value}`);
   }
 
   /**
@@ -167,6 +178,21 @@ class LabelDictionary {
     if (this.slots === NO_SLOTS || id > LARGEST_CACHED_ID) return id;
     this.#tellApart(text, this.values[this.slots[this.#slotOf(text)]]);
     this.slots[this.#slotOf(text)] = id;
+    return id;
+  }
+
+  /** @param {number} number */
+  #findNumber(number) {
+    const id = this.#findText(`${number}`);
+    if (id === MISSING || id > LARGEST_CACHED_ID || this.slots === NO_SLOTS) return id;
+    const count = Math.min(this.slots.length, MOST_NUMBERS);
+    if (this.#numbers.length < count) {
+      this.#numbers = new Float64Array(count).fill(NaN);
+      this.#numberIds = new Uint16Array(count);
+    }
+    const slot = number & (this.#numbers.length - 1);
+    this.#numbers[slot] = number;
+    this.#numberIds[slot] = id;
     return id;
   }
 

@@ -260,7 +260,7 @@ test('values that share a slot of the cache keep their own ids', () => {
   assert.strictEqual(index.find({ a: '/Zpi/users/:id' }), -1);
 });
 
-test('numbers keep their own ids, beyond what the cache can hold', () => {
+test('numbers that share a slot of the cache keep their own ids, beyond what the cache can hold', () => {
   const index = new LabelIndex(['a']);
   for (let i = 0; i < 70_000; i++) assert.strictEqual(index.findOrAdd({ a: i * 4096 }), i);
   // The cache is there after some look-ups.

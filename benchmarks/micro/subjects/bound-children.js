@@ -75,6 +75,8 @@ const incInlineObject = inline('Counter', (counter, labels) => counter.labels(la
 const gaugeInline = inline('Gauge', (gauge, { method, route, status, zone }) =>
   gauge.labels(method, route, status, zone).inc(),
 );
+const observeInlineObject = inline('Histogram', (histogram, labels) => histogram.labels(labels).observe(0.2));
+const gaugeInlineObject = inline('Gauge', (gauge, labels) => gauge.labels(labels).inc());
 const observeInline = inline('Histogram', (histogram, { method, route, status, zone }) =>
   histogram.labels(method, route, status, zone).observe(0.2),
 );
@@ -102,10 +104,22 @@ module.exports = {
       measure: gaugeInline,
     },
     {
+      key: 'inline-gauge-object',
+      title: '`labels({…}).inc()` of a gauge, inline',
+      figures,
+      measure: gaugeInlineObject,
+    },
+    {
       key: 'inline-observe',
       title: '`labels(a, b, c, d).observe(value)` inline',
       figures,
       measure: observeInline,
+    },
+    {
+      key: 'inline-observe-object',
+      title: '`labels({…}).observe(value)` inline',
+      figures,
+      measure: observeInlineObject,
     },
   ],
 };
