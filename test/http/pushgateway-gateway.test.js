@@ -33,7 +33,7 @@ const AWKWARD = [
   ...['a@base64', ';x', ':', '~-_!()*', 'grün', '日本/語', '😀', '😀/😀', 'null', 'a\u0301'],
 ];
 
-describe('the real Pushgateway', { skip, timeout: 60_000 }, () => {
+describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
   /** @type {GatewayProcess} */
   let gateway;
   /** @type {Registry} */
