@@ -63,6 +63,7 @@ function untilFull(run) {
 
 const DISKS = {
   'is full': {
+    keepsExits: true,
     breakIt(place) {
       const file = fs.openSync(path.join(place, 'filler'), 'w');
       untilFull(() => fs.writeSync(file, Buffer.alloc(4096)));
@@ -71,6 +72,7 @@ const DISKS = {
     mend: place => fs.rmSync(path.join(place, 'filler')),
   },
   'has no inodes left': {
+    keepsExits: true,
     breakIt(place) {
       fs.mkdirSync(path.join(place, 'files'));
       untilFull(number => fs.writeFileSync(path.join(place, 'files', String(number)), ''));
@@ -78,13 +80,14 @@ const DISKS = {
     mend: place => fs.rmSync(path.join(place, 'files'), { recursive: true }),
   },
   'is read-only': {
+    keepsExits: false,
     breakIt: place => execFileSync('mount', ['-o', 'remount,ro', place]),
     mend: place => execFileSync('mount', ['-o', 'remount,rw', place]),
   },
 };
 
 describe('a disk of its own', { skip: noMountReason() }, () => {
-  for (const [what, { breakIt, mend }] of Object.entries(DISKS)) {
+  for (const [what, { breakIt, mend, keepsExits }] of Object.entries(DISKS)) {
     it(`that ${what} costs no count of a worker that lives or is killed, and is used again afterwards`, async t => {
       const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cluster-disk-'));
       mount(place);
@@ -92,26 +95,33 @@ describe('a disk of its own', { skip: noMountReason() }, () => {
         execFileSync('umount', ['--lazy', place]);
         fs.rmdirSync(place);
       });
-      const cluster = await startCluster(t, { place, workers: 3, worker });
-      await cluster.inWorkers([1, 2, 3], record);
-      assert.equal(await total(cluster), 3);
+      const cluster = await startCluster(t, { place, workers: 4, worker });
+      await cluster.inWorkers([1, 2, 3, 4], record);
+      assert.equal(await total(cluster), 4);
 
       breakIt(place);
-      await cluster.inWorkers([1, 2, 3], record);
-      assert.equal(await total(cluster), 6, 'the snapshots come over IPC');
+      await cluster.inWorkers([1, 2, 3, 4], record);
+      assert.equal(await total(cluster), 8, 'the snapshots come over IPC');
       await cluster.signal(3, 'SIGKILL');
       await cluster.gone(3);
-      assert.equal(await total(cluster), 6, 'a killed worker keeps what was scraped');
+      assert.equal(await total(cluster), 8, 'a killed worker keeps what was scraped');
+      cluster.tellWorker(4, ({ state }) => (state.record(), state.exit()));
+      await cluster.gone(4);
+      const shown = await total(cluster);
+      const refusedExits = ({ refused }) => Object.keys(refused).filter(reason => reason.startsWith('exit-'));
+      const counted = refusedExits(await cluster.internals());
+      if (keepsExits) assert.deepEqual({ shown, counted }, { shown: 9, counted: [] });
+      else assert.deepEqual({ shown, counted }, { shown: 8, counted: ['exit-missing'] });
 
       mend(place);
       await cluster.inWorkers([1, 2], record);
-      assert.equal(await total(cluster), 8);
+      assert.equal(await total(cluster), shown + 2);
       const id = await cluster.fork();
       await cluster.inWorker(id, record);
-      assert.equal(await total(cluster), 9);
+      assert.equal(await total(cluster), shown + 3);
       cluster.tellWorker(2, ({ state }) => (state.record(), state.exit()));
       await cluster.gone(2);
-      assert.equal(await total(cluster), 10, 'exit files are written again');
+      assert.equal(await total(cluster), shown + 4, 'exit files are written again');
       await until(() => cluster.spooledFiles().length === 0, 'nothing is left of it');
       await cluster.end();
     });

@@ -260,7 +260,7 @@ class ClusterPrimary {
     }
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
     if (overIpc !== undefined) this.#overIpc.add(overIpc);
-    record.writesFiles = answer?.file !== undefined;
+    record.writesFiles ||= answer?.file !== undefined;
     if (answer !== undefined) this.#passOn(record, answer);
     else this.#refuse(record, refused, error);
     if (record.error === undefined) record.answeredAt = performance.now();

@@ -17,7 +17,7 @@ const debug = debuglog('prom-client-cluster');
  * @property {string} exitName bare name of the file for its last snapshot
  * @property {string | undefined} exitDirectory the worker's own, if it may not write into the primary's
  * @property {number | undefined} uid of its process when it announced that
- * @property {boolean} writesFiles whether its last answer was a file
+ * @property {boolean} writesFiles whether it has ever answered with a file
  * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
  * @property {number} outstanding id of the request that it has not answered; 0 if there is none
  * @property {number} askedAt when that request was last sent, by performance.now()
