@@ -30,7 +30,8 @@ class LiveRows {
    */
   static all(rowCount) {
     const live = new LiveRows(rowCount);
-    for (let row = 0; row < rowCount; row++) live.append(row);
+    for (let row = 0; row < rowCount; row++) live.order[row] = live.#position[row] = row;
+    live.count = live.length = rowCount;
     return live;
   }
 
