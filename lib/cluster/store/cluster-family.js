@@ -19,7 +19,7 @@ const { widthOf, columnMap, unionOf } = require('./column-layout');
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
 const MAX_GROWTH_OF_UNION = 4;
-const SMALL_TABLE_CELLS = 2 ** 24;
+const SMALL_TABLE_CELLS = 2 ** 20;
 
 /**
  * One metric of one worker in a scrape.
@@ -87,9 +87,9 @@ class ClusterFamily {
    * @returns {Generator<void, void>} yields where a slice may end
    */
   *merge(rule, now) {
-    this.#mergedAt = this.#scrape;
     for (const source of this.#sources) yield* this.#translate(source);
     this.#setBoundsOrQuantiles();
+    this.#mergedAt = this.#scrape;
     const totals = this.#totals;
     totals.begin(this.#scrape, this.rows.count, this.definition.layout, this.boundsOrQuantiles);
     for (const source of this.#sources) {
@@ -228,19 +228,22 @@ class ClusterFamily {
     const lists = this.#sources.map(({ definition }) => definition.boundsOrQuantiles);
     if (!this.retired.isEmpty) lists.push(this.retired.boundsOrQuantiles);
     this.boundsOrQuantiles = unionOf(lists);
-    const largest = Math.max(...lists.map(list => list.length), 0);
-    if (this.boundsOrQuantiles.length > largest) this.#checkSize();
+    const { length } = this.boundsOrQuantiles;
+    if (lists.some(list => list.length !== length)) this.#checkSize();
   }
 
   /**
-   * The table has a cell for each row and bound: bounds that differ from worker to worker could make it much
-   * larger than all that was sent.
+   * The page has a sample for each row and bound (or quantile): bounds that differ from worker to worker could
+   * make it much larger than all that was sent.
    *
    * @throws {RangeError}
    */
   #checkSize() {
-    const sent = this.#sources.reduce((sum, { columns }) => sum + columns.length, this.retired.size);
-    const cells = this.rows.count * this.width;
+    const sent = this.#sources.reduce(
+      (sum, { rowCount, definition }) => sum + rowCount * definition.boundsOrQuantiles.length,
+      this.retired.size,
+    );
+    const cells = this.rows.count * this.boundsOrQuantiles.length;
     if (cells > Math.max(sent * MAX_GROWTH_OF_UNION, SMALL_TABLE_CELLS)) {
       throw new RangeError(`the bounds of its workers differ too much: ${cells} cells`);
     }

@@ -13,6 +13,10 @@ const MISSING = NaN;
 
 // Far more than a metric needs. Each name that is in use takes some 300 bytes.
 const MAX_LABEL_NAMES = 10_000;
+const MAX_LABELS_OF_SAMPLE = 1000;
+
+// A page has all quantiles of a family for each row, so more would multiply the rows of other workers.
+const MAX_QUANTILES = 100;
 
 // A table of rows and bounds (or quantiles) has at most this many times as many cells as there are samples.
 const MAX_SPARSENESS = 4;
@@ -118,9 +122,11 @@ class RowsByLabels {
    */
   rowOf(labels, except) {
     const names = Object.keys(labels ?? {}).filter(name => name !== except && labels[name] !== undefined);
+    if (names.length > MAX_LABELS_OF_SAMPLE) throw new RangeError(`a sample with ${names.length} labels`);
     for (const name of names) this.#check(name);
     const values = names.map(name => String(labels[name]));
-    const key = JSON.stringify(names.map((name, i) => [name, values[i]]).sort());
+    const pairs = names.map((name, i) => [name, values[i]]);
+    const key = JSON.stringify(pairs.sort(([a], [b]) => (a < b ? -1 : 1)));
     let row = this.#rows.get(key);
     if (row === undefined) {
       row = this.labels.push({ names, values }) - 1;
@@ -278,7 +284,8 @@ function readSummary(metric, samples) {
     else ofRow.set(markOf(labels.quantile), toNumber(value));
   }
   const boundsOrQuantiles = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
-  if (isTooSparse(quantiles.length, boundsOrQuantiles.length, samples)) return undefined;
+  const isTooWide = boundsOrQuantiles.length > MAX_QUANTILES;
+  if (isTooWide || isTooSparse(quantiles.length, boundsOrQuantiles.length, samples)) return undefined;
   const definition = definitionOf(metric, 'summary', boundsOrQuantiles);
   return {
     definition,

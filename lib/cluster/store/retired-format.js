@@ -9,6 +9,8 @@ const { widthOf } = require('./column-layout');
 const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
 const VERSION = 2;
 
+const MANY_LABEL_NAMES = 64;
+
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
 /** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
 
@@ -28,34 +30,58 @@ function encodeRetired(families, closed, failures) {
     writer.string(name);
     writer.float64(count);
   });
-  writer.list(families, family => writeFamily(writer, family));
+  const parts = families.flatMap(family => partsOf(family).map(rows => ({ family, rows })));
+  writer.list(parts, ({ family, rows }) => writeFamily(writer, family, rows));
   writer.align(8);
   writer.bytes(MAGIC);
   return writer.finish();
 }
 
 /**
+ * The format has an integer for each row and label name. A family with many label names, most of which a row
+ * does not have, is written in parts: one for each set of label names.
+ *
+ * @param {ClusterFamily} family
+ * @returns {number[][]} rows of each part
+ */
+function partsOf({ rows: { index }, retired }) {
+  const rows = [...retired.rows()];
+  if (index.names.length <= MANY_LABEL_NAMES) return [rows];
+  /** @type {Map<string, number[]>} */
+  const parts = new Map();
+  for (const row of rows) {
+    /** @type {number[]} */
+    const labels = [];
+    index.eachLabel(row, label => labels.push(label));
+    const part = parts.get(labels.join());
+    if (part === undefined) parts.set(labels.join(), [row]);
+    else part.push(row);
+  }
+  return [...parts.values()];
+}
+
+/**
  * @param {ByteWriter} writer
  * @param {ClusterFamily} family
+ * @param {number[]} rows
  */
-function writeFamily(writer, { definition, rows: { index }, retired }) {
+function writeFamily(writer, { definition, rows: { index }, retired }, rows) {
   for (const key of /** @type {const} */ (['name', 'help', 'type', 'aggregator', 'layout'])) {
     writer.string(definition[key]);
   }
   writer.uint32(definition.windowed ? 1 : 0);
   writer.list(retired.boundsOrQuantiles, number => writer.float64(number));
-  writer.uint32(index.names.length);
-  index.names.forEach((name, label) => {
-    writer.string(name);
-    writer.strings(index.values[label]);
+  const labels = labelsIn(index, rows);
+  writer.list(labels, ({ label, values }) => {
+    writer.string(index.names[label]);
+    writer.strings(['', ...Array.from(values.keys(), id => index.values[label][id])]);
   });
-  const rows = [...retired.rows()];
   writer.uint32(rows.length);
   const ids = new Int32Array(index.names.length);
   for (const row of rows) {
-    ids.fill(0);
+    for (const { label } of labels) ids[label] = 0;
     index.eachLabel(row, (label, id) => (ids[label] = id));
-    for (const id of ids) writer.uint32(id);
+    for (const { label, values } of labels) writer.uint32(values.get(ids[label]) ?? 0);
     writer.float64(retired.lastSeenAt(row));
     for (let column = 0; column < retired.width; column++) {
       writer.float64(retired.sumAt(row, column));
@@ -65,6 +91,25 @@ function writeFamily(writer, { definition, rows: { index }, retired }) {
     writer.uint32(digest.length);
     for (const number of digest) writer.float64(number);
   }
+}
+
+/**
+ * @param {import('./family-index').FamilyIndex} index
+ * @param {number[]} rows
+ * @returns {{label: number, values: Map<number, number>}[]} the labels that any of the rows has, and which of
+ *   their values, numbered from 1
+ */
+function labelsIn(index, rows) {
+  /** @type {Map<number, Map<number, number>>} */
+  const labels = new Map();
+  for (const row of rows) {
+    index.eachLabel(row, (label, id) => {
+      let values = labels.get(label);
+      if (values === undefined) labels.set(label, (values = new Map()));
+      if (!values.has(id)) values.set(id, values.size + 1);
+    });
+  }
+  return Array.from(labels, ([label, values]) => ({ label, values })).sort((a, b) => a.label - b.label);
 }
 
 /**

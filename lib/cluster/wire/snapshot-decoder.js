@@ -194,7 +194,7 @@ function readRows(reader, metric, labelCount, definition) {
     values.push({ from, values: reader.strings() });
   }
   const forms = reader.list(() => reader.list(() => reader.uint32()));
-  if (forms.some(form => form.some(position => position >= labelCount))) {
+  if (forms.some(form => form.length > labelCount || form.some(position => position >= labelCount))) {
     throw new SnapshotError('dictionary', `a form of metric ${metric} has a label that it does not have`);
   }
   const tuples = reader.int32Array(rows * (labelCount + 1));

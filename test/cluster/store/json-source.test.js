@@ -135,14 +135,18 @@ test('metric in JSON: label names that no series has any more leave', t => {
   assert.ok(most < 2000, `${most} of 4000 label names`);
 });
 
-test('metric in JSON: more than 10,000 label names cost the metric, which is counted', () => {
+test('metric in JSON: more than 10,000 label names, or 1,000 labels of a sample, cost the metric, which is counted', () => {
+  const named = count => Array.from({ length: count }, (_, i) => ({ value: 1, labels: { [`n${i}`]: '' } }));
   const labels = count => Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, '']));
   const store = new ClusterStore();
-  store.applyJson(1, [[labelled(labels(10_001)), gauge([{ value: 1, labels: {} }])]]);
+  store.applyJson(1, [[gauge(named(10_001), { name: 'odd' }), gauge([{ value: 1, labels: {} }])]]);
   assert.strictEqual(samplesOf(textOf(store)).size, 1);
-  assert.deepStrictEqual(failuresOf(store), { 'json odd': 1 });
-  store.applyJson(1, [[labelled(labels(10_000))]]);
-  assert.match(textOf(store), /^odd\{n0="",.*n9999=""\} 1$/m);
+  store.applyJson(1, [[labelled(labels(1001))]]);
+  assert.deepStrictEqual(failuresOf(store), { 'json odd': 2 });
+  store.applyJson(1, [[gauge(named(10_000), { name: 'odd' })]]);
+  assert.strictEqual(textOf(store).match(/^odd\{/gm).length, 10_000);
+  store.applyJson(1, [[labelled(labels(1000))]]);
+  assert.match(textOf(store), /^odd\{n0="",.*n999=""\} 1$/m);
 });
 
 test('metric in JSON: series without common bounds or quantiles take no table of all of both', () => {
@@ -164,6 +168,34 @@ test('ClusterStore: bounds of two workers that would make a table much larger th
   store.applyJson(2, [[histogram(Array.from({ length: 2000 }, (_, a) => bucket(0.5, 1, { a })))]]);
   assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 1]]));
   assert.deepStrictEqual(failuresOf(store), { 'merge h': 1 });
+});
+
+test('ClusterStore: quantiles that only one of two workers has make no page that is much larger than what was sent', () => {
+  const store = new ClusterStore();
+  const summary = values => ({ name: 's', help: 's', type: 'summary', values });
+  const quantiles = Array.from({ length: 100 }, (_, quantile) => ({ value: 1, labels: { quantile } }));
+  store.applyJson(1, [[summary(quantiles)]]);
+  store.applyJson(2, [
+    [summary(Array.from({ length: 11_000 }, (_, a) => ({ value: 1, labels: { a, quantile: 1 } })))],
+  ]);
+  assert.strictEqual(textOf(store), '\n');
+  assert.deepStrictEqual(failuresOf(store), { 'merge s': 1 });
+});
+
+test('ClusterStore: retired totals whose label names differ from series to series take space in proportion to them', () => {
+  const counter = {
+    ...gauge(Array.from({ length: 2000 }, (_, i) => ({ value: i, labels: { [`n${i}`]: 'v', all: i % 7 } }))),
+    type: 'counter',
+  };
+  const store = new ClusterStore();
+  store.applyJson(1, [[counter]]);
+  store.retire(1);
+  const bytes = store.encodeRetired();
+  assert.ok(bytes.length < 2000 * 200, `${bytes.length} bytes`);
+  const restored = new ClusterStore();
+  restored.restoreRetired(Buffer.from(new Uint8Array(bytes).buffer));
+  assert.deepStrictEqual(samplesOf(textOf(restored)), samplesOf(textOf(store)));
+  assert.strictEqual(samplesOf(textOf(restored)).size, 2000);
 });
 
 test('metric in JSON: values with unpaired surrogates are one series', () => {
