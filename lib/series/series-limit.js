@@ -20,7 +20,8 @@ class SeriesLimit {
    * @param {SeriesTable} table with labels
    * @param {number} maxSeries how many label sets have a series of their own; the overflow series is not
    *   counted
-   * @param {() => void} [onFirstOverflow] called when a label set shares the overflow series for the first time
+   * @param {() => void} [onFirstOverflow] called when a label set shares the overflow series for the first
+   *   time
    */
   constructor(table, maxSeries, onFirstOverflow) {
     this.#table = table;

@@ -30,8 +30,8 @@ class ExemplarEncoder {
 
   /**
    * @param {import('../../exposition/live-family').MetricView} view
-   * @returns {ExemplarBlock | undefined} as encodeChanged() encoded it, or encoded again if the rows have been
-   *   renumbered since; undefined if there is no exemplar
+   * @returns {ExemplarBlock | undefined} as encodeChanged() encoded it, or encoded again if the rows have
+   *   been renumbered since; undefined if there is no exemplar
    */
   blockOf({ exemplars, table }) {
     if (exemplars === undefined) return undefined;

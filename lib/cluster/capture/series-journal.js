@@ -8,7 +8,8 @@
 // What the reader has already is forgotten. A reader that has lost it makes the journal begin again, as a new
 // epoch, with the metrics that exist then.
 //
-// One unit of the journal is one metric's definition or end, or one row. Positions are valid within one epoch.
+// One unit of the journal is one metric's definition or end, or one row. Positions are valid within one
+// epoch.
 
 /** Up to this many metric numbers are assigned before the journal begins again to release unused ones. */
 const FEW_NUMBERS = 64;

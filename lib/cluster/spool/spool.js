@@ -269,9 +269,9 @@ class Spool {
   }
 
   /**
-   * Renames a file. An existing file of the new name is removed first: ext4 takes a rename over a file for the
-   * end of a careful update and writes the new file to the disk at once (auto_da_alloc). That takes 0.4 ms for
-   * 80 kB and 1 ms for 800 kB, against 0.04 and 0.1 ms.
+   * Renames a file. An existing file of the new name is removed first: ext4 takes a rename over a file for
+   * the end of a careful update and writes the new file to the disk at once (auto_da_alloc). That takes
+   * 0.4 ms for 80 kB and 1 ms for 800 kB, against 0.04 and 0.1 ms.
    *
    * @param {string} name bare file name
    * @param {string} newName bare file name

@@ -76,8 +76,8 @@ class ReclaimedBytes {
   }
 
   /**
-   * Reports a collection that the observer has seen. Counts the records once there are enough for a sample, so
-   * that the profiler never holds more than these.
+   * Reports a collection that the observer has seen. Counts the records once there are enough for a sample,
+   * so that the profiler never holds more than these.
    *
    * @param {string} kind as of profiledKindOfNumber()
    */
