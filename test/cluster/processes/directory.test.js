@@ -384,6 +384,9 @@ describe('workers of another user than their primary', () => {
     fs.chmodSync(place, 0o777);
     const cluster = await start(t, { place, settings: { uid: NOBODY } });
     await cluster.inWorker(1, record);
+    // It has announced its own directory before it answers.
+    assert.equal(counted(await cluster.scrape()), 1);
+    await cluster.inWorker(1, record);
     const foreign = path.join(place, `${PREFIX}exit-foreign`);
     fs.mkdirSync(foreign, { mode: 0o700 });
     // A link that leads to a directory of the worker's user.
@@ -398,7 +401,7 @@ describe('workers of another user than their primary', () => {
     }
     cluster.tellWorker(1, exit);
     await cluster.gone(1);
-    assert.equal(counted(await cluster.scrape()) ?? 0, 0, 'the snapshot is not where it was announced');
+    assert.equal(counted(await cluster.scrape()), 1, 'the snapshot is not where it was announced');
     assert.ok(fs.existsSync(foreign) && fs.lstatSync(link).isSymbolicLink());
     for (const left of fs.readdirSync(place)) {
       if (left.startsWith(`${PREFIX}exit-`)) fs.rmSync(path.join(place, left), { recursive: true });
