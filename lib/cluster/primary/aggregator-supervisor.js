@@ -330,6 +330,9 @@ class AggregatorSupervisor {
   }
 
   #removeDirectory() {
+    for (const { own } of this.#retiring.values()) {
+      if (own !== undefined) require('../spool/exit-directory').removeExitDirectory(own);
+    }
     if (this.#directory === '') return;
     const { Spool } = require('../spool/spool');
     Spool.removeSync(this.#directory);
