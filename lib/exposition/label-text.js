@@ -25,6 +25,8 @@ function escapeLabelValue(text) {
  * @returns {string}
  */
 function escapeHelp(text) {
+  // Most texts need nothing, and there are hundreds of them in a page.
+  if (!/[\\\n\ud800-\udfff]/.test(text)) return text;
   return text.toWellFormed().replace(/[\\\n]/g, character => (character === '\n' ? '\\n' : '\\\\'));
 }
 
