@@ -1,7 +1,7 @@
 'use strict';
 
-// Which folder of lib/ may load which. A folder of lib/cluster is a place where code runs, so a forbidden import is code
-// of one thread or process that reaches into another's.
+// Which folder of lib/ may load which. A folder of lib/cluster is a place where code runs, so a forbidden
+// import is code of one thread or process that reaches into another's.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -38,7 +38,10 @@ const NOT_OF_NODE = { 'cluster/store': /^(node:)?(fs|worker_threads|timers)(\/|$
 /** The aggregator's two doors; the primary loads nothing else of the thread's. */
 const DOORS = /^cluster\/aggregator\/(aggregator-thread|in-place-backend)$/;
 
-/** @returns {{folder: string, file: string, target: string}[]} each require() in lib/, with its target as it is written */
+/**
+ * @returns {{folder: string, file: string, target: string}[]} each require() in lib/, with its target as it
+ *   is written
+ */
 function loads() {
   return fs.readdirSync(LIB, { recursive: true }).flatMap(name => {
     const file = String(name).replaceAll('\\', '/');

@@ -1,6 +1,7 @@
 'use strict';
 
-// scripts/run-tests.js itself: whatever is wrong with a test file has to fail the run, and be named at its end.
+// scripts/run-tests.js itself: whatever is wrong with a test file has to fail the run, and be named at its
+// end.
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');

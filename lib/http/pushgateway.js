@@ -2,9 +2,9 @@
 
 const { Registry } = require('../registry/registry');
 
-// http, https, url and zlib are loaded on first use, so runtimes without them can load the library. Their names
-// have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http' for two
-// modules.
+// http, https, url and zlib are loaded on first use, so runtimes without them can load the library. Their
+// names have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http'
+// for two modules.
 
 const BASE64 = '@base64';
 
@@ -50,8 +50,8 @@ const MAX_RESPONSE_CHARACTERS = 2 ** 24;
  *
  * All three operations reject with the error of the socket, with `Error: Pushgateway request timed out` if
  * the connection was idle for the option `timeout`, and with `Error: push failed with status …` if the
- * gateway responds with status 400 or above or with more than 16 MiB. Redirects are not followed: they resolve like any other
- * response.
+ * gateway responds with status 400 or above or with more than 16 MiB. Redirects are not followed: they
+ * resolve like any other response.
  */
 class Pushgateway {
   /**

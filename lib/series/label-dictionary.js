@@ -8,8 +8,8 @@
 // hashes numbers without a seed, so a client that chooses them could make all of them collide.
 //
 // Which characters are read is learned: where two texts differ only in others, one of these is read as well
-// from then on. Every fixed choice is wrong for some texts: the last and the middle characters, for example, do
-// not tell '/users/1234/orders' from '/users/1235/orders'.
+// from then on. Every fixed choice is wrong for some texts: the last and the middle characters, for example,
+// do not tell '/users/1234/orders' from '/users/1235/orders'.
 
 /** The id of a label that a label set does not have. */
 const MISSING = 0;
@@ -19,10 +19,10 @@ const MOST_SLOTS = 2 ** 14;
 const SLOTS_PER_VALUE = 16;
 const MOST_NUMBERS = 2048;
 
-// A cache that misses this often, and each later one that misses twice as often as the one before, is replaced
-// by one that fits the number of values by then, and spreads texts in another way: digests are so regular that
-// one of thirty multipliers puts a third of a hundred texts into slots of others. Most metrics are used so
-// rarely that they never get a cache.
+// A cache that misses this often, and each later one that misses twice as often as the one before, is
+// replaced by one that fits the number of values by then, and spreads texts in another way: digests are so
+// regular that one of thirty multipliers puts a third of a hundred texts into slots of others. Most metrics
+// are used so rarely that they never get a cache.
 const FIRST_MISSES = 256;
 
 // The place of a character is a byte: its distance from the end of the text (1 to 127), or 128 + its distance
@@ -64,7 +64,8 @@ function digestOf(text, places) {
 /**
  * @param {string} text
  * @param {string} other another one of the same length
- * @returns {number} the place of the first character that differs; 0 if its distance does not fit into a place
+ * @returns {number} the place of the first character that differs; 0 if its distance does not fit into a
+ *   place
  */
 function placeOfDifference(text, other) {
   let start = 0;
@@ -171,7 +172,8 @@ class LabelDictionary {
     let id = this.#first.get(text);
     if (id === undefined) {
       id = this.#segments?.[segmentOf(text)].get(text);
-      // Half of a surrogate pair is U+FFFD on a page, so values that differ in such halves only are one value.
+      // Half of a surrogate pair is U+FFFD on a page, so values that differ in such halves only are one
+      // value.
       if (id === undefined) return text.isWellFormed() ? MISSING : this.#findText(text.toWellFormed());
     }
     if (++this.#misses === this.#mostMisses) this.#replaceCache();
@@ -197,8 +199,8 @@ class LabelDictionary {
   }
 
   /**
-   * Reads one more character from now on, if all that are read are the same in two texts, and starts again with
-   * an empty cache.
+   * Reads one more character from now on, if all that are read are the same in two texts, and starts again
+   * with an empty cache.
    *
    * @param {string} text
    * @param {string} other the text that has its slot

@@ -24,7 +24,9 @@ const exported = new Map(
     ]),
 );
 
-/** Under these headings a table describes an options type. Options that a type inherits may stand elsewhere. */
+/**
+ * Under these headings a table describes an options type. Options that a type inherits may stand elsewhere.
+ */
 const OPTIONS = {
   'Options of every metric': 'MetricConfiguration',
   Histogram: 'HistogramConfiguration',
@@ -60,7 +62,9 @@ function rowsOf(heading, title) {
 const namesOf = (heading, title) => rowsOf(heading, title).map(({ name }) => name);
 const sorted = names => [...names].sort();
 
-/** Members that an interface, class or type has in index.d.ts, not those of the language. A union has none. */
+/**
+ * Members that an interface, class or type has in index.d.ts, not those of the language. A union has none.
+ */
 function membersOf(symbol) {
   const type = checker.getDeclaredTypeOfSymbol(symbol);
   if (type.isUnion()) return [];

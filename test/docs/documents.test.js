@@ -1,7 +1,7 @@
 'use strict';
 
-// The documents stay true: a reader that follows docs/snapshot-format.md alone reads what a worker writes, the tables are
-// those of the code, and every path that a document names exists.
+// The documents stay true: a reader that follows docs/snapshot-format.md alone reads what a worker writes,
+// the tables are those of the code, and every path that a document names exists.
 
 const assert = require('node:assert');
 const cluster = require('node:cluster');
@@ -365,7 +365,8 @@ async function codesOfRefusal() {
   const plainRegistry = new Registry();
   new Counter({ name: 'c', help: 'c', registers: [plainRegistry] });
   const plain = await captured(new SnapshotSource(() => [plainRegistry]), undefined);
-  // After one empty list of default labels, no failures and the number of entries comes the first entry's kind.
+  // After one empty list of default labels, no failures and the number of entries comes the first entry's
+  // kind.
   const kindOf = file => file.readDoubleLE(offsetOf('numbersStart')) + 16;
 
   /** Why a fresh store, or one that knows the first snapshot, refuses some bytes. */

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs the JavaScript of README.md and of the pages in docs/ unchanged, in a directory where this package is installed
-// under its own name and in place of prom-client. Compares facts of the README with the code.
+// Runs the JavaScript of README.md and of the pages in docs/ unchanged, in a directory where this package is
+// installed under its own name and in place of prom-client. Compares facts of the README with the code.
 
 const assert = require('node:assert');
 const fs = require('node:fs');

@@ -131,7 +131,9 @@ async function outcomeOf(library, url, options, operation, params) {
   }
 }
 
-/** Removes what need not be the same: the name of a property that was read from null, how a value is printed. */
+/**
+ * Removes what need not be the same: the name of a property that was read from null, how a value is printed.
+ */
 function described({ name, code, message }) {
   const text = message.replace(/^Cannot .* null .*/, 'Cannot read null').replace(/ Received .*/, '');
   return { name, code, message: text };

@@ -10,7 +10,10 @@ const { growthPerLife } = require('../fixtures/cluster-chaos-memory.js');
 
 /** A small object for each life is more than this. */
 const BYTES_A_LIFE = 800;
-/** What the operating system has given for all of it moves by ten megabytes either way: no small thing shows there. */
+/**
+ * What the operating system has given for all of it moves by ten megabytes either way: no small thing shows
+ * there.
+ */
 const RESIDENT_BYTES_A_LIFE = 24 * 1024;
 
 describe('1,000 lives of workers leave nothing in the primary and its thread', () => {

@@ -1,6 +1,7 @@
 'use strict';
 
-// Tests of clusters in all their variants: aggregated in place, other forms of messages. `npm test` runs one of each.
+// Tests of clusters in all their variants: aggregated in place, other forms of messages. `npm test` runs one
+// of each.
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');

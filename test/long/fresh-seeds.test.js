@@ -1,6 +1,7 @@
 'use strict';
 
-// The property tests with a fresh seed and many more runs. The seed is printed; PROPERTY_SEED=<seed> repeats it.
+// The property tests with a fresh seed and many more runs. The seed is printed; PROPERTY_SEED=<seed> repeats
+// it.
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');

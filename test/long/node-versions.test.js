@@ -1,7 +1,7 @@
 'use strict';
 
-// The tarball on each line of Node.js that it is for: from CommonJS, from ES modules, from TypeScript, in a cluster.
-// Installs the programs of Node.js from the npm registry, so it is part of `npm run test:long`.
+// The tarball on each line of Node.js that it is for: from CommonJS, from ES modules, from TypeScript, in a
+// cluster. Installs the programs of Node.js from the npm registry, so it is part of `npm run test:long`.
 
 const assert = require('node:assert');
 const fs = require('node:fs');

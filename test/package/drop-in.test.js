@@ -1,7 +1,7 @@
 'use strict';
 
-// Installs the tarball in place of prom-client next to packages that build on prom-client, as a user would, and runs an
-// application of each. Installs from the npm registry, so it needs a network.
+// Installs the tarball in place of prom-client next to packages that build on prom-client, as a user would,
+// and runs an application of each. Installs from the npm registry, so it needs a network.
 
 const assert = require('node:assert');
 const fs = require('node:fs');

@@ -1,7 +1,7 @@
 'use strict';
 
-// The cost of loading the library, compared with prom-client. Memory is asserted; time is only reported, because it
-// depends on the load of the machine.
+// The cost of loading the library, compared with prom-client. Memory is asserted; time is only reported,
+// because it depends on the load of the machine.
 
 const assert = require('node:assert');
 const { execFileSync } = require('node:child_process');

@@ -1,6 +1,7 @@
 'use strict';
 
-// Loading the library has no effect on a process beyond the loaded modules: no listener, timer, global or file.
+// Loading the library has no effect on a process beyond the loaded modules: no listener, timer, global or
+// file.
 
 const assert = require('node:assert');
 const { spawn } = require('node:child_process');
@@ -21,7 +22,9 @@ const PATIENCE = 300_000;
 const BUILT_IN = ['diagnostics_channel'];
 /** Packages that are loaded with the library. */
 const PACKAGES = ['bintrees', 'tdigest'];
-/** Loaded at first use: by a cluster's primary, a worker's first capture, a push, the first default metric. */
+/**
+ * Loaded at first use: by a cluster's primary, a worker's first capture, a push, the first default metric.
+ */
 const LATER = [
   'child_process',
   'crypto',

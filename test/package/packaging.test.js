@@ -1,7 +1,7 @@
 'use strict';
 
-// The published package: the content of the tarball, its entry points for both module systems and for TypeScript, and
-// its declared dependencies.
+// The published package: the content of the tarball, its entry points for both module systems and for
+// TypeScript, and its declared dependencies.
 
 const assert = require('node:assert');
 const fs = require('node:fs');

@@ -1,6 +1,7 @@
 'use strict';
 
-// Compiles programs against index.d.ts, as an application would: from a directory in which the package is installed.
+// Compiles programs against index.d.ts, as an application would: from a directory in which the package is
+// installed.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -272,7 +273,10 @@ function exportedSymbols() {
   );
 }
 
-/** The members of a class, inherited ones included, without internal ones and those that exist for compatibility only. */
+/**
+ * The members of a class, inherited ones included, without internal ones and those that exist for
+ * compatibility only.
+ */
 function publicMembers(constructor) {
   const names = new Set();
   for (let { prototype } = constructor; prototype !== Object.prototype;) {

@@ -102,8 +102,8 @@ describe(
       const read = await reader.read(text, isOpenMetrics ? 'openmetrics' : 'text');
       if (families) assert.deepStrictEqual(read.map(withTrimmedHelp), families.map(expectedFamily));
       const samples = read.flatMap(family => family.samples);
-      // No parser minds two samples of one series in all places; the strict one silently drops the second if it
-      // is next.
+      // No parser minds two samples of one series in all places; the strict one silently drops the second if
+      // it is next.
       assert.strictEqual(new Set(samples.map(seriesKey)).size, samples.length);
       assert.strictEqual(samples.length, text.split('\n').filter(line => /^[^#]/.test(line)).length);
       return samples;

@@ -53,7 +53,8 @@ describe('default metrics compared with prom-client', () => {
     ({ ours, theirs, stop } = collectBoth({ prefix: 'app_', labels: { app: 'shop', zone: 7 } }));
     collectGarbage();
     await measured(ours, 'app_');
-    // prom-client has the lag of the previous scrape, and its observer is called some turns after a collection.
+    // prom-client has the lag of the previous scrape, and its observer is called some turns after a
+    // collection.
     const collections = theirs.getSingleMetric('app_nodejs_gc_duration_seconds');
     await theirs.metrics();
     await turnUntil(async () =>

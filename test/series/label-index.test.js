@@ -220,8 +220,9 @@ test('random label sets are one row if and only if their texts agree', () => {
 });
 
 test('30,000 numbers chosen to collide in a hash table cost no more than others', () => {
-  // V8 hashes a number from its bits without a seed, so numbers that collide in one process do so in every one. A Map
-  // keyed by the 30,000 would compare each with all before it. The dictionary must not use numbers as keys.
+  // V8 hashes a number from its bits without a seed, so numbers that collide in one process do so in every
+  // one. A Map keyed by the 30,000 would compare each with all before it. The dictionary must not use numbers
+  // as keys.
   const seen = [];
   const { get, set } = Map.prototype;
   try {

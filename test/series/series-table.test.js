@@ -525,7 +525,8 @@ test('what is recorded, removed and added between the steps of a compaction is r
   const steps = table.compactionSteps();
   let count = 0;
   while (!steps.next().done) {
-    // One that has been moved, one that has not, one that returns, one that is new, and a removed one that returns.
+    // One that has been moved, one that has not, one that returns, one that is new, and a removed one that
+    // returns.
     record('v0', 1);
     record('v11997', 1);
     remove(`v${(count % 50) * 3}`);

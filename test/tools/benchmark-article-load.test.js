@@ -1,7 +1,7 @@
 'use strict';
 
-// The load of the article's benchmark: its paced clients in simulated time, the load generator against a real server,
-// and the measurement of what other programs use of the processors.
+// The load of the article's benchmark: its paced clients in simulated time, the load generator against a real
+// server, and the measurement of what other programs use of the processors.
 
 const assert = require('node:assert/strict');
 const { EventEmitter } = require('node:events');
@@ -70,7 +70,8 @@ class SimulatedClient extends EventEmitter {
  * @param {object} pace of PacedClients
  * @param {(request: number, respond: (status: number, wait: number) => void, breakConnection: () => void) => void} serve
  *   called with the number of each request from 1, without those that open reused connections
- * @returns {{paced: PacedClients, arrivals: number[]}} with the times at which requests were sent, ms from the first
+ * @returns {{paced: PacedClients, arrivals: number[]}} with the times at which requests were sent, ms from
+ *   the first
  */
 function simulateLoad(t, pace, serve) {
   const time = simulateTime(t);
@@ -117,8 +118,8 @@ describe('paced clients', () => {
         respond(200, Math.max(1, stallsUntil - performance.now()));
       });
       assert.deepEqual([paced.latencies.length, paced.failed], [400, 0]);
-      // 120 requests are due in the 600 ms of the stall. Reused connections cannot send all of them meanwhile, but the
-      // latency of each includes its wait.
+      // 120 requests are due in the 600 ms of the stall. Reused connections cannot send all of them
+      // meanwhile, but the latency of each includes its wait.
       const longest = paced.latencies.toSorted((a, b) => b - a).slice(0, 119);
       longest.forEach((latency, place) => {
         const expected = 600 - place * 5;
@@ -241,7 +242,8 @@ describe('OtherPrograms', () => {
     const options = { proc, now: () => now };
     const [withIt, withoutIt] = [new OtherPrograms([], options), new OtherPrograms([8], options)];
     now += 2000;
-    // Of 300 ticks, 20 are its own, 130 of group 8 and 50 of group 9; the others are of processes that have ended.
+    // Of 300 ticks, 20 are its own, 130 of group 8 and 50 of group 9; the others are of processes that have
+    // ended.
     setTicks({
       all: 1300,
       processes: {

@@ -1,7 +1,7 @@
 'use strict';
 
-// A short run of the article's benchmark, as a person starts it: four processes or more under load, and what is left of
-// them when it has ended.
+// A short run of the article's benchmark, as a person starts it: four processes or more under load, and what
+// is left of them when it has ended.
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');

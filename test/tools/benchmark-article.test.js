@@ -1,7 +1,8 @@
 'use strict';
 
-// The article's benchmark: its statistics on values whose distribution is known, its plan, and what it draws and writes.
-// benchmark-article-load.test.js tests its load generator, benchmark-article-run.alone.test.js a whole run.
+// The article's benchmark: its statistics on values whose distribution is known, its plan, and what it draws
+// and writes. benchmark-article-load.test.js tests its load generator, benchmark-article-run.alone.test.js a
+// whole run.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');

@@ -1,6 +1,7 @@
 'use strict';
 
-// The demo as a person runs it, with real processes and a temporary directory of its own, in which nothing may be left.
+// The demo as a person runs it, with real processes and a temporary directory of its own, in which nothing
+// may be left.
 
 const assert = require('node:assert');
 const { spawn } = require('node:child_process');
@@ -317,7 +318,8 @@ describe("the demo's paced clients", () => {
    * @param {import('node:test').TestContext} t
    * @param {{rate: number, clients: number, amount: number}} load
    * @param {(request: number) => number} serve milliseconds until a request, counted from 0, is answered
-   * @returns {{arrivals: number[], latencies: number[]}} ms from the first request, and in the order of answers
+   * @returns {{arrivals: number[], latencies: number[]}} ms from the first request, and in the order of
+   *   answers
    */
   function simulateLoad(t, { rate, clients, amount }, serve) {
     const time = simulateTime(t);

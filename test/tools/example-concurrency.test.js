@@ -1,7 +1,7 @@
 'use strict';
 
-// example/concurrency as a person runs it, with real processes. The figures it prints have to agree with each other; no
-// test expects a speed.
+// example/concurrency as a person runs it, with real processes. The figures it prints have to agree with each
+// other; no test expects a speed.
 
 const assert = require('node:assert');
 const { spawn } = require('node:child_process');

@@ -1,7 +1,7 @@
 'use strict';
 
-// example/heap-sizing as a person runs it, with real processes. The figures it prints have to agree with each other; no
-// test expects a speed.
+// example/heap-sizing as a person runs it, with real processes. The figures it prints have to agree with each
+// other; no test expects a speed.
 
 const assert = require('node:assert');
 const path = require('node:path');
@@ -45,7 +45,8 @@ describe('example/heap-sizing', () => {
         assert.ok(Math.abs(row.minor + row.other - row.share) < 0.21, output);
         assert.ok(row.newSpace > 0 && row.resident > row.newSpace, output);
       }
-      // The setting reached the service: the new space is at most two semi-spaces, and a small one is full more often.
+      // The setting reached the service: the new space is at most two semi-spaces, and a small one is full
+      // more often.
       const [, small, large] = rows;
       assert.ok(small.scavenges / small.throughput > large.scavenges / large.throughput, output);
       assert.ok(large.newSpace <= 64 && large.newSpace > small.newSpace, output);

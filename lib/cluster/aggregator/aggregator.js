@@ -25,7 +25,8 @@ const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'E
 const FIRST_PAUSE_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
-// Of a file that belongs to another user, or in a directory that does: one of the processes has changed its user.
+// Of a file that belongs to another user, or in a directory that does: one of the processes has changed its
+// user.
 const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
 
 /** @typedef {{openMetrics: boolean, gzip: boolean, selfMetrics: boolean}} Format */
@@ -50,7 +51,8 @@ const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
  *   of each worker's journal
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {number[]} unreadable workers whose file could not be read because it belongs to another user
- * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary can aggregate
+ * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
+ *   can aggregate
  * @property {Body[]} [bodies] by format
  * @property {[string, number][]} refused answers that were refused so far, by reason
  * @property {ReturnType<ClusterStore['state']>} state
@@ -68,7 +70,9 @@ class Aggregator {
   #again = new Set();
   /** @type {Set<number>} workers whose last answer could not be used: the page shows their earlier numbers */
   #unusable = new Set();
-  /** @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment */
+  /**
+   * @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment
+   */
   #unread = new Map();
   /**
    * @type {import('../store/cluster-store').MergedFamily[]} of a render that waits for the primary's own
@@ -229,7 +233,8 @@ class Aggregator {
       this.#unusable.add(workerId);
       this.#refuse(typeof code === 'string' ? code : 'unknown', error);
       if (code === 'dictionary' || code === 'numbers') this.#store.invalidateDictionary(workerId);
-      // A worker answers one request at a time, so its answers come in order: the next scrape takes the answer.
+      // A worker answers one request at a time, so its answers come in order: the next scrape takes the
+      // answer.
       if (code === 'incarnation' || code === 'sequence') this.#store.forgetIdentity(workerId);
       if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
       if (NOT_ALLOWED_CODES.has(code)) this.#noteUnreadable(workerId);
@@ -238,8 +243,8 @@ class Aggregator {
   }
 
   /**
-   * The worker is asked again in this scrape, to write into a directory of the primary's user, or to answer over
-   * IPC.
+   * The worker is asked again in this scrape, to write into a directory of the primary's user, or to answer
+   * over IPC.
    *
    * @param {number} workerId
    */
@@ -370,8 +375,8 @@ class Aggregator {
    *
    * @param {object} request
    * @param {Format[]} request.formats
-   * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON; undefined if it
-   *   is left out; null if it is not a metric
+   * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON; undefined if
+   *   it is left out; null if it is not a metric
    * @param {PrimaryFacts} [request.facts]
    * @returns {Generator<void, Body[]>}
    */

@@ -27,8 +27,8 @@ if (process.platform === 'win32') for (const code of ['EBUSY', 'EPERM', 'EACCES'
  *
  * @typedef {object} Death
  * @property {boolean} isSnapshotExpected whether its 'exit' handler has run, which writes a snapshot
- * @property {import('../spool/exit-directory').ExitDirectory} [own] its own directory, if it may not write into
- *   the spool
+ * @property {import('../spool/exit-directory').ExitDirectory} [own] its own directory, if it may not write
+ *   into the spool
  */
 
 class Retirement {

@@ -5,8 +5,8 @@
 
 const PREFIX = 'prom_client_cluster_';
 
-// A series that first appears with the value 1 has no increase() for Prometheus, so the first event would raise
-// no alert. Those that are known start at 0.
+// A series that first appears with the value 1 has no increase() for Prometheus, so the first event would
+// raise no alert. Those that are known start at 0.
 const STAGES = ['collect', 'max-series', 'write', 'checkpoint', 'capture', 'aggregator', 'json', 'merge'];
 
 const SNAPSHOT_CODES = ['length', 'magic', 'byte-order', 'version', 'end-mark', 'dictionary', 'numbers'];

@@ -20,8 +20,9 @@ class CollectHooks {
    * @param {OnFailure} onFailure called once for each metric whose hook failed
    * @param {boolean} [isLast] whether this is the last call: it also waits for hooks that an earlier call has
    *   started
-   * @returns {{pending: ReadonlySet<any>, ended: Promise<void>} | undefined} undefined if all hooks have ended;
-   *   else the metrics whose hooks have not, and a promise that is resolved when they have, or after the timeout
+   * @returns {{pending: ReadonlySet<any>, ended: Promise<void>} | undefined} undefined if all hooks have
+   *   ended; else the metrics whose hooks have not, and a promise that is resolved when they have, or after
+   *   the timeout
    */
   run(metrics, timeout, onFailure, isLast = false) {
     /** @type {Map<any, Promise<void>>} */

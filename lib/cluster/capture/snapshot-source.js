@@ -45,8 +45,8 @@ class SnapshotSource {
   /**
    * Prepares a capture: encodes what takes long, in slices, then runs the hooks. `capture` is called in the
    * turn of the hooks, in which prom-client reads the metrics: a program may reset a metric right after its
-   * hook. If asynchronous hooks have to be waited for, the numbers that the other hooks have set are copied in
-   * that turn. Metrics without a hook are not: a later scrape may share the capture.
+   * hook. If asynchronous hooks have to be waited for, the numbers that the other hooks have set are copied
+   * in that turn. Metrics without a hook are not: a later scrape may share the capture.
    *
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none

@@ -27,11 +27,13 @@ const debug = debuglog('prom-client-cluster');
  * @property {string} [directory]
  * @property {number} [retiredMaxAge] milliseconds
  * @property {boolean} [inPlace] start no thread
- * @property {boolean} [isTemporary] whether a thread will be started later, which needs the workers' snapshots
+ * @property {boolean} [isTemporary] whether a thread will be started later, which needs the workers'
+ *   snapshots
  */
 
 /**
- * Starts a backend: a thread if possible, else in place until a thread can be started. Rejects if the thread runs out of memory.
+ * Starts a backend: a thread if possible, else in place until a thread can be started. Rejects if the thread
+ * runs out of memory.
  *
  * @param {BackendOptions} options
  * @param {Events} events

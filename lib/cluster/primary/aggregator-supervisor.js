@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs on the primary's loop. Keeps an aggregator running: starts it when it is first needed, replaces a lost
-// thread, aggregates in place for some minutes if threads do not last or start, and gives each new one the work
-// that the lost one had not done.
+// thread, aggregates in place for some minutes if threads do not last or start, and gives each new one the
+// work that the lost one had not done.
 
 const { debuglog } = require('node:util');
 const { startBackend } = require('./aggregator-backend');
@@ -47,7 +47,10 @@ class AggregatorSupervisor {
   /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
   #backend = undefined;
   #directory = '';
-  /** @type {Map<number, import('../aggregator/retirement').Death>} dead workers that are not part of the retired totals yet */
+  /**
+   * @type {Map<number, import('../aggregator/retirement').Death>} dead workers that are not part of the
+   *   retired totals yet
+   */
   #retiring = new Map();
   #retired = 0;
   /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
@@ -105,9 +108,9 @@ class AggregatorSupervisor {
   }
 
   /**
-   * Where the aggregation runs, and why not in a thread: `option` (inPlace), `start` (no thread can be started),
-   * `lost` (threads were lost again and again), `memory` (a thread ran out of memory, and the next one has not
-   * been started yet).
+   * Where the aggregation runs, and why not in a thread: `option` (inPlace), `start` (no thread can be
+   * started), `lost` (threads were lost again and again), `memory` (a thread ran out of memory, and the next
+   * one has not been started yet).
    *
    * @returns {{aggregator: 'thread' | 'in place' | 'none', aggregatorReason: '' | 'option' | 'start' | 'lost' |
    *   'memory'}}
@@ -281,7 +284,9 @@ class AggregatorSupervisor {
     this.#backend?.retire(workerId, death);
   }
 
-  /** @returns {Promise<void>} resolves when all dead workers are part of the retired totals, or with close() */
+  /**
+   * @returns {Promise<void>} resolves when all dead workers are part of the retired totals, or with close()
+   */
   async allRetired() {
     while (this.#retiring.size > 0 && !this.#closed)
       await new Promise(resolve => this.#onRetired.push(() => resolve(undefined)));

@@ -50,8 +50,8 @@ const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
  * @property {number} retiring dead workers that are not part of the retired totals yet
  * @property {number} retired dead workers that are part of the retired totals
  * @property {number} lostThreads aggregator threads that ended or hung, and were replaced
- * @property {'thread' | 'in place' | 'none'} aggregator where metrics are aggregated; none if there is no worker
- *   yet, and while an aggregator is started
+ * @property {'thread' | 'in place' | 'none'} aggregator where metrics are aggregated; none if there is no
+ *   worker yet, and while an aggregator is started
  * @property {'' | 'option' | 'start' | 'lost' | 'memory'} aggregatorReason why not in a thread, see
  *   AggregatorSupervisor.place
  * @property {string} directory of the snapshot files; '' if none can be written
@@ -184,7 +184,10 @@ class ClusterPrimary {
     };
   }
 
-  /** @returns {Promise<unknown> | undefined} undefined if there is nothing to aggregate: no workers, no own registries */
+  /**
+   * @returns {Promise<unknown> | undefined} undefined if there is nothing to aggregate: no workers, no own
+   *   registries
+   */
   #ready() {
     this.#roster.addUnannounced();
     return this.#own === undefined ? this.#supervisor.starting : this.#supervisor.start();

@@ -13,7 +13,8 @@ const { toNumber } = require('../../exposition/number-format');
 /**
  * The samples of one name and label set.
  *
- * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: for summaries, the number of observations per sample
+ * @typedef {{samples: Sample[], weights: number[]}} Group `weights`: for summaries, the number of
+ *   observations per sample
  */
 
 /**
@@ -175,8 +176,8 @@ function customAggregators() {
 }
 
 /**
- * A copy of what an application's aggregator has returned, with texts and numbers only: it may contain methods,
- * or be a promise, and neither can be sent to a thread.
+ * A copy of what an application's aggregator has returned, with texts and numbers only: it may contain
+ * methods, or be a promise, and neither can be sent to a thread.
  *
  * @param {any} result
  * @returns {JsonMetric | undefined | null} undefined if it leaves the metric out; null if it is not a metric

@@ -30,7 +30,10 @@ class OwnSnapshots {
   constructor(registries, onCaptured) {
     this.#source = new SnapshotSource(registries);
     this.#onCaptured = onCaptured;
-    /** @type {import('../wire/messages').JournalPosition | undefined} how much of the dictionary the aggregator has */
+    /**
+     * @type {import('../wire/messages').JournalPosition | undefined} how much of the dictionary the
+     *   aggregator has
+     */
     this.position = undefined;
   }
 

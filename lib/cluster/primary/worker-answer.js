@@ -41,8 +41,8 @@ function readAnswer({ metrics, snapshot, reason, file, bytes, error }, workerId,
 
 /**
  * @param {any} message of type READY
- * @returns {string | undefined} the directory that the worker has created for its exit snapshot; it is checked
- *   before anything in it is read
+ * @returns {string | undefined} the directory that the worker has created for its exit snapshot; it is
+ *   checked before anything in it is read
  */
 function readExitDirectory({ exitDirectory }) {
   const isPath = typeof exitDirectory === 'string' && exitDirectory.length <= MAX_PATH_CHARACTERS;

@@ -28,8 +28,8 @@ const debug = debuglog('prom-client-cluster');
  * @property {boolean} timedOut whether that request has missed a deadline
  * @property {boolean} hasReplied whether the worker has ever sent a message of ours
  * @property {number} answeredAt when it last answered, by performance.now()
- * @property {number} ipcUntil until when its snapshots are sent over IPC, because the primary may not read its
- *   files, by performance.now()
+ * @property {number} ipcUntil until when its snapshots are sent over IPC, because the primary may not read
+ *   its files, by performance.now()
  * @property {number} ipcPause milliseconds for which they were at last
  * @property {boolean} exited
  * @property {boolean} wasKilled whether it ended by a signal

@@ -16,8 +16,8 @@ const REPEAT_MILLISECONDS = 1000;
 const REPEAT_REPLIED_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
-// How long a worker whose files cannot be read sends its snapshots over IPC before it writes a file again. The
-// pause doubles, up to the longest.
+// How long a worker whose files cannot be read sends its snapshots over IPC before it writes a file again.
+// The pause doubles, up to the longest.
 const FIRST_IPC_MILLISECONDS = 5000;
 
 // A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape

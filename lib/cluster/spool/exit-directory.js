@@ -1,9 +1,9 @@
 'use strict';
 
-// Runs with the aggregator, and in the primary for removal. A worker of another user than the primary's cannot
-// write into the spool. For its exit snapshot it creates a directory of its own, with mode 0700, and announces
-// it. Whatever it announces, only a directory of that worker's user in the temporary directory is read, and only
-// the two names that this primary has given to the worker are read or removed.
+// Runs with the aggregator, and in the primary for removal. A worker of another user than the primary's
+// cannot write into the spool. For its exit snapshot it creates a directory of its own, with mode 0700, and
+// announces it. Whatever it announces, only a directory of that worker's user in the temporary directory is
+// read, and only the two names that this primary has given to the worker are read or removed.
 
 const fs = require('node:fs');
 const os = require('node:os');

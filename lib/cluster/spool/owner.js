@@ -86,8 +86,8 @@ function isThisProcess(owner) {
 function isKnownToLive(owner) {
   const self = thisProcess();
   if (owner === undefined) return false;
-  // Without /proc (macOS, Windows) there are no pid namespaces. If the pid was reused, the directory stays: that
-  // is better than removing the directory of a primary that slept.
+  // Without /proc (macOS, Windows) there are no pid namespaces. If the pid was reused, the directory stays:
+  // that is better than removing the directory of a primary that slept.
   if (self.bootId === undefined && owner.bootId === undefined) return processExists(owner.pid);
   if (self.bootId === undefined || self.pidNamespace === undefined) return false;
   if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return false;

@@ -233,8 +233,8 @@ class ClusterFamily {
   }
 
   /**
-   * The page has a sample for each row and bound (or quantile): bounds that differ from worker to worker could
-   * make it much larger than all that was sent.
+   * The page has a sample for each row and bound (or quantile): bounds that differ from worker to worker
+   * could make it much larger than all that was sent.
    *
    * @throws {RangeError}
    */

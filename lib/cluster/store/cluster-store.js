@@ -48,8 +48,8 @@ class ClusterStore {
   #ownFailures = new Map();
 
   /**
-   * @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds; `now` never jumps, as the
-   *   wall clock may
+   * @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds; `now` never jumps, as
+   *   the wall clock may
    */
   constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = () => performance.now() } = {}) {
     this.retiredMaxAge = retiredMaxAge;

@@ -14,7 +14,9 @@ class FamilyIndex {
   #labels = new Map();
   /** @type {Map<string, number>[]} by label: the integer of each value */
   #ids = [];
-  /** @type {number[]} by label; random, because label values come from clients, who could provoke collisions */
+  /**
+   * @type {number[]} by label; random, because label values come from clients, who could provoke collisions
+   */
   #multipliers = [];
   /** Label and value of each label of each row; labels ascend within a row. */
   #pairs = new Int32Array(FIRST_ROWS * 4);

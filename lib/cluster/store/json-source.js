@@ -1,8 +1,8 @@
 'use strict';
 
 // Converts a metric in prom-client's JSON (from a worker with prom-client, or a custom metric object) to rows
-// and columns. Such an object may contain anything. Whatever cannot be read, or would make the page unreadable,
-// throws here, where it costs this metric only.
+// and columns. Such an object may contain anything. Whatever cannot be read, or would make the page
+// unreadable, throws here, where it costs this metric only.
 
 const { toNumber } = require('../../exposition/number-format');
 const { isValidMetricName, isValidLabelName } = require('../../metric/names');

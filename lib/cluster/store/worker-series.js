@@ -44,8 +44,8 @@ class WorkerSeries {
 
   /**
    * @param {number} id the worker's
-   * @param {(name: unknown, error: unknown) => void} [onUnreadable] called for each metric in JSON that is left
-   *   out because it cannot be read, with what it has as its name
+   * @param {(name: unknown, error: unknown) => void} [onUnreadable] called for each metric in JSON that is
+   *   left out because it cannot be read, with what it has as its name
    */
   constructor(id, onUnreadable = () => {}) {
     this.id = id;

@@ -79,7 +79,8 @@ class DictionaryPart {
 function* writeSegment(writer, segment) {
   const { metric, defines, drops, fromRow, toRow } = segment;
   const { index } = metric.view.table;
-  // The label sets come last in the segment but are read first: what is read later may belong to a later epoch.
+  // The label sets come last in the segment but are read first: what is read later may belong to a later
+  // epoch.
   const labelSets = drops ? undefined : yield* labelSetsOf(segment);
   if (defines) writeDefinition(writer, metric);
   else writer.uint32(0);
@@ -107,8 +108,9 @@ function* writeSegment(writer, segment) {
 }
 
 /**
- * Reads the label sets of a segment: per row its form, then its integer for each label; and the forms, as they were
- * when the last row was read. A label name that the program adds later brings forms that the definition does not know.
+ * Reads the label sets of a segment: per row its form, then its integer for each label; and the forms, as
+ * they were when the last row was read. A label name that the program adds later brings forms that the
+ * definition does not know.
  *
  * @param {Segment} segment
  * @returns {Generator<void, {tuples: Int32Array[], forms: readonly {positions: readonly number[]}[]} | undefined>}

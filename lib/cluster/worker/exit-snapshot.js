@@ -32,7 +32,9 @@ class ExitSnapshot {
   /** The primary's, or one of this worker's own. */
   #directory = '';
   #own = '';
-  /** @type {number | undefined} closed when the exit snapshot is written, in case there is no other descriptor */
+  /**
+   * @type {number | undefined} closed when the exit snapshot is written, in case there is no other descriptor
+   */
   #reserve = undefined;
   #name = '';
   #interval = 0;
@@ -225,7 +227,8 @@ class ExitSnapshot {
 
 /**
  * @param {string} directory
- * @returns {boolean} false if it is another user's; true if it is missing, because the primary creates another one
+ * @returns {boolean} false if it is another user's; true if it is missing, because the primary creates
+ *   another one
  */
 function mayWrite(directory) {
   try {

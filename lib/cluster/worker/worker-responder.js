@@ -96,7 +96,8 @@ class WorkerResponder {
         },
       });
     } finally {
-      // If it is not finished: a newer request is answered instead, or a registry of the application has thrown.
+      // If it is not finished: a newer request is answered instead, or a registry of the application has
+      // thrown.
       file?.discard();
     }
   }

@@ -42,7 +42,8 @@ const NANOSECONDS = 1e9;
  */
 
 /**
- * @typedef {{seconds: number, periods: number, throttledPeriods: number}} Throttling since the cgroup was created
+ * @typedef {{seconds: number, periods: number, throttledPeriods: number}} Throttling since the cgroup was
+ *   created
  */
 
 /**

@@ -7,7 +7,9 @@ const { startCluster, LIBRARY, STOCK } = require('../../fixtures/cluster-harness
 
 const NAMES = ['sum', 'first', 'min', 'max', 'average', 'omit'];
 
-/** A metric of each type for each aggregator, with a series of the worker's own and one that all workers have. */
+/**
+ * A metric of each type for each aggregator, with a series of the worker's own and one that all workers have.
+ */
 const ofAllKinds = {
   construct: true,
   start: ({ client, cluster, state }) => {

@@ -92,7 +92,9 @@ describe('a rolling restart', () => {
       }
     })();
     scraping.catch(() => (going = false));
-    /** A scrape waits for a worker that is starting, so the restart waits for scrapes, however slow they are. */
+    /**
+     * A scrape waits for a worker that is starting, so the restart waits for scrapes, however slow they are.
+     */
     const untilScraped = () => {
       const before = scrapes;
       return until(() => !going || scrapes > before + 1, 'a scrape has begun and ended');

@@ -1,7 +1,7 @@
 'use strict';
 
-// Option checkpointInterval: a worker writes its numbers to a file while it runs, and the primary adds them to the totals
-// if the worker is killed.
+// Option checkpointInterval: a worker writes its numbers to a file while it runs, and the primary adds them
+// to the totals if the worker is killed.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -326,7 +326,8 @@ describe('checkpoints', () => {
 /**
  * In a worker: writes a checkpoint, and looks for a complete file after each call of the file system.
  *
- * @returns {Promise<{calls: string[], missing: string[]}>} the names of the calls, and of those after which none was there
+ * @returns {Promise<{calls: string[], missing: string[]}>} the names of the calls, and of those after which
+ *   none was there
  */
 async function watchReplacement({ cluster, require, state }, library, file) {
   const fs = require('node:fs');

@@ -6,8 +6,8 @@ const { describe, it } = require('node:test');
 const { startCluster, until } = require('../../fixtures/cluster-harness.js');
 
 /**
- * Counters, one of which has a collect hook, and gauges whose hooks can be made to fail. The worker's timers for hooks
- * wait until a test lets them expire.
+ * Counters, one of which has a collect hook, and gauges whose hooks can be made to fail. The worker's timers
+ * for hooks wait until a test lets them expire.
  */
 const collecting = {
   start: ({ client, state, process }) => {
@@ -40,7 +40,8 @@ const collecting = {
     });
     gauge('never_ends', () => new Promise(resolve => (state.finish = resolve)));
     gauge('works', () => {});
-    // A program may reset in the next turn what its hook has set: prom-client reads it in the turn of the hook.
+    // A program may reset in the next turn what its hook has set: prom-client reads it in the turn of the
+    // hook.
     state.passing = new client.Gauge({ name: 'passing_of_other', help });
     new client.Summary({
       name: 'passing',

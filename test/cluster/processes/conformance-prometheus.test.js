@@ -67,7 +67,8 @@ describe('a cluster under load, scraped by Prometheus every second', { skip }, (
     assert.ok(changes >= LOADS - 1, `${changes} changes`);
   });
 
-  // A sum of seconds that is rounded differently at every scrape looks to Prometheus as if a process had restarted.
+  // A sum of seconds that is rounded differently at every scrape looks to Prometheus as if a process had
+  // restarted.
   for (const name of [
     'demo_requests_total',
     'http_request_duration_seconds_bucket',
@@ -166,8 +167,8 @@ function cumulativeCounts({ bounds, counts }) {
 }
 
 /**
- * A quantile by linear interpolation within its bucket, as Prometheus' histogram_quantile is documented to do it; one
- * that lies in the last bucket is the highest finite bound.
+ * A quantile by linear interpolation within its bucket, as Prometheus' histogram_quantile is documented to do
+ * it; one that lies in the last bucket is the highest finite bound.
  */
 function bucketQuantile(quantile, { bounds, counts }) {
   let rank = quantile * total({ counts });

@@ -1,6 +1,7 @@
 'use strict';
 
-// Several copies of the package in one process: two dependencies that bring their own, or one that is loaded anew.
+// Several copies of the package in one process: two dependencies that bring their own, or one that is loaded
+// anew.
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');

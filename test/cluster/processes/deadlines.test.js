@@ -1,6 +1,7 @@
 'use strict';
 
-// Deadlines of scrapes, with workers and threads that hang. The clock of the primary moves when a test says so.
+// Deadlines of scrapes, with workers and threads that hang. The clock of the primary moves when a test says
+// so.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -107,7 +108,8 @@ describe('deadlines', () => {
         const scrape = cluster.run(({ aggregator, threads }) => {
           const thread = threads.at(-1);
           const { postMessage } = thread;
-          // The thread ends at the first worker's answer. The second worker answers when there is another thread.
+          // The thread ends at the first worker's answer. The second worker answers when there is another
+          // thread.
           thread.postMessage = function (message, ...rest) {
             postMessage.call(this, message, ...rest);
             if (message.op === 'answer') thread.terminate();

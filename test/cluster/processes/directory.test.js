@@ -312,7 +312,8 @@ describe('a primary that becomes another user', () => {
     await scrape(6);
     const { refused, failing } = await scrape(8);
     assert.equal(failing, 0);
-    // Files of worker 1 belong to root, in the new directory, too. It may have tried once more, after five seconds.
+    // Files of worker 1 belong to root, in the new directory, too. It may have tried once more, after five
+    // seconds.
     assert.ok(refused['over-ipc'] >= before['over-ipc'] + 2, JSON.stringify({ before, refused }));
     assert.deepEqual(
       fs.readdirSync(directory).filter(name => /^w\d+-r/.test(name)),
@@ -413,7 +414,10 @@ describe('workers of another user than their primary', () => {
 describe('the last snapshot of a worker', () => {
   const cluster = sharedCluster({ workers: 1, worker: counting });
 
-  /** Has a new worker be scraped, count, prepare something, and exit; returns how many refused answers that adds. */
+  /**
+   * Has a new worker be scraped, count, prepare something, and exit; returns how many refused answers that
+   * adds.
+   */
   async function endAfter(prepare) {
     const id = await cluster().fork();
     await cluster().inWorker(id, record);

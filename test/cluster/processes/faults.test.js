@@ -1,7 +1,7 @@
 'use strict';
 
-// Two faults at once: a thread is lost while a worker hangs, drains or dies; files cannot be read, messages cannot be sent,
-// processes cannot be started. No count that the primary has received is lost.
+// Two faults at once: a thread is lost while a worker hangs, drains or dies; files cannot be read, messages
+// cannot be sent, processes cannot be started. No count that the primary has received is lost.
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');

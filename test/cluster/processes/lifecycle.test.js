@@ -346,7 +346,8 @@ describe('a cluster whose workers come and go', () => {
     it('a worker whose answer was lost comes back by itself', async () => {
       const { id, total } = await forkAndCount();
       await cluster().inWorker(id, ({ process, state }) => {
-        // A listener of the application that throws before the library's has its turn, and the application goes on.
+        // A listener of the application that throws before the library's has its turn, and the application
+        // goes on.
         process.once('uncaughtException', () => {});
         process.prependOnceListener('message', () => {
           throw new Error('this message is lost');

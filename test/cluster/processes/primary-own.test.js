@@ -194,7 +194,8 @@ describe("the primary's own metrics in the global registry", () => {
       state.broken = true;
       state.counter.inc();
     });
-    // The hook is given up before the deadline of this scrape. On a busy machine the others may come after it.
+    // The hook is given up before the deadline of this scrape. On a busy machine the others may come after
+    // it.
     const [throws, neverEnds] = valuesIn(await cluster.scrape({ timeout: 800 }));
     assert.deepEqual([throws, neverEnds], [1, 2]);
     // It is neither called again nor waited for while it has not ended.

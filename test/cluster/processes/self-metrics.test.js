@@ -1,6 +1,7 @@
 'use strict';
 
-// The metrics of a cluster scrape about itself, in situations that change them; and the document that explains them.
+// The metrics of a cluster scrape about itself, in situations that change them; and the document that
+// explains them.
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');

@@ -9,7 +9,10 @@ const { startCluster } = require('../../fixtures/cluster-harness.js');
 
 const SERIES = 1000;
 
-/** Each worker observes a hundred values in each of a thousand series: 1 to 100 in the first, 101 to 200 in the second. */
+/**
+ * Each worker observes a hundred values in each of a thousand series: 1 to 100 in the first, 101 to 200 in
+ * the second.
+ */
 const observing = {
   start: ({ client, cluster, state }) => {
     state.summary = new client.Summary({

@@ -34,7 +34,10 @@ async function start(t, setup) {
   return cluster;
 }
 
-/** One worker lives, and has counted 5. Worker 2 is dead, and part of the retired totals: it has counted 5, too. */
+/**
+ * One worker lives, and has counted 5. Worker 2 is dead, and part of the retired totals: it has counted 5,
+ * too.
+ */
 async function startWithDead(t, setup) {
   const cluster = await start(t, { workers: 2, ...setup });
   await cluster.inWorkers([1, 2], record, 5);

@@ -753,7 +753,8 @@ describe('sweeping', () => {
   });
 
   it('knows a dead process that nobody reaped', onlyWithProc, async t => {
-    // The shell starts a child, which lives until its input ends, and becomes a program that never waits for it.
+    // The shell starts a child, which lives until its input ends, and becomes a program that never waits for
+    // it.
     const parent = spawn('sh', ['-c', 'cat <&3 & echo $!; exec sleep 60'], {
       stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
     });
@@ -832,7 +833,9 @@ describe('sweeping', () => {
   });
 });
 
-/** Resolves as soon as a condition holds that nothing announces; the test runner's own limit ends the wait. */
+/**
+ * Resolves as soon as a condition holds that nothing announces; the test runner's own limit ends the wait.
+ */
 async function until(condition) {
   while (!condition()) await new Promise(setImmediate);
 }
