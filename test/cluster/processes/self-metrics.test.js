@@ -127,7 +127,7 @@ describe('self-metrics of a cluster', () => {
     withBoth,
     async t => {
       quiet = await read(t);
-      assert.equal(quiet.length, 10);
+      assert.equal(quiet.length, 11);
     },
   );
 
