@@ -162,14 +162,6 @@ const aggregators = {
 
 const BUILT_IN = new Map(Object.entries(aggregators));
 
-/**
- * @param {string} name
- * @returns {boolean} whether the cluster store has that rule
- */
-function isBuiltIn(name) {
-  return BUILT_IN.has(name);
-}
-
 /** @returns {string[]} the names whose function is the application's own */
 function customAggregators() {
   return Object.keys(aggregators).filter(name => aggregators[name] !== BUILT_IN.get(name));
@@ -215,4 +207,4 @@ function withTexts(labels) {
   return Object.fromEntries(Object.entries(labels ?? {}).map(([name, value]) => [name, `${value}`]));
 }
 
-module.exports = { aggregators, aggregatorOf, isBuiltIn, customAggregators, plainMetric };
+module.exports = { aggregators, aggregatorOf, customAggregators, plainMetric };
