@@ -1,5 +1,6 @@
 'use strict';
 
+const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
@@ -11,6 +12,8 @@ const {
   tableOf,
   locate,
   childHandle,
+  rowByPosition,
+  OTHER_ORDER,
   bind,
   viewWith,
   singleValues,
@@ -21,7 +24,6 @@ const {
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
-/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 /**
  * A value that only goes up: requests served, bytes sent, errors.
@@ -76,8 +78,10 @@ class Counter extends Metric {
    * @throws {Error} if the number of values does not fit
    */
   labels(...labels) {
-    const handle = childHandle(this, labels, false);
-    return { inc: value => incChild(this, handle, value) };
+    const table = tableOf(this);
+    const row = rowByPosition(this, table, labels);
+    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, false));
+    return childOf(this, new SeriesHandle(table, labels, row));
   }
 
   /** Drops all series; the one of a counter without labels starts again at 0. */
@@ -140,6 +144,15 @@ function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) 
   const row = locate(counter, table, labelSet);
   table.pageOf(row)[table.offsetOf(row)] += increment;
   if (exemplar !== undefined) exemplars.put(row, 0, exemplar);
+}
+
+/**
+ * @param {Counter} counter
+ * @param {SeriesHandle} handle
+ * @returns {{inc: (value?: number | null) => void}}
+ */
+function childOf(counter, handle) {
+  return { inc: value => incChild(counter, handle, value) };
 }
 
 /**

@@ -1,6 +1,7 @@
 'use strict';
 
 const { format } = require('util');
+const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
@@ -10,6 +11,8 @@ const {
   tableOf,
   locate,
   childHandle,
+  rowByPosition,
+  OTHER_ORDER,
   bind,
   viewWith,
   singleValues,
@@ -21,7 +24,6 @@ const { NO_LABELS } = require('./label-sets');
 const { timer } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
-/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 /**
  * A value that goes up and down: queue length, memory in use, temperature.
@@ -105,15 +107,10 @@ class Gauge extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const handle = childHandle(this, labels, true);
-    return {
-      // A subclass, a spy or a bridge to another system may have replaced the method.
-      inc: value => (this.inc === inc ? addToChild(this, handle, value, 1) : this.inc(handle.labels, value)),
-      dec: value => (this.dec === dec ? addToChild(this, handle, value, -1) : this.dec(handle.labels, value)),
-      set: value => (this.set === set ? setChild(this, handle, value) : this.set(handle.labels, value)),
-      setToCurrentTime: () => this.setToCurrentTime(handle.labels),
-      startTimer: () => this.startTimer(handle.labels),
-    };
+    const table = tableOf(this);
+    const row = rowByPosition(this, table, labels);
+    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, true));
+    return childOf(this, new SeriesHandle(table, labels, row));
   }
 
   /** Drops all series; the one of a gauge without labels starts again at 0. */
@@ -169,6 +166,24 @@ class Gauge extends Metric {
 
 /** The methods as they are here, whatever replaces them later. */
 const { inc, dec, set } = Gauge.prototype;
+
+/**
+ * @param {Gauge} gauge
+ * @param {SeriesHandle} handle
+ * @returns {{inc: (value?: number) => void, dec: (value?: number) => void, set: (value: number) => void,
+ *   setToCurrentTime: () => void, startTimer: () => (labels?: Labels) => number}}
+ */
+function childOf(gauge, handle) {
+  return {
+    // A subclass, a spy or a bridge to another system may have replaced the method.
+    inc: value => (gauge.inc === inc ? addToChild(gauge, handle, value, 1) : gauge.inc(handle.labels, value)),
+    dec: value =>
+      gauge.dec === dec ? addToChild(gauge, handle, value, -1) : gauge.dec(handle.labels, value),
+    set: value => (gauge.set === set ? setChild(gauge, handle, value) : gauge.set(handle.labels, value)),
+    setToCurrentTime: () => gauge.setToCurrentTime(handle.labels),
+    startTimer: () => gauge.startTimer(handle.labels),
+  };
+}
 
 /**
  * @param {Gauge} gauge

@@ -1,5 +1,6 @@
 'use strict';
 
+const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
@@ -11,6 +12,8 @@ const {
   tableOf,
   locate,
   childHandle,
+  rowByPosition,
+  OTHER_ORDER,
   bind,
   viewWith,
   isObject,
@@ -21,7 +24,6 @@ const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
 const { stopwatch } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
-/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 /**
  * @typedef {object} State
@@ -123,12 +125,10 @@ class Histogram extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
   labels(...labels) {
-    const handle = childHandle(this, labels, true);
-    return {
-      observe: value => observeChild(this, handle, value),
-      startTimer: (more, exemplarLabels) =>
-        this.startTimer(mergedLabels(handle.labels, more), exemplarLabels),
-    };
+    const table = tableOf(this);
+    const row = rowByPosition(this, table, labels);
+    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, true));
+    return childOf(this, new SeriesHandle(table, labels, row));
   }
 
   /**
@@ -197,6 +197,20 @@ class Histogram extends Metric {
       exemplars: stateOf(this).exemplars,
     };
   }
+}
+
+/**
+ * @param {Histogram} histogram
+ * @param {SeriesHandle} handle
+ * @returns {{observe: (value: number) => void, startTimer: (labels?: Labels, exemplarLabels?: Labels) =>
+ *   (labels?: Labels, exemplarLabels?: Labels) => number}}
+ */
+function childOf(histogram, handle) {
+  return {
+    observe: value => observeChild(histogram, handle, value),
+    startTimer: (more, exemplarLabels) =>
+      histogram.startTimer(mergedLabels(handle.labels, more), exemplarLabels),
+  };
 }
 
 /**

@@ -9,7 +9,7 @@ const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
 const { OTHER_ORDER } = require('../series/label-index');
 const { hashMapOf, SERIES } = require('./hash-map');
-const { labelSetOf, checkLabelNames, checkValueCount, setOwn } = require('./label-sets');
+const { labelSetOf, checkLabelNames, setOwn } = require('./label-sets');
 const { isValidMetricName, isValidLabelName } = require('./names');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -226,18 +226,28 @@ function locateAnew(metric, table, labels) {
 function childHandle(metric, args, checksNames) {
   const table = tableOf(metric);
   const { index } = table;
-  const isObject = typeof args[0] === 'object';
-  if (!isObject) checkValueCount(metric.labelNames, args);
-  if (index !== undefined && index.hasNames(metric.labelNames)) {
-    if (!isObject) return new SeriesHandle(table, undefined, args, index.findByPosition(args));
+  if (typeof args[0] === 'object' && index?.hasNames(metric.labelNames)) {
     const values = new Array(index.width);
     // The usual object, of all labels in order, is handled as a list of values: it needs no copy.
     const row = index.findInOrder(args[0], values);
-    if (row !== OTHER_ORDER) return new SeriesHandle(table, undefined, values, row);
+    if (row !== OTHER_ORDER) return new SeriesHandle(table, values, row);
   }
   const labels = labelSetOf(metric, args);
   if (checksNames) checkLabelNames(metric, labels);
   return new SeriesHandle(table, labels);
+}
+
+/**
+ * The row of a child by the values of its labels. A child of values that are found here is created with
+ * nothing but calls that V8 inlines into the program's code, and `labels(...).inc()` then allocates no child.
+ *
+ * @param {Metric} metric
+ * @param {SeriesTable} table the metric's
+ * @param {any[]} args of labels()
+ * @returns {number} the row; -1 if there is none yet; OTHER_ORDER if childHandle() has to look at `args`
+ */
+function rowByPosition(metric, table, args) {
+  return table.index === undefined ? OTHER_ORDER : table.index.findByPosition(metric.labelNames, args);
 }
 
 /**
@@ -319,7 +329,9 @@ module.exports = {
   tableOf,
   locate,
   childHandle,
+  rowByPosition,
   bind,
+  OTHER_ORDER,
   viewWith,
   singleValues,
   isObject,

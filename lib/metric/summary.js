@@ -1,6 +1,7 @@
 'use strict';
 
 const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
+const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
@@ -11,6 +12,8 @@ const {
   tableOf,
   locate,
   childHandle,
+  rowByPosition,
+  OTHER_ORDER,
   bind,
   viewWith,
   isObject,
@@ -22,7 +25,6 @@ const { timer } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
-/** @typedef {import('../series/series-handle').SeriesHandle} SeriesHandle */
 
 const DEFAULT_PERCENTILES = [0.01, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999];
 
@@ -133,11 +135,10 @@ class Summary extends Metric {
    * @throws {Error} if a label is not one of `labelNames`, or the number of values differs
    */
   labels(...labels) {
-    const handle = childHandle(this, labels, true);
-    return {
-      observe: value => observeChild(this, handle, value),
-      startTimer: () => this.startTimer(handle.labels),
-    };
+    const table = tableOf(this);
+    const row = rowByPosition(this, table, labels);
+    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, true));
+    return childOf(this, new SeriesHandle(table, labels, row));
   }
 
   /** Removes the observations of all series. The series remain. */
@@ -187,6 +188,18 @@ class Summary extends Metric {
     view.windowed = Boolean(maxAgeSeconds && ageBuckets);
     return view;
   }
+}
+
+/**
+ * @param {Summary} summary
+ * @param {SeriesHandle} handle
+ * @returns {{observe: (value: number) => void, startTimer: () => (labels?: Labels) => number}}
+ */
+function childOf(summary, handle) {
+  return {
+    observe: value => observeChild(summary, handle, value),
+    startTimer: () => summary.startTimer(handle.labels),
+  };
 }
 
 /**

@@ -219,11 +219,15 @@ class LabelIndex {
   /**
    * Finds a row without an object of labels.
    *
-   * @param {readonly unknown[]} values one for each name, in their order
-   * @returns {number} the row, or -1 if there is none, or if a value is neither a string nor a number
+   * @param {readonly string[]} names
+   * @param {readonly unknown[]} values one for each of these names, in their order
+   * @returns {number} the row; -1 if there is none, or if a value is neither a string nor a number;
+   *   OTHER_ORDER if the names are not those of this index, or the values are none
    */
-  findByPosition(values) {
+  findByPosition(names, values) {
     const { ids, dictionaries } = this;
+    if (values.length !== this.width || typeof values[0] === 'object') return OTHER_ORDER;
+    if (!this.hasNames(names)) return OTHER_ORDER;
     let sum = 0;
     for (let i = 0; i < ids.length; i++) {
       const value = values[i];

@@ -12,14 +12,13 @@ const { labelsFrom } = require('./label-form');
 class SeriesHandle {
   /**
    * @param {SeriesTable} table
-   * @param {Labels | undefined} labelSet of known names; undefined if `values` are given
-   * @param {readonly unknown[]} [values] one for each label name of the table, in their order
+   * @param {Labels | readonly unknown[]} labels a label set, or the value of each label name of the table in
+   *   their order; the handle owns it
    * @param {number} [row] that the table's index has for them; -1 if it has none yet
    */
-  constructor(table, labelSet, values = NO_VALUES, row = -1) {
+  constructor(table, labels, row = -1) {
     this.table = table;
-    this.labelSet = labelSet;
-    this.values = values;
+    this.labelsOrValues = labels;
     // An existing series is bound at once. A new one is created when the child is first used.
     if (row >= 0 && row < table.rowCount && table.isLive(row)) {
       this.row = row;
@@ -39,7 +38,9 @@ class SeriesHandle {
 
   /** @returns {Labels} */
   get labels() {
-    return (this.labelSet ??= labelsFrom(this.table.labelNames, this.values));
+    const { labelsOrValues, table } = this;
+    if (!Array.isArray(labelsOrValues)) return /** @type {Labels} */ (labelsOrValues);
+    return (this.labelsOrValues = labelsFrom(table.labelNames, labelsOrValues));
   }
 
   /** Corrects row, page and offset after `table.generation` has changed. */
@@ -56,8 +57,6 @@ class SeriesHandle {
   }
 }
 
-/** @type {readonly unknown[]} */
-const NO_VALUES = Object.freeze([]);
 const NO_PAGE = new Float64Array(0);
 
 module.exports = { SeriesHandle };
