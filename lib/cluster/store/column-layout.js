@@ -22,24 +22,62 @@ function widthOf(layout, boundCount) {
  *
  * @param {string} layout
  * @param {readonly number[]} from
- * @param {readonly number[]} to includes all of `from`
+ * @param {readonly number[]} to `from` itself, or a union that includes it
  * @returns {number[]}
  */
 function columnMap(layout, from, to) {
   if (layout !== 'histogram') return layout === 'summary' ? [0, 1] : [0];
-  // A Map also finds NaN, which prom-client accepts as a bound.
-  const columns = new Map(to.map((bound, column) => [bound, column]));
-  return [...from.map(bound => columns.get(bound) ?? -1), to.length, to.length + 1];
+  const columns = isSame(from, to) ? from.keys() : from.map(bound => columnOf(bound, to));
+  return [...columns, to.length, to.length + 1];
+}
+
+/**
+ * A binary search: a Map of all bounds, made for each worker, would take quadratic time.
+ *
+ * @param {number} bound
+ * @param {readonly number[]} union includes it
+ * @returns {number}
+ */
+function columnOf(bound, union) {
+  if (Number.isNaN(bound)) return union.length - 1;
+  let [low, high] = [0, union.length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (union[middle] < bound) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /**
  * @param {readonly (readonly number[])[]} lists of bounds or quantiles
- * @returns {number[]} the first list if all are equal, else all of their numbers, sorted
+ * @returns {number[]} the first list if all are equal, else all of their numbers once, in ascending order
  */
 function unionOf(lists) {
   const first = lists[0] ?? [];
   if (lists.every(list => isSame(list, first))) return [...first];
-  return [...new Set(lists.flat())].sort((a, b) => a - b);
+  const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const list of lists) {
+    all.set(list, end);
+    end += list.length;
+  }
+  // NaN, which prom-client accepts as a bound, comes last.
+  all.sort();
+  /** @type {number[]} */
+  const union = [];
+  for (const number of all) {
+    if (union.length === 0 || !isEqual(number, union[union.length - 1])) union.push(number);
+  }
+  return union;
+}
+
+/**
+ * @param {number} left
+ * @param {number} right
+ */
+function isEqual(left, right) {
+  return left === right || (Number.isNaN(left) && Number.isNaN(right));
 }
 
 /**
