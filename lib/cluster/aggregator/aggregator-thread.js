@@ -30,7 +30,7 @@ const aggregator = new Aggregator({
   lock: true,
   retain: true,
   onDirectory: directory => port.postMessage({ op: 'directory', directory }),
-  onRetired: workerIds => port.postMessage({ op: 'retired', workerIds }),
+  onRetired: (workerIds, totals) => port.postMessage({ op: 'retired', workerIds, totals }),
 });
 
 /**

@@ -93,13 +93,15 @@ class Aggregator {
    * @param {object} options
    * @param {string} [options.directory] where to try first to create the spool
    * @param {number} [options.retiredMaxAge] milliseconds
+   * @param {string} [options.name] of the directory, if a new one is created
    * @param {string} [options.adopt] directory of an earlier thread, whose totals are continued
+   * @param {Uint8Array} [options.totals] of dead workers, which an earlier thread could not write
    * @param {boolean} options.lock see Spool.open
    * @param {boolean} [options.retain] whether to retain the workers' last snapshots for a thread that is
    *   started later
    * @param {(directory: string) => void} options.onDirectory called when the spool's directory changes
-   * @param {(workerIds: number[]) => void} options.onRetired called when the totals of dead
-   *   workers have been written
+   * @param {import('./retirement').OnSaved} options.onRetired called when the totals of dead workers have been
+   *   saved
    */
   constructor(options) {
     this.#options = options;
@@ -116,9 +118,10 @@ class Aggregator {
 
   /** Creates the spool, or continues that of an earlier thread. Never rejects. */
   async open() {
-    await this.#openSpool(this.#options.adopt);
-    if (this.#options.adopt === undefined) return;
-    this.#retirement.restore();
+    const { adopt, name, totals } = this.#options;
+    await this.#openSpool(adopt, name);
+    this.#retirement.restore(totals);
+    if (adopt === undefined) return;
     try {
       for (const workerId of this.#spool?.workers() ?? []) this.#restoreWorker(workerId);
     } catch (error) {
@@ -130,11 +133,20 @@ class Aggregator {
     return this.#spool?.directory;
   }
 
-  /** @param {string} [adopt] */
-  async #openSpool(adopt) {
+  /**
+   * @param {string} [adopt]
+   * @param {string} [name]
+   */
+  async #openSpool(adopt, name) {
     const { directory, lock, retain, onDirectory } = this.#options;
     try {
-      this.#spool = await Spool.open({ directory, adopt, lock, onLost: reason => this.#onLost(reason) });
+      this.#spool = await Spool.open({
+        directory,
+        name,
+        adopt,
+        lock,
+        onLost: reason => this.#onLost(reason),
+      });
       if (retain) this.#lastSnapshots = new LastSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
       this.#reopenPause = FIRST_PAUSE_MILLISECONDS;
@@ -346,7 +358,6 @@ class Aggregator {
     if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
     this.#again.clear();
     for (const workerId of this.#retirement.unread) this.retire(workerId);
-    this.#retirement.saveIfNeeded();
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
     if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };

@@ -28,10 +28,9 @@ class InPlaceBackend {
    * @param {Events} events
    * @param {string} [adopt] directory of an earlier thread
    */
-  constructor({ directory, retiredMaxAge, isTemporary = false }, { onDirectory, onRetired }, adopt) {
+  constructor({ isTemporary = false, ...options }, { onDirectory, onRetired }, adopt) {
     this.#aggregator = new Aggregator({
-      directory,
-      retiredMaxAge,
+      ...options,
       adopt,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,

@@ -31,6 +31,13 @@ if (process.platform === 'win32') for (const code of ['EBUSY', 'EPERM', 'EACCES'
  *   into the spool
  */
 
+/**
+ * @callback OnSaved
+ * @param {number[]} workerIds dead workers that have become part of the totals
+ * @param {Uint8Array} [totals] all totals, for the next thread, if they could not be written
+ * @returns {void}
+ */
+
 class Retirement {
   #store;
   #spool;
@@ -40,8 +47,10 @@ class Retirement {
   #unread = new Set();
   /** @type {Map<number, Death>} dead workers whose files have not been removed */
   #deaths = new Map();
-  /** @type {number[]} workers that were retired since the totals were written last */
+  /** @type {number[]} workers that were retired since the totals were saved last */
   #unsaved = [];
+  /** Whether the primary has totals that could not be written. */
+  #isUnwritten = false;
   #isSaveScheduled = false;
   /** When the retired totals may be written again, by performance.now(). */
   #nextSave = 0;
@@ -54,8 +63,7 @@ class Retirement {
    *   written
    * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be
    *   used
-   * @param {(workerIds: number[]) => void} options.onSaved called when the totals of dead workers have been
-   *   written
+   * @param {OnSaved} options.onSaved called when the totals of dead workers have been saved
    */
   constructor({ store, spool, onRefused, onSaved }) {
     this.#store = store;
@@ -69,11 +77,19 @@ class Retirement {
     return [...this.#unread];
   }
 
-  /** Reads the totals that an earlier thread has written. */
-  restore() {
+  /**
+   * Restores the totals of an earlier thread.
+   *
+   * @param {Uint8Array} [unwritten] totals that it could not write
+   */
+  restore(unwritten) {
     try {
-      const buffer = this.#spool()?.readIfPresent(RETIRED_FILE);
-      if (buffer !== undefined) this.#store.restoreRetired(buffer);
+      const written = unwritten ?? this.#spool()?.readIfPresent(RETIRED_FILE);
+      if (written === undefined) return;
+      this.#store.restoreRetired(Buffer.from(written.buffer, written.byteOffset, written.length));
+      if (unwritten === undefined) return;
+      this.#isUnwritten = true;
+      this.#scheduleSave();
     } catch (error) {
       this.#onRefused('restore-retired', error);
     }
@@ -100,36 +116,43 @@ class Retirement {
     return true;
   }
 
-  /** Writes the totals soon if a worker was retired since they were written last. */
-  saveIfNeeded() {
-    if (this.#unsaved.length > 0) this.#scheduleSave();
-  }
-
-  /** Writes the totals, then removes the files of the workers that they include. */
+  /**
+   * Writes the totals or, if there is no room or no directory, gives them to the primary. Then removes the
+   * files of the workers that they include.
+   */
   save() {
     if (this.#isClosed) return;
     const workerIds = this.#unsaved.splice(0);
-    const spool = this.#spool();
     const start = performance.now();
+    const spool = this.#spool();
+    let totals;
+    let isWritten = false;
     try {
-      spool?.writeAtomically(RETIRED_FILE, [this.#store.encodeRetired()]);
-      for (const workerId of workerIds) this.#removeFilesOf(workerId);
+      totals = this.#store.encodeRetired();
+      spool?.writeAtomically(RETIRED_FILE, [totals]);
+      isWritten = spool !== undefined;
     } catch (error) {
-      // The totals are still in memory; only a thread that is lost before the next try would miss them.
       this.#onRefused('save-retired', error);
-      this.#unsaved.unshift(...workerIds);
-      this.#nextSave = performance.now() + RETRY_MILLISECONDS;
+      this.#nextSave = start + RETRY_MILLISECONDS;
       this.#scheduleSave();
-      return;
     }
     const end = performance.now();
-    this.#nextSave = end + (end - start) * SAVE_PAUSE_FACTOR;
-    if (workerIds.length > 0) this.#onSaved(workerIds);
+    this.#nextSave = Math.max(this.#nextSave, end + (end - start) * SAVE_PAUSE_FACTOR);
+    // Before the files are removed: until then, the next thread could read them.
+    if (!isWritten) this.#onSaved(workerIds, totals);
+    else if (this.#isUnwritten) this.#onSaved([]);
+    this.#isUnwritten = !isWritten;
+    for (const workerId of workerIds) this.#removeFilesOf(workerId);
+    if (isWritten && workerIds.length > 0) this.#onSaved(workerIds);
   }
 
   /** @param {number} workerId */
   #removeFilesOf(workerId) {
-    this.#spool()?.unlinkAllOf(workerId);
+    try {
+      this.#spool()?.unlinkAllOf(workerId);
+    } catch (error) {
+      debug('files of worker %d cannot be removed: %s', workerId, error);
+    }
     const own = this.#deaths.get(workerId)?.own;
     this.#deaths.delete(workerId);
     if (own !== undefined) removeExitDirectory(own);

@@ -17,16 +17,19 @@ const debug = debuglog('prom-client-cluster');
  * Events of the backend.
  *
  * @typedef {object} Events
+ * @property {(terminate: () => void) => void} onStarting a thread is starting; `terminate` ends it
  * @property {(directory: string) => void} onDirectory
- * @property {(workerIds: number[]) => void} onRetired
+ * @property {import('../aggregator/retirement').OnSaved} onRetired
  * @property {(error?: Error) => void} onRestart the thread is lost, and with it the numbers of living workers
  */
 
 /**
  * @typedef {object} BackendOptions
  * @property {string} [directory]
+ * @property {string} [name] of the spool, if a new one is created
  * @property {number} [retiredMaxAge] milliseconds
  * @property {boolean} [inPlace] start no thread
+ * @property {Uint8Array} [totals] of dead workers, which a lost thread could not write
  * @property {boolean} [isTemporary] whether a thread will be started later, which needs the workers'
  *   snapshots
  */

@@ -5,6 +5,7 @@
 // work that the lost one had not done.
 
 const { debuglog } = require('node:util');
+const { spoolName } = require('../wire/file-names');
 const { startBackend } = require('./aggregator-backend');
 const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
 
@@ -47,12 +48,19 @@ class AggregatorSupervisor {
   /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
   #backend = undefined;
   #directory = '';
+  #isDirectoryKnown = false;
+  /** While a backend is starting: the name that a new spool gets. */
+  #name = '';
+  /** Ends a thread that is starting. */
+  #terminate = () => {};
   /**
    * @type {Map<number, import('../aggregator/retirement').Death>} dead workers that are not part of the
    *   retired totals yet
    */
   #retiring = new Map();
   #retired = 0;
+  /** @type {Uint8Array | undefined} totals of dead workers, if the thread could not write them to a file */
+  #totals = undefined;
   /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
   #onRetired = [];
   /** @type {string[]} files to remove as soon as there is a backend */
@@ -78,6 +86,7 @@ class AggregatorSupervisor {
   #onExit = () => {
     // A thread that misses its directory would create another one.
     this.#backend?.terminate();
+    this.#terminate();
     this.#removeDirectory();
   };
 
@@ -95,6 +104,11 @@ class AggregatorSupervisor {
   /** Directory of the spool; '' if there is none. */
   get directory() {
     return this.#directory;
+  }
+
+  /** Whether the aggregator has tried to create a spool. */
+  get isDirectoryKnown() {
+    return this.#isDirectoryKnown;
   }
 
   /** How many threads were lost. */
@@ -164,16 +178,23 @@ class AggregatorSupervisor {
   async #startBackend(adopt) {
     if (!process.listeners('exit').includes(this.#onExit)) process.on('exit', this.#onExit);
     const events = {
+      onStarting: (/** @type {() => void} */ terminate) => (this.#terminate = terminate),
       onDirectory: (/** @type {string} */ directory) => this.#onDirectory(directory),
-      onRetired: (/** @type {number[]} */ workerIds) => this.#noteRetired(workerIds),
+      onRetired: (/** @type {number[]} */ workerIds, /** @type {Uint8Array | undefined} */ totals) =>
+        this.#noteRetired(workerIds, totals),
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
-    const options = this.#isHopeless ? { ...this.#options, inPlace: true, isTemporary: true } : this.#options;
+    const place = this.#isHopeless ? { inPlace: true, isTemporary: true } : {};
+    this.#name = spoolName();
+    const options = { ...this.#options, ...place, name: this.#name, totals: this.#totals };
     try {
       this.#backend = await this.#start(options, events, adopt);
     } catch (error) {
       if (isOutOfMemory(error)) this.#restartLater();
       throw error;
+    } finally {
+      this.#name = '';
+      this.#terminate = () => {};
     }
     if (this.#closed) {
       await this.#closeBackend();
@@ -250,13 +271,15 @@ class AggregatorSupervisor {
 
   /** @param {string} directory */
   #onDirectory(directory) {
-    if (directory === this.#directory) return;
+    if (this.#isDirectoryKnown && directory === this.#directory) return;
+    this.#isDirectoryKnown = true;
     this.#directory = directory;
     this.#events.onDirectory(directory);
   }
 
-  /** @param {number[]} workerIds */
-  #noteRetired(workerIds) {
+  /** @type {import('../aggregator/retirement').OnSaved} */
+  #noteRetired(workerIds, totals) {
+    this.#totals = totals;
     for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.#retired++;
     for (const resolve of this.#onRetired.splice(0)) resolve();
   }
@@ -338,9 +361,10 @@ class AggregatorSupervisor {
     for (const { own } of this.#retiring.values()) {
       if (own !== undefined) require('../spool/exit-directory').removeExitDirectory(own);
     }
-    if (this.#directory === '') return;
+    if (this.#directory === '' && this.#name === '') return;
     const { Spool } = require('../spool/spool');
-    Spool.removeSync(this.#directory);
+    if (this.#directory !== '') Spool.removeSync(this.#directory);
+    if (this.#name !== '') Spool.removeNamedSync(this.#name, this.#options.directory);
   }
 }
 

@@ -16,13 +16,16 @@ const { WorkerRoster } = require('./worker-roster');
 const { readAnswer, readExitDirectory, NOT_UNDERSTOOD } = require('./worker-answer');
 const { deathOf, isOnline, send, userOf } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
-const { RESPONSE, READY, WELCOME, hasType } = require('../wire/messages');
+const { RESPONSE, READY, WELCOME, LAST, hasType } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
 
 // Timeout of a scrape that no caller waits for.
 const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
+
+// Two when a worker ends, and one with each shutdown().
+const MAX_LAST_SNAPSHOTS = 100;
 
 const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
 
@@ -98,7 +101,7 @@ class ClusterPrimary {
       // Running workers learn where their last snapshot goes, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
       onLost: () => this.#onAggregatorLost(),
-      onReplaced: () => this.#supervisor.directory !== '' && this.#welcomeAll(),
+      onReplaced: () => this.#welcomeAll(),
     });
     this.#rounds = new ScrapeRounds({
       ready: () => this.#ready(),
@@ -116,7 +119,7 @@ class ClusterPrimary {
     this.#roster = new WorkerRoster(cluster, {
       // A process without workers never starts an aggregator.
       onAdded: () => void this.#supervisor.start(),
-      onOnline: record => this.#supervisor.directory !== '' && this.#welcome(record),
+      onOnline: record => this.#supervisor.isDirectoryKnown && this.#welcome(record),
       onMessage: (record, message) => this.#onMessage(record, message),
       onGone: workerId => this.#rounds.settle(workerId, false),
       onRetired: record => this.#supervisor.retire(record.worker.id, deathOf(record)),
@@ -230,6 +233,7 @@ class ClusterPrimary {
     try {
       if (!hasType(message)) return;
       if (message.type === READY) this.#onReady(record, message);
+      if (message.type === LAST) this.#onLastSnapshot(record, message);
       if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onResponse(record, message));
     } catch (error) {
       debug('a message of worker %d failed: %s', record.worker.id, error);
@@ -261,13 +265,32 @@ class ClusterPrimary {
       if (isSnapshotNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
       return;
     }
-    const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
-    if (overIpc !== undefined) this.#overIpc.add(overIpc);
-    record.writesFiles ||= answer?.file !== undefined;
-    if (answer !== undefined) this.#passOn(record, answer);
-    else this.#refuse(record, refused, error);
+    this.#accept(record, message, requestId);
     if (record.error === undefined) record.answeredAt = performance.now();
     this.#rounds.settle(workerId, record.error === undefined);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   */
+  #onLastSnapshot(record, message) {
+    // A bound, because nobody has asked for it.
+    if (++record.lastSnapshots > MAX_LAST_SNAPSHOTS) this.#refused.add(NOT_UNDERSTOOD.refused);
+    else this.#accept(record, message, 0);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   * @param {number} requestId that it answers
+   */
+  #accept(record, message, requestId) {
+    const { answer, overIpc, refused, error } = readAnswer(message, record.worker.id, requestId);
+    if (overIpc !== undefined) this.#overIpc.add(overIpc);
+    record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
+    if (answer !== undefined) this.#passOn(record, answer);
+    else this.#refuse(record, refused, error);
   }
 
   /**

@@ -81,15 +81,16 @@ class ThreadBackend {
    */
   #startThread(options, adopt) {
     const { Worker } = require('node:worker_threads');
-    const { directory, retiredMaxAge } = this.#options;
+    const { directory, name, retiredMaxAge, totals } = this.#options;
     return new Promise((resolve, reject) => {
       const thread = new Worker(THREAD_FILE, {
         ...options,
         name: 'prom-client-cluster',
         // As much as this process's own heap may have.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
-        workerData: { directory, retiredMaxAge, adopt },
+        workerData: { directory, name, retiredMaxAge, adopt, totals },
       });
+      this.#events.onStarting(() => thread.terminate());
       let started = false;
       // The thread makes its directory before it is ready, and a file system may hang.
       const watchdog = setTimeout(() => {
@@ -132,7 +133,7 @@ class ThreadBackend {
         this.#events.onDirectory(message.directory);
         break;
       case 'retired':
-        this.#events.onRetired(message.workerIds);
+        this.#events.onRetired(message.workerIds, message.totals);
         break;
       case 'broken':
         // Its state may be half changed, so another one takes over.

@@ -17,7 +17,8 @@ const debug = debuglog('prom-client-cluster');
  * @property {string} exitName bare name of the file for its last snapshot
  * @property {string | undefined} exitDirectory the worker's own, if it may not write into the primary's
  * @property {number | undefined} uid of its process when it announced that
- * @property {boolean} writesFiles whether it has ever answered with a file
+ * @property {boolean} sendsSnapshots whether it has ever answered with a snapshot, and so sends a last one
+ * @property {number} lastSnapshots how many last snapshots it has sent over IPC
  * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
  * @property {number} outstanding id of the request that it has not answered; 0 if there is none
  * @property {number} askedAt when that request was last sent, by performance.now()
@@ -47,7 +48,8 @@ function newRecord(worker) {
     exitName: exitSnapshotName(worker.id),
     exitDirectory: undefined,
     uid: undefined,
-    writesFiles: false,
+    sendsSnapshots: false,
+    lastSnapshots: 0,
     position: undefined,
     outstanding: 0,
     askedAt: 0,
@@ -71,9 +73,9 @@ function newRecord(worker) {
  * @param {WorkerRecord} record of a dead worker
  * @returns {import('../aggregator/retirement').Death}
  */
-function deathOf({ exitName, exitDirectory, uid, writesFiles, exited, wasKilled }) {
+function deathOf({ exitName, exitDirectory, uid, sendsSnapshots, lastSnapshots, exited, wasKilled }) {
   return {
-    isSnapshotExpected: writesFiles && exited && !wasKilled,
+    isSnapshotExpected: sendsSnapshots && lastSnapshots === 0 && exited && !wasKilled,
     own: exitDirectory === undefined ? undefined : { directory: exitDirectory, name: exitName, uid },
   };
 }

@@ -18,7 +18,7 @@ const debug = debuglog('prom-client-cluster');
  * @typedef {object} ExitDirectory
  * @property {string} directory that the worker has announced
  * @property {string} name of the exit snapshot
- * @property {number} [uid] of the worker, if the system shows it
+ * @property {number} [uid] of the worker; without it the directory is not used
  */
 
 /**
@@ -61,7 +61,7 @@ function isTrusted({ directory, uid }) {
   if (!isPlace || path.dirname(directory) !== ifReadable(() => fs.realpathSync(os.tmpdir()))) return false;
   const stat = ifReadable(() => fs.lstatSync(directory));
   if (stat === undefined || !stat.isDirectory()) return false;
-  return (stat.mode & 0o077) === 0 && (uid === undefined || stat.uid === uid);
+  return (stat.mode & 0o077) === 0 && stat.uid === uid;
 }
 
 module.exports = { exitFilesIn, removeExitDirectory };

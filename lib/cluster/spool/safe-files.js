@@ -111,6 +111,20 @@ function writeFully(descriptor, chunk) {
   while (end < chunk.length) end += fs.writeSync(descriptor, chunk, end);
 }
 
+/**
+ * Removes a file, a link, or an empty directory.
+ *
+ * @param {string} file
+ */
+function removeEntry(file) {
+  try {
+    fs.unlinkSync(file);
+  } catch (error) {
+    if (!ifReadable(() => fs.lstatSync(file))?.isDirectory()) throw error;
+    fs.rmdirSync(file);
+  }
+}
+
 /** @param {string} file */
 function touch(file) {
   try {
@@ -178,6 +192,7 @@ module.exports = {
   readRegularFile,
   writeFile,
   appendFile,
+  removeEntry,
   touch,
   unlessMissing,
   ifReadable,

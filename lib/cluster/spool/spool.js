@@ -12,14 +12,15 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { isMainThread } = require('node:worker_threads');
 
-const { workerIdOfFile, isExitFile, isRetainedFile } = require('../wire/file-names');
+const { SPOOL_PREFIX, spoolName, workerIdOfFile, isExitFile, isRetainedFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner');
-const { PREFIX, LOCK, sweep, removeDirectory } = require('./sweep');
+const { LOCK, sweep, removeDirectory } = require('./sweep');
 const {
   isOurs,
   readRegularFile,
   writeFile,
   appendFile,
+  removeEntry,
   touch,
   unlessMissing,
   ifReadable,
@@ -34,6 +35,7 @@ const FRESHEN_MILLISECONDS = 3_600_000;
 /**
  * @typedef {object} OpenOptions
  * @property {string} [directory] existing directory in which to create the spool; tried first
+ * @property {string} [name] of the new directory, which must not exist
  * @property {string} [adopt] the spool directory of an earlier thread of this process, which has ended. It is
  *   continued with all its files. If that fails, a new one is created
  * @property {() => number} [now] milliseconds since the epoch, for the sweep
@@ -94,6 +96,7 @@ class Spool {
    */
   static async open({
     directory,
+    name = spoolName(),
     adopt,
     now = Date.now,
     onLost = () => {},
@@ -102,9 +105,9 @@ class Spool {
     stale = 30_000,
     update = 10_000,
   } = {}) {
-    const places = [...new Set([directory ?? [], fallbacks].flat().map(place => path.resolve(place)))];
+    const places = placesFor(directory, fallbacks);
     const terms = { now, onLost, lock, stale, update };
-    const spool = Spool.#adopt(adopt, terms) ?? Spool.#create(places, terms);
+    const spool = Spool.#adopt(adopt, terms) ?? Spool.#create(places, name, terms);
     spool.swept = sweep(places, spool.directory, now);
     return spool;
   }
@@ -118,7 +121,7 @@ class Spool {
    */
   static removeSync(directory) {
     try {
-      if (!path.basename(directory).startsWith(PREFIX)) return;
+      if (!path.basename(directory).startsWith(SPOOL_PREFIX)) return;
       const isLink = fs.lstatSync(directory).isSymbolicLink();
       const place = isLink ? fs.realpathSync(directory) : directory;
       if (!isOurs(fs.lstatSync(place)) || (isLink && !isThisProcess(readOwner(place)))) return;
@@ -126,6 +129,16 @@ class Spool {
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, messageOf(error));
     }
+  }
+
+  /**
+   * The same for a directory that a thread may just have created.
+   *
+   * @param {string} name
+   * @param {string} [directory] as in `open`
+   */
+  static removeNamedSync(name, directory) {
+    for (const place of placesFor(directory, usualPlaces())) Spool.removeSync(path.join(place, name));
   }
 
   /**
@@ -141,7 +154,7 @@ class Spool {
     if (directory === undefined) return undefined;
     try {
       const spool = new Spool(directory, terms.onLost);
-      if (!spool.isPresent() || !path.basename(directory).startsWith(PREFIX)) {
+      if (!spool.isPresent() || !path.basename(directory).startsWith(SPOOL_PREFIX)) {
         throw new Error('not a spool of this user');
       }
       if (!isThisProcess(readOwner(directory))) {
@@ -158,14 +171,15 @@ class Spool {
 
   /**
    * @param {string[]} places
+   * @param {string} name
    * @param {Terms} terms
    * @returns {Spool}
    */
-  static #create(places, terms) {
+  static #create(places, name, terms) {
     const failures = [];
     for (const place of places) {
       try {
-        return Spool.#createIn(place, terms);
+        return Spool.#createIn(place, name, terms);
       } catch (error) {
         debug('no spool in %s: %s', place, messageOf(error));
         failures.push({ directory: place, code: codeOf(error), message: messageOf(error) });
@@ -177,11 +191,12 @@ class Spool {
 
   /**
    * @param {string} place
+   * @param {string} name
    * @param {Terms} terms
    * @returns {Spool}
    */
-  static #createIn(place, terms) {
-    const directory = makeDirectory(place, terms.lock);
+  static #createIn(place, name, terms) {
+    const directory = makeDirectory(place, name, terms.lock);
     try {
       const spool = new Spool(directory, terms.onLost);
       spool.writeAtomically(OWNER_FILE, [ownerRecord(terms.now())]);
@@ -221,12 +236,12 @@ class Spool {
   }
 
   /**
-   * Removes a file, if it exists.
+   * Removes a file, if it exists. An empty directory of that name is removed, too.
    *
    * @param {string} name bare file name
    */
   unlink(name) {
-    unlessMissing(() => fs.unlinkSync(this.#pathOf(name)));
+    unlessMissing(() => removeEntry(this.#pathOf(name)));
   }
 
   /** @returns {number[]} ids of the workers that have files here */
@@ -261,7 +276,7 @@ class Spool {
       try {
         this.unlink(name);
       } catch (error) {
-        // A directory, for example. It must not prevent the removal of other files or the retirement of other
+        // A directory with files, for example. It must not prevent the removal of other files or the retirement of other
         // workers.
         debug('%s cannot be removed: %s', name, messageOf(error));
       }
@@ -309,7 +324,9 @@ class Spool {
       writeFile(unfinished, chunks);
       fs.renameSync(unfinished, file);
     } catch (error) {
-      fs.rmSync(unfinished, { force: true });
+      // Somebody may have created a directory under one of the names. If it is empty, the next try succeeds.
+      ifReadable(() => removeEntry(unfinished));
+      ifReadable(() => fs.rmdirSync(file));
       throw error;
     }
   }
@@ -442,6 +459,15 @@ function missing(directory) {
   });
 }
 
+/**
+ * @param {string | undefined} directory tried first
+ * @param {string[]} others
+ * @returns {string[]} absolute paths
+ */
+function placesFor(directory, others) {
+  return [...new Set([directory ?? [], others].flat().map(place => path.resolve(place)))];
+}
+
 /** @returns {string[]} */
 function usualPlaces() {
   return fs.existsSync('/dev/shm') ? [os.tmpdir(), '/dev/shm'] : [os.tmpdir()];
@@ -449,13 +475,16 @@ function usualPlaces() {
 
 /**
  * @param {string} place
+ * @param {string} name
  * @param {boolean} inThread
  * @returns {string} absolute path of a new directory
  */
-function makeDirectory(place, inThread) {
+function makeDirectory(place, name, inThread) {
   // Loading `tmp` adds an 'exit' listener to `process`, which on a main thread is the application's.
-  if (!inThread) return fs.mkdtempSync(path.join(fs.realpathSync(place), PREFIX));
-  return require('tmp').dirSync({ tmpdir: place, prefix: PREFIX.slice(0, -1), mode: 0o700, keep: true }).name;
+  if (inThread) return require('tmp').dirSync({ tmpdir: place, name, mode: 0o700, keep: true }).name;
+  const directory = path.join(fs.realpathSync(place), name);
+  fs.mkdirSync(directory, { mode: 0o700 });
+  return directory;
 }
 
 /** @param {string} directory */

@@ -7,14 +7,11 @@ const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 const { debuglog } = require('node:util');
-const { workerIdOfFile } = require('../wire/file-names');
+const { SPOOL_PREFIX: PREFIX, workerIdOfFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, isKnownToLive } = require('./owner');
-const { isOurs, codeOf, messageOf } = require('./safe-files');
+const { isOurs, removeEntry, unlessMissing, codeOf, messageOf } = require('./safe-files');
 
 const debug = debuglog('prom-client-cluster');
-
-/** The name of each spool directory starts with this. */
-const PREFIX = 'prom-client-cluster-';
 
 /** The name of a directory that is being removed. 96 random bits: no other program uses such a name. */
 const REMOVED_NAME = new RegExp(`^${PREFIX}removed-[0-9a-f]{24}$`);
@@ -25,21 +22,20 @@ const LOCK = 'lock';
 /** The retired totals. */
 const RETIRED_FILE = 'retired.snap';
 
-/** Names of files that are not a worker's. */
-const FILE_NAMES = new Set([OWNER_FILE, `${OWNER_FILE}.tmp`, RETIRED_FILE, `${RETIRED_FILE}.tmp`]);
+/** Names of entries that are not a worker's. */
+const NAMES = new Set([LOCK, OWNER_FILE, `${OWNER_FILE}.tmp`, RETIRED_FILE, `${RETIRED_FILE}.tmp`]);
 
 const SWEEP_AGE_MS = 10 * 60 * 1000;
 
 /**
- * Whether a spool or its workers create an entry of this name and kind. A directory with the name of a file
- * is not ours. A link or FIFO with such a name counts as ours: removing it touches nothing else.
+ * Whether a spool or its workers create an entry of this name. A link, a FIFO or an empty directory with such
+ * a name counts as ours, too: removing it touches nothing else.
  *
- * @param {fs.Dirent} entry of a spool directory
+ * @param {string} name
  * @returns {boolean}
  */
-function isSpoolEntry(entry) {
-  if (entry.isDirectory()) return entry.name === LOCK;
-  return FILE_NAMES.has(entry.name) || workerIdOfFile(entry.name) !== undefined;
+function isSpoolName(name) {
+  return NAMES.has(name) || workerIdOfFile(name) !== undefined;
 }
 
 /**
@@ -53,7 +49,7 @@ function isSpoolEntry(entry) {
 function setAside(directory) {
   if (REMOVED_NAME.test(path.basename(directory))) return directory;
   const aside = path.join(path.dirname(directory), `${PREFIX}removed-${randomBytes(12).toString('hex')}`);
-  const longest = Math.max(...entriesOf(directory).map(({ name }) => Buffer.byteLength(name)), 0);
+  const longest = Math.max(...fs.readdirSync(directory).map(name => Buffer.byteLength(name)), 0);
   if (isTooLong(path.join(aside, 'x'.repeat(longest)))) return directory;
   fs.renameSync(directory, aside);
   return aside;
@@ -80,10 +76,10 @@ function isTooLong(file) {
  * @returns {boolean} whether the directory itself was removed
  */
 function removeDirectory(directory) {
-  const isRemovable = entriesOf(directory).every(isSpoolEntry);
+  const isRemovable = fs.readdirSync(directory).every(isSpoolName);
   const place = isRemovable ? setAside(directory) : directory;
   if (removeEntries(place)) {
-    fs.rmSync(path.join(place, OWNER_FILE), { force: true });
+    unlessMissing(() => removeEntry(path.join(place, OWNER_FILE)));
     fs.rmdirSync(place);
     return true;
   }
@@ -98,21 +94,15 @@ function removeDirectory(directory) {
  * @returns {boolean} whether nothing else is left
  */
 function removeEntries(directory) {
-  for (const { name } of entriesOf(directory).filter(isSpoolEntry)) {
+  for (const name of fs.readdirSync(directory).filter(isSpoolName)) {
     const file = path.join(directory, name);
     try {
-      if (name === LOCK) fs.rmdirSync(file);
-      else if (name !== OWNER_FILE) fs.unlinkSync(file);
+      if (name !== OWNER_FILE) removeEntry(file);
     } catch (error) {
       debug('cannot remove %s: %s', file, messageOf(error));
     }
   }
-  return entriesOf(directory).every(({ name }) => name === OWNER_FILE);
-}
-
-/** @param {string} directory */
-function entriesOf(directory) {
-  return fs.readdirSync(directory, { withFileTypes: true });
+  return fs.readdirSync(directory).every(name => name === OWNER_FILE);
 }
 
 /**
@@ -185,4 +175,4 @@ async function hasChanged(directory, since) {
   return false;
 }
 
-module.exports = { PREFIX, LOCK, RETIRED_FILE, sweep, removeDirectory };
+module.exports = { LOCK, RETIRED_FILE, sweep, removeDirectory };

@@ -9,8 +9,16 @@ const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
 const UNFINISHED_EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap\.part$/;
 const RETAINED_NAME = /^w([0-9]{1,10})-(?:last|dictionary)\.snap(?:\.tmp)?$/;
 
+/** The name of the primary's directory starts with this. */
+const SPOOL_PREFIX = 'prom-client-cluster-';
+
 /** The name of a directory that a worker creates for its exit snapshot starts with this. */
 const OWN_EXIT_PREFIX = 'prom-client-cluster-exit-';
+
+/** @returns {string} a new name for a primary's directory */
+function spoolName() {
+  return SPOOL_PREFIX + randomBits();
+}
 
 /**
  * A new name for one snapshot. 96 random bits make it unique, so two writers never use the same file.
@@ -112,7 +120,9 @@ function isUnfinished(name) {
 }
 
 module.exports = {
+  SPOOL_PREFIX,
   OWN_EXIT_PREFIX,
+  spoolName,
   snapshotName,
   exitSnapshotName,
   lastName,

@@ -8,6 +8,7 @@ const REQUEST = 'prom-client:getMetricsReq';
 const RESPONSE = 'prom-client:getMetricsRes';
 const WELCOME = 'prom-client-cluster:welcome';
 const READY = 'prom-client-cluster:ready';
+const LAST = 'prom-client-cluster:last';
 
 /**
  * How much of a worker's journal the primary has; see docs/snapshot-format.md.
@@ -47,6 +48,15 @@ const READY = 'prom-client-cluster:ready';
  */
 
 /**
+ * The last snapshot of a worker that cannot write it to a file.
+ *
+ * @typedef {object} Last
+ * @property {string} type
+ * @property {string} snapshot base64
+ * @property {string} reason why no file could be written
+ */
+
+/**
  * @param {unknown} message
  * @returns {message is {type: string}}
  */
@@ -56,4 +66,4 @@ function hasType(message) {
   );
 }
 
-module.exports = { REQUEST, RESPONSE, WELCOME, READY, hasType };
+module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, hasType };

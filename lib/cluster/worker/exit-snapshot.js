@@ -2,7 +2,8 @@
 
 // Runs in the worker. Writes the worker's exit snapshot: the file that the primary reads after the worker has
 // died. It is written by the process's 'exit' handler, and earlier if the worker may be killed: at
-// checkpoints, and when the program announces its end. Each version replaces the one before as a whole.
+// checkpoints, and when the program announces its end. Each version replaces the one before as a whole. If no
+// file can be written, the snapshot is sent over IPC, except at checkpoints.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -10,6 +11,8 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { SnapshotFile } = require('./snapshot-file');
 const { ChangeDetector } = require('./change-detector');
+const { send, inMessage, NO_DIRECTORY } = require('./over-ipc');
+const { READY, LAST } = require('../wire/messages');
 const { lastName, dictionaryName, OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
 
@@ -21,6 +24,7 @@ const LONGEST_INTERVAL = 2 ** 31 - 1;
 
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
 const PRIMARY_PID = process.ppid;
+const ROOT = 0;
 
 /** @typedef {import('../capture/snapshot-source').SnapshotSource} SnapshotSource */
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
@@ -28,7 +32,6 @@ const PRIMARY_PID = process.ppid;
 class ExitSnapshot {
   #source;
   #workerId;
-  #onOwnDirectory;
   /** The primary's, or one of this worker's own. */
   #directory = '';
   #own = '';
@@ -50,15 +53,13 @@ class ExitSnapshot {
   /**
    * @param {SnapshotSource} source
    * @param {number} workerId
-   * @param {(directory: string) => void} onOwnDirectory called if the worker may not write into the primary's
-   *   directory, and writes into one of its own
    */
-  constructor(source, workerId, onOwnDirectory) {
+  constructor(source, workerId) {
     this.#source = source;
-    this.#onOwnDirectory = onOwnDirectory;
     this.#workerId = workerId;
     /**
-     * @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint leaves that out
+     * @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint, and a snapshot
+     *   over IPC, leave that out
      */
     this.known = undefined;
   }
@@ -85,10 +86,11 @@ class ExitSnapshot {
 
   /**
    * @param {string} directory the primary's, or the worker's own
-   * @returns {string} the same or, if this process runs as another user, a directory of its own
+   * @returns {string} the same or, if this process runs as another user, a directory of its own that the
+   *   primary can read
    */
   #writable(directory) {
-    if (directory === '' || mayWrite(directory)) return directory;
+    if (directory === '' || mayWrite(directory) || primaryUser() !== ROOT) return directory;
     if (!fs.existsSync(this.#own) || !mayWrite(this.#own)) {
       try {
         this.#own = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), OWN_EXIT_PREFIX));
@@ -96,7 +98,7 @@ class ExitSnapshot {
         debug('worker %d has no directory for its exit snapshot: %s', this.#workerId, error);
         return directory;
       }
-      this.#onOwnDirectory(this.#own);
+      send({ type: READY, exitDirectory: this.#own });
     }
     return this.#own;
   }
@@ -115,22 +117,40 @@ class ExitSnapshot {
    * @returns {Promise<void>} never rejected
    */
   async handOver(hookTime) {
-    await this.#checkpoint(hookTime);
+    if (this.#name === '') return;
+    if (this.#directory !== '') {
+      await this.#checkpoint(hookTime);
+      return;
+    }
+    try {
+      await this.#source.prepare(hookTime, { isLast: true });
+    } catch (error) {
+      this.#source.countFailure('checkpoint', '', error);
+    }
+    await this.#sendOverIpc(NO_DIRECTORY);
   }
 
   /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
   write() {
     this.#hasEnded = true;
-    if (this.#directory === '') return;
+    if (this.#name === '') return;
     this.#unfinished?.discard();
     if (this.#reserve !== undefined) fs.closeSync(this.#reserve);
     this.#reserve = undefined;
+    const user = primaryUser();
+    if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
     // It may have become another user since the last request.
     this.#directory = this.#writable(this.#directory);
-    if (this.#directory === this.#own && process.ppid !== PRIMARY_PID) {
-      this.#removeOwnDirectory();
-      return;
+    try {
+      if (this.#directory === '') throw new Error(NO_DIRECTORY);
+      if (user !== undefined && user !== ROOT && user !== process.geteuid?.()) throw notReadable();
+      this.#writeMakingRoom();
+    } catch (error) {
+      this.#sendOverIpc(error);
     }
+  }
+
+  #writeMakingRoom() {
     try {
       this.#write();
     } catch (error) {
@@ -151,11 +171,36 @@ class ExitSnapshot {
     fs.renameSync(path.join(this.#directory, this.#unfinishedName), path.join(this.#directory, this.#name));
   }
 
+  /**
+   * Sends the current numbers over IPC. In an 'exit' handler, Node.js writes at once what fits into the
+   * channel's buffer, 200 kB on Linux, and the rest is lost: so without the label sets that the primary has.
+   *
+   * @param {unknown} reason why no file could be written
+   * @returns {Promise<void>} resolved when they have been sent, or cannot be; never rejected
+   */
+  #sendOverIpc(reason) {
+    debug('worker %d cannot write its exit snapshot: %s', this.#workerId, reason);
+    if (!process.connected) return Promise.resolve();
+    return new Promise(resolve => {
+      try {
+        const snapshot = this.#source.capture(this.#workerId, this.known, { isLast: true });
+        send({ type: LAST, ...inMessage(snapshot, reason) }, () => resolve());
+      } catch (error) {
+        this.#source.countFailure('capture', '', error);
+        resolve();
+      }
+    });
+  }
+
   /** There is no primary any more that would remove it. */
   #removeOwnDirectory() {
-    for (const name of [this.#name, this.#unfinishedName])
-      fs.rmSync(path.join(this.#own, name), { force: true });
-    fs.rmdirSync(this.#own);
+    try {
+      for (const name of [this.#name, this.#unfinishedName])
+        fs.rmSync(path.join(this.#own, name), { force: true });
+      fs.rmdirSync(this.#own);
+    } catch (error) {
+      debug('worker %d cannot remove %s: %s', this.#workerId, this.#own, error);
+    }
   }
 
   #wait() {
@@ -215,6 +260,7 @@ class ExitSnapshot {
       file.discard();
       this.invalidate();
       this.#source.countFailure('checkpoint', '', error);
+      if (hookTime !== undefined) await this.#sendOverIpc(error);
     } finally {
       this.#unfinished = undefined;
     }
@@ -238,6 +284,22 @@ function mayWrite(directory) {
     const { code } = /** @type {any} */ (error);
     return code !== 'EACCES' && code !== 'EPERM';
   }
+}
+
+/**
+ * @returns {number | undefined} id of the user as whom the primary runs; undefined if the system does not show
+ *   it, or the primary has ended
+ */
+function primaryUser() {
+  try {
+    return process.ppid === PRIMARY_PID ? fs.statSync(`/proc/${PRIMARY_PID}`).uid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function notReadable() {
+  return Object.assign(new Error('the primary cannot read files of this user'), { code: 'EACCES' });
 }
 
 /** @returns {number | undefined} a descriptor */

@@ -8,14 +8,13 @@ const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
 const { ExitSnapshot } = require('./exit-snapshot');
+const { send, inMessage, textOf, NO_DIRECTORY } = require('./over-ipc');
 const { hookTime } = require('../capture/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME } = require('../wire/messages');
 const { snapshotName, isExitName } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
-
-const MAX_MESSAGE_LENGTH = 1000;
 
 /** @typedef {import('../wire/messages').Request} Request */
 
@@ -34,9 +33,7 @@ class WorkerResponder {
     this.workerId = workerId;
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
-    this.#exit = new ExitSnapshot(this.#source, workerId, exitDirectory => {
-      send({ type: READY, exitDirectory });
-    });
+    this.#exit = new ExitSnapshot(this.#source, workerId);
   }
 
   /** @param {any} message of one of the types that a primary sends */
@@ -72,7 +69,7 @@ class WorkerResponder {
     } catch (error) {
       // Unexpected, but the application must not see it.
       debug('a scrape failed in worker %d: %s', this.workerId, error);
-      if (this.#newest !== undefined) respond(this.#newest.requestId, { error: messageOf(error) });
+      if (this.#newest !== undefined) respond(this.#newest.requestId, { error: textOf(error) });
       this.#newest = undefined;
     } finally {
       this.#busy = false;
@@ -91,7 +88,7 @@ class WorkerResponder {
         capture: dictionary => {
           if (this.#newest !== request) return;
           this.#newest = undefined;
-          if (file === undefined) this.#answerOverIpc(requestId, known, 'the primary has no directory');
+          if (file === undefined) this.#answerOverIpc(requestId, known, NO_DIRECTORY);
           else this.#answerWithFile(request, name, file, dictionary);
         },
       });
@@ -119,7 +116,7 @@ class WorkerResponder {
     } catch (error) {
       file.discard();
       this.#source.countFailure('write', '', error);
-      this.#answerOverIpc(requestId, known, reasonOf(error));
+      this.#answerOverIpc(requestId, known, error);
     }
   }
 
@@ -128,15 +125,14 @@ class WorkerResponder {
    *
    * @param {number} requestId
    * @param {Request['known']} known
-   * @param {string} reason
+   * @param {unknown} reason why no file was written
    */
   #answerOverIpc(requestId, known, reason) {
     try {
-      const { chunks, bytes } = this.#source.capture(this.workerId, known);
-      respond(requestId, { snapshot: Buffer.concat(chunks, bytes).toString('base64'), reason });
+      respond(requestId, inMessage(this.#source.capture(this.workerId, known), reason));
     } catch (error) {
       this.#source.countFailure('capture', '', error);
-      respond(requestId, { error: messageOf(error) });
+      respond(requestId, { error: textOf(error) });
     }
   }
 
@@ -151,7 +147,7 @@ class WorkerResponder {
       // Throws if JSON cannot represent what the program's metrics returned.
       respond(requestId, { metrics });
     } catch (error) {
-      respond(requestId, { error: messageOf(error) });
+      respond(requestId, { error: textOf(error) });
     }
   }
 
@@ -184,37 +180,6 @@ class WorkerResponder {
  */
 function respond(requestId, answer) {
   send({ type: RESPONSE, requestId, ...answer });
-}
-
-/** @param {object} message */
-function send(message) {
-  if (!process.connected) return;
-  // Without a callback, a channel that closes meanwhile would emit an 'error' event on the application's
-  // `process`.
-  /** @type {any} */ (process).send(message, undefined, undefined, (/** @type {Error | null} */ error) => {
-    if (error) debug('the primary did not get a message: %s', error);
-  });
-}
-
-/**
- * @param {unknown} error
- * @returns {string} the code that Node.js gave it, or its message
- */
-function reasonOf(error) {
-  const code = /** @type {any} */ (error)?.code;
-  return typeof code === 'string' ? code : messageOf(error);
-}
-
-/**
- * @param {unknown} error anything that the program threw
- * @returns {string}
- */
-function messageOf(error) {
-  try {
-    return String(error instanceof Error ? error.message : error).slice(0, MAX_MESSAGE_LENGTH);
-  } catch {
-    return 'an error that cannot be printed';
-  }
 }
 
 module.exports = { WorkerResponder };

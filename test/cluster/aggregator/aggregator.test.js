@@ -27,19 +27,24 @@ let known;
 let counted;
 let requests = 0;
 beforeEach(async t => {
-  aggregator = new Aggregator({
-    directory: makePlace(t),
-    lock: false,
-    onDirectory: created => (directory = created),
-    onRetired() {},
-  });
-  await aggregator.open();
+  aggregator = await openAggregator(t);
   worker = makeWorker();
   counter = new Counter({ name: 'done_total', help: 'h', registers: [worker.registry] });
   known = undefined;
   counted = 0;
 });
 afterEach(() => aggregator.close());
+
+async function openAggregator(t, Class = Aggregator) {
+  const opened = new Class({
+    directory: makePlace(t),
+    lock: false,
+    onDirectory: created => (directory = created),
+    onRetired() {},
+  });
+  await opened.open();
+  return opened;
+}
 
 /** The worker counts one, and answers with a file. */
 function answer(change = () => {}) {
@@ -111,13 +116,14 @@ it('a directory that cannot be created is tried again after pauses that double u
   await homeless.close();
 });
 
-it('an answer that cannot be read for want of descriptors is read at the next page', t => {
+/** Answers while no file can be opened, which is counted; the next page has the numbers. */
+function assertIsReadLater(t, code) {
   answer();
   assert.equal(page().total, 1);
   const { openSync } = fs;
   const open = t.mock.method(fs, 'openSync', (file, flags, ...rest) => {
     if (flags === 'w' || typeof flags === 'string') return openSync(file, flags, ...rest);
-    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+    throw Object.assign(new Error(`${code}: it cannot be opened`), { code });
   });
   const file = answer();
   assert.equal(page().total, 1, 'earlier numbers');
@@ -125,5 +131,25 @@ it('an answer that cannot be read for want of descriptors is read at the next pa
   open.mock.restore();
   assert.equal(page().total, 2);
   assert.ok(!fs.existsSync(file));
-  assert.equal(aggregator.refused.get('EMFILE'), 2);
+  assert.equal(aggregator.refused.get(code), 2);
+}
+
+it('an answer that cannot be read for want of descriptors is read at the next page', t =>
+  assertIsReadLater(t, 'EMFILE'));
+
+describe('an answer that a virus scanner has open', () => {
+  for (const code of ['EBUSY', 'EPERM', 'EACCES']) {
+    it(`is read at the next page on Windows (${code})`, async t => {
+      const { platform } = process;
+      const loaded = ['aggregator', 'retirement'].map(name =>
+        require.resolve(`../../../lib/cluster/aggregator/${name}`),
+      );
+      t.after(() => Object.defineProperty(process, 'platform', { value: platform }));
+      Object.defineProperty(process, 'platform', { value: 'win32' });
+      for (const file of loaded) delete require.cache[file];
+      await aggregator.close();
+      aggregator = await openAggregator(t, require(loaded[0]).Aggregator);
+      assertIsReadLater(t, code);
+    });
+  }
 });

@@ -5,24 +5,26 @@ const { describe, it, mock } = require('node:test');
 const { Retirement } = require('../../../lib/cluster/aggregator/retirement');
 
 const RETRY_MILLISECONDS = 5000;
+const TOTALS = Buffer.from('totals');
+
+const removed = spool => spool.unlinkAllOf.mock.calls.map(call => call.arguments[0]);
 
 describe('retired totals that cannot be written', () => {
-  it('are tried again every 5 s, however many scrapes there are in between', t => {
+  it('are tried again every 5 s, and given to the primary each time', t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
     const { retirement, spool, saved } = retirementWith({ isDiskFull: true });
     retirement.retire(1);
     t.mock.timers.tick(0);
     assert.strictEqual(spool.writeAtomically.mock.callCount(), 1);
     for (let retry = 1; retry <= 4; retry++) {
-      for (let scrape = 0; scrape < 10; scrape++) retirement.saveIfNeeded();
       t.mock.timers.tick(RETRY_MILLISECONDS);
       assert.strictEqual(spool.writeAtomically.mock.callCount(), 1 + retry);
     }
-    assert.deepStrictEqual(saved, []);
-    assert.strictEqual(spool.unlinkAllOf.mock.callCount(), 0);
+    assert.deepStrictEqual(saved, [[[1], TOTALS], ...Array(4).fill([[], TOTALS])]);
+    assert.deepStrictEqual(removed(spool), [1]);
   });
 
-  it('are reported as saved once the disk has room', t => {
+  it('are no longer needed by the primary once the disk has room', t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
     const { retirement, spool, saved, refused } = retirementWith({ isDiskFull: true });
     retirement.retire(1);
@@ -30,12 +32,31 @@ describe('retired totals that cannot be written', () => {
     retirement.retire(2);
     spool.isDiskFull = false;
     t.mock.timers.tick(RETRY_MILLISECONDS);
-    assert.deepStrictEqual(saved, [[1, 2]]);
+    assert.deepStrictEqual(saved, [
+      [[1], TOTALS],
+      [[], undefined],
+      [[2], undefined],
+    ]);
     assert.deepStrictEqual(refused, ['save-retired']);
-    assert.deepStrictEqual(
-      spool.unlinkAllOf.mock.calls.map(call => call.arguments[0]),
-      [1, 2],
-    );
+    assert.deepStrictEqual(removed(spool), [1, 2]);
+  });
+
+  it('are given to the primary if there is no directory, and are not tried again', t => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
+    const { retirement, saved, refused } = retirementWith({ hasSpool: false });
+    retirement.retire(1);
+    t.mock.timers.tick(2 * RETRY_MILLISECONDS);
+    assert.deepStrictEqual(saved, [[[1], TOTALS]]);
+    assert.deepStrictEqual(refused, []);
+  });
+
+  it('are restored by the next thread, which writes them', t => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
+    const { retirement, saved, store } = retirementWith({});
+    retirement.restore(TOTALS);
+    t.mock.timers.tick(0);
+    assert.deepStrictEqual(store.restored, [TOTALS]);
+    assert.deepStrictEqual(saved, [[[], undefined]]);
   });
 });
 
@@ -53,7 +74,7 @@ it('a dead worker is retired later if the directory cannot be read for want of d
 });
 
 /** A retirement with a spool that holds no files. */
-function retirementWith({ isDiskFull }) {
+function retirementWith({ isDiskFull = false, hasSpool = true }) {
   const saved = [];
   const refused = [];
   const spool = {
@@ -64,12 +85,18 @@ function retirementWith({ isDiskFull }) {
     }),
     unlinkAllOf: mock.fn(),
   };
-  const store = { isClosed: () => false, retire: () => true, encodeRetired: () => Buffer.alloc(8) };
+  const store = {
+    restored: [],
+    isClosed: () => false,
+    retire: () => true,
+    encodeRetired: () => TOTALS,
+    restoreRetired: totals => store.restored.push(totals),
+  };
   const retirement = new Retirement({
     store,
-    spool: () => spool,
+    spool: () => (hasSpool ? spool : undefined),
     onRefused: reason => refused.push(reason),
-    onSaved: workerIds => saved.push(workerIds),
+    onSaved: (workerIds, totals) => saved.push([workerIds, totals]),
   });
-  return { retirement, spool, saved, refused };
+  return { retirement, spool, store, saved, refused };
 }

@@ -178,6 +178,24 @@ describe('the end of the primary', { concurrency: 3 }, () => {
     assert.deepEqual(fs.readdirSync(cluster.place), []);
   });
 
+  it("the primary's directory is removed when it ends while its first thread is starting", async t => {
+    const cluster = await start(t, { workers: 0 });
+    cluster
+      .run(({ fork, process, require, threads }, place) => {
+        const { readdirSync } = require('node:fs');
+        fork();
+        setImmediate(() => {
+          if (threads.length !== 1) process.exit(1);
+          // In this turn, the primary cannot learn the name of the directory.
+          while (readdirSync(place).length === 0);
+          process.exit();
+        });
+      }, cluster.place)
+      .catch(() => {});
+    assert.deepEqual(await cluster.hasEnded(), { code: 0, signal: null });
+    assert.deepEqual(fs.readdirSync(cluster.place), []);
+  });
+
   it('the thread creates no other directory when it misses the one that the exit handler has removed', async t => {
     const cluster = await start(t);
     await cluster.inWorker(1, record);
@@ -263,6 +281,37 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
     assert.ok(!fs.existsSync(directory));
   });
 
+  /** Workers 1 and 2, which have counted 4, end; so do others. */
+  async function assertEnds(cluster) {
+    const fork = async () => {
+      const id = await cluster.fork();
+      await cluster.inWorker(id, record);
+      return id;
+    };
+    await cluster.inWorker(2, record);
+    cluster.tellWorker(2, exit);
+    await cluster.gone(2);
+    assert.equal(counted(await cluster.scrape()), 5);
+    const saved = await fork();
+    await cluster.inWorker(saved, ({ client }) => new client.AggregatorRegistry().shutdown());
+    await cluster.signal(saved, 'SIGKILL');
+    await cluster.gone(saved);
+    assert.equal(counted(await cluster.scrape()), 6);
+    assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
+    // Whatever this one counts after its last answer cannot be sent, because it has closed the channel.
+    const closed = await fork();
+    assert.equal(counted(await cluster.scrape()), 7);
+    await cluster.inWorker(closed, record);
+    cluster.tellWorker(closed, ({ cluster }) => cluster.worker.disconnect());
+    await cluster.gone(closed);
+    assert.equal(counted(await cluster.scrape()), 7);
+    const { refused, retired, retiring } = await cluster.internals();
+    assert.equal(refused['exit-missing'], 1);
+    assert.deepEqual({ retired, retiring }, { retired: 3, retiring: 0 });
+    await cluster.run(async ({ threads }) => void (await threads.at(-1)?.terminate()));
+    assert.equal(counted(await cluster.scrape()), 7, 'the totals are not lost with the thread');
+  }
+
   /** What a read-only file system does. */
   const readOnly = `
     const fs = require('node:fs');
@@ -284,9 +333,7 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
       const { directory, refused } = await cluster.internals();
       assert.equal(directory, '');
       assert.deepEqual(refused, { 'over-ipc': 4 });
-      cluster.tellWorker(2, exit);
-      await cluster.gone(2);
-      assert.equal(counted(await cluster.scrape()), 4);
+      await assertEnds(cluster);
       await cluster.end();
     });
   }
@@ -319,10 +366,13 @@ describe('a primary that becomes another user', () => {
       fs.readdirSync(directory).filter(name => /^w\d+-r/.test(name)),
       [],
     );
-    await cluster.inWorker(2, record);
-    cluster.tellWorker(2, exit);
-    await cluster.gone(2);
-    assert.equal(counted(await cluster.scrape()), 9);
+    await cluster.inWorkers([1, 2], record);
+    for (const id of [1, 2]) {
+      cluster.tellWorker(id, exit);
+      await cluster.gone(id);
+    }
+    assert.equal(counted(await cluster.scrape()), 10);
+    assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
     await cluster.end([path.basename(spool)]);
   });
 });
@@ -402,7 +452,8 @@ describe('workers of another user than their primary', () => {
     }
     cluster.tellWorker(1, exit);
     await cluster.gone(1);
-    assert.equal(counted(await cluster.scrape()), 1, 'the snapshot is not where it was announced');
+    // Its own directory was removed when it announced another one, so its last snapshot is sent.
+    assert.equal(counted(await cluster.scrape()), 2);
     assert.ok(fs.existsSync(foreign) && fs.lstatSync(link).isSymbolicLink());
     for (const left of fs.readdirSync(place)) {
       if (left.startsWith(`${PREFIX}exit-`)) fs.rmSync(path.join(place, left), { recursive: true });
@@ -449,11 +500,23 @@ describe('the last snapshot of a worker', () => {
     assert.deepEqual(result, { counts: 1, missing: 0 });
   });
 
-  it('is counted as missing if there is no room at all', async () => {
+  it('is sent over IPC if there is no room at all', async () => {
     const result = await endAfter(({ require }) => {
       require('node:fs').writevSync = () => {
         throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
       };
+    });
+    assert.deepEqual(result, { counts: 1, missing: 0 });
+  });
+
+  it('is counted as missing if it cannot be sent either', async () => {
+    const result = await endAfter(({ require, process }) => {
+      require('node:fs').writevSync = () => {
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      };
+      const { send } = process;
+      process.send = (message, ...rest) =>
+        message.type === 'prom-client-cluster:last' || send.call(process, message, ...rest);
     });
     assert.deepEqual(result, { counts: 0, missing: 1 });
   });
