@@ -63,7 +63,6 @@ function untilFull(run) {
 
 const DISKS = {
   'is full': {
-    keepsExits: true,
     breakIt(place) {
       const file = fs.openSync(path.join(place, 'filler'), 'w');
       untilFull(() => fs.writeSync(file, Buffer.alloc(4096)));
@@ -72,7 +71,6 @@ const DISKS = {
     mend: place => fs.rmSync(path.join(place, 'filler')),
   },
   'has no inodes left': {
-    keepsExits: true,
     breakIt(place) {
       fs.mkdirSync(path.join(place, 'files'));
       untilFull(number => fs.writeFileSync(path.join(place, 'files', String(number)), ''));
@@ -80,15 +78,14 @@ const DISKS = {
     mend: place => fs.rmSync(path.join(place, 'files'), { recursive: true }),
   },
   'is read-only': {
-    keepsExits: false,
     breakIt: place => execFileSync('mount', ['-o', 'remount,ro', place]),
     mend: place => execFileSync('mount', ['-o', 'remount,rw', place]),
   },
 };
 
 describe('a disk of its own', { skip: noMountReason() }, () => {
-  for (const [what, { breakIt, mend, keepsExits }] of Object.entries(DISKS)) {
-    it(`that ${what} costs no count of a worker that lives or is killed, and is used again afterwards`, async t => {
+  for (const [what, { breakIt, mend }] of Object.entries(DISKS)) {
+    it(`that ${what} costs no count of a worker that lives, ends or is killed, and is used again afterwards`, async t => {
       const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cluster-disk-'));
       mount(place);
       t.after(() => {
@@ -110,8 +107,7 @@ describe('a disk of its own', { skip: noMountReason() }, () => {
       const shown = await total(cluster);
       const refusedExits = ({ refused }) => Object.keys(refused).filter(reason => reason.startsWith('exit-'));
       const counted = refusedExits(await cluster.internals());
-      if (keepsExits) assert.deepEqual({ shown, counted }, { shown: 9, counted: [] });
-      else assert.deepEqual({ shown, counted }, { shown: 8, counted: ['exit-missing'] });
+      assert.deepEqual({ shown, counted }, { shown: 9, counted: [] });
 
       mend(place);
       await cluster.inWorkers([1, 2], record);

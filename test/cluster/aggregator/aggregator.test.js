@@ -1,13 +1,14 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { Counter } = require('../../..');
 const { Aggregator } = require('../../../lib/cluster/aggregator/aggregator');
 const { runThrough } = require('../../../lib/event-loop/slices');
-const { snapshotName } = require('../../../lib/cluster/wire/file-names');
+const { snapshotName, lastName, dictionaryName } = require('../../../lib/cluster/wire/file-names');
 const { HEADER_OFFSETS } = require('../../../lib/cluster/wire/snapshot-format');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { makeWorker, bytesOf } = require('../../fixtures/unit-scrape');
@@ -35,12 +36,13 @@ beforeEach(async t => {
 });
 afterEach(() => aggregator.close());
 
-async function openAggregator(t, Class = Aggregator) {
+async function openAggregator(t, Class = Aggregator, options = {}) {
   const opened = new Class({
     directory: makePlace(t),
     lock: false,
     onDirectory: created => (directory = created),
     onRetired() {},
+    ...options,
   });
   await opened.open();
   return opened;
@@ -136,6 +138,54 @@ function assertIsReadLater(t, code) {
 
 it('an answer that cannot be read for want of descriptors is read at the next page', t =>
   assertIsReadLater(t, 'EMFILE'));
+
+describe('names of retained files that are taken', () => {
+  const NAMES = [lastName(WORKER), dictionaryName(WORKER), 'retired.snap'];
+  let retired;
+  const retaining = { retain: true, onRetired: workerIds => retired.push(...workerIds) };
+  beforeEach(async t => {
+    retired = [];
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, retaining);
+  });
+
+  it('by directories with files block nothing else, and are left alone', async () => {
+    const inside = NAMES.map(name => path.join(directory, name, 'of somebody'));
+    for (const file of inside) fs.mkdirSync(file, { recursive: true });
+    for (let total = 1; total <= 3; total++) {
+      answer();
+      assert.deepEqual(page(), { again: [], total });
+    }
+    aggregator.retire(WORKER, { isSnapshotExpected: false });
+    await new Promise(resolve => setImmediate(resolve));
+    assert.deepEqual(retired, [WORKER]);
+    assert.equal(page().total, 3);
+    assert.deepEqual(fs.readdirSync(directory).sort(), ['owner.json', ...NAMES].sort());
+    for (const file of inside) assert.ok(fs.existsSync(file));
+    await aggregator.close();
+    assert.deepEqual(fs.readdirSync(directory).sort(), ['owner.json', ...NAMES].sort());
+  });
+
+  it('by FIFOs do not delay the next thread', { skip: process.platform === 'win32' }, async t => {
+    answer();
+    const files = NAMES.map(name => path.join(directory, name));
+    await aggregator.close({ remove: false });
+    for (const file of files) fs.rmSync(file, { force: true });
+    execFileSync('mkfifo', files);
+    aggregator = await openAggregator(t, Aggregator, { ...retaining, adopt: directory });
+    assert.deepEqual(
+      [...aggregator.refused],
+      [
+        ['restore-retired', 1],
+        ['restore-worker', 1],
+      ],
+    );
+    known = undefined;
+    answer();
+    assert.equal(page().total, counted);
+    assert.ok(fs.lstatSync(files[0]).isFile());
+  });
+});
 
 describe('an answer that a virus scanner has open', () => {
   for (const code of ['EBUSY', 'EPERM', 'EACCES']) {
