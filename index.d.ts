@@ -176,7 +176,36 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
 
   getSingleMetric<T extends string>(name: string): Metric<T> | undefined;
 
-  /** @throws {Error} if another metric has that name */
+  /**
+   * The metric of a name if there is one, else a new one in this registry.
+   *
+   * @param Type Counter, Gauge, Histogram, Summary, or a class derived from one of them
+   * @param configuration of a new metric, without `registers`
+   * @throws {Error} if the metric that exists has another type, other label names, or other buckets or
+   *   percentiles
+   */
+  getOrCreate<T extends string = string>(
+    Type: typeof Gauge,
+    configuration: GaugeConfiguration<T>,
+  ): CreatedGauge<T>;
+  getOrCreate<T extends string = string>(
+    Type: typeof Counter,
+    configuration: CounterConfiguration<T>,
+  ): CreatedCounter<T>;
+  getOrCreate<T extends string = string>(
+    Type: typeof Histogram,
+    configuration: HistogramConfiguration<T>,
+  ): CreatedHistogram<T>;
+  getOrCreate<T extends string = string>(
+    Type: typeof Summary,
+    configuration: SummaryConfiguration<T>,
+  ): CreatedSummary<T>;
+  getOrCreate<M, C>(Type: new (configuration: C) => M, configuration: C): M;
+
+  /**
+   * @throws {TypeError} if it is not a metric
+   * @throws {Error} if another metric has that name
+   */
   registerMetric<T extends string>(metric: Metric<T>): void;
 
   /** Removes the metric with this name, if there is one. */
@@ -188,7 +217,11 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   /** Resets all metrics. */
   resetMetrics(): void;
 
-  /** Sets labels that are added to all samples that do not have them. Replaces earlier default labels. */
+  /**
+   * Sets labels that are added to all samples that do not have them. Replaces earlier default labels.
+   *
+   * @throws {Error} if a name is not valid
+   */
   setDefaultLabels(labels: object): void;
 
   /** The format that metrics() writes. */
@@ -201,7 +234,11 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
 /** The global registry. */
 export const register: Registry;
 
-/** Except for `timeout`, the options of the first AggregatorRegistry of a process apply to all. */
+/**
+ * Except for `timeout`, the options of the first AggregatorRegistry of a process apply to all. An option that
+ * is not given is taken from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_DIRECTORY`, `_RETIRED_MAX_AGE`,
+ * `_INCLUDE_PRIMARY` and `_CHECKPOINT_INTERVAL`.
+ */
 export interface AggregatorRegistryOptions {
   /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
   timeout?: number;
@@ -219,8 +256,7 @@ export interface AggregatorRegistryOptions {
   /**
    * Milliseconds between checkpoints of each worker, at least 100: a worker that has recorded something
    * writes a snapshot file, so a killed worker loses no more than this time. Default 0: a worker writes its
-   * last snapshot only when it ends in an orderly way. The option has an effect in the primary only, which
-   * sends it to the workers.
+   * last snapshot only when it ends in an orderly way. Given in a worker, it applies to this worker.
    */
   checkpointInterval?: number;
 }
@@ -315,7 +351,8 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
    * @param contentType the format of clusterMetrics(), default Prometheus text
    * @throws {TypeError} if the format is unknown, or an option is not valid
    */
-  constructor(contentType?: T, options?: AggregatorRegistryOptions);
+  constructor(contentType?: T, options?: AggregatorRegistryOptions | null);
+  constructor(options: AggregatorRegistryOptions);
 
   /**
    * The metrics of all workers as text; '' if there are no workers. Rejected if no worker answered in time
@@ -334,6 +371,16 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 
   /** Milliseconds that clusterMetrics() waits for workers by default. */
   readonly timeout: number;
+
+  /**
+   * Removes the series of dead workers that have these labels from the cluster's metrics, in the primary.
+   * Living workers remove their own with `metric.removeMatching()`.
+   *
+   * @param labels a value of undefined stands for series without that label; `{}` for all series
+   * @param name of the metric, default all
+   * @returns how many there were. Rejected if this process is not a primary
+   */
+  removeMatching(labels: LabelValues<string>, name?: string): Promise<number>;
 
   /**
    * Prepares the end of a process; await it before `process.exit()`. In a worker, `collect` hooks run once
@@ -420,6 +467,44 @@ export interface MetricConfiguration<T extends string> {
   maxSeries?: number;
 }
 
+/**
+ * A metric as its constructor returns it. What these metrics have beyond prom-client's is optional in the
+ * types of the classes, so that objects with prom-client's members alone can stand in for them in tests.
+ */
+type Created<M, Added extends keyof M> = Required<Pick<M, Added>> & M;
+type CreatedCounter<T extends string> = Created<Counter<T>, 'removeMatching' | 'value'>;
+type CreatedGauge<T extends string> = { startTimer: StartTimer<T> } & Created<
+  Gauge<T>,
+  'removeMatching' | 'value' | 'trackInProgress'
+>;
+type CreatedHistogram<T extends string> = { startTimer: StartTimerWithExemplar<T> } & Created<
+  Histogram<T>,
+  'removeMatching' | 'value' | 'time'
+>;
+type CreatedSummary<T extends string> = { startTimer: StartTimer<T> } & Created<
+  Summary<T>,
+  'removeMatching' | 'value' | 'time'
+>;
+
+/** Has a method `[Symbol.dispose]`, for `using`, if the compiler's library knows that symbol. */
+type DisposableTimer<Timer> = Timer &
+  (SymbolConstructor extends { readonly dispose: infer Dispose }
+    ? Dispose extends symbol
+      ? { [method in Dispose]: () => void }
+      : unknown
+    : unknown);
+
+type StartTimer<T extends string> = (
+  labels?: LabelValues<T>,
+) => DisposableTimer<(labels?: LabelValues<T>) => number>;
+
+type StartTimerWithExemplar<T extends string> = (
+  labels?: LabelValues<T>,
+  exemplarLabels?: LabelValues<T> | LabelValues<string>,
+) => DisposableTimer<
+  (labels?: LabelValues<T>, exemplarLabels?: LabelValues<T> | LabelValues<string>) => number
+>;
+
 export interface CounterConfiguration<T extends string> extends MetricConfiguration<T> {
   collect?: CollectFunction<Counter<T>>;
 }
@@ -436,13 +521,7 @@ export interface IncreaseDataWithExemplar<T extends string> {
 /**
  * A value that only goes up: requests served, bytes sent, errors.
  */
-export class Counter<T extends string = string> {
-  /**
-   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
-   * @throws {Error} if name, help or a label name is not valid, or the name is taken
-   */
-  constructor(configuration: CounterConfiguration<T>);
-
+export interface Counter<T extends string = string> {
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -475,7 +554,27 @@ export class Counter<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
+
+  /**
+   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
+   * for series without that label; `{}` for all series.
+   *
+   * @returns how many there were
+   */
+  removeMatching?(labels: LabelValues<T>): number;
+
+  /** The value of a series in this process; undefined if there is no such series. Runs no `collect` hook. */
+  value?(labels?: LabelValues<T>): number | undefined;
 }
+
+export const Counter: {
+  /**
+   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
+   * @throws {Error} if name, help or a label name is not valid, or the name is taken
+   */
+  new <T extends string = string>(configuration: CounterConfiguration<T>): CreatedCounter<T>;
+  readonly prototype: Counter;
+};
 
 export namespace Counter {
   /** A counter's child for one label set. */
@@ -491,10 +590,7 @@ export interface GaugeConfiguration<T extends string> extends MetricConfiguratio
 /**
  * A value that goes up and down: queue length, memory in use, temperature.
  */
-export class Gauge<T extends string = string> {
-  /** @throws {Error} if name, help or a label name is not valid, or the name is taken */
-  constructor(configuration: GaugeConfiguration<T>);
-
+export interface Gauge<T extends string = string> {
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -540,7 +636,32 @@ export class Gauge<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
+
+  /**
+   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
+   * for series without that label; `{}` for all series.
+   *
+   * @returns how many there were
+   */
+  removeMatching?(labels: LabelValues<T>): number;
+
+  /** The value of a series in this process; undefined if there is no such series. Runs no `collect` hook. */
+  value?(labels?: LabelValues<T>): number | undefined;
+
+  /**
+   * Adds 1 while a function runs, until its promise is settled if it returns one.
+   *
+   * @returns what the function returns
+   */
+  trackInProgress?<R>(call: () => R): R;
+  trackInProgress?<R>(labels: LabelValues<T>, call: () => R): R;
 }
+
+export const Gauge: {
+  /** @throws {Error} if name, help or a label name is not valid, or the name is taken */
+  new <T extends string = string>(configuration: GaugeConfiguration<T>): CreatedGauge<T>;
+  readonly prototype: Gauge;
+};
 
 export namespace Gauge {
   /** A gauge's child for one label set. */
@@ -570,13 +691,7 @@ export interface ObserveDataWithExemplar<T extends string> {
 /**
  * A distribution in buckets, for example of request durations. Buckets of several processes can be added up.
  */
-export class Histogram<T extends string = string> {
-  /**
-   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
-   * @throws {Error} if name, help or a label name is not valid, a label is named `le`, or the name is taken
-   */
-  constructor(configuration: HistogramConfiguration<T>);
-
+export interface Histogram<T extends string = string> {
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -623,7 +738,36 @@ export class Histogram<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
+
+  /**
+   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
+   * for series without that label; `{}` for all series.
+   *
+   * @returns how many there were
+   */
+  removeMatching?(labels: LabelValues<T>): number;
+
+  /** What a series has observed in this process; undefined if there is no such series. */
+  value?(labels?: LabelValues<T>): { count: number; sum: number } | undefined;
+
+  /**
+   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * fails.
+   *
+   * @returns what the function returns
+   */
+  time?<R>(call: () => R): R;
+  time?<R>(labels: LabelValues<T>, call: () => R): R;
 }
+
+export const Histogram: {
+  /**
+   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
+   * @throws {Error} if name, help or a label name is not valid, a label is named `le`, or the name is taken
+   */
+  new <T extends string = string>(configuration: HistogramConfiguration<T>): CreatedHistogram<T>;
+  readonly prototype: Histogram;
+};
 
 export namespace Histogram {
   /** A histogram's child for one label set. */
@@ -655,10 +799,7 @@ export interface SummaryConfiguration<T extends string> extends MetricConfigurat
 /**
  * Quantiles of the observed values, with sum and count.
  */
-export class Summary<T extends string = string> {
-  /** @throws {Error} if name, help or a label name is not valid, a label is named `quantile`, or the name is taken */
-  constructor(configuration: SummaryConfiguration<T>);
-
+export interface Summary<T extends string = string> {
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -696,7 +837,33 @@ export class Summary<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
+
+  /**
+   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
+   * for series without that label; `{}` for all series.
+   *
+   * @returns how many there were
+   */
+  removeMatching?(labels: LabelValues<T>): number;
+
+  /** What a series has observed in this process; undefined if there is no such series. */
+  value?(labels?: LabelValues<T>): { count: number; sum: number } | undefined;
+
+  /**
+   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * fails.
+   *
+   * @returns what the function returns
+   */
+  time?<R>(call: () => R): R;
+  time?<R>(labels: LabelValues<T>, call: () => R): R;
 }
+
+export const Summary: {
+  /** @throws {Error} if name, help or a label name is not valid, a label is named `quantile`, or the name is taken */
+  new <T extends string = string>(configuration: SummaryConfiguration<T>): CreatedSummary<T>;
+  readonly prototype: Summary;
+};
 
 export namespace Summary {
   /** A summary's child for one label set. */

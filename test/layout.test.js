@@ -9,17 +9,18 @@ const path = require('node:path').posix;
 const { describe, it } = require('node:test');
 
 const LIB = path.join(__dirname, '../lib');
-const ANYWHERE = ['event-loop', 'series', 'exposition', 'registry', 'metric'];
+const ANYWHERE = ['options', 'event-loop', 'series', 'exposition', 'registry', 'metric'];
 
 /** By folder: the folders that its files may load, besides itself. */
 const MAY_LOAD = {
+  options: [],
   'event-loop': [],
   series: [],
   exposition: ['event-loop'],
   registry: ['exposition', 'event-loop'],
-  metric: ['registry', 'series'],
-  http: ['registry', 'exposition'],
-  runtime: ['runtime/families', 'runtime/sampling', 'registry', 'metric'],
+  metric: ['options', 'registry', 'series'],
+  http: ['options', 'registry', 'exposition'],
+  runtime: ['options', 'runtime/families', 'runtime/sampling', 'registry', 'metric'],
   'runtime/families': ['runtime/sampling', 'runtime/sources', 'metric', 'registry'],
   'runtime/sampling': ['metric', 'registry', 'event-loop'],
   'runtime/sources': [],

@@ -6,7 +6,8 @@ const { Registry } = require('../registry/registry');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { aggregators } = require('./primary/json-aggregators');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./package-copies');
-const { hookIntoWorker, handOver } = require('./worker/worker-hook');
+const { hookIntoWorker, handOver, requestCheckpoints } = require('./worker/worker-hook');
+const { clusterOptions, checkOptions, checkCallOptions, warnIfMissing } = require('./cluster-options');
 const { RELEASE } = require('../exposition/pooled-page');
 const { timedSection } = require('../event-loop/timed-section');
 
@@ -50,9 +51,13 @@ const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ 
  */
 class AggregatorRegistry extends Registry {
   /**
-   * @param {string} [contentType] the format of clusterMetrics(), default Prometheus text
-   * @param {object} [options] except for `timeout`, those of the first AggregatorRegistry of a process apply
-   *   to all
+   * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
+   * _DIRECTORY, _RETIRED_MAX_AGE, _INCLUDE_PRIMARY and _CHECKPOINT_INTERVAL.
+   *
+   * @param {string | object} [contentType] the format of clusterMetrics(), default Prometheus text; or the
+   *   options
+   * @param {object} [options] except for `timeout`, those of the first AggregatorRegistry of a process
+   *   apply to all
    * @param {number} [options.timeout] milliseconds that clusterMetrics() waits for workers, default 5000
    * @param {string} [options.directory] in which the directory of snapshot files is created; default
    *   os.tmpdir(), or /dev/shm if that is not writable
@@ -62,27 +67,35 @@ class AggregatorRegistry extends Registry {
    * @param {boolean} [options.includePrimary] include the primary's own registries (see setRegistries),
    *   default false
    * @param {number} [options.checkpointInterval] milliseconds between checkpoints of each worker, at least
-   *   100; a killed worker loses no more than this time. Default 0: no checkpoints. Set it in the primary; it
-   *   has no effect in a worker
+   *   100; a killed worker loses no more than this time. Default 0: no checkpoints. Given in a worker, it
+   *   applies to this worker
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
-  constructor(contentType, options = {}) {
-    super(contentType);
-    checkOptions(options);
-    Object.defineProperty(this, TIMEOUT, { value: options.timeout ?? DEFAULT_TIMEOUT, configurable: true });
+  constructor(contentType, options) {
+    const isFormat = typeof contentType !== 'object' || contentType === null;
+    super(isFormat ? /** @type {any} */ (contentType) : undefined);
+    /** @type {import('./cluster-options').ClusterOptions} */
+    const given = (isFormat ? options : contentType) ?? {};
+    const effective = clusterOptions(given);
+    Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     const cluster = /** @type {import('node:cluster').Cluster} */ (
       /** @type {unknown} */ (require('node:cluster'))
     );
-    if (!cluster.isPrimary) return;
+    if (!cluster.isPrimary) {
+      requestCheckpoints(given.checkpointInterval);
+      return;
+    }
     joinCopies(AggregatorRegistry);
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
     if (shared[SHARED] === undefined) {
       const { ClusterPrimary } = require('./primary/cluster-primary');
-      const primary = new ClusterPrimary(cluster, options, registriesOfAllCopies);
+      warnIfMissing(effective.directory);
+      const primary = new ClusterPrimary(cluster, effective, registriesOfAllCopies);
       const holders = new WeakSet();
-      shared[SHARED] = { primary, options, holders, count: 0, isReleased: false, hasWarned: false };
+      const first = { primary, options: /** @type {any} */ (effective), holders };
+      shared[SHARED] = { ...first, count: 0, isReleased: false, hasWarned: false };
     }
-    warnIfOptionsDiffer(shared[SHARED], options);
+    warnIfOptionsDiffer(shared[SHARED], /** @type {any} */ (given));
     shared[SHARED].holders.add(this);
     shared[SHARED].count++;
     shared[SHARED].isReleased = false;
@@ -102,6 +115,7 @@ class AggregatorRegistry extends Registry {
    */
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
+    checkCallOptions(options);
     const body = await this.clusterMetricsBytes({ timeout, selfMetrics });
     if (body === undefined) return '';
     // Decoding latin1 is several times faster, and the same for pure ASCII.
@@ -145,6 +159,23 @@ class AggregatorRegistry extends Registry {
   /** @returns {number} milliseconds that clusterMetrics() waits for workers by default */
   get timeout() {
     return /** @type {any} */ (this)[TIMEOUT];
+  }
+
+  /**
+   * Drops the series of dead workers that have these labels, in the primary. Living workers drop their own:
+   * `metric.removeMatching()`.
+   *
+   * @param {Record<string, unknown>} labels a value of undefined stands for series without that label; `{}`
+   *   for all series
+   * @param {string} [name] of the metric, default all metrics
+   * @returns {Promise<number>} how many there were
+   * @throws {Error} if this process is not a primary
+   */
+  async removeMatching(labels, name) {
+    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
+    if (shared === undefined)
+      throw new Error('removeMatching() drops series of dead workers in a primary only');
+    return shared.primary.removeRetired({ labels: textsOf(labels), name });
   }
 
   /**
@@ -259,26 +290,22 @@ function warnIfOptionsDiffer(shared, options) {
 }
 
 /**
+ * @param {Record<string, unknown>} labels
+ * @returns {[string, string | undefined][]} as the aggregator has them
+ */
+function textsOf(labels) {
+  return Object.entries(labels).map(([name, value]) => [
+    name,
+    value === undefined ? undefined : `${value}`.toWellFormed(),
+  ]);
+}
+
+/**
  * @param {any} value
  * @returns {boolean} also for a Registry of another copy of this package
  */
 function isRegistry(value) {
   return value instanceof Registry || (typeof value === 'object' && value?.[DEFAULT_LABELS] !== undefined);
-}
-
-/** @param {Record<string, unknown>} options */
-function checkOptions({ timeout, directory, retiredMaxAge, checkpointInterval }) {
-  for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
-    if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
-      throw new TypeError(`${name} must be a number of milliseconds`);
-    }
-  }
-  if (typeof checkpointInterval === 'number' && checkpointInterval > 0 && checkpointInterval < 100) {
-    throw new TypeError('checkpointInterval must be 0 or at least 100 milliseconds');
-  }
-  if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
-    throw new TypeError('directory must be a path');
-  }
 }
 
 joinOthers(AggregatorRegistry);

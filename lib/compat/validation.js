@@ -2,7 +2,7 @@
 
 // prom-client/lib/validation
 
-const { isValidMetricName, isValidLabelName } = require('../metric/names');
+const { isValidMetricName, isValidLabelName } = require('../registry/names');
 const { checkLabelNames } = require('../metric/label-sets');
 
 /**

@@ -7,10 +7,12 @@
  * @param {number} width the distance
  * @param {number} count how many, at least 1
  * @returns {number[]}
+ * @throws {TypeError} if count is missing
  * @throws {Error} if count is below 1
  * @throws {RangeError} if count is not a whole number
  */
 function linearBuckets(start, width, count) {
+  if (count === undefined) throw new TypeError('linearBuckets(start, width, count) got no count');
   if (count < 1) throw new Error('Linear buckets needs a positive count');
   return Array.from(new Array(Number(count)), (_, i) => start + i * width);
 }
@@ -22,6 +24,7 @@ function linearBuckets(start, width, count) {
  * @param {number} factor above 1
  * @param {number} count how many, at least 1
  * @returns {number[]}
+ * @throws {TypeError} if count is missing
  * @throws {Error} if an argument is out of range
  * @throws {RangeError} if count is not a whole number
  */
@@ -29,6 +32,7 @@ function exponentialBuckets(start, factor, count) {
   if (start <= 0) throw new Error('Exponential buckets needs a positive start');
   if (count < 1) throw new Error('Exponential buckets needs a positive count');
   if (factor <= 1) throw new Error('Exponential buckets needs a factor greater than 1');
+  if (count === undefined) throw new TypeError('exponentialBuckets(start, factor, count) got no count');
   let bound = start;
   return Array.from(new Array(Number(count)), (_, i) => (i === 0 ? bound : (bound *= factor)));
 }

@@ -19,6 +19,7 @@ const {
   singleValues,
   isObject,
   notANumber,
+  adviseOnOrder,
   runCollect,
 } = require('./metric');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
@@ -62,8 +63,12 @@ class Counter extends Metric {
     }
     /** @type {Labels} */
     let labelSet = NO_LABELS;
-    if (isObject(labels)) labelSet = labels;
-    else value = labels;
+    if (isObject(labels)) {
+      labelSet = labels;
+    } else {
+      if (isObject(value)) adviseOnOrder(this, 'inc');
+      value = labels;
+    }
     if (value == null) value = 1;
     if (!isIncrement(value)) throw rejected(this, labelSet, value);
     const row = locate(this, table, labelSet);

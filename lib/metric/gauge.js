@@ -1,6 +1,5 @@
 'use strict';
 
-const { format } = require('util');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
@@ -18,10 +17,12 @@ const {
   singleValues,
   isObject,
   notANumber,
+  printed,
+  adviseOnOrder,
   runCollect,
 } = require('./metric');
 const { NO_LABELS } = require('./label-sets');
-const { timer } = require('./stopwatch');
+const { timer, callAndThen, labelsAndCall } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -50,6 +51,7 @@ class Gauge extends Metric {
    */
   set(labels, value) {
     const hasLabels = isObject(labels);
+    if (!hasLabels && isObject(value)) adviseOnOrder(this, 'set');
     setRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels);
   }
 
@@ -61,6 +63,7 @@ class Gauge extends Metric {
    */
   inc(labels, value) {
     const hasLabels = isObject(labels);
+    if (!hasLabels && isObject(value)) adviseOnOrder(this, 'inc');
     addToRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels, 1);
   }
 
@@ -72,6 +75,7 @@ class Gauge extends Metric {
    */
   dec(labels, value) {
     const hasLabels = isObject(labels);
+    if (!hasLabels && isObject(value)) adviseOnOrder(this, 'dec');
     addToRow(this, hasLabels ? labels : NO_LABELS, hasLabels ? value : labels, -1);
   }
 
@@ -92,10 +96,25 @@ class Gauge extends Metric {
    *
    * @param {Labels} [labels]
    * @returns {(labels?: Labels) => number} sets the gauge to the seconds since the start, and returns them;
-   *   labels given here are added to those of the start
+   *   labels given here are added to those of the start. `using` ends it too
    */
   startTimer(labels) {
     return timer(labels, (allLabels, seconds) => this.set(allLabels, seconds));
+  }
+
+  /**
+   * Adds 1 while a function runs, until its promise is settled if it returns one.
+   *
+   * @param {Labels | (() => any) | null} labels or the function, for the series without labels
+   * @param {() => any} [call] the function
+   * @returns {any} what the function returns
+   * @throws {TypeError} if there is no function
+   * @throws {Error} if a label is not one of `labelNames`; the function is not called then
+   */
+  trackInProgress(labels, call) {
+    const given = labelsAndCall(this, 'trackInProgress', labels, call);
+    this.inc(given.labels);
+    return callAndThen(given.call, () => this.dec(given.labels));
   }
 
   /**
@@ -240,7 +259,7 @@ function addToChild(gauge, handle, delta, sign) {
  */
 function deltaOf(delta) {
   if (delta === undefined) return 1;
-  if (typeof delta !== 'number') throw new TypeError(`Delta is not a valid number: ${format(delta)}`);
+  if (typeof delta !== 'number') throw new TypeError(`Delta is not a valid number: ${printed(delta)}`);
   return delta;
 }
 

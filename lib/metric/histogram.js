@@ -1,10 +1,12 @@
 'use strict';
 
+const { inspect } = require('util');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
+  OPTIONS,
   Metric,
   register,
   createTable,
@@ -18,10 +20,12 @@ const {
   viewWith,
   isObject,
   notANumber,
+  checkArray,
+  adviseOnOrder,
   runCollect,
 } = require('./metric');
 const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
-const { stopwatch } = require('./stopwatch');
+const { timer, timeCall } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -33,6 +37,8 @@ const { stopwatch } = require('./stopwatch');
  */
 
 const DEFAULT_BUCKETS = Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]);
+
+const HISTOGRAM_OPTIONS = new Set([...OPTIONS, 'buckets']);
 
 // Up to here a linear search beats a binary one: most observations fall into one of the first buckets.
 const LINEAR_SEARCH_BOUNDS = 24;
@@ -46,11 +52,11 @@ class Histogram extends Metric {
    * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is
    *   observed), `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
    * @throws {TypeError} if config is not an object, `maxSeries` is not a positive integer, or a registry's
-   *   content type does not allow exemplars and `enableExemplars` is set
+   *   content type does not allow exemplars and `enableExemplars` is set, or a bound is not a number
    * @throws {Error} if name, help or a label name is not valid or reserved, or the name is taken
    */
   constructor(config) {
-    super(config, { buckets: DEFAULT_BUCKETS });
+    super(config, { buckets: DEFAULT_BUCKETS }, HISTOGRAM_OPTIONS);
     this.type = 'histogram';
     if (this.labelNames.includes('le')) throw new Error('le is a reserved label keyword');
     /** @type {readonly number[]} */
@@ -82,8 +88,12 @@ class Histogram extends Metric {
     }
     /** @type {Labels} */
     let labelSet = NO_LABELS;
-    if (isObject(labels)) labelSet = labels;
-    else if (labels != null) value = labels;
+    if (isObject(labels)) {
+      labelSet = labels;
+    } else if (labels != null) {
+      if (isObject(value)) adviseOnOrder(this, 'observe');
+      value = labels;
+    }
     if (!Number.isFinite(value)) {
       checkLabelNames(this, labelSet);
       throw notANumber(value);
@@ -99,21 +109,31 @@ class Histogram extends Metric {
    * @param {Labels} [labels]
    * @param {Labels} [exemplarLabels] where exemplars are enabled
    * @returns {(labels?: Labels, exemplarLabels?: Labels) => number} observes the seconds since the start, and
-   *   returns them; labels given here are added to those of the start
+   *   returns them; labels given here are added to those of the start. `using` ends it too
    */
   startTimer(labels, exemplarLabels) {
-    const elapsed = stopwatch();
-    return (endLabels, endExemplarLabels) => {
-      const value = elapsed();
-      const allLabels = mergedLabels(labels, endLabels);
+    return timer(labels, (allLabels, value, endExemplarLabels) => {
       if (stateOf(this).exemplars === undefined) {
         this.observe(allLabels, value);
       } else {
         const allExemplarLabels = mergedLabels(exemplarLabels, endExemplarLabels);
         observeWithExemplar(this, { labels: allLabels, value, exemplarLabels: allExemplarLabels });
       }
-      return value;
-    };
+    });
+  }
+
+  /**
+   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * fails.
+   *
+   * @param {Labels | (() => any) | null} labels or the function, for the series without labels
+   * @param {() => any} [call] the function
+   * @returns {any} what the function returns
+   * @throws {TypeError} if there is no function
+   * @throws {Error} if a label is not one of `labelNames`; the function is not called then
+   */
+  time(labels, call) {
+    return timeCall(this, labels, call);
   }
 
   /**
@@ -257,15 +277,21 @@ function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
 }
 
 /**
- * A copy, because the program may change its array; the default bounds are shared. Infinity is left out:
- * every histogram has that bucket.
+ * A sorted copy, because the program may change its array; the default bounds are shared. Infinity is left
+ * out: every histogram has that bucket.
  *
  * @param {Iterable<number>} buckets
  * @returns {readonly number[]}
+ * @throws {TypeError} if it is not an array of numbers
  */
 function boundsOf(buckets) {
   if (buckets === DEFAULT_BUCKETS) return DEFAULT_BUCKETS;
-  return Object.freeze([...buckets].filter(bound => bound !== Infinity));
+  checkArray('buckets', buckets);
+  const bounds = [...buckets];
+  // Numeric strings are bounds too.
+  if (bounds.some(bound => Number.isNaN(Number(bound))))
+    throw new TypeError(`buckets must be numbers: ${inspect(bounds)}`);
+  return Object.freeze(bounds.filter(bound => bound !== Infinity).sort((a, b) => Number(a) - Number(b)));
 }
 
 /** @param {readonly number[]} bounds */
@@ -274,14 +300,14 @@ function columnFinderOf(bounds) {
 }
 
 /**
- * @param {readonly number[]} bounds in the caller's order
+ * @param {readonly number[]} bounds in rising order
  * @returns {(value: number) => number} the number of the first bound that is not below a value, or how many
  *   there are
  */
 function columnFinder(bounds) {
   const limits = Float64Array.from(bounds);
   const count = limits.length;
-  if (count <= LINEAR_SEARCH_BOUNDS || limits.some((limit, i) => i > 0 && !(limits[i - 1] < limit))) {
+  if (count <= LINEAR_SEARCH_BOUNDS) {
     return value => {
       let column = 0;
       while (column < count && !(value <= limits[column])) column++;

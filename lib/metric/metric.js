@@ -4,13 +4,16 @@
 // label set.
 
 const { debuglog, format, inspect } = require('util');
-const { Registry } = require('../registry/registry');
+const { Registry, takenNameText } = require('../registry/registry');
+const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names');
+const { reportIfMisspelt } = require('../options/option-names');
+const { adviseOnce } = require('../options/warnings');
 const { SeriesTable } = require('../series/series-table');
 const { SeriesHandle } = require('../series/series-handle');
+const { matchingRows } = require('../series/matching-rows');
 const { OTHER_ORDER } = require('../series/label-index');
 const { hashMapOf, SERIES } = require('./hash-map');
-const { labelSetOf, checkLabelNames, setOwn } = require('./label-sets');
-const { isValidMetricName, isValidLabelName } = require('./names');
+const { NO_LABELS, labelSetOf, checkLabelNames, setOwn } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -24,6 +27,11 @@ const STATE = Symbol('state');
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
 
+/** The options of every metric. */
+const OPTIONS = new Set([
+  ...['name', 'help', 'labelNames', 'registers', 'aggregator', 'collect', 'enableExemplars', 'maxSeries'],
+]);
+
 const debug = debuglog('prom-client-cluster');
 
 /**
@@ -36,10 +44,11 @@ class Metric {
    *
    * @param {any} config
    * @param {Record<string, unknown>} defaults of the options which only one type has
-   * @throws {TypeError} if config is not an object
+   * @param {ReadonlySet<string>} [options] names of all options of the type
+   * @throws {TypeError} if config is not an object, or `labelNames` or `registers` is not an array
    * @throws {Error} if help or name is missing, or a name is not valid
    */
-  constructor(config, defaults) {
+  constructor(config, defaults, options = OPTIONS) {
     if (typeof config !== 'object' || config === null)
       throw new TypeError('constructor expected a config object');
     /** @type {string} */
@@ -56,13 +65,17 @@ class Metric {
     this.enableExemplars = false;
     Object.assign(this, defaults);
     for (const key of Object.keys(config)) {
+      if (!options.has(key)) reportIfMisspelt(`Metric ${config.name}`, key, options);
       // An option that is there but undefined or null means its default.
       if (config[key] != null || !(key in this)) setOwn(this, key, config[key]);
     }
     if (!this.help) throw new Error('Missing mandatory help parameter');
     if (!this.name) throw new Error('Missing mandatory name parameter');
-    if (!isValidMetricName(this.name)) throw new Error('Invalid metric name');
-    if (!this.labelNames.every(isValidLabelName)) throw new Error('Invalid label name');
+    checkMetricName(this.name);
+    checkArray('labelNames', this.labelNames);
+    checkLabelNamesAreValid(this.labelNames);
+    if (typeof this.registers[Symbol.iterator] !== 'function') checkArray('registers', this.registers);
+    adviseOnReservedNames(this);
     if (config.collect != null) {
       // Not among the defaults: a subclass may have it as a method.
       /** @type {((this: any) => void | Promise<void>) | undefined} */
@@ -114,6 +127,71 @@ class Metric {
     const row = table.find(set);
     if (row !== -1) table.removeRow(row);
   }
+
+  /**
+   * Forgets all series that have these labels, whatever their other labels are.
+   *
+   * @param {Labels} labels a value of undefined stands for series without that label; `{}` for all series
+   * @returns {number} how many there were
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  removeMatching(labels) {
+    const table = tableOf(this);
+    checkLabelNames(this, labels);
+    const rows = matchingRows(table, labels);
+    for (const row of rows) table.removeRow(row);
+    return rows.length;
+  }
+
+  /**
+   * What a series has recorded in this process. Runs no `collect` hook.
+   *
+   * @param {Labels} [labels] all labels of the series
+   * @returns {any} a number; of a histogram or summary `{count, sum}`; undefined if there is no such series
+   * @throws {Error} if a label is not one of `labelNames`
+   */
+  value(labels) {
+    const set = labels ?? NO_LABELS;
+    checkLabelNames(this, set);
+    const row = tableOf(this).find(set);
+    if (row === -1) return undefined;
+    const { value, count, sum } = /** @type {any} */ (this)[SERIES](row, set);
+    return count === undefined ? value : { count, sum };
+  }
+}
+
+/**
+ * @param {string} option
+ * @param {unknown} value
+ * @throws {TypeError} if it is not an array
+ */
+function checkArray(option, value) {
+  if (Array.isArray(value)) return;
+  throw new TypeError(`${option} must be an array: ${inspect(value, { depth: 0 })}`);
+}
+
+/** @param {Metric} metric */
+function adviseOnReservedNames({ name, labelNames }) {
+  for (const label of labelNames) {
+    if (/^__/.test(label))
+      adviseOnce(
+        'label __',
+        `Metric ${name}: Prometheus reserves labels that begin with __, such as ${label}`,
+      );
+  }
+}
+
+/**
+ * Reports a call with the value first, of which the labels are ignored.
+ *
+ * @param {Metric} metric
+ * @param {string} method
+ */
+function adviseOnOrder({ name }, method) {
+  adviseOnce(
+    'order of arguments',
+    `Metric ${name}: ${method}() takes labels first, then the value. The labels of this call are ignored`,
+  );
 }
 
 /**
@@ -144,8 +222,18 @@ function register(metric, state) {
   } catch (error) {
     // The constructor throws, so the metric must not stay in some of the registries.
     for (const registry of done) registry.removeSingleMetric(metric.name);
-    throw error;
+    throw withAdvice(error);
   }
+}
+
+/**
+ * @param {any} error of a registry
+ * @returns {Error} the same or, if the name is taken, one that says what to do
+ */
+function withAdvice(error) {
+  const text = takenNameText(error);
+  if (text === undefined) return error;
+  return new Error(`${text} To use the one that exists, call registry.getOrCreate()`);
 }
 
 /**
@@ -307,7 +395,15 @@ function isObject(value) {
  * @returns {TypeError}
  */
 function notANumber(value) {
-  return new TypeError(`Value is not a valid number: ${format(value)}`);
+  return new TypeError(`Value is not a valid number: ${printed(value)}`);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {string} as prom-client prints it; a string is named, because `1` is no number only if it is one
+ */
+function printed(value) {
+  return typeof value === 'string' ? `${value} (a string)` : format(value);
 }
 
 /**
@@ -323,6 +419,7 @@ function runCollect(metric) {
 }
 
 module.exports = {
+  OPTIONS,
   Metric,
   register,
   createTable,
@@ -337,5 +434,8 @@ module.exports = {
   singleValues,
   isObject,
   notANumber,
+  printed,
+  checkArray,
+  adviseOnOrder,
   runCollect,
 };

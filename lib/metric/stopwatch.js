@@ -2,7 +2,11 @@
 
 // The timers of startTimer().
 
-const { mergedLabels } = require('./label-sets');
+const { inspect } = require('util');
+const { NO_LABELS, labelSetOf, mergedLabels, checkLabelNames } = require('./label-sets');
+
+/** Missing in runtimes that are older than `using`: a symbol that nobody has stands for it there. */
+const DISPOSE = Symbol.dispose ?? Symbol('dispose');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -23,16 +27,84 @@ function stopwatch() {
  * A running timer.
  *
  * @param {Labels | undefined} labels of the start
- * @param {(labels: Labels, seconds: number) => void} record takes them with those of the end, which win
- * @returns {(labels?: Labels) => number} records the seconds since the start, and returns them
+ * @param {(labels: Labels, seconds: number, exemplarLabels?: Labels) => void} record takes them with those of
+ *   the end, which win
+ * @returns {(labels?: Labels, exemplarLabels?: Labels) => number} records the seconds since the start, and
+ *   returns them. `using` ends a timer that has not been ended
  */
 function timer(labels, record) {
   const elapsed = stopwatch();
-  return endLabels => {
+  let isRunning = true;
+  /** @type {any} */
+  const end = (/** @type {Labels} */ endLabels, /** @type {Labels} */ exemplarLabels) => {
     const seconds = elapsed();
-    record(mergedLabels(labels, endLabels), seconds);
+    isRunning = false;
+    record(mergedLabels(labels, endLabels), seconds, exemplarLabels);
     return seconds;
   };
+  end[DISPOSE] = () => {
+    if (isRunning) end();
+  };
+  return end;
 }
 
-module.exports = { stopwatch, timer };
+/**
+ * Calls a function, and another one when it has ended: returned or thrown or, if it returns a promise, when
+ * that is settled.
+ *
+ * @param {() => any} call
+ * @param {() => void} onEnd
+ * @returns {any} what the function returns; a promise of the same result if it returns a promise
+ */
+function callAndThen(call, onEnd) {
+  let result;
+  try {
+    result = call();
+  } catch (error) {
+    onEnd();
+    throw error;
+  }
+  if (typeof result?.then !== 'function') {
+    onEnd();
+    return result;
+  }
+  return Promise.resolve(result).finally(onEnd);
+}
+
+/**
+ * The arguments of a method that takes labels, which may be left out, and a function.
+ *
+ * @param {{labelNames: readonly string[]}} metric
+ * @param {string} method
+ * @param {unknown} labels
+ * @param {unknown} call
+ * @returns {{labels: Labels, call: () => any}} a copy of the labels
+ * @throws {TypeError} if there is no function, or the labels are no object
+ * @throws {Error} if a label is not one of `labelNames`
+ */
+function labelsAndCall(metric, method, labels, call) {
+  if (typeof labels === 'function') [labels, call] = [undefined, labels];
+  if (typeof call !== 'function') throw new TypeError(`${method}() expected a function: ${inspect(call)}`);
+  if (labels != null && typeof labels !== 'object')
+    throw new TypeError(`${method}() expected an object of labels: ${inspect(labels)}`);
+  const labelSet = labelSetOf(metric, [labels ?? NO_LABELS]);
+  // Before the call, because after it its result would be lost.
+  checkLabelNames(metric, labelSet);
+  return { labels: labelSet, call: /** @type {() => any} */ (call) };
+}
+
+/**
+ * The method `time()` of histograms and summaries.
+ *
+ * @param {{labelNames: readonly string[], startTimer: (labels?: Labels) => () => number}} metric
+ * @param {unknown} labels or the function
+ * @param {unknown} call
+ * @returns {any} what the function returns
+ */
+function timeCall(metric, labels, call) {
+  const given = labelsAndCall(metric, 'time', labels, call);
+  const end = metric.startTimer(given.labels);
+  return callAndThen(given.call, () => void end());
+}
+
+module.exports = { stopwatch, timer, timeCall, callAndThen, labelsAndCall };

@@ -1,10 +1,12 @@
 'use strict';
 
+const { inspect } = require('util');
 const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
+  OPTIONS,
   Metric,
   register,
   createTable,
@@ -18,15 +20,22 @@ const {
   viewWith,
   isObject,
   notANumber,
+  checkArray,
   runCollect,
 } = require('./metric');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
-const { timer } = require('./stopwatch');
+const { adviseOnce } = require('../options/warnings');
+const { timer, timeCall } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
 
 const DEFAULT_PERCENTILES = [0.01, 0.05, 0.5, 0.9, 0.95, 0.99, 0.999];
+
+const SUMMARY_OPTIONS = new Set([
+  ...OPTIONS,
+  ...['percentiles', 'maxAgeSeconds', 'ageBuckets', 'pruneAgedBuckets', 'compressCount'],
+]);
 
 const SUM = 0;
 const COUNT = 1;
@@ -83,12 +92,15 @@ class Summary extends Metric {
    *   `compressCount` (observations to buffer before they are merged, at most 512: fewer take less memory and
    *   more time), `labelNames`, `registers`, `aggregator`, `collect`, `maxSeries`
    * @throws {TypeError} if config is not an object, or `maxSeries` not a positive integer
+   * @throws {RangeError} if a percentile is not between 0 and 1
    * @throws {Error} if name, help or a label name is invalid or reserved, or the name is taken
    */
   constructor(config) {
-    super(config, { percentiles: DEFAULT_PERCENTILES, compressCount: 1000 });
+    super(config, { percentiles: DEFAULT_PERCENTILES, compressCount: 1000 }, SUMMARY_OPTIONS);
     this.type = 'summary';
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
+    checkPercentiles(/** @type {any} */ (this).percentiles);
+    adviseOnHalfWindow(/** @type {any} */ (this));
     const table = createTable(this, 2);
     const state = new State(this, table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
@@ -121,10 +133,24 @@ class Summary extends Metric {
    *
    * @param {Labels} [labels]
    * @returns {(labels?: Labels) => number} observes the seconds since the start and returns them; its labels
-   *   are added to those of the start
+   *   are added to those of the start. `using` ends it too
    */
   startTimer(labels) {
     return timer(labels, (allLabels, seconds) => this.observe(allLabels, seconds));
+  }
+
+  /**
+   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * fails.
+   *
+   * @param {Labels | (() => any) | null} labels or the function, for the series without labels
+   * @param {() => any} [call] the function
+   * @returns {any} what the function returns
+   * @throws {TypeError} if there is no function
+   * @throws {Error} if a label is not one of `labelNames`; the function is not called then
+   */
+  time(labels, call) {
+    return timeCall(this, labels, call);
   }
 
   /**
@@ -188,6 +214,26 @@ class Summary extends Metric {
     view.windowed = Boolean(maxAgeSeconds && ageBuckets);
     return view;
   }
+}
+
+/**
+ * @param {Iterable<unknown>} percentiles
+ * @throws {TypeError} if it is not an array
+ * @throws {RangeError} if one of them is not between 0 and 1
+ */
+function checkPercentiles(percentiles) {
+  checkArray('percentiles', percentiles);
+  for (const percentile of percentiles) {
+    const number = Number(percentile);
+    if (number >= 0 && number <= 1) continue;
+    throw new RangeError(`percentiles must be between 0 and 1 (0.99 and not 99): ${inspect(percentile)}`);
+  }
+}
+
+/** @param {{name: string, maxAgeSeconds?: number, ageBuckets?: number}} summary */
+function adviseOnHalfWindow({ name, maxAgeSeconds, ageBuckets }) {
+  if (Boolean(maxAgeSeconds) === Boolean(ageBuckets)) return;
+  adviseOnce('window', `Metric ${name}: a sliding window needs both maxAgeSeconds and ageBuckets`);
 }
 
 /**

@@ -1,5 +1,6 @@
 'use strict';
 
+const { inspect } = require('util');
 const {
   PROMETHEUS_CONTENT_TYPE,
   OPENMETRICS_CONTENT_TYPE,
@@ -8,6 +9,7 @@ const {
 const { joinFamilies } = require('../exposition/text-format');
 const { scrapeText, scrapeBytes, scrapeOne } = require('./scrape');
 const { DEFAULT_LABELS, METRICS_BYTES, REMOVED } = require('./metric-view');
+const { checkLabelNamesAreValid } = require('./names');
 
 /**
  * A member of a registry: a metric of this library, or any object with a name and a get().
@@ -118,13 +120,33 @@ class Registry {
 
   /**
    * @param {RegisteredMetric} metric
+   * @throws {TypeError} if it is not a metric
    * @throws {Error} if another metric has that name
    */
   registerMetric(metric) {
+    if (!isMetric(metric)) throw new TypeError('registerMetric() expected an object with a name and a get()');
     const { metrics } = stateOf(this);
     const existing = metrics.get(metric.name);
     if (existing !== undefined && existing !== metric) throw alreadyRegistered(metric.name);
     metrics.set(metric.name, metric);
+  }
+
+  /**
+   * The metric of a name if there is one, else a new one.
+   *
+   * @template {new (config: any) => any} Type
+   * @param {Type} Type Counter, Gauge, Histogram, Summary, or a class derived from one of them
+   * @param {ConstructorParameters<Type>[0]} config of a new metric; `registers` is this registry
+   * @returns {InstanceType<Type>}
+   * @throws {Error} if the metric that exists has another type, other label names, or other buckets or
+   *   percentiles
+   */
+  getOrCreate(Type, config) {
+    const existing = this.getSingleMetric(config?.name);
+    if (existing === undefined) return new Type({ ...config, registers: [this] });
+    const difference = differenceOf(existing, Type, config);
+    if (difference === undefined) return existing;
+    throw new Error(`${alreadyRegistered(config.name).message} It ${difference}`);
   }
 
   /** @param {string} name */
@@ -153,8 +175,10 @@ class Registry {
    * Sets labels that are added to every sample without a label of that name. Replaces earlier default labels.
    *
    * @param {Record<string, unknown>} labels
+   * @throws {Error} if a name is not valid
    */
   setDefaultLabels(labels) {
+    checkLabelNamesAreValid(Object.keys(labels ?? {}));
     stateOf(this).defaultLabels = labels ?? {};
   }
 
@@ -258,9 +282,46 @@ function notifyRemoved(metric) {
   metric?.[REMOVED]?.();
 }
 
+/** What two metrics of one name have to agree in. */
+const DEFINITION = ['labelNames', 'buckets', 'percentiles'];
+
+/**
+ * @param {any} existing
+ * @param {new (config: any) => any} Type
+ * @param {any} config
+ * @returns {string | undefined} how a metric that exists differs from one that is wanted
+ */
+function differenceOf(existing, Type, config) {
+  // Checks the configuration, and has its defaults.
+  const wanted = new Type({ ...config, registers: [] });
+  if (existing.type !== wanted.type) return `is a ${existing.type}, not a ${wanted.type}`;
+  // By name for a metric of another copy of this package.
+  if (!(existing instanceof Type) && existing.constructor?.name !== Type.name) return `is no ${Type.name}`;
+  const option = DEFINITION.find(name => JSON.stringify(existing[name]) !== JSON.stringify(wanted[name]));
+  if (option === undefined) return undefined;
+  return `has the ${option} ${inspect(existing[option])}, not ${inspect(wanted[option])}`;
+}
+
+/** @param {any} value */
+function isMetric(value) {
+  return (
+    typeof value?.name === 'string' &&
+    (typeof value.get === 'function' || typeof value.getForPromString === 'function')
+  );
+}
+
 /** @param {string} name */
 function alreadyRegistered(name) {
   return new Error(`A metric with the name ${name} has already been registered.`);
+}
+
+/**
+ * @param {any} error
+ * @returns {string | undefined} prom-client's text if the error is about a name that is taken, whichever copy
+ *   of this package has thrown it
+ */
+function takenNameText(error) {
+  return /^A metric with the name .* has already been registered\./s.exec(error?.message)?.[0];
 }
 
 /**
@@ -284,4 +345,4 @@ Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
 
-module.exports = { Registry };
+module.exports = { Registry, takenNameText };

@@ -1,7 +1,8 @@
 'use strict';
 
 const { inspect } = require('util');
-const { Registry } = require('../registry/registry');
+const { Registry, takenNameText } = require('../registry/registry');
+const { checkOptionNames } = require('../options/option-names');
 
 // Loaded with the library, so that it binds the real timers before a test fakes them.
 require('./sampling/loop-turn');
@@ -48,6 +49,11 @@ const RUNTIME_FAMILIES = {
   cgroup: () => require('./families/cgroup'),
 };
 
+const OPTIONS = new Set([
+  ...['register', 'prefix', 'labels', 'gcDurationBuckets', 'eventLoopMonitoringPrecision'],
+  ...['enableExemplars', 'runtime', 'eventLoopDelayBuckets'],
+]);
+
 /**
  * Other options are ignored; null and undefined mean the default.
  *
@@ -85,6 +91,7 @@ function collectDefaultMetrics(config) {
     throw new TypeError('config must be null, undefined, or an object');
   }
   const options = config ?? {};
+  checkOptionNames('collectDefaultMetrics()', options, OPTIONS);
   const registry = options.register ?? Registry.globalRegistry;
   const loaders = [...Object.values(FAMILIES), ...runtimeFamilies(options.runtime)];
   /** @type {MetricGroup[]} */
@@ -96,11 +103,21 @@ function collectDefaultMetrics(config) {
     }
   } catch (error) {
     for (const group of groups) group.remove();
-    throw error;
+    throw withAdvice(error);
   }
   return () => {
     for (const group of groups) group.stop();
   };
+}
+
+/**
+ * @param {any} error of a metric's constructor
+ * @returns {Error} the same or, if a name is taken, one that says what is usually the cause
+ */
+function withAdvice(error) {
+  const taken = takenNameText(error);
+  if (taken === undefined) return error;
+  return new Error(`${taken} Call collectDefaultMetrics() once for each registry, or with another prefix`);
 }
 
 /**

@@ -146,6 +146,7 @@ describe('docs/api.md', () => {
       return isType ? [[name, symbol], ...nested] : nested;
     });
     const elsewhere = [
+      ...CLASSES,
       ...Object.values(OPTIONS),
       'ClusterState',
       'ClusterMetricsOptions',
@@ -161,6 +162,11 @@ describe('docs/api.md', () => {
       const documented = Array.from(cells[1].matchAll(/`(\w+)`/g), ([, member]) => member);
       assert.deepStrictEqual(sorted(documented), sorted(membersOf(byName.get(name))), name);
     }
+  });
+
+  it('has the functions of prom-client-cluster/testing, and no other', () => {
+    const documented = namesOf('prom-client-cluster/testing', 'function');
+    assert.deepStrictEqual(sorted(documented), sorted(Object.keys(require('../../lib/testing/testing'))));
   });
 
   it('has the methods that objects have at run time', () => {

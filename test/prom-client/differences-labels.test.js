@@ -66,7 +66,7 @@ for (const name of ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__p
       `# HELP ${name} x\n# TYPE ${name} counter\n${name} 3`,
     );
     assert.throws(() => new Counter({ name, help: 'x', registers: [registry] }), {
-      message: `A metric with the name ${name} has already been registered.`,
+      message: new RegExp(`^A metric with the name ${name} has already been registered\\.`),
     });
     registry.removeSingleMetric(name);
     assert.strictEqual(await registry.metrics(), '\n');

@@ -69,5 +69,8 @@ test('Summary: each label set has slots of its own', () =>
 // prom-client defect 9: a string is treated as a label set
 test('Summary: a string as a value throws this error', () => {
   const summary = windowedSummary();
-  assert.throws(() => summary.observe('5'), { name: 'TypeError', message: 'Value is not a valid number: 5' });
+  assert.throws(() => summary.observe('5'), {
+    name: 'TypeError',
+    message: 'Value is not a valid number: 5 (a string)',
+  });
 });

@@ -15,7 +15,7 @@ function metricOf(Metric) {
 for (const [value, printed] of [
   [NaN, 'NaN'],
   [false, 'false'],
-  ['', ''],
+  ['', ' (a string)'],
 ]) {
   test(`a counter refuses ${inspect(value)} as an increment`, async () => {
     const { registry, metric } = metricOf(Counter);
@@ -35,8 +35,8 @@ test('a counter treats null and undefined as 1', async () => {
 });
 
 for (const [value, printed] of [
-  ['x', 'x'],
-  ['5', '5'],
+  ['x', 'x (a string)'],
+  ['5', '5 (a string)'],
   [null, 'null'],
   [true, 'true'],
   [false, 'false'],
@@ -53,11 +53,15 @@ for (const [value, printed] of [
 }
 
 test('observe() names the value that it refuses', () => {
-  for (const value of [NaN, false, '']) {
+  for (const [value, printed] of [
+    [NaN, 'NaN'],
+    [false, 'false'],
+    ['', ' (a string)'],
+  ]) {
     const { metric } = metricOf(Histogram);
     assert.throws(() => metric.observe(value), {
       name: 'TypeError',
-      message: `Value is not a valid number: ${value}`,
+      message: `Value is not a valid number: ${printed}`,
     });
   }
 });

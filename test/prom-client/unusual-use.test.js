@@ -308,7 +308,7 @@ describe('unusual use: a Registry', () => {
     make(two);
     assert.throws(
       () => new Gauge({ name: 'a', help: 'h', registers: [one, two] }),
-      new Error('A metric with the name a has already been registered.'),
+      /^Error: A metric with the name a has already been registered\./,
     );
     assert.equal(one.getSingleMetric('a'), undefined);
   });

@@ -104,7 +104,7 @@ describe('the function that stops default metrics', () => {
 describe('a call of collectDefaultMetrics() that fails', () => {
   const taken = name => ({
     name: 'Error',
-    message: `A metric with the name ${name} has already been registered.`,
+    message: `A metric with the name ${name} has already been registered. Call collectDefaultMetrics() once for each registry, or with another prefix`,
   });
 
   it('because it is the second throws at the first metric, and leaves the first call working', async t => {

@@ -79,6 +79,9 @@ function perform(message) {
     case 'finish':
       reply(message.id, { ...message.result, bodies: runThrough(aggregator.finish(message.request)) });
       break;
+    case 'remove':
+      port.postMessage({ op: 'done', id: message.id, result: aggregator.removeRetired(message.request) });
+      break;
     case 'close':
       close(message.id);
       break;

@@ -45,6 +45,8 @@ const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
 
 /** @typedef {import('./gzip').Body} Body */
 
+/** @typedef {{labels: import('../store/cluster-family').Label[], name?: string}} RemoveRequest */
+
 /**
  * @typedef {object} RenderResult
  * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known what the primary has
@@ -337,6 +339,18 @@ class Aggregator {
     this.#unread.delete(workerId);
     this.#unreadable.delete(workerId);
     this.#lastSnapshots?.forget(workerId);
+  }
+
+  /**
+   * Drops totals of dead workers, also for the next thread.
+   *
+   * @param {RemoveRequest} request
+   * @returns {number} how many label sets there were
+   */
+  removeRetired({ labels, name }) {
+    const count = this.#store.removeRetired(labels, name);
+    if (count > 0) this.#retirement.save();
+    return count;
   }
 
   /**

@@ -107,6 +107,14 @@ class InPlaceBackend {
     });
   }
 
+  /**
+   * @param {import('./aggregator').RemoveRequest} request
+   * @returns {Promise<number>}
+   */
+  removeRetired(request) {
+    return this.#enqueue(() => this.#aggregator.removeRetired(request));
+  }
+
   close() {
     return this.#enqueue(() => this.#aggregator.close());
   }

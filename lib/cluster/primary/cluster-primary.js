@@ -4,7 +4,7 @@
 // aggregator, and has it write the page. There is one per process; all AggregatorRegistry objects share it,
 // its thread and its spool.
 
-const { debuglog } = require('node:util');
+const { debuglog, inspect } = require('node:util');
 const { aggregators, customAggregators, plainMetric } = require('./json-aggregators');
 const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
@@ -13,9 +13,10 @@ const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
 const { ReasonCounts } = require('./reason-counts');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
-const { readAnswer, readExitDirectory, NOT_UNDERSTOOD } = require('./worker-answer');
-const { deathOf, isOnline, send, userOf } = require('./worker-record');
+const { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD } = require('./worker-answer');
+const { deathOf, isOnline, ownFields, send, userOf } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
+const { warnOnce } = require('../../options/warnings');
 const { RESPONSE, READY, WELCOME, LAST, hasType } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
 
@@ -149,6 +150,20 @@ class ClusterPrimary {
     await this.#supervisor.allRetired();
   }
 
+  /**
+   * Drops totals of dead workers.
+   *
+   * @param {import('../aggregator/aggregator').RemoveRequest} request
+   * @returns {Promise<number>} how many label sets there were
+   */
+  async removeRetired(request) {
+    const { starting } = this.#supervisor;
+    // Without an aggregator there were no workers.
+    if (starting === undefined) return 0;
+    await starting;
+    return this.#supervisor.running.removeRetired(request);
+  }
+
   /** Stops the thread, removes the spool, and stops following the cluster. A scrape under way is rejected. */
   async close() {
     this.#roster.close();
@@ -211,8 +226,9 @@ class ClusterPrimary {
   }
 
   /** @param {WorkerRecord} record */
-  #welcome({ worker, exitName }) {
-    send(worker, { type: WELCOME, exitName, ...this.#requestFields() });
+  #welcome(record) {
+    const { worker, exitName } = record;
+    send(worker, { type: WELCOME, exitName, ...this.#requestFields(), ...ownFields(record) });
   }
 
   /** @returns {import('./worker-requests').RequestFields} */
@@ -246,11 +262,25 @@ class ClusterPrimary {
    */
   #onReady(record, message) {
     record.hasReplied = true;
+    this.#noteCheckpointInterval(record, readCheckpointInterval(message));
     const exitDirectory = readExitDirectory(message);
     if (exitDirectory === undefined) return;
     this.#removeExitDirectory(record);
     record.exitDirectory = exitDirectory;
     record.uid = userOf(record.worker);
+  }
+
+  /**
+   * Only the first interval of a worker counts, so that each costs one message at most.
+   *
+   * @param {WorkerRecord} record
+   * @param {number | undefined} interval
+   */
+  #noteCheckpointInterval(record, interval) {
+    if (interval === undefined || record.checkpointInterval !== undefined) return;
+    record.checkpointInterval = interval;
+    // Not with the next request, because nobody may ever scrape.
+    if (this.#supervisor.directory !== '') this.#welcome(record);
   }
 
   /**
@@ -405,6 +435,7 @@ class ClusterPrimary {
   #noteResult({ refused, state, seconds, known, unreadable }, answered) {
     this.#refusedByAggregator = refused;
     this.#storeState = state;
+    warnOfUnknownAggregator(state.failures);
     this.#durations.merged(seconds);
     for (const workerId of unreadable) this.#requests.useIpc(this.#roster.get(workerId));
     const positions = new Map(known);
@@ -440,6 +471,21 @@ class ClusterPrimary {
       durations: await this.#durations.toJSON(),
     };
   }
+}
+
+/**
+ * Reports the first metric that is left out because of its aggregator: nobody would look for it.
+ *
+ * @param {{stage: string, metric: string}[]} failures
+ */
+function warnOfUnknownAggregator(failures) {
+  const failure = failures.find(({ stage }) => stage === 'aggregator');
+  if (failure === undefined) return;
+  const name = inspect(failure.metric);
+  warnOnce(
+    'aggregator',
+    `The metric ${name} is missing in the cluster's metrics: \`aggregators\` of the primary has no function of its aggregator's name, or that returns no metric`,
+  );
 }
 
 module.exports = { ClusterPrimary };

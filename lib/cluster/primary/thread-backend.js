@@ -229,6 +229,14 @@ class ThreadBackend {
     return this.#request({ op: 'finish', request, result: { ...result, custom: undefined } });
   }
 
+  /**
+   * @param {import('../aggregator/aggregator').RemoveRequest} request
+   * @returns {Promise<number>}
+   */
+  removeRetired(request) {
+    return this.#request({ op: 'remove', request });
+  }
+
   async close() {
     this.#closing = true;
     if (this.#thread === undefined) return;

@@ -10,6 +10,7 @@ const { isSnapshotNameOf } = require('../wire/file-names');
 const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
 const MAX_TEXT_CHARACTERS = 200;
 const MAX_PATH_CHARACTERS = 4096;
+const SHORTEST_INTERVAL = 100; // milliseconds
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 
@@ -49,6 +50,15 @@ function readExitDirectory({ exitDirectory }) {
   return isPath && path.isAbsolute(exitDirectory) ? exitDirectory : undefined;
 }
 
+/**
+ * @param {any} message of type READY
+ * @returns {number | undefined} milliseconds between checkpoints that the worker asks for; 0 for none
+ */
+function readCheckpointInterval({ checkpointInterval: interval }) {
+  const isInterval = Number.isFinite(interval) && (interval === 0 || interval >= SHORTEST_INTERVAL);
+  return isInterval ? interval : undefined;
+}
+
 const NOT_UNDERSTOOD = { refused: 'answer', error: 'The answer of a worker is not valid' };
 
 /**
@@ -60,4 +70,4 @@ function textOr(text, otherwise) {
   return typeof text === 'string' ? text.slice(0, MAX_TEXT_CHARACTERS) : otherwise;
 }
 
-module.exports = { readAnswer, readExitDirectory, NOT_UNDERSTOOD };
+module.exports = { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD };

@@ -17,6 +17,7 @@ const debug = debuglog('prom-client-cluster');
  * @property {string} exitName bare name of the file for its last snapshot
  * @property {string | undefined} exitDirectory the worker's own, if it may not write into the primary's
  * @property {number | undefined} uid of its process when it announced that
+ * @property {number | undefined} checkpointInterval milliseconds, if the worker has asked for it
  * @property {boolean} sendsSnapshots whether it has ever answered with a snapshot, and so sends a last one
  * @property {number} lastSnapshots how many last snapshots it has sent over IPC
  * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
@@ -48,6 +49,7 @@ function newRecord(worker) {
     exitName: exitSnapshotName(worker.id),
     exitDirectory: undefined,
     uid: undefined,
+    checkpointInterval: undefined,
     sendsSnapshots: false,
     lastSnapshots: 0,
     position: undefined,
@@ -67,6 +69,15 @@ function newRecord(worker) {
     disconnected: false,
     error: undefined,
   };
+}
+
+/**
+ * What messages to one worker have in place of the fields for all workers.
+ *
+ * @param {WorkerRecord} record
+ */
+function ownFields({ checkpointInterval }) {
+  return checkpointInterval === undefined ? undefined : { checkpointInterval };
 }
 
 /**
@@ -123,4 +134,4 @@ function send(worker, message, onFailure = () => {}) {
   }
 }
 
-module.exports = { newRecord, deathOf, isOnline, send, userOf };
+module.exports = { newRecord, ownFields, deathOf, isOnline, send, userOf };

@@ -6,7 +6,7 @@
 
 const { debuglog } = require('node:util');
 const { REQUEST } = require('../wire/messages');
-const { send } = require('./worker-record');
+const { send, ownFields } = require('./worker-record');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -151,7 +151,8 @@ class WorkerRequests {
     record.askedAt = this.#now();
     const { worker, outstanding: requestId, exitName, position: known } = record;
     const directory = record.askedAt < record.ipcUntil ? '' : fields.directory;
-    send(worker, { type: REQUEST, requestId, exitName, known, timeout, ...fields, directory }, () => {
+    const request = { type: REQUEST, requestId, exitName, known, timeout, ...fields, directory };
+    send(worker, { ...request, ...ownFields(record) }, () => {
       // It is sent again after the pause.
       record.timedOut = true;
       record.waitedInVain = Infinity;

@@ -12,7 +12,7 @@ const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals } = require('./retired-totals');
 const { CachedText } = require('./cached-text');
-const { isValidMetricName } = require('../../metric/names');
+const { isValidMetricName } = require('../../registry/names');
 const { runThrough } = require('../../event-loop/slices');
 const { widthOf, columnMap, unionOf } = require('./column-layout');
 
@@ -34,6 +34,8 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  * @property {(row: number) => SourceDigest} [digestOf] of a summary
  * @property {() => import('../wire/exemplars').PlacedExemplar[]} [exemplars] by the source's rows and columns
  */
+
+/** @typedef {[name: string, value: string | undefined]} Label undefined: the label set does not have it */
 
 /** @typedef {import('./row-map').RowMap} RowMap */
 /** @typedef {import('./family-quantiles').SourceDigest} SourceDigest */
@@ -132,6 +134,20 @@ class ClusterFamily {
       if (digest !== undefined && 'centroids' in digest) retired.addDigest(familyRow, digest.centroids);
       retired.touch(familyRow, now);
     }
+  }
+
+  /**
+   * Drops the totals of dead workers for label sets that have these labels.
+   *
+   * @param {Label[]} labels
+   * @returns {number} how many label sets there were
+   */
+  removeRetired(labels) {
+    const rows = [...this.retired.rows()].filter(row =>
+      labels.every(([name, value]) => this.rows.labelOf(row, name) === value),
+    );
+    for (const row of rows) this.retired.remove(row);
+    return rows.length;
   }
 
   /** Drops the rows that were not in the last scrape, once they are more than half. */

@@ -203,6 +203,21 @@ class ClusterStore {
   }
 
   /**
+   * Drops the totals of dead workers for label sets that have these labels.
+   *
+   * @param {import('./cluster-family').Label[]} labels
+   * @param {string} [name] of the metric, default all
+   * @returns {number} how many label sets there were
+   */
+  removeRetired(labels, name) {
+    let count = 0;
+    for (const family of this.#families.values()) {
+      if (name === undefined || family.definition.name === name) count += family.removeRetired(labels);
+    }
+    return count;
+  }
+
+  /**
    * Merges the last numbers of all workers.
    *
    * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run

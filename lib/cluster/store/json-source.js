@@ -5,7 +5,7 @@
 // unreadable, throws here, where it costs this metric only.
 
 const { toNumber } = require('../../exposition/number-format');
-const { isValidMetricName, isValidLabelName } = require('../../metric/names');
+const { isValidMetricName, isValidLabelName } = require('../../registry/names');
 const { NAME_LABEL } = require('./row-map');
 
 /** A number that the JSON of a row does not contain. */

@@ -169,14 +169,16 @@ class RetiredTotals {
    * @param {number} oldest milliseconds, by the store's clock
    */
   drop(oldest) {
-    for (const row of this.rows()) {
-      if (this.#lastSeen[row] >= oldest) continue;
-      this.#lastSeen[row] = NEVER;
-      this.#sums.fill(0, row * this.#width, (row + 1) * this.#width);
-      this.#errors.fill(0, row * this.#width, (row + 1) * this.#width);
-      this.#digests.delete(row);
-      this.#count--;
-    }
+    for (const row of this.rows()) if (this.#lastSeen[row] < oldest) this.remove(row);
+  }
+
+  /** @param {number} row that has totals */
+  remove(row) {
+    this.#lastSeen[row] = NEVER;
+    this.#sums.fill(0, row * this.#width, (row + 1) * this.#width);
+    this.#errors.fill(0, row * this.#width, (row + 1) * this.#width);
+    this.#digests.delete(row);
+    this.#count--;
   }
 
   /** @param {number[]} rows the old row numbers, in the new order */

@@ -33,6 +33,8 @@ const LAST = 'prom-client-cluster:last';
  * @property {string} type
  * @property {string} [exitDirectory] where the worker writes its exit snapshot if it may not write into the
  *   primary's directory
+ * @property {number} [checkpointInterval] milliseconds between checkpoints of this worker, if its program
+ *   sets them: the primary sends them back in its requests to this worker
  */
 
 /**

@@ -20,6 +20,7 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  * @property {() => void} onExit the last 'exit' listener: what the others have recorded is included
  * @property {() => void} onExitFirst the first one: another may call process.exit(), which ends the process
  * @property {(timeout: number) => Promise<void>} handOver
+ * @property {(interval: number) => void} [requestCheckpoints] missing in older releases
  */
 
 /**
@@ -38,6 +39,8 @@ function hookIntoWorker(registries) {
   const sources = [registries];
   /** @type {import('./worker-responder').WorkerResponder | undefined} */
   let responder;
+  /** @type {number | undefined} */
+  let checkpointInterval;
   const state = (shared[SHARED] = {
     sources,
     onMessage(message) {
@@ -46,6 +49,7 @@ function hookIntoWorker(registries) {
         // Loaded at the first request: a worker that is never scraped does not pay for it.
         const { WorkerResponder } = require('./worker-responder');
         responder = new WorkerResponder(/** @type {any} */ (cluster).worker.id, () => allRegistries(sources));
+        if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
       }
       listenToExit(state);
       responder.receive(message);
@@ -53,6 +57,12 @@ function hookIntoWorker(registries) {
     onExit: () => responder?.writeExitSnapshot(),
     onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && responder?.writeExitSnapshot(),
     handOver: async timeout => responder?.handOver(timeout),
+    requestCheckpoints(interval) {
+      // The first one applies, as with the other options.
+      if (checkpointInterval !== undefined) return;
+      checkpointInterval = interval;
+      responder?.requestCheckpoints(interval);
+    },
   });
   process.on('message', state.onMessage);
   listenToExit(state);
@@ -102,4 +112,14 @@ async function handOver(timeout) {
   await /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED]?.handOver(timeout);
 }
 
-module.exports = { hookIntoWorker, handOver };
+/**
+ * Asks the primary for checkpoints of this worker.
+ *
+ * @param {number | undefined} interval milliseconds between them; undefined leaves it to the primary
+ */
+function requestCheckpoints(interval) {
+  if (interval === undefined) return;
+  /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED]?.requestCheckpoints?.(interval);
+}
+
+module.exports = { hookIntoWorker, handOver, requestCheckpoints };

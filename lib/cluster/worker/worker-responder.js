@@ -24,6 +24,10 @@ class WorkerResponder {
   #newest = undefined;
   #busy = false;
   #exit;
+  /** @type {number | undefined} milliseconds between checkpoints, if this program sets them */
+  #checkpointInterval = undefined;
+  /** Whether the primary is one of ours: another one gets no message that it did not ask for. */
+  #isOurs = false;
 
   /**
    * @param {number} workerId
@@ -45,6 +49,8 @@ class WorkerResponder {
     // The names of files are made of these.
     if (message.directory !== '' && !path.isAbsolute(message.directory)) return;
     if (message.type !== WELCOME && !Number.isSafeInteger(message.requestId)) return;
+    const isFirst = !this.#isOurs;
+    this.#isOurs = true;
     if (isExitName(message.exitName)) {
       this.#exit.aimAt(message.directory, message.exitName, message.checkpointInterval);
     }
@@ -52,14 +58,25 @@ class WorkerResponder {
       // Also sent by a primary that has lost its state: the next checkpoint must have the whole dictionary.
       this.#exit.known = undefined;
       this.#exit.invalidate();
-      send({ type: READY });
+      this.#announce();
       return;
     }
+    if (isFirst && this.#checkpointInterval !== undefined) this.#announce();
     this.#exit.known = message.known;
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
     this.#newest = message;
     if (!this.#busy) this.#answerNewest();
+  }
+
+  /** @param {number} interval milliseconds between checkpoints of this worker */
+  requestCheckpoints(interval) {
+    this.#checkpointInterval = interval;
+    if (this.#isOurs) this.#announce();
+  }
+
+  #announce() {
+    send({ type: READY, checkpointInterval: this.#checkpointInterval });
   }
 
   async #answerNewest() {

@@ -293,13 +293,13 @@ test('ClusterStore: a merged histogram has all bounds; a worker without a bound 
   );
 });
 
-test('ClusterStore: a histogram with unsorted, duplicate or NaN bounds counts each observation once, also merged with others and retired', () => {
+test('ClusterStore: a histogram with unsorted or duplicate bounds counts each observation once, also merged with others and retired', () => {
   const lists = [
     [5, 1],
     [1, 1],
     [1, 5, 10],
-    [1, NaN],
-    [NaN, 5],
+    [20, 2],
+    [2],
   ];
   const workers = workersWith(Histogram, lists.length, i => ({ buckets: lists[i], labelNames: ['a'] }));
   for (const { metric } of workers)

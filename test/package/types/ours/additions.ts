@@ -23,6 +23,7 @@ import {
   openMetricsContentType,
   prometheusContentType,
 } from 'prom-client';
+import { assertMetrics, lint, samples, MetricsSource, Problem, Sample } from 'prom-client/testing';
 import * as http from 'node:http';
 import * as http2 from 'node:http2';
 import * as https from 'node:https';
@@ -77,6 +78,53 @@ new Counter({ name: 'l', help: 'help', maxSeries: '100' });
 // @ts-expect-error: it cannot be set
 counter.overflowCount = 0;
 
+// Series that are read and removed.
+const single: number | undefined = counter.value({ status: 200 });
+const both: { count: number; sum: number } | undefined = histogram.value();
+const removed: number = histogram.removeMatching({ status: 500 });
+// @ts-expect-error: no such label
+counter.removeMatching({ path: '/' });
+// A class's type has them as optional members, because stand-ins do not have them.
+function valueOf(any: Counter<'status'>): number | undefined {
+  return any.value?.({ status: 200 });
+}
+
+// Functions that are measured keep their types.
+const gauge = new Gauge({ name: 'g', help: 'help', labelNames: ['queue'] });
+const summary = new Summary({ name: 's', help: 'help', labelNames: ['queue'] });
+const answer: number = histogram.time({ status: 200 }, () => 42);
+const later: Promise<string> = summary.time(async () => 'done');
+const tracked: Promise<string> = gauge.trackInProgress({ queue: 'mail' }, async () => 'done');
+// @ts-expect-error: no function
+histogram.time({ status: 200 });
+// @ts-expect-error: no such label
+gauge.trackInProgress({ status: 200 }, () => 1);
+{
+  using total = histogram.startTimer({ status: 200 });
+  using exemplary = histogram.startTimer({ status: 200 }, { trace_id: 'x' });
+  using inQueue = gauge.startTimer();
+  using inSummary = summary.startTimer();
+  const seconds: number = total({ status: 200 }) + inQueue() + inSummary();
+  exemplary({}, { span_id: 'y' });
+  console.log(seconds);
+}
+
+// Metrics that may exist.
+const kept = prometheus.getOrCreate(Counter, { name: 'k', help: 'help', labelNames: ['status'] });
+kept.inc({ status: 200 });
+const keptValue: number | undefined = kept.value({ status: 200 });
+// @ts-expect-error: no such label
+kept.inc({ path: '/' });
+prometheus.getOrCreate(Gauge, { name: 'kg', help: 'help' }).set(1);
+prometheus.getOrCreate(Histogram, { name: 'kh', help: 'help', buckets: [1] }).zero({});
+prometheus.getOrCreate(Summary, { name: 'ks', help: 'help', percentiles: [0.5] }).observe(1);
+class Requests extends Counter<'status'> {
+  served(): void {
+    this.inc({ status: 200 });
+  }
+}
+prometheus.getOrCreate(Requests, { name: 'r', help: 'help', labelNames: ['status'] }).served();
+
 // A type of metric is its name.
 const gaugeType: MetricType = 'gauge';
 assert<Same<MetricType, 'counter' | 'gauge' | 'histogram' | 'summary'>>();
@@ -102,6 +150,11 @@ const anyFormat: AggregatorRegistry = new AggregatorRegistry();
 assert<Same<typeof anyFormat, AggregatorRegistry<RegistryContentType>>>();
 const alias: AggregatorRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
 new AggregatorRegistry(undefined, { directory: '/tmp', retiredMaxAge: 0, inPlace: true });
+new AggregatorRegistry({ timeout: 100 });
+new AggregatorRegistry(undefined, null);
+cluster.removeMatching({ tenant: 'a' }, 'requests_total').then(count => count.toFixed());
+// @ts-expect-error: not an option
+new AggregatorRegistry({ timout: 100 });
 // @ts-expect-error: not an option
 new AggregatorRegistry(prometheusContentType, { dir: '/tmp' });
 async function scrape(): Promise<void> {
@@ -145,6 +198,17 @@ const families: RuntimeMetricName[] = collectDefaultMetrics.runtimeMetricsList;
 collectDefaultMetrics({ runtime: families });
 // @ts-expect-error there is no such family
 collectDefaultMetrics({ runtime: ['activeResources'] });
+
+// For tests.
+const page = '# HELP a help';
+const source: MetricsSource = page;
+async function test(): Promise<string[]> {
+  const all: Sample[] = await samples(prometheus);
+  await assertMetrics(openMetrics, page, ['a', 'b']);
+  await assertMetrics(cluster, page, 'a');
+  const problems: Problem[] = await lint(source);
+  return [...all.map(({ labels }) => labels.status), ...problems.map(({ text }) => text)];
+}
 
 // A Pushgateway takes its registry without options.
 const gateway = new Pushgateway('http://127.0.0.1:9091', openMetrics);

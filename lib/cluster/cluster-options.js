@@ -1,0 +1,137 @@
+'use strict';
+
+// The options of AggregatorRegistry: their checks, and the environment variables that stand for them.
+
+const fs = require('node:fs');
+const { inspect } = require('node:util');
+const { checkOptionNames } = require('../options/option-names');
+const { warnOnce } = require('../options/warnings');
+
+const SHORTEST_CHECKPOINT_INTERVAL = 100;
+const PREFIX = 'PROM_CLIENT_CLUSTER_';
+
+/**
+ * @typedef {object} ClusterOptions
+ * @property {number} [timeout] milliseconds
+ * @property {string} [directory]
+ * @property {number} [retiredMaxAge] milliseconds
+ * @property {boolean} [inPlace]
+ * @property {boolean} [includePrimary]
+ * @property {number} [checkpointInterval] milliseconds
+ */
+
+const NAMES = new Set([
+  ...['timeout', 'directory', 'retiredMaxAge', 'inPlace', 'includePrimary', 'checkpointInterval'],
+]);
+
+/** Options of clusterMetrics() and clusterMetricsBytes(). */
+const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip']);
+
+/**
+ * How a text of the environment becomes an option; undefined if it does not.
+ *
+ * @type {Record<string, {option: keyof ClusterOptions, read: (text: string) => unknown}>}
+ */
+const VARIABLES = {
+  DIRECTORY: { option: 'directory', read: text => text },
+  CHECKPOINT_INTERVAL: { option: 'checkpointInterval', read: millisecondsOf },
+  INCLUDE_PRIMARY: { option: 'includePrimary', read: booleanOf },
+  TIMEOUT: { option: 'timeout', read: millisecondsOf },
+  RETIRED_MAX_AGE: { option: 'retiredMaxAge', read: millisecondsOf },
+};
+
+/**
+ * The options of an AggregatorRegistry, with those of the environment that the program does not set.
+ *
+ * @param {ClusterOptions} options of the program
+ * @returns {ClusterOptions}
+ * @throws {TypeError} if an option of the program is not valid
+ */
+function clusterOptions(options) {
+  checkOptionNames('AggregatorRegistry', options, NAMES);
+  checkOptions(options);
+  const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  return { ...fromEnvironment(), ...set };
+}
+
+/** @returns {ClusterOptions} without those that are not valid, which are reported once */
+function fromEnvironment() {
+  /** @type {Record<string, unknown>} */
+  const options = {};
+  for (const [name, { option, read }] of Object.entries(VARIABLES)) {
+    const variable = `${PREFIX}${name}`;
+    const text = process.env[variable]?.trim();
+    if (!text) continue;
+    try {
+      options[option] = read(text);
+      checkOptions({ [option]: options[option] });
+    } catch (error) {
+      delete options[option];
+      const { message } = /** @type {Error} */ (error);
+      warnOnce(variable, `${variable}=${text} is ignored: ${message}`);
+    }
+  }
+  return options;
+}
+
+/** @param {string} text */
+function millisecondsOf(text) {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+}
+
+/**
+ * @param {string} text
+ * @throws {TypeError}
+ */
+function booleanOf(text) {
+  if (/^(1|true)$/i.test(text)) return true;
+  if (/^(0|false)$/i.test(text)) return false;
+  throw new TypeError('use 1 or true, 0 or false');
+}
+
+/**
+ * @param {ClusterOptions} options
+ * @throws {TypeError} if one of them is not valid
+ */
+function checkOptions({ timeout, directory, retiredMaxAge, checkpointInterval }) {
+  for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
+    if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
+      throw new TypeError(`${name} must be a number of milliseconds`);
+    }
+  }
+  if (checkpointInterval !== undefined && !isCheckpointInterval(checkpointInterval)) {
+    throw new TypeError('checkpointInterval must be 0 or at least 100 milliseconds');
+  }
+  if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
+    throw new TypeError('directory must be a path');
+  }
+}
+
+/**
+ * Reports a directory that does not exist: another one is used.
+ *
+ * @param {string | undefined} directory
+ */
+function warnIfMissing(directory) {
+  if (directory === undefined || fs.existsSync(directory)) return;
+  warnOnce(
+    'directory',
+    `AggregatorRegistry: the directory ${inspect(directory)} does not exist: another is used`,
+  );
+}
+
+/**
+ * Reports options of clusterMetrics() that are misspelt.
+ *
+ * @param {unknown} options
+ */
+function checkCallOptions(options) {
+  checkOptionNames('clusterMetrics()', options, CALL_NAMES);
+}
+
+/** @param {number} value */
+function isCheckpointInterval(value) {
+  return value === 0 || value >= SHORTEST_CHECKPOINT_INTERVAL;
+}
+
+module.exports = { clusterOptions, checkOptions, checkCallOptions, warnIfMissing };

@@ -1,0 +1,32 @@
+'use strict';
+
+// Process warnings about options and calls that have no effect, or another one than was meant.
+
+const CODE = 'PROM_CLIENT_CLUSTER_OPTIONS';
+
+/** @type {Set<string>} */
+const warned = new Set();
+
+/**
+ * Emits a process warning, once per subject.
+ *
+ * @param {string} subject
+ * @param {string} text
+ */
+function warnOnce(subject, text) {
+  if (warned.has(subject)) return;
+  warned.add(subject);
+  process.emitWarning(text, { code: CODE });
+}
+
+/**
+ * The same for what only the developer can mend: not in production.
+ *
+ * @param {string} subject
+ * @param {string} text
+ */
+function adviseOnce(subject, text) {
+  if (process.env.NODE_ENV !== 'production') warnOnce(subject, text);
+}
+
+module.exports = { warnOnce, adviseOnce, CODE };

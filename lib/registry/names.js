@@ -1,0 +1,45 @@
+'use strict';
+
+const { inspect } = require('util');
+
+// https://prometheus.io/docs/concepts/data_model/#metric-names-and-labels
+const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const LABEL_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
+
+/**
+ * @param {string} name
+ * @returns {boolean} whether Prometheus accepts it as the name of a metric
+ */
+function isValidMetricName(name) {
+  return METRIC_NAME.test(name);
+}
+
+/**
+ * @param {string} name
+ * @returns {boolean} whether Prometheus accepts it as the name of a label
+ */
+function isValidLabelName(name) {
+  return LABEL_NAME.test(name);
+}
+
+/**
+ * @param {string} name
+ * @throws {Error} if it is not valid
+ */
+function checkMetricName(name) {
+  if (isValidMetricName(name)) return;
+  throw new Error(`Invalid metric name: ${inspect(name)}. Use letters, digits, _ and :, and no digit first`);
+}
+
+/**
+ * @param {Iterable<string>} names
+ * @throws {Error} if one of them is not valid
+ */
+function checkLabelNamesAreValid(names) {
+  for (const name of names) {
+    if (isValidLabelName(name)) continue;
+    throw new Error(`Invalid label name: ${inspect(name)}. Use letters, digits and _, and no digit first`);
+  }
+}
+
+module.exports = { isValidMetricName, isValidLabelName, checkMetricName, checkLabelNamesAreValid };

@@ -1,0 +1,103 @@
+'use strict';
+
+// prom-client-cluster/testing: what an application's tests need. Works with any test runner, and with the
+// registries of any copy of this package or of prom-client, because it reads pages.
+
+const { AssertionError } = require('node:assert');
+const { parsePage } = require('./parse-page');
+const { lintFamilies } = require('./lint');
+
+/** @typedef {import('./parse-page').Family} Family */
+/** @typedef {import('./parse-page').Sample} Sample */
+
+/**
+ * A registry or a page. In the primary of a cluster, the page of an AggregatorRegistry is that of all workers.
+ *
+ * @typedef {string | {metrics: () => string | Promise<string>, clusterMetrics?: () => Promise<string>}} Source
+ */
+
+/**
+ * The samples of a registry as they are scraped.
+ *
+ * @param {Source} registry
+ * @param {string} [name] only those of this metric
+ * @returns {Promise<Sample[]>}
+ */
+async function samples(registry, name) {
+  const families = parsePage(await pageOf(registry));
+  return families
+    .filter(family => name === undefined || family.name === name)
+    .flatMap(family => family.samples);
+}
+
+/**
+ * Compares the metrics of a registry with a text in the Prometheus text format. The order of metrics, samples
+ * and labels does not matter, nor does indentation. HELP and TYPE are compared if the text has them.
+ *
+ * @param {Source} registry
+ * @param {string} text
+ * @param {string | readonly string[]} [names] of metrics; default all of the registry
+ * @returns {Promise<void>}
+ * @throws {AssertionError} with the difference
+ */
+async function assertMetrics(registry, text, names) {
+  const wanted = names === undefined ? undefined : new Set([names].flat());
+  const isWanted = (/** @type {Family} */ { name }) => wanted === undefined || wanted.has(name);
+  const expectedFamilies = parsePage(text).filter(isWanted);
+  const actualFamilies = parsePage(await pageOf(registry)).filter(isWanted);
+  const given = new Map(expectedFamilies.map(family => [family.name, family]));
+  const expected = comparable(expectedFamilies, given);
+  const actual = comparable(actualFamilies, given);
+  if (actual !== expected)
+    throw new AssertionError({ actual, expected, operator: 'strictEqual', stackStartFn: assertMetrics });
+}
+
+/**
+ * Checks names, types, units and HELP texts as `promtool check metrics` does.
+ *
+ * @param {Source} registry
+ * @returns {Promise<{metric: string, text: string}[]>} problems; none if all is well
+ */
+async function lint(registry) {
+  return lintFamilies(parsePage(await pageOf(registry)));
+}
+
+/**
+ * @param {Source} registry
+ * @returns {Promise<string>}
+ */
+async function pageOf(registry) {
+  if (typeof registry === 'string') return registry;
+  if (typeof registry?.metrics !== 'function')
+    throw new TypeError('expected a Registry, or the text of a page');
+  return (await registry.clusterMetrics?.()) || registry.metrics();
+}
+
+/**
+ * @param {Family[]} families
+ * @param {Map<string, Family>} given the families of the text: what they leave out is left out
+ * @returns {string} one sample a line, sorted
+ */
+function comparable(families, given) {
+  const lines = [...families]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(({ name, type, help, samples: all }) => {
+      const { type: hasType = undefined, help: hasHelp = undefined } = given.get(name) ?? { type, help };
+      return [
+        ...(hasHelp === undefined ? [] : [`# HELP ${name} ${help}`]),
+        ...(hasType === 'untyped' ? [] : [`# TYPE ${name} ${type}`]),
+        ...all.map(lineOf).sort(),
+      ];
+    });
+  return lines.join('\n');
+}
+
+/** @param {Sample} sample */
+function lineOf({ name, labels, value }) {
+  const pairs = Object.keys(labels)
+    .sort()
+    .map(label => `${label}=${JSON.stringify(labels[label])}`);
+  return `${name}${pairs.length === 0 ? '' : `{${pairs}}`} ${value}`;
+}
+
+module.exports = { samples, assertMetrics, lint };
