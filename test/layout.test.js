@@ -14,6 +14,7 @@ const ANYWHERE = ['options', 'event-loop', 'series', 'exposition', 'registry', '
 /** By folder: the folders that its files may load, besides itself. */
 const MAY_LOAD = {
   options: [],
+  testing: [],
   'event-loop': [],
   series: [],
   exposition: ['event-loop'],
