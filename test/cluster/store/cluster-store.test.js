@@ -294,13 +294,7 @@ test('ClusterStore: a merged histogram has all bounds; a worker without a bound 
 });
 
 test('ClusterStore: a histogram with unsorted or duplicate bounds counts each observation once, also merged with others and retired', () => {
-  const lists = [
-    [5, 1],
-    [1, 1],
-    [1, 5, 10],
-    [20, 2],
-    [2],
-  ];
+  const lists = [[5, 1], [1, 1], [1, 5, 10], [20, 2], [2]];
   const workers = workersWith(Histogram, lists.length, i => ({ buckets: lists[i], labelNames: ['a'] }));
   for (const { metric } of workers)
     for (const a of ['x', 'y']) for (const value of [0.5, 3, 20]) metric.observe({ a }, value);
