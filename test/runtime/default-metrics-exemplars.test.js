@@ -2,6 +2,8 @@
 
 const assert = require('node:assert');
 const { AsyncLocalStorage } = require('node:async_hooks');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
 const { context, trace, ROOT_CONTEXT, INVALID_SPAN_CONTEXT } = require('@opentelemetry/api');
@@ -81,8 +83,26 @@ describe('exemplars of the CPU counters', () => {
   });
 });
 
+it("CPU counters have exemplars of an application's own OpenTelemetry API, although other copies are newer", async t => {
+  const place = fs.mkdtempSync(path.join(os.tmpdir(), 'opentelemetry-test-'));
+  t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+  const original = path.resolve(require.resolve('@opentelemetry/api'), '../..');
+  fs.cpSync(original, place, { recursive: true });
+  const { version } = require(path.join(original, 'package.json'));
+  for (const name of ['version.cjs', 'internal/global-utils.cjs']) {
+    const file = path.join(place, 'dist', name);
+    fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replaceAll(version, '1.0.0'));
+  }
+  const program = new Program([path.join(__dirname, 'fixtures/default-metrics-api.js'), place]);
+  assert.strictEqual(await program.ended(), 0, program.errors);
+  assert.match(
+    program.output,
+    /^process_cpu_seconds_total \S+ # \{traceId="0af7651916cd43dd8448eb211c80319c",/m,
+  );
+});
+
 it('CPU counters have no exemplars without the OpenTelemetry API', async () => {
-  const program = new Program([path.join(__dirname, 'fixtures/default-metrics-without-api.js')]);
+  const program = new Program([path.join(__dirname, 'fixtures/default-metrics-api.js')]);
   assert.strictEqual(await program.ended(), 0, program.errors);
   assert.match(program.output, /^process_cpu_seconds_total [\d.e-]+$/m);
   assert.doesNotMatch(program.output, / # \{/);

@@ -57,8 +57,7 @@ function processCpuTotal(registry, config = {}) {
 function adder(labels, enableExemplars) {
   if (!enableExemplars) return (counter, seconds) => counter.inc(labels, seconds);
   const { activeTrace } = require('../sources/trace-exemplar');
-  const exemplarLabels = activeTrace();
-  return (counter, value) => counter.inc({ labels, value, exemplarLabels: exemplarLabels() });
+  return (counter, value) => counter.inc({ labels, value, exemplarLabels: activeTrace() });
 }
 
 module.exports = processCpuTotal;

@@ -1,30 +1,23 @@
 'use strict';
 
+// The state that all copies of the OpenTelemetry API in a process share, whatever their versions. Reading it
+// finds the application's tracer wherever its copy is installed. A copy of our own could not be relied on: one
+// that is newer than the application's ignores its tracer.
+const API = Symbol.for('opentelemetry.js.api.1');
+
+/** Under which a context has its span. */
+const SPAN = Symbol.for('OpenTelemetry Context Key SPAN');
+
+const INVALID_TRACE_ID = '0'.repeat(32);
+
 /**
- * Loads the OpenTelemetry API, if the application has it.
- *
- * @returns {() => {traceId: string, spanId: string} | undefined} the exemplar labels of the span that is
- *   active at the call; undefined if none is
+ * @returns {{traceId: string, spanId: string} | undefined} the exemplar labels of the OpenTelemetry span that is
+ *   active; undefined if none is
  */
 function activeTrace() {
-  const api = loadApi();
-  if (api === undefined) return () => undefined;
-  return () => {
-    const span = api.trace.getSpan(api.context.active())?.spanContext();
-    // Without an SDK, spans have no valid trace id.
-    if (span === undefined || span.traceId === api.INVALID_TRACEID) return undefined;
-    return { traceId: span.traceId, spanId: span.spanId };
-  };
-}
-
-/** @returns {import('@opentelemetry/api') | undefined} */
-function loadApi() {
-  try {
-    return require('@opentelemetry/api');
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
-    return undefined;
-  }
+  const span = /** @type {any} */ (globalThis)[API]?.context?.active().getValue(SPAN)?.spanContext();
+  if (span === undefined || span.traceId === INVALID_TRACE_ID) return undefined;
+  return { traceId: span.traceId, spanId: span.spanId };
 }
 
 module.exports = { activeTrace };
