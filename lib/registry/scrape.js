@@ -11,6 +11,7 @@ const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
 const { viewOf } = require('./metric-view');
+const { reportOtherClients } = require('./other-clients');
 
 // Up to here a page is rendered at once, in about 2 ms, and without a copy of the numbers: 100 metrics take
 // 140 µs so, 260 µs if they are copied and written in slices, and 160 µs in prom-client.
@@ -56,6 +57,7 @@ const LEAST_BYTES = 1 << 18;
  * @returns {Promise<string>} the page
  */
 async function scrapeText(metrics, setting) {
+  reportOtherClients();
   const { openMetrics } = setting();
   const started = metrics.map(start);
   const samples = sampleCount(started);
@@ -76,6 +78,7 @@ async function scrapeText(metrics, setting) {
  * @returns {Promise<Buffer>} the page as UTF-8
  */
 async function scrapeBytes(metrics, setting) {
+  reportOtherClients();
   const started = metrics.map(start);
   const { buffer, length } = await writeInSlices(started, setting, sampleCount(started));
   return Buffer.from(buffer, 0, length);

@@ -11,6 +11,7 @@ const { ExitSnapshot } = require('./exit-snapshot');
 const { send, inMessage, textOf, NO_DIRECTORY } = require('./over-ipc');
 const { hookTime } = require('../capture/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
+const { reportOtherClients } = require('../../registry/other-clients');
 const { RESPONSE, READY, WELCOME } = require('../wire/messages');
 const { snapshotName, isExitName } = require('../wire/file-names');
 
@@ -95,6 +96,7 @@ class WorkerResponder {
 
   /** @param {Request} request */
   async #answer(request) {
+    reportOtherClients();
     const { requestId, directory, known, timeout } = request;
     const name = snapshotName(this.workerId, requestId);
     const file = directory ? new SnapshotFile(directory, name) : undefined;
