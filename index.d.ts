@@ -251,6 +251,11 @@ export interface AggregatorRegistryOptions {
   retiredMaxAge?: number;
   /** Aggregate in slices on this event loop instead of in a thread. Default false. */
   inPlace?: boolean;
+  /**
+   * Path or file: URL of the aggregator thread's main file. Needed only if this library is bundled with the
+   * application, and the bundle of `prom-client-cluster/aggregator-thread` is not next to it.
+   */
+  thread?: string | { readonly href: string };
   /** Include the primary's own registries (see setRegistries). Default false. */
   includePrimary?: boolean;
   /**
@@ -297,10 +302,11 @@ export interface ClusterState {
   /** Where metrics are aggregated; none before the first worker, and while an aggregator is started. */
   aggregator: 'thread' | 'in place' | 'none';
   /**
-   * Why not in a thread: the option `inPlace`, no thread can be started, threads ended again and again, or the
-   * thread ran out of memory and has not been started again. '' in a thread.
+   * Why not in a thread: the option `inPlace`, the thread's file is missing (as in a bundle), no thread can be
+   * started, threads ended again and again, or the thread ran out of memory and has not been started again.
+   * '' in a thread.
    */
-  aggregatorReason: '' | 'option' | 'start' | 'lost' | 'memory';
+  aggregatorReason: '' | 'option' | 'missing' | 'start' | 'lost' | 'memory';
   /** Directory of the snapshot files; '' if none can be written. */
   directory: string;
   /** Number of answers that could not be used, or came over IPC, by reason. */

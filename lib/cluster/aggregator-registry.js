@@ -15,7 +15,14 @@ const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
 /** Options that all AggregatorRegistry objects of a process share. */
-const SHARED_OPTIONS = ['directory', 'retiredMaxAge', 'inPlace', 'includePrimary', 'checkpointInterval'];
+const SHARED_OPTIONS = [
+  'directory',
+  'retiredMaxAge',
+  'inPlace',
+  'thread',
+  'includePrimary',
+  'checkpointInterval',
+];
 
 /** A symbol and not a private field, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
@@ -64,6 +71,9 @@ class AggregatorRegistry extends Registry {
    * @param {number} [options.retiredMaxAge] milliseconds that series of dead workers stay if no live worker
    *   has them, default one hour
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
+   * @param {string | URL} [options.thread] path or file: URL of the bundle of
+   *   `prom-client-cluster/aggregator-thread`, if this library is bundled with the application and that file
+   *   is not next to the bundle
    * @param {boolean} [options.includePrimary] include the primary's own registries (see setRegistries),
    *   default false
    * @param {number} [options.checkpointInterval] milliseconds between checkpoints of each worker, at least
@@ -278,8 +288,7 @@ async function closeIfUnused(shared) {
 function warnIfOptionsDiffer(shared, options) {
   const name = SHARED_OPTIONS.find(
     option =>
-      options[option] !== undefined &&
-      (options[option] || undefined) !== (shared.options[option] || undefined),
+      options[option] !== undefined && String(options[option] || '') !== String(shared.options[option] || ''),
   );
   if (name === undefined || shared.hasWarned) return;
   shared.hasWarned = true;

@@ -16,12 +16,13 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @property {string} [directory]
  * @property {number} [retiredMaxAge] milliseconds
  * @property {boolean} [inPlace]
+ * @property {string | URL} [thread] path or file: URL
  * @property {boolean} [includePrimary]
  * @property {number} [checkpointInterval] milliseconds
  */
 
 const NAMES = new Set([
-  ...['timeout', 'directory', 'retiredMaxAge', 'inPlace', 'includePrimary', 'checkpointInterval'],
+  ...['timeout', 'directory', 'retiredMaxAge', 'inPlace', 'thread', 'includePrimary', 'checkpointInterval'],
 ]);
 
 /** Options of clusterMetrics() and clusterMetricsBytes(). */
@@ -93,7 +94,7 @@ function booleanOf(text) {
  * @param {ClusterOptions} options
  * @throws {TypeError} if one of them is not valid
  */
-function checkOptions({ timeout, directory, retiredMaxAge, checkpointInterval }) {
+function checkOptions({ timeout, directory, retiredMaxAge, thread, checkpointInterval }) {
   for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
       throw new TypeError(`${name} must be a number of milliseconds`);
@@ -104,6 +105,9 @@ function checkOptions({ timeout, directory, retiredMaxAge, checkpointInterval })
   }
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
     throw new TypeError('directory must be a path');
+  }
+  if (thread !== undefined && !(typeof thread === 'string' || thread instanceof URL)) {
+    throw new TypeError('thread must be a path or a file: URL');
   }
 }
 

@@ -51,10 +51,16 @@ describe('close()', () => {
   });
 });
 
+it('the option `thread` is a path or a URL', () => {
+  for (const thread of [5, null, {}])
+    assert.throws(() => create({ thread }), /^TypeError: thread must be a path/);
+});
+
 describe('options of a second AggregatorRegistry', () => {
   it('that differ are reported once, by name', async t => {
     const emit = t.mock.method(process, 'emitWarning', () => {});
-    create({ retiredMaxAge: 1000 });
+    create({ retiredMaxAge: 1000, thread: new URL('file:///thread.js') });
+    create({ thread: new URL('file:///thread.js') });
     create({ timeout: 20, retiredMaxAge: 1000, inPlace: false });
     create();
     assert.equal(emit.mock.callCount(), 0);

@@ -207,7 +207,7 @@ describe('docs/cluster.md', () => {
       match => match[1],
     );
     const source = fs.readFileSync(path.join(ROOT, 'lib/cluster/aggregator-registry.js'), 'utf8');
-    const existing = Array.from(source.matchAll(/@param \{\w+\} \[options\.(\w+)\]/g), match => match[1]);
+    const existing = Array.from(source.matchAll(/@param \{[^}]+\} \[options\.(\w+)\]/g), match => match[1]);
     // clusterMetrics() and clusterMetricsBytes() have options of their own.
     assert.deepStrictEqual(
       documented,

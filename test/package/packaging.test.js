@@ -53,7 +53,8 @@ function runProgram(name, code) {
 
 /** The public entry points, as a program imports them. */
 function entryPoints() {
-  return Object.keys(MANIFEST.exports).map(key => path.posix.join('prom-client', key));
+  const keys = Object.keys(MANIFEST.exports).filter(key => key !== './aggregator-thread');
+  return keys.map(key => path.posix.join('prom-client', key));
 }
 
 describe('the tarball', () => {
@@ -149,6 +150,12 @@ describe('dependencies', () => {
     assert.deepStrictEqual([...required].sort(), Object.keys(MANIFEST.dependencies).sort());
   });
 
+  it('the OpenTelemetry API is an optional peer, and not installed with the package', async () => {
+    assert.deepStrictEqual(MANIFEST.peerDependenciesMeta, { '@opentelemetry/api': { optional: true } });
+    assert.deepStrictEqual(Object.keys(MANIFEST.peerDependencies), ['@opentelemetry/api']);
+    assert.ok(!fs.existsSync(path.join(application, 'node_modules/@opentelemetry')));
+  });
+
   it('prom-client is not a dependency', () => {
     for (const field of ['dependencies', 'optionalDependencies', 'peerDependencies']) {
       assert.ok(
@@ -173,6 +180,16 @@ describe('installed as prom-client', () => {
        }`,
     );
     assert.deepStrictEqual(stdout.trim().split('\n'), specifiers);
+  });
+
+  it('the entry point of the thread does nothing but fail outside a thread', async () => {
+    const { stdout } = await runProgram(
+      'thread.js',
+      `const os = require('node:os');
+       const before = os.getPriority();
+       try { require('prom-client/aggregator-thread') } catch ({ message }) { console.log(message, os.getPriority() - before) }`,
+    );
+    assert.strictEqual(stdout, 'This file is run by a thread, see docs/bundling.md 0\n');
   });
 
   it('the files of prom-client export what the root exports', async () => {

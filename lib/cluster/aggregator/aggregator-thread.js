@@ -1,11 +1,14 @@
 'use strict';
 
-// The main file of the aggregator thread. Handles messages in order, one at a time.
+// The main file of the aggregator thread, which applications also bundle (prom-client-cluster/aggregator-thread).
+// Handles messages in order, one at a time.
 
 // If a loader provides the dependencies (Yarn PnP) and this thread was started without it, loading the
 // dependencies fails here, and the thread is started again with the loader. A later failure would look like
 // an error of the file system.
-for (const dependency of ['tmp', 'proper-lockfile', 'tdigest']) require.resolve(dependency);
+require('tmp');
+require('proper-lockfile');
+require('tdigest');
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -16,8 +19,8 @@ const { runThrough } = require('../../event-loop/slices');
 
 const debug = debuglog('prom-client-cluster');
 
-/** @type {import('node:worker_threads').MessagePort} */
-const port = /** @type {any} */ (parentPort);
+if (parentPort === null) throw new Error('This file is run by a thread, see docs/bundling.md');
+const port = parentPort;
 
 // Requests go first: on a machine without idle time, this thread uses a tenth of a core instead of half of
 // one.
@@ -41,7 +44,7 @@ function lowerPriority() {
   if (process.platform !== 'linux') return;
   // Start the thread pool first: its threads inherit the priority of the thread that starts them, and the
   // application uses them.
-  fs.access(__filename, () => {});
+  fs.access('.', () => {});
   try {
     os.setPriority(Math.max(os.getPriority(), NICENESS));
   } catch {

@@ -13,28 +13,33 @@ const debug = debuglog('prom-client-cluster');
 /** @typedef {import('./aggregator').RenderResult} RenderResult */
 /** @typedef {import('../primary/aggregator-backend').BackendOptions} BackendOptions */
 /** @typedef {import('../primary/aggregator-backend').Events} Events */
+/** @typedef {import('../primary/aggregator-backend').InPlaceReason} InPlaceReason */
 /** @typedef {import('../primary/aggregator-backend').RenderRequest} RenderRequest */
 /** @typedef {import('../primary/aggregator-backend').FinishRequest} FinishRequest */
 /** @typedef {import('./aggregator').Format} Format */
 
 class InPlaceBackend {
   #aggregator;
+  #reason;
   #directory = '';
   /** @type {Promise<unknown>} operations run one at a time and in order, as in a thread */
   #queue = Promise.resolve();
 
   /**
    * @param {BackendOptions} options
+   * @param {InPlaceReason} reason
    * @param {Events} events
    * @param {string} [adopt] directory of an earlier thread
    */
-  constructor({ isTemporary = false, ...options }, { onDirectory, onRetired }, adopt) {
+  constructor(options, reason, { onDirectory, onRetired }, adopt) {
+    this.#reason = reason;
     this.#aggregator = new Aggregator({
       ...options,
       adopt,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
-      retain: isTemporary,
+      // A thread that is started later needs the workers' snapshots.
+      retain: this.isTemporary,
       onDirectory: created => {
         this.#directory = created;
         onDirectory(created);
@@ -51,8 +56,13 @@ class InPlaceBackend {
     return true;
   }
 
-  get isInPlace() {
-    return true;
+  get inPlaceReason() {
+    return this.#reason;
+  }
+
+  /** Whether a thread is to be started later. */
+  get isTemporary() {
+    return this.#reason === 'start' || this.#reason === 'lost';
   }
 
   get directory() {

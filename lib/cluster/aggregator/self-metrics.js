@@ -19,7 +19,7 @@ const REFUSED_REASONS = [
   'exit-missing',
   ...['save-retired', 'restore-retired', 'restore-worker'],
 ];
-const IN_PLACE_REASONS = ['option', 'start', 'lost'];
+const IN_PLACE_REASONS = ['option', 'missing', 'start', 'lost'];
 const IPC_REASONS = [
   'the primary has no directory',
   ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EIO'],
@@ -91,7 +91,7 @@ function selfMetrics(facts, state, refused, now) {
     ]),
     gauge(
       'in_place',
-      "1 if metrics are merged on the primary's event loop and not in a thread, by reason. option: the option inPlace. start: no thread can be started. lost: threads ended again and again. Unless it is an option, a thread is tried again every five minutes.",
+      "1 if metrics are merged on the primary's event loop and not in a thread, by reason. option: the option inPlace. missing: the file of the thread is missing, as in a bundle. start: no thread can be started. lost: threads ended again and again. After start and lost, a thread is tried again every five minutes.",
       IN_PLACE_REASONS.map(reason => sample(facts.inPlaceReason === reason ? 1 : 0, { reason })),
     ),
     counter(

@@ -5,6 +5,7 @@
 
 const { debuglog } = require('node:util');
 const { ThreadBackend, isOutOfMemory } = require('./thread-backend');
+const { findThread } = require('./thread-file');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -24,28 +25,35 @@ const debug = debuglog('prom-client-cluster');
  */
 
 /**
+ * Why the aggregation runs in place: the option `inPlace`, the thread's file is missing (as in a bundle), no thread can be
+ * started, threads were lost again and again.
+ *
+ * @typedef {'option' | 'missing' | 'start' | 'lost'} InPlaceReason
+ */
+
+/**
  * @typedef {object} BackendOptions
  * @property {string} [directory]
  * @property {string} [name] of the spool, if a new one is created
  * @property {number} [retiredMaxAge] milliseconds
  * @property {boolean} [inPlace] start no thread
  * @property {Uint8Array} [totals] of dead workers, which a lost thread could not write
- * @property {boolean} [isTemporary] whether a thread will be started later, which needs the workers'
- *   snapshots
+ * @property {string | URL} [thread] main file of the thread; default findThread()
  */
 
 /**
- * Starts a backend: a thread if possible, else in place until a thread can be started. Rejects if the thread
- * runs out of memory.
+ * Starts a backend: a thread if possible, else in place. Rejects if the thread runs out of memory.
  *
  * @param {BackendOptions} options
  * @param {Events} events
  * @param {string} [adopt] directory of a lost thread
+ * @param {InPlaceReason} [reason] start no thread
  * @returns {Promise<ThreadBackend | import('../aggregator/in-place-backend').InPlaceBackend>}
  */
-async function startBackend(options, events, adopt) {
-  if (!options.inPlace) {
-    const backend = new ThreadBackend(options, events);
+async function startBackend(options, events, adopt, reason = options.inPlace ? 'option' : undefined) {
+  const file = reason === undefined ? findThread(options.thread) : undefined;
+  if (file !== undefined) {
+    const backend = new ThreadBackend(file, options, events);
     try {
       await backend.start(adopt);
       return backend;
@@ -53,11 +61,15 @@ async function startBackend(options, events, adopt) {
       // The heap of this process has no more room than the thread's had.
       if (isOutOfMemory(error)) throw error;
       debug('no thread can be started, aggregating in place: %s', error);
+      reason = 'start';
     }
   }
+  if (reason === undefined) {
+    debug('the file of the thread is missing, aggregating in place: see docs/bundling.md');
+    reason = 'missing';
+  }
   const { InPlaceBackend } = require('../aggregator/in-place-backend');
-  const isTemporary = options.isTemporary || !options.inPlace;
-  const backend = new InPlaceBackend({ ...options, isTemporary }, events, adopt);
+  const backend = new InPlaceBackend(options, reason, events, adopt);
   await backend.start();
   return backend;
 }

@@ -29,6 +29,7 @@ const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
+/** @typedef {import('./aggregator-backend').InPlaceReason} InPlaceReason */
 
 /**
  * Events of the supervisor.
@@ -122,20 +123,17 @@ class AggregatorSupervisor {
   }
 
   /**
-   * Where the aggregation runs, and why not in a thread: `option` (inPlace), `start` (no thread can be
-   * started), `lost` (threads were lost again and again), `memory` (a thread ran out of memory, and the next
-   * one has not been started yet).
+   * Where the aggregation runs, and why not in a thread; `memory`: a thread ran out of memory, and the next
+   * one has not been started yet.
    *
-   * @returns {{aggregator: 'thread' | 'in place' | 'none', aggregatorReason: '' | 'option' | 'start' | 'lost' |
-   *   'memory'}}
+   * @returns {{aggregator: 'thread' | 'in place' | 'none', aggregatorReason: '' | 'memory' | InPlaceReason}}
    */
   get place() {
     if (this.#backend === undefined) {
       return { aggregator: 'none', aggregatorReason: this.#restartTimer === undefined ? '' : 'memory' };
     }
-    if (!this.#backend.isInPlace) return { aggregator: 'thread', aggregatorReason: '' };
-    const reason = this.#isHopeless ? 'lost' : 'start';
-    return { aggregator: 'in place', aggregatorReason: this.#options.inPlace ? 'option' : reason };
+    const { inPlaceReason } = this.#backend;
+    return { aggregator: inPlaceReason === '' ? 'thread' : 'in place', aggregatorReason: inPlaceReason };
   }
 
   /** How many dead workers are part of the retired totals. */
@@ -184,11 +182,11 @@ class AggregatorSupervisor {
         this.#noteRetired(workerIds, totals),
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
-    const place = this.#isHopeless ? { inPlace: true, isTemporary: true } : {};
+    const reason = this.#isHopeless ? 'lost' : undefined;
     this.#name = spoolName();
-    const options = { ...this.#options, ...place, name: this.#name, totals: this.#totals };
+    const options = { ...this.#options, name: this.#name, totals: this.#totals };
     try {
-      this.#backend = await this.#start(options, events, adopt);
+      this.#backend = await this.#start(options, events, adopt, reason);
     } catch (error) {
       if (isOutOfMemory(error)) this.#restartLater();
       throw error;
@@ -200,7 +198,7 @@ class AggregatorSupervisor {
       await this.#closeBackend();
       return;
     }
-    if (this.#backend.isInPlace && !this.#options.inPlace) {
+    if (this.#backend.isTemporary) {
       this.#threadTimer = setTimeout(() => this.#tryThread(), IN_PLACE_MILLISECONDS).unref();
     }
     for (const [workerId, death] of this.#retiring) this.#backend.retire(workerId, death);

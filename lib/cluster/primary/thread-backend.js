@@ -4,12 +4,9 @@
 // for its replies, and notices when it ends or hangs.
 
 const { debuglog } = require('node:util');
-const path = require('node:path');
 const { getHeapStatistics } = require('node:v8');
 
 const debug = debuglog('prom-client-cluster');
-
-const THREAD_FILE = path.join(__dirname, '../aggregator/aggregator-thread.js');
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
@@ -38,6 +35,7 @@ function isOutOfMemory(error) {
 class ThreadBackend {
   /** @type {import('node:worker_threads').Worker | undefined} */
   #thread = undefined;
+  #file;
   #options;
   #events;
   /** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void}>} */
@@ -49,10 +47,12 @@ class ThreadBackend {
   #closing = false;
 
   /**
+   * @param {import('./thread-file').ThreadFile} file
    * @param {BackendOptions} options
    * @param {Events} events
    */
-  constructor(options, events) {
+  constructor(file, options, events) {
+    this.#file = file;
     this.#options = options;
     this.#events = events;
   }
@@ -82,9 +82,11 @@ class ThreadBackend {
   #startThread(options, adopt) {
     const { Worker } = require('node:worker_threads');
     const { directory, name, retiredMaxAge, totals } = this.#options;
+    const { main, isCode } = this.#file;
     return new Promise((resolve, reject) => {
-      const thread = new Worker(THREAD_FILE, {
+      const thread = new Worker(main, {
         ...options,
+        eval: isCode,
         name: 'prom-client-cluster',
         // As much as this process's own heap may have.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
@@ -179,7 +181,12 @@ class ThreadBackend {
     return this.#thread !== undefined;
   }
 
-  get isInPlace() {
+  /** A thread does not aggregate in place. */
+  get inPlaceReason() {
+    return /** @type {const} */ ('');
+  }
+
+  get isTemporary() {
     return false;
   }
 

@@ -33,7 +33,7 @@ describe('a thread', () => {
        };`,
     );
     assert.equal(threads, 2);
-    assert.equal(backend.isInPlace, true);
+    assert.equal(backend.inPlaceReason, 'start');
     await backend.close();
     assert.deepEqual(fs.readdirSync(place), []);
   });

@@ -14,21 +14,33 @@ let startError;
 let lost;
 /** Whether threads can be started; else the aggregation runs in place. */
 let canStart;
+/** Whether there is a file of the thread. */
+let isMissing;
 let supervisor;
 beforeEach(() => {
   started = [];
   startError = undefined;
   lost = 0;
   canStart = true;
+  isMissing = false;
   supervisor = new AggregatorSupervisor(
     {},
     { onDirectory() {}, onLost: () => lost++, onReplaced() {} },
-    async (options, events) => {
-      started.push({ inPlace: options.inPlace === true, fail: error => events.onRestart(error) });
+    async (options, events, adopt, reason) => {
+      started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
-      const isInPlace = options.inPlace === true || !canStart;
+      const inPlaceReason = reason ?? (isMissing ? 'missing' : canStart ? '' : 'start');
       const handOver = async () => void started.push('handed over');
-      return { isRunning: true, isInPlace, retire() {}, discard() {}, handOver, close: async () => {} };
+      const isTemporary = ['start', 'lost'].includes(inPlaceReason);
+      return {
+        isRunning: true,
+        inPlaceReason,
+        isTemporary,
+        retire() {},
+        discard() {},
+        handOver,
+        close: async () => {},
+      };
     },
   );
 });
@@ -145,6 +157,16 @@ describe('aggregation in place', () => {
     await supervisor.starting;
     assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
   });
+});
+
+it('aggregation in place stays if the file of the thread is missing', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  isMissing = true;
+  await supervisor.start();
+  assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'missing' });
+  t.mock.timers.tick(600_000);
+  await supervisor.starting;
+  assert.deepEqual([started.length, lost], [1, 0], 'no worker is asked for a full snapshot');
 });
 
 describe('a thread that ends for another reason', () => {

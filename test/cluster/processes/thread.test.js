@@ -271,7 +271,8 @@ describe('a cluster without a thread', { concurrency: 2 }, () => {
     const samples = await cluster.scrape();
     assert.equal(samples.get('done_total'), 11);
     assert.equal(samples.get('open'), 4);
-    assert.deepEqual((await cluster.internals()).refused, {});
+    const { refused, aggregatorReason } = await cluster.internals();
+    assert.deepEqual({ refused, aggregatorReason }, { refused: {}, aggregatorReason: 'missing' });
     await cluster.end();
   });
 

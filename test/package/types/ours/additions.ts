@@ -153,6 +153,8 @@ new AggregatorRegistry(undefined, { directory: '/tmp', retiredMaxAge: 0, inPlace
 new AggregatorRegistry({ timeout: 100 });
 new AggregatorRegistry(undefined, null);
 cluster.removeMatching({ tenant: 'a' }, 'requests_total').then(count => count.toFixed());
+new AggregatorRegistry(undefined, { thread: new URL('file:///thread.js') });
+new AggregatorRegistry(undefined, { thread: '/thread.js' });
 // @ts-expect-error: not an option
 new AggregatorRegistry({ timout: 100 });
 // @ts-expect-error: not an option

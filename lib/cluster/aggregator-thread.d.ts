@@ -1,0 +1,2 @@
+/** The main file of a thread, which is bundled next to an application: it exports nothing. */
+export {};

@@ -1,0 +1,73 @@
+'use strict';
+
+// Runs on the primary's loop. Finds the main file of the aggregator thread: the package's own or, because an
+// application's bundle does not contain that file, a bundle of `prom-client-cluster/aggregator-thread`.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { fileURLToPath } = require('node:url');
+
+/** Names of the thread's bundle, next to the application's or among the assets of a single executable. */
+const BUNDLED = ['.js', '.mjs', '.cjs'].map(extension => `prom-client-cluster-thread${extension}`);
+
+/**
+ * What a thread starts with.
+ *
+ * @typedef {object} ThreadFile
+ * @property {string} main path of the file, or its code
+ * @property {boolean} isCode
+ */
+
+/**
+ * @param {string | URL | undefined} chosen the option `thread`
+ * @returns {ThreadFile | undefined} undefined if there is none
+ */
+function findThread(chosen) {
+  const code = chosen === undefined ? assetOfExecutable() : undefined;
+  if (code !== undefined) return { main: code, isCode: true };
+  const files = chosen === undefined ? places() : [pathOf(chosen)];
+  const main = files.find(file => fs.existsSync(file));
+  return main === undefined ? undefined : { main, isCode: false };
+}
+
+/** @returns {string | undefined} the thread's code in a single executable of Node.js that contains it */
+function assetOfExecutable() {
+  // Not require(): bundlers would look for the module, and Node.js before 20.12 does not have it.
+  const sea = process.getBuiltinModule?.('node:sea');
+  if (!sea?.isSea()) return undefined;
+  try {
+    return sea.getAsset(BUNDLED[0], 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** @returns {string[]} where the file may be, the likeliest place first */
+function places() {
+  const { argv } = process;
+  const places = argv[1] === undefined ? [] : bundledIn(path.dirname(argv[1]));
+  // A bundle that is an ES module has no __dirname.
+  if (typeof __dirname !== 'string') return places;
+  places.unshift(...bundledIn(__dirname));
+  // In a bundle, __dirname is where the bundle is. The expression is one that tools which collect the files of an
+  // application (Next.js, serverless) understand.
+  if (__dirname.endsWith(path.join('cluster', 'primary')))
+    places.unshift(path.join(__dirname, '../aggregator/aggregator-thread.js'));
+  return places;
+}
+
+/** @param {string} directory */
+function bundledIn(directory) {
+  return BUNDLED.map(name => path.join(directory, name));
+}
+
+/** @param {string | URL} file */
+function pathOf(file) {
+  try {
+    return fileURLToPath(file);
+  } catch {
+    return path.resolve(String(file)); // not a URL
+  }
+}
+
+module.exports = { findThread };
