@@ -175,7 +175,7 @@ describe('installed as prom-client', () => {
          const loaded = require(name);
          if (Object.keys(loaded).length === 0 && typeof loaded !== 'function') throw new Error(name);
          const withExtension = name + '.js';
-         if (!/\\.js(on)?$|^prom-client$/.test(name) && require(withExtension) !== loaded) throw new Error(withExtension);
+         if (/\\/(index|lib\\/\\w+|lib\\/metrics\\/\\w+)$/.test(name) && require(withExtension) !== loaded) throw new Error(withExtension);
          console.log(name);
        }`,
     );
