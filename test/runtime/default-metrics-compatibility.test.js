@@ -30,8 +30,8 @@ function collectBoth(config) {
 }
 
 function outlineOf(registry) {
-  return registry.getMetricsAsArray().map(({ name, type, aggregator, labelNames }) => {
-    return { name, type, aggregator, labelNames };
+  return registry.getMetricsAsArray().map(({ name, help, type, aggregator, labelNames }) => {
+    return { name, help, type, aggregator, labelNames };
   });
 }
 
@@ -64,7 +64,7 @@ describe('default metrics compared with prom-client', () => {
 
   after(() => stop());
 
-  it('have the same metrics in the same order, with types, aggregators and label names', () => {
+  it('have the same metrics in the same order, with help texts, types, aggregators and label names', () => {
     assert.deepStrictEqual(outlineOf(ours), outlineOf(theirs));
     assert.strictEqual(ours.getMetricsAsArray().length, 31);
   });
@@ -73,10 +73,6 @@ describe('default metrics compared with prom-client', () => {
     const plain = collectBoth({});
     plain.stop();
     assert.deepStrictEqual(outlineOf(plain.ours), outlineOf(plain.theirs));
-  });
-
-  it('have a help text for every metric', () => {
-    for (const { name, help } of ours.getMetricsAsArray()) assert.match(help, /^[A-Z0-9].{10,}[.]$/, name);
   });
 
   it('write the same label sets in the same order', async () => {

@@ -10,29 +10,29 @@ const LAG = 'nodejs_eventloop_lag_seconds';
 const DEFAULT_PRECISION = 10; // milliseconds
 const NANOSECONDS = 1e9;
 
-/** @type {{name: string, what: string, aggregator: string, read: (delays: IntervalHistogram) => number}[]} */
+/** @type {{name: string, help: string, aggregator: string, read: (delays: IntervalHistogram) => number}[]} */
 const STATISTICS = [
   {
     name: 'nodejs_eventloop_lag_min_seconds',
-    what: 'Shortest',
+    help: 'The minimum recorded event loop delay.',
     aggregator: 'min',
     read: delays => delays.min,
   },
   {
     name: 'nodejs_eventloop_lag_max_seconds',
-    what: 'Longest',
+    help: 'The maximum recorded event loop delay.',
     aggregator: 'max',
     read: delays => delays.max,
   },
   {
     name: 'nodejs_eventloop_lag_mean_seconds',
-    what: 'Mean',
+    help: 'The mean of the recorded event loop delays.',
     aggregator: 'average',
     read: delays => delays.mean,
   },
   {
     name: 'nodejs_eventloop_lag_stddev_seconds',
-    what: 'Standard deviation of the',
+    help: 'The standard deviation of the recorded event loop delays.',
     aggregator: 'average',
     read: delays => delays.stddev,
   },
@@ -45,7 +45,7 @@ const STATISTICS = [
 function percentile(rank) {
   return {
     name: `nodejs_eventloop_lag_p${rank}_seconds`,
-    what: `${rank}th percentile of the`,
+    help: `The ${rank}th percentile of the recorded event loop delays.`,
     aggregator: 'average',
     read: (/** @type {IntervalHistogram} */ delays) => delays.percentile(rank),
   };
@@ -66,7 +66,7 @@ function eventLoopLag(registry, config = {}) {
   return MetricGroup.build(registry, config, group => {
     const lag = group.gauge({
       name: LAG,
-      help: 'Time in seconds that the event loop took to get to a callback which this scrape queued.',
+      help: 'Lag of event loop in seconds.',
       aggregator: 'average',
     });
     group.collectTogether([lag], async () => lag.set(group.labels, await loopTurn()));
@@ -79,13 +79,7 @@ function eventLoopLag(registry, config = {}) {
  * @param {IntervalHistogram} monitor
  */
 function addStatistics(group, monitor) {
-  const gauges = STATISTICS.map(({ name, what, aggregator }) =>
-    group.gauge({
-      name,
-      help: `${what} delay of the event loop in seconds since the last scrape.`,
-      aggregator,
-    }),
-  );
+  const gauges = STATISTICS.map(({ name, help, aggregator }) => group.gauge({ name, help, aggregator }));
   // A gauge without labels starts at 0, one with labels does not: both are 0 until the first measurement.
   for (const gauge of gauges) gauge.set(group.labels, 0);
   group.onStop(monitor.disable.bind(monitor));

@@ -30,7 +30,7 @@ function gc(registry, config = {}) {
   return MetricGroup.build(registry, config, group => {
     const histogram = group.histogram({
       name: GC_DURATION,
-      help: 'Durations of garbage collections in seconds by kind: major, minor, incremental or weakcb.',
+      help: 'Garbage collection duration by kind, one of major, minor, incremental or weakcb.',
       labelNames: ['kind'],
       buckets: config?.gcDurationBuckets ?? DEFAULT_BUCKETS,
     });

@@ -17,11 +17,11 @@ const EXTERNAL = 'nodejs_external_memory_bytes';
 function heapSizeAndUsed(registry, config = {}) {
   if (typeof process.memoryUsage !== 'function') return undefined;
   return MetricGroup.build(registry, config, group => {
-    const total = group.gauge({ name: TOTAL, help: 'Size of the JavaScript heap in bytes.' });
-    const used = group.gauge({ name: USED, help: 'Used part of the JavaScript heap in bytes.' });
+    const total = group.gauge({ name: TOTAL, help: 'Process heap size from Node.js in bytes.' });
+    const used = group.gauge({ name: USED, help: 'Process heap size used from Node.js in bytes.' });
     const external = group.gauge({
       name: EXTERNAL,
-      help: 'Memory outside of the heap that JavaScript objects hold, in bytes.',
+      help: 'Node.js external memory size in bytes.',
     });
     group.collectTogether([total, used, external], () => {
       const usage = memoryUsage();

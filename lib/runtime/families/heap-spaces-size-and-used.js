@@ -16,11 +16,19 @@ function heapSpacesSizeAndUsed(registry, config = {}) {
   const v8 = require('v8');
   return MetricGroup.build(registry, config, group => {
     const labelNames = ['space'];
-    const total = group.gauge({ name: TOTAL, help: 'Size of each heap space in bytes.', labelNames });
-    const used = group.gauge({ name: USED, help: 'Used part of each heap space in bytes.', labelNames });
+    const total = group.gauge({
+      name: TOTAL,
+      help: 'Process heap space size total from Node.js in bytes.',
+      labelNames,
+    });
+    const used = group.gauge({
+      name: USED,
+      help: 'Process heap space size used from Node.js in bytes.',
+      labelNames,
+    });
     const available = group.gauge({
       name: AVAILABLE,
-      help: 'Available part of each heap space in bytes.',
+      help: 'Process heap space size available from Node.js in bytes.',
       labelNames,
     });
     group.collectLater([total, used, available], () => {

@@ -28,7 +28,7 @@ function memoryOfProc(registry, config) {
   return MetricGroup.build(registry, config, group => {
     const resident = residentGauge(group);
     const virtual = group.gauge({ name: VIRTUAL, help: 'Virtual memory size in bytes.' });
-    const data = group.gauge({ name: DATA, help: "Size of the process's data segment in bytes." });
+    const data = group.gauge({ name: DATA, help: 'Process heap size in bytes.' });
     group.collectLater([resident, virtual, data], () => {
       const status = readProcSelf('status');
       if (status === undefined) return;

@@ -20,17 +20,17 @@ function processCpuTotal(registry, config = {}) {
     const enableExemplars = Boolean(config?.enableExemplars);
     const user = group.counter({
       name: USER,
-      help: 'User CPU time spent in seconds.',
+      help: 'Total user CPU time spent in seconds.',
       enableExemplars,
     });
     const system = group.counter({
       name: SYSTEM,
-      help: 'System CPU time spent in seconds.',
+      help: 'Total system CPU time spent in seconds.',
       enableExemplars,
     });
     const total = group.counter({
       name: TOTAL,
-      help: 'User and system CPU time spent in seconds.',
+      help: 'Total user and system CPU time spent in seconds.',
       enableExemplars,
     });
     const add = adder(group.labels, enableExemplars);

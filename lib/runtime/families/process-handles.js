@@ -15,7 +15,10 @@ function processHandles(registry, config = {}) {
   if (typeof node._getActiveHandles !== 'function') return undefined;
   return activeCounts(registry, config, {
     names,
-    what: 'libuv handles',
+    helps: [
+      'Number of active libuv handles grouped by handle type. Every handle type is C++ class name.',
+      'Total number of active handles.',
+    ],
     types: () => node._getActiveHandles().map(classNameOf),
   });
 }

@@ -15,7 +15,10 @@ function processRequests(registry, config = {}) {
   if (typeof node._getActiveRequests !== 'function') return undefined;
   return activeCounts(registry, config, {
     names,
-    what: 'libuv requests',
+    helps: [
+      'Number of active libuv requests grouped by request type. Every request type is C++ class name.',
+      'Total number of active requests.',
+    ],
     types: () => node._getActiveRequests().map(classNameOf),
   });
 }

@@ -15,7 +15,10 @@ function processResources(registry, config = {}) {
   if (typeof process.getActiveResourcesInfo !== 'function') return undefined;
   return activeCounts(registry, config, {
     names,
-    what: 'resources that keep the event loop alive',
+    helps: [
+      'Number of active resources that are currently keeping the event loop alive, grouped by async resource type.',
+      'Total number of active resources.',
+    ],
     types: () => process.getActiveResourcesInfo(),
   });
 }

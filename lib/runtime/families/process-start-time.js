@@ -16,7 +16,7 @@ function processStartTime(registry, config = {}) {
   return MetricGroup.build(registry, config, group => {
     const gauge = group.gauge({
       name: START_TIME,
-      help: 'Start time of the process since the Unix epoch in seconds.',
+      help: 'Start time of the process since unix epoch in seconds.',
       aggregator: 'omit',
     });
     group.collectTogether([gauge], () => gauge.set(group.labels, startTime));

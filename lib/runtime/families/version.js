@@ -15,7 +15,7 @@ function version(registry, config = {}) {
   return MetricGroup.build(registry, config, group => {
     const gauge = group.gauge({
       name: VERSION,
-      help: 'Version of Node.js.',
+      help: 'Node.js version info.',
       labelNames: ['version', 'major', 'minor', 'patch'],
       aggregator: 'first',
     });

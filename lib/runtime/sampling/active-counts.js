@@ -7,14 +7,15 @@ const { MetricGroup } = require('./metric-group');
  *
  * @param {import('../../registry/registry').Registry | undefined} registry
  * @param {import('./metric-group').FamilyConfig} config
- * @param {{names: string[], what: string, types: () => string[]}} family `types` returns the type of each
+ * @param {{names: string[], helps: string[], types: () => string[]}} family `types` returns the type of each
  *   active object
  */
-function activeCounts(registry, config, { names, what, types }) {
+function activeCounts(registry, config, { names, helps, types }) {
   const [name, totalName] = names;
+  const [help, totalHelp] = helps;
   return MetricGroup.build(registry, config, group => {
-    const byType = group.gauge({ name, help: `Number of active ${what} by type.`, labelNames: ['type'] });
-    const total = group.gauge({ name: totalName, help: `Number of active ${what} of all types.` });
+    const byType = group.gauge({ name, help, labelNames: ['type'] });
+    const total = group.gauge({ name: totalName, help: totalHelp });
     group.collectTogether([byType, total], () => {
       const active = types();
       // A type without active objects has no sample.
