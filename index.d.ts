@@ -1,6 +1,6 @@
-// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so
-// harmless gaps and errors in prom-client's types (the `any` of Pushgateway's options, children's timers) are
-// kept. The types of Node.js are not needed.
+// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so they have
+// the harmless gaps and errors of prom-client's types, too (the `any` of Pushgateway's options, children's
+// timers). The types of Node.js are not needed.
 
 // ---------------------------------------------------------------------------------------------------- content types
 
