@@ -1,15 +1,17 @@
 'use strict';
 
-// docs/grafana-dashboard.json: a real Prometheus, which scrapes the demo's cluster under load, has data for
-// each query. The dashboard has the format that Grafana imports, shows every metric, and its panels do not
-// overlap.
+// docs/grafana-dashboard.json: a real Prometheus, which scrapes the demo's cluster under load and a single
+// process, has data for each query. The dashboard has the format that Grafana imports, shows every metric, and its
+// panels do not overlap.
 
 const assert = require('node:assert');
+const { once } = require('node:events');
 const fs = require('node:fs');
+const http = require('node:http');
 const path = require('node:path');
 const { setTimeout: delay } = require('node:timers/promises');
 const { after, before, describe, it } = require('node:test');
-const { collectDefaultMetrics } = require('../..');
+const { Registry, collectDefaultMetrics, metricsHandler } = require('../..');
 const { ClusterProcess } = require('../../example/demo/cluster-process');
 const { LoadGenerator } = require('../../example/demo/load-generator');
 const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-server');
@@ -30,8 +32,17 @@ const LOAD_SECONDS = 300; // stopped when the tests have ended
 const WITHIN_MS = 100_000; // so long that a busy machine does not matter
 const POLL_EVERY_MS = 100;
 
+/** What a user chooses of the demo's metrics. */
+const CHOSEN = {
+  histogram: 'http_request_duration_seconds',
+  counter: 'demo_requests_total',
+  gauge: 'http_requests_in_flight',
+  label: 'service',
+  status: 'status',
+};
+
 /** Metrics that Prometheus adds to every scrape. */
-const OF_PROMETHEUS = ['scrape_duration_seconds', 'scrape_samples_scraped'];
+const OF_PROMETHEUS = ['up', 'scrape_duration_seconds', 'scrape_samples_scraped'];
 
 /** Metrics that are absent without a cgroup, or without limits. */
 const WITHOUT_LIMITS = [
@@ -43,8 +54,7 @@ const WITHOUT_LIMITS = [
   'process_cgroup_cpu_throttled_periods_total',
 ];
 
-const EVENT_LOOP_LAG =
-  'averages of the quantiles of workers; nodejs_eventloop_delay_seconds has the quantiles of all';
+const EVENT_LOOP_LAG = 'the mean and the P99 are shown';
 const ACTIVE = 'part of nodejs_active_resources';
 const SPACES = 'shown by nodejs_heap_space_used_bytes and nodejs_heap_space_committed_bytes';
 
@@ -56,22 +66,17 @@ const NOT_SHOWN = {
   nodejs_eventloop_lag_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_min_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_max_seconds: EVENT_LOOP_LAG,
-  nodejs_eventloop_lag_mean_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_stddev_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_p50_seconds: EVENT_LOOP_LAG,
   nodejs_eventloop_lag_p90_seconds: EVENT_LOOP_LAG,
-  nodejs_eventloop_lag_p99_seconds: EVENT_LOOP_LAG,
   nodejs_active_resources_total: 'the sum of nodejs_active_resources',
   nodejs_active_handles: ACTIVE,
   nodejs_active_handles_total: ACTIVE,
   nodejs_active_requests: ACTIVE,
   nodejs_active_requests_total: ACTIVE,
-  nodejs_heap_size_total_bytes: SPACES,
-  nodejs_heap_size_used_bytes: SPACES,
   nodejs_heap_space_size_total_bytes: SPACES,
   nodejs_heap_space_size_used_bytes: SPACES,
   nodejs_heap_space_size_available_bytes: SPACES,
-  nodejs_gc_duration_seconds: 'shown by nodejs_gc_pause_seconds_total and nodejs_gc_runs_total',
 };
 
 const required = process.env.REQUIRE_PROMETHEUS === '1';
@@ -81,9 +86,19 @@ function read(file) {
   return fs.readFileSync(path.join(ROOT, file), 'utf8');
 }
 
-/** Every query of every panel. */
+/** Every query of every panel, with the metrics and labels of the demo chosen. */
 function targets() {
-  return PANELS.flatMap(panel => panel.targets.map(target => ({ panel, target })));
+  return PANELS.flatMap(panel =>
+    panel.targets.map(target => ({ panel, target: { ...target, expr: chosen(target.expr) } })),
+  );
+}
+
+/** @param {string} query */
+function chosen(query) {
+  return Object.entries(CHOSEN).reduce(
+    (text, [name, value]) => text.replaceAll(`\${${name}}`, value).replaceAll(`$${name}`, value),
+    query,
+  );
 }
 
 /**
@@ -108,6 +123,7 @@ function metricsDocumentedIn(file) {
 
 describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
   let cluster;
+  let single;
   let loadGenerator;
   let prometheus;
   let exposition;
@@ -116,18 +132,20 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     assert.strictEqual(missingPrograms(['prometheus']), undefined);
     cluster = clusterWithFaults();
     await cluster.ready();
-    prometheus = await PrometheusServer.start(cluster.metricsUrl);
+    single = await singleProcess();
+    prometheus = await PrometheusServer.start(cluster.metricsUrl, single.metricsUrl);
     loadGenerator = new LoadGenerator();
     loadGenerator
       .start({ url: cluster.applicationUrl, rate: RATE, amount: RATE * LOAD_SECONDS })
       .done.catch(() => {}); // it is stopped early
-    await prometheus.numberWhen('count_over_time(up[1h])', count => count >= 5, WITHIN_MS);
+    await prometheus.numberWhen('min(count_over_time(up[1h]))', count => count >= 5, WITHIN_MS);
     exposition = await (await fetch(cluster.metricsUrl)).text();
   });
 
   after(async () => {
     await loadGenerator?.stop();
     await prometheus?.stop();
+    single?.stop();
     await cluster?.stop();
   });
 
@@ -135,8 +153,8 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
    * Replaces the variables as Grafana does: by the chosen values, quoted for a regular expression in a
    * string.
    */
-  function interpolated(query) {
-    const { host } = new URL(cluster.metricsUrl);
+  function interpolated(query, { metricsUrl } = cluster) {
+    const { host } = new URL(metricsUrl);
     return query
       .replaceAll('$__rate_interval', RATE_INTERVAL)
       .replaceAll('$instance', host.replaceAll('.', '\\\\.'))
@@ -144,8 +162,8 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
   }
 
   /** All values of all series of the last 30 seconds; only the current ones for an instant query. */
-  async function valuesOf({ expr, instant }) {
-    const query = interpolated(expr);
+  async function valuesOf({ expr, instant }, instance) {
+    const query = interpolated(expr, instance);
     assert.ok(!query.includes('$'), `a variable is left: ${query}`);
     const now = Date.now() / 1000;
     const { result } = instant
@@ -154,15 +172,15 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     return result.flatMap(({ value, values }) => (values ?? [value]).map(([, text]) => text));
   }
 
-  async function hasData(target) {
-    const values = await valuesOf(target);
+  async function hasData(target, instance) {
+    const values = await valuesOf(target, instance);
     return values.some(text => text !== 'NaN');
   }
 
   /** Some events happen only after seconds: a collection, a scrape that fails. */
-  async function hasDataSoon(target) {
+  async function hasDataSoon(target, instance) {
     const deadline = performance.now() + WITHIN_MS;
-    while (!(await hasData(target))) {
+    while (!(await hasData(target, instance))) {
       if (performance.now() > deadline) return false;
       await delay(POLL_EVERY_MS);
     }
@@ -183,12 +201,27 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     });
   }
 
-  for (const { name, definition } of VARIABLES) {
+  for (const { panel, target } of targets().filter(({ panel }) => isInFirstRow(panel))) {
+    it(`“${panel.title}” ${target.legendFormat} has data of a single process with default metrics`, async () => {
+      assert.ok(await hasDataSoon(target, single), `no data: ${interpolated(target.expr, single)}`);
+    });
+  }
+
+  for (const { name, definition, regex } of VARIABLES) {
     it(`the variable ${name} has values`, async () => {
       const [, selector, label] = /^label_values\((.*), (\w+)\)$/.exec(definition);
       const values = await prometheus.ask(`label/${label}/values`, { 'match[]': interpolated(selector) });
-      const { host } = new URL(cluster.metricsUrl);
-      assert.deepStrictEqual(values, [{ job: 'target', instance: host }[name]]);
+      if (name in CHOSEN) {
+        const names = values.map(value => (regex === '' ? value : RegExp(regex.slice(1, -1)).exec(value)[1]));
+        assert.ok(names.includes(CHOSEN[name]), names.join());
+        assert.deepStrictEqual(
+          names.filter(value => /^(nodejs|process|prom_client_cluster|scrape)_|^up$/.test(value)),
+          [],
+        );
+        return;
+      }
+      const hosts = [cluster, single].map(({ metricsUrl }) => new URL(metricsUrl).host);
+      assert.deepStrictEqual(values.sort(), { job: ['target'], instance: hosts.sort() }[name]);
     });
   }
 
@@ -218,6 +251,22 @@ function clusterWithFaults() {
   }
 }
 
+/** An application with prom-client's default metrics only, in this process. */
+async function singleProcess() {
+  const registry = new Registry();
+  const stopMetrics = collectDefaultMetrics({ register: registry });
+  const server = http.createServer(metricsHandler(registry)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    metricsUrl: `http://127.0.0.1:${server.address().port}/metrics`,
+    stop() {
+      stopMetrics();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
 function hasSamples(exposition, name) {
   return exposition.split('\n').some(line => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
 }
@@ -229,7 +278,7 @@ describe('docs/grafana-dashboard.json', () => {
     assert.match(DASHBOARD.uid, /^[a-z-]{1,40}$/);
     assert.ok(DASHBOARD.title && DASHBOARD.description);
     const names = DASHBOARD.templating.list.map(({ name }) => name);
-    assert.deepStrictEqual(names, ['datasource', 'job', 'instance']);
+    assert.deepStrictEqual(names, ['datasource', 'job', 'instance', ...Object.keys(CHOSEN)]);
     const used = [...VARIABLES, ...PANELS, ...targets().map(({ target }) => target)];
     for (const { datasource } of used) {
       assert.deepStrictEqual(datasource, { type: 'prometheus', uid: '${datasource}' });
@@ -248,10 +297,9 @@ describe('docs/grafana-dashboard.json', () => {
     }
   });
 
-  it('has rows for the service, the cluster and the runtime', () => {
+  it('has rows for what every user has, the cluster, the runtime and the service', () => {
     const topics = ROWS.map(({ title }) => title.split(':')[0]);
-    assert.deepStrictEqual([...new Set(topics)], ['Service', 'Cluster', 'Runtime']);
-    assert.match(ROWS[0].title, /example\/demo/);
+    assert.deepStrictEqual([...new Set(topics)], ['Overview', 'Cluster', 'Runtime', 'Service']);
   });
 
   it('has a unique id for every panel', () => {
@@ -267,7 +315,7 @@ describe('docs/grafana-dashboard.json', () => {
       assert.match(description, /^[A-Z`].*[^.]\.$/, title);
       assert.ok(!/[.!?] /.test(description), `${title}: more than a sentence`);
       assert.ok(fieldConfig.defaults.unit, title);
-      for (const { legendFormat } of targets) assert.match(legendFormat, /\{\{\w+\}\}/, title);
+      for (const { legendFormat } of targets) assert.match(legendFormat, /\{\{\$?\w+\}\}/, title);
       const refIds = targets.map(({ refId }) => refId);
       assert.strictEqual(new Set(refIds).size, targets.length, title);
     }
@@ -292,11 +340,11 @@ describe('docs/grafana-dashboard.json', () => {
     for (const [row, { title, gridPos }] of rowsOfPanels()) assert.ok(gridPos.y > row.gridPos.y, title);
   });
 
-  it('has metrics of the demo only in the first row', () => {
-    const ofDemo = read('example/demo/application-metrics.js');
-    for (const [row, { targets }] of rowsOfPanels()) {
-      for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) {
-        assert.strictEqual(ofDemo.includes(`'${name}'`), row === ROWS[0], name);
+  it('has no name of an application: those of the last row are variables', () => {
+    for (const [row, { title, targets }] of rowsOfPanels()) {
+      for (const { expr } of targets) {
+        const isChosen = /\$\{(histogram|counter|gauge)\}\w*\{/.test(expr);
+        assert.strictEqual(isChosen, row === ROWS.at(-1), title);
       }
     }
   });
@@ -304,7 +352,7 @@ describe('docs/grafana-dashboard.json', () => {
   it("has only metrics that are documented or prom-client's", () => {
     const names = new Set([...allMetrics(), ...OF_PROMETHEUS]);
     for (const [row, { targets }] of rowsOfPanels()) {
-      if (row === ROWS[0]) continue;
+      if (row === ROWS.at(-1)) continue;
       for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) assert.ok(names.has(name), name);
     }
   });
@@ -328,6 +376,10 @@ function allMetrics() {
 /** The metrics of one of prom-client's families. */
 function metricNamesOf(family) {
   return require(`prom-client-cluster/lib/metrics/${family}`).metricNames;
+}
+
+function isInFirstRow(panel) {
+  return rowsOfPanels().some(([row, other]) => row === ROWS[0] && other.id === panel.id);
 }
 
 /** Each panel with its row. */
