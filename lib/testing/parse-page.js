@@ -23,10 +23,11 @@ const SUFFIXES = ['', '_bucket', '_sum', '_count', '_total', '_created'];
 
 /**
  * @param {string} text lines may be indented
+ * @param {(sampleName: string) => string} [familyNameOf] of a sample that follows no HELP or TYPE of its family
  * @returns {Family[]} in order of the page
  * @throws {SyntaxError} for a line that is neither a comment nor a sample
  */
-function parsePage(text) {
+function parsePage(text, familyNameOf = name => name) {
   const lines = text
     .split('\n')
     .map(line => line.trim())
@@ -49,7 +50,7 @@ function parsePage(text) {
       else current.help = unescaped(rest);
     } else if (!line.startsWith('#')) {
       const sample = sampleOf(line);
-      if (current === undefined || !belongsTo(current, sample)) current = familyOf(sample.name);
+      if (current === undefined || !belongsTo(current, sample)) current = familyOf(familyNameOf(sample.name));
       current.samples.push(sample);
     }
   }

@@ -43,8 +43,10 @@ async function samples(registry, name) {
 async function assertMetrics(registry, text, names) {
   const wanted = names === undefined ? undefined : new Set([names].flat());
   const isWanted = (/** @type {Family} */ { name }) => wanted === undefined || wanted.has(name);
-  const expectedFamilies = parsePage(text).filter(isWanted);
-  const actualFamilies = parsePage(await pageOf(registry)).filter(isWanted);
+  const all = parsePage(await pageOf(registry));
+  const familyNames = new Map(all.flatMap(family => family.samples.map(({ name }) => [name, family.name])));
+  const actualFamilies = all.filter(isWanted);
+  const expectedFamilies = parsePage(text, name => familyNames.get(name) ?? name).filter(isWanted);
   const given = new Map(expectedFamilies.map(family => [family.name, family]));
   const expected = comparable(expectedFamilies, given);
   const actual = comparable(actualFamilies, given);
@@ -82,10 +84,10 @@ function comparable(families, given) {
   const lines = [...families]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap(({ name, type, help, samples: all }) => {
-      const { type: hasType = undefined, help: hasHelp = undefined } = given.get(name) ?? { type, help };
+      const shown = given.get(name) ?? { type, help };
       return [
-        ...(hasHelp === undefined ? [] : [`# HELP ${name} ${help}`]),
-        ...(hasType === 'untyped' ? [] : [`# TYPE ${name} ${type}`]),
+        ...(shown.help === undefined ? [] : [`# HELP ${name} ${help}`]),
+        ...(shown.type === 'untyped' ? [] : [`# TYPE ${name} ${type}`]),
         ...all.map(lineOf).sort(),
       ];
     });

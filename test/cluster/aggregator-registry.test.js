@@ -1,10 +1,14 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { afterEach, describe, it } = require('node:test');
 const v8 = require('node:v8');
 const vm = require('node:vm');
-const { AggregatorRegistry } = require('../..');
+const { AggregatorRegistry, Gauge, register } = require('../..');
+const { clusterOptions } = require('../../lib/cluster/cluster-options');
 
 v8.setFlagsFromString('--expose-gc');
 const collectGarbage = vm.runInNewContext('gc');
@@ -68,5 +72,72 @@ describe('options of a second AggregatorRegistry', () => {
     create({ includePrimary: true });
     assert.equal(emit.mock.callCount(), 1);
     assert.match(emit.mock.calls[0].arguments[0], /'retiredMaxAge'/);
+  });
+});
+
+describe('options from the environment', () => {
+  const PREFIX = 'PROM_CLIENT_CLUSTER_';
+  /** Sets variables until the end of a test. */
+  const setEnvironment = (t, variables) => {
+    for (const [name, value] of Object.entries(variables)) process.env[PREFIX + name] = value;
+    t.after(() => {
+      for (const name of Object.keys(variables)) delete process.env[PREFIX + name];
+    });
+  };
+
+  it('are those that the program does not set', t => {
+    setEnvironment(t, {
+      ...{ DIRECTORY: '/a/path', CHECKPOINT_INTERVAL: '1500', INCLUDE_PRIMARY: 'true' },
+      ...{ TIMEOUT: ' 2000 ', RETIRED_MAX_AGE: '0' },
+    });
+    const all = {
+      ...{ directory: '/a/path', checkpointInterval: 1500, includePrimary: true },
+      ...{ timeout: 2000, retiredMaxAge: 0 },
+    };
+    assert.deepEqual(clusterOptions({}), all);
+    assert.deepEqual(clusterOptions({ timeout: undefined }), all);
+    const own = {
+      timeout: 1,
+      directory: '/b',
+      checkpointInterval: 0,
+      includePrimary: false,
+      retiredMaxAge: 9,
+    };
+    assert.deepEqual(clusterOptions(own), own);
+  });
+
+  it('apply to the process', async t => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'environment-'));
+    t.after(() => fs.rmdirSync(directory));
+    setEnvironment(t, { DIRECTORY: directory, INCLUDE_PRIMARY: '1', TIMEOUT: '250' });
+    new Gauge({ name: 'own', help: 'h' }).set(5);
+    t.after(() => register.clear());
+    const registry = create({ inPlace: true });
+    assert.equal(registry.timeout, 250);
+    assert.match(await registry.clusterMetrics(), /^own 5$/m);
+    assert.equal(path.dirname(registry.clusterState().directory), fs.realpathSync(directory));
+    // They are no difference between two objects.
+    const emit = t.mock.method(process, 'emitWarning', () => {});
+    create();
+    assert.equal(emit.mock.callCount(), 0);
+    for (const one of held.splice(0)) await one.close();
+  });
+
+  it('are ignored if they cannot be used, with one warning for each', t => {
+    const emit = t.mock.method(process, 'emitWarning', () => {});
+    const bad = {
+      ...{ CHECKPOINT_INTERVAL: '5', INCLUDE_PRIMARY: 'yes', TIMEOUT: '5s' },
+      ...{ RETIRED_MAX_AGE: '-1', DIRECTORY: '' },
+    };
+    setEnvironment(t, bad);
+    assert.deepEqual(clusterOptions({}), {});
+    assert.deepEqual(clusterOptions({}), {});
+    const texts = emit.mock.calls.map(call => call.arguments[0]).sort();
+    assert.deepEqual(texts, [
+      `${PREFIX}CHECKPOINT_INTERVAL=5 is ignored: checkpointInterval must be 0 or at least 100 milliseconds`,
+      `${PREFIX}INCLUDE_PRIMARY=yes is ignored: use 1 or true, 0 or false`,
+      `${PREFIX}RETIRED_MAX_AGE=-1 is ignored: retiredMaxAge must be a number of milliseconds`,
+      `${PREFIX}TIMEOUT=5s is ignored: timeout must be a number of milliseconds`,
+    ]);
   });
 });

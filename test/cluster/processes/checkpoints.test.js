@@ -484,3 +484,76 @@ describe('checkpointInterval', () => {
     }
   });
 });
+
+describe('checkpointInterval in a worker', () => {
+  const shared = sharedCluster({ worker: counting });
+  const construct = ({ client, state }, checkpointInterval) => {
+    state.aggregator = new client.AggregatorRegistry(undefined, { checkpointInterval });
+  };
+
+  it('applies to that worker, although the primary has none', async () => {
+    const cluster = shared();
+    const before = counted(await cluster.scrape());
+    const [id, other] = [await startWorker(cluster), await startWorker(cluster)];
+    await cluster.inWorker(id, construct, BY_HAND);
+    // The primary sends the interval in another welcome; this worker had been welcomed without one.
+    await cluster.inWorker(id, welcomed, 2);
+    await cluster.inWorkers([id, other], record, 3);
+    assert.equal(await cluster.inWorker(id, tick), 1);
+    await cluster.inWorker(id, record, 100);
+    await Promise.all([kill(cluster, id), kill(cluster, other)]);
+    assert.equal(counted(await cluster.scrape()) - before, 3);
+  });
+
+  it('is kept by later requests, and by another AggregatorRegistry', async () => {
+    const cluster = shared();
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, construct, BY_HAND);
+    await cluster.inWorker(id, welcomed, 2);
+    await cluster.inWorker(id, construct, 200);
+    await cluster.inWorker(id, construct);
+    const before = counted(await cluster.scrape());
+    await cluster.inWorker(id, record, 5);
+    assert.equal(await cluster.inWorker(id, tick), 1);
+    await kill(cluster, id);
+    assert.equal(counted(await cluster.scrape()) - before, 5);
+  });
+
+  it('applies if it is given before the primary has sent anything', async () => {
+    const cluster = shared();
+    const before = counted(await cluster.scrape());
+    const id = await cluster.fork({
+      start: context => {
+        context.require('./cluster-chaos-checkpoints').observeCheckpoints(context);
+        const { client, state } = context;
+        const counter = new client.Counter({ name: 'done_total', help: 'h' });
+        state.record = (times = 1) => counter.inc(times);
+        new client.AggregatorRegistry(undefined, { checkpointInterval: 3_600_007 });
+      },
+    });
+    await cluster.inWorker(id, welcomed, 2);
+    await cluster.inWorker(id, record, 7);
+    assert.equal(await cluster.inWorker(id, tick), 1);
+    await kill(cluster, id);
+    assert.equal(counted(await cluster.scrape()) - before, 7);
+  });
+
+  it('is checked by the primary, and only the first one counts', async () => {
+    const cluster = shared();
+    const id = await startWorker(cluster);
+    const sent = await cluster.inWorker(id, async ({ process, state }) => {
+      const type = 'prom-client-cluster:ready';
+      const values = [1, -5, NaN, '3600007', {}, null, 1e400, [200], true];
+      for (const checkpointInterval of values) process.send({ type, checkpointInterval });
+      for (const checkpointInterval of [3_600_007, 100, 200]) process.send({ type, checkpointInterval });
+      await state.welcomed(2);
+      return state.welcomes;
+    });
+    assert.equal(sent, 2);
+    await cluster.inWorker(id, record, 2);
+    assert.equal(await cluster.inWorker(id, tick), 1);
+    await cluster.scrape();
+    assert.equal(await cluster.inWorker(id, ({ state }) => state.welcomes), 2);
+    await kill(cluster, id);
+  });
+});

@@ -1,0 +1,313 @@
+'use strict';
+
+// time(), trackInProgress(), timers for `using`, value(), removeMatching(), registry.getOrCreate().
+
+const { describe, it } = require('node:test');
+const assert = require('node:assert/strict');
+const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
+
+const made = (Type, config) =>
+  new Type({ name: 'm', help: 'h', labelNames: ['a'], registers: [], ...config });
+
+for (const Type of [Histogram, Summary]) {
+  describe(`${Type.name}.time()`, () => {
+    it('observes a call and returns its result', () => {
+      const metric = made(Type);
+      assert.equal(
+        metric.time({ a: '1' }, () => 42),
+        42,
+      );
+      assert.equal(
+        metric.time(() => undefined),
+        undefined,
+      );
+      assert.equal(metric.value({ a: '1' }).count, 1);
+      assert.equal(metric.value().count, 1);
+    });
+
+    it('observes an asynchronous call when its promise is settled, not before', async () => {
+      const metric = made(Type);
+      let resolve;
+      const result = metric.time({ a: '1' }, () => new Promise(settle => (resolve = settle)));
+      assert.equal(metric.value({ a: '1' }), undefined);
+      resolve('done');
+      assert.equal(await result, 'done');
+      assert.equal(metric.value({ a: '1' }).count, 1);
+    });
+
+    it('takes a thenable for a promise', async () => {
+      const metric = made(Type);
+      const result = metric.time(() => ({ then: settle => settle(5) }));
+      assert.equal(await result, 5);
+      assert.equal(metric.value().count, 1);
+    });
+
+    it('observes calls that fail, and fails with their error', async () => {
+      const metric = made(Type);
+      const error = new Error('of the call');
+      const fail = () => {
+        throw error;
+      };
+      assert.throws(() => metric.time(fail), error);
+      await assert.rejects(
+        metric.time(async () => fail()),
+        error,
+      );
+      assert.equal(metric.value().count, 2);
+    });
+
+    it('refuses wrong arguments before it calls the function', () => {
+      const metric = made(Type);
+      const call = () => assert.fail('called');
+      assert.throws(() => metric.time({ b: '1' }, call), /^Error: Added label "b" is not included/);
+      assert.throws(() => metric.time('1', call), /^TypeError: time\(\) expected an object of labels: '1'/);
+      assert.throws(() => metric.time({ a: '1' }), /^TypeError: time\(\) expected a function: undefined/);
+    });
+
+    it('uses the labels as they were at the call', async () => {
+      const metric = made(Type);
+      const labels = { a: '1' };
+      const result = metric.time(labels, async () => {});
+      labels.a = '2';
+      await result;
+      assert.equal(metric.value({ a: '1' }).count, 1);
+    });
+  });
+}
+
+describe('gauge.trackInProgress()', () => {
+  it('counts what is in progress', async () => {
+    const gauge = made(Gauge);
+    const seen = [];
+    const inProgress = () => seen.push(gauge.value({ a: '1' }));
+    const later = gauge.trackInProgress({ a: '1' }, async () => {
+      inProgress();
+      await null;
+      return 'later';
+    });
+    assert.equal(gauge.trackInProgress({ a: '1' }, inProgress), 2);
+    assert.equal(gauge.value({ a: '1' }), 1);
+    assert.equal(await later, 'later');
+    assert.equal(gauge.value({ a: '1' }), 0);
+    assert.deepEqual(seen, [1, 2]);
+  });
+
+  it('counts down if the function fails', async () => {
+    const gauge = made(Gauge);
+    const fail = () => {
+      throw new Error('of the call');
+    };
+    assert.throws(() => gauge.trackInProgress(fail), /of the call/);
+    await assert.rejects(gauge.trackInProgress(async () => fail()));
+    assert.equal(gauge.value(), 0);
+  });
+});
+
+describe('a timer that is disposed of', () => {
+  const timers = {
+    gauge: () => made(Gauge),
+    histogram: () => made(Histogram),
+    summary: () => made(Summary),
+  };
+  for (const [type, make] of Object.entries(timers)) {
+    it(`of a ${type} records once, with or without end()`, () => {
+      const metric = make();
+      const recorded = [];
+      for (const method of ['set', 'observe']) metric[method] = labels => recorded.push(labels.a);
+      const left = metric.startTimer({ a: 'left' });
+      left[Symbol.dispose]();
+      left[Symbol.dispose]();
+      const ended = metric.startTimer({ a: 'start' });
+      ended({ a: 'ended' });
+      ended[Symbol.dispose]();
+      metric.labels('child').startTimer()[Symbol.dispose]();
+      assert.deepEqual(recorded, ['left', 'ended', 'child']);
+    });
+  }
+});
+
+describe('metric.value()', () => {
+  it('is a number of counters and gauges', () => {
+    const [counter, gauge] = [made(Counter), made(Gauge)];
+    counter.inc({ a: 1 }, 2);
+    gauge.set({ a: '1' }, NaN);
+    gauge.set(-3);
+    assert.equal(counter.value({ a: '1' }), 2);
+    assert.equal(gauge.value({ a: 1 }), NaN);
+    assert.equal(gauge.value({}), -3);
+  });
+
+  it('is count and sum of histograms and summaries', () => {
+    for (const Type of [Histogram, Summary]) {
+      const metric = made(Type);
+      for (const value of [1, 2]) metric.observe({ a: '1' }, value);
+      assert.deepEqual(metric.value({ a: '1' }), { count: 2, sum: 3 });
+    }
+  });
+
+  it('is undefined if there is no such series, and creates none', async () => {
+    const counter = made(Counter);
+    assert.equal(counter.value({ a: '1' }), undefined);
+    assert.equal(counter.value(), undefined);
+    assert.deepEqual((await counter.get()).values, []);
+    assert.throws(() => counter.value({ b: 1 }), /Added label "b" is not included/);
+  });
+
+  it('gives way to an option or a method of a program with its name', () => {
+    const gauge = made(Gauge, { value: 5, time: 'own' });
+    gauge.set({ a: '1' }, 2);
+    assert.equal(gauge.value, 5);
+    assert.equal(gauge.time, 'own');
+    class Own extends Gauge {
+      value() {
+        return 'own';
+      }
+    }
+    assert.equal(made(Own).value(), 'own');
+  });
+});
+
+describe('metric.removeMatching()', () => {
+  const labelNames = ['tenant', 'path'];
+  const filled = Type => {
+    const metric = made(Type, { labelNames, buckets: [1] });
+    const record = Type === Gauge ? 'set' : Type === Counter ? 'inc' : 'observe';
+    for (const tenant of ['a', 'b']) for (const path of ['x', 'y']) metric[record]({ tenant, path }, 1);
+    metric[record]({ path: 'x' }, 1);
+    return metric;
+  };
+  const labelsOf = async metric => {
+    const all = (await metric.get()).values.map(({ labels: { tenant, path } }) => `${tenant} ${path}`);
+    return [...new Set(all)];
+  };
+
+  for (const Type of [Counter, Gauge, Histogram, Summary]) {
+    it(`drops all series of a ${Type.name} that have the labels`, async () => {
+      const metric = filled(Type);
+      const child = metric.labels({ tenant: 'a', path: 'x' });
+      assert.equal(metric.removeMatching({ tenant: 'a' }), 2);
+      assert.equal(metric.removeMatching({ tenant: 'a' }), 0);
+      assert.deepEqual(await labelsOf(metric), ['b x', 'b y', 'undefined x']);
+      // A child begins from zero.
+      (child.inc ?? child.observe)(1);
+      const value = metric.value({ tenant: 'a', path: 'x' });
+      assert.equal(value.count ?? value, 1);
+    });
+  }
+
+  it('compares values as text, and undefined with series that lack the label', async () => {
+    const metric = made(Counter, { labelNames });
+    metric.inc({ tenant: 1, path: 'x' });
+    metric.inc({ tenant: '2', path: 'x' });
+    metric.inc({ path: 'x' });
+    assert.equal(metric.removeMatching({ tenant: 2 }), 1);
+    assert.equal(metric.removeMatching({ tenant: '1' }), 1);
+    assert.equal(metric.removeMatching({ tenant: 'never' }), 0);
+    metric.inc({ tenant: 'a', path: 'x' });
+    assert.equal(metric.removeMatching({ tenant: undefined }), 1);
+    assert.deepEqual(await labelsOf(metric), ['a x']);
+  });
+
+  it('takes all labels into account, and none for all series', async () => {
+    const metric = filled(Counter);
+    assert.equal(metric.removeMatching({ tenant: 'b', path: 'y' }), 1);
+    assert.deepEqual(await labelsOf(metric), ['a x', 'a y', 'b x', 'undefined x']);
+    assert.equal(metric.removeMatching({}), 4);
+    assert.deepEqual(await labelsOf(metric), []);
+  });
+
+  it('refuses labels that the metric does not have', async () => {
+    const metric = filled(Counter);
+    assert.throws(() => metric.removeMatching({ tennant: 'a' }), /Added label "tennant" is not included/);
+    assert.equal((await labelsOf(metric)).length, 5);
+    const plain = made(Counter, { labelNames: [] });
+    assert.equal(plain.removeMatching({}), 1);
+    assert.throws(() => plain.removeMatching({ tenant: 'a' }), /Added label/);
+  });
+
+  it('drops the right series while a large table is compacted', () => {
+    const metric = made(Counter, { labelNames });
+    for (let i = 0; i < 4096; i++) metric.inc({ tenant: `t${i % 64}`, path: `p${i}` });
+    let left = 4096;
+    for (let tenant = 0; tenant < 64; tenant++) {
+      assert.equal(metric.removeMatching({ tenant: `t${tenant}` }), 64);
+      left -= 64;
+      // New rows carry a compaction forward.
+      metric.inc({ tenant: 'new', path: `new${tenant}` });
+      if (tenant < 63) assert.equal(metric.value({ tenant: 't63', path: 'p63' }), 1);
+    }
+    assert.equal(left, 0);
+    assert.equal(metric.removeMatching({ tenant: 'new' }), 64);
+    assert.equal(metric.removeMatching({}), 0);
+  });
+});
+
+describe('registry.getOrCreate()', () => {
+  const config = { name: 'm', help: 'h', labelNames: ['a'] };
+
+  for (const Type of [Counter, Gauge, Histogram, Summary]) {
+    it(`returns the ${Type.name} that exists, or creates it in this registry`, () => {
+      const [registry, other] = [new Registry(), new Registry()];
+      const metric = registry.getOrCreate(Type, { ...config, registers: [other] });
+      assert.ok(metric instanceof Type);
+      assert.equal(registry.getSingleMetric('m'), metric);
+      assert.equal(other.getSingleMetric('m'), undefined);
+      assert.equal(registry.getOrCreate(Type, { ...config, help: 'another' }), metric);
+    });
+  }
+
+  for (const [what, first, second, text] of [
+    ['type', [Counter, config], [Gauge, config], /It is a counter, not a gauge$/],
+    [
+      'labels',
+      [Counter, config],
+      [Counter, { ...config, labelNames: ['b'] }],
+      /labelNames \[ 'a' \], not \[ 'b' \]$/,
+    ],
+    [
+      'buckets',
+      [Histogram, { ...config, buckets: [1, 2] }],
+      [Histogram, { ...config, buckets: [1] }],
+      /buckets \[ 1, 2 \], not \[ 1 \]$/,
+    ],
+    [
+      'percentiles',
+      [Summary, { ...config, percentiles: [0.5] }],
+      [Summary, { ...config, percentiles: [0.9] }],
+      /percentiles \[ 0\.5 \], not \[ 0\.9 \]$/,
+    ],
+  ]) {
+    it(`says what differs: ${what}`, () => {
+      const registry = new Registry();
+      registry.getOrCreate(...first);
+      assert.throws(() => registry.getOrCreate(...second), { name: 'Error', message: text });
+      assert.throws(
+        () => registry.getOrCreate(...second),
+        /^Error: A metric with the name m has already been registered\. It /,
+      );
+    });
+  }
+
+  it('sorts bounds before it compares them, and knows the default', () => {
+    const registry = new Registry();
+    const histogram = registry.getOrCreate(Histogram, { ...config, buckets: [2, 1] });
+    assert.equal(registry.getOrCreate(Histogram, { ...config, buckets: [1, 2] }), histogram);
+    assert.throws(() => registry.getOrCreate(Histogram, config), /buckets/);
+  });
+
+  it('does not take a metric for one of a derived class', () => {
+    class Own extends Counter {}
+    const registry = new Registry();
+    registry.getOrCreate(Counter, config);
+    assert.throws(() => registry.getOrCreate(Own, config), /It is no Own$/);
+    const own = new Registry().getOrCreate(Own, config);
+    assert.ok(own instanceof Own);
+  });
+
+  it('checks the configuration as the constructor does', () => {
+    const registry = new Registry();
+    assert.throws(() => registry.getOrCreate(Counter), /expected a config object|Missing mandatory/);
+    registry.getOrCreate(Counter, config);
+    assert.throws(() => registry.getOrCreate(Counter, { ...config, help: '' }), /Missing mandatory help/);
+  });
+});

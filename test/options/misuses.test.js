@@ -1,0 +1,296 @@
+'use strict';
+
+// Every misuse that users are known to make has a text that says what to do, or prom-client's own text. Where
+// prom-client throws a text of its own, ours begins with it.
+
+const { describe, it } = require('node:test');
+const assert = require('node:assert/strict');
+const http = require('node:http');
+const path = require('node:path');
+const promClient = require('prom-client');
+
+const ROOT = path.join(__dirname, '../..');
+
+/** A copy of the library that has not warned yet. */
+function freshCopy() {
+  for (const file of Object.keys(require.cache)) {
+    if (file === path.join(ROOT, 'index.js') || file.startsWith(path.join(ROOT, 'lib') + path.sep))
+      delete require.cache[file];
+  }
+  return require(ROOT);
+}
+
+/**
+ * What a misuse has to work with: a library and a registry of its own.
+ *
+ * @param {any} client
+ * @param {(() => unknown)[]} cleanUps
+ */
+function worldOf(client, cleanUps) {
+  const registry = new client.Registry();
+  const make = (type, config) => new client[type]({ name: 'a', help: 'h', registers: [registry], ...config });
+  return {
+    ...{ client, registry, cleanUps },
+    counter: config => make('Counter', config),
+    gauge: config => make('Gauge', config),
+    histogram: config => make('Histogram', config),
+    summary: config => make('Summary', config),
+    page: () => registry.metrics(),
+    aggregator: (...args) => {
+      const made = new client.AggregatorRegistry(...args);
+      if (made.close !== undefined) cleanUps.push(() => made.close());
+      return made;
+    },
+  };
+}
+
+/** Of errors that nobody wrote. */
+const ENGINE = /^Cannot |is not (a function|iterable|a constructor|defined)$|Invalid array length/;
+
+/** For misuses that warn of nothing, which therefore leave nothing behind. */
+const common = require(ROOT);
+
+const labelled = { labelNames: ['x'] };
+const refused = promise => promise.then(() => assert.fail('not refused'));
+
+/** Makes a request of a handler. */
+function responseOf(handler) {
+  const response = new http.ServerResponse(new http.IncomingMessage());
+  return handler({ method: 'GET', headers: {} }, response).then(() => response);
+}
+
+// [misuse, what is done, what it gets: `throws`, `warns` or `page`, also several]
+// prettier-ignore
+const METRICS = [
+  ['label_names instead of labelNames',
+    $ => $.counter({ label_names: ['x'] }).inc({ x: 1 }),
+    { warns: /^Metric a has no option `label_names`: did you mean `labelNames`\?$/, throws: /Added label "x" is not included/ }],
+  ['labels instead of labelNames',
+    $ => $.counter({ labels: ['x'] }), { warns: /`labels`: did you mean `labelNames`\?/ }],
+  ['unknown option bucket',
+    $ => $.histogram({ bucket: [1] }), { warns: /`bucket`: did you mean `buckets`\?/ }],
+  ['buckets that do not rise',
+    $ => $.histogram({ buckets: [5, 1, 3] }).observe(2),
+    { page: /a_bucket{le="1"} 0\na_bucket{le="3"} 1\na_bucket{le="5"} 1\na_bucket{le="\+Inf"} 1\n/ }],
+  ['buckets that are strings',
+    $ => $.histogram({ buckets: ['1', '2'] }).observe(1.5),
+    { page: /a_bucket{le="1"} 0\na_bucket{le="2"} 1\na_bucket{le="\+Inf"} 1\n/ }],
+  ['NaN among the buckets', $ => $.histogram({ buckets: [NaN, 1] }), { throws: /^TypeError: buckets must be numbers: \[ NaN, 1 \]$/ }],
+  ['no buckets', $ => $.histogram({ buckets: [] }).observe(1), { page: /^a_bucket{le="\+Inf"} 1$/m }],
+  ['buckets: a number', $ => $.histogram({ buckets: 5 }), { throws: /^TypeError: buckets must be an array: 5$/ }],
+  ['labels left out', $ => $.counter(labelled).inc(), { page: /^a 1$/m }],
+  ['a misspelt label',
+    $ => $.counter({ labelNames: ['method'] }).inc({ metod: 'GET' }),
+    { throws: /^Error: Added label "metod" is not included in initial labelset: \[ 'method' \]$/ }],
+  ['labels() with too few values',
+    $ => $.counter({ labelNames: ['x', 'y'] }).labels('1'),
+    { throws: /^Error: Invalid number of arguments \(1\): "1" for label names \(2\): "x, y"\.$/ }],
+  ['labels() with too many values',
+    $ => $.counter(labelled).labels('1', '2'),
+    { throws: /^Error: Invalid number of arguments \(2\): "1, 2" for label names \(1\): "x"\.$/ }],
+  ['labels() with undefined', $ => $.counter(labelled).labels(undefined).inc(), { page: /^a 1$/m }],
+  ['no name', $ => $.counter({ name: undefined }), { throws: /^Error: Missing mandatory name parameter$/ }],
+  ['no help', $ => $.counter({ help: '' }), { throws: /^Error: Missing mandatory help parameter$/ }],
+  ['no argument', $ => new $.client.Counter(), { throws: /^TypeError: constructor expected a config object$/ }],
+  ['arguments by position', $ => new $.client.Counter('a', 'h', ['x']), { throws: /^TypeError: constructor expected a config object$/ }],
+  ['an invalid name',
+    $ => $.counter({ name: 'a-b' }), { throws: /^Error: Invalid metric name: 'a-b'\. Use letters, digits, _ and :, and no digit first$/ }],
+  ['an invalid label name',
+    $ => $.counter({ labelNames: ['ok', 'b-c'] }), { throws: /^Error: Invalid label name: 'b-c'\. Use letters, digits and _, and no digit first$/ }],
+  ['a reserved label name',
+    $ => $.counter({ labelNames: ['__x'] }), { warns: /^Metric a: Prometheus reserves labels that begin with __, such as __x$/ }],
+  ['labelNames: a string', $ => $.counter({ labelNames: 'x' }), { throws: /^TypeError: labelNames must be an array: 'x'$/ }],
+  ['the label le', $ => $.histogram({ labelNames: ['le'] }), { throws: /^Error: le is a reserved label keyword$/ }],
+  ['the label quantile', $ => $.summary({ labelNames: ['quantile'] }), { throws: /^Error: quantile is a reserved label keyword$/ }],
+  ['a name registered twice',
+    $ => [$.counter(), $.counter()],
+    { throws: /^Error: A metric with the name a has already been registered\. To use the one that exists, call registry\.getOrCreate\(\)$/ }],
+  ['inc(-1)', $ => $.counter().inc(-1), { throws: /^Error: It is not possible to decrease a counter$/ }],
+  ["inc('1')", $ => $.counter().inc('1'), { throws: /^TypeError: Value is not a valid number: 1 \(a string\)$/ }],
+  ['dec() of a counter', $ => $.counter().dec(), { throws: /^TypeError: .*\.dec is not a function$/ }],
+  ['inc(2, labels)',
+    $ => $.counter(labelled).inc(2, { x: 1 }),
+    { page: /^a 2$/m, warns: /^Metric a: inc\(\) takes labels first, then the value\. The labels of this call are ignored$/ }],
+  ['set(2, labels)', $ => $.gauge(labelled).set(2, { x: 1 }), { page: /^a 2$/m, warns: /set\(\) takes labels first/ }],
+  ['dec(2, labels)', $ => $.gauge(labelled).dec(2, { x: 1 }), { page: /^a -2$/m, warns: /dec\(\) takes labels first/ }],
+  ['observe(2, labels)', $ => $.histogram(labelled).observe(2, { x: 1 }), { page: /^a_sum 2$/m, warns: /observe\(\) takes labels first/ }],
+  ["set('5')", $ => $.gauge().set('5'), { throws: /^TypeError: Value is not a valid number: 5 \(a string\)$/ }],
+  ['set()', $ => $.gauge().set(), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
+  ['set(labels)', $ => $.gauge(labelled).set({ x: 1 }), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
+  ['observe()', $ => $.histogram().observe(), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
+  ['observe(labels)', $ => $.histogram(labelled).observe({ x: 1 }), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
+  ["observe('1')", $ => $.histogram().observe('1'), { throws: /^TypeError: Value is not a valid number: 1 \(a string\)$/ }],
+  ['percentiles: [99]',
+    $ => $.summary({ percentiles: [50, 99] }), { throws: /^RangeError: percentiles must be between 0 and 1 \(0\.99 and not 99\): 50$/ }],
+  ['maxAgeSeconds without ageBuckets',
+    $ => $.summary({ maxAgeSeconds: 60 }), { warns: /^Metric a: a sliding window needs both maxAgeSeconds and ageBuckets$/ }],
+  ['an aggregator that does not exist',
+    async $ => {
+      $.gauge({ name: 'averaged', aggregator: 'avg' });
+      const aggregator = $.aggregator({ includePrimary: true, inPlace: true });
+      $.client.AggregatorRegistry.setRegistries($.registry);
+      await aggregator.clusterMetrics();
+    },
+    { warns: /^The metric 'averaged' is missing in the cluster's metrics: `aggregators` of the primary has no function/ }],
+  ['exemplars in a registry of Prometheus text',
+    $ => $.counter({ enableExemplars: true }), { throws: /^TypeError: Exemplars are supported only on OpenMetrics registries$/ }],
+  ['an exemplar without enableExemplars',
+    $ => $.counter().inc({ labels: {}, exemplarLabels: { trace: 1 } }), { throws: /^Error: Added label "labels" is not included/ }],
+  ['an exemplar that is too long',
+    $ => {
+      $.registry.setContentType($.client.openMetricsContentType);
+      $.counter({ enableExemplars: true }).inc({ exemplarLabels: { trace: 'x'.repeat(200) } });
+    },
+    { throws: /^RangeError: Label set size must be smaller than 128 UTF-8 chars$/ }],
+  ['registers: a registry', $ => $.counter({ registers: $.registry }), { throws: /^TypeError: registers must be an array: Registry/ }],
+  ['register instead of registers',
+    $ => $.counter({ registers: [], register: $.registry }), { warns: /`register`: did you mean `registers`\?/ }],
+  ['maxSeries: 0', $ => $.counter({ maxSeries: 0 }), { ours: true, throws: /^TypeError: maxSeries must be a positive integer: 0$/ }],
+  ["maxSeries: '10'", $ => $.counter({ maxSeries: '10' }), { ours: true, throws: /^TypeError: maxSeries must be a positive integer: '10'$/ }],
+  ['Counter() without new', $ => $.client.Counter({ name: 'a', help: 'h' }), { throws: /^TypeError: Class constructor Counter cannot be invoked without 'new'$/ }],
+  ['a timer that is ended twice',
+    $ => {
+      const end = $.histogram().startTimer();
+      end();
+      end();
+    },
+    { page: /^a_count 2$/m }],
+  ['a timer that is ended with an unknown label',
+    $ => $.histogram(labelled).startTimer()({ y: 1 }), { throws: /^Error: Added label "y" is not included in initial labelset: \[ 'x' \]$/ }],
+  ['linearBuckets() with a count of 0', $ => $.client.linearBuckets(0, 1, 0), { throws: /^Error: Linear buckets needs a positive count$/ }],
+  ['linearBuckets() without a count',
+    $ => $.client.linearBuckets(1, 2), { throws: /^TypeError: linearBuckets\(start, width, count\) got no count$/ }],
+  ['exponentialBuckets() that start at 0',
+    $ => $.client.exponentialBuckets(0, 2, 5), { throws: /^Error: Exponential buckets needs a positive start$/ }],
+  ['exponentialBuckets() with a factor of 1',
+    $ => $.client.exponentialBuckets(1, 1, 5), { throws: /^Error: Exponential buckets needs a factor greater than 1$/ }],
+];
+
+// prettier-ignore
+const REGISTRIES = [
+  ['new Registry() with an unknown format',
+    $ => new $.client.Registry('text/plain'), { throws: /^TypeError: Content type text\/plain is unsupported$/ }],
+  ['setContentType() with an unknown format',
+    $ => $.registry.setContentType('application/json'), { throws: /^Error: Content type application\/json is unsupported$/ }],
+  ['getSingleMetricAsString() of a metric that is missing',
+    $ => $.registry.getSingleMetricAsString('nope'), { throws: /^TypeError: .*nope/ }],
+  ['register.metrics() without await',
+    $ => new http.ServerResponse(new http.IncomingMessage()).end($.registry.metrics()),
+    { throws: /^TypeError.*: The "chunk" argument must be of type string .* Received an instance of Promise$/ }],
+  ['a collect hook that throws',
+    $ => {
+      $.gauge({ collect: () => { throw new Error('db down'); } });
+      return $.registry.metrics();
+    },
+    { throws: /^Error: db down$/ }],
+  ['setDefaultLabels() with an invalid name',
+    $ => $.registry.setDefaultLabels({ 'bad-name': 1 }), { throws: /^Error: Invalid label name: 'bad-name'\. Use letters/ }],
+  ['Registry.merge() of two metrics with one name',
+    $ => {
+      const other = new $.client.Registry();
+      new $.client.Counter({ name: 'a', help: 'h', registers: [other] });
+      $.counter();
+      $.client.Registry.merge([$.registry, other]);
+    },
+    { throws: /^Error: A metric with the name a has already been registered\.$/ }],
+  ['registerMetric() with something else',
+    $ => $.registry.registerMetric({}), { throws: /^TypeError: registerMetric\(\) expected an object with a name and a get\(\)$/ }],
+  ['collectDefaultMetrics() twice',
+    $ => {
+      const collect = () => $.client.collectDefaultMetrics({ register: $.registry });
+      $.cleanUps.push(collect() ?? (() => $.registry.clear()));
+      collect();
+    },
+    { throws: /has already been registered\. Call collectDefaultMetrics\(\) once for each registry, or with another prefix$/ }],
+  ['collectDefaultMetrics() with a misspelt option',
+    $ => $.cleanUps.push($.client.collectDefaultMetrics({ registers: $.registry })),
+    { warns: /^collectDefaultMetrics\(\) has no option `registers`: did you mean `register`\?$/ }],
+  ['collectDefaultMetrics() with a runtime family that does not exist',
+    $ => $.client.collectDefaultMetrics({ register: $.registry, runtime: ['gcc'] }),
+    { ours: true, throws: /^TypeError: runtime must be a boolean or an array of gc, heap, .*: \[ 'gcc' \]$/ }],
+  ['collectDefaultMetrics() with an invalid prefix',
+    $ => $.client.collectDefaultMetrics({ register: $.registry, prefix: '1-' }),
+    { throws: /^Error: Invalid metric name: '1-process_cpu_user_seconds_total'\. Use letters/ }],
+];
+
+// prettier-ignore
+const CLUSTERS = [
+  ['AggregatorRegistry.metrics() in a single process',
+    async $ => assert.equal(await $.aggregator().metrics(), '\n'), {}],
+  ['new AggregatorRegistry(options)',
+    $ => assert.equal($.aggregator({ timeout: 250 }).timeout, 250), {}],
+  ["timeout: '5s'",
+    $ => $.aggregator(undefined, { timeout: '5s' }), { ours: true, throws: /^TypeError: timeout must be a number of milliseconds$/ }],
+  ['timout', $ => $.aggregator({ timout: 5 }), { warns: /^AggregatorRegistry has no option `timout`: did you mean `timeout`\?$/ }],
+  ['clusterMetrics({ timout })', $ => $.aggregator().clusterMetrics({ timout: 5 }), { warns: /^clusterMetrics\(\) has no option `timout`: did you mean `timeout`\?$/ }],
+  ['a directory that does not exist',
+    $ => $.aggregator({ directory: '/does/not/exist' }),
+    { warns: /^AggregatorRegistry: the directory '\/does\/not\/exist' does not exist: another is used$/ }],
+  ['checkpointInterval: 1',
+    $ => $.aggregator({ checkpointInterval: 1 }),
+    { ours: true, throws: /^TypeError: checkpointInterval must be 0 or at least 100 milliseconds$/ }],
+  ['two AggregatorRegistry objects with different options',
+    $ => [$.aggregator({ retiredMaxAge: 1 }), $.aggregator({ retiredMaxAge: 2 })],
+    { warns: /^AggregatorRegistry: the option 'retiredMaxAge' differs from that of the first AggregatorRegistry/ }],
+  ['setRegistries(undefined)', $ => $.client.AggregatorRegistry.setRegistries(undefined), { throws: /^TypeError: Expected Registry, got undefined$/ }],
+  ["setRegistries('x')", $ => $.client.AggregatorRegistry.setRegistries('x'), { throws: /^TypeError: Expected Registry, got string$/ }],
+];
+
+// prettier-ignore
+const ENDPOINTS = [
+  ['metricsHandler(undefined)', $ => $.client.metricsHandler(undefined), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
+  ['metricsHandler()', $ => $.client.metricsHandler(), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
+  ['metricsHandler(Registry)', $ => $.client.metricsHandler($.client.Registry), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
+  ['metricsHandler(counter)', $ => $.client.metricsHandler($.counter()), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
+  ['metricsHandler() of a registry with a collect hook that throws',
+    async $ => {
+      $.gauge({ collect: () => { throw new Error('db down'); } });
+      const response = await responseOf($.client.metricsHandler($.registry));
+      assert.equal(response.statusCode, 500);
+    },
+    {}],
+  ['new Pushgateway() without a URL', $ => new $.client.Pushgateway(), {}],
+  ['a push without a job name',
+    $ => new $.client.Pushgateway('http://127.0.0.1:1').push({}), { throws: /^Error: Missing jobName parameter$/ }],
+  ['a push that is refused',
+    $ => refused(new $.client.Pushgateway('http://127.0.0.1:1', {}, $.registry).push({ jobName: 'j' })),
+    { throws: /^Error: connect ECONNREFUSED 127\.0\.0\.1:1$/ }],
+  ['a push to something that is no URL',
+    $ => refused(new $.client.Pushgateway('127.0.0.1:9091', {}, $.registry).push({ jobName: 'j' })),
+    { throws: /^TypeError.*: Protocol "127\.0\.0\.1:" not supported\. Expected "http:"$/ }],
+];
+
+/** @returns {Promise<any>} the error of a misuse, if there is one */
+async function errorOf(use, $) {
+  try {
+    await use($);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+for (const [subject, rows] of Object.entries({ METRICS, REGISTRIES, CLUSTERS, ENDPOINTS })) {
+  describe(`misuse of ${subject.toLowerCase()}`, () => {
+    for (const [misuse, use, { throws, warns, page, ours }] of rows) {
+      it(misuse, async t => {
+        const emit = t.mock.method(process, 'emitWarning', () => {});
+        const cleanUps = [];
+        t.after(() => Promise.all(cleanUps.map(cleanUp => cleanUp())));
+        const $ = worldOf(warns === undefined ? common : freshCopy(), cleanUps);
+        const error = await errorOf(use, $);
+        const warnings = emit.mock.calls.map(({ arguments: [text] }) => text);
+        assert.equal(warnings.length, warns === undefined ? 0 : 1, String(warnings));
+        if (warns !== undefined) assert.match(warnings[0], warns);
+        if (throws === undefined) assert.equal(error, undefined);
+        else assert.match(String(error), throws);
+        if (page !== undefined) assert.match(await $.page(), page);
+        if (throws === undefined || ours) return;
+        const theirs = await errorOf(use, worldOf(promClient, cleanUps));
+        if (theirs === undefined || ENGINE.test(theirs.message)) return;
+        assert.equal(error.name, theirs.name);
+        assert.ok(error.message.startsWith(theirs.message), `prom-client: ${theirs.message}`);
+      });
+    }
+  });
+}
