@@ -127,7 +127,7 @@ describe('assertMetrics()', () => {
         .replace(found, given);
       await assert.rejects(assertMetrics(registry, text), error => {
         assert.ok(error instanceof assert.AssertionError);
-        assert.match(error.message, /^Expected values to be strictly equal:\n\+ actual - expected\n/);
+        assert.match(error.message, /^Expected values to be strictly equal:\n\+ actual - expected/);
         assert.ok(error.actual.includes(found), error.actual);
         assert.ok(error.expected.includes(given), error.expected);
         return true;

@@ -535,3 +535,43 @@ describe('close()', () => {
     await cluster.end();
   });
 });
+
+describe('removeMatching() of an AggregatorRegistry', { concurrency: 2 }, () => {
+  const tenants = {
+    construct: true,
+    start: ({ client, state }) => {
+      state.metric = new client.Counter({ name: 'done_total', help: 'h', labelNames: ['tenant', 'path'] });
+      for (const tenant of ['a', 'b'])
+        for (const path of ['x', 'y']) state.metric.inc({ tenant, path }, tenant === 'a' ? 1 : 2);
+    },
+  };
+  const remove = async ({ aggregator }, labels, name) => {
+    // Waits until dead workers are part of the totals.
+    await aggregator.shutdown();
+    return aggregator.removeMatching(labels, name);
+  };
+
+  for (const inPlace of [false, true]) {
+    it(`drops totals of dead workers ${inPlace ? 'in place' : 'in the thread, and in the next one'}`, async t => {
+      const cluster = await startCluster(t, { workers: 2, worker: tenants, options: { inPlace } });
+      const value = async (tenant, path = 'x') =>
+        (await cluster.scrape()).get(`done_total{path="${path}",tenant="${tenant}"}`);
+      assert.equal(await cluster.run(remove, { tenant: 'a' }), 0, 'nobody is dead');
+      cluster.tellWorker(1, ({ process }) => process.exit());
+      await cluster.gone(1);
+      assert.equal(await value('a'), 2);
+      assert.equal(await cluster.run(remove, { tenant: 'a', path: 'y' }), 1);
+      assert.equal(await cluster.run(remove, { tenant: 'a' }, 'other_total'), 0);
+      assert.equal(await cluster.run(remove, { tenant: 'a' }, 'done_total'), 1);
+      if (!inPlace) await cluster.run(terminate);
+      assert.deepEqual([await value('a'), await value('a', 'y'), await value('b')], [1, 1, 4]);
+      // Living workers drop their own.
+      await assert.rejects(cluster.inWorker(2, remove, { tenant: 'a' }), /in a primary only/);
+      assert.equal(await cluster.inWorker(2, ({ state }) => state.metric.removeMatching({ tenant: 'a' })), 2);
+      assert.deepEqual([await value('a'), await value('b')], [undefined, 4]);
+      assert.equal(await cluster.run(remove, {}), 2);
+      assert.equal(await value('b'), 2);
+      await cluster.end();
+    });
+  }
+});

@@ -814,3 +814,46 @@ test('ClusterStore: exemplars are removed with their series, their worker and th
   store.retire(2);
   assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 2 ']);
 });
+
+test('ClusterStore: totals of dead workers are dropped by labels, of one metric or of all', () => {
+  const workers = workersWith(Counter, 3, { labelNames: ['tenant', 'path'] });
+  for (const { metric, registry } of workers) {
+    registry.setDefaultLabels({ zone: 'x' });
+    for (const tenant of ['a', 'b']) for (const path of ['x', 'y']) metric.inc({ tenant, path }, 2);
+    metric.inc({ path: 'x' }, 2);
+    const config = { name: 'took', help: 'h', labelNames: ['tenant'], registers: [registry] };
+    for (const Metric of [Histogram, Summary]) {
+      const made = new Metric({ ...config, name: `${config.name}_${Metric.name}` });
+      for (const tenant of ['a', 'b']) made.observe({ tenant }, 1);
+    }
+  }
+  const store = cluster(workers);
+  const value = (tenant, path) => valueOf(store, 'm', { tenant, path, zone: 'x' });
+  for (const id of [1, 2]) store.retire(id);
+  assert.strictEqual(value('a', 'x'), 6);
+  // The share of the living worker stays.
+  assert.strictEqual(store.removeRetired([['tenant', 'a']], 'm'), 2);
+  assert.strictEqual(store.removeRetired([['tenant', 'a']], 'm'), 0);
+  assert.deepStrictEqual([value('a', 'x'), value('a', 'y'), value('b', 'x')], [2, 2, 6]);
+  assert.strictEqual(valueOf(store, 'took_Summary_count', { tenant: 'a', zone: 'x' }), 3);
+  assert.strictEqual(store.removeRetired([['tenant', 'a']]), 2);
+  for (const type of ['Summary', 'Histogram']) {
+    assert.strictEqual(valueOf(store, `took_${type}_count`, { tenant: 'a', zone: 'x' }), 1);
+    assert.strictEqual(valueOf(store, `took_${type}_count`, { tenant: 'b', zone: 'x' }), 3);
+  }
+  // What dies later is added anew.
+  store.retire(3);
+  assert.deepStrictEqual([value('a', 'x'), value('b', 'x')], [2, 6]);
+  assert.strictEqual(
+    store.removeRetired([
+      ['tenant', undefined],
+      ['path', 'x'],
+    ]),
+    1,
+  );
+  assert.strictEqual(store.removeRetired([['zone', 'other']]), 0);
+  assert.strictEqual(store.removeRetired([['zone', 'x']], 'm'), 4);
+  assert.strictEqual(value('b', 'y'), undefined);
+  assert.strictEqual(store.removeRetired([]), 4);
+  assert.strictEqual(textOf(store).trim(), '');
+});
