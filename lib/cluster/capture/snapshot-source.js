@@ -10,6 +10,7 @@ const { DictionaryEncoder } = require('./dictionary-encoder');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
+const { readableMetrics } = require('./readable-metrics');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
@@ -175,7 +176,8 @@ class SnapshotSource {
     const entries = [];
     for (const registry of this.registries()) {
       const defaults = defaultLabels.push(registry[DEFAULT_LABELS] ?? {}) - 1;
-      for (const metric of registry.getMetricsAsArray()) {
+      const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
+      for (const metric of readableMetrics(registry, onUnreadable)) {
         const view = viewOf(metric);
         if (view !== undefined) {
           const copy = this.#copies?.get(view.table);
@@ -233,7 +235,7 @@ class SnapshotSource {
   /** @returns {any[]} */
   #metrics() {
     // The hook of a metric that is in two registries runs once.
-    return [...new Set([...this.registries()].flatMap(registry => registry.getMetricsAsArray()))];
+    return [...new Set([...this.registries()].flatMap(registry => readableMetrics(registry)))];
   }
 
   /**

@@ -6,6 +6,7 @@
 // the next change.
 
 const { runInSlices } = require('../../event-loop/slices');
+const { readableMetrics } = require('../capture/readable-metrics');
 const { viewOf, DEFAULT_LABELS } = require('../../registry/metric-view');
 
 const SLICE_MILLISECONDS = 0.3;
@@ -53,7 +54,7 @@ class ChangeDetector {
   *#parts(registries) {
     for (const registry of registries) {
       yield Buffer.from(textOf(registry[DEFAULT_LABELS] ?? {}));
-      for (const metric of registry.getMetricsAsArray()) {
+      for (const metric of readableMetrics(registry)) {
         const view = viewOf(metric);
         if (view === undefined) continue;
         const { table, exemplars } = view;

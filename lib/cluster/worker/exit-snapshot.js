@@ -48,7 +48,6 @@ class ExitSnapshot {
   #writing = Promise.resolve();
   /** @type {SnapshotFile | undefined} the checkpoint that is being written */
   #unfinished = undefined;
-  #hasEnded = false;
 
   /**
    * @param {SnapshotSource} source
@@ -132,7 +131,6 @@ class ExitSnapshot {
 
   /** Writes the current numbers, synchronously, in the process's 'exit' handler. */
   write() {
-    this.#hasEnded = true;
     if (this.#name === '') return;
     this.#unfinished?.discard();
     if (this.#reserve !== undefined) fs.closeSync(this.#reserve);
@@ -233,7 +231,7 @@ class ExitSnapshot {
 
   /** @param {number | undefined} hookTime */
   async #replace(hookTime) {
-    if (this.#directory === '' || this.#hasEnded) return;
+    if (this.#directory === '') return;
     const unfinished = path.join(this.#directory, this.#unfinishedName);
     const finished = path.join(this.#directory, this.#name);
     const file = new SnapshotFile(this.#directory, this.#unfinishedName);
@@ -245,13 +243,11 @@ class ExitSnapshot {
         onProgress: part => file.writeAhead(part),
         isLast: true,
         capture: dictionary => {
-          if (this.#hasEnded) return;
           timedSection('worker:checkpoint', () =>
             file.finish(this.#source.capture(this.#workerId, this.known, { dictionary })),
           );
         },
       });
-      if (this.#hasEnded) return;
       // Not renamed over the old file: some file systems then write to the disk at once (see Spool.rename).
       // If the process is killed in between, the file with the unfinished name is complete.
       fs.rmSync(finished, { force: true });

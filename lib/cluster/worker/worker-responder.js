@@ -43,6 +43,16 @@ class WorkerResponder {
 
   /** @param {any} message of one of the types that a primary sends */
   receive(message) {
+    try {
+      this.#receive(message);
+    } catch (error) {
+      // The program may have replaced process.send(). Its 'message' event must not throw.
+      debug('a message of the primary failed in worker %d: %s', this.workerId, error);
+    }
+  }
+
+  /** @param {any} message */
+  #receive(message) {
     if (typeof message.directory !== 'string') {
       if (message.type !== WELCOME) this.#answerStockPrimary(message.requestId);
       return;

@@ -203,7 +203,9 @@ for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.
     const get = async () => {
       throw { toString: null };
     };
-    registry.registerMetric({ name, get });
+    const metric = { name: 'odd', get };
+    registry.registerMetric(metric);
+    metric.name = name;
     await source.prepare(1000);
     counter.inc({ a: 'new', b: 'new' });
     const store = new ClusterStore();
@@ -286,3 +288,28 @@ for (const [name, meanwhile, shown] of [
     await assertShows(store, registry);
   });
 }
+
+test('SnapshotSource: a metric whose properties cannot be read costs itself only, and is counted', async () => {
+  const { registry, source } = makeWorker();
+  const store = new ClusterStore();
+  const registers = [registry];
+  new Counter({ name: 'good_total', help: 'h', registers }).inc();
+  const makeOdd = name => new Gauge({ name, help: 'h', registers });
+  const failing = () => {
+    throw new Error('it cannot be read');
+  };
+  makeOdd('help').help = { toString: null };
+  makeOdd('aggregator').aggregator = { toString: failing };
+  Object.defineProperty(makeOdd('hook'), 'collect', { get: failing });
+  let isReady = false;
+  registry.registerMetric(
+    new Proxy({ name: 'proxy', get() {} }, { get: (target, key) => (isReady ? failing() : target[key]) }),
+  );
+  isReady = true;
+  const snapshot = await source.prepare(1000, {
+    capture: dictionary => bytesOf(source.capture(WORKER, undefined, { dictionary })),
+  });
+  store.apply(WORKER, snapshot);
+  assert.deepStrictEqual([...samplesOf(textOf(store)).keys()], ['good_total []']);
+  assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 4 }]);
+});

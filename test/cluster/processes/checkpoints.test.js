@@ -134,6 +134,21 @@ describe('checkpoints', () => {
     await until(() => exitFiles(cluster, id).length === 0, 'its file is removed');
   });
 
+  it("checkpoints go on although the program emits 'exit' itself, or has a metric that cannot be read", async () => {
+    const cluster = shared();
+    const before = counted(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, ({ client, process }) => {
+      const odd = new client.Gauge({ name: 'odd', help: 'h' });
+      odd.help = { toString: null };
+      process.emit('exit', 0);
+    });
+    await cluster.inWorker(id, record, 7);
+    await cluster.inWorker(id, tick);
+    await kill(cluster, id);
+    assert.equal(counted(await cluster.scrape()), before + 7);
+  });
+
   it('a killed worker keeps what a scrape has shown after its last checkpoint', async () => {
     const cluster = shared();
     const before = counted(await cluster.scrape());

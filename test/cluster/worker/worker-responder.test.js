@@ -1,0 +1,25 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { it } = require('node:test');
+const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
+const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names');
+const { WELCOME, REQUEST } = require('../../../lib/cluster/wire/messages');
+
+it("a program that has replaced process.send() gets no error in its 'message' event", async t => {
+  const { connected, send } = process;
+  t.after(() => Object.assign(process, { connected, send }));
+  const failing = t.mock.fn(() => {
+    throw new Error('this is not sent');
+  });
+  Object.assign(process, { connected: true, send: failing });
+  const responder = new WorkerResponder(1, () => []);
+  const fields = { directory: '', exitName: exitSnapshotName(1) };
+  responder.receive({ type: WELCOME, ...fields });
+  assert.equal(failing.mock.callCount(), 1);
+  responder.receive({ type: REQUEST, requestId: 1, ...fields });
+  await new Promise(resolve => setImmediate(resolve));
+  await responder.handOver(1000);
+  responder.writeExitSnapshot();
+  assert.ok(failing.mock.callCount() >= 4);
+});
