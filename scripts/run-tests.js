@@ -69,8 +69,8 @@ function chosenFiles(words) {
 }
 
 /**
- * Node.js 20 parses the file of NODE_EXTRA_CA_CERTS when a process starts, which can take three times as long as
- * everything else of a start. Only the tests that install packages connect to a server with TLS.
+ * Node.js 20 parses the file of NODE_EXTRA_CA_CERTS when a process starts, which can take three times as long
+ * as everything else of a start. Only the tests that install packages connect to a server with TLS.
  *
  * @param {string[]} files
  */

@@ -82,7 +82,8 @@ function bootstrapMedian(values) {
 
 /**
  * @param {MeasuredRound[]} rounds
- * @returns {{round: MeasuredRound, figure: string, atMost: number, ratio: Ratio, stock: Ratio | undefined}[]} for each claim that was measured
+ * @returns {{round: MeasuredRound, figure: string, atMost: number, ratio: Ratio, stock: Ratio | undefined}[]}
+ *   for each claim that was measured
  */
 function judgeClaims(rounds) {
   const [ofStock, , ofOurs] = COMPARISONS;

@@ -36,8 +36,8 @@ const ROUND_KEYS = Object.keys(SIZES)
   .filter(key => !LEFT_OUT.includes(key));
 
 /**
- * @param {{short?: boolean, rounds?: string[], clients?: string[], repetitions?: number, seconds?: number, workers?: number,
- *   samples?: number, gzip?: boolean}} options
+ * @param {{short?: boolean, rounds?: string[], clients?: string[], repetitions?: number, seconds?: number,
+ *   workers?: number, samples?: number, gzip?: boolean}} options
  * @returns {Round[]} rounds of equal samples one after the other
  * @throws {Error} for an unknown round or client, or a segment without a scrape
  */

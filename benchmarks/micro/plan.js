@@ -93,8 +93,8 @@ function caseOf(id) {
 }
 
 /**
- * @param {{short: boolean, only?: string[], clients?: string[], repetitions?: number, seconds?: number}} options `only`:
- *   beginnings of ids
+ * @param {{short: boolean, only?: string[], clients?: string[], repetitions?: number, seconds?: number}}
+ *   options `only`: beginnings of ids
  * @returns {Step[]}
  */
 function planFor({ short, only, clients, repetitions, seconds }) {

@@ -14,7 +14,10 @@ const ROUNDS = 5; // a library and its lower bound in turn, so that other progra
 
 const HEAD = ['recording', 'ns', 'the least it could be', 'ns', 'times'];
 
-/** @type {{title: string, floor: string, seconds: number, prepare: (library: any) => {ours: any, least: any}}[]} */
+/**
+ * @type {{title: string, floor: string, seconds: number,
+ *   prepare: (library: any) => {ours: any, least: any}}[]}
+ */
 const RECORDINGS = [
   ...[2000, 100_000].map(size => ({
     title: `inc(labels), ${size.toLocaleString('en')} label sets`,

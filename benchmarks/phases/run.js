@@ -28,7 +28,10 @@ const WARM_UPS = 10;
 const RUNS = 15;
 const HOOK_TIME = 1000; // ms; there are no hooks
 
-/** @typedef {{kind: 'integers' | 'floats', changed: number}} Conditions tenths of the series that change between two scrapes */
+/**
+ * @typedef {{kind: 'integers' | 'floats', changed: number}} Conditions tenths of the series that change
+ *   between two scrapes
+ */
 
 /** @type {(Conditions & {title: string, seconds: number})[]} with a rough guess of what each takes */
 const STEPS = ['integers', 'floats'].flatMap(kind =>

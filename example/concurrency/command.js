@@ -37,8 +37,8 @@ class OwnedProcesses {
  * @param {object} command
  * @param {string} command.usage
  * @param {(argv: string[]) => Options} command.readOptions throws with a text for the person at the keyboard
- * @param {(options: Options, processes: OwnedProcesses, liveLine: LiveLine) => Promise<boolean>} command.measure
- *   resolves with whether the figures agree
+ * @param {(options: Options, processes: OwnedProcesses, liveLine: LiveLine) => Promise<boolean>}
+ *   command.measure resolves with whether the figures agree
  */
 async function runCommand({ usage, readOptions, measure }) {
   const options = optionsOrUsage(usage, readOptions);

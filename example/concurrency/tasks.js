@@ -7,7 +7,8 @@ const { setTimeout: wait } = require('node:timers/promises');
  * holds the rows of all its pages until it has the last one, as handlers do. `weight` is the number of
  * requests for it in twenty.
  *
- * @type {Record<string, {weight: number, pages: number, rows: number, latencyMs: number, finish: (rows: object[]) => object}>}
+ * @type {Record<string, {weight: number, pages: number, rows: number, latencyMs: number,
+ *   finish: (rows: object[]) => object}>}
  */
 const OPERATIONS = {
   lookup: { weight: 11, pages: 1, rows: 20, latencyMs: 15, finish: firstRow },

@@ -31,8 +31,9 @@ function lengthOf(seconds) {
  * @param {object} options.processes where processes are started
  * @param {import('../concurrency/load-process').LoadProcess} options.load
  * @param {(window: Window) => void} [options.onScrape]
- * @returns {Promise<{window: Window, sent: number, answered: number, failed: number, counted: number}>} what was scraped
- *   after warming up, and the totals of the whole run: requests by the load generator's count, tasks by the metrics
+ * @returns {Promise<{window: Window, sent: number, answered: number, failed: number, counted: number}>} what
+ *   was scraped after warming up, and the totals of the whole run: requests by the load generator's count,
+ *   tasks by the metrics
  */
 async function measureSetting({ size, rate, seconds, processes, load, onScrape = () => {} }) {
   const nodeOptions = size === 'default' ? [] : [`--max-semi-space-size=${size}`];

@@ -1,5 +1,6 @@
 /**
- * prom-client's key of a label set: `name:value,` for each label. Values that contain separators can make two label sets collide.
+ * prom-client's key of a label set: `name:value,` for each label. Values that contain separators can make two
+ * label sets collide.
  *
  * @param labelNames the names to take, in their order; default all, sorted
  */

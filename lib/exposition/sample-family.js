@@ -14,7 +14,9 @@ const { toNumber } = require('./number-format');
  * @property {any} [exemplar]
  */
 
-/** @typedef {{name: string, help: string, type: string, values?: Sample[], aggregator?: string}} MetricObject */
+/**
+ * @typedef {{name: string, help: string, type: string, values?: Sample[], aggregator?: string}} MetricObject
+ */
 
 /**
  * @param {MetricObject} metric

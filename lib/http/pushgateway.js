@@ -43,7 +43,10 @@ const MAX_RESPONSE_CHARACTERS = 2 ** 24;
  * @property {Record<string, string>} [groupings] additional labels of the group, ignored without a jobName
  */
 
-/** @typedef {{resp: import('node:http').IncomingMessage, body: string}} PushResult the gateway's response, read completely */
+/**
+ * @typedef {{resp: import('node:http').IncomingMessage, body: string}} PushResult the gateway's response,
+ *   read completely
+ */
 
 /**
  * Pushes metrics to a Prometheus Pushgateway, for jobs that end before they can be scraped.

@@ -184,7 +184,8 @@ function exemplarsOf(table) {
  *
  * @param {unknown} argument
  * @param {readonly string[]} labelNames
- * @returns {argument is {labels?: Record<string, any> | null, value?: number | null, exemplarLabels?: Record<string, any>}}
+ * @returns {argument is {labels?: Record<string, any> | null, value?: number | null, exemplarLabels?:
+ *   Record<string, any>}}
  */
 function isRecordForm(argument, labelNames) {
   if (typeof argument !== 'object' || argument === null) return false;

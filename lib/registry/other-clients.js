@@ -1,7 +1,7 @@
 'use strict';
 
-// What is recorded with another copy of a Prometheus client is in the registry of that copy, and missing from the
-// page. With NODE_DEBUG=prom-client-cluster, a scrape reports such copies.
+// What is recorded with another copy of a Prometheus client is in the registry of that copy, and missing from
+// the page. With NODE_DEBUG=prom-client-cluster, a scrape reports such copies.
 
 const { debuglog } = require('util');
 

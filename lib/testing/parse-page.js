@@ -11,7 +11,8 @@
 
 /**
  * @typedef {object} Family
- * @property {string} name as a registry has it: in OpenMetrics, the counter of `# TYPE a counter` is `a_total`
+ * @property {string} name as a registry has it: in OpenMetrics, the counter of `# TYPE a counter` is
+ *   `a_total`
  * @property {string} type 'untyped' without a TYPE line
  * @property {string | undefined} help undefined without a HELP line
  * @property {Sample[]} samples

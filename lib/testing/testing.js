@@ -11,9 +11,11 @@ const { lintFamilies } = require('./lint');
 /** @typedef {import('./parse-page').Sample} Sample */
 
 /**
- * A registry or a page. In the primary of a cluster, the page of an AggregatorRegistry is that of all workers.
+ * A registry or a page. In the primary of a cluster, the page of an AggregatorRegistry is that of all
+ * workers.
  *
- * @typedef {string | {metrics: () => string | Promise<string>, clusterMetrics?: () => Promise<string>}} Source
+ * @typedef {string | {metrics: () => string | Promise<string>, clusterMetrics?: () => Promise<string>}}
+ *   Source
  */
 
 /**

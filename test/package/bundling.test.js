@@ -1,7 +1,7 @@
 'use strict';
 
-// docs/bundling.md: each of its commands bundles an application with the library, with the file of the thread and
-// without it. Whatever the bundler, a cluster has the right totals.
+// docs/bundling.md: each of its commands bundles an application with the library, with the file of the thread
+// and without it. Whatever the bundler, a cluster has the right totals.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -23,7 +23,8 @@ before(async () => ({ tarball } = await pack(place)));
  * The files and commands of a section.
  *
  * @param {string} name
- * @returns {{files: Record<string, string>, commands: string[]}} the last line of each command runs the bundle
+ * @returns {{files: Record<string, string>, commands: string[]}} the last line of each command runs the
+ *   bundle
  */
 function sectionOf(name) {
   const [, text] = DOCUMENT.split(`\n## ${name}\n`);
@@ -60,8 +61,8 @@ async function makeApplication(files, { client = 'prom-client', type } = {}) {
 /**
  * @param {string} application
  * @param {string} command
- * @returns {Promise<{aggregator: string, aggregatorReason: string, total: string, inPlace: string}[]>} what the bundle
- *   has printed
+ * @returns {Promise<{aggregator: string, aggregatorReason: string, total: string, inPlace: string}[]>} what
+ *   the bundle has printed
  */
 async function runIn(application, command) {
   const PATH = `${path.join(PROGRAMS, '.bin')}${path.delimiter}${process.env.PATH}`;
@@ -81,8 +82,8 @@ const inPlace = { aggregator: 'in place', aggregatorReason: 'missing', total: '3
 const inOneProcess = { aggregator: 'none', aggregatorReason: '', total: '3', inPlace: undefined };
 
 /**
- * Bundles an application as a section says, and runs it: a cluster with and without the file of the thread, and one
- * process.
+ * Bundles an application as a section says, and runs it: a cluster with and without the file of the thread,
+ * and one process.
  *
  * @param {string} name of the section
  * @param {{command?: number, client?: string, type?: string}} [options]

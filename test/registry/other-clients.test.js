@@ -14,7 +14,8 @@ const ROOT = path.join(__dirname, '../..');
 /**
  * @param {string} library under test
  * @param {Record<string, string>} [env]
- * @returns {Promise<string[]>} directories in the debug log of a process that loads two more clients and scrapes twice
+ * @returns {Promise<string[]>} directories in the debug log of a process that loads two more clients and
+ *   scrapes twice
  */
 async function logged(library, env) {
   const code = `

@@ -68,8 +68,8 @@ class SimulatedClient extends EventEmitter {
  *
  * @param {import('node:test').TestContext} t
  * @param {object} pace of PacedClients
- * @param {(request: number, respond: (status: number, wait: number) => void, breakConnection: () => void) => void} serve
- *   called with the number of each request from 1, without those that open reused connections
+ * @param {(request: number, respond: (status: number, wait: number) => void, breakConnection: () => void) =>
+ *   void} serve called with the number of each request from 1, without those that open reused connections
  * @returns {{paced: PacedClients, arrivals: number[]}} with the times at which requests were sent, ms from
  *   the first
  */

@@ -1,7 +1,7 @@
 'use strict';
 
-// Metrics about the scrapes of a cluster: which workers a page shows, how old their numbers are, and what
-// failed. Names follow https://prometheus.io/docs/practices/naming/.
+// Runs with the aggregator. Metrics about the scrapes of a cluster: which workers a page shows, how old their
+// numbers are, and what failed. Names follow https://prometheus.io/docs/practices/naming/.
 
 const PREFIX = 'prom_client_cluster_';
 
@@ -106,12 +106,12 @@ function selfMetrics(facts, state, refused, now) {
 }
 
 /**
- * @param {Record<string, string>[]} known label sets that are shown from the start
+ * @param {Record<string, string>[]} initial label sets that are shown from the start
  * @param {[labels: Record<string, string>, count: number][]} counts
  * @returns {object[]} samples
  */
-function withZeros(known, counts) {
-  const sums = new Map(known.map(labels => [JSON.stringify(labels), 0]));
+function withZeros(initial, counts) {
+  const sums = new Map(initial.map(labels => [JSON.stringify(labels), 0]));
   for (const [labels, count] of counts) {
     const key = JSON.stringify(labels);
     sums.set(key, (sums.get(key) ?? 0) + count);

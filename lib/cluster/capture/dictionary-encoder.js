@@ -28,11 +28,11 @@ class DictionaryEncoder {
   }
 
   /**
-   * @param {JournalPosition | undefined} known what the reader has of the journal, from a message
+   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal, from a message
    * @returns {DictionaryPart} an empty one, which continues that
    */
-  start(known) {
-    const start = this.#journal.startFor(this.#positionOf(known));
+  start(readerPosition) {
+    const start = this.#journal.startFor(this.#positionOf(readerPosition));
     return new DictionaryPart(this.#journal.epoch, start);
   }
 
@@ -58,16 +58,16 @@ class DictionaryEncoder {
    *
    * @param {DictionaryPart | undefined} dictionary that was encoded ahead
    * @param {MetricView[]} views of all metrics
-   * @param {JournalPosition | undefined} known what the reader has of the journal, from a message
+   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal, from a message
    * @returns {DictionaryPart} that one or another, with everything that the reader does not have
    */
-  complete(dictionary, views, known) {
+  complete(dictionary, views, readerPosition) {
     this.#journal.note(views);
-    this.#journal.forgetBefore(this.#positionOf(known));
-    const start = this.#journal.startFor(this.#positionOf(known));
+    this.#journal.forgetBefore(this.#positionOf(readerPosition));
+    const start = this.#journal.startFor(this.#positionOf(readerPosition));
     // It is unusable if the journal has begun a new epoch since, or if the reader has lost its state.
     const isUsable = dictionary !== undefined && dictionary.start <= start && this.#restOf(dictionary);
-    const usable = isUsable ? dictionary : this.start(known);
+    const usable = isUsable ? dictionary : this.start(readerPosition);
     runThrough(this.extend(usable, views));
     return usable;
   }
@@ -82,15 +82,15 @@ class DictionaryEncoder {
   }
 
   /**
-   * @param {JournalPosition | undefined} known from a message
+   * @param {JournalPosition | undefined} readerPosition from a message
    * @returns {JournalPosition | undefined} undefined unless it is a position in this process's journal
    */
-  #positionOf(known) {
+  #positionOf(readerPosition) {
     const isPosition =
-      known?.incarnation === this.#incarnation &&
-      Number.isInteger(known.series) &&
-      known.series <= this.#journal.length;
-    return isPosition ? known : undefined;
+      readerPosition?.incarnation === this.#incarnation &&
+      Number.isInteger(readerPosition.series) &&
+      readerPosition.series <= this.#journal.length;
+    return isPosition ? readerPosition : undefined;
   }
 }
 

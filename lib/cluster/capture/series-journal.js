@@ -96,11 +96,11 @@ class SeriesJournal {
   /**
    * Where a reader has to continue. A new epoch begins if it needs what was forgotten.
    *
-   * @param {JournalPosition | undefined} known the reader's position
+   * @param {JournalPosition | undefined} position the reader's position
    * @returns {number} that position if a segment begins there, else 0
    */
-  startFor(known) {
-    if (known !== undefined && this.after(known) !== undefined) return known.series;
+  startFor(position) {
+    if (position !== undefined && this.after(position) !== undefined) return position.series;
     if (this.#start > 0) this.#restart();
     return 0;
   }
@@ -109,12 +109,12 @@ class SeriesJournal {
    * Forgets what the reader has. Without this, each scrape that finds a new series would add a segment for
    * good.
    *
-   * @param {JournalPosition | undefined} known the reader's position
+   * @param {JournalPosition | undefined} position the reader's position
    */
-  forgetBefore(known) {
-    if (known === undefined || known.epoch !== this.epoch || known.series <= this.#start) return;
-    this.#start = known.series;
-    this.#segments = this.#segments.filter(({ start }) => start >= known.series);
+  forgetBefore(position) {
+    if (position === undefined || position.epoch !== this.epoch || position.series <= this.#start) return;
+    this.#start = position.series;
+    this.#segments = this.#segments.filter(({ start }) => start >= position.series);
   }
 
   #restart() {

@@ -25,8 +25,8 @@ const debug = debuglog('prom-client-cluster');
  */
 
 /**
- * Why the aggregation runs in place: the option `inPlace`, the thread's file is missing (as in a bundle), no thread can be
- * started, threads were lost again and again.
+ * Why the aggregation runs in place: the option `inPlace`, the thread's file is missing (as in a bundle), no
+ * thread can be started, threads were lost again and again.
  *
  * @typedef {'option' | 'missing' | 'start' | 'lost'} InPlaceReason
  */

@@ -1,6 +1,7 @@
 'use strict';
 
-// Counts by reason. Workers may send any text as a reason, so the number of different ones is limited.
+// Runs in the primary. Counts by reason. Workers may send any text as a reason, so the number of different
+// ones is limited.
 
 const MAX_REASONS = 32;
 

@@ -49,8 +49,8 @@ function places() {
   // A bundle that is an ES module has no __dirname.
   if (typeof __dirname !== 'string') return places;
   places.unshift(...bundledIn(__dirname));
-  // In a bundle, __dirname is where the bundle is. The expression is one that tools which collect the files of an
-  // application (Next.js, serverless) understand.
+  // In a bundle, __dirname is where the bundle is. The expression is one that tools which collect the files
+  // of an application (Next.js, serverless) understand.
   if (__dirname.endsWith(path.join('cluster', 'primary')))
     places.unshift(path.join(__dirname, '../aggregator/aggregator-thread.js'));
   return places;

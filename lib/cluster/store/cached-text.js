@@ -1,7 +1,8 @@
 'use strict';
 
-// Caches the text of a family. Most series of a large page do not change from one scrape to the next, so only
-// changed rows are formatted again, and the text between them is copied in one go.
+// Runs with the aggregator. Caches the text of a family. Most series of a large page do not change from one
+// scrape to the next, so only changed rows are formatted again, and the text between them is copied in one
+// go.
 
 const { PIECE_CHARACTERS, headOf, rowWriter } = require('../../exposition/text-format');
 

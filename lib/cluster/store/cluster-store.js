@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs with the aggregator; no files, timers or messages. The numbers of the whole cluster: each worker's
-// last snapshot, the retired totals of dead workers, and the families in which both are merged.
+// Runs with the aggregator, in its thread or in place; no files, timers or messages. The numbers of the whole
+// cluster: each worker's last snapshot, the retired totals of dead workers, and the families in which both
+// are merged.
 
 const { debuglog } = require('node:util');
 const { WorkerSeries } = require('./worker-series');

@@ -1,5 +1,7 @@
 'use strict';
 
+// Runs with the aggregator. Reads the newest exemplar of each row and column of a family.
+
 const { debuglog } = require('node:util');
 const { UNMAPPED } = require('./row-map');
 const { columnMap } = require('./column-layout');

@@ -113,8 +113,9 @@ function* writeSegment(writer, segment) {
  * definition does not know.
  *
  * @param {Segment} segment
- * @returns {Generator<void, {tuples: Int32Array[], forms: readonly {positions: readonly number[]}[]} | undefined>}
- *   undefined if the rows have been renumbered: the journal then drops the metric. Yields after each piece.
+ * @returns {Generator<void, {tuples: Int32Array[], forms: readonly {positions: readonly number[]}[]}
+ *   | undefined>} undefined if the rows have been renumbered: the journal then drops the metric. Yields after
+ *   each piece.
  */
 function* labelSetsOf({ metric, fromRow, toRow }) {
   const { table } = metric.view;

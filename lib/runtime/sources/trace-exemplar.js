@@ -1,8 +1,8 @@
 'use strict';
 
 // The state that all copies of the OpenTelemetry API in a process share, whatever their versions. Reading it
-// finds the application's tracer wherever its copy is installed. A copy of our own could not be relied on: one
-// that is newer than the application's ignores its tracer.
+// finds the application's tracer wherever its copy is installed. A copy of our own could not be relied on:
+// one that is newer than the application's ignores its tracer.
 const API = Symbol.for('opentelemetry.js.api.1');
 
 /** Under which a context has its span. */
@@ -11,8 +11,8 @@ const SPAN = Symbol.for('OpenTelemetry Context Key SPAN');
 const INVALID_TRACE_ID = '0'.repeat(32);
 
 /**
- * @returns {{traceId: string, spanId: string} | undefined} the exemplar labels of the OpenTelemetry span that is
- *   active; undefined if none is
+ * @returns {{traceId: string, spanId: string} | undefined} the exemplar labels of the OpenTelemetry span that
+ *   is active; undefined if none is
  */
 function activeTrace() {
   const span = /** @type {any} */ (globalThis)[API]?.context?.active().getValue(SPAN)?.spanContext();

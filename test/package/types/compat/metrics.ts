@@ -1,4 +1,5 @@
-// Compiles with the types of prom-client 15.1.3 and with ours: the four metrics, and what their labels are inferred as.
+// Compiles with the types of prom-client 15.1.3 and with ours: the four metrics, and what their labels are
+// inferred as.
 
 import {
   Counter,

@@ -1,5 +1,5 @@
-// Compiles with the types of prom-client 15.1.3 and with ours: wrappers, factories, stand-ins and other things that
-// applications and libraries make of these types.
+// Compiles with the types of prom-client 15.1.3 and with ours: wrappers, factories, stand-ins and other
+// things that applications and libraries make of these types.
 
 import {
   Counter,

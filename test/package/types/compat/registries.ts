@@ -1,5 +1,5 @@
-// Compiles with the types of prom-client 15.1.3 and with ours: registries, formats, the cluster, default metrics, the
-// Pushgateway.
+// Compiles with the types of prom-client 15.1.3 and with ours: registries, formats, the cluster, default
+// metrics, the Pushgateway.
 
 import {
   AggregatorRegistry,

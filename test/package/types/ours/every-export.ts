@@ -1,5 +1,5 @@
-// Uses every name that the types export (test/package/types.test.js checks that none is missing here), each in the way that it
-// is meant for.
+// Uses every name that the types export (test/package/types.test.js checks that none is missing here), each
+// in the way that it is meant for.
 
 import {
   AggregatedMetric,
