@@ -162,9 +162,8 @@ function read({ metric, view, hook }, setting, make) {
     current.beforeRead?.();
     return make(current, setting());
   };
-  if (isThenable(hook)) return Promise.resolve(hook).then(now);
   try {
-    return now(hook);
+    return isThenable(hook) ? Promise.resolve(hook).then(now) : now(hook);
   } catch (error) {
     // Throwing would leave rejections of the other hooks unhandled.
     return Promise.reject(error);

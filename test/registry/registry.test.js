@@ -227,6 +227,21 @@ test('a failing collect hook rejects the scrape with its error', async () => {
   }
 });
 
+test('a collect hook whose promise cannot be used leaves no rejection of another hook unhandled', async t => {
+  const unhandled = t.mock.fn();
+  process.prependListener('unhandledRejection', unhandled);
+  t.after(() => process.removeListener('unhandledRejection', unhandled));
+  const registry = new Registry();
+  const fail = text => {
+    throw new Error(text);
+  };
+  const hooks = [async () => fail('another'), () => ({ get then() { return fail('then'); } })]; // prettier-ignore
+  hooks.forEach((collect, i) => new Gauge({ name: `g${i}`, help: 'x', registers: [registry], collect }));
+  await assert.rejects(registry.metrics(), /then|another/);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.strictEqual(unhandled.mock.callCount(), 0);
+});
+
 test('a collect hook may be set later, may update other metrics, and runs once per scrape', async () => {
   const registry = new Registry();
   const [leader, follower] = ['leader', 'follower'].map(
