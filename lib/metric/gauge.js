@@ -1,5 +1,6 @@
 'use strict';
 
+const { format } = require('util');
 const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
@@ -17,7 +18,6 @@ const {
   singleValues,
   isObject,
   notANumber,
-  printed,
   adviseOnOrder,
   runCollect,
 } = require('./metric');
@@ -259,7 +259,7 @@ function addToChild(gauge, handle, delta, sign) {
  */
 function deltaOf(delta) {
   if (delta === undefined) return 1;
-  if (typeof delta !== 'number') throw new TypeError(`Delta is not a valid number: ${printed(delta)}`);
+  if (typeof delta !== 'number') throw new TypeError(`Delta is not a valid number: ${format(delta)}`);
   return delta;
 }
 

@@ -395,15 +395,7 @@ function isObject(value) {
  * @returns {TypeError}
  */
 function notANumber(value) {
-  return new TypeError(`Value is not a valid number: ${printed(value)}`);
-}
-
-/**
- * @param {unknown} value
- * @returns {string} as prom-client prints it; a string is named, because `1` is no number only if it is one
- */
-function printed(value) {
-  return typeof value === 'string' ? `${value} (a string)` : format(value);
+  return new TypeError(`Value is not a valid number: ${format(value)}`);
 }
 
 /**
@@ -434,7 +426,6 @@ module.exports = {
   singleValues,
   isObject,
   notANumber,
-  printed,
   checkArray,
   adviseOnOrder,
   runCollect,

@@ -71,6 +71,6 @@ test('Summary: a string as a value throws this error', () => {
   const summary = windowedSummary();
   assert.throws(() => summary.observe('5'), {
     name: 'TypeError',
-    message: 'Value is not a valid number: 5 (a string)',
+    message: 'Value is not a valid number: 5',
   });
 });

@@ -15,7 +15,7 @@ function metricOf(Metric) {
 for (const [value, printed] of [
   [NaN, 'NaN'],
   [false, 'false'],
-  ['', ' (a string)'],
+  ['', ''],
 ]) {
   test(`a counter refuses ${inspect(value)} as an increment`, async () => {
     const { registry, metric } = metricOf(Counter);
@@ -35,8 +35,8 @@ test('a counter treats null and undefined as 1', async () => {
 });
 
 for (const [value, printed] of [
-  ['x', 'x (a string)'],
-  ['5', '5 (a string)'],
+  ['x', 'x'],
+  ['5', '5'],
   [null, 'null'],
   [true, 'true'],
   [false, 'false'],
@@ -56,7 +56,7 @@ test('observe() names the value that it refuses', () => {
   for (const [value, printed] of [
     [NaN, 'NaN'],
     [false, 'false'],
-    ['', ' (a string)'],
+    ['', ''],
   ]) {
     const { metric } = metricOf(Histogram);
     assert.throws(() => metric.observe(value), {
