@@ -135,6 +135,7 @@ describe('loading the library', () => {
     // Of the cluster: the listener of a worker, and the class of the primary.
     assert.deepStrictEqual(files.filter(file => /^lib\/(cluster|runtime)\//.test(file)).sort(), [
       'lib/cluster/aggregator-registry.js',
+      'lib/cluster/cluster-options.js',
       'lib/cluster/package-copies.js',
       'lib/cluster/primary/json-aggregators.js',
       'lib/cluster/wire/messages.js',
