@@ -78,6 +78,8 @@ class ClusterPrimary {
   #durations = new ScrapeDurations();
   /** @type {OwnSnapshots | undefined} with `includePrimary` */
   #own = undefined;
+  /** @type {(() => Iterable<any>) | undefined} own registries without it, until they have been logged */
+  #leftOut = undefined;
   /** @type {RenderResult['state'] | undefined} as of the last render */
   #storeState = undefined;
   /** Whether the last page had numbers of all workers that have ever answered. */
@@ -98,6 +100,7 @@ class ClusterPrimary {
     this.#options = options;
     if (options.includePrimary)
       this.#own = new OwnSnapshots(registries, snapshot => this.#onOwnSnapshot(snapshot));
+    else this.#leftOut = registries;
     this.#supervisor = new AggregatorSupervisor(options, {
       // Running workers learn where their last snapshot goes, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
@@ -208,7 +211,17 @@ class ClusterPrimary {
    */
   #ready() {
     this.#roster.addUnannounced();
+    this.#logLeftOut();
     return this.#own === undefined ? this.#supervisor.starting : this.#supervisor.start();
+  }
+
+  /** One line for those who miss the primary's own metrics. */
+  #logLeftOut() {
+    if (this.#leftOut === undefined || !debug.enabled) return;
+    const names = [...this.#leftOut()].flatMap(registry => registry.getMetricsAsArray().map(nameOf));
+    this.#leftOut = undefined;
+    if (names.length === 0) return;
+    debug('metrics of the primary are left out, because includePrimary is not set: %s', names.join(', '));
   }
 
   /** A new aggregator has no numbers of living workers: they are asked for full snapshots. */
@@ -471,6 +484,11 @@ class ClusterPrimary {
       durations: await this.#durations.toJSON(),
     };
   }
+}
+
+/** @param {{name: string}} metric */
+function nameOf({ name }) {
+  return name;
 }
 
 /**
