@@ -153,6 +153,12 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   /** All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. */
   metrics(): Promise<string>;
 
+  /**
+   * The same as UTF-8, for sending: a large page is then never one string. With `gzip` it is compressed, off
+   * the event loop.
+   */
+  metricsBytes(options?: { gzip?: boolean }): Promise<Bytes>;
+
   /** One metric as text, without a line feed at its end. The metric may belong to another registry. */
   getMetricsAsString<T extends string>(metric: Metric<T>): Promise<string>;
 
@@ -276,6 +282,10 @@ export interface ClusterMetricsOptions {
 export interface ClusterMetricsBytesOptions extends ClusterMetricsOptions {
   /** Compress with gzip, outside this event loop. Default false. */
   gzip?: boolean;
+  /** The format, default that of the registry. */
+  contentType?: RegistryContentType;
+  /** Names of the metrics to show, default all. */
+  names?: readonly string[];
 }
 
 export interface ClusterMetricsBody {
@@ -332,8 +342,8 @@ export type Bytes = typeof globalThis extends { Buffer: { concat(list: any, tota
   : Uint8Array;
 
 /**
- * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers
- * answer as soon as the library is loaded.
+ * In the primary of a cluster, the metrics of all workers; in a process that has never had a worker, its own.
+ * In a worker it is an ordinary registry: workers answer as soon as the library is loaded.
  */
 export class AggregatorRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
   /**
@@ -361,14 +371,14 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
   constructor(options: AggregatorRegistryOptions);
 
   /**
-   * The metrics of all workers as text; '' if there are no workers. Rejected if no worker answered in time
-   * and there are no earlier numbers, or if an aggregator of the application throws. A metric with an unknown
-   * aggregator is left out.
+   * The metrics of all workers as text; those of this process if it has never had a worker; '' if there are
+   * none, and in a worker. Rejected if no worker answered in time and there are no earlier numbers, or if an
+   * aggregator of the application throws. A metric with an unknown aggregator is left out.
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 
   /**
-   * The same as bytes, which costs the primary's event loop far less. Undefined if there are no workers.
+   * The same as bytes, which costs the primary's event loop far less. Undefined instead of ''.
    */
   clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<ClusterMetricsBody | undefined>;
 
@@ -404,9 +414,34 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 /** The name of AggregatorRegistry in prom-client's successor. */
 export { AggregatorRegistry as ClusterRegistry };
 
+// ----------------------------------------------------------------------------------------------------------- endpoints
+
+/** A text format of metrics: Prometheus text, or OpenMetrics text. */
+export type MetricsFormat = 'text' | 'openmetrics';
+
+export interface MetricsHandlerOptions {
+  /**
+   * For a cluster: add metrics about the scrape itself (workers by state, age of the numbers, failures).
+   * Default true.
+   */
+  selfMetrics?: boolean;
+  /**
+   * The formats from which the request's Accept header chooses; the first is used if it accepts none, or all
+   * equally. Default: the content type of the registry only. With `openmetrics`, metrics of the registry that
+   * are created later may have exemplars.
+   */
+  formats?: readonly MetricsFormat[];
+  /**
+   * Called with the error if a scrape fails, or has nothing to show. Default: a process warning, at most one
+   * a minute.
+   */
+  onError?: (error: any) => unknown;
+}
+
 /** The parts of a request that metricsHandler() uses: Node's own, or a framework's that is built on it. */
 export interface MetricsRequest {
   method?: string;
+  url?: string;
   headers: { [name: string]: string | string[] | undefined };
 }
 
@@ -423,25 +458,66 @@ export interface MetricsResponse {
   destroy(): unknown;
 }
 
-export interface MetricsHandlerOptions {
-  /**
-   * For a cluster: add metrics about the scrape itself (workers by state, age of the numbers, failures).
-   * Default true.
-   */
-  selfMetrics?: boolean;
-}
-
 /**
  * Makes a request handler that answers with a registry's metrics; with an AggregatorRegistry, those of the
- * whole cluster. It works with node's http and https, express, and the raw objects of fastify. The handler
- * never rejects; it answers a failure with status 500.
+ * whole cluster. It works with node's http and https, express, and the raw objects of fastify and Koa.
+ * `?name[]=…` selects metrics. A failure is answered with status 500, or 503 if there is nothing to show. The
+ * handler rejects only if it is not called with a request and a response.
  *
- * @throws {TypeError} if the argument is not a registry
+ * @throws {TypeError} if the first argument is not a registry, or an option is not valid
  */
 export function metricsHandler(
   registry: Registry<RegistryContentType>,
   options?: MetricsHandlerOptions,
 ): (request: MetricsRequest, response: MetricsResponse) => Promise<void>;
+
+/** The parts of a fetch Request that metricsResponse() uses. */
+export interface MetricsFetchRequest {
+  readonly method?: string;
+  readonly url: string;
+  readonly headers: { get(name: string): string | null };
+}
+
+/** Response, if its type is declared: by the types of Node.js or of the DOM. */
+export type MetricsFetchResponse = typeof globalThis extends {
+  Response: { new (...parameters: any): infer R };
+}
+  ? R
+  : unknown;
+
+/**
+ * The same for servers with the Request and Response of the Fetch standard: Hono, route handlers of Next.js,
+ * Bun, Deno.
+ *
+ * Rejected with a TypeError if an argument is not valid.
+ */
+export function metricsResponse(
+  registry: Registry<RegistryContentType>,
+  request: MetricsFetchRequest,
+  options?: MetricsHandlerOptions,
+): Promise<MetricsFetchResponse>;
+
+export interface MetricsServerOptions extends MetricsHandlerOptions {
+  /** 0 for any free port. */
+  port: number | string;
+  /** Address to listen on, default 127.0.0.1, which other machines cannot reach. */
+  host?: string;
+  /** Path of the metrics, default /metrics. */
+  path?: string;
+  /** Default the global registry. */
+  registry?: Registry<RegistryContentType>;
+}
+
+/** http.Server, if the types of Node.js are installed. */
+// @ts-ignore: without them it is any
+export type MetricsServer = import('node:http').Server;
+
+/**
+ * Starts an HTTP server that serves metrics and nothing else.
+ *
+ * @returns resolves when the server listens; rejected if the port cannot be used
+ */
+export function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer>;
 
 // ------------------------------------------------------------------------------------------------------------- metrics
 
@@ -463,7 +539,10 @@ export interface MetricConfiguration<T extends string> {
   aggregator?: Aggregator;
   /** Runs before the metric is read. */
   collect?: CollectFunction<any>;
-  /** Whether a counter or histogram stores exemplars. Needs OpenMetrics registries. Default false. */
+  /**
+   * Whether a counter or histogram stores exemplars, default false. Needs registries of OpenMetrics text, or
+   * with an endpoint that has the format `openmetrics` and was created before.
+   */
   enableExemplars?: boolean;
   /**
    * Maximum number of label sets, a positive integer; default unlimited. Further label sets are recorded in

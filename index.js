@@ -14,6 +14,8 @@ const { aggregators } = require('./lib/cluster/primary/json-aggregators');
 const { Pushgateway } = require('./lib/http/pushgateway');
 const collectDefaultMetrics = require('./lib/runtime/default-metrics');
 const { metricsHandler } = require('./lib/http/metrics-handler');
+const { metricsResponse } = require('./lib/http/metrics-response');
+const { startMetricsServer } = require('./lib/http/metrics-server');
 
 exports.register = Registry.globalRegistry;
 exports.Registry = Registry;
@@ -39,6 +41,8 @@ exports.AggregatorRegistry = AggregatorRegistry;
 exports.ClusterRegistry = AggregatorRegistry;
 exports.aggregators = aggregators;
 exports.metricsHandler = metricsHandler;
+exports.metricsResponse = metricsResponse;
+exports.startMetricsServer = startMetricsServer;
 
 // Assigned first, then redefined by defineProperties(): the scanner that finds the names for ES modules does
 // not see an accessor, and drops a name that defineProperty() redefines. ES modules get the value at the time

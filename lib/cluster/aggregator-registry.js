@@ -2,12 +2,20 @@
 
 // Runs in workers and in the primary, on their event loops. The public class AggregatorRegistry.
 
-const { Registry } = require('../registry/registry');
-const { DEFAULT_LABELS } = require('../registry/metric-view');
+const { Registry, pagesOf } = require('../registry/registry');
+const { DEFAULT_LABELS, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { UNAVAILABLE } = require('../registry/unavailable');
+const { coalesce } = require('../registry/coalesce');
 const { aggregators } = require('./primary/json-aggregators');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./package-copies');
 const { hookIntoWorker, handOver, requestCheckpoints } = require('./worker/worker-hook');
-const { clusterOptions, checkOptions, checkCallOptions, warnIfMissing } = require('./cluster-options');
+const {
+  clusterOptions,
+  checkOptions,
+  checkPageOptions,
+  checkCallOptions,
+  warnIfMissing,
+} = require('./cluster-options');
 const { RELEASE } = require('../exposition/pooled-page');
 const { timedSection } = require('../event-loop/timed-section');
 
@@ -24,8 +32,9 @@ const SHARED_OPTIONS = [
   'checkpointInterval',
 ];
 
-/** A symbol and not a private field, because Registry keeps its state in the same way. */
+/** Symbols and not private fields, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
+const OWN_PAGE = Symbol('own page');
 
 /** The ClusterPrimary of the process, shared by all copies of this package. */
 const SHARED = Symbol.for('prom-client-cluster.primary.v1');
@@ -53,8 +62,8 @@ const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ 
 });
 
 /**
- * In the primary of a cluster, the metrics of all workers. In a worker it is an ordinary registry: workers
- * answer as soon as the library is loaded.
+ * In the primary of a cluster, the metrics of all workers; in a process that has never had a worker, its own.
+ * In a worker it is an ordinary registry: workers answer as soon as the library is loaded.
  */
 class AggregatorRegistry extends Registry {
   /**
@@ -88,9 +97,9 @@ class AggregatorRegistry extends Registry {
     const given = (isFormat ? options : contentType) ?? {};
     const effective = clusterOptions(given);
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
-    const cluster = /** @type {import('node:cluster').Cluster} */ (
-      /** @type {unknown} */ (require('node:cluster'))
-    );
+    const ownPage = coalesce(formats => ownPages(this, formats));
+    Object.defineProperty(this, OWN_PAGE, { value: ownPage, configurable: true });
+    const cluster = clusterModule();
     if (!cluster.isPrimary) {
       requestCheckpoints(given.checkpointInterval);
       return;
@@ -114,14 +123,14 @@ class AggregatorRegistry extends Registry {
 
   /**
    * The metrics of all workers as text. Workers that do not answer in time are shown with their last numbers.
-   * A metric with an unknown aggregator is left out.
+   * A metric with an unknown aggregator is left out. If this process has never had a worker, its own metrics.
    *
    * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of clusterMetricsBytes(); a
    *   function is ignored, as in prom-client
-   * @returns {Promise<string>} '' if there are no workers
+   * @returns {Promise<string>} '' if there are no metrics, and in a worker
    * @throws {TypeError} if `timeout` is not a number of milliseconds
    * @throws {Error} if no worker answered in time and there are no earlier numbers, or an aggregator of the
-   *   application throws
+   *   application throws; without workers, if a `collect` hook fails
    */
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
@@ -143,17 +152,27 @@ class AggregatorRegistry extends Registry {
    * @param {number} [options.timeout] milliseconds, default the registry's timeout
    * @param {boolean} [options.selfMetrics] add metrics about the scrape itself: workers by state, the age of
    *   the numbers, failures
+   * @param {string} [options.contentType] the format, default that of the registry
+   * @param {readonly string[]} [options.names] the metrics to show, default all
    * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no
-   *   workers
-   * @throws {TypeError} if `timeout` is not a number of milliseconds
+   *   metrics, and in a worker
+   * @throws {TypeError} if an option is not valid
    * @throws {Error} as clusterMetrics()
    */
-  async clusterMetricsBytes({ gzip = false, timeout = this.timeout, selfMetrics = false } = {}) {
-    checkOptions({ timeout });
+  async clusterMetricsBytes({
+    gzip = false,
+    timeout = this.timeout,
+    selfMetrics = false,
+    contentType = this.contentType,
+    names,
+  } = {}) {
+    checkPageOptions({ timeout, contentType, names });
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     if (shared === undefined) return undefined;
-    const openMetrics = this.contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    return shared.primary.collect({ openMetrics, gzip, selfMetrics }, timeout);
+    const format = { openMetrics: contentType === Registry.OPENMETRICS_CONTENT_TYPE, gzip, names };
+    if (!shared.primary.isAlone) return shared.primary.collect({ ...format, selfMetrics }, timeout);
+    if (ownRegistries(this).length === 0) return undefined;
+    return { bytes: await /** @type {any} */ (this)[OWN_PAGE](format), ascii: false };
   }
 
   /**
@@ -164,6 +183,26 @@ class AggregatorRegistry extends Registry {
    */
   clusterState() {
     return /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED]?.primary.state();
+  }
+
+  get [ALLOWS_EXEMPLARS]() {
+    return super[ALLOWS_EXEMPLARS];
+  }
+
+  /** An endpoint shows the metrics of the registries that take part. */
+  set [ALLOWS_EXEMPLARS](allows) {
+    super[ALLOWS_EXEMPLARS] = allows;
+    for (const registry of registries) registry[ALLOWS_EXEMPLARS] = allows;
+  }
+
+  /** Why there is nothing to show, for an endpoint. */
+  get [UNAVAILABLE]() {
+    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
+    if (shared?.primary.isAlone)
+      return 'There are no metrics: this process has no workers, and none of its own.';
+    if (shared !== undefined) return 'There are no metrics: no worker is running, and none has left any.';
+    if (clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
+    return "This process is a worker: the cluster's metrics are served by the primary.";
   }
 
   /** @returns {number} milliseconds that clusterMetrics() waits for workers by default */
@@ -269,6 +308,36 @@ class AggregatorRegistry extends Registry {
     }
     return registry;
   }
+}
+
+/** @returns {import('node:cluster').Cluster} */
+function clusterModule() {
+  return /** @type {any} */ (require('node:cluster'));
+}
+
+/**
+ * @param {Registry} registry an AggregatorRegistry
+ * @returns {any[]} the registries with metrics that a process shows which has never had a worker
+ */
+function ownRegistries(registry) {
+  const all = new Set([registry, ...registriesOfAllCopies()]);
+  return [...all].filter(each => each.getMetricsAsArray().length > 0);
+}
+
+/**
+ * @param {Registry} registry an AggregatorRegistry
+ * @param {import('../exposition/page-format').PageFormat[]} formats
+ * @returns {Promise<Buffer[]>} the page of this process's own metrics, in each format
+ */
+async function ownPages(registry, formats) {
+  const registries = ownRegistries(registry);
+  const names = registries.flatMap(each =>
+    each.getMetricsAsArray().map((/** @type {any} */ metric) => metric.name),
+  );
+  if (new Set(names).size === names.length) return pagesOf(registries, formats);
+  // Added up as in a cluster.
+  const lists = await Promise.all(registries.map(each => each.getMetricsAsJSON()));
+  return pagesOf([AggregatorRegistry.aggregate(lists)], formats);
 }
 
 /** @param {SharedPrimary} shared */

@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const { inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
 const { warnOnce } = require('../options/warnings');
+const { isSupported } = require('../exposition/content-type');
 
 const SHORTEST_CHECKPOINT_INTERVAL = 100;
 const PREFIX = 'PROM_CLIENT_CLUSTER_';
@@ -26,7 +27,7 @@ const NAMES = new Set([
 ]);
 
 /** Options of clusterMetrics() and clusterMetricsBytes(). */
-const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip']);
+const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip', 'contentType', 'names']);
 
 /**
  * How a text of the environment becomes an option; undefined if it does not.
@@ -125,6 +126,19 @@ function warnIfMissing(directory) {
 }
 
 /**
+ * @param {{timeout: number, contentType: string, names: readonly string[] | undefined}} options of
+ *   clusterMetricsBytes()
+ * @throws {TypeError} if one of them is not valid
+ */
+function checkPageOptions({ timeout, contentType, names }) {
+  checkOptions({ timeout });
+  if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
+  if (names !== undefined && !(Array.isArray(names) && names.every(name => typeof name === 'string'))) {
+    throw new TypeError('names must be a list of names of metrics');
+  }
+}
+
+/**
  * Reports options of clusterMetrics() that are misspelt.
  *
  * @param {unknown} options
@@ -138,4 +152,4 @@ function isCheckpointInterval(value) {
   return value === 0 || value >= SHORTEST_CHECKPOINT_INTERVAL;
 }
 
-module.exports = { clusterOptions, checkOptions, checkCallOptions, warnIfMissing };
+module.exports = { clusterOptions, checkOptions, checkPageOptions, checkCallOptions, warnIfMissing };

@@ -37,7 +37,8 @@ function* renderBytes(families, openMetrics, memory) {
       yield;
     }
   }
-  page.write(text + ending(openMetrics));
+  // OpenMetrics allows no empty line; metrics() has one without families, as in prom-client.
+  page.write(first && openMetrics ? ending(openMetrics).trimStart() : text + ending(openMetrics));
   yield;
   return page.body;
 }

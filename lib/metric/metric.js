@@ -5,6 +5,7 @@
 
 const { debuglog, format, inspect } = require('util');
 const { Registry, takenNameText } = require('../registry/registry');
+const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names');
 const { reportIfMisspelt } = require('../options/option-names');
 const { adviseOnce } = require('../options/warnings');
@@ -200,15 +201,16 @@ function adviseOnOrder({ name }, method) {
  * @template {{table: SeriesTable}} State
  * @param {Metric & {reset: () => void}} metric
  * @param {State} state
- * @throws {TypeError} if exemplars are enabled and a registry writes Prometheus text
+ * @throws {TypeError} if exemplars are enabled and a registry writes Prometheus text only
  * @throws {Error} if a registry has another metric of that name
  */
 function register(metric, state) {
   Object.defineProperty(metric, STATE, { value: state, configurable: true });
   metric.reset();
   const { enableExemplars, registers } = metric;
-  for (const { contentType } of registers) {
-    if (enableExemplars && contentType === Registry.PROMETHEUS_CONTENT_TYPE) {
+  for (const registry of registers) {
+    const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
+    if (enableExemplars && writesText && !registry[ALLOWS_EXEMPLARS]) {
       throw new TypeError('Exemplars are supported only on OpenMetrics registries');
     }
   }

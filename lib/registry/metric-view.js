@@ -8,8 +8,17 @@ const VIEW = Symbol.for('prom-client-cluster.metric-view.v1');
 /** Property of a registry: its default labels. */
 const DEFAULT_LABELS = Symbol.for('prom-client-cluster.default-labels.v1');
 
-/** Method of a registry: its page as bytes. */
-const METRICS_BYTES = Symbol.for('prom-client-cluster.metrics-bytes.v1');
+/**
+ * Property of a registry: a function that writes its page in one or more formats, see Registry. Undefined if
+ * a subclass or a spy replaces the rendering.
+ */
+const PAGES = Symbol.for('prom-client-cluster.pages.v1');
+
+/**
+ * Property of a registry: whether its metrics may have exemplars although it writes Prometheus text, because
+ * an endpoint also serves its page as OpenMetrics.
+ */
+const ALLOWS_EXEMPLARS = Symbol.for('prom-client-cluster.allows-exemplars.v1');
 
 /** Optional method of a metric: called by a registry that drops the metric. */
 const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
@@ -27,4 +36,4 @@ function viewOf(metric) {
   return typeof metric[VIEW] === 'function' ? metric[VIEW]() : undefined;
 }
 
-module.exports = { VIEW, DEFAULT_LABELS, METRICS_BYTES, REMOVED, viewOf };
+module.exports = { VIEW, DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED, viewOf };

@@ -7,8 +7,9 @@ const {
   isSupported,
 } = require('../exposition/content-type');
 const { joinFamilies } = require('../exposition/text-format');
-const { scrapeText, scrapeBytes, scrapeOne } = require('./scrape');
-const { DEFAULT_LABELS, METRICS_BYTES, REMOVED } = require('./metric-view');
+const { compress } = require('../exposition/gzip');
+const { scrapeText, scrapePages, scrapeOne } = require('./scrape');
+const { DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED } = require('./metric-view');
 const { checkLabelNamesAreValid } = require('./names');
 
 /**
@@ -28,7 +29,13 @@ const { checkLabelNamesAreValid } = require('./names');
  */
 const STATE = Symbol('state');
 
-/** @typedef {{metrics: Map<string, RegisteredMetric>, defaultLabels: Record<string, unknown>, contentType: string}} State */
+/**
+ * @typedef {object} State
+ * @property {Map<string, RegisteredMetric>} metrics by name
+ * @property {Record<string, unknown>} defaultLabels
+ * @property {string} contentType
+ * @property {boolean} allowsExemplars although the content type is that of Prometheus text
+ */
 
 /**
  * A set of metrics that are exposed together.
@@ -41,7 +48,7 @@ class Registry {
   constructor(contentType = PROMETHEUS_CONTENT_TYPE) {
     if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
     /** @type {State} */
-    const state = { metrics: new Map(), defaultLabels: {}, contentType };
+    const state = { metrics: new Map(), defaultLabels: {}, contentType, allowsExemplars: false };
     Object.defineProperty(this, STATE, { value: state, configurable: true });
   }
 
@@ -57,7 +64,20 @@ class Registry {
       const texts = await Promise.all(metrics.map(metric => this.getMetricsAsString(metric)));
       return joinFamilies(texts, isOpenMetrics(this));
     }
-    return scrapeText(metrics, () => settingOf(this));
+    return scrapeText(sourceOf(this));
+  }
+
+  /**
+   * The text of metrics() as UTF-8, for sending: a large page is then never one string.
+   *
+   * @param {{gzip?: boolean}} [options] `gzip`: compress, off the event loop
+   * @returns {Promise<Buffer>}
+   */
+  async metricsBytes({ gzip = false } = {}) {
+    const pages = this[PAGES];
+    if (pages !== undefined) return (await pages([{ openMetrics: isOpenMetrics(this), gzip }]))[0];
+    const bytes = Buffer.from(await this.metrics());
+    return gzip ? compress(bytes) : bytes;
   }
 
   /**
@@ -235,15 +255,24 @@ class Registry {
   }
 
   /**
-   * The text of metrics() as UTF-8, for sending: a large page is then never one string. Undefined if a
-   * subclass or a spy replaces the rendering.
+   * Writes the page in several formats, with one run of the `collect` hooks. Undefined if a subclass or a spy
+   * replaces the rendering.
    *
-   * @returns {Promise<Buffer> | undefined}
+   * @returns {((formats: import('../exposition/page-format').PageFormat[]) => Promise<Buffer[]>) | undefined}
    */
-  [METRICS_BYTES]() {
+  get [PAGES]() {
     const { metrics, getMetricsAsString } = Registry.prototype;
     if (this.metrics !== metrics || this.getMetricsAsString !== getMetricsAsString) return undefined;
-    return scrapeBytes(this.getMetricsAsArray(), () => settingOf(this));
+    return formats => pagesOf([this], formats);
+  }
+
+  /** For metrics with exemplars; set by an endpoint that also serves OpenMetrics. */
+  get [ALLOWS_EXEMPLARS]() {
+    return stateOf(this).allowsExemplars;
+  }
+
+  set [ALLOWS_EXEMPLARS](allows) {
+    stateOf(this).allowsExemplars = allows;
   }
 
   /** For the snapshot writer of a cluster. */
@@ -266,11 +295,30 @@ function isOpenMetrics(registry) {
 }
 
 /**
- * @param {Registry} registry
+ * @param {any} registry possibly of another copy of this package
  * @returns {import('./scrape').Setting}
  */
 function settingOf(registry) {
-  return { defaultLabels: stateOf(registry).defaultLabels, openMetrics: isOpenMetrics(registry) };
+  return { defaultLabels: registry[DEFAULT_LABELS] ?? {}, openMetrics: isOpenMetrics(registry) };
+}
+
+/**
+ * @param {any} registry possibly of another copy of this package
+ * @returns {import('./scrape').Source}
+ */
+function sourceOf(registry) {
+  return { metrics: registry.getMetricsAsArray(), setting: () => settingOf(registry) };
+}
+
+/**
+ * Writes one page of several registries in several formats.
+ *
+ * @param {any[]} registries without two metrics of the same name
+ * @param {import('../exposition/page-format').PageFormat[]} formats
+ * @returns {Promise<Buffer[]>}
+ */
+function pagesOf(registries, formats) {
+  return scrapePages(registries.map(sourceOf), formats);
 }
 
 /**
@@ -345,4 +393,4 @@ Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
 
-module.exports = { Registry, takenNameText };
+module.exports = { Registry, pagesOf, takenNameText };

@@ -7,6 +7,8 @@
 
 const { renderFamily, joinFamilies } = require('../exposition/text-format');
 const { renderBytes } = require('../exposition/text-bytes');
+const { selectFamilies, textKeyOf } = require('../exposition/page-format');
+const { compress } = require('../exposition/gzip');
 const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
@@ -33,6 +35,7 @@ const LEAST_BYTES = 1 << 18;
 /** @typedef {import('./registry').RegisteredMetric} RegisteredMetric */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/page-format').PageFormat} PageFormat */
 
 /**
  * What applies to all metrics of a registry.
@@ -47,60 +50,77 @@ const LEAST_BYTES = 1 << 18;
  *
  * @typedef {object} Started
  * @property {RegisteredMetric} metric
+ * @property {() => Setting} setting called whenever the metric is read
  * @property {MetricView | undefined} view undefined for a custom metric object
  * @property {any} hook a promise if it is asynchronous; for a custom metric object, its JSON
  */
 
+/** @typedef {{metrics: RegisteredMetric[], setting: () => Setting}} Source a registry */
+
 /**
- * @param {RegisteredMetric[]} metrics
- * @param {() => Setting} setting called whenever a metric is read
+ * @param {Source} source
  * @returns {Promise<string>} the page
  */
-async function scrapeText(metrics, setting) {
+async function scrapeText({ metrics, setting }) {
   reportOtherClients();
   const { openMetrics } = setting();
-  const started = metrics.map(start);
+  const started = metrics.map(metric => start(metric, setting));
   const samples = sampleCount(started);
   if (samples <= AT_ONCE_SAMPLES) {
-    const texts = await all(started.map(each => read(each, setting, writeFamily)));
+    const texts = await all(started.map(each => read(each, writeFamily)));
     await compact(started);
     return joinFamilies(texts, openMetrics);
   }
-  const { buffer, length, ascii } = await writeInSlices(started, setting, samples);
+  const [{ buffer, length, ascii }] = await writeInSlices(started, [{ openMetrics }]);
   await turn();
   // Not concatenated from pieces: V8 would defer the copying to one long pause at the end.
   return Buffer.from(buffer, 0, length).toString(ascii ? 'latin1' : 'utf8');
 }
 
 /**
- * @param {RegisteredMetric[]} metrics
- * @param {() => Setting} setting called whenever a metric is read
- * @returns {Promise<Buffer>} the page as UTF-8
+ * @param {Source[]} sources
+ * @param {PageFormat[]} formats
+ * @returns {Promise<Buffer[]>} for each format a page of all sources
  */
-async function scrapeBytes(metrics, setting) {
+async function scrapePages(sources, formats) {
   reportOtherClients();
-  const started = metrics.map(start);
-  const { buffer, length } = await writeInSlices(started, setting, sampleCount(started));
-  return Buffer.from(buffer, 0, length);
+  const started = sources.flatMap(({ metrics, setting }) => metrics.map(metric => start(metric, setting)));
+  const texts = new Map(formats.map(format => [textKeyOf(format), format]));
+  const bodies = await writeInSlices(started, [...texts.values()]);
+  const pages = new Map(
+    Array.from(texts.keys(), (key, i) => [key, Buffer.from(bodies[i].buffer, 0, bodies[i].length)]),
+  );
+  return Promise.all(
+    formats.map(format => {
+      const page = /** @type {Buffer} */ (pages.get(textKeyOf(format)));
+      return format.gzip ? compress(page) : page;
+    }),
+  );
 }
 
 /**
  * @param {Started[]} started
- * @param {() => Setting} setting called whenever a metric is read
- * @param {number} samples about how many there are
+ * @param {Omit<PageFormat, 'gzip'>[]} formats
+ * @returns {Promise<import('../exposition/page').Body[]>} a page for each format
  */
-async function writeInSlices(started, setting, samples) {
-  const { openMetrics } = setting();
-  const families = await all(started.map(each => read(each, setting, captureFamily)));
+async function writeInSlices(started, formats) {
+  const samples = sampleCount(started);
+  const families = await all(started.map(each => read(each, captureFamily)));
   // Capturing a thousand metrics fills a slice.
   if (samples > AT_ONCE_SAMPLES) await turn();
-  const page = await runInSlices(renderBytes(families, openMetrics, LEAST_BYTES + samples * bytesPerSample));
-  if (samples > AT_ONCE_SAMPLES) {
-    const seen = ((page.length - LEAST_BYTES) / samples) * HEADROOM;
-    bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
+  const bodies = [];
+  for (const { openMetrics, names } of formats) {
+    const expected = names === undefined ? samples : 0;
+    const shown = selectFamilies(families, names);
+    const body = await runInSlices(renderBytes(shown, openMetrics, LEAST_BYTES + expected * bytesPerSample));
+    if (expected > AT_ONCE_SAMPLES) {
+      const seen = ((body.length - LEAST_BYTES) / samples) * HEADROOM;
+      bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
+    }
+    bodies.push(body);
   }
   await compact(started);
-  return page;
+  return bodies;
 }
 
 /**
@@ -114,22 +134,23 @@ async function compact(started) {
 
 /**
  * @param {RegisteredMetric} metric
- * @param {() => Setting} setting
+ * @param {() => Setting} setting called whenever the metric is read
  * @returns {string | Promise<string>} one metric, without a line feed at its end
  */
 function scrapeOne(metric, setting) {
-  return read(start(metric), setting, writeFamily);
+  return read(start(metric, setting), writeFamily);
 }
 
 /**
  * Starts the `collect` hook of a metric, or get() of a custom metric object.
  *
  * @param {RegisteredMetric} metric
+ * @param {() => Setting} setting
  * @returns {Started}
  */
-function start(metric) {
+function start(metric, setting) {
   const view = viewOf(metric);
-  return { metric, view, hook: startHook(metric, view !== undefined) };
+  return { metric, setting, view, hook: startHook(metric, view !== undefined) };
 }
 
 /**
@@ -149,11 +170,10 @@ function startHook(metric, isOurs) {
 /**
  * @template T
  * @param {Started} started
- * @param {() => Setting} setting
  * @param {(family: MetricView | Family, setting: Setting) => T} make creates the result from the family
  * @returns {T | Promise<T>} no promise if there is nothing to wait for
  */
-function read({ metric, view, hook }, setting, make) {
+function read({ metric, setting, view, hook }, make) {
   /** @param {any} json of a custom metric object */
   const now = json => {
     // A hook may change more of its metric than numbers.
@@ -221,4 +241,4 @@ function isThenable(value) {
   return typeof value?.then === 'function';
 }
 
-module.exports = { scrapeText, scrapeBytes, scrapeOne };
+module.exports = { scrapeText, scrapePages, scrapeOne };

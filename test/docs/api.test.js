@@ -34,6 +34,7 @@ const OPTIONS = {
   AggregatorRegistry: 'AggregatorRegistryOptions',
   'Options of clusterMetrics': 'ClusterMetricsBytesOptions',
   metricsHandler: 'MetricsHandlerOptions',
+  startMetricsServer: 'MetricsServerOptions',
   collectDefaultMetrics: 'DefaultMetricsCollectorConfiguration',
 };
 const CLASSES = ['Counter', 'Gauge', 'Histogram', 'Summary', 'Registry', 'AggregatorRegistry', 'Pushgateway'];

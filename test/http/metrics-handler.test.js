@@ -10,6 +10,7 @@ const express = require('express');
 const fastify = require('fastify');
 const { Registry, Counter, metricsHandler } = require('../..');
 const { RELEASE } = require('../../lib/exposition/pooled-page');
+const { UNAVAILABLE, unavailable } = require('../../lib/registry/unavailable');
 
 /** A registry with a name that takes more bytes than characters. */
 function smallRegistry(contentType) {
@@ -76,6 +77,25 @@ function fakeCluster({ bytes = Buffer.from('x 1\n'), ...rest } = {}) {
 test('metricsHandler() throws if its argument is not a registry', () => {
   for (const nothing of [undefined, null, {}, 'register', { metrics: 'x' }]) {
     assert.throws(() => metricsHandler(nothing), new TypeError('metricsHandler expected a Registry'));
+  }
+});
+
+test('the handler rejects with what it wants if it gets objects of a framework', async () => {
+  const handler = metricsHandler(smallRegistry());
+  const request = new Request('http://localhost/metrics');
+  const next = () => {};
+  for (const args of [
+    [],
+    [request],
+    [request, {}],
+    [{ req: { raw: request } }, next],
+    [{ req: {}, res: {} }, next],
+  ]) {
+    await assert.rejects(async () => handler(...args), {
+      name: 'TypeError',
+      message:
+        /^the handler of metricsHandler\(\) expected a request and a response of node:http\..*metricsResponse\(\)/,
+    });
   }
 });
 
@@ -342,7 +362,8 @@ for (const [header, own, expected] of [
     const headers = header === undefined ? {} : { 'x-prometheus-scrape-timeout-seconds': header };
     const { req, res, written } = fakeExchange({ headers });
     await metricsHandler(cluster)(req, res);
-    assert.deepStrictEqual(cluster.asked, [{ gzip: false, timeout: expected, selfMetrics: true }]);
+    const [{ gzip, timeout, selfMetrics }] = cluster.asked;
+    assert.deepStrictEqual([gzip, timeout, selfMetrics], [false, expected, true]);
     assert.strictEqual(written.ended, 1);
   });
 }
@@ -357,16 +378,23 @@ test('the bytes of a cluster are sent as they are', async () => {
   assert.strictEqual(written.headers['content-type'], Registry.PROMETHEUS_CONTENT_TYPE);
 });
 
-test('a cluster without workers has an empty body, which is valid gzip', async () => {
-  for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
-    const cluster = fakeCluster();
-    cluster.clusterMetricsBytes = async () => undefined;
-    const { req, res, written } = fakeExchange({ headers });
-    await metricsHandler(cluster)(req, res);
-    assert.strictEqual(res.statusCode, 200);
-    const body = headers['accept-encoding'] === undefined ? written.body : gunzipSync(written.body);
-    assert.strictEqual(body.length, 0);
-    assert.strictEqual(written.headers['content-length'], written.body.length);
+test('a cluster with nothing to show is answered with status 503 and its reason', async () => {
+  for (const [reason, text] of [
+    [undefined, 'There are no metrics.\n'],
+    ['There are no workers.', 'There are no workers.\n'],
+  ]) {
+    const nothing = { clusterMetricsBytes: async () => undefined, [UNAVAILABLE]: reason };
+    const failure = { clusterMetricsBytes: () => Promise.reject(unavailable('secret', reason)) };
+    for (const outcome of reason === undefined ? [nothing] : [nothing, failure]) {
+      const { req, res, written } = fakeExchange({ headers: { 'accept-encoding': 'gzip' } });
+      const errors = [];
+      await metricsHandler(fakeCluster(outcome), { onError: error => errors.push(error) })(req, res);
+      assert.strictEqual(res.statusCode, 503);
+      assert.strictEqual(written.body.toString(), text);
+      assert.strictEqual(written.headers['content-encoding'], undefined);
+      assert.strictEqual(written.headers['content-length'], text.length);
+      assert.strictEqual(errors.length, 1);
+    }
   }
 });
 

@@ -6,8 +6,16 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check');
 
-const { Registry, Counter, Gauge, Histogram, Summary, openMetricsContentType } = require('../..');
-const { METRICS_BYTES } = require('../../lib/registry/metric-view');
+const {
+  Registry,
+  Counter,
+  Gauge,
+  Histogram,
+  Summary,
+  openMetricsContentType,
+  prometheusContentType,
+} = require('../..');
+const { PAGES } = require('../../lib/registry/metric-view');
 const { Page } = require('../../lib/exposition/page');
 const { labelValue, number } = require('../prom-client/fixtures/property-programs');
 
@@ -47,7 +55,7 @@ async function whileWaiting(promise, onTurn = () => {}) {
 describe('a registry with many series', () => {
   it('yields the event loop while its page is rendered', async () => {
     const { registry } = largeRegistry();
-    for (const read of [() => registry.metrics(), () => registry[METRICS_BYTES]()]) {
+    for (const read of [() => registry.metrics(), () => registry.metricsBytes()]) {
       const { turns } = await whileWaiting(read());
       assert.ok(turns > 3, `${turns} turns`);
     }
@@ -218,7 +226,11 @@ describe('a page rendered in slices', () => {
           } else metrics[type][TYPES[type]](given, value);
         }
         // As a scraper gets it: a lone surrogate has no UTF-8 encoding.
-        assert.equal(String(await registry[METRICS_BYTES]()), String(Buffer.from(await registry.metrics())));
+        const pages = await registry[PAGES]([true, false].map(each => ({ openMetrics: each, gzip: false })));
+        for (const [i, contentType] of [openMetricsContentType, prometheusContentType].entries()) {
+          registry.setContentType(contentType);
+          assert.equal(String(pages[i]), String(Buffer.from(await registry.metrics())));
+        }
       }),
       { numRuns: 200 },
     );
@@ -227,14 +239,14 @@ describe('a page rendered in slices', () => {
   it('is sent by metricsHandler() as bytes, unless a subclass replaces the rendering', async () => {
     const registry = new Registry();
     new Gauge({ name: 'a', help: 'h', registers: [registry] });
-    assert.ok(Buffer.isBuffer(await registry[METRICS_BYTES]()));
+    assert.equal(typeof registry[PAGES], 'function');
     registry.metrics = async () => 'replaced';
-    assert.equal(registry[METRICS_BYTES](), undefined);
+    assert.equal(registry[PAGES], undefined);
     class Own extends Registry {
       async getMetricsAsString() {
         return 'own';
       }
     }
-    assert.equal(new Own()[METRICS_BYTES](), undefined);
+    assert.equal(new Own()[PAGES], undefined);
   });
 });

@@ -8,7 +8,8 @@ const { ClusterStore } = require('../store/cluster-store');
 const { renderBytes } = require('../../exposition/text-bytes');
 const { PagePool } = require('./page-pool');
 const { sampleFamily } = require('../../exposition/sample-family');
-const { compress } = require('./gzip');
+const { compressBody } = require('./gzip');
+const { selectFamilies, textKeyOf } = require('../../exposition/page-format');
 const { selfMetrics } = require('./self-metrics');
 const { LastSnapshots } = require('./last-snapshots');
 const { Retirement, filesOf, TRANSIENT_CODES } = require('./retirement');
@@ -29,7 +30,7 @@ const LONGEST_PAUSE_MILLISECONDS = 300_000;
 // user.
 const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
 
-/** @typedef {{openMetrics: boolean, gzip: boolean, selfMetrics: boolean}} Format */
+/** @typedef {import('../../exposition/page-format').PageFormat & {selfMetrics: boolean}} Format */
 
 /** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
 
@@ -419,14 +420,14 @@ class Aggregator {
     const texts = new Map();
     /** @type {Body[]} */
     const bodies = [];
-    for (const { openMetrics, gzip, selfMetrics } of formats) {
-      const key = `${openMetrics} ${selfMetrics}`;
+    for (const format of formats) {
+      const key = `${textKeyOf(format)} ${format.selfMetrics}`;
       let text = texts.get(key);
       if (text === undefined) {
-        text = yield* this.#write(selfMetrics ? [...families, ...selfFamilies] : families, openMetrics);
+        text = yield* this.#write(format.selfMetrics ? [...families, ...selfFamilies] : families, format);
         texts.set(key, text);
       }
-      if (gzip) bodies.push(compress(text));
+      if (format.gzip) bodies.push(compressBody(text));
       else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
       yield;
     }
@@ -454,12 +455,14 @@ class Aggregator {
 
   /**
    * @param {import('../../exposition/text-format').Family[]} families
-   * @param {boolean} openMetrics
+   * @param {Format} format
    * @returns {Generator<void, Body>}
    */
-  *#write(families, openMetrics) {
-    const body = yield* renderBytes(families, openMetrics, this.#pagePool.take());
-    this.#pagePool.setLastLength(body.length);
+  *#write(families, { openMetrics, names }) {
+    const shown = selectFamilies(families, names);
+    const body = yield* renderBytes(shown, openMetrics, this.#pagePool.take());
+    // A page of some families does not say how long the next one is.
+    if (names === undefined) this.#pagePool.setLastLength(body.length);
     return body;
   }
 

@@ -5,7 +5,7 @@
 const { debuglog } = require('node:util');
 const { runInSlices } = require('../../event-loop/slices');
 const { Aggregator } = require('./aggregator');
-const { compressAsync } = require('./gzip');
+const { compressBodyAsync } = require('./gzip');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -162,7 +162,7 @@ function uncompressed(formats) {
  */
 async function compressSome(bodies, formats) {
   if (bodies === undefined) return undefined;
-  return Promise.all(bodies.map((body, i) => (formats[i].gzip ? compressAsync(body) : body)));
+  return Promise.all(bodies.map((body, i) => (formats[i].gzip ? compressBodyAsync(body) : body)));
 }
 
 module.exports = { InPlaceBackend };

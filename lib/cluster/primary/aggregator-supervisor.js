@@ -8,6 +8,7 @@ const { debuglog } = require('node:util');
 const { spoolName } = require('../wire/file-names');
 const { startBackend } = require('./aggregator-backend');
 const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
+const { unavailable } = require('../../registry/unavailable');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -263,7 +264,7 @@ class AggregatorSupervisor {
       ? Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS)
       : FIRST_PAUSE_MILLISECONDS;
     const message = `The aggregator thread ran out of memory. It is started again after ${this.#pause / 1000} s.`;
-    this.#starting = this.#handled(Promise.reject(new Error(message)));
+    this.#starting = this.#handled(Promise.reject(unavailable(message)));
     this.#restartTimer = setTimeout(() => this.#restart(), this.#pause).unref();
   }
 

@@ -15,6 +15,7 @@ const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
 const { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD } = require('./worker-answer');
 const { deathOf, isOnline, ownFields, send, userOf } = require('./worker-record');
+const { unavailable } = require('../../registry/unavailable');
 const { timedSection } = require('../../event-loop/timed-section');
 const { warnOnce } = require('../../options/warnings');
 const { RESPONSE, READY, WELCOME, LAST, hasType } = require('../wire/messages');
@@ -141,6 +142,12 @@ class ClusterPrimary {
    */
   collect(format, timeout) {
     return this.#rounds.collect(format, timeout);
+  }
+
+  /** Whether there is nothing to aggregate, and never was: this process is in no cluster so far. */
+  get isAlone() {
+    this.#roster.addUnannounced();
+    return this.#own === undefined && this.#supervisor.starting === undefined;
   }
 
   /**
@@ -412,8 +419,12 @@ class ClusterPrimary {
   #failure() {
     const records = this.#roster.all;
     if (records.length === 0) return undefined;
-    const failed = records.find(({ error }) => error !== undefined);
-    return new Error(failed?.error ?? 'Operation timed out.');
+    const error = records.find(record => record.error !== undefined)?.error;
+    const reason =
+      error === undefined
+        ? 'No worker has answered in time. Do the workers load prom-client-cluster?'
+        : 'No worker has sent its metrics: answers were errors.';
+    return unavailable(error ?? 'Operation timed out.', reason);
   }
 
   /**

@@ -73,8 +73,8 @@ function distinctFormats(callers) {
  * @param {Format} format
  * @returns {string} equal for equal formats
  */
-function keyOf({ openMetrics, gzip, selfMetrics }) {
-  return `${openMetrics} ${gzip} ${selfMetrics}`;
+function keyOf({ openMetrics, gzip, selfMetrics, names }) {
+  return JSON.stringify([openMetrics, gzip, selfMetrics, names]);
 }
 
 module.exports = { ScrapeCaller, distinctFormats, keyOf };

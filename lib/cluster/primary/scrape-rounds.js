@@ -7,6 +7,7 @@
 
 const { ScrapeCaller, distinctFormats, keyOf } = require('./scrape-callers');
 const { ThreadLostError } = require('./thread-backend');
+const { unavailable } = require('../../registry/unavailable');
 const { pooledPage } = require('../../exposition/pooled-page');
 const { timedSection } = require('../../event-loop/timed-section');
 
@@ -119,7 +120,7 @@ class ScrapeRounds {
     clearTimeout(this.#overlap);
     const callers = [this.#next, ...Array.from(this.#rounds, round => round.callers)];
     for (const caller of callers.flatMap(set => [...set])) {
-      caller.reject(new Error('The AggregatorRegistry was closed.'));
+      caller.reject(unavailable('The AggregatorRegistry was closed.'));
     }
     for (const set of callers) set.clear();
     for (const round of this.#rounds) round.onProgress();
@@ -191,7 +192,7 @@ class ScrapeRounds {
       const callers = [...round.callers];
       const result = await this.#render(callers, tries >= MAX_TRIES, round.startedAt).catch(error => {
         if (!(error instanceof ThreadLostError)) throw error;
-        if (tries >= MAX_TRIES) throw new Error('Operation timed out.');
+        if (tries >= MAX_TRIES) throw timedOut();
         return undefined;
       });
       const again = new Set([...(result?.again ?? []), ...round.again]);
@@ -202,7 +203,7 @@ class ScrapeRounds {
         this.#deliver(callers, result, round.answered);
         return;
       }
-      if (tries > MAX_TRIES) throw new Error('Operation timed out.');
+      if (tries > MAX_TRIES) throw timedOut();
     }
   }
 
@@ -259,7 +260,7 @@ class ScrapeRounds {
   #boundRendering(caller) {
     caller.afterDeadline(RENDER_GRACE_MILLISECONDS, () => {
       for (const { callers } of this.#rounds) callers.delete(caller);
-      caller.reject(new Error('Operation timed out.'));
+      caller.reject(timedOut());
     });
   }
 
@@ -285,7 +286,7 @@ class ScrapeRounds {
       this.#deliver([caller], result, round?.answered ?? false);
     } catch (error) {
       const lost = error instanceof ThreadLostError;
-      caller.reject(lost ? new Error('Operation timed out.') : /** @type {Error} */ (error));
+      caller.reject(lost ? timedOut() : /** @type {Error} */ (error));
     }
     // Only now, so that this caller does not wait while the round renders for no caller.
     round?.onProgress();
@@ -326,6 +327,10 @@ class ScrapeRounds {
       for (const caller of holders[i]) caller.resolve(pooledPage(body, onReleased));
     });
   }
+}
+
+function timedOut() {
+  return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.');
 }
 
 module.exports = { ScrapeRounds };

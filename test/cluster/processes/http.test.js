@@ -11,6 +11,8 @@ const { gunzipSync } = require('node:zlib');
 const { startCluster, parseText, until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
+const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+
 const counting = {
   start: ({ client, state }) => {
     state.counter = new client.Counter({ name: 'done_total', help: 'h', labelNames: ['what'] });
@@ -24,7 +26,7 @@ const totalIn = text => parseText(text).get('done_total{what="ünïcode ☃"}');
 const serve = cluster =>
   cluster.run(async ({ require, client, aggregator, state }) => {
     state.server = require('node:http').createServer(
-      client.metricsHandler(aggregator, { selfMetrics: false }),
+      client.metricsHandler(aggregator, { selfMetrics: false, formats: ['text', 'openmetrics'] }),
     );
     state.arrived = 0;
     state.server.on('request', () => state.arrived++);
@@ -33,8 +35,8 @@ const serve = cluster =>
     return state.server.address().port;
   });
 
-async function get(port, headers, method = 'GET') {
-  const request = http.request({ host: '127.0.0.1', port, method, agent: false, headers }).end();
+async function get(port, headers, method = 'GET', path = '/') {
+  const request = http.request({ host: '127.0.0.1', port, path, method, agent: false, headers }).end();
   const [response] = await once(request, 'response');
   const chunks = await response.toArray();
   return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) };
@@ -73,21 +75,25 @@ describe('metricsHandler of a cluster', () => {
     return response;
   }
 
-  it('metricsHandler answers with an empty text if there is no worker', async () => {
-    const plain = await get(port, {});
-    assert.deepEqual([plain.status, plain.body.toString()], [200, '']);
-    const compressed = await get(port, { 'accept-encoding': 'gzip' });
-    assert.equal(gunzipSync(compressed.body).toString(), '');
+  it('metricsHandler answers with status 503 and the reason if there is no worker', async () => {
+    const { status, body } = await get(port, { 'accept-encoding': 'gzip' });
+    assert.deepEqual(
+      [status, body.toString()],
+      [503, 'There are no metrics: this process has no workers, and none of its own.\n'],
+    );
   });
 
-  it('metricsHandler answers with status 500 and no detail if no worker has answered by the deadline', async () => {
+  it('metricsHandler answers with status 503 and the reason if no worker has answered by the deadline', async () => {
     const cluster = shared();
     const id = await cluster.fork();
     await cluster.signal(id, 'SIGSTOP');
     const response = await getInTime([]);
-    assert.equal(response.status, 500);
+    assert.equal(response.status, 503);
     assert.equal(response.headers['content-encoding'], undefined);
-    assert.equal(response.body.toString(), 'Metrics are not available.\n');
+    assert.equal(
+      response.body.toString(),
+      'No worker has answered in time. Do the workers load prom-client-cluster?\n',
+    );
     await cluster.signal(id, 'SIGCONT');
     await until(async () => (await get(port, {})).status === 200, 'the worker has answered');
     await cluster.fork();
@@ -102,7 +108,7 @@ describe('metricsHandler of a cluster', () => {
     assert.equal(totalIn(plain.body.toString()), 2);
     const compressed = await get(port, { 'accept-encoding': 'gzip;q=0.8, br' });
     assert.equal(compressed.headers['content-encoding'], 'gzip');
-    assert.equal(compressed.headers.vary, 'Accept-Encoding');
+    assert.equal(compressed.headers.vary, 'Accept, Accept-Encoding');
     assert.equal(Number(compressed.headers['content-length']), compressed.body.length);
     assert.equal(gunzipSync(compressed.body).toString(), plain.body.toString());
     const refused = await get(port, { 'accept-encoding': 'gzip;q=0' });
@@ -110,6 +116,25 @@ describe('metricsHandler of a cluster', () => {
     const head = await get(port, {}, 'HEAD');
     assert.equal(head.body.length, 0);
     assert.equal(head.headers['content-length'], plain.headers['content-length']);
+  });
+
+  it('metricsHandler serves the format and the metrics that the scraper asks for', async () => {
+    const accept = 'application/openmetrics-text;version=1.0.0, text/plain;q=0.5';
+    const [text, openMetrics, ...filtered] = await Promise.all([
+      get(port, {}),
+      get(port, { accept }),
+      get(port, { accept }, 'GET', '/?name[]=done_total'),
+      get(port, { accept }, 'GET', '/?name[]=none'),
+      get(port, {}, 'GET', '/?name[]=none'),
+    ]);
+    assert.equal(openMetrics.headers['content-type'], OPENMETRICS);
+    assert.match(openMetrics.body.toString(), /^# TYPE done counter$.*^# EOF$/ms);
+    assert.equal(totalIn(openMetrics.body.toString()), totalIn(text.body.toString()));
+    const counter = openMetrics.body.toString().match(/^# HELP done h\n(.*done.*\n)+/m)[0];
+    assert.deepEqual(
+      filtered.map(({ body }) => body.toString()),
+      [`${counter}# EOF\n`, '# EOF\n', '\n'],
+    );
   });
 
   it('metricsHandler answers many scrapers at once, each in its encoding', async () => {
@@ -163,15 +188,17 @@ describe('metricsHandler of a cluster', () => {
 
 describe('metricsHandler of a cluster that aggregates in place', () => {
   it('metricsHandler serves compressed OpenMetrics if the cluster aggregates in place', async t => {
-    const contentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
     const cluster = await startCluster(t, {
       workers: 1,
       worker: counting,
-      contentType,
+      contentType: OPENMETRICS,
       options: { inPlace: true },
     });
-    const { headers, body } = await get(await serve(cluster), { 'accept-encoding': 'gzip' });
-    assert.equal(headers['content-type'], contentType);
+    const { headers, body } = await get(await serve(cluster), {
+      'accept-encoding': 'gzip',
+      accept: 'application/openmetrics-text',
+    });
+    assert.equal(headers['content-type'], OPENMETRICS);
     const text = gunzipSync(body).toString();
     assert.match(text, /# EOF\n$/);
     assert.equal(totalIn(text), 1);

@@ -1,0 +1,35 @@
+'use strict';
+
+// The entry prom-client-cluster/fastify: a plugin that adds the route of the metrics.
+
+const { Registry } = require('../registry/registry');
+const { metricsHandler } = require('./metrics-handler');
+
+/**
+ * @param {any} fastify
+ * @param {import('./metrics-endpoint').EndpointOptions & {registry?: any, path?: string}} [options] those of
+ *   metricsHandler(); `path`, default /metrics; `registry`, a Registry or AggregatorRegistry, default the
+ *   global registry
+ * @throws {TypeError} if an option is not valid
+ */
+async function fastifyMetrics(
+  fastify,
+  { registry = Registry.globalRegistry, path = '/metrics', ...options } = {},
+) {
+  const handleMetrics = metricsHandler(registry, options);
+  fastify.get(path, (/** @type {any} */ request, /** @type {any} */ reply) => {
+    // Hooks of the application may have set headers.
+    for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
+    reply.hijack();
+    return handleMetrics(request.raw, reply.raw);
+  });
+}
+
+// As fastify-plugin does: the route belongs to the instance that registers the plugin, with its hooks.
+Object.assign(fastifyMetrics, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: 'prom-client-cluster',
+  [Symbol.for('plugin-meta')]: { name: 'prom-client-cluster', fastify: '>=4' },
+});
+
+module.exports = fastifyMetrics;

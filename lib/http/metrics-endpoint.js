@@ -1,0 +1,207 @@
+'use strict';
+
+// What the endpoints of all frameworks share: checking the options, and producing the response of a scrape.
+
+const { debuglog, inspect } = require('node:util');
+
+const { checkOptionNames } = require('../options/option-names');
+const { PAGES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { UNAVAILABLE, unavailable } = require('../registry/unavailable');
+const { coalesce } = require('../registry/coalesce');
+const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
+const { RELEASE } = require('../exposition/pooled-page');
+const { compress } = require('../exposition/gzip');
+const { FORMATS, acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
+
+const debug = debuglog('prom-client-cluster');
+
+// A scrape that fails is tried again at the next interval, and would be reported again.
+const WARNING_PAUSE_MILLISECONDS = 60_000;
+
+const OPTION_NAMES = new Set(['selfMetrics', 'formats', 'onError']);
+
+let isQuiet = false;
+
+/**
+ * Pages of each registry, which concurrent requests share.
+ *
+ * @type {WeakMap<object, ReturnType<typeof coalesce>>}
+ */
+const sharedPages = new WeakMap();
+
+/**
+ * @typedef {object} EndpointOptions
+ * @property {boolean} [selfMetrics] whether a cluster's page includes metrics about the scrape itself (workers
+ *   by state, age of their numbers, failures), default true
+ * @property {readonly string[]} [formats] `text`, `openmetrics` or both: the request's Accept header chooses
+ *   one of them, or else the first is used. Default: the content type of the registry only
+ * @property {(error: any) => unknown} [onError] called if a scrape fails. Default: a process warning, at most
+ *   one a minute
+ */
+
+/**
+ * A request as an endpoint reads it.
+ *
+ * @typedef {object} ScrapeRequest
+ * @property {(name: string) => import('./negotiation').Header} header by its name in lower case
+ * @property {string | undefined} url
+ */
+
+/**
+ * @typedef {object} ScrapeResponse
+ * @property {number} status
+ * @property {Record<string, string | number>} headers
+ * @property {string[]} vary names of the request's headers on which the body depends
+ * @property {Buffer} body
+ * @property {() => void} [release] to be called once the bytes of the body are not needed any more
+ */
+
+/** One way to serve a registry. */
+class MetricsEndpoint {
+  #registry;
+  #selfMetrics;
+  /** @type {string[] | undefined} */
+  #contentTypes;
+  #onError;
+
+  /**
+   * @param {any} registry Registry or AggregatorRegistry
+   * @param {EndpointOptions | null | undefined} options
+   * @param {string} caller the public function, for errors
+   * @throws {TypeError} if `registry` is not a registry, or an option is not valid
+   */
+  constructor(registry, options, caller) {
+    if (typeof registry?.metrics !== 'function') throw new TypeError(`${caller} expected a Registry`);
+    checkOptionNames(`${caller}()`, options, OPTION_NAMES);
+    const { selfMetrics, formats, onError } = options ?? {};
+    if (onError != null && typeof onError !== 'function') {
+      throw new TypeError(`onError must be a function: ${inspect(onError)}`);
+    }
+    this.#registry = registry;
+    this.#selfMetrics = selfMetrics ?? true;
+    this.#contentTypes = formats == null ? undefined : contentTypesOf(formats);
+    this.#onError = onError ?? warn;
+    const servesOpenMetrics = this.#contentTypes?.includes(OPENMETRICS_CONTENT_TYPE);
+    if (servesOpenMetrics && ALLOWS_EXEMPLARS in registry) registry[ALLOWS_EXEMPLARS] = true;
+  }
+
+  /**
+   * @param {ScrapeRequest} request
+   * @returns {Promise<ScrapeResponse>} never rejected; a failure is reported
+   */
+  async respond(request) {
+    try {
+      return await this.#metrics(request);
+    } catch (error) {
+      this.report(error);
+      const reason = /** @type {any} */ (error)?.[UNAVAILABLE];
+      const body = Buffer.from(`${reason ?? 'Metrics are not available.'}\n`);
+      return responseOf(reason === undefined ? 500 : 503, 'text/plain; charset=utf-8', [], body);
+    }
+  }
+
+  /** @param {unknown} error with which a scrape failed */
+  async report(error) {
+    debug('a scrape failed: %s', error);
+    try {
+      await this.#onError(error);
+    } catch (failure) {
+      debug('onError failed: %s', failure);
+    }
+  }
+
+  /**
+   * @param {ScrapeRequest} request
+   * @returns {Promise<ScrapeResponse>}
+   */
+  async #metrics({ header, url }) {
+    const registry = this.#registry;
+    const gzip = acceptsGzip(header('accept-encoding'));
+    const contentTypes = this.#contentTypes ?? [registry.contentType];
+    const vary = contentTypes.length === 1 ? ['Accept-Encoding'] : ['Accept', 'Accept-Encoding'];
+    const chosen = chooseContentType(header('accept'), contentTypes);
+    const names = namesOf(url);
+    if (typeof registry.clusterMetricsBytes !== 'function') {
+      // A registry with a rendering of its own writes one format only.
+      const contentType = registry[PAGES] === undefined ? registry.contentType : chosen;
+      const openMetrics = contentType === OPENMETRICS_CONTENT_TYPE;
+      const body = await pageOf(registry, { openMetrics, gzip, names });
+      return responseOf(200, contentType, vary, body, { gzip });
+    }
+    const page = await registry.clusterMetricsBytes({
+      gzip,
+      timeout: waitOf(header('x-prometheus-scrape-timeout-seconds'), registry.timeout ?? 0),
+      selfMetrics: this.#selfMetrics,
+      contentType: chosen,
+      names,
+    });
+    if (page === undefined) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
+    return responseOf(200, chosen, vary, page.bytes, { gzip, release: page[RELEASE] });
+  }
+}
+
+/**
+ * @param {readonly string[]} formats
+ * @returns {string[]}
+ * @throws {TypeError}
+ */
+function contentTypesOf(formats) {
+  const contentTypes = Array.isArray(formats) ? formats.map(format => FORMATS.get(format)) : [];
+  if (contentTypes.length === 0 || contentTypes.includes(undefined)) {
+    throw new TypeError(`formats must be a list of 'text' and 'openmetrics': ${inspect(formats)}`);
+  }
+  return /** @type {string[]} */ ([...new Set(contentTypes)]);
+}
+
+/**
+ * @param {number} status
+ * @param {string} contentType
+ * @param {string[]} vary
+ * @param {Buffer} body
+ * @param {{gzip?: boolean, release?: () => void}} [options] `gzip`: whether the body is compressed
+ * @returns {ScrapeResponse}
+ */
+function responseOf(status, contentType, vary, body, { gzip = false, release } = {}) {
+  /** @type {ScrapeResponse['headers']} */
+  const headers = { 'Content-Type': contentType, 'Content-Length': body.length };
+  if (gzip) headers['Content-Encoding'] = 'gzip';
+  // A compressed page is small: reusing its buffer saves nothing.
+  return { status, headers, vary, body, release: gzip ? undefined : release };
+}
+
+/**
+ * @param {any} registry
+ * @param {import('../exposition/page-format').PageFormat} format
+ * @returns {Promise<Buffer>}
+ */
+function pageOf(registry, format) {
+  let shared = sharedPages.get(registry);
+  if (shared === undefined) {
+    shared = coalesce(formats => pagesOf(registry, formats));
+    sharedPages.set(registry, shared);
+  }
+  return shared(format);
+}
+
+/**
+ * @param {any} registry
+ * @param {import('../exposition/page-format').PageFormat[]} formats
+ * @returns {Promise<Buffer[]>}
+ */
+async function pagesOf(registry, formats) {
+  const pages = registry[PAGES];
+  if (pages !== undefined) return pages(formats);
+  const page = Buffer.from(await registry.metrics());
+  return Promise.all(formats.map(({ gzip }) => (gzip ? compress(page) : page)));
+}
+
+/** @param {unknown} error */
+function warn(error) {
+  if (isQuiet) return;
+  isQuiet = true;
+  setTimeout(() => (isQuiet = false), WARNING_PAUSE_MILLISECONDS).unref();
+  const [line] = String(error).split('\n');
+  process.emitWarning(`A scrape of the metrics failed: ${line}`, { code: 'PROM_CLIENT_CLUSTER_SCRAPE' });
+}
+
+module.exports = { MetricsEndpoint };

@@ -1,0 +1,58 @@
+'use strict';
+
+const { Registry } = require('../registry/registry');
+const { metricsHandler } = require('./metrics-handler');
+
+/**
+ * @typedef {import('./metrics-endpoint').EndpointOptions & {
+ *   port?: number | string,
+ *   host?: string,
+ *   path?: string,
+ *   registry?: any,
+ * }} MetricsServerOptions
+ */
+
+/**
+ * Starts an HTTP server that serves metrics on a port of its own, and nothing else.
+ *
+ * @param {MetricsServerOptions} [options] those of metricsHandler(); `port`, required, 0 for any free one; `host`, default
+ *   127.0.0.1, which other machines cannot reach; `path`, default /metrics; `registry`, a Registry or
+ *   AggregatorRegistry, default the global registry
+ * @returns {Promise<import('node:http').Server>} resolves when it listens
+ * @throws {TypeError} if an option is not valid
+ * @throws {Error} if the port cannot be used
+ */
+async function startMetricsServer({
+  port,
+  host = '127.0.0.1',
+  path = '/metrics',
+  registry = Registry.globalRegistry,
+  ...options
+} = {}) {
+  if (port == null) throw new TypeError('startMetricsServer expected a port');
+  if (typeof path !== 'string' || !path.startsWith('/')) throw new TypeError('path must begin with /');
+  const handleMetrics = metricsHandler(registry, options);
+  const server = require('node:http').createServer((req, res) => {
+    const [requested] = (req.url ?? '').split('?');
+    if (requested !== path) refuse(res, 404, `Metrics are at ${path}.\n`);
+    else if (req.method === 'GET' || req.method === 'HEAD') handleMetrics(req, res);
+    else refuse(res.setHeader('Allow', 'GET, HEAD'), 405, 'Metrics can only be read.\n');
+  });
+  await new Promise((resolve, reject) => {
+    server.once('error', reject);
+    // Exclusive: workers of a cluster would share the port, and each scrape would see another worker.
+    server.listen({ port, host, exclusive: true }, () => resolve(server.off('error', reject)));
+  });
+  return server;
+}
+
+/**
+ * @param {import('node:http').ServerResponse} res
+ * @param {number} status
+ * @param {string} text
+ */
+function refuse(res, status, text) {
+  res.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' }).end(text);
+}
+
+module.exports = { startMetricsServer };

@@ -1,0 +1,59 @@
+'use strict';
+
+// Scrapes of one process share runs, as those of a cluster share rounds (cluster/primary/scrape-rounds.js),
+// so many concurrent scrapers cost no more than two: `collect` hooks run once for all of them, and each
+// format is written once.
+
+// A `collect` hook that never finishes must not delay scrapes forever: those that wait for a run of this age
+// start another.
+const HUNG_MILLISECONDS = 5000;
+
+/** @typedef {import('../exposition/page-format').PageFormat} PageFormat */
+
+/**
+ * Makes concurrent calls of a function share its runs. A call never shares a run that began before it,
+ * because the numbers of that run may be older than the call. It gets the next one.
+ *
+ * @param {(formats: PageFormat[]) => Promise<Buffer[]>} run writes a page for each format
+ * @returns {(format: PageFormat) => Promise<Buffer>}
+ */
+function coalesce(run) {
+  /** @type {Promise<void> | undefined} settles when the youngest run has ended or hangs */
+  let ended;
+  /** @type {{formats: Map<string, PageFormat>, pages: Promise<Map<string, Buffer>>} | undefined} the run after it */
+  let next;
+
+  /** @param {Map<string, PageFormat>} formats by key */
+  function start(formats) {
+    next = undefined;
+    const pages = run([...formats.values()]);
+    /** @type {Promise<void>} */
+    const own = new Promise(resolve => {
+      const timer = setTimeout(resolve, HUNG_MILLISECONDS).unref();
+      const stop = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      pages.then(stop, stop);
+    });
+    ended = own.then(() => {
+      // Only the youngest run is followed, so none has replaced it.
+      ended = undefined;
+    });
+    return pages.then(list => new Map(Array.from(formats.keys(), (key, i) => [key, list[i]])));
+  }
+
+  return async format => {
+    const key = JSON.stringify(format);
+    if (next === undefined && ended !== undefined) {
+      /** @type {Map<string, PageFormat>} */
+      const formats = new Map();
+      next = { formats, pages: ended.then(() => start(formats)) };
+    }
+    next?.formats.set(key, format);
+    const pages = await (next?.pages ?? start(new Map([[key, format]])));
+    return /** @type {Buffer} */ (pages.get(key));
+  };
+}
+
+module.exports = { coalesce };

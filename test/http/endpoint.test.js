@@ -1,0 +1,453 @@
+'use strict';
+
+// What all endpoints have in common: the choice of a format, the choice of metrics, and failures.
+
+const { after, before, describe, it, test } = require('node:test');
+const assert = require('node:assert');
+const {
+  AggregatorRegistry,
+  Counter,
+  Gauge,
+  Histogram,
+  Registry,
+  Summary,
+  metricsHandler,
+  metricsResponse,
+} = require('../..');
+const { ExpositionReader, missingReader } = require('../fixtures/exposition-reader');
+const { missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheus-server');
+
+const { PROMETHEUS_CONTENT_TYPE: TEXT, OPENMETRICS_CONTENT_TYPE: OPENMETRICS } = Registry;
+const BOTH = ['text', 'openmetrics'];
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+
+// What Prometheus sends, by version.
+const PROMETHEUS_2 =
+  'application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2';
+const PROMETHEUS_3 =
+  'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1';
+const PROMETHEUS_3_TEXT_FIRST =
+  'text/plain;version=1.0.0;escaping=allow-utf-8;q=0.6,text/plain;version=0.0.4;q=0.5,application/openmetrics-text;version=1.0.0;q=0.4,*/*;q=0.2';
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8';
+
+/** A registry with a counter whose name both formats share. */
+function smallRegistry(contentType) {
+  const registry = new Registry(contentType);
+  for (const name of ['a_total', 'b_total']) new Counter({ name, help: name, registers: [registry] }).inc();
+  return registry;
+}
+
+/** The response to a scrape, by way of the Fetch standard. */
+async function scrape(registry, { headers = {}, query = '', ...options } = {}) {
+  const response = await metricsResponse(
+    registry,
+    new Request(`http://localhost/metrics${query}`, { headers }),
+    options,
+  );
+  return {
+    status: response.status,
+    contentType: response.headers.get('content-type'),
+    vary: response.headers.get('vary'),
+    text: await response.text(),
+  };
+}
+
+describe('formats', () => {
+  for (const [accept, formats, expected] of [
+    [undefined, BOTH, TEXT],
+    ['', BOTH, TEXT],
+    ['*/*', BOTH, TEXT],
+    [undefined, ['openmetrics', 'text'], OPENMETRICS],
+    ['*/*', ['openmetrics', 'text'], OPENMETRICS],
+    [PROMETHEUS_2, BOTH, OPENMETRICS],
+    [PROMETHEUS_2, ['text'], TEXT],
+    [PROMETHEUS_3, BOTH, OPENMETRICS],
+    [PROMETHEUS_3_TEXT_FIRST, BOTH, TEXT],
+    [PROMETHEUS_3_TEXT_FIRST, ['openmetrics'], OPENMETRICS],
+    [BROWSER, BOTH, TEXT],
+    [BROWSER, ['openmetrics', 'text'], OPENMETRICS],
+    ['application/openmetrics-text', BOTH, OPENMETRICS],
+    ['APPLICATION/OpenMetrics-Text; Version="1.0.0"', BOTH, OPENMETRICS],
+    ['application/*', BOTH, OPENMETRICS],
+    ['application/*, text/plain', BOTH, TEXT],
+    ['text/plain;q=0.1, application/*;q=0.2', BOTH, OPENMETRICS],
+    // A version that is not served.
+    ['application/openmetrics-text;version=0.0.1, text/plain;q=0.1', BOTH, TEXT],
+    ['application/openmetrics-text;version=2.0.0', BOTH, TEXT],
+    // The most specific range counts.
+    ['text/plain;q=0, */*', BOTH, OPENMETRICS],
+    ['*/*, text/*;q=0.5', BOTH, OPENMETRICS],
+    [
+      'text/plain;version=0.0.4;q=0.1, text/plain;q=0.9, application/openmetrics-text;q=0.5',
+      BOTH,
+      OPENMETRICS,
+    ],
+    // Nothing is accepted.
+    ['image/png', BOTH, TEXT],
+    ['*/*;q=0', BOTH, TEXT],
+    ['application/openmetrics-text;q=nonsense', BOTH, TEXT],
+    [',;,=;q=1,', BOTH, TEXT],
+  ]) {
+    it(`Accept: ${accept ?? '(none)'} chooses ${expected.split(';')[0]} of ${formats}`, async () => {
+      const registry = smallRegistry();
+      const { status, contentType, text } = await scrape(registry, {
+        headers: accept === undefined ? {} : { accept },
+        formats,
+      });
+      assert.strictEqual(status, 200);
+      assert.strictEqual(contentType, expected);
+      assert.strictEqual(text.endsWith('# EOF\n'), expected === OPENMETRICS);
+    });
+  }
+
+  it('a registry is served in its own format without the option', async () => {
+    for (const contentType of [TEXT, OPENMETRICS]) {
+      const registry = smallRegistry(contentType);
+      for (const accept of [PROMETHEUS_2, 'text/plain']) {
+        const response = await scrape(registry, { headers: { accept } });
+        assert.deepStrictEqual([response.contentType, response.vary], [contentType, 'Accept-Encoding']);
+        assert.strictEqual(response.text, await registry.metrics());
+      }
+    }
+  });
+
+  it('Vary names Accept if there is a choice', async () => {
+    const registry = smallRegistry();
+    assert.strictEqual((await scrape(registry, { formats: BOTH })).vary, 'Accept, Accept-Encoding');
+    assert.strictEqual((await scrape(registry, { formats: ['openmetrics'] })).vary, 'Accept-Encoding');
+    const headers = { vary: 'Origin, accept' };
+    const res = {
+      setHeader: (name, value) => (headers[name.toLowerCase()] = value),
+      getHeader: name => headers[name.toLowerCase()],
+      end() {},
+    };
+    await metricsHandler(registry, { formats: BOTH })({ headers: {} }, res);
+    assert.strictEqual(headers.vary, 'Origin, accept, Accept-Encoding');
+  });
+
+  it('formats have to be a list of known ones', () => {
+    for (const formats of [[], ['json'], ['text', undefined], 'text', {}, 5]) {
+      assert.throws(() => metricsHandler(smallRegistry(), { formats }), {
+        name: 'TypeError',
+        message: /^formats must be a list of 'text' and 'openmetrics': /,
+      });
+    }
+    metricsHandler(smallRegistry(), { formats: null });
+  });
+
+  it('a registry that renders itself is served in its own format', async () => {
+    const registry = smallRegistry();
+    registry.metrics = async () => 'own 1\n';
+    const duck = { contentType: TEXT, metrics: () => 'own 1\n' };
+    for (const each of [registry, duck]) {
+      const { contentType, text } = await scrape(each, { headers: { accept: PROMETHEUS_2 }, formats: BOTH });
+      assert.deepStrictEqual([contentType, text], [TEXT, 'own 1\n']);
+    }
+    assert.deepStrictEqual(Reflect.ownKeys(duck), ['contentType', 'metrics']);
+  });
+
+  it('concurrent scrapes in several formats run the collect hooks once', async () => {
+    const registry = smallRegistry();
+    let runs = 0;
+    new Gauge({ name: 'runs', help: 'h', registers: [registry], collect: () => void runs++ });
+    const first = scrape(registry);
+    const others = [
+      scrape(registry, { headers: { accept: PROMETHEUS_2 }, formats: BOTH }),
+      scrape(registry, { headers: { 'accept-encoding': 'gzip' } }),
+      scrape(registry, { query: '?name[]=a_total' }),
+      scrape(registry, { query: '?name[]=b_total' }),
+    ];
+    await Promise.all([first, ...others]);
+    assert.strictEqual(runs, 2);
+  });
+});
+
+describe('exemplars of a registry with formats', () => {
+  const options = registry => ({
+    name: 'd_seconds',
+    help: 'h',
+    buckets: [1],
+    enableExemplars: true,
+    registers: [registry],
+  });
+
+  it('exemplars are stored and shown in OpenMetrics only', async () => {
+    const registry = new Registry();
+    const refused = new TypeError('Exemplars are supported only on OpenMetrics registries');
+    assert.throws(() => new Histogram(options(registry)), refused);
+    metricsHandler(registry, { formats: ['text'] });
+    assert.throws(() => new Histogram(options(registry)), refused);
+    metricsHandler(registry, { formats: BOTH });
+    const histogram = new Histogram(options(registry));
+    histogram.observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
+    const text = await scrape(registry, { formats: BOTH });
+    assert.match(text.text, /^d_seconds_bucket\{le="1"\} 1$/m);
+    assert.strictEqual(text.text, await registry.metrics());
+    const openMetrics = await scrape(registry, { headers: { accept: PROMETHEUS_2 }, formats: BOTH });
+    assert.match(openMetrics.text, /^d_seconds_bucket\{le="1"\} 1 # \{trace_id="x"\} 0\.5 [\d.]+$/m);
+  });
+
+  it('a registry of OpenMetrics text is served as Prometheus text without them', async () => {
+    const registry = new Registry(OPENMETRICS);
+    new Histogram(options(registry)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
+    const { contentType, text } = await scrape(registry, {
+      headers: { accept: 'text/plain' },
+      formats: BOTH,
+    });
+    assert.strictEqual(contentType, TEXT);
+    assert.match(text, /^d_seconds_bucket\{le="1"\} 1$/m);
+  });
+
+  it('an AggregatorRegistry allows them in the registries that take part', async t => {
+    const [registry, before] = [new Registry(), new Registry()];
+    AggregatorRegistry.setRegistries([registry]);
+    t.after(() => AggregatorRegistry.setRegistries(Registry.globalRegistry));
+    const aggregator = new AggregatorRegistry();
+    t.after(() => aggregator.close());
+    metricsHandler(aggregator, { formats: BOTH });
+    new Histogram(options(registry));
+    assert.throws(() => new Histogram(options(before)), TypeError);
+  });
+});
+
+describe('a page of some metrics', () => {
+  const namesIn = text => Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name);
+
+  for (const [query, expected] of [
+    ['?name[]=a_total', ['a_total']],
+    ['?name%5B%5D=a_total', ['a_total']],
+    ['?x=1&name[]=b_total&name[]=a_total&name[]=none', ['a_total', 'b_total']],
+    ['?name[]=none', []],
+    ['?name[]=', []],
+    ['?name=a_total', ['a_total', 'b_total']],
+    ['?', ['a_total', 'b_total']],
+    ['?name[]=a_total#name[]=b_total', ['a_total']],
+    ['?name[]=__proto__', []],
+    ['?name[]=%ff', []],
+  ]) {
+    it(`${query} shows ${expected.join(' and ') || 'nothing'}`, async () => {
+      const registry = smallRegistry();
+      const { status, text } = await scrape(registry, { query });
+      assert.strictEqual(status, 200);
+      assert.deepStrictEqual(namesIn(text), expected);
+    });
+  }
+
+  it('a metric has the same name in both formats', async () => {
+    const { text } = await scrape(smallRegistry(), { query: '?name[]=a_total', formats: ['openmetrics'] });
+    assert.strictEqual(text, '# HELP a a_total\n# TYPE a counter\na_total 1\n# EOF\n');
+  });
+
+  it('all collect hooks run, because one may update several metrics', async () => {
+    const registry = smallRegistry();
+    const gauge = new Gauge({ name: 'g', help: 'h', registers: [registry] });
+    registry.getSingleMetric('a_total').collect = () => gauge.set(7);
+    assert.match((await scrape(registry, { query: '?name[]=g' })).text, /^g 7$/m);
+  });
+});
+
+describe('a scrape that fails', () => {
+  const failing = error => ({ contentType: TEXT, metrics: () => Promise.reject(error) });
+
+  it('onError gets the error', async () => {
+    const error = new Error('secret');
+    const errors = [];
+    const { status, text } = await scrape(failing(error), { onError: each => errors.push(each) });
+    assert.deepStrictEqual([status, text], [500, 'Metrics are not available.\n']);
+    assert.deepStrictEqual(errors, [error]);
+  });
+
+  it('onError gets an error of writing the response', async () => {
+    const errors = [];
+    const error = new Error('broken');
+    const res = {
+      setHeader() {},
+      getHeader() {},
+      end() {
+        throw error;
+      },
+      destroy() {},
+    };
+    await metricsHandler(smallRegistry(), { onError: each => errors.push(each) })({ headers: {} }, res);
+    assert.deepStrictEqual(errors, [error]);
+  });
+
+  it('an onError that throws, rejects or hangs has no effect', async () => {
+    for (const onError of [
+      () => {
+        throw new Error('of onError');
+      },
+      () => Promise.reject(new Error('of onError')),
+      () => new Promise(() => {}),
+    ]) {
+      assert.strictEqual((await scrape(failing(new Error('x')), { onError })).status, 500);
+    }
+  });
+
+  it('onError has to be a function', () => {
+    assert.throws(() => metricsHandler(smallRegistry(), { onError: 'log' }), {
+      name: 'TypeError',
+      message: "onError must be a function: 'log'",
+    });
+  });
+
+  it('a warning names the error, once a minute', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const warnings = [];
+    t.mock.method(process, 'emitWarning', (message, { code }) => warnings.push([message, code]));
+    // The tests before this one may have caused a warning.
+    t.mock.timers.tick(60_000);
+    const fail = message => scrape(failing(new Error(message)));
+    await fail('first\nof two lines');
+    await fail('second');
+    t.mock.timers.tick(59_999);
+    await fail('third');
+    t.mock.timers.tick(1);
+    await fail('fourth');
+    assert.deepStrictEqual(
+      warnings,
+      ['first', 'fourth'].map(text => [
+        `A scrape of the metrics failed: Error: ${text}`,
+        'PROM_CLIENT_CLUSTER_SCRAPE',
+      ]),
+    );
+  });
+});
+
+describe('a process that is in no cluster', () => {
+  let aggregator;
+  before(() => (aggregator = new AggregatorRegistry()));
+  after(async () => {
+    AggregatorRegistry.setRegistries(Registry.globalRegistry);
+    await aggregator.close();
+  });
+
+  it('an AggregatorRegistry shows the registries of the process', async () => {
+    const registry = smallRegistry();
+    registry.setDefaultLabels({ app: 'shop' });
+    AggregatorRegistry.setRegistries([registry]);
+    assert.strictEqual(await aggregator.clusterMetrics(), await registry.metrics());
+    const { status, text } = await scrape(aggregator);
+    assert.deepStrictEqual([status, text], [200, await registry.metrics()]);
+    const some = await scrape(aggregator, {
+      query: '?name[]=b_total',
+      headers: { accept: PROMETHEUS_2, 'accept-encoding': 'gzip' },
+      formats: BOTH,
+    });
+    assert.strictEqual(some.contentType, OPENMETRICS);
+    assert.strictEqual((await aggregator.clusterMetricsBytes({ gzip: true })).bytes[0], 0x1f);
+    assert.strictEqual(aggregator.clusterState().aggregator, 'none', 'no thread was started');
+  });
+
+  it('several registries are shown together, each with its default labels', async () => {
+    const [one, other] = [smallRegistry(), new Registry()];
+    one.setDefaultLabels({ of: 'one' });
+    other.setDefaultLabels({ of: 'other' });
+    new Gauge({ name: 'g', help: 'h', registers: [other] }).set(1);
+    new Gauge({ name: 'own', help: 'h', registers: [aggregator] }).set(2);
+    AggregatorRegistry.setRegistries([one, other]);
+    const samples = (await aggregator.clusterMetrics()).split('\n').filter(line => /^\w/.test(line));
+    const expected = ['own 2', 'a_total{of="one"} 1', 'b_total{of="one"} 1', 'g{of="other"} 1'];
+    assert.deepStrictEqual(samples, expected);
+    // Two registries may have metrics of one name: they are added up as in a cluster.
+    new Counter({ name: 'a_total', help: 'a_total', registers: [other] }).inc(5);
+    one.setDefaultLabels({});
+    other.setDefaultLabels({});
+    assert.match(await aggregator.clusterMetrics(), /^a_total 6$/m);
+    aggregator.clear();
+  });
+
+  it('status 503 if it has no metrics, 500 if a collect hook fails', async () => {
+    AggregatorRegistry.setRegistries([new Registry()]);
+    assert.strictEqual(await aggregator.clusterMetrics(), '');
+    assert.strictEqual(await aggregator.clusterMetricsBytes(), undefined);
+    const onError = () => {};
+    const { status, text } = await scrape(aggregator, { onError });
+    assert.deepStrictEqual(
+      [status, text],
+      [503, 'There are no metrics: this process has no workers, and none of its own.\n'],
+    );
+    const registry = smallRegistry();
+    registry.getSingleMetric('a_total').collect = () => Promise.reject(new Error('db down'));
+    AggregatorRegistry.setRegistries([registry]);
+    assert.strictEqual((await scrape(aggregator, { onError })).status, 500);
+    await assert.rejects(aggregator.clusterMetrics(), new Error('db down'));
+  });
+
+  it('status 503 after it was closed', async () => {
+    const closed = new AggregatorRegistry();
+    await closed.close();
+    await aggregator.close();
+    const { status, text } = await scrape(closed, { onError() {} });
+    assert.deepStrictEqual([status, text], [503, 'The AggregatorRegistry was closed.\n']);
+  });
+});
+
+test('metricsBytes() is the page of metrics() as UTF-8, also compressed', async () => {
+  const { gunzipSync } = require('node:zlib');
+  for (const contentType of [TEXT, OPENMETRICS]) {
+    const registry = smallRegistry(contentType);
+    new Gauge({ name: 'g', help: 'ünï ☃', registers: [registry] });
+    const text = await registry.metrics();
+    assert.strictEqual((await registry.metricsBytes()).toString(), text);
+    assert.strictEqual(gunzipSync(await registry.metricsBytes({ gzip: true })).toString(), text);
+    registry.getMetricsAsString = async ({ name }) => name;
+    assert.strictEqual((await registry.metricsBytes()).toString(), await registry.metrics());
+    assert.strictEqual(gunzipSync(await registry.metricsBytes({ gzip: true }))[0], 'a'.charCodeAt());
+  }
+});
+
+describe('parsers read the page of a registry in either format', () => {
+  const registry = new Registry();
+  let reader;
+
+  before(() => {
+    metricsHandler(registry, { formats: BOTH });
+    const common = { help: 'Some "help" \\ of\ntwo lines', labelNames: ['a'], registers: [registry] };
+    // Python's parser refuses escapes in exemplars.
+    const exemplarLabels = { trace_id: 'x y' };
+    const labels = { a: 'ü "x"' };
+    const counter = new Counter({ name: 'c_total', enableExemplars: true, ...common });
+    counter.inc({ labels, exemplarLabels });
+    const buckets = [0.1, 1];
+    const histogram = new Histogram({ name: 'h_seconds', buckets, enableExemplars: true, ...common });
+    for (const value of [0.05, 0.5, 5]) histogram.observe({ labels, value, exemplarLabels });
+    new Gauge({ name: 'g', ...common }).set(labels, -Infinity);
+    new Summary({ name: 's_seconds', percentiles: [0.5], ...common }).observe(labels, 1);
+  });
+  after(() => reader?.stop());
+
+  const page = async (format, query) => {
+    const accept = format === 'text' ? 'text/plain' : PROMETHEUS_3;
+    const { text } = await scrape(registry, { headers: { accept }, formats: BOTH, query });
+    return text;
+  };
+
+  it('promtool', { skip: !required && missingPrograms(['promtool']) }, async () => {
+    for (const query of ['', '?name[]=h_seconds']) {
+      const result = await promtoolCheckMetrics(await page('text', query));
+      assert.deepStrictEqual(result, { exitCode: 0, output: '' });
+    }
+  });
+
+  it("Python's strict OpenMetrics parser", { skip: !required && missingReader() }, async () => {
+    reader = new ExpositionReader();
+    for (const [query, count] of [
+      ['', 4],
+      ['?name[]=h_seconds&name[]=c_total', 2],
+      ['?name[]=none', 0],
+    ]) {
+      const [text, openMetrics] = await Promise.all(
+        ['text', 'openmetrics'].map(async format => reader.read(await page(format, query), format)),
+      );
+      assert.deepStrictEqual([text.length, openMetrics.length], [count, count]);
+      const exemplars = openMetrics.flatMap(({ samples }) =>
+        samples.flatMap(({ exemplar }) => exemplar ?? []),
+      );
+      assert.deepStrictEqual(
+        exemplars.map(({ labels, value }) => [labels.trace_id, value]),
+        count === 0 ? [] : [1, 0.05, 0.5, 5].map(value => ['x y', value]),
+      );
+    }
+  });
+});
