@@ -91,6 +91,20 @@ const CHECKS = {
   },
   'docs/metrics-endpoint.md: With express': servesEmptyPage,
   'docs/metrics-endpoint.md: With fastify': servesEmptyPage,
+  'docs/metrics-endpoint.md: On a port of their own': async program => {
+    const url = await portOf(program, 3000);
+    assert.match(await textOf(`${url}/metrics`), /^process_cpu_seconds_total \d/m);
+    await program.stop();
+    await ends(program);
+  },
+  'docs/metrics-endpoint.md: Formats': async program => {
+    const url = await portOf(program, 3000);
+    assert.match(await textOf(url), /^job_seconds_bucket\{le="0.25"\} 1$/m);
+    const { headers, body } = await get(url, { accept: 'application/openmetrics-text;version=1.0.0' });
+    assert.strictEqual(headers['content-type'], client.openMetricsContentType);
+    const exemplar = /^job_seconds_bucket\{le="0.25"\} 1 # \{trace_id="4bf92f3577b34da6"\} 0.2 [\d.]+$/m;
+    assert.match(body.toString(), exemplar);
+  },
   "docs/metrics-endpoint.md: With node:http, on the application's port": async program => {
     const url = await portOf(program, 3000);
     assert.strictEqual((await get(`${url}/`)).body.toString(), 'Hello\n');
@@ -211,7 +225,7 @@ describe('docs/cluster.md', () => {
     // clusterMetrics() and clusterMetricsBytes() have options of their own.
     assert.deepStrictEqual(
       documented,
-      [...new Set(existing)].filter(option => !['gzip', 'selfMetrics'].includes(option)),
+      [...new Set(existing)].filter(option => !['gzip', 'selfMetrics', 'contentType'].includes(option)),
     );
     for (const option of ['timeout', 'retiredMaxAge']) {
       assert.throws(() => new AggregatorRegistry(undefined, { [option]: 'x' }), TypeError);
