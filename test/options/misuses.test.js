@@ -248,7 +248,29 @@ const ENDPOINTS = [
       const response = await responseOf($.client.metricsHandler($.registry));
       assert.equal(response.statusCode, 500);
     },
-    {}],
+    { warns: /^A scrape of the metrics failed: Error: db down$/ }],
+  ['metricsHandler() with a misspelt option',
+    $ => $.client.metricsHandler($.registry, { format: ['text'] }),
+    { warns: /^metricsHandler\(\) has no option `format`: did you mean `formats`\?$/ }],
+  ['metricsHandler() with a format that does not exist',
+    $ => $.client.metricsHandler($.registry, { formats: ['json'] }),
+    { ours: true, throws: /^TypeError: formats must be a list of 'text' and 'openmetrics': \[ 'json' \]$/ }],
+  ['the handler called with a fetch Request',
+    $ => $.client.metricsHandler($.registry)(new Request('http://localhost/metrics')),
+    { ours: true, throws: /^TypeError: the handler of metricsHandler\(\) expected .* use metricsResponse\(\)/ }],
+  ['metricsResponse() with a request of node:http',
+    $ => $.client.metricsResponse($.registry, new http.IncomingMessage()),
+    { ours: true, throws: /^TypeError: metricsResponse\(\) expected a fetch Request .* use metricsHandler\(\)$/ }],
+  ['metricsHandler() of an AggregatorRegistry in a single process',
+    async $ => {
+      $.gauge().set(5);
+      $.client.AggregatorRegistry.setRegistries($.registry);
+      $.cleanUps.push(() => $.client.AggregatorRegistry.setRegistries($.client.register));
+      const response = await responseOf($.client.metricsHandler($.aggregator()));
+      assert.equal(response.statusCode, 200);
+      assert.match(await $.aggregator().clusterMetrics(), /^a 5$/m);
+    },
+    { ours: true }],
   ['new Pushgateway() without a URL', $ => new $.client.Pushgateway(), {}],
   ['a push without a job name',
     $ => new $.client.Pushgateway('http://127.0.0.1:1').push({}), { throws: /^Error: Missing jobName parameter$/ }],
