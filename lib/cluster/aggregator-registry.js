@@ -6,6 +6,7 @@ const { Registry, pagesOf } = require('../registry/registry');
 const { DEFAULT_LABELS, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { UNAVAILABLE } = require('../registry/unavailable');
 const { coalesce } = require('../registry/coalesce');
+const { checkLabelSet } = require('../metric/label-sets');
 const { aggregators } = require('./primary/json-aggregators');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./package-copies');
 const { hookIntoWorker, handOver, requestCheckpoints } = require('./worker/worker-hook');
@@ -218,9 +219,11 @@ class AggregatorRegistry extends Registry {
    *   for all series
    * @param {string} [name] of the metric, default all metrics
    * @returns {Promise<number>} how many there were
+   * @throws {TypeError} if the labels are no object
    * @throws {Error} if this process is not a primary
    */
   async removeMatching(labels, name) {
+    checkLabelSet('removeMatching', labels);
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     if (shared === undefined)
       throw new Error('removeMatching() drops series of dead workers in a primary only');

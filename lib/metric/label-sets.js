@@ -79,6 +79,16 @@ function setOwn(object, key, value) {
 }
 
 /**
+ * @param {string} method that takes it
+ * @param {unknown} labels
+ * @throws {TypeError} if it is not an object
+ */
+function checkLabelSet(method, labels) {
+  if (typeof labels === 'object' && labels !== null) return;
+  throw new TypeError(`${method}() expected an object of labels: ${inspect(labels)}`);
+}
+
+/**
  * @param {{labelNames: readonly string[]}} metric
  * @param {Labels} labels
  * @throws {Error} for the first label that is not one of `labelNames`
@@ -98,5 +108,6 @@ module.exports = {
   checkValueCount,
   mergedLabels,
   checkLabelNames,
+  checkLabelSet,
   setOwn,
 };

@@ -14,7 +14,7 @@ const { SeriesHandle } = require('../series/series-handle');
 const { matchingRows } = require('../series/matching-rows');
 const { OTHER_ORDER } = require('../series/label-index');
 const { hashMapOf, SERIES } = require('./hash-map');
-const { NO_LABELS, labelSetOf, checkLabelNames, setOwn } = require('./label-sets');
+const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet, setOwn } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -134,9 +134,11 @@ class Metric {
    *
    * @param {Labels} labels a value of undefined stands for series without that label; `{}` for all series
    * @returns {number} how many there were
+   * @throws {TypeError} if it is no object: a value that is missing must not drop everything
    * @throws {Error} if a label is not one of `labelNames`
    */
   removeMatching(labels) {
+    checkLabelSet('removeMatching', labels);
     const table = tableOf(this);
     checkLabelNames(this, labels);
     const rows = matchingRows(table, labels);

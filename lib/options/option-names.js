@@ -28,6 +28,7 @@ function checkOptionNames(owner, options, known) {
  * @param {ReadonlySet<string>} known
  */
 function reportIfMisspelt(owner, name, known) {
+  if (process.env.NODE_ENV === 'production') return;
   const meant = nearest(name, known);
   if (meant === undefined) return;
   adviseOnce(`option ${name}`, `${owner} has no option \`${name}\`: did you mean \`${meant}\`?`);

@@ -26,7 +26,10 @@ function warnOnce(subject, text) {
  * @param {string} text
  */
 function adviseOnce(subject, text) {
-  if (process.env.NODE_ENV !== 'production') warnOnce(subject, text);
+  if (warned.has(subject)) return;
+  // Reading the environment takes longer than many a call that is wrong.
+  if (process.env.NODE_ENV === 'production') warned.add(subject);
+  else warnOnce(subject, text);
 }
 
 module.exports = { warnOnce, adviseOnce, CODE };

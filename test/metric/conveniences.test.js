@@ -220,6 +220,12 @@ describe('metric.removeMatching()', () => {
     const metric = filled(Counter);
     assert.throws(() => metric.removeMatching({ tennant: 'a' }), /Added label "tennant" is not included/);
     assert.equal((await labelsOf(metric)).length, 5);
+    for (const wrong of [undefined, null, 5, 'tenant'])
+      assert.throws(
+        () => metric.removeMatching(wrong),
+        /^TypeError: removeMatching\(\) expected an object of labels: /,
+      );
+    assert.equal((await labelsOf(metric)).length, 5);
     const plain = made(Counter, { labelNames: [] });
     assert.equal(plain.removeMatching({}), 1);
     assert.throws(() => plain.removeMatching({ tenant: 'a' }), /Added label/);

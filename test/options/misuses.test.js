@@ -292,6 +292,36 @@ async function errorOf(use, $) {
   }
 }
 
+it('advice for developers is not given in production', async t => {
+  const emit = t.mock.method(process, 'emitWarning', () => {});
+  const { NODE_ENV } = process.env;
+  process.env.NODE_ENV = 'production';
+  t.after(() => {
+    if (NODE_ENV === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = NODE_ENV;
+  });
+  const $ = worldOf(freshCopy(), []);
+  $.summary({ label_names: ['x'], labelNames: ['__x'], maxAgeSeconds: 60 });
+  $.gauge({ name: 'b' }).set(2, { x: 1 });
+  assert.equal(emit.mock.callCount(), 0);
+});
+
+it('a misspelt option is named once, and options that are like no other never', t => {
+  const emit = t.mock.method(process, 'emitWarning', () => {});
+  const $ = worldOf(freshCopy(), []);
+  for (const name of ['a', 'b']) $.counter({ name, register: $.registry });
+  $.counter({ name: 'c', unit: 'x', type: 'counter', timestamp: 1, description: 'x', own: 1, tags: [] });
+  assert.deepEqual(
+    emit.mock.calls.map(call => call.arguments),
+    [
+      [
+        'Metric a has no option `register`: did you mean `registers`?',
+        { code: 'PROM_CLIENT_CLUSTER_OPTIONS' },
+      ],
+    ],
+  );
+});
+
 for (const [subject, rows] of Object.entries({ METRICS, REGISTRIES, CLUSTERS, ENDPOINTS })) {
   describe(`misuse of ${subject.toLowerCase()}`, () => {
     for (const [misuse, use, { throws, warns, page, ours }] of rows) {

@@ -560,6 +560,7 @@ describe('removeMatching() of an AggregatorRegistry', { concurrency: 2 }, () => 
       cluster.tellWorker(1, ({ process }) => process.exit());
       await cluster.gone(1);
       assert.equal(await value('a'), 2);
+      await assert.rejects(cluster.run(remove), /removeMatching\(\) expected an object of labels: undefined/);
       assert.equal(await cluster.run(remove, { tenant: 'a', path: 'y' }), 1);
       assert.equal(await cluster.run(remove, { tenant: 'a' }, 'other_total'), 0);
       assert.equal(await cluster.run(remove, { tenant: 'a' }, 'done_total'), 1);
