@@ -145,6 +145,15 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   static merge(registers: Registry[]): Registry;
 
   /**
+   * Aggregates metrics given as JSON, one list per process.
+   *
+   * @param metricsArr lists of metrics as getMetricsAsJSON() returns them
+   * @param contentType of the returned registry, default Prometheus text
+   * @throws {Error} if a metric names an unknown aggregator
+   */
+  static aggregate<T extends RegistryContentType>(metricsArr: Array<object>, contentType?: T): Registry<T>;
+
+  /**
    * @param contentType the format that metrics() writes, default Prometheus text
    * @throws {TypeError} if the format is unknown
    */
@@ -346,15 +355,6 @@ export type Bytes = typeof globalThis extends { Buffer: { concat(list: any, tota
  * In a worker it is an ordinary registry: workers answer as soon as the library is loaded.
  */
 export class AggregatorRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
-  /**
-   * Aggregates metrics given as JSON, one list per process.
-   *
-   * @param metricsArr lists of metrics as getMetricsAsJSON() returns them
-   * @param contentType of the returned registry, default Prometheus text
-   * @throws {Error} if a metric names an unknown aggregator
-   */
-  static aggregate<T extends RegistryContentType>(metricsArr: Array<object>, contentType?: T): Registry<T>;
-
   /** Sets the registries that take part in the cluster; default the global registry. */
   static setRegistries(
     regs:

@@ -389,6 +389,12 @@ function isRegistry(value) {
   return value instanceof Registry || (typeof value === 'object' && value?.[DEFAULT_LABELS] !== undefined);
 }
 
+// @prometheus-io/client has the method there.
+Object.defineProperty(Registry, 'aggregate', {
+  value: AggregatorRegistry.aggregate,
+  configurable: true,
+  writable: true,
+});
 joinOthers(AggregatorRegistry);
 hookIntoWorker(() => registries);
 

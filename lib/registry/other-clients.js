@@ -1,7 +1,8 @@
 'use strict';
 
-// What is recorded with another copy of a Prometheus client is in the registry of that copy, and missing from
-// the page. With NODE_DEBUG=prom-client-cluster, a scrape reports such copies.
+// What is recorded with another Prometheus client, or with another copy of this one, is in a registry of its own.
+// A page without it looks as if it had not been recorded, so with NODE_DEBUG=prom-client-cluster a scrape reports
+// such clients.
 
 const { debuglog } = require('util');
 
@@ -22,7 +23,7 @@ function reportOtherClients() {
     const directory = PACKAGE.exec(file)?.[1];
     if (directory === undefined || reported.has(directory) || isOwn(directory)) continue;
     reported.add(directory);
-    debug('another Prometheus client is loaded, and its metrics are not on this page: %s', directory);
+    debug('another Prometheus client is loaded, with a registry of its own: %s', directory);
   }
 }
 

@@ -7,7 +7,7 @@ const assert = require('node:assert');
 const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
-const { run, npm, makePlace, pack, manifestOf } = require('./fixtures/drop-in-package');
+const { ROOT, run, npm, makePlace, pack, manifestOf } = require('./fixtures/drop-in-package');
 const { Program, get } = require('../fixtures/program');
 
 const FIXTURES = path.join(__dirname, 'fixtures');
@@ -151,6 +151,78 @@ describe('npm', () => {
     }
     assert.strictEqual(manifestOf(path.dirname(index)).name, 'prom-client-cluster');
   });
+});
+
+describe('a package that pins prom-client and depends on @prometheus-io/client', () => {
+  const application = path.join(place, 'pinned');
+  const document = fs.readFileSync(path.join(ROOT, 'docs/migration.md'), 'utf8');
+
+  before(async () => {
+    const pinning = path.join(place, 'pinning');
+    const dependencies = { 'prom-client': '15.1.2', '@prometheus-io/client': '0.16.1' };
+    const code = "exports.clients = [require('prom-client'), require('@prometheus-io/client')];";
+    for (const directory of [pinning, application]) fs.mkdirSync(directory);
+    fs.writeFileSync(path.join(pinning, 'index.js'), code);
+    fs.writeFileSync(
+      path.join(pinning, 'package.json'),
+      JSON.stringify({ name: 'pinning', version: '1.0.0', dependencies }),
+    );
+    await npm(['pack', '--pack-destination', application], pinning);
+    const [{ overrides }] = Array.from(document.matchAll(/```json\n([^]*?)```/g), ([, json]) =>
+      JSON.parse(json),
+    );
+    assert.deepStrictEqual(Object.keys(overrides), Object.keys(dependencies));
+    const client = `file:${(await pack(application)).tarball}`;
+    const manifest = {
+      private: true,
+      dependencies: { 'prom-client': client, pinning: 'file:pinning-1.0.0.tgz' },
+      overrides,
+    };
+    fs.writeFileSync(path.join(application, 'package.json'), JSON.stringify(manifest));
+    await npm(['install'], application);
+  });
+
+  it('gets this library under both names with the overrides of docs/migration.md', async () => {
+    const { stdout } = await npm(['ls', 'prom-client', '@prometheus-io/client'], application);
+    const found = stdout.match(/(prom-client|@prometheus-io\/client)@.*$/gm);
+    assert.strictEqual(found.length, 3);
+    for (const line of found) assert.match(line, /@npm:prom-client-cluster@/);
+  });
+
+  it('has its metrics on the page, of both names if they are merged as docs/migration.md says', async () => {
+    const [merging] = Array.from(document.matchAll(/```javascript\n([^]*?)```/g), ([, code]) => code);
+    const program = `${merging}
+      const [one, two] = require('pinning').clients;
+      new one.Counter({ name: 'of_one_total', help: 'h' }).inc();
+      new two.Histogram({ name: 'of_two', help: 'h', buckets: [1] }).observe(2);
+      const server = require('node:http').createServer(handler).listen(0, '127.0.0.1', async () => {
+        console.log(await register.metrics());
+        console.log('--- merged');
+        console.log(await (await fetch(\`http://127.0.0.1:\${server.address().port}\`)).text());
+        server.close();
+      });`;
+    const env = { NODE_DEBUG: 'prom-client-cluster' };
+    const { stdout, stderr } = await run(process.execPath, ['-e', program], { cwd: application, env });
+    const [own, merged] = stdout.split('--- merged');
+    assert.match(own, /^of_one_total 1$/m);
+    assert.doesNotMatch(own, /of_two/);
+    assert.match(merged, /^of_one_total 1$/m);
+    assert.match(merged, /^of_two_sum 2$/m);
+    assert.match(stderr, /another Prometheus client is loaded, .*: \S+[\\/]@prometheus-io[\\/]client$/m);
+  });
+});
+
+it('this library has all that @prometheus-io/client exports, but for WorkerRegistry', () => {
+  const successor = require('@prometheus-io/client');
+  const own = require('../..');
+  assert.deepStrictEqual(
+    Object.keys(successor).filter(name => !(name in own)),
+    ['WorkerRegistry'],
+  );
+  for (const name of ['Registry', 'ClusterRegistry']) {
+    const missing = Object.getOwnPropertyNames(successor[name]).filter(member => !(member in own[name]));
+    assert.deepStrictEqual(missing, [], name);
+  }
 });
 
 describe('express-prom-bundle', () => {

@@ -127,6 +127,7 @@ for (const aggregator of NAMES) {
     const ours = AggregatorRegistry.aggregate(structuredClone(lists));
     const theirs = stock.AggregatorRegistry.aggregate(structuredClone(lists));
     assert.ok(ours instanceof Registry);
+    assert.strictEqual(Registry.aggregate, AggregatorRegistry.aggregate); // the successor's name of it
     assert.deepStrictEqual(await ours.getMetricsAsJSON(), await theirs.getMetricsAsJSON());
     assert.strictEqual(await ours.metrics(), await theirs.metrics());
     for (const metric of ours.getMetricsAsArray()) assert.strictEqual(typeof metric.get().then, 'undefined');
