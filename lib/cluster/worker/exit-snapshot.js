@@ -11,7 +11,7 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { SnapshotFile } = require('./snapshot-file');
 const { ChangeDetector } = require('./change-detector');
-const { send, inMessage, NO_DIRECTORY } = require('./over-ipc');
+const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { READY, LAST } = require('../wire/messages');
 const { lastName, dictionaryName, OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -23,7 +23,6 @@ const SHORTEST_INTERVAL = 100;
 const LONGEST_INTERVAL = 2 ** 31 - 1;
 
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
-const PRIMARY_PID = process.ppid;
 const ROOT = 0;
 
 /** @typedef {import('../capture/snapshot-source').SnapshotSource} SnapshotSource */
@@ -31,6 +30,7 @@ const ROOT = 0;
 
 class ExitSnapshot {
   #source;
+  #link;
   #workerId;
   /** The primary's, or one of this worker's own. */
   #directory = '';
@@ -51,11 +51,12 @@ class ExitSnapshot {
 
   /**
    * @param {SnapshotSource} source
-   * @param {number} workerId
+   * @param {import('../links/ipc').Link} link to the primary
    */
-  constructor(source, workerId) {
+  constructor(source, link) {
     this.#source = source;
-    this.#workerId = workerId;
+    this.#link = link;
+    this.#workerId = link.id;
     /**
      * @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint, and a snapshot
      *   over IPC, leave that out
@@ -89,7 +90,7 @@ class ExitSnapshot {
    *   primary can read
    */
   #writable(directory) {
-    if (directory === '' || mayWrite(directory) || primaryUser() !== ROOT) return directory;
+    if (directory === '' || mayWrite(directory) || this.#link.user() !== ROOT) return directory;
     if (!fs.existsSync(this.#own) || !mayWrite(this.#own)) {
       try {
         this.#own = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), OWN_EXIT_PREFIX));
@@ -97,7 +98,7 @@ class ExitSnapshot {
         debug('worker %d has no directory for its exit snapshot: %s', this.#workerId, error);
         return directory;
       }
-      send({ type: READY, exitDirectory: this.#own });
+      this.#link.send({ type: READY, exitDirectory: this.#own });
     }
     return this.#own;
   }
@@ -135,7 +136,7 @@ class ExitSnapshot {
     this.#unfinished?.discard();
     if (this.#reserve !== undefined) fs.closeSync(this.#reserve);
     this.#reserve = undefined;
-    const user = primaryUser();
+    const user = this.#link.user();
     if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
     // It may have become another user since the last request.
     this.#directory = this.#writable(this.#directory);
@@ -178,11 +179,11 @@ class ExitSnapshot {
    */
   #sendOverIpc(reason) {
     debug('worker %d cannot write its exit snapshot: %s', this.#workerId, reason);
-    if (!process.connected) return Promise.resolve();
+    if (!this.#link.isConnected()) return Promise.resolve();
     return new Promise(resolve => {
       try {
         const snapshot = this.#source.capture(this.#workerId, this.known, { isLast: true });
-        send({ type: LAST, ...inMessage(snapshot, reason) }, () => resolve());
+        this.#link.send({ type: LAST, ...inMessage(snapshot, reason) }, () => resolve());
       } catch (error) {
         this.#source.countFailure('capture', '', error);
         resolve();
@@ -279,18 +280,6 @@ function mayWrite(directory) {
   } catch (error) {
     const { code } = /** @type {any} */ (error);
     return code !== 'EACCES' && code !== 'EPERM';
-  }
-}
-
-/**
- * @returns {number | undefined} id of the user as whom the primary runs; undefined if the system does not show
- *   it, or the primary has ended
- */
-function primaryUser() {
-  try {
-    return process.ppid === PRIMARY_PID ? fs.statSync(`/proc/${PRIMARY_PID}`).uid : undefined;
-  } catch {
-    return undefined;
   }
 }
 

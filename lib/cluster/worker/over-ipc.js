@@ -1,34 +1,11 @@
 'use strict';
 
-// Runs in the worker. Sends messages to the primary, and snapshots in them if no file can be written.
-
-const { debuglog } = require('node:util');
-
-const debug = debuglog('prom-client-cluster');
+// Runs in the worker. Snapshots in messages to the primary, if no file can be written.
 
 const MAX_TEXT_LENGTH = 1000;
 
 /** Why no file was written although nothing has failed. */
 const NO_DIRECTORY = 'the primary has no directory';
-
-/**
- * Sends a message to the primary. Throws if it cannot be serialized.
- *
- * @param {object} message
- * @param {() => void} [onSent] called when it was sent, or cannot be
- */
-function send(message, onSent = () => {}) {
-  if (!process.connected) {
-    onSent();
-    return;
-  }
-  // Without a callback, a channel that closes meanwhile would emit an 'error' event on the application's
-  // `process`.
-  /** @type {any} */ (process).send(message, undefined, undefined, (/** @type {Error | null} */ error) => {
-    if (error) debug('the primary did not get a message: %s', error);
-    onSent();
-  });
-}
 
 /**
  * @param {import('../wire/snapshot-encoder').EncodedSnapshot} snapshot
@@ -53,4 +30,4 @@ function textOf(error) {
   }
 }
 
-module.exports = { send, inMessage, textOf, NO_DIRECTORY };
+module.exports = { inMessage, textOf, NO_DIRECTORY };

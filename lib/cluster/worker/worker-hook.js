@@ -48,7 +48,9 @@ function hookIntoWorker(registries) {
       if (responder === undefined) {
         // Loaded at the first request: a worker that is never scraped does not pay for it.
         const { WorkerResponder } = require('./worker-responder');
-        responder = new WorkerResponder(/** @type {any} */ (cluster).worker.id, () => allRegistries(sources));
+        const { linkToPrimary } = require('../links/ipc');
+        const link = linkToPrimary(/** @type {any} */ (cluster).worker.id);
+        responder = new WorkerResponder(link, () => allRegistries(sources));
         if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
       }
       listenToExit(state);

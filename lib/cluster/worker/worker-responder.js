@@ -8,7 +8,7 @@ const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
 const { ExitSnapshot } = require('./exit-snapshot');
-const { send, inMessage, textOf, NO_DIRECTORY } = require('./over-ipc');
+const { inMessage, textOf, NO_DIRECTORY } = require('./over-ipc');
 const { hookTime } = require('../capture/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
 const { reportOtherClients } = require('../../registry/other-clients');
@@ -25,20 +25,22 @@ class WorkerResponder {
   #newest = undefined;
   #busy = false;
   #exit;
+  #link;
   /** @type {number | undefined} milliseconds between checkpoints, if this program sets them */
   #checkpointInterval = undefined;
   /** Whether the primary is one of ours: another one gets no message that it did not ask for. */
   #isOurs = false;
 
   /**
-   * @param {number} workerId
+   * @param {import('../links/ipc').Link} link to the primary
    * @param {() => Iterable<any>} registries
    */
-  constructor(workerId, registries) {
-    this.workerId = workerId;
+  constructor(link, registries) {
+    this.#link = link;
+    this.workerId = link.id;
     this.registries = registries;
     this.#source = new SnapshotSource(registries);
-    this.#exit = new ExitSnapshot(this.#source, workerId);
+    this.#exit = new ExitSnapshot(this.#source, link);
   }
 
   /** @param {any} message of one of the types that a primary sends */
@@ -87,7 +89,7 @@ class WorkerResponder {
   }
 
   #announce() {
-    send({ type: READY, checkpointInterval: this.#checkpointInterval });
+    this.#link.send({ type: READY, checkpointInterval: this.#checkpointInterval });
   }
 
   async #answerNewest() {
@@ -97,7 +99,7 @@ class WorkerResponder {
     } catch (error) {
       // Unexpected, but the application must not see it.
       debug('a scrape failed in worker %d: %s', this.workerId, error);
-      if (this.#newest !== undefined) respond(this.#newest.requestId, { error: textOf(error) });
+      if (this.#newest !== undefined) this.#respond(this.#newest.requestId, { error: textOf(error) });
       this.#newest = undefined;
     } finally {
       this.#busy = false;
@@ -141,7 +143,7 @@ class WorkerResponder {
         file.finish(snapshot);
         return snapshot.bytes;
       });
-      respond(requestId, { file: name, bytes });
+      this.#respond(requestId, { file: name, bytes });
     } catch (error) {
       file.discard();
       this.#source.countFailure('write', '', error);
@@ -158,10 +160,10 @@ class WorkerResponder {
    */
   #answerOverIpc(requestId, known, reason) {
     try {
-      respond(requestId, inMessage(this.#source.capture(this.workerId, known), reason));
+      this.#respond(requestId, inMessage(this.#source.capture(this.workerId, known), reason));
     } catch (error) {
       this.#source.countFailure('capture', '', error);
-      respond(requestId, { error: textOf(error) });
+      this.#respond(requestId, { error: textOf(error) });
     }
   }
 
@@ -174,10 +176,18 @@ class WorkerResponder {
     try {
       const metrics = await Promise.all([...this.registries()].map(registry => registry.getMetricsAsJSON()));
       // Throws if JSON cannot represent what the program's metrics returned.
-      respond(requestId, { metrics });
+      this.#respond(requestId, { metrics });
     } catch (error) {
-      respond(requestId, { error: textOf(error) });
+      this.#respond(requestId, { error: textOf(error) });
     }
+  }
+
+  /**
+   * @param {number} requestId
+   * @param {object} answer
+   */
+  #respond(requestId, answer) {
+    this.#link.send({ type: RESPONSE, requestId, ...answer });
   }
 
   /**
@@ -201,14 +211,6 @@ class WorkerResponder {
       debug('worker %d could not write its exit snapshot: %s', this.workerId, error);
     }
   }
-}
-
-/**
- * @param {number} requestId
- * @param {object} answer
- */
-function respond(requestId, answer) {
-  send({ type: RESPONSE, requestId, ...answer });
 }
 
 module.exports = { WorkerResponder };

@@ -1,0 +1,60 @@
+'use strict';
+
+// Runs in the worker. The link to the primary over Node's IPC channel.
+//
+// A link connects a member with the process that aggregates. Both sides are independent of what it consists
+// of. A member has a Link. The aggregating side follows its members as it follows the workers of
+// `node:cluster`: their ids in `workers`, events 'fork', 'online', 'message', 'disconnect' and 'exit', and of
+// each member `id`, `process.pid`, send(), isConnected() and isDead().
+
+const fs = require('node:fs');
+const { debuglog } = require('node:util');
+
+const debug = debuglog('prom-client-cluster');
+
+/**
+ * @typedef {object} Link
+ * @property {number} id of this member
+ * @property {() => boolean} isConnected whether messages can reach the other side
+ * @property {(message: object, onSent?: () => void) => void} send throws if the message cannot be serialized;
+ *   `onSent` is called when it was sent, or cannot be
+ * @property {() => number | undefined} user id of the user as whom the other side runs; undefined if the
+ *   system does not show it, or the other side has ended
+ */
+
+/**
+ * @param {number} workerId
+ * @returns {Link}
+ */
+function linkToPrimary(workerId) {
+  const pid = process.ppid;
+  return { id: workerId, isConnected: () => Boolean(process.connected), send, user: () => userOf(pid) };
+}
+
+/**
+ * @param {object} message
+ * @param {() => void} [onSent]
+ */
+function send(message, onSent = () => {}) {
+  if (!process.connected) {
+    onSent();
+    return;
+  }
+  // Without a callback, a channel that closes meanwhile would emit an 'error' event on the application's
+  // `process`.
+  /** @type {any} */ (process).send(message, undefined, undefined, (/** @type {Error | null} */ error) => {
+    if (error) debug('the primary did not get a message: %s', error);
+    onSent();
+  });
+}
+
+/** @param {number} pid of the primary */
+function userOf(pid) {
+  try {
+    return process.ppid === pid ? fs.statSync(`/proc/${pid}`).uid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+module.exports = { linkToPrimary };
