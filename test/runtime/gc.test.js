@@ -3,7 +3,6 @@
 // nodejs_gc_runs_total, nodejs_gc_pause_seconds_total and nodejs_gc_reclaimed_bytes_total.
 
 const assert = require('node:assert');
-const path = require('node:path');
 const { describe, it } = require('node:test');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
 const { Registry } = require('../../lib/registry/registry');
@@ -15,18 +14,7 @@ const {
   MILLISECONDS_PER_RECORD,
 } = require('../../lib/runtime/sources/reclaimed-bytes');
 const { collectGarbage, replace, turnUntil } = require('./fixtures/default-metrics-runtime');
-const { Program } = require('../fixtures/program');
-
-const COLLECTIONS = path.join(__dirname, 'fixtures/runtime-collections.js');
-const KIND_NUMBERS = { minor: 1, minor_mark_sweep: 2, major: 4, incremental: 8, weakcb: 16 };
-
-/** The counts of a program that collects garbage. */
-async function collections({ full = 0, young = 0, turns = 0, megabytes = 0, flags = [] }) {
-  const numbers = [full, young, turns, megabytes].map(String);
-  const program = new Program(['--expose-gc', ...flags, COLLECTIONS, ...numbers]);
-  assert.strictEqual(await program.ended(), 0, program.errors);
-  return JSON.parse(program.output);
-}
+const { assertAsObserved, collections } = require('./fixtures/collecting-program');
 
 /**
  * Loads the files that name kinds again, as on another version of Node.js.
@@ -46,20 +34,6 @@ function loadAnew(t, node = '27.0.0') {
   return files.map(require).at(-1);
 }
 
-/** Asserts that runs and pauses agree with the program's own observer. */
-function assertAsObserved({ metrics, observed }) {
-  for (const [kind, number] of Object.entries(KIND_NUMBERS)) {
-    const { runs, seconds } = observed[number] ?? { runs: 0, seconds: 0 };
-    assert.strictEqual(metrics.runs[kind] ?? 0, runs, kind);
-    assert.ok(Math.abs((metrics.pause_seconds[kind] ?? 0) - seconds) < 1e-9, kind);
-  }
-  const total = Object.values(metrics.runs).reduce((a, b) => a + b);
-  assert.strictEqual(
-    total,
-    Object.values(observed).reduce((sum, { runs }) => sum + runs, 0),
-  );
-}
-
 describe('counters of garbage collections', () => {
   it('runs and pauses of a known number of collections are counted by kind', async () => {
     const result = await collections({ full: 7, young: 5 });
@@ -73,22 +47,6 @@ describe('counters of garbage collections', () => {
     const result = await collections({ full: 50, young: 50 });
     assertAsObserved(result);
     assert.strictEqual(result.metrics.runs.major, 50);
-  });
-
-  it('the bytes of a large array that was freed are counted', async () => {
-    const { metrics } = await collections({ full: 3, megabytes: 60 });
-    const freed = metrics.reclaimed_bytes.major / 2 ** 20;
-    assert.ok(freed > 60 && freed < 70, `${freed} MB`);
-  });
-
-  it('runs and pauses are exact, and bytes estimated, at hundreds of collections a second', async () => {
-    const storm = await collections({ turns: 150, flags: ['--max-semi-space-size=1'] });
-    assertAsObserved(storm);
-    assert.ok(storm.metrics.runs.minor > 250);
-    // An object with two fields, and an array of one element.
-    const allocated = 150 * 50_000 * (40 + 32 + 24);
-    const share = storm.final.reclaimed_bytes.minor / allocated;
-    assert.ok(share > 0.85 && share < 1.15, `${share}`);
   });
 
   // The flag has another name in Node.js 20.

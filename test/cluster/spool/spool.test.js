@@ -276,9 +276,9 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
     const { directory } = await openInThread(t, { update: 1000 });
     const modified = () => fs.statSync(path.join(directory, 'lock')).mtimeMs;
     const pause = new Int32Array(new SharedArrayBuffer(4));
-    const [taken, started] = [modified(), Date.now()];
-    while (modified() === taken && Date.now() - started < 20_000) Atomics.wait(pause, 0, 0, 20);
-    assert.notEqual(modified(), taken);
+    const taken = modified();
+    // Without renewal this file hangs, which the runner reports.
+    while (modified() === taken) Atomics.wait(pause, 0, 0, 20);
   });
 
   it('keeps the lock fresh while the libuv pool is held up', onlyPosix, async t => {
