@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
 const harness = require('../fixtures/cluster-harness.js');
-const { growthPerLife } = require('../fixtures/cluster-chaos-memory.js');
+const { growthPerLife } = require('./fixtures/cluster-chaos-memory.js');
 
 /** A small object for each life is more than this. */
 const BYTES_A_LIFE = 800;

@@ -11,12 +11,12 @@ const { describe, it } = require('node:test');
 const client = require('../../..');
 const { LIBRARY, until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
-const { BY_HAND } = require('../../fixtures/cluster-chaos-checkpoints.js');
+const { BY_HAND } = require('./fixtures/cluster-chaos-checkpoints.js');
 
 const counting = {
   start: ({ require, client, ...context }) => {
     const { state } = context;
-    require('./cluster-chaos-checkpoints').observeCheckpoints(context);
+    require('../cluster/processes/fixtures/cluster-chaos-checkpoints').observeCheckpoints(context);
     const [help, labelNames] = ['h', ['route']];
     client.register.setContentType(client.openMetricsContentType);
     state.collected = 0;
@@ -539,7 +539,9 @@ describe('checkpointInterval in a worker', () => {
     const before = counted(await cluster.scrape());
     const id = await cluster.fork({
       start: context => {
-        context.require('./cluster-chaos-checkpoints').observeCheckpoints(context);
+        context
+          .require('../cluster/processes/fixtures/cluster-chaos-checkpoints')
+          .observeCheckpoints(context);
         const { client, state } = context;
         const counter = new client.Counter({ name: 'done_total', help: 'h' });
         state.record = (times = 1) => counter.inc(times);

@@ -7,7 +7,7 @@ const { startCluster, parseText, until } = require('../../fixtures/cluster-harne
 
 const recording = {
   start: ({ require, client, cluster, state }) => {
-    const { Recorder } = require('./cluster-recorder');
+    const { Recorder } = require('../cluster/processes/fixtures/cluster-recorder');
     state.recorder = new Recorder(client, cluster.worker.id);
     state.compactions = 0;
     require('node:diagnostics_channel').subscribe('prom-client-cluster:section', ({ name }) => {

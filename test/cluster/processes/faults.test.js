@@ -12,13 +12,17 @@ const { describe, it } = require('node:test');
 
 const { startCluster, makePlace, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
-const { BY_HAND } = require('../../fixtures/cluster-chaos-checkpoints.js');
+const { BY_HAND } = require('./fixtures/cluster-chaos-checkpoints.js');
 const { Spool } = require('../../../lib/cluster/spool/spool');
 
 const counting = {
   start: ({ require, client, cluster, ...context }) => {
     const { state } = context;
-    require('./cluster-chaos-checkpoints').observeCheckpoints({ client, cluster, ...context });
+    require('../cluster/processes/fixtures/cluster-chaos-checkpoints').observeCheckpoints({
+      client,
+      cluster,
+      ...context,
+    });
     state.counter = new client.Counter({ name: 'done_total', help: 'h' });
     state.own = new client.Counter({ name: 'own_total', help: 'h', labelNames: ['worker'] });
     state.gauge = new client.Gauge({ name: 'open', help: 'h', labelNames: ['worker'] });

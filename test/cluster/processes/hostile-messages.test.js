@@ -14,7 +14,7 @@ const FIXTURES = {
 };
 const tampering = {
   start: context => {
-    context.require('./cluster-tampering').installTampering(context);
+    context.require('../cluster/processes/fixtures/cluster-tampering').installTampering(context);
     const { client, state } = context;
     const counter = new client.Counter({ name: 'recorded_total', help: 'h' });
     state.record = () => counter.inc();

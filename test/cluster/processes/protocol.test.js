@@ -12,7 +12,7 @@ const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 const tampering = {
   start: context => {
-    context.require('./cluster-tampering').installTampering(context);
+    context.require('../cluster/processes/fixtures/cluster-tampering').installTampering(context);
     const { client, state } = context;
     state.counter = new client.Counter({ name: 'done_total', help: 'h' });
     state.series = new client.Counter({ name: 'series_total', help: 'h', labelNames: ['number'] });
@@ -384,7 +384,7 @@ describe("a snapshot that does not fit is rejected and counted, and that worker'
         await cluster.inWorker(
           1,
           ({ require, state }, change, overIpc) => {
-            const { changeFile } = require('./cluster-tampering');
+            const { changeFile } = require('../cluster/processes/fixtures/cluster-tampering');
             const fs = require('node:fs');
             const run = new Function(`return ${change}`)();
             state.record();

@@ -21,7 +21,7 @@ const { missingPrograms, promtoolCheckMetrics } = require('../../fixtures/promet
 
 const DOCUMENT = fs.readFileSync(path.join(__dirname, '../../../docs/self-metrics.md'), 'utf8');
 const [, RULES] = /^```yaml\n([^]*?)^```$/m.exec(DOCUMENT);
-const TAMPERING = path.join(__dirname, '../../fixtures/cluster-tampering.js');
+const TAMPERING = path.join(__dirname, 'fixtures/cluster-tampering.js');
 const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 const PREFIX = 'prom_client_cluster_';
 
