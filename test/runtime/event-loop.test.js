@@ -307,7 +307,8 @@ describe('eventLoopUtilization', () => {
 
   it("has the runtime's active and idle seconds", async () => {
     collect();
-    while (performance.eventLoopUtilization().idle === 0) await new Promise(resolve => setTimeout(resolve, 1));
+    while (performance.eventLoopUtilization().idle === 0)
+      await new Promise(resolve => setTimeout(resolve, 1));
     const before = performance.eventLoopUtilization();
     const [active, idle] = await secondsOf();
     const after = performance.eventLoopUtilization();
