@@ -203,7 +203,7 @@ class AggregatorRegistry extends Registry {
       return 'There are no metrics: this process has no workers, and none of its own.';
     if (shared !== undefined) return 'There are no metrics: no worker is running, and none has left any.';
     if (clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
-    return "This process is a worker: the cluster's metrics are served by the primary.";
+    return 'This process is a worker: serve an AggregatorRegistry in the primary, or in a worker its own registry.';
   }
 
   /** @returns {number} milliseconds that clusterMetrics() waits for workers by default */

@@ -225,7 +225,9 @@ describe('docs/cluster.md', () => {
     // clusterMetrics() and clusterMetricsBytes() have options of their own.
     assert.deepStrictEqual(
       documented,
-      [...new Set(existing)].filter(option => !['gzip', 'selfMetrics', 'contentType'].includes(option)),
+      [...new Set(existing)].filter(
+        option => !['gzip', 'selfMetrics', 'contentType', 'names'].includes(option),
+      ),
     );
     for (const option of ['timeout', 'retiredMaxAge']) {
       assert.throws(() => new AggregatorRegistry(undefined, { [option]: 'x' }), TypeError);

@@ -9,8 +9,10 @@ const { before, describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
 
 const { startCluster, parseText, until } = require('../../fixtures/cluster-harness.js');
+const { ExpositionReader, missingReader } = require('../../fixtures/exposition-reader.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
+const skipReader = process.env.REQUIRE_PROMETHEUS !== '1' && missingReader();
 const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
 const counting = {
@@ -135,6 +137,26 @@ describe('metricsHandler of a cluster', () => {
       filtered.map(({ body }) => body.toString()),
       [`${counter}# EOF\n`, '# EOF\n', '\n'],
     );
+    if (skipReader) return;
+    const reader = new ExpositionReader();
+    for (const { body } of [openMetrics, ...filtered.slice(0, 2)]) {
+      await reader.read(body.toString(), 'openmetrics');
+    }
+    await reader.stop();
+  });
+
+  it('metricsHandler in a worker answers with status 503 and what to do instead', async () => {
+    const answer = await shared().inWorker(1, async ({ client }) => {
+      const registry = new client.AggregatorRegistry();
+      const request = new Request('http://localhost/metrics');
+      const response = await client.metricsResponse(registry, request, { onError() {} });
+      return [response.status, await response.text(), await registry.clusterMetrics()];
+    });
+    assert.deepEqual(answer, [
+      503,
+      'This process is a worker: serve an AggregatorRegistry in the primary, or in a worker its own registry.\n',
+      '',
+    ]);
   });
 
   it('metricsHandler answers many scrapers at once, each in its encoding', async () => {

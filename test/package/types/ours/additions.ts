@@ -20,9 +20,13 @@ import {
   aggregators,
   collectDefaultMetrics,
   metricsHandler,
+  metricsResponse,
   openMetricsContentType,
   prometheusContentType,
+  register,
+  startMetricsServer,
 } from 'prom-client';
+import fastifyMetrics = require('prom-client/fastify');
 import { assertMetrics, lint, samples, MetricsSource, Problem, Sample } from 'prom-client/testing';
 import * as http from 'node:http';
 import * as http2 from 'node:http2';
@@ -187,8 +191,25 @@ application.get('/metrics', (request, reply) => {
   reply.hijack();
   return handle(request.raw, reply.raw);
 });
+application.register(fastifyMetrics, { registry: cluster, path: '/m', formats: ['openmetrics'] });
+application.register(fastifyMetrics);
 // @ts-expect-error: not a registry
 metricsHandler(counter);
+// @ts-expect-error: not a format
+metricsHandler(cluster, { formats: ['json'] });
+async function respond(request: Request): Promise<Response> {
+  return metricsResponse(register, request, { formats: ['text', 'openmetrics'], onError: console.error });
+}
+// @ts-expect-error: not a Request
+metricsResponse(register, new http.IncomingMessage(undefined as any));
+async function listen(): Promise<http.Server> {
+  const server = await startMetricsServer({ port: Number(process.env.PORT), registry: cluster });
+  server.unref();
+  return server;
+}
+// @ts-expect-error: a port is needed
+startMetricsServer({});
+const compressedPage: Promise<Buffer> = register.metricsBytes({ gzip: true });
 
 // Default metrics can be stopped.
 const stop: () => void = collectDefaultMetrics({ register: openMetrics, enableExemplars: true });

@@ -34,9 +34,14 @@ import {
   MetricType,
   MetricValue,
   MetricValueWithName,
+  MetricsFetchRequest,
+  MetricsFetchResponse,
+  MetricsFormat,
   MetricsHandlerOptions,
   MetricsRequest,
   MetricsResponse,
+  MetricsServer,
+  MetricsServerOptions,
   ObserveDataWithExemplar,
   OpenMetricsContentType,
   OpenMetricsMIME,
@@ -56,9 +61,11 @@ import {
   exponentialBuckets,
   linearBuckets,
   metricsHandler,
+  metricsResponse,
   openMetricsContentType,
   prometheusContentType,
   register,
+  startMetricsServer,
   validateMetricName,
 } from 'prom-client';
 
@@ -149,11 +156,20 @@ const scrapeOfBytes: ClusterMetricsBytesOptions = { ...scrape, gzip: true };
 const body: Promise<ClusterMetricsBody | undefined> = cluster.clusterMetricsBytes(scrapeOfBytes);
 const bytes: Promise<Bytes | undefined> = body.then(result => result?.bytes);
 const state: ClusterState | undefined = cluster.clusterState();
-const shownWith: MetricsHandlerOptions = { selfMetrics: false };
+const textFormats: readonly MetricsFormat[] = ['text', 'openmetrics'];
+const shownWith: MetricsHandlerOptions = {
+  selfMetrics: false,
+  formats: textFormats,
+  onError: error => console.error(error.message),
+};
 const handle: (request: MetricsRequest, response: MetricsResponse) => Promise<void> = metricsHandler(
   cluster,
   shownWith,
 );
+const fetched: MetricsFetchRequest = new Request('http://localhost/metrics');
+const answered: Promise<MetricsFetchResponse> = metricsResponse(cluster, fetched, shownWith);
+const listening: MetricsServerOptions = { port: 9464, host: '::1', path: '/', registry, ...shownWith };
+const server: Promise<MetricsServer> = startMetricsServer(listening);
 const ended: Promise<void> = cluster.shutdown(1000);
 
 // Default metrics and the Pushgateway.
