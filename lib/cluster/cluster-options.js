@@ -76,9 +76,12 @@ function fromEnvironment() {
   return options;
 }
 
-/** @param {string} text */
+/**
+ * @param {string} text
+ * @returns {number | string} the text itself if it is no number, which is then refused
+ */
 function millisecondsOf(text) {
-  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
 /**
@@ -98,17 +101,19 @@ function booleanOf(text) {
 function checkOptions({ timeout, directory, retiredMaxAge, thread, checkpointInterval }) {
   for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
-      throw new TypeError(`${name} must be a number of milliseconds`);
+      throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
     }
   }
   if (checkpointInterval !== undefined && !isCheckpointInterval(checkpointInterval)) {
-    throw new TypeError('checkpointInterval must be 0 or at least 100 milliseconds');
+    throw new TypeError(
+      `checkpointInterval must be 0 or at least 100 milliseconds: ${inspect(checkpointInterval)}`,
+    );
   }
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
-    throw new TypeError('directory must be a path');
+    throw new TypeError(`directory must be a path: ${inspect(directory)}`);
   }
   if (thread !== undefined && !(typeof thread === 'string' || thread instanceof URL)) {
-    throw new TypeError('thread must be a path or a file: URL');
+    throw new TypeError(`thread must be a path or a file: URL: ${inspect(thread)}`);
   }
 }
 

@@ -134,10 +134,10 @@ describe('options from the environment', () => {
     assert.deepEqual(clusterOptions({}), {});
     const texts = emit.mock.calls.map(call => call.arguments[0]).sort();
     assert.deepEqual(texts, [
-      `${PREFIX}CHECKPOINT_INTERVAL=5 is ignored: checkpointInterval must be 0 or at least 100 milliseconds`,
+      `${PREFIX}CHECKPOINT_INTERVAL=5 is ignored: checkpointInterval must be 0 or at least 100 milliseconds: 5`,
       `${PREFIX}INCLUDE_PRIMARY=yes is ignored: use 1 or true, 0 or false`,
-      `${PREFIX}RETIRED_MAX_AGE=-1 is ignored: retiredMaxAge must be a number of milliseconds`,
-      `${PREFIX}TIMEOUT=5s is ignored: timeout must be a number of milliseconds`,
+      `${PREFIX}RETIRED_MAX_AGE=-1 is ignored: retiredMaxAge must be a number of milliseconds: '-1'`,
+      `${PREFIX}TIMEOUT=5s is ignored: timeout must be a number of milliseconds: '5s'`,
     ]);
   });
 });
