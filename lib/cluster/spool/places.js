@@ -1,0 +1,66 @@
+'use strict';
+
+// Runs where the spool runs. Where a spool's directory may be, and how it is created.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { debuglog } = require('node:util');
+const { codeOf, messageOf } = require('./safe-files');
+
+const debug = debuglog('prom-client-cluster');
+
+/**
+ * @typedef {{directory: string, code: string | undefined, message: string}} Failure
+ */
+
+/**
+ * @param {string | undefined} directory tried first
+ * @param {string[]} [others]
+ * @returns {string[]} absolute paths
+ */
+function placesFor(directory, others = usualPlaces()) {
+  return [...new Set([directory ?? [], others].flat().map(place => path.resolve(place)))];
+}
+
+/** @returns {string[]} */
+function usualPlaces() {
+  return fs.existsSync('/dev/shm') ? [os.tmpdir(), '/dev/shm'] : [os.tmpdir()];
+}
+
+/**
+ * @template T
+ * @param {string[]} places
+ * @param {(place: string) => T} create
+ * @returns {T} the result for the first place for which `create` does not throw
+ * @throws {Error & {failures: Failure[]}} if it throws for all of them
+ */
+function inFirstPlace(places, create) {
+  const failures = [];
+  for (const place of places) {
+    try {
+      return create(place);
+    } catch (error) {
+      debug('no spool in %s: %s', place, messageOf(error));
+      failures.push({ directory: place, code: codeOf(error), message: messageOf(error) });
+    }
+  }
+  const tried = failures.map(failure => failure.message).join('; ');
+  throw Object.assign(new Error(`No directory for snapshot files can be written: ${tried}`), { failures });
+}
+
+/**
+ * @param {string} place
+ * @param {string} name
+ * @param {boolean} inThread
+ * @returns {string} absolute path of a new directory
+ */
+function makeDirectory(place, name, inThread) {
+  // Loading `tmp` adds an 'exit' listener to `process`, which on a main thread is the application's.
+  if (inThread) return require('tmp').dirSync({ tmpdir: place, name, mode: 0o700, keep: true }).name;
+  const directory = path.join(fs.realpathSync(place), name);
+  fs.mkdirSync(directory, { mode: 0o700 });
+  return directory;
+}
+
+module.exports = { placesFor, inFirstPlace, makeDirectory };

@@ -1,0 +1,226 @@
+'use strict';
+
+// Runs where the spool runs. The files of one directory. File operations are synchronous and short, because a
+// saturated libuv pool would delay asynchronous ones, and the renewal of the lock, by seconds.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { debuglog } = require('node:util');
+const { workerIdOfFile, isExitFile, isRetainedFile } = require('../wire/file-names');
+const { LOCK } = require('./sweep');
+const {
+  isOurs,
+  readRegularFile,
+  writeFile,
+  appendFile,
+  removeEntry,
+  touch,
+  unlessMissing,
+  ifReadable,
+  invalid,
+  messageOf,
+} = require('./safe-files');
+
+const debug = debuglog('prom-client-cluster');
+
+class SpoolFiles {
+  #directory;
+  #device;
+  #inode;
+
+  /** @param {string} directory absolute */
+  constructor(directory) {
+    const stat = fs.lstatSync(directory);
+    this.#directory = directory;
+    this.#device = stat.dev;
+    this.#inode = stat.ino;
+  }
+
+  /** Absolute path. */
+  get directory() {
+    return this.#directory;
+  }
+
+  /**
+   * A file's bytes, from the first byte of an ArrayBuffer of their own. Typed arrays of 8-byte elements can
+   * view them.
+   *
+   * @param {string} name bare file name
+   * @param {number} [maxBytes] a longer file is not read; at most 1 GiB
+   * @returns {Buffer}
+   * @throws {NodeJS.ErrnoException} ENOENT, ELOOP for a symbolic link, EINVAL for anything else that is not a
+   *   regular file, EFBIG if it is too long
+   */
+  read(name, maxBytes) {
+    return readRegularFile(this.#pathOf(name), maxBytes);
+  }
+
+  /**
+   * @param {string} name bare file name
+   * @returns {Buffer | undefined} as `read`; undefined if there is no such file
+   */
+  readIfPresent(name) {
+    return unlessMissing(() => this.read(name));
+  }
+
+  /**
+   * Removes a file, if it exists. An empty directory of that name is removed, too.
+   *
+   * @param {string} name bare file name
+   */
+  unlink(name) {
+    unlessMissing(() => removeEntry(this.#pathOf(name)));
+  }
+
+  /** @returns {number[]} ids of the workers that have files here */
+  workers() {
+    const ids = this.#names().map(name => workerIdOfFile(name) ?? NaN);
+    return [...new Set(ids)].filter(id => !Number.isNaN(id));
+  }
+
+  /**
+   * Names of the files that a worker has written and that still exist, oldest request first, its exit
+   * snapshot last. Empty if the directory is gone.
+   *
+   * @param {number} workerId
+   * @returns {string[]}
+   */
+  filesOfWorker(workerId) {
+    return this.#names()
+      .filter(name => workerIdOfFile(name) === workerId && !isRetainedFile(name))
+      .map(name => ({ name, request: requestIdOfFile(name) }))
+      .sort((a, b) => (a.request === b.request ? 0 : a.request - b.request))
+      .map(({ name }) => name);
+  }
+
+  /**
+   * Removes all files of a worker, retained ones included.
+   *
+   * @param {number} workerId
+   */
+  unlinkAllOf(workerId) {
+    for (const name of this.#names()) {
+      if (workerIdOfFile(name) !== workerId) continue;
+      try {
+        this.unlink(name);
+      } catch (error) {
+        // A directory with files, for example. It must not prevent the removal of other files or the
+        // retirement of other workers.
+        debug('%s cannot be removed: %s', name, messageOf(error));
+      }
+    }
+  }
+
+  /**
+   * Renames a file. An existing file of the new name is removed first: ext4 takes a rename over a file for
+   * the end of a careful update and writes the new file to the disk at once (auto_da_alloc). That takes
+   * 0.4 ms for 80 kB and 1 ms for 800 kB, against 0.04 and 0.1 ms.
+   *
+   * @param {string} name bare file name
+   * @param {string} newName bare file name
+   */
+  rename(name, newName) {
+    this.unlink(newName);
+    fs.renameSync(this.#pathOf(name), this.#pathOf(newName));
+  }
+
+  /**
+   * @param {string} name bare file name
+   * @param {Uint8Array} chunk
+   */
+  append(name, chunk) {
+    appendFile(this.#pathOf(name), chunk);
+  }
+
+  /** @returns {string[]} empty if the directory is gone */
+  #names() {
+    return this.isPresent() ? (unlessMissing(() => fs.readdirSync(this.#directory)) ?? []) : [];
+  }
+
+  /**
+   * Writes or replaces a file. A reader (a later thread) finds either the old content or the new one. The
+   * file is not synced to disk: it has to outlive a thread, not the machine.
+   *
+   * @param {string} name bare file name
+   * @param {Uint8Array[]} chunks
+   * @throws {NodeJS.ErrnoException} the old content is unchanged then
+   */
+  writeAtomically(name, chunks) {
+    const file = this.#pathOf(name);
+    const unfinished = `${file}.tmp`;
+    try {
+      writeFile(unfinished, chunks);
+      fs.renameSync(unfinished, file);
+    } catch (error) {
+      // Somebody may have created a directory under one of the names. If it is empty, the next try succeeds.
+      ifReadable(() => removeEntry(unfinished));
+      ifReadable(() => fs.rmdirSync(file));
+      throw error;
+    }
+  }
+
+  /**
+   * Whether the directory still exists, is the one that was created, and belongs to this user.
+   *
+   * @returns {boolean}
+   */
+  isPresent() {
+    return this.isAt(this.#directory);
+  }
+
+  /**
+   * @param {string} place
+   * @returns {boolean} whether the directory is there now
+   */
+  isAt(place) {
+    try {
+      const stat = fs.lstatSync(place);
+      return isOurs(stat) && stat.dev === this.#device && stat.ino === this.#inode;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Renews the times of all files. */
+  freshen() {
+    for (const name of this.#names()) if (name !== LOCK) this.touch(name);
+  }
+
+  /** @param {string} name bare file name */
+  touch(name) {
+    touch(this.#pathOf(name));
+  }
+
+  /**
+   * @param {string} name
+   * @returns {string}
+   */
+  #pathOf(name) {
+    if (name === '' || name === '.' || name === '..' || path.basename(name) !== name) {
+      throw invalid(`not a bare file name: '${name}'`);
+    }
+    // A link may have replaced it, and lead to a directory of somebody else.
+    if (!this.isPresent()) throw missing(this.#directory);
+    return path.join(this.#directory, name);
+  }
+}
+
+/**
+ * @param {string} directory
+ * @returns {NodeJS.ErrnoException}
+ */
+function missing(directory) {
+  return Object.assign(new Error(`ENOENT: the snapshot directory is gone, '${directory}'`), {
+    code: 'ENOENT',
+  });
+}
+
+/**
+ * @param {string} name of a worker's file
+ * @returns {number} Infinity for its last snapshot
+ */
+function requestIdOfFile(name) {
+  return isExitFile(name) ? Infinity : Number(name.slice(name.indexOf('-r') + 2, name.lastIndexOf('-')));
+}
+
+module.exports = { SpoolFiles };
