@@ -1,8 +1,8 @@
 'use strict';
 
-// What is recorded with another Prometheus client, or with another copy of this one, is in a registry of its own.
-// A page without it looks as if it had not been recorded, so with NODE_DEBUG=prom-client-cluster a scrape reports
-// such clients.
+// What is recorded with another Prometheus client, or with another copy of this one, is in a registry of its
+// own. A page without it looks as if nothing had been recorded. With NODE_DEBUG=prom-client-cluster, a scrape
+// reports such clients.
 
 const { debuglog } = require('util');
 

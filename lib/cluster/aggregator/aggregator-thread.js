@@ -1,7 +1,7 @@
 'use strict';
 
-// The main file of the aggregator thread, which applications also bundle (prom-client-cluster/aggregator-thread).
-// Handles messages in order, one at a time.
+// The main file of the aggregator thread, and what an application bundles as
+// prom-client-cluster/aggregator-thread. Handles messages in order, one at a time.
 
 // If a loader provides the dependencies (Yarn PnP) and this thread was started without it, loading the
 // dependencies fails here, and the thread is started again with the loader. A later failure would look like
