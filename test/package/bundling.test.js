@@ -121,8 +121,8 @@ describe('a bundle made as docs/bundling.md says', () => {
 
   it('a bundle with the file of the thread elsewhere, which the application names', async () => {
     const application = await makeApplication({});
+    const [, named] = /```javascript\n(new AggregatorRegistry.*);\n```/.exec(DOCUMENT);
     const source = path.join(application, 'src/app.js');
-    const named = "new AggregatorRegistry(undefined, { thread: new URL('./thread.mjs', import.meta.url) })";
     fs.writeFileSync(source, APPLICATION.replace('new AggregatorRegistry()', named));
     const [, command] = sectionOf('esbuild').commands;
     const moved = `mv dist/prom-client-cluster-thread.mjs dist/thread.mjs\nnode dist/app.mjs`;
