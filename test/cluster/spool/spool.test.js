@@ -50,7 +50,7 @@ const open = (t, options) =>
     return spool;
   });
 
-/** Opens a spool ten minutes and more from now, and tells what it swept. */
+/** Opens a spool ten minutes and more from now, and returns what it swept. */
 async function sweepLater(t, options) {
   const spool = await open(t, { now: inMinutes(11), ...options });
   return spool.swept;
@@ -128,8 +128,8 @@ async function deadPid() {
   return child.pid;
 }
 
-describe('opening', () => {
-  it('makes a private directory and a private owner file', onlyPosix, async t => {
+describe('opening a spool', () => {
+  it('a new spool has a private directory and a private owner file', onlyPosix, async t => {
     const spool = await open(t);
     assert.equal(path.dirname(spool.directory), place);
     assert.ok(path.basename(spool.directory).startsWith(PREFIX));
@@ -138,7 +138,7 @@ describe('opening', () => {
     assert.equal(spool.isPresent(), true);
   });
 
-  it('makes the same in a thread, with a lock inside', onlyPosix, async t => {
+  it('a new spool of a thread has the same, and a lock in the directory', onlyPosix, async t => {
     const { directory, modules } = await openInThread(t);
     assert.equal(path.dirname(directory), place);
     assert.ok(path.basename(directory).startsWith(PREFIX));
@@ -149,7 +149,7 @@ describe('opening', () => {
     assert.ok(modules.some(file => file.includes('proper-lockfile')));
   });
 
-  it('says in the owner file who made it, in a thread too', onlyWithProc, async t => {
+  it('the owner file names the process that created it, in a thread too', onlyWithProc, async t => {
     const { directory } = await openInThread(t);
     const owner = JSON.parse(fs.readFileSync(path.join(directory, 'owner.json'), 'utf8'));
     const stat = fs.readFileSync('/proc/self/stat', 'utf8');
@@ -160,7 +160,7 @@ describe('opening', () => {
     assert.ok(Math.abs(owner.startedAt - Date.now()) < MINUTE);
   });
 
-  it('takes the next place where a directory cannot be made', async t => {
+  it('a new spool uses the next place if a directory cannot be created in the first', async t => {
     const file = path.join(place, 'file');
     fs.writeFileSync(file, '');
     const last = path.join(place, 'last');
@@ -172,12 +172,12 @@ describe('opening', () => {
     assert.equal(path.dirname(inThread.directory), last);
   });
 
-  it('uses the directory for temporary files where none is given', onlyPosix, async t => {
+  it('a new spool uses the directory for temporary files if none is given', onlyPosix, async t => {
     const { directory } = await startOwner(t, 'in-place', { directory: undefined, fallbacks: undefined });
     assert.equal(path.dirname(directory), place);
   });
 
-  it('takes the next place where a file cannot be written, and leaves nothing in the first', async t => {
+  it('a new spool uses the next place if a file cannot be written in the first, and leaves nothing there', async t => {
     const last = path.join(place, 'last');
     fs.mkdirSync(last);
     const renameSync = fs.renameSync;
@@ -192,7 +192,7 @@ describe('opening', () => {
     assert.deepEqual(fs.readdirSync(place), ['last']);
   });
 
-  it('gives a file the name of another one, which is removed', async t => {
+  it('a file gets the name of another one, which is removed', async t => {
     const spool = await open(t);
     spool.writeAtomically('old', [Buffer.from('old')]);
     for (const text of ['new', 'newer']) {
@@ -206,7 +206,7 @@ describe('opening', () => {
     );
   });
 
-  it('rejects with every failure when no place will do', async () => {
+  it('opening a spool rejects with every failure if no place is usable', async () => {
     const file = path.join(place, 'file');
     fs.writeFileSync(file, '');
     const missing = path.join(place, 'missing');
@@ -226,7 +226,7 @@ describe('opening', () => {
   });
 });
 
-describe('the application around it', () => {
+describe('the application that holds a spool', () => {
   const traces = () => ({
     listeners: Object.fromEntries(process.eventNames().map(event => [event, process.listeners(event)])),
     emit: process.emit,
@@ -235,7 +235,7 @@ describe('the application around it', () => {
     modules: Object.keys(require.cache),
   });
 
-  it('finds its process untouched while a thread holds a spool', async t => {
+  it('the process of an application is unchanged while a thread holds a spool', async t => {
     const before = traces();
     const { modules } = await openInThread(t);
     const held = traces();
@@ -251,7 +251,7 @@ describe('the application around it', () => {
     assert.deepEqual(held.modules, before.modules);
   });
 
-  it('finds its process untouched where it holds the spool itself', async t => {
+  it('the process of an application is unchanged if it holds the spool itself', async t => {
     const { untouched, modules } = await startOwner(t, 'in-place');
     assert.equal(untouched, true);
     const foreign = modules.filter(file => file.includes('node_modules'));
@@ -262,7 +262,7 @@ describe('the application around it', () => {
     ['in-place', {}],
     ['thread', { stay: false }],
   ]) {
-    it(`ends by itself with a spool open (${holder})`, async () => {
+    it(`an application ends by itself with a spool open (${holder})`, async () => {
       const argument = JSON.stringify({ directory: place, fallbacks: [], ...options });
       // Rejects if the program had to be stopped.
       await promisify(execFile)(process.execPath, [OWNER_PROGRAM, holder, argument], { timeout: 20_000 });
@@ -271,8 +271,8 @@ describe('the application around it', () => {
   }
 });
 
-describe('holding', { timeout: 2 * MINUTE }, () => {
-  it('keeps the lock fresh while the main loop hangs', async t => {
+describe('holding a spool', { timeout: 2 * MINUTE }, () => {
+  it('the lock is renewed while the main loop hangs', async t => {
     const { directory } = await openInThread(t, { update: 1000 });
     const modified = () => fs.statSync(path.join(directory, 'lock')).mtimeMs;
     const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -281,7 +281,7 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
     while (modified() === taken) Atomics.wait(pause, 0, 0, 20);
   });
 
-  it('keeps the lock fresh while the libuv pool is held up', onlyPosix, async t => {
+  it('the lock is renewed while the libuv pool is blocked', onlyPosix, async t => {
     const fifo = path.join(place, 'fifo');
     execFileSync('mkfifo', [fifo]);
     const env = { ...process.env, UV_THREADPOOL_SIZE: '1' };
@@ -291,7 +291,7 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
     assert.deepEqual(report, { renewed: true });
   });
 
-  it('keeps the owner file fresh where there is no lock', async t => {
+  it('the owner file is renewed if there is no lock', async t => {
     const spool = await open(t, { update: 5 });
     const ownerFile = path.join(spool.directory, 'owner.json');
     const opened = fs.statSync(ownerFile).mtimeMs;
@@ -299,7 +299,7 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
     assert.ok(!fs.existsSync(path.join(spool.directory, 'lock')));
   });
 
-  it('reports once that the directory has vanished, from a thread', async t => {
+  it('a directory that has vanished is reported once, from a thread', async t => {
     const { thread, directory, tell } = await openInThread(t, { update: 1000 });
     assert.equal(await tell('isPresent'), true);
     fs.rmSync(directory, { recursive: true });
@@ -309,11 +309,11 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
     assert.equal(await tell('close'), undefined);
   });
 
-  it('reports once that the directory has vanished, in place', async t => {
+  it('a directory that has vanished is reported once, in place', async t => {
     const reasons = [];
     const onLost = reason => {
       reasons.push(reason);
-      throw new Error('whoever is told may fail');
+      throw new Error('the callback may fail');
     };
     const spool = await open(t, { update: 5, onLost });
     fs.rmSync(spool.directory, { recursive: true });
@@ -325,7 +325,7 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
     assert.equal(reasons.length, 1);
   });
 
-  it('does not take another directory of the same name for its own', async t => {
+  it('a spool does not take another directory of the same name for its own', async t => {
     const spool = await open(t);
     const moved = path.join(place, 'moved');
     fs.renameSync(spool.directory, moved);
@@ -336,7 +336,7 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
     assert.equal(fs.existsSync(spool.directory), true, 'what is not its own is not removed');
   });
 
-  it('does not take a link to its directory for it', onlyPosix, async t => {
+  it('a spool does not take a link to its directory for its own', onlyPosix, async t => {
     const spool = await open(t);
     fs.renameSync(spool.directory, path.join(place, 'moved'));
     fs.symlinkSync(path.join(place, 'moved'), spool.directory);
@@ -345,7 +345,7 @@ describe('holding', { timeout: 2 * MINUTE }, () => {
 });
 
 describe('taking over from a thread that has ended', () => {
-  it('keeps the directory, its files and the lock', async t => {
+  it('a thread that replaces another one takes over the directory, its files and the lock', async t => {
     const first = await openInThread(t);
     await first.tell('write', { name: 'retired.snap', text: 'totals' });
     await first.thread.terminate();
@@ -359,7 +359,7 @@ describe('taking over from a thread that has ended', () => {
     assert.match(lost, /ENOENT/);
   });
 
-  it('works in place, too', async t => {
+  it('aggregation in place takes over the directory of a thread, too', async t => {
     const first = await openInThread(t);
     await first.thread.terminate();
     const second = await open(t, { adopt: first.directory });
@@ -367,21 +367,21 @@ describe('taking over from a thread that has ended', () => {
     assert.deepEqual(fs.readdirSync(second.directory), ['owner.json']);
   });
 
-  it('makes a new directory where the old one is gone or belongs to another process', async t => {
+  it('a thread that replaces another one creates a directory if the old one is gone or belongs to another process', async t => {
     const other = await startOwner(t, 'in-place');
-    const beside = await open(t, { adopt: other.directory });
-    assert.notEqual(beside.directory, other.directory);
+    const another = await open(t, { adopt: other.directory });
+    assert.notEqual(another.directory, other.directory);
     assert.ok(fs.existsSync(other.directory));
 
-    await beside.close();
-    const anew = await open(t, { adopt: beside.directory });
-    assert.notEqual(anew.directory, beside.directory);
+    await another.close();
+    const anew = await open(t, { adopt: another.directory });
+    assert.notEqual(anew.directory, another.directory);
     assert.ok(anew.isPresent());
   });
 });
 
-describe('files', () => {
-  it('reads a file into memory that typed arrays can be laid over', async t => {
+describe('files of a spool', () => {
+  it('a file is read into memory that typed arrays can be laid over', async t => {
     const spool = await open(t);
     const numbers = new Float64Array([1 / 3, 2 / 3]); // few, as small buffers come from a pool;
     fs.writeFileSync(path.join(spool.directory, 'numbers'), numbers);
@@ -391,25 +391,25 @@ describe('files', () => {
     assert.deepEqual(new Float64Array(bytes.buffer), numbers);
   });
 
-  it('reads an empty file', async t => {
+  it('an empty file is read as no bytes', async t => {
     const spool = await open(t);
     fs.writeFileSync(path.join(spool.directory, 'empty'), '');
     assert.equal(spool.read('empty').length, 0);
   });
 
-  it('reads nothing but regular files', onlyPosix, async t => {
+  it('only regular files are read', onlyPosix, async t => {
     const spool = await open(t);
-    const inside = name => path.join(spool.directory, name);
-    fs.symlinkSync(inside('owner.json'), inside('link'));
-    fs.mkdirSync(inside('folder'));
-    execFileSync('mkfifo', [inside('fifo')]);
+    const pathOf = name => path.join(spool.directory, name);
+    fs.symlinkSync(pathOf('owner.json'), pathOf('link'));
+    fs.mkdirSync(pathOf('folder'));
+    execFileSync('mkfifo', [pathOf('fifo')]);
     assert.throws(() => spool.read('link'), { code: 'ELOOP' });
     assert.throws(() => spool.read('folder'), { code: 'EINVAL' });
     assert.throws(() => spool.read('fifo'), { code: 'EINVAL' });
     assert.throws(() => spool.readIfPresent('link'), { code: 'ELOOP' });
   });
 
-  it('reads no file that is larger than the limit', onlyPosix, async t => {
+  it('a file that is larger than the limit is not read', onlyPosix, async t => {
     const spool = await open(t);
     const name = snapshotName(1, 1);
     fs.writeFileSync(path.join(spool.directory, name), '');
@@ -421,7 +421,7 @@ describe('files', () => {
     assert.equal(spool.read(name, 5).length, 5);
   });
 
-  it('neither follows links nor waits for readers when it appends or writes', onlyPosix, async t => {
+  it('appending and writing follow no links and wait for no readers', onlyPosix, async t => {
     const spool = await open(t);
     const pathOf = name => path.join(spool.directory, name);
     const outside = path.join(place, 'outside');
@@ -436,7 +436,7 @@ describe('files', () => {
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
   });
 
-  it('removes the other files of a worker if directories have the name of one, and the empty one', async t => {
+  it('of a worker, empty directories under the names of files are removed, too, and others stay', async t => {
     const spool = await open(t);
     const [first, second, third, fourth] = [1, 2, 3, 4].map(request => snapshotName(1, request));
     fs.writeFileSync(path.join(spool.directory, first), '');
@@ -448,7 +448,7 @@ describe('files', () => {
     assert.deepEqual(fs.readdirSync(path.join(spool.directory, second)), ['of somebody']);
   });
 
-  it('neither reads nor keeps what is not a file under the name of one', onlyPosix, async t => {
+  it('what is not a file under the name of one is not read, and is removed', onlyPosix, async t => {
     const spool = await open(t);
     const outside = path.join(place, 'outside');
     fs.writeFileSync(outside, 'unchanged');
@@ -479,27 +479,27 @@ describe('files', () => {
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
   });
 
-  it('distinguishes a missing file from an unreadable one', async t => {
+  it('a missing file is distinguished from an unreadable one', async t => {
     const spool = await open(t);
     assert.throws(() => spool.read('missing'), { code: 'ENOENT' });
     assert.equal(spool.readIfPresent('missing'), undefined);
     assert.equal(spool.readIfPresent('owner.json').toString(), spool.read('owner.json').toString());
   });
 
-  it('touches nothing outside its directory', async t => {
+  it('a spool touches nothing outside its directory', async t => {
     const spool = await open(t);
     const outside = path.join(place, 'outside');
-    fs.writeFileSync(outside, 'kept');
+    fs.writeFileSync(outside, 'unchanged');
     for (const name of ['../outside', outside, '..', '.', '', 'folder/file']) {
       assert.throws(() => spool.read(name), { code: 'EINVAL' });
       assert.throws(() => spool.readIfPresent(name), { code: 'EINVAL' });
       assert.throws(() => spool.unlink(name), { code: 'EINVAL' });
       assert.throws(() => spool.writeAtomically(name, []), { code: 'EINVAL' });
     }
-    assert.equal(fs.readFileSync(outside, 'utf8'), 'kept');
+    assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
   });
 
-  it('unlinks a file, and minds no missing one', async t => {
+  it('a file can be removed twice', async t => {
     const spool = await open(t);
     const name = snapshotName(1, 1);
     fs.writeFileSync(path.join(spool.directory, name), '');
@@ -508,7 +508,7 @@ describe('files', () => {
     spool.unlink(name);
   });
 
-  it('lists the files of one worker by request, the last snapshot last', async t => {
+  it('the files of one worker are listed by request, the last snapshot last', async t => {
     const spool = await open(t);
     const [exit, second, tenth, hundredth] = [
       exitSnapshotName(1),
@@ -532,25 +532,29 @@ describe('files', () => {
     assert.deepEqual(spool.filesOfWorker(1), []);
   });
 
-  it('replaces a file in one step, over whatever an earlier thread left half written', onlyPosix, async t => {
-    const spool = await open(t);
-    const file = path.join(spool.directory, 'retired.snap');
-    fs.writeFileSync(`${file}.tmp`, 'a longer text that was never finished', { mode: 0o600 });
-    spool.writeAtomically('retired.snap', [Buffer.from('one'), Buffer.alloc(0), new Uint8Array([33])]);
-    const reader = fs.openSync(file, 'r');
-    t.after(() => fs.closeSync(reader));
-    spool.writeAtomically('retired.snap', [Buffer.from('two')]);
-    assert.equal(
-      fs.readFileSync(reader, 'utf8'),
-      'one!',
-      'who had it open still reads the old content, whole',
-    );
-    assert.equal(spool.read('retired.snap').toString(), 'two');
-    assert.equal(modeOf(file), 0o600);
-    assert.deepEqual(fs.readdirSync(spool.directory).sort(), ['owner.json', 'retired.snap']);
-  });
+  it(
+    'a file is replaced in one step, over whatever an earlier thread left incomplete',
+    onlyPosix,
+    async t => {
+      const spool = await open(t);
+      const file = path.join(spool.directory, 'retired.snap');
+      fs.writeFileSync(`${file}.tmp`, 'a longer text that was never finished', { mode: 0o600 });
+      spool.writeAtomically('retired.snap', [Buffer.from('one'), Buffer.alloc(0), new Uint8Array([33])]);
+      const reader = fs.openSync(file, 'r');
+      t.after(() => fs.closeSync(reader));
+      spool.writeAtomically('retired.snap', [Buffer.from('two')]);
+      assert.equal(
+        fs.readFileSync(reader, 'utf8'),
+        'one!',
+        'who had it open still reads the old content, whole',
+      );
+      assert.equal(spool.read('retired.snap').toString(), 'two');
+      assert.equal(modeOf(file), 0o600);
+      assert.deepEqual(fs.readdirSync(spool.directory).sort(), ['owner.json', 'retired.snap']);
+    },
+  );
 
-  it('leaves nothing half written where a file cannot be replaced', async t => {
+  it('a file that cannot be replaced leaves nothing incomplete', async t => {
     const spool = await open(t);
     const foreign = path.join(spool.directory, 'retired.snap', 'of somebody');
     fs.mkdirSync(foreign, { recursive: true });
@@ -567,15 +571,15 @@ describe('files', () => {
   });
 });
 
-describe('closing', () => {
-  it('leaves nothing behind, from a thread', async t => {
+describe('closing a spool', () => {
+  it('a spool that is closed in a thread leaves nothing', async t => {
     const { directory, tell } = await openInThread(t);
     fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
     await tell('close');
     assert.deepEqual(fs.readdirSync(place), []);
   });
 
-  it('leaves nothing behind, in place, and may be repeated', async t => {
+  it('a spool that is closed in place leaves nothing, and can be closed again', async t => {
     const spool = await open(t);
     fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), '');
     await spool.close();
@@ -584,7 +588,7 @@ describe('closing', () => {
     assert.equal(spool.isPresent(), false);
   });
 
-  it('keeps the directory if asked to', async t => {
+  it('a spool that is closed leaves its directory if asked to', async t => {
     const spool = await open(t);
     await spool.close({ remove: false });
     assert.equal(spool.isPresent(), true);
@@ -592,7 +596,7 @@ describe('closing', () => {
     assert.deepEqual(fs.readdirSync(place), []);
   });
 
-  it('does not fail where the directory cannot be removed', async t => {
+  it('closing a spool does not fail if the directory cannot be removed', async t => {
     const spool = await open(t);
     t.mock.method(fs, 'renameSync', () => {
       throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
@@ -613,7 +617,7 @@ describe('a directory that was moved and replaced by a link', onlyPosix, () => {
     return { spool, moved };
   }
 
-  it('is lost: nothing is read or written through the link', async t => {
+  it('a directory that was replaced by a link is lost: nothing is read or written through the link', async t => {
     const { spool, moved } = await openMoved(t);
     const [name] = fs.readdirSync(moved).filter(file => file.startsWith('w1-'));
     const gone = { code: 'ENOENT' };
@@ -633,14 +637,14 @@ describe('a directory that was moved and replaced by a link', onlyPosix, () => {
     'on close': spool => spool.close(),
     'from an exit handler': spool => Spool.removeSync(spool.directory),
   })) {
-    it(`is removed ${how}, as it is our own`, async t => {
+    it(`a directory that was replaced by a link to it is removed ${how}, as it is our own`, async t => {
       const { spool } = await openMoved(t);
       await remove(spool);
       assert.deepEqual(fs.readdirSync(place), [path.basename(spool.directory)], 'only the link is left');
       fs.unlinkSync(spool.directory);
     });
 
-    it(`is left alone ${how} if the link leads to a directory of somebody else`, async t => {
+    it(`a directory that was replaced by a link is left alone ${how} if the link leads to somebody else's`, async t => {
       const { spool, moved } = await openMoved(t);
       const other = path.join(place, 'other');
       fs.mkdirSync(other);
@@ -656,19 +660,23 @@ describe('a directory that was moved and replaced by a link', onlyPosix, () => {
 });
 
 describe('removing from an exit handler', () => {
-  it('removes a directory whose paths are nearly as long as the system allows', onlyWithProc, async t => {
-    let deep = place;
-    const end = 4095 - PREFIX.length - 24 - snapshotName(1, 1).length - 3;
-    while (deep.length < end) {
-      const left = end - deep.length - 1;
-      deep = path.join(deep, 'x'.repeat(left > 210 ? 200 : left));
-      fs.mkdirSync(deep);
-    }
-    const spool = await open(t, { directory: deep });
-    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
-    await spool.close();
-    assert.deepEqual(fs.readdirSync(deep), []);
-  });
+  it(
+    'an exit handler removes a directory whose paths are nearly as long as the system allows',
+    onlyWithProc,
+    async t => {
+      let deep = place;
+      const end = 4095 - PREFIX.length - 24 - snapshotName(1, 1).length - 3;
+      while (deep.length < end) {
+        const left = end - deep.length - 1;
+        deep = path.join(deep, 'x'.repeat(left > 210 ? 200 : left));
+        fs.mkdirSync(deep);
+      }
+      const spool = await open(t, { directory: deep });
+      fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
+      await spool.close();
+      assert.deepEqual(fs.readdirSync(deep), []);
+    },
+  );
 
   for (const [what, put] of Object.entries({
     'a file of another name': file => fs.writeFileSync(file('notes.txt'), ''),
@@ -676,7 +684,7 @@ describe('removing from an exit handler', () => {
     'a directory with files that has the name of a snapshot': file =>
       fs.mkdirSync(path.join(file(snapshotName(1, 2)), 'of somebody'), { recursive: true }),
   })) {
-    it(`removes the files of a spool that contains ${what}, which stays with the directory`, async t => {
+    it(`an exit handler removes the files of a spool that contains ${what}, which stays with the directory`, async t => {
       const { directory } = await openInThread(t);
       const pathOf = name => path.join(directory, name);
       put(pathOf);
@@ -688,14 +696,14 @@ describe('removing from an exit handler', () => {
     });
   }
 
-  it('removes a directory together with the lock of a thread that still runs', async t => {
+  it('an exit handler removes a directory and the lock of a thread that still runs', async t => {
     const { directory } = await openInThread(t);
     fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
     Spool.removeSync(directory);
     assert.deepEqual(fs.readdirSync(place), []);
   });
 
-  it('touches nothing but a directory named like ours, and never throws', onlyPosix, async () => {
+  it('an exit handler removes only a directory named like ours, and never throws', onlyPosix, async () => {
     const [foreign, target] = [path.join(place, 'foreign'), path.join(place, 'target')];
     const [link, file] = [path.join(place, `${PREFIX}link`), path.join(place, `${PREFIX}file`)];
     fs.mkdirSync(foreign);
@@ -712,7 +720,7 @@ describe('removing from an exit handler', () => {
 
 describe('sweeping', () => {
   for (const holder of ['thread', 'in-place']) {
-    it(`takes what a killed primary left once ten minutes have passed (${holder})`, onlyWithProc, async t => {
+    it(`a sweep removes what a killed primary left ten minutes ago (${holder})`, onlyWithProc, async t => {
       const { child, directory } = await startOwner(t, holder);
       fs.writeFileSync(path.join(directory, snapshotName(1, 1)), 'unread');
       assert.deepEqual(await sweepLater(t), [], 'the owner is alive');
@@ -724,7 +732,7 @@ describe('sweeping', () => {
     });
   }
 
-  it('looks in every place, not only in the one it uses', async t => {
+  it('a sweep covers every place, not only the one in use', async t => {
     const owner = await ownerRecord(t, { pid: await deadPid() });
     const left = leaveBehind('left', owner);
     const first = fs.mkdtempSync(path.join(root, 'first-'));
@@ -735,22 +743,26 @@ describe('sweeping', () => {
     assert.deepEqual(await spool.swept, [left]);
   });
 
-  it('takes neither its own directory nor one of another spool of this process', onlyWithProc, async t => {
-    const other = await open(t);
-    const own = await open(t, { now: inMinutes(11) });
-    assert.deepEqual(await own.swept, []);
-    assert.ok(own.isPresent());
-    assert.ok(other.isPresent());
-  });
+  it(
+    'a sweep removes neither its own directory nor that of another spool of this process',
+    onlyWithProc,
+    async t => {
+      const other = await open(t);
+      const own = await open(t, { now: inMinutes(11) });
+      assert.deepEqual(await own.swept, []);
+      assert.ok(own.isPresent());
+      assert.ok(other.isPresent());
+    },
+  );
 
-  it('does not take its own directory where nothing tells that the owner lives', async t => {
+  it('a sweep does not remove its own directory if nothing shows that the owner lives', async t => {
     const spool = await open(t, { now: inMinutes(11) });
     spool.writeAtomically('owner.json', []);
     assert.deepEqual(await spool.swept, []);
     assert.ok(spool.isPresent());
   });
 
-  it('removes a directory whose lock is gone', async t => {
+  it('a sweep removes a directory whose lock is gone', async t => {
     const owner = await ownerRecord(t, { pid: await deadPid() });
     const left = leaveBehind('unlocked', owner, { lock: false });
     const spool = await open(t);
@@ -758,7 +770,7 @@ describe('sweeping', () => {
     assert.deepEqual(fs.readdirSync(place), [path.basename(spool.directory)]);
   });
 
-  it('removes nothing without an owner file of ours: an unpacked archive of this package, say', async t => {
+  it('a sweep removes nothing without an owner file of ours, such as an unpacked archive of this package', async t => {
     leaveBehind('15.2.0', NO_OWNER, { files: ['package.json', 'w1-r1-000000000000000000000000.snap'] });
     leaveBehind('empty', NO_OWNER, { files: [], lock: false });
     leaveBehind('broken-owner', NO_OWNER, { files: ['owner.json'] });
@@ -771,7 +783,7 @@ describe('sweeping', () => {
     assert.deepEqual(contents(), before);
   });
 
-  it("removes only a spool's files from a directory that contains others, and leaves the directory", async t => {
+  it("a sweep removes only a spool's files from a directory that contains others, and leaves the directory", async t => {
     const mixed = leaveBehind('mixed', DEAD_OWNER, { files: ['notes.txt', 'w1-last.snap', 'retired.snap'] });
     const folder = path.join(mixed, 'folder');
     fs.mkdirSync(folder);
@@ -784,8 +796,8 @@ describe('sweeping', () => {
   });
 
   for (const fresh of ['lock', 'owner.json', 'w1-r1-000000000000000000000000.snap', '.']) {
-    it(`leaves a directory alone in which something is fresh (${fresh})`, async t => {
-      // The owner cannot be told to live: that is how it looks from another container.
+    it(`a sweep leaves a directory alone in which something is new (${fresh})`, async t => {
+      // Nothing shows that the owner lives, as from another container.
       const owner = await ownerRecord(t, { pid: await deadPid(), pidNamespace: 'pid:[1]' });
       const directory = leaveBehind('held', owner);
       age(path.join(directory, fresh), 9);
@@ -796,22 +808,26 @@ describe('sweeping', () => {
     });
   }
 
-  it('leaves a directory alone whose owner lives, however old its files', onlyWithProc, async t => {
+  it('a sweep leaves a directory alone whose owner lives, however old its files', onlyWithProc, async t => {
     const directory = leaveBehind('alive', await ownerRecord(t));
     assert.deepEqual(await (await open(t)).swept, []);
     assert.ok(fs.existsSync(directory));
   });
 
-  it('knows a pid that was given to another process, boot or namespace', onlyWithProc, async t => {
-    const left = [
-      leaveBehind('a-reused', await ownerRecord(t, { startTime: '1' })),
-      leaveBehind('b-rebooted', await ownerRecord(t, { bootId: '00000000-0000-0000-0000-000000000000' })),
-      leaveBehind('c-container', await ownerRecord(t, { pidNamespace: 'pid:[1]' })),
-    ];
-    assert.deepEqual((await (await open(t)).swept).sort(), left);
-  });
+  it(
+    'a sweep recognises a pid that was given to another process, boot or namespace',
+    onlyWithProc,
+    async t => {
+      const left = [
+        leaveBehind('a-reused', await ownerRecord(t, { startTime: '1' })),
+        leaveBehind('b-rebooted', await ownerRecord(t, { bootId: '00000000-0000-0000-0000-000000000000' })),
+        leaveBehind('c-container', await ownerRecord(t, { pidNamespace: 'pid:[1]' })),
+      ];
+      assert.deepEqual((await (await open(t)).swept).sort(), left);
+    },
+  );
 
-  it('knows a dead process that nobody reaped', onlyWithProc, async t => {
+  it('a sweep recognises a dead process that nobody reaped', onlyWithProc, async t => {
     // The shell starts a child, which lives until its input ends, and becomes a program that never waits for
     // it.
     const parent = spawn('sh', ['-c', 'cat <&3 & echo $!; exec sleep 60'], {
@@ -828,7 +844,7 @@ describe('sweeping', () => {
     assert.deepEqual(await (await open(t)).swept, [left]);
   });
 
-  it("leaves another user's directory alone", onlyRoot, async t => {
+  it("a sweep leaves another user's directory alone", onlyRoot, async t => {
     const directory = leaveBehind('foreign');
     fs.chownSync(directory, 65534, 65534);
     assert.deepEqual(await (await open(t)).swept, []);
@@ -836,7 +852,7 @@ describe('sweeping', () => {
     assert.deepEqual(await (await open(t)).swept, [directory]);
   });
 
-  it('leaves directories of other names, plain files and links alone', onlyPosix, async t => {
+  it('a sweep leaves directories of other names, plain files and links alone', onlyPosix, async t => {
     const target = leaveBehind('target');
     const renamed = path.join(place, 'other-name');
     fs.renameSync(target, renamed);
@@ -851,20 +867,20 @@ describe('sweeping', () => {
     assert.equal(fs.readdirSync(renamed).length, 3);
   });
 
-  it('does not follow links out of the directory it removes', onlyPosix, async t => {
+  it('a sweep does not follow links out of the directory that it removes', onlyPosix, async t => {
     const outside = path.join(place, 'outside');
     fs.mkdirSync(outside);
-    fs.writeFileSync(path.join(outside, 'file'), 'kept');
+    fs.writeFileSync(path.join(outside, 'file'), 'unchanged');
     const directory = leaveBehind('links');
     const [folder, file] = ['w2-last.snap', 'w2-dictionary.snap'];
     fs.symlinkSync(outside, path.join(directory, folder));
     fs.symlinkSync(path.join(outside, 'file'), path.join(directory, file));
     for (const name of [folder, file, '.']) age(path.join(directory, name), 60);
     assert.deepEqual(await (await open(t)).swept, [directory]);
-    assert.equal(fs.readFileSync(path.join(outside, 'file'), 'utf8'), 'kept');
+    assert.equal(fs.readFileSync(path.join(outside, 'file'), 'utf8'), 'unchanged');
   });
 
-  it('is harmless when several primaries start at once', async t => {
+  it('sweeps of several primaries that start at once do no harm', async t => {
     const left = Array.from({ length: 40 }, (_, i) => leaveBehind(`left-${i}`));
     const spools = await Promise.all(Array.from({ length: 4 }, () => open(t)));
     const swept = (await Promise.all(spools.map(spool => spool.swept))).flat();
