@@ -54,7 +54,7 @@ function runTests(names, env = {}) {
 }
 
 describe('scripts/run-tests.js', () => {
-  it('exits with 0 if every test passes, is skipped or is still to do; prints each count once', () => {
+  it('scripts/run-tests.js exits with 0 if every test passes, is skipped or is still to do; prints each count once', () => {
     const names = ['passes', 'todo', 'first.alone', 'environment', 'second'].map(name => `${name}.test.js`);
     const { status, counts, stdout } = runTests(['nested', ...names], { NODE_EXTRA_CA_CERTS: __filename });
     assert.equal(status, 0, stdout);
@@ -67,7 +67,7 @@ describe('scripts/run-tests.js', () => {
     assert.equal(order, 'others alone ', '*.alone.test.js runs after all other files');
   });
 
-  it('exits with 1 and names each file that fails, throws or exits, or contains no test', () => {
+  it('scripts/run-tests.js exits with 1 and names each file that fails, throws or exits, or contains no test', () => {
     const names = ['fails', 'empty', 'throws', 'exits', 'passes'];
     const { status, counts, failed } = runTests(names.map(name => `${name}.test.js`));
     assert.equal(status, 1);
@@ -87,7 +87,7 @@ describe('scripts/run-tests.js', () => {
     assert.equal(failed.match(/^✖ /gm).length, 1);
   });
 
-  it('fails if a named file is missing', () => {
+  it('scripts/run-tests.js fails if a named file is missing', () => {
     assert.notEqual(runTests(['missing.test.js']).status, 0);
   });
 });

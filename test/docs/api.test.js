@@ -90,25 +90,25 @@ function staticMembersOf(symbol) {
 }
 
 describe('docs/api.md', () => {
-  it('names every export of index.d.ts', () => {
+  it('docs/api.md names every export of index.d.ts', () => {
     for (const name of exported.keys()) {
       const isNamed = DOCUMENT.includes(`\n## ${name}\n`) || new RegExp(`\`${name}\\b`).test(DOCUMENT);
       assert.ok(isNamed, `${name} is not in docs/api.md`);
     }
   });
 
-  it('has the functions and constants that the package exports, and no other', () => {
+  it('docs/api.md has the functions and constants that the package exports, and no other', () => {
     const documented = namesOf('Functions and constants', 'name');
     assert.deepStrictEqual(sorted([...documented, ...CLASSES]), sorted(Object.keys(client)));
   });
 
-  it('has everything that prom-client exports', () => {
+  it('docs/api.md has everything that prom-client exports', () => {
     const documented = [...namesOf('Functions and constants', 'name'), ...CLASSES];
     for (const name of Object.keys(require('prom-client'))) assert.ok(documented.includes(name), name);
   });
 
   for (const name of CLASSES) {
-    it(`has the members of ${name}, and no other`, () => {
+    it(`docs/api.md has the members of ${name}, and no other`, () => {
       const symbol = exported.get(name);
       const declared = [...ownMembersOf(symbol), ...staticMembersOf(symbol)];
       assert.deepStrictEqual(sorted(namesOf(name, 'member')), sorted(declared));
@@ -116,7 +116,7 @@ describe('docs/api.md', () => {
   }
 
   for (const [heading, name] of Object.entries(OPTIONS)) {
-    it(`has the options of ${name}, and no other`, () => {
+    it(`docs/api.md has the options of ${name}, and no other`, () => {
       const common = ownMembersOf(exported.get('MetricConfiguration'));
       const options = membersOf(exported.get(name)).filter(
         option =>
@@ -126,7 +126,7 @@ describe('docs/api.md', () => {
     });
   }
 
-  it('has the properties of ClusterState and collectDefaultMetrics, and no other', () => {
+  it('docs/api.md has the properties of ClusterState and collectDefaultMetrics, and no other', () => {
     assert.deepStrictEqual(
       sorted(namesOf('ClusterState', 'property')),
       sorted(membersOf(exported.get('ClusterState'))),
@@ -137,7 +137,7 @@ describe('docs/api.md', () => {
     );
   });
 
-  it('has each type with its members, and no other', () => {
+  it('docs/api.md has each type with its members, and no other', () => {
     const rows = rowsOf('Types', 'type');
     const types = [...exported].flatMap(([name, symbol]) => {
       const nested = [...(symbol.exports?.values() ?? [])]
@@ -165,12 +165,12 @@ describe('docs/api.md', () => {
     }
   });
 
-  it('has the functions of prom-client-cluster/testing, and no other', () => {
+  it('docs/api.md has the functions of prom-client-cluster/testing, and no other', () => {
     const documented = namesOf('prom-client-cluster/testing', 'function');
     assert.deepStrictEqual(sorted(documented), sorted(Object.keys(require('../../lib/testing/testing'))));
   });
 
-  it('has the methods that objects have at run time', () => {
+  it('docs/api.md has the methods that objects have at run time', () => {
     for (const name of CLASSES) {
       const existing = Object.getOwnPropertyNames(client[name].prototype);
       for (const member of namesOf(name, 'member').filter(member => !member.includes('.'))) {

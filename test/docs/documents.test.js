@@ -84,7 +84,7 @@ async function captured(source, known) {
 }
 
 describe('docs/snapshot-format.md', () => {
-  it('has all that is needed to read a snapshot', async () => {
+  it('docs/snapshot-format.md has all that is needed to read a snapshot', async () => {
     const before = Date.now();
     const { registry } = someRegistry();
     const file = await captured(new SnapshotSource(() => [registry]), undefined);
@@ -171,7 +171,7 @@ describe('docs/snapshot-format.md', () => {
     ]);
   });
 
-  it('says what a reader that knows the journal up to a position gets', async () => {
+  it('docs/snapshot-format.md says what a reader that knows the journal up to a position gets', async () => {
     const { registry, requests, sizes } = someRegistry();
     const source = new SnapshotSource(() => [registry]);
     const metrics = [];
@@ -205,7 +205,7 @@ describe('docs/snapshot-format.md', () => {
     assert.deepStrictEqual(third.families, changed.families);
   });
 
-  it('says what becomes of a metric whose rows have got new numbers, or that is another one now', async () => {
+  it('docs/snapshot-format.md says what becomes of a metric whose rows have got new numbers, or that is another one now', async () => {
     const { registry } = someRegistry();
     const options = { name: 'sessions', help: 'S', labelNames: ['id'], registers: [registry] };
     const sessions = new Gauge(options);
@@ -253,7 +253,7 @@ describe('docs/snapshot-format.md', () => {
     assert.deepStrictEqual(anew.families, redefined.families);
   });
 
-  it('says when an epoch ends', async () => {
+  it('docs/snapshot-format.md says when an epoch ends', async () => {
     const registry = new Registry();
     const source = new SnapshotSource(() => [registry]);
     const epochAfter = async metricCount => {
@@ -268,7 +268,7 @@ describe('docs/snapshot-format.md', () => {
     assert.strictEqual(await epochAfter(1), 2);
   });
 
-  it('names each code of refusal that there is, and no other', async () => {
+  it('docs/snapshot-format.md names each code of refusal that there is, and no other', async () => {
     const ofSnapshots = codesBelow('### Codes of refusal');
     assert.deepStrictEqual([...(await codesOfRefusal()).keys()].sort(), ofSnapshots.sort());
     const ofRetired = codesBelow('### Codes of refusal of retired.snap');
@@ -282,7 +282,7 @@ describe('docs/snapshot-format.md', () => {
     assert.deepStrictEqual([...new Set(thrown)].sort(), [...new Set([...ofSnapshots, ...ofRetired])].sort());
   });
 
-  it('has all that is needed to read the retired totals', async () => {
+  it('docs/snapshot-format.md has all that is needed to read the retired totals', async () => {
     const { registry } = someRegistry();
     const store = new ClusterStore({ now: () => 1234 });
     store.apply(WORKER_ID, await captured(new SnapshotSource(() => [registry]), undefined));
@@ -328,7 +328,7 @@ describe('docs/snapshot-format.md', () => {
     assert.ok(retired.families.every(({ rows }) => rows.every(({ lastSeen }) => lastSeen === 1234)));
   });
 
-  it('names the types of the messages, and the names of the files', () => {
+  it('docs/snapshot-format.md names the types of the messages, and the names of the files', () => {
     const types = tableBelow(FORMAT, '## Messages')
       .map(([type]) => type.replaceAll('`', ''))
       .filter(type => type !== '');
@@ -564,7 +564,7 @@ describe('docs/reliability.md', () => {
   const text = fs.readFileSync(path.join(ROOT, 'docs/reliability.md'), 'utf8');
   const named = [...text.matchAll(/`(test\/[^`]+)`: "([^"]+)"/g)];
 
-  it('names a test for nearly every statement', () => {
+  it('docs/reliability.md names a test for nearly every statement', () => {
     const statements = text.match(/^- /gm).length;
     assert.ok(named.length >= statements - 3, `${named.length} tests for ${statements} statements`);
   });

@@ -225,7 +225,7 @@ describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
     });
   }
 
-  it('have data if all values of the variables are chosen', async () => {
+  it('the queries of docs/grafana-dashboard.json have data if all values of the variables are chosen', async () => {
     const [{ target }] = targets();
     const all = Object.fromEntries(VARIABLES.map(({ name, allValue }) => [name, allValue]));
     const expr = target.expr.replaceAll('$job', all.job).replaceAll('$instance', all.instance);
@@ -272,7 +272,7 @@ function hasSamples(exposition, name) {
 }
 
 describe('docs/grafana-dashboard.json', () => {
-  it('has the format of Grafana 10, with the data source as a variable', () => {
+  it('docs/grafana-dashboard.json has the format of Grafana 10, with the data source as a variable', () => {
     assert.ok(DASHBOARD.schemaVersion >= 38);
     assert.strictEqual(DASHBOARD.id, null); // Grafana assigns one at the import
     assert.match(DASHBOARD.uid, /^[a-z-]{1,40}$/);
@@ -287,7 +287,7 @@ describe('docs/grafana-dashboard.json', () => {
     assert.deepStrictEqual(needed, [...new Set(PANELS.map(({ type }) => type))].sort());
   });
 
-  it('has job and instance in every selector', () => {
+  it('docs/grafana-dashboard.json has job and instance in every selector', () => {
     for (const { target } of targets()) {
       const selectors = Array.from(target.expr.matchAll(/\{([^}]*)\}/g), ([, selector]) => selector);
       assert.ok(selectors.length > 0, target.expr);
@@ -297,18 +297,18 @@ describe('docs/grafana-dashboard.json', () => {
     }
   });
 
-  it('has rows for what every user has, the cluster, the runtime and the service', () => {
+  it('docs/grafana-dashboard.json has rows for what every user has, the cluster, the runtime and the service', () => {
     const topics = ROWS.map(({ title }) => title.split(':')[0]);
     assert.deepStrictEqual([...new Set(topics)], ['Overview', 'Cluster', 'Runtime', 'Service']);
   });
 
-  it('has a unique id for every panel', () => {
+  it('docs/grafana-dashboard.json has a unique id for every panel', () => {
     const ids = DASHBOARD.panels.map(({ id }) => id);
     assert.strictEqual(new Set(ids).size, ids.length);
     assert.ok(ids.every(id => Number.isInteger(id) && id > 0));
   });
 
-  it('has a title, a description, a unit and legends for every panel', () => {
+  it('docs/grafana-dashboard.json has a title, a description, a unit and legends for every panel', () => {
     const titles = PANELS.map(({ title }) => title);
     for (const { title, description, fieldConfig, targets } of PANELS) {
       assert.ok(title);
@@ -323,7 +323,7 @@ describe('docs/grafana-dashboard.json', () => {
     assert.strictEqual(new Set(inRows).size, titles.length);
   });
 
-  it('has panels that do not overlap, without gaps, and below their rows', () => {
+  it('docs/grafana-dashboard.json has panels that do not overlap, without gaps, and below their rows', () => {
     const taken = new Set();
     for (const { title, gridPos } of DASHBOARD.panels) {
       const { x, y, w, h } = gridPos;
@@ -340,7 +340,7 @@ describe('docs/grafana-dashboard.json', () => {
     for (const [row, { title, gridPos }] of rowsOfPanels()) assert.ok(gridPos.y > row.gridPos.y, title);
   });
 
-  it('has no name of an application: those of the last row are variables', () => {
+  it('docs/grafana-dashboard.json has no name of an application: those of the last row are variables', () => {
     for (const [row, { title, targets }] of rowsOfPanels()) {
       for (const { expr } of targets) {
         const isChosen = /\$\{(histogram|counter|gauge)\}\w*\{/.test(expr);
@@ -349,7 +349,7 @@ describe('docs/grafana-dashboard.json', () => {
     }
   });
 
-  it("has only metrics that are documented or prom-client's", () => {
+  it("docs/grafana-dashboard.json has only metrics that are documented or prom-client's", () => {
     const names = new Set([...allMetrics(), ...OF_PROMETHEUS]);
     for (const [row, { targets }] of rowsOfPanels()) {
       if (row === ROWS.at(-1)) continue;
@@ -357,7 +357,7 @@ describe('docs/grafana-dashboard.json', () => {
     }
   });
 
-  it('has every metric, except those listed with a reason', () => {
+  it('docs/grafana-dashboard.json has every metric, except those listed with a reason', () => {
     const shown = metricsShown();
     const isForgotten = name => !shown.has(name) && !(name in NOT_SHOWN);
     assert.deepStrictEqual(allMetrics().filter(isForgotten), []);

@@ -64,7 +64,7 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
     new Gauge({ name, help: 'h', registers: [registry] }).set(value);
   }
 
-  it('replaces all metrics of a group on push()', async () => {
+  it('the real Pushgateway replaces all metrics of a group on push()', async () => {
     gauge('first', 1);
     await pusher().push({ jobName: 'j' });
     registry.clear();
@@ -73,7 +73,7 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
     assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: 'j' }, values: { second: '2' } }]);
   });
 
-  it('replaces metrics of the same name on pushAdd()', async () => {
+  it('the real Pushgateway replaces metrics of the same name on pushAdd()', async () => {
     gauge('first', 1);
     gauge('both', 1);
     await pusher().pushAdd({ jobName: 'j' });
@@ -85,7 +85,7 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
     ]);
   });
 
-  it('removes one group on delete(), and no other', async () => {
+  it('the real Pushgateway removes one group on delete(), and no other', async () => {
     gauge('value', 1);
     const others = [{ jobName: 'j' }, { jobName: 'j', groupings: { a: '1', b: '' } }, { jobName: 'k' }];
     const removed = { jobName: 'j', groupings: { a: '1' } };
@@ -101,7 +101,7 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
   });
 
   for (const value of AWKWARD) {
-    it(`has a group with the label value ${JSON.stringify(value)}`, async () => {
+    it(`the real Pushgateway has a group with the label value ${JSON.stringify(value)}`, async () => {
       gauge('value', 1);
       const neighbour = { jobName: 'j', groupings: { z: '1' } };
       const params = { jobName: 'j', groupings: { k: value, z: '1' } };
@@ -119,7 +119,7 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
   }
 
   for (const jobName of AWKWARD.slice(1)) {
-    it(`has the job ${JSON.stringify(jobName)}`, async () => {
+    it(`the real Pushgateway has the job ${JSON.stringify(jobName)}`, async () => {
       gauge('value', 1);
       await pusher().push({ jobName });
       assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: jobName }, values: { value: '1' } }]);
@@ -128,7 +128,7 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
     });
   }
 
-  it('has groups of random job and label values', async () => {
+  it('the real Pushgateway has groups of random job and label values', async () => {
     gauge('value', 1);
     const text = fc.oneof(
       fc.string({ unit: 'grapheme' }),
@@ -152,7 +152,7 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
     );
   });
 
-  it('accepts all types of metrics, compressed', async () => {
+  it('the real Pushgateway accepts all types of metrics, compressed', async () => {
     const registers = [registry];
     new Counter({ name: 'c_total', help: 'h', registers }).inc(3);
     new Gauge({ name: 'g', help: 'line\nfeed', registers, labelNames: ['l'] }).set({ l: '"\\\n' }, -Infinity);
@@ -180,14 +180,14 @@ describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {
     ]);
   });
 
-  it('accepts an OpenMetrics registry', async () => {
+  it('the real Pushgateway accepts an OpenMetrics registry', async () => {
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     gauge('value', 1);
     await pusher().push({ jobName: 'j' });
     assert.deepStrictEqual(await gateway.groups(), [{ labels: { job: 'j' }, values: { value: '1' } }]);
   });
 
-  it('responds with the reason if it refuses a push', async () => {
+  it('the real Pushgateway responds with the reason if it refuses a push', async () => {
     const broken = new Pushgateway(gateway.url, { metrics: () => 'broken{\n' });
     await assert.rejects(
       broken.push({ jobName: 'j' }),

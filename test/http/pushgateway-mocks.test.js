@@ -65,7 +65,7 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
     ['push', 'PUT', [EXPOSITION]],
     ['delete', 'DELETE', []],
   ]) {
-    it(`is called with options for ${operation}, and one write for the body`, async () => {
+    it(`a function that replaces http.request() is called with options for ${operation}, and one write for the body`, async () => {
       const calls = replaceRequest(http);
       const gateway = new Pushgateway(GATEWAY, { headers: { 'unit-test': '1' }, timeout: 10 }, registry);
       const pushed = await gateway[operation]({ jobName: 'j', groupings: { key: 'va&lue' } });
@@ -97,20 +97,20 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
     });
   }
 
-  it('has been called when push() returns', async () => {
+  it('a function that replaces http.request() has been called when push() returns', async () => {
     const calls = replaceRequest(http);
     const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
     assert.strictEqual(calls[0].options.path, '/metrics/job/j');
     await pushed;
   });
 
-  it('gets decoded credentials as auth', async () => {
+  it('a function that replaces http.request() gets decoded credentials as auth', async () => {
     const calls = replaceRequest(http);
     await new Pushgateway('http://us%40er:pass@127.0.0.1', {}, registry).push({ jobName: 'j' });
     assert.strictEqual(calls[0].options.auth, 'us@er:pass');
   });
 
-  it("gets only the application's headers", async () => {
+  it("a function that replaces http.request() gets only the application's headers", async () => {
     const calls = replaceRequest(http);
     const gateway = new Pushgateway(GATEWAY, { headers: { 'Content-Encoding': 'gzip' } }, registry);
     await gateway.push({ jobName: 'j' });
@@ -120,7 +120,7 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
     assert.deepStrictEqual(calls[1].options.headers, {});
   });
 
-  it('may be set after the Pushgateway was created, and is not called for https', async () => {
+  it('a function that replaces http.request() may be set after the Pushgateway was created, and is not called for https', async () => {
     const gateway = new Pushgateway('https://127.0.0.1', {}, registry);
     const [plain, secure] = [http, https].map(replaceRequest);
     await gateway.push({ jobName: 'j' });
@@ -128,14 +128,14 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
     assert.strictEqual(secure[0].options.protocol, 'https:');
   });
 
-  it('is called with its module as this', async () => {
+  it('a function that replaces http.request() is called with its module as this', async () => {
     const calls = replaceRequest(http);
     await new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
     assert.strictEqual(calls.length, 1);
     assert.strictEqual(http.request.mock.calls[0].this, http);
   });
 
-  it('may throw: the push rejects', async () => {
+  it('a function that replaces http.request() may throw: the push rejects', async () => {
     mock.method(http, 'request', () => {
       throw new Error('no network in tests');
     });
@@ -143,13 +143,13 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
     await assert.rejects(pushed, { message: 'no network in tests' });
   });
 
-  it('may return a request without destroy(), even if collecting fails', async () => {
+  it('a function that replaces http.request() may return a request without destroy(), even if collecting fails', async () => {
     replaceRequest(http);
     const failing = { metrics: () => Promise.reject(new Error('no numbers')) };
     await assert.rejects(new Pushgateway(GATEWAY, failing).push({ jobName: 'j' }), { message: 'no numbers' });
   });
 
-  it('may return an emitter that emits several errors', async () => {
+  it('a function that replaces http.request() may return an emitter that emits several errors', async () => {
     const request = Object.assign(new EventEmitter(), { write() {}, end() {} });
     mock.method(http, 'request', () => request);
     const pushed = new Pushgateway(GATEWAY, {}, registry).push({ jobName: 'j' });
@@ -159,7 +159,7 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
     request.emit('error', new Error('third'));
   });
 
-  it('may return an emitter that emits timeout', async () => {
+  it('a function that replaces http.request() may return an emitter that emits timeout', async () => {
     const request = Object.assign(new EventEmitter(), { write() {}, end() {}, destroy: mock.fn() });
     mock.method(http, 'request', () => request);
     const pushed = new Pushgateway(GATEWAY, {}, registry).delete({ jobName: 'j' });
@@ -168,7 +168,7 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
     assert.strictEqual(request.destroy.mock.callCount(), 1);
   });
 
-  it('may call back with a response before it returns', async () => {
+  it('a function that replaces http.request() may call back with a response before it returns', async () => {
     mock.method(http, 'request', (_options, callback) => {
       callback(
         Object.assign(new EventEmitter(), { statusCode: 400, setEncoding() {} }).on('newListener', answer),
@@ -184,7 +184,7 @@ describe('Pushgateway: a function that replaces http.request()', LIMITS, () => {
 });
 
 describe('Pushgateway: an HTTP interceptor', LIMITS, () => {
-  it('can redirect real requests to another server', async () => {
+  it('an HTTP interceptor can redirect real requests to another server', async () => {
     const server = http.createServer((request, response) => {
       response.end(`${request.method} ${request.url} ${request.headers['content-type']}`);
     });
@@ -202,7 +202,7 @@ describe('Pushgateway: an HTTP interceptor', LIMITS, () => {
     }
   });
 
-  it('can match requests by host, method, path and headers, and refuse others', async () => {
+  it('an HTTP interceptor can match requests by host, method, path and headers, and refuse others', async () => {
     const interceptor = new Interceptor();
     interceptor.expect({ host: '127.0.0.1:9091', method: 'PUT', path: '/metrics/job/j' }, 200);
     interceptor.expect({ host: '127.0.0.1:9091', method: 'DELETE', path: '/metrics/job/j' }, 500);
@@ -218,7 +218,7 @@ describe('Pushgateway: an HTTP interceptor', LIMITS, () => {
     assert.strictEqual(body, EXPOSITION);
   });
 
-  it("can replace the agent's connection", async () => {
+  it("an HTTP interceptor can replace the agent's connection", async () => {
     let sent = '';
     const connection = new Duplex({
       read() {},

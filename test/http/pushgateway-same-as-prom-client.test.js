@@ -303,7 +303,7 @@ describe('Pushgateway: arguments of http.request() equal those of prom-client', 
 });
 
 describe('Pushgateway: the class', LIMITS, () => {
-  it('has the methods of prom-client, with the same arity', () => {
+  it('the class Pushgateway has the methods of prom-client, with the same arity', () => {
     const names = ({ Pushgateway: { prototype } }) => Object.getOwnPropertyNames(prototype).sort();
     assert.deepStrictEqual(names(OURS), names(THEIRS));
     assert.strictEqual(OURS.Pushgateway.length, THEIRS.Pushgateway.length);
@@ -311,7 +311,7 @@ describe('Pushgateway: the class', LIMITS, () => {
   });
 
   for (const options of OPTIONS) {
-    it(`has the properties of prom-client's with options ${shown(options)}`, () => {
+    it(`the class Pushgateway has the properties of prom-client's with options ${shown(options)}`, () => {
       const properties = library => {
         const { gatewayUrl, requireJobName, requestOptions } = pushgatewayOf(
           library,

@@ -51,7 +51,7 @@ function failsWith(message) {
 }
 
 describe('Pushgateway: an instance', LIMITS, () => {
-  it('has its arguments as properties', () => {
+  it('a Pushgateway has its arguments as properties', () => {
     const options = { timeout: 5, headers: { a: 'b' } };
     const gateway = new Pushgateway('http://127.0.0.1:1', { ...options, requireJobName: false }, registry);
     assert.deepStrictEqual(
@@ -66,7 +66,7 @@ describe('Pushgateway: an instance', LIMITS, () => {
   });
 
   for (const options of [undefined, null, {}]) {
-    it(`requires a jobName and pushes the global registry if its options are ${options && '{}'}`, () => {
+    it(`a Pushgateway requires a jobName and pushes the global registry if its options are ${options && '{}'}`, () => {
       const gateway = new Pushgateway('http://127.0.0.1:1', options);
       assert.deepStrictEqual(
         { ...gateway },
@@ -80,7 +80,7 @@ describe('Pushgateway: an instance', LIMITS, () => {
     });
   }
 
-  it('takes a registry as second argument; its properties are not options', () => {
+  it('a Pushgateway takes a registry as second argument; its properties are not options', () => {
     for (const second of [registry, { metrics: () => '', path: '/mine', requireJobName: false }]) {
       const gateway = new Pushgateway('http://127.0.0.1:1', second);
       assert.strictEqual(gateway.registry, second);
@@ -89,21 +89,21 @@ describe('Pushgateway: an instance', LIMITS, () => {
     }
   });
 
-  it('prefers a registry as third argument to one as second', () => {
+  it('a Pushgateway prefers a registry as third argument to one as second', () => {
     const other = new Registry();
     assert.strictEqual(new Pushgateway('http://127.0.0.1:1', registry, other).registry, other);
   });
 
   for (const operation of ['pushAdd', 'push', 'delete']) {
     for (const params of [undefined, {}, { jobName: '' }, { groupings: { a: 'b' } }]) {
-      it(`throws synchronously for ${operation}(${JSON.stringify(params) ?? ''}), because there is no jobName`, () => {
+      it(`a Pushgateway throws synchronously for ${operation}(${JSON.stringify(params) ?? ''}), because there is no jobName`, () => {
         const gateway = new Pushgateway('http://127.0.0.1:1', {}, registry);
         assert.throws(() => gateway[operation](params), failsWith('Missing jobName parameter'));
       });
     }
   }
 
-  it('uses the values that its properties have when it pushes', async () => {
+  it('a Pushgateway uses the values that its properties have when it pushes', async () => {
     await serve();
     const gateway = new Pushgateway('http://127.0.0.1:1/none', {}, new Registry());
     Object.assign(gateway, {
@@ -126,7 +126,7 @@ describe('Pushgateway: the request', LIMITS, () => {
     ['pushAdd', 'POST'],
     ['push', 'PUT'],
   ]) {
-    it(`of ${operation} is a ${method} with the registry's metrics as body`, async () => {
+    it(`the request of ${operation} is a ${method} with the registry's metrics as body`, async () => {
       const { resp, body } = await new Pushgateway(server.url, {}, registry)[operation]({ jobName: 'j' });
       assert.strictEqual(resp.statusCode, 200);
       assert.strictEqual(body, 'ok');
@@ -141,28 +141,28 @@ describe('Pushgateway: the request', LIMITS, () => {
     });
   }
 
-  it('of delete is a DELETE without a body', async () => {
+  it('the request of delete is a DELETE without a body', async () => {
     await new Pushgateway(server.url, {}, registry).delete({ jobName: 'j' });
     assert.strictEqual(server.last.method, 'DELETE');
     assert.strictEqual(server.last.body.length, 0);
     assert.deepStrictEqual(server.last.headers, { host: server.host, connection: 'keep-alive' });
   });
 
-  it("has the Content-Type of the registry's format", async () => {
+  it("the request has the Content-Type of the registry's format", async () => {
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     await new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
     assert.strictEqual(server.last.headers['content-type'], Registry.OPENMETRICS_CONTENT_TYPE);
     assert.match(server.last.body.toString(), /# EOF\n$/);
   });
 
-  it("has the caller's Content-Type, in any letter case", async () => {
+  it("the request has the caller's Content-Type, in any letter case", async () => {
     await new Pushgateway(server.url, { headers: { 'CONTENT-type': 'a/b' } }, registry).push({
       jobName: 'j',
     });
     assert.strictEqual(server.last.headers['content-type'], 'a/b');
   });
 
-  it('has only the given headers if they are an array', async () => {
+  it('the request has only the given headers if they are an array', async () => {
     const headers = ['Host', server.host, 'X-A', '1', 'Transfer-Encoding', 'chunked', 'Connection', 'close'];
     await new Pushgateway(server.url, { headers }, registry).push({ jobName: 'j' });
     assert.strictEqual(server.last.headers['x-a'], '1');
@@ -171,7 +171,7 @@ describe('Pushgateway: the request', LIMITS, () => {
   });
 
   for (const result of [EXPOSITION, Promise.resolve(EXPOSITION)]) {
-    it(`can push any object whose metrics() returns a ${result.constructor.name}`, async () => {
+    it(`a Pushgateway can push any object whose metrics() returns a ${result.constructor.name}`, async () => {
       const own = { metrics: () => result };
       await new Pushgateway(server.url, {}, own).push({ jobName: 'third' });
       await new Pushgateway(server.url, own).push({ jobName: 'second' });
@@ -183,17 +183,17 @@ describe('Pushgateway: the request', LIMITS, () => {
     });
   }
 
-  it('has a line feed as body if the registry is empty', async () => {
+  it('the request has a line feed as body if the registry is empty', async () => {
     await new Pushgateway(server.url, new Registry()).push({ jobName: 'j' });
     assert.strictEqual(server.last.body.toString(), '\n');
   });
 
-  it('ignores the option method', async () => {
+  it('the request ignores the option method', async () => {
     await new Pushgateway(server.url, { method: 'PATCH' }, registry).push({ jobName: 'j' });
     assert.strictEqual(server.last.method, 'PUT');
   });
 
-  it('has the path of the option path', async () => {
+  it('the request has the path of the option path', async () => {
     await new Pushgateway(server.url, { path: '/elsewhere' }, registry).push({ jobName: 'j' });
     assert.strictEqual(server.last.path, '/elsewhere');
   });
@@ -250,13 +250,13 @@ describe('Pushgateway: the path', LIMITS, () => {
     ['/prefix/?query=1#hash', '/prefix/metrics/job/j'],
     ['?query=1', '/metrics/job/j'],
   ]) {
-    it(`is ${expected} for a URL that ends in ${suffix}`, async () => {
+    it(`the path is ${expected} for a URL that ends in ${suffix}`, async () => {
       await new Pushgateway(server.url + suffix, {}, registry).push({ jobName: 'j' });
       assert.strictEqual(server.last.path, expected);
     });
   }
 
-  it('rejects a lone surrogate', async () => {
+  it('a lone surrogate in the path is rejected', async () => {
     const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: '\ud800' });
     await assert.rejects(pushed, URIError);
   });
@@ -265,7 +265,7 @@ describe('Pushgateway: the path', LIMITS, () => {
 describe('Pushgateway: compression', LIMITS, () => {
   beforeEach(() => serve());
 
-  it('is requested by a header, and still works after a delete with the same options', async () => {
+  it('compression is requested by a header, and still works after a delete with the same options', async () => {
     const options = Object.freeze({ headers: Object.freeze({ 'Content-Encoding': 'gzip', 'X-A': '1' }) });
     const gateway = new Pushgateway(server.url, options, registry);
     await gateway.push({ jobName: 'j' });
@@ -284,7 +284,7 @@ describe('Pushgateway: compression', LIMITS, () => {
   });
 
   for (const headers of [{ 'content-encoding': 'gzip' }, { 'Content-Encoding': 'identity' }]) {
-    it(`is not applied with the headers ${JSON.stringify(headers)}`, async () => {
+    it(`compression is not applied with the headers ${JSON.stringify(headers)}`, async () => {
       await new Pushgateway(server.url, { headers }, registry).push({ jobName: 'j' });
       assert.strictEqual(server.last.body.toString(), EXPOSITION);
     });
@@ -302,19 +302,19 @@ describe('Pushgateway: basic authentication', LIMITS, () => {
 
   beforeEach(() => serve(answer));
 
-  it('takes user and password from the URL', async () => {
+  it('basic authentication takes user and password from the URL', async () => {
     const gateway = new Pushgateway(withCredentials('us%40er:p%3Aass%2F'), {}, registry);
     for (const operation of ['pushAdd', 'push', 'delete']) {
       assert.strictEqual((await gateway[operation]({ jobName: 'j' })).body, 'welcome');
     }
   });
 
-  it('prefers the option auth', async () => {
+  it('basic authentication prefers the option auth', async () => {
     const gateway = new Pushgateway(withCredentials('some:body'), { auth: 'us@er:p:ass/' }, registry);
     assert.strictEqual((await gateway.push({ jobName: 'j' })).body, 'welcome');
   });
 
-  it('rejects if the server refuses the credentials', async () => {
+  it('a push rejects if the server refuses the credentials', async () => {
     const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
     await assert.rejects(pushed, failsWith('push failed with status 401, who are you'));
   });
@@ -324,7 +324,7 @@ describe('Pushgateway: the response', LIMITS, () => {
   const push = () => new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
 
   for (const status of [200, 202, 302, 399]) {
-    it(`resolves for status ${status}`, async () => {
+    it(`a push resolves for status ${status}`, async () => {
       await serve(answerWith(status, 'text', { Location: '/other' }));
       const { resp, body } = await push();
       assert.deepStrictEqual([resp.statusCode, body], [status, 'text']);
@@ -334,7 +334,7 @@ describe('Pushgateway: the response', LIMITS, () => {
   }
 
   for (const status of [400, 404, 500]) {
-    it(`rejects for status ${status}`, async () => {
+    it(`a push rejects for status ${status}`, async () => {
       await serve(answerWith(status, 'no such\nthing'));
       await assert.rejects(push(), failsWith(`push failed with status ${status}, no such\nthing`));
       await assert.rejects(
@@ -344,7 +344,7 @@ describe('Pushgateway: the response', LIMITS, () => {
     });
   }
 
-  it('is decoded as UTF-8, even if a chunk ends within a character', async () => {
+  it('the response is decoded as UTF-8, even if a chunk ends within a character', async () => {
     await serve((_request, response) => {
       const bytes = Buffer.from('grün');
       response.write(bytes.subarray(0, 3), () => response.end(bytes.subarray(3)));
@@ -352,7 +352,7 @@ describe('Pushgateway: the response', LIMITS, () => {
     assert.strictEqual((await push()).body, 'grün');
   });
 
-  it('rejects the push if it is incomplete', async () => {
+  it('a push rejects if the response is incomplete', async () => {
     await serve((_request, response) => {
       response.writeHead(200, { 'Content-Length': 10 });
       response.write('half', () => response.destroy());
@@ -360,7 +360,7 @@ describe('Pushgateway: the response', LIMITS, () => {
     await assert.rejects(push(), { code: 'ECONNRESET' });
   });
 
-  it('rejects a response without an end once it is longer than 16 MiB, and closes the connection', async () => {
+  it('a push rejects a response without an end once it is longer than 16 MiB, and closes the connection', async () => {
     const megabyte = Buffer.alloc(2 ** 20, 'x');
     for (const status of [200, 500]) {
       let closed;
@@ -381,14 +381,14 @@ describe('Pushgateway: the response', LIMITS, () => {
     }
   });
 
-  it('rejects the push if the connection closes without one', async () => {
+  it('a push rejects if the connection closes without a response', async () => {
     await serve((_request, response) => response.destroy());
     await assert.rejects(push(), { code: 'ECONNRESET' });
   });
 });
 
 describe('Pushgateway: an error before the response', LIMITS, () => {
-  it('rejects with the error of the socket', async () => {
+  it('a push rejects with the error of the socket', async () => {
     const { url } = await serve();
     await server.stop();
     server = undefined;
@@ -399,20 +399,20 @@ describe('Pushgateway: an error before the response', LIMITS, () => {
   });
 
   for (const url of ['ftp://127.0.0.1/', 'localhost:9091']) {
-    it(`rejects the URL ${url} because of its scheme`, async () => {
+    it(`a push rejects the URL ${url} because of its scheme`, async () => {
       const pushed = new Pushgateway(url, {}, registry).push({ jobName: 'j' });
       await assert.rejects(pushed, { name: 'TypeError', code: 'ERR_INVALID_PROTOCOL' });
     });
   }
 
   for (const url of [undefined, null, 5]) {
-    it(`rejects ${url} as URL`, async () => {
+    it(`a push rejects ${url} as URL`, async () => {
       const pushed = new Pushgateway(url, {}, registry).push({ jobName: 'j' });
       await assert.rejects(pushed, { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE' });
     });
   }
 
-  it('rejects headers that cannot be sent', async () => {
+  it('a push rejects headers that cannot be sent', async () => {
     const pushed = new Pushgateway('http://127.0.0.1:1', { headers: { 'a b': '' } }, registry).push({
       jobName: 'j',
     });
@@ -428,7 +428,7 @@ describe('Pushgateway: an error before the response', LIMITS, () => {
       },
     ],
   ]) {
-    it(`rejects and closes the connection if a collect hook ${how}`, async () => {
+    it(`a push rejects and closes the connection if a collect hook ${how}`, async () => {
       await serve();
       const connected = once(server.listener, 'connection');
       registry.getSingleMetric('done_total').collect = async () => {
@@ -443,7 +443,7 @@ describe('Pushgateway: an error before the response', LIMITS, () => {
     });
   }
 
-  it('rejects if metrics() throws or does not return text', async () => {
+  it('a push rejects if metrics() throws or does not return text', async () => {
     await serve();
     const throwing = {
       metrics() {
@@ -459,7 +459,7 @@ describe('Pushgateway: an error before the response', LIMITS, () => {
     assert.deepStrictEqual(server.requests, []);
   });
 
-  it('leaves no rejection unhandled if a collect hook fails after the connection', async () => {
+  it('a push leaves no rejection unhandled if a collect hook fails after the connection', async () => {
     const { url } = await serve();
     await server.stop();
     server = undefined;
@@ -472,7 +472,7 @@ describe('Pushgateway: an error before the response', LIMITS, () => {
     await new Promise(setImmediate);
   });
 
-  it('ignores metrics that arrive after the connection failed', async () => {
+  it('a push ignores metrics that arrive after the connection failed', async () => {
     const { url } = await serve();
     await server.stop();
     server = undefined;
@@ -495,7 +495,7 @@ describe('Pushgateway: the timeout', LIMITS, () => {
   }
 
   for (const operation of ['pushAdd', 'push', 'delete']) {
-    it(`rejects ${operation} and closes the connection if there is no response`, async () => {
+    it(`the timeout rejects ${operation} and closes the connection if there is no response`, async () => {
       await serve(answerNever);
       const connected = once(server.listener, 'connection');
       await assert.rejects(
@@ -506,12 +506,12 @@ describe('Pushgateway: the timeout', LIMITS, () => {
     });
   }
 
-  it('rejects if the response does not end', async () => {
+  it('the timeout rejects if the response does not end', async () => {
     await serve((_request, response) => response.writeHead(200).write('half'));
     await assert.rejects(new Pushgateway(server.url, options, registry).push({ jobName: 'j' }), timedOut);
   });
 
-  it('covers the collect hooks', async () => {
+  it('the timeout covers the collect hooks', async () => {
     await serve();
     const connected = once(server.listener, 'connection');
     const endless = { metrics: () => new Promise(() => {}) };
@@ -521,7 +521,7 @@ describe('Pushgateway: the timeout', LIMITS, () => {
 });
 
 describe('Pushgateway: options of http.request()', LIMITS, () => {
-  it('can abort a push (signal)', async () => {
+  it('options of http.request() can abort a push (signal)', async () => {
     const abortion = new AbortController();
     await serve(() => abortion.abort());
     const pushed = new Pushgateway(server.url, { signal: abortion.signal }, registry).push({ jobName: 'j' });
@@ -529,7 +529,7 @@ describe('Pushgateway: options of http.request()', LIMITS, () => {
   });
 
   it(
-    'can connect to a Unix socket (socketPath)',
+    'options of http.request() can connect to a Unix socket (socketPath)',
     { skip: process.platform === 'win32' && 'has no Unix sockets' },
     async () => {
       const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pushgateway-test-'));
@@ -556,7 +556,7 @@ describe('Pushgateway: https', { ...LIMITS, skip: noCertificateReason() }, () =>
     await serve(undefined, tls);
   });
 
-  it('pushes if the certificate is trusted', async () => {
+  it('a Pushgateway with an https URL pushes if the certificate is trusted', async () => {
     const gateway = new Pushgateway(server.url, { ca: tls.cert }, registry);
     for (const operation of ['pushAdd', 'push', 'delete']) await gateway[operation]({ jobName: 'j' });
     assert.deepStrictEqual(
@@ -569,14 +569,14 @@ describe('Pushgateway: https', { ...LIMITS, skip: noCertificateReason() }, () =>
     );
   });
 
-  it('rejects if the certificate is not trusted', async () => {
+  it('a Pushgateway with an https URL rejects if the certificate is not trusted', async () => {
     const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
     await assert.rejects(pushed, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   });
 });
 
 describe('Pushgateway: the metrics of a cluster', LIMITS, () => {
-  it('are pushed for an AggregatorRegistry', async () => {
+  it('the metrics of a cluster are pushed for an AggregatorRegistry', async () => {
     await serve();
     const program = path.join(__dirname, 'fixtures/pushgateway-cluster.js');
     await promisify(execFile)(process.execPath, [program, server.url]);
@@ -592,7 +592,7 @@ describe('Pushgateway: the metrics of a cluster', LIMITS, () => {
     for (const { headers } of server.requests) assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
   });
 
-  it("are the AggregatorRegistry's own if there never was a worker", async () => {
+  it("the metrics of a cluster are the AggregatorRegistry's own if there never was a worker", async () => {
     await serve();
     const aggregator = new AggregatorRegistry();
     try {
@@ -608,7 +608,7 @@ describe('Pushgateway: the metrics of a cluster', LIMITS, () => {
 describe('Pushgateway: loading the module', LIMITS, () => {
   const NETWORK = ['http', 'https', 'net', 'tls', 'url', 'zlib', 'cluster', 'fs', 'worker_threads'];
 
-  it('requires no Node.js module, so it works in other runtimes', () => {
+  it('the module of Pushgateway requires no Node.js module, so it works in other runtimes', () => {
     const program = `
       const Module = require('node:module');
       const load = Module._load;
@@ -622,7 +622,7 @@ describe('Pushgateway: loading the module', LIMITS, () => {
     assert.strictEqual(execFileSync(process.execPath, ['-e', program]).toString(), 'no url\n');
   });
 
-  it('uses nothing that Node.js deprecates', () => {
+  it('the module of Pushgateway uses nothing that Node.js deprecates', () => {
     const program = `
       const { Pushgateway } = require(${JSON.stringify(LIBRARY)});
       new Pushgateway('http://u:p@127.0.0.1:1/x').push({ jobName: 'j' }).catch(error => console.log(error.code));`;
@@ -633,7 +633,7 @@ describe('Pushgateway: loading the module', LIMITS, () => {
     );
   });
 
-  it('does not keep the process alive', () => {
+  it('the module of Pushgateway does not keep the process alive', () => {
     const program = `const { Pushgateway } = require(${JSON.stringify(LIBRARY)}); new Pushgateway('http://127.0.0.1:1');`;
     assert.strictEqual(execFileSync(process.execPath, ['-e', program], { timeout: 5000 }).toString(), '');
   });

@@ -17,14 +17,14 @@ describe('a cluster of which 120 workers are killed at random', () => {
     'with checkpoints': { checkpointInterval: 100 },
   };
   for (const [way, options] of Object.entries(ways)) {
-    it(`answers every scrape, and lets no series fall, ${way}`, async t => {
+    it(`a cluster of which 120 workers are killed at random answers every scrape, and lets no series fall, ${way}`, async t => {
       await runChaos(t, { kills: 120, clients: 3, options });
     });
   }
 });
 
 describe('a worker that holds its loop for 20 seconds', () => {
-  it('costs one deadline, no total falls, and it comes back', async t => {
+  it('a worker that holds its loop for 20 seconds delays one scrape, no total falls, and it comes back', async t => {
     const worker = {
       start: ({ client, state }) => {
         state.counter = new client.Counter({ name: 'done_total', help: 'h' });

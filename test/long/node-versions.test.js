@@ -94,13 +94,13 @@ function assertImported(stdout) {
 
 for (const version of VERSIONS) {
   describe(`Node.js ${version}`, () => {
-    it('is what this runs on', async () => {
+    it(`this runs on Node.js ${version}`, async () => {
       const { stdout } = await runOn(version, ['--version']);
       assert.match(stdout, new RegExp(`^v${version}\\.`));
       assert.match(manifestOf(ROOT).engines.node, /^>=20$/);
     });
 
-    it('aggregates a cluster', async () => {
+    it(`a cluster is aggregated with Node.js ${version}`, async () => {
       const { stdout, stderr } = await runOn(version, ['loading-everything.cjs']);
       assert.strictEqual(stderr, '');
       const { status, text, refused, files } = JSON.parse(stdout);
@@ -126,12 +126,12 @@ for (const version of VERSIONS) {
       assert.ok(text.endsWith('# EOF\n'));
     });
 
-    it('imports names from compiled TypeScript', async () => {
+    it(`Node.js ${version} imports names from compiled TypeScript`, async () => {
       assertImported((await runOn(version, ['loading-everything.mjs'])).stdout);
     });
 
     it(
-      'imports names from TypeScript as it is',
+      `Node.js ${version} imports names from TypeScript as it is`,
       {
         skip: version < 22 && 'Node.js 20 does not take types away',
       },
@@ -140,7 +140,7 @@ for (const version of VERSIONS) {
       },
     );
 
-    it('passes tests that depend on Node.js itself', async () => {
+    it(`tests that depend on Node.js itself pass with Node.js ${version}`, async () => {
       const files = NODE_TESTS.flatMap(name =>
         name.endsWith('.js')
           ? [name]

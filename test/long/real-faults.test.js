@@ -127,7 +127,7 @@ describe('a disk of its own', { skip: noMountReason() }, () => {
 const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0;
 
 describe('a worker without descriptors', { skip: !hasPrlimit && 'needs prlimit' }, () => {
-  it('sends its snapshots over IPC, and writes files again when it has descriptors', async t => {
+  it('a worker without descriptors sends its snapshots over IPC, and writes files again when it has descriptors', async t => {
     const cluster = await startCluster(t, { workers: 1, worker });
     await cluster.inWorker(1, record);
     assert.equal(await total(cluster), 1);

@@ -12,7 +12,7 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
   const valueOf = async metric => (await metric.get()).values.map(({ labels, value }) => [labels, value]);
 
   describe(`labels() of ${name}`, () => {
-    it('returns methods that work when detached, spread and replaced', async () => {
+    it(`labels() of ${name} returns methods that work when detached, spread and replaced`, async () => {
       const counter = make('Counter');
       const child = counter.labels('x', 'y');
       const { inc } = child;
@@ -24,7 +24,7 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
       assert.deepEqual(await valueOf(counter), [[{ a: 'x', b: 'y' }, 6]]);
     });
 
-    it('finds an existing series by values, by an object in any order, and after it was removed', async () => {
+    it(`labels() of ${name} finds an existing series by values, by an object in any order, and after it was removed`, async () => {
       const gauge = make('Gauge');
       gauge.set({ a: 'x', b: '1' }, 1);
       gauge.labels('x', 1).inc();
@@ -37,14 +37,18 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
     });
 
     // prom-client's child follows the object.
-    it('keeps its labels if the program changes the object', { skip: library === promClient }, async () => {
-      const counter = make('Counter');
-      const labels = { a: 'x', b: 'y' };
-      const child = counter.labels(labels);
-      labels.a = 'other';
-      child.inc();
-      assert.deepEqual(await valueOf(counter), [[{ a: 'x', b: 'y' }, 1]]);
-    });
+    it(
+      `labels() of ${name} keeps its labels if the program changes the object`,
+      { skip: library === promClient },
+      async () => {
+        const counter = make('Counter');
+        const labels = { a: 'x', b: 'y' };
+        const child = counter.labels(labels);
+        labels.a = 'other';
+        child.inc();
+        assert.deepEqual(await valueOf(counter), [[{ a: 'x', b: 'y' }, 1]]);
+      },
+    );
   });
 }
 

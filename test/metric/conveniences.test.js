@@ -11,7 +11,7 @@ const made = (Type, config) =>
 
 for (const Type of [Histogram, Summary]) {
   describe(`${Type.name}.time()`, () => {
-    it('observes a call and returns its result', () => {
+    it(`${Type.name}.time() observes a call and returns its result`, () => {
       const metric = made(Type);
       assert.equal(
         metric.time({ a: '1' }, () => 42),
@@ -25,7 +25,7 @@ for (const Type of [Histogram, Summary]) {
       assert.equal(metric.value().count, 1);
     });
 
-    it('observes an asynchronous call when its promise is settled, not before', async () => {
+    it(`${Type.name}.time() observes an asynchronous call when its promise is settled, not before`, async () => {
       const metric = made(Type);
       let resolve;
       const result = metric.time({ a: '1' }, () => new Promise(settle => (resolve = settle)));
@@ -35,14 +35,14 @@ for (const Type of [Histogram, Summary]) {
       assert.equal(metric.value({ a: '1' }).count, 1);
     });
 
-    it('takes a thenable for a promise', async () => {
+    it(`${Type.name}.time() takes a thenable for a promise`, async () => {
       const metric = made(Type);
       const result = metric.time(() => ({ then: settle => settle(5) }));
       assert.equal(await result, 5);
       assert.equal(metric.value().count, 1);
     });
 
-    it('observes calls that fail, and fails with their error', async () => {
+    it(`${Type.name}.time() observes calls that fail, and fails with their error`, async () => {
       const metric = made(Type);
       const error = new Error('of the call');
       const fail = () => {
@@ -56,7 +56,7 @@ for (const Type of [Histogram, Summary]) {
       assert.equal(metric.value().count, 2);
     });
 
-    it('refuses wrong arguments before it calls the function', () => {
+    it(`${Type.name}.time() refuses wrong arguments before it calls the function`, () => {
       const metric = made(Type);
       const call = () => assert.fail('called');
       assert.throws(() => metric.time({ b: '1' }, call), /^Error: Added label "b" is not included/);
@@ -64,7 +64,7 @@ for (const Type of [Histogram, Summary]) {
       assert.throws(() => metric.time({ a: '1' }), /^TypeError: time\(\) expected a function: undefined/);
     });
 
-    it('uses the labels as they were at the call', async () => {
+    it(`${Type.name}.time() uses the labels as they were at the call`, async () => {
       const metric = made(Type);
       const labels = { a: '1' };
       const result = metric.time(labels, async () => {});
@@ -76,7 +76,7 @@ for (const Type of [Histogram, Summary]) {
 }
 
 describe('gauge.trackInProgress()', () => {
-  it('counts what is in progress', async () => {
+  it('gauge.trackInProgress() counts what is in progress', async () => {
     const gauge = made(Gauge);
     const seen = [];
     const inProgress = () => seen.push(gauge.value({ a: '1' }));
@@ -92,7 +92,7 @@ describe('gauge.trackInProgress()', () => {
     assert.deepEqual(seen, [1, 2]);
   });
 
-  it('counts down if the function fails', async () => {
+  it('gauge.trackInProgress() counts down if the function fails', async () => {
     const gauge = made(Gauge);
     const fail = () => {
       throw new Error('of the call');
@@ -127,7 +127,7 @@ describe('a timer that is disposed of', () => {
 });
 
 describe('metric.value()', () => {
-  it('is a number of counters and gauges', () => {
+  it('metric.value() is a number of counters and gauges', () => {
     const [counter, gauge] = [made(Counter), made(Gauge)];
     counter.inc({ a: 1 }, 2);
     gauge.set({ a: '1' }, NaN);
@@ -137,7 +137,7 @@ describe('metric.value()', () => {
     assert.equal(gauge.value({}), -3);
   });
 
-  it('is count and sum of histograms and summaries', () => {
+  it('metric.value() is count and sum of histograms and summaries', () => {
     for (const Type of [Histogram, Summary]) {
       const metric = made(Type);
       for (const value of [1, 2]) metric.observe({ a: '1' }, value);
@@ -145,7 +145,7 @@ describe('metric.value()', () => {
     }
   });
 
-  it('is undefined if there is no such series, and creates none', async () => {
+  it('metric.value() is undefined if there is no such series, and creates none', async () => {
     const counter = made(Counter);
     assert.equal(counter.value({ a: '1' }), undefined);
     assert.equal(counter.value(), undefined);
@@ -153,7 +153,7 @@ describe('metric.value()', () => {
     assert.throws(() => counter.value({ b: 1 }), /Added label "b" is not included/);
   });
 
-  it('gives way to an option or a method of a program with its name', () => {
+  it('metric.value() gives way to an option or a method of a program with its name', () => {
     const gauge = made(Gauge, { value: 5, time: 'own' });
     gauge.set({ a: '1' }, 2);
     assert.equal(gauge.value, 5);
@@ -182,7 +182,7 @@ describe('metric.removeMatching()', () => {
   };
 
   for (const Type of [Counter, Gauge, Histogram, Summary]) {
-    it(`drops all series of a ${Type.name} that have the labels`, async () => {
+    it(`metric.removeMatching() drops all series of a ${Type.name} that have the labels`, async () => {
       const metric = filled(Type);
       const child = metric.labels({ tenant: 'a', path: 'x' });
       assert.equal(metric.removeMatching({ tenant: 'a' }), 2);
@@ -195,7 +195,7 @@ describe('metric.removeMatching()', () => {
     });
   }
 
-  it('compares values as text, and undefined with series that lack the label', async () => {
+  it('metric.removeMatching() compares values as text, and undefined with series that lack the label', async () => {
     const metric = made(Counter, { labelNames });
     metric.inc({ tenant: 1, path: 'x' });
     metric.inc({ tenant: '2', path: 'x' });
@@ -208,7 +208,7 @@ describe('metric.removeMatching()', () => {
     assert.deepEqual(await labelsOf(metric), ['a x']);
   });
 
-  it('takes all labels into account, and none for all series', async () => {
+  it('metric.removeMatching() takes all labels into account, and none for all series', async () => {
     const metric = filled(Counter);
     assert.equal(metric.removeMatching({ tenant: 'b', path: 'y' }), 1);
     assert.deepEqual(await labelsOf(metric), ['a x', 'a y', 'b x', 'undefined x']);
@@ -216,7 +216,7 @@ describe('metric.removeMatching()', () => {
     assert.deepEqual(await labelsOf(metric), []);
   });
 
-  it('refuses labels that the metric does not have', async () => {
+  it('metric.removeMatching() refuses labels that the metric does not have', async () => {
     const metric = filled(Counter);
     assert.throws(() => metric.removeMatching({ tennant: 'a' }), /Added label "tennant" is not included/);
     assert.equal((await labelsOf(metric)).length, 5);
@@ -231,7 +231,7 @@ describe('metric.removeMatching()', () => {
     assert.throws(() => plain.removeMatching({ tenant: 'a' }), /Added label/);
   });
 
-  it('drops the right series while a large table is compacted', () => {
+  it('metric.removeMatching() drops the right series while a large table is compacted', () => {
     const metric = made(Counter, { labelNames });
     for (let i = 0; i < 4096; i++) metric.inc({ tenant: `t${i % 64}`, path: `p${i}` });
     let left = 4096;
@@ -252,7 +252,7 @@ describe('registry.getOrCreate()', () => {
   const config = { name: 'm', help: 'h', labelNames: ['a'] };
 
   for (const Type of [Counter, Gauge, Histogram, Summary]) {
-    it(`returns the ${Type.name} that exists, or creates it in this registry`, () => {
+    it(`registry.getOrCreate() returns the ${Type.name} that exists, or creates it in this registry`, () => {
       const [registry, other] = [new Registry(), new Registry()];
       const metric = registry.getOrCreate(Type, { ...config, registers: [other] });
       assert.ok(metric instanceof Type);
@@ -283,7 +283,7 @@ describe('registry.getOrCreate()', () => {
       /percentiles \[ 0\.5 \], not \[ 0\.9 \]$/,
     ],
   ]) {
-    it(`says what differs: ${what}`, () => {
+    it(`registry.getOrCreate() says what differs: ${what}`, () => {
       const registry = new Registry();
       registry.getOrCreate(...first);
       assert.throws(() => registry.getOrCreate(...second), { name: 'Error', message: text });
@@ -294,14 +294,14 @@ describe('registry.getOrCreate()', () => {
     });
   }
 
-  it('sorts bounds before it compares them, and knows the default', () => {
+  it('registry.getOrCreate() sorts bounds before it compares them, and knows the default', () => {
     const registry = new Registry();
     const histogram = registry.getOrCreate(Histogram, { ...config, buckets: [2, 1] });
     assert.equal(registry.getOrCreate(Histogram, { ...config, buckets: [1, 2] }), histogram);
     assert.throws(() => registry.getOrCreate(Histogram, config), /buckets/);
   });
 
-  it('does not take a metric for one of a derived class', () => {
+  it('registry.getOrCreate() does not take a metric for one of a derived class', () => {
     class Own extends Counter {}
     const registry = new Registry();
     registry.getOrCreate(Counter, config);
@@ -310,7 +310,7 @@ describe('registry.getOrCreate()', () => {
     assert.ok(own instanceof Own);
   });
 
-  it('checks the configuration as the constructor does', () => {
+  it('registry.getOrCreate() checks the configuration as the constructor does', () => {
     const registry = new Registry();
     assert.throws(() => registry.getOrCreate(Counter), /expected a config object|Missing mandatory/);
     registry.getOrCreate(Counter, config);

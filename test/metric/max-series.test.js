@@ -39,7 +39,7 @@ function record(metric, labels) {
 }
 
 describe('maxSeries as an option', () => {
-  it('is off by default, and where it is undefined, null or Infinity', async () => {
+  it('maxSeries is off by default, and where it is undefined, null or Infinity', async () => {
     for (const config of [{}, { maxSeries: undefined }, { maxSeries: null }, { maxSeries: Infinity }]) {
       const { metric } = make(Counter, config);
       for (let a = 0; a < 3000; a++) metric.inc({ a });
@@ -48,7 +48,7 @@ describe('maxSeries as an option', () => {
     }
   });
 
-  it('that is no positive integer is refused, and nothing is registered', () => {
+  it('maxSeries that is no positive integer is refused, and nothing is registered', () => {
     for (const Type of TYPES) {
       for (const maxSeries of [0, -1, 1.5, NaN, -Infinity, '5', true, false, '', 5n, {}, [5]]) {
         const registry = new Registry();
@@ -61,7 +61,7 @@ describe('maxSeries as an option', () => {
     }
   });
 
-  it('may be larger than any number of series', async () => {
+  it('maxSeries may be larger than any number of series', async () => {
     for (const maxSeries of [2 ** 31 - 1, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
       const { metric } = make(Counter, { maxSeries });
       metric.inc({ a: OVERFLOW });
@@ -73,12 +73,12 @@ describe('maxSeries as an option', () => {
     }
   });
 
-  it('can be read from the metric, and is no key of one that was made without', () => {
+  it('maxSeries can be read from the metric, and is no key of one that was made without', () => {
     assert.equal(make(Counter, { maxSeries: 5 }).metric.maxSeries, 5);
     assert.ok(!('maxSeries' in make(Counter).metric));
   });
 
-  it('changes nothing for a metric without labels', async () => {
+  it('maxSeries changes nothing for a metric without labels', async () => {
     for (const Type of TYPES) {
       const { metric, registry } = make(Type, { labelNames: [], maxSeries: 1 });
       const { registry: unlimited } = make(Type, { labelNames: [] });
@@ -95,7 +95,7 @@ describe('maxSeries as an option', () => {
 });
 
 describe('label sets beyond maxSeries', () => {
-  it('share one series of a counter, all of whose labels are "overflow"', async () => {
+  it('label sets beyond maxSeries share one series of a counter, all of whose labels are "overflow"', async () => {
     const { metric, registry } = make(Counter, { labelNames: ['method', 'path'], maxSeries: 2 });
     metric.inc({ method: 'GET', path: '/' });
     metric.inc({ path: '/a', method: 'GET' }, 2);
@@ -112,7 +112,7 @@ describe('label sets beyond maxSeries', () => {
     ]);
   });
 
-  it('share one series of a gauge, whose last value wins', async () => {
+  it('label sets beyond maxSeries share one series of a gauge, whose last value wins', async () => {
     const { metric } = make(Gauge, { maxSeries: 1 });
     metric.set({ a: 'x' }, 1);
     metric.set({ a: 'y' }, 2);
@@ -136,7 +136,7 @@ describe('label sets beyond maxSeries', () => {
     assert.equal(metric._getValue({ a: OVERFLOW }), seconds);
   });
 
-  it('share one series of a histogram', async () => {
+  it('label sets beyond maxSeries share one series of a histogram', async () => {
     const { metric, registry } = make(Histogram, { buckets: [1, 2], maxSeries: 1 });
     metric.observe({ a: 'x' }, 1);
     metric.observe({ a: 'y' }, 2);
@@ -158,7 +158,7 @@ describe('label sets beyond maxSeries', () => {
     assert.equal(metric.hashMap['a:overflow,'].count, 4);
   });
 
-  it('share one series of a summary, with its quantiles', async () => {
+  it('label sets beyond maxSeries share one series of a summary, with its quantiles', async () => {
     const { metric, registry } = make(Summary, { percentiles: [0.5], maxSeries: 1 });
     metric.observe({ a: 'x' }, 1);
     metric.observe({ a: 'y' }, 10);
@@ -176,7 +176,7 @@ describe('label sets beyond maxSeries', () => {
     assert.equal(metric.hashMap['a:overflow,'].count, 4);
   });
 
-  it('leave those that have a series alone', async () => {
+  it('label sets beyond maxSeries leave those that have a series alone', async () => {
     for (const Type of [Counter, Gauge]) {
       const { metric } = make(Type, { maxSeries: 2 });
       const early = metric.labels('x');
@@ -191,7 +191,7 @@ describe('label sets beyond maxSeries', () => {
     }
   });
 
-  it('that were given with an unknown label are still an error, and count nothing', async () => {
+  it('label sets beyond maxSeries that were given with an unknown label are still an error, and count nothing', async () => {
     for (const Type of TYPES) {
       const { metric, registry } = make(Type, { maxSeries: 1 });
       record(metric, { a: 'x' });
@@ -206,14 +206,14 @@ describe('label sets beyond maxSeries', () => {
     }
   });
 
-  it('work with labels that are called as what every object has', async () => {
+  it('label sets beyond maxSeries work with labels that are called as what every object has', async () => {
     const { metric, registry } = make(Counter, { labelNames: ['__proto__', 'constructor'], maxSeries: 1 });
     metric.inc();
     metric.labels('x', 'y').inc(2);
     assert.deepEqual(await samplesOf(registry), ['m 1', 'm{__proto__="overflow",constructor="overflow"} 2']);
   });
 
-  it('take their exemplars with them', async () => {
+  it('label sets beyond maxSeries take their exemplars with them', async () => {
     const registry = new Registry(openMetricsContentType);
     const { metric: counter } = make(Counter, { enableExemplars: true, maxSeries: 1 }, registry);
     const { metric: histogram } = make(
@@ -233,7 +233,7 @@ describe('label sets beyond maxSeries', () => {
     assert.equal(exemplarOf('n_bucket{le="1",a="overflow"}'), 'observed-y');
   });
 
-  it('are shown alike by text, JSON and hashMap', async () => {
+  it('label sets beyond maxSeries are shown alike by text, JSON and hashMap', async () => {
     const { metric, registry } = make(Counter, { maxSeries: 1 });
     for (const a of ['x', 'y', 'z']) metric.inc({ a });
     const values = [
@@ -246,7 +246,7 @@ describe('label sets beyond maxSeries', () => {
     assert.deepEqual(await samplesOf(registry), ['m{a="x"} 1', 'm{a="overflow"} 2']);
   });
 
-  it('cannot empty the shared series by zero()', async () => {
+  it('label sets beyond maxSeries cannot empty the shared series by zero()', async () => {
     const { metric } = make(Histogram, { maxSeries: 1 });
     const countOf = a => metric.hashMap[`a:${a},`]?.count;
     metric.zero({ a: 'x' });
@@ -269,7 +269,7 @@ describe('the series labelled "overflow"', () => {
     ['y', 1],
   ];
 
-  it('is not counted towards the limit, whether the program or the limit has made it', async () => {
+  it('the series labelled "overflow" is not counted towards the limit, whether the program or the limit has made it', async () => {
     for (const [order, expected] of [
       [
         [OVERFLOW, 'x', 'y', 'z'],
@@ -295,7 +295,7 @@ describe('the series labelled "overflow"', () => {
     }
   });
 
-  it('has that value for all labels: a label set that has it for some is like any other', async () => {
+  it('the series labelled "overflow" has that value for all labels: a label set that has it for some is like any other', async () => {
     const { metric } = make(Counter, { labelNames: ['a', 'b'], maxSeries: 1 });
     metric.inc({ a: OVERFLOW });
     metric.inc({ a: OVERFLOW, b: 'x' }, 2);
@@ -307,7 +307,7 @@ describe('the series labelled "overflow"', () => {
     assert.equal(metric.overflowCount, 1);
   });
 
-  it('starts from zero when it was removed, and a child finds it again', async () => {
+  it('the series labelled "overflow" starts from zero when it was removed, and a child finds it again', async () => {
     const { metric } = make(Counter, { maxSeries: 1 });
     metric.inc({ a: 'x' });
     const child = metric.labels('y');
@@ -322,7 +322,7 @@ describe('the series labelled "overflow"', () => {
     ]);
   });
 
-  it('stays what it is when the table is compacted', async () => {
+  it('the series labelled "overflow" stays what it is when the table is compacted', async () => {
     const { metric, registry } = make(Counter, { maxSeries: 2000 });
     for (let a = 0; a < 2010; a++) metric.inc({ a });
     const child = metric.labels('unseen');
@@ -342,7 +342,7 @@ describe('the series labelled "overflow"', () => {
 });
 
 describe('room under maxSeries', () => {
-  it('is there again after remove(); removing a label set without a series is nothing', async () => {
+  it('remove() allows another series; removing a label set without a series does not', async () => {
     for (const Type of TYPES) {
       const { metric, registry } = make(Type, { maxSeries: 2 });
       const labelsNow = async () =>
@@ -362,7 +362,7 @@ describe('room under maxSeries', () => {
     }
   });
 
-  it('is there again after reset()', async () => {
+  it('reset() allows other series', async () => {
     for (const Type of [Counter, Gauge, Histogram]) {
       const { metric } = make(Type, { maxSeries: 2 });
       for (const a of ['x', 'y', 'z']) record(metric, { a });
@@ -373,7 +373,7 @@ describe('room under maxSeries', () => {
     }
   });
 
-  it("is there again when a summary drops series whose window is empty, and the overflow's own", async t => {
+  it("a summary that drops series whose window is empty, also the overflow's own, allows others", async t => {
     t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
     const { metric, registry } = make(Summary, {
       maxSeries: 1,
@@ -388,7 +388,7 @@ describe('room under maxSeries', () => {
     assert.deepEqual(Object.keys(metric.hashMap), ['a:y,', 'a:overflow,']);
   });
 
-  it('is taken by a child when it records next, and not by one that only exists', async () => {
+  it('a child takes a place under the limit when it records next, not while it only exists', async () => {
     const { metric } = make(Counter, { maxSeries: 1 });
     const [x, y, z] = ['x', 'y', 'z'].map(a => metric.labels(a));
     x.inc();
@@ -413,7 +413,7 @@ describe('room under maxSeries', () => {
 });
 
 describe('overflowCount', () => {
-  it('says how many recordings found no room, for as long as the metric lives', () => {
+  it('overflowCount is the number of recordings beyond the limit, for as long as the metric lives', () => {
     for (const Type of TYPES) {
       const { metric } = make(Type, { maxSeries: 1 });
       for (const a of ['x', 'y', 'x', 'z', 'y']) record(metric, { a });
@@ -425,7 +425,7 @@ describe('overflowCount', () => {
     }
   });
 
-  it('counts a child when it binds, and not with each call', () => {
+  it('overflowCount counts a child when it binds, and not with each call', () => {
     const { metric } = make(Counter, { maxSeries: 1 });
     metric.inc({ a: 'x' });
     const child = metric.labels('y');
@@ -434,7 +434,7 @@ describe('overflowCount', () => {
     assert.equal(metric.overflowCount, 1);
   });
 
-  it('does not count the label set whose values are all "overflow"', () => {
+  it('overflowCount does not count the label set whose values are all "overflow"', () => {
     const { metric } = make(Counter, { maxSeries: 1 });
     metric.inc({ a: 'x' });
     metric.inc({ a: OVERFLOW });
@@ -442,7 +442,7 @@ describe('overflowCount', () => {
     assert.equal(metric.overflowCount, 0);
   });
 
-  it('cannot be set, and is not among the keys of a metric', () => {
+  it('overflowCount cannot be set, and is not among the keys of a metric', () => {
     const { metric } = make(Counter, { maxSeries: 1 });
     assert.throws(() => (metric.overflowCount = 5), TypeError);
     assert.ok(!Object.keys({ ...metric }).includes('overflowCount'));
@@ -450,7 +450,7 @@ describe('overflowCount', () => {
 });
 
 describe('what a label set without a series leaves behind', () => {
-  it('is nothing in the label index, its dictionaries and forms', () => {
+  it('a label set without a series leaves nothing in the label index, its dictionaries and forms', () => {
     const { metric } = make(Counter, { labelNames: ['a', 'b'], maxSeries: 2 });
     const sizes = () => {
       const { index, forms, rowCount, pages } = viewOf(metric).table;
@@ -474,7 +474,7 @@ describe('what a label set without a series leaves behind', () => {
 });
 
 describe('NODE_DEBUG=prom-client-cluster', () => {
-  it('names a metric once, when the first label set finds no room', () => {
+  it('NODE_DEBUG names a metric once, at the first label set beyond its limit', () => {
     const program = `
       const { Counter } = require(${JSON.stringify(ROOT)});
       const [first, second, third] = ['first', 'second', 'third'].map(
@@ -534,7 +534,7 @@ describe('any program', () => {
   const limit = fc.integer({ min: 1, max: 6 });
   const programs = fc.array(operation, { maxLength: 60, size: 'max' });
 
-  it('sees an ordered map with a limit', async () => {
+  it('for any program, a metric with maxSeries is an ordered map with a limit', async () => {
     await fc.assert(
       fc.asyncProperty(limit, programs, async (maxSeries, program) => {
         const { metric } = make(Counter, { labelNames: ['a', 'b'], maxSeries });
@@ -570,7 +570,7 @@ describe('any program', () => {
     );
   });
 
-  it('that only records finds the same total as without the option, in at most one series more', async () => {
+  it('a program that only records finds the same total as without maxSeries, in at most one series more', async () => {
     const recordings = fc.array(fc.tuple(labelSet, fc.integer({ min: 0, max: 100 })), {
       maxLength: 100,
       size: 'max',

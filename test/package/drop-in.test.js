@@ -182,14 +182,14 @@ describe('a package that pins prom-client and depends on @prometheus-io/client',
     await npm(['install'], application);
   });
 
-  it('gets this library under both names with the overrides of docs/migration.md', async () => {
+  it('a package that pins prom-client and depends on @prometheus-io/client gets this library under both names with the overrides of docs/migration.md', async () => {
     const { stdout } = await npm(['ls', 'prom-client', '@prometheus-io/client'], application);
     const found = stdout.match(/(prom-client|@prometheus-io\/client)@.*$/gm);
     assert.strictEqual(found.length, 3);
     for (const line of found) assert.match(line, /@npm:prom-client-cluster@/);
   });
 
-  it('has its metrics on the page, of both names if they are merged as docs/migration.md says', async () => {
+  it('a package that pins prom-client and depends on @prometheus-io/client has its metrics on the page, of both names if they are merged as docs/migration.md says', async () => {
     const [merging] = Array.from(document.matchAll(/```javascript\n([^]*?)```/g), ([, code]) => code);
     const program = `${merging}
       const [one, two] = require('pinning').clients;

@@ -233,14 +233,14 @@ describe('under Jest', () => {
     const client = require('prom-client');
     const listeners = () => process.eventNames().map(name => [String(name), process.listenerCount(name)]);
 
-    test('works', async () => {
+    test('the library works under Jest', async () => {
       const counter = new client.Counter({ name: 'c', help: 'h' });
       counter.inc();
       expect(await client.register.metrics()).toContain('c 1');
       client.register.clear();
     });
 
-    test('loads again and again without leaving anything', () => {
+    test('the library loads again and again under Jest without leaving anything', () => {
       const before = listeners();
       for (let i = 0; i < 3; i++) {
         jest.resetModules();
@@ -251,7 +251,7 @@ describe('under Jest', () => {
       expect(listeners()).toEqual(before);
     });
 
-    test('measures time with fake timers', () => {
+    test('the library measures time under Jest with fake timers', () => {
       jest.useFakeTimers();
       const histogram = new client.Histogram({ name: 'h', help: 'h' });
       const end = histogram.startTimer();

@@ -16,7 +16,7 @@ const stock = {
 };
 
 describe('deep import lib/util', () => {
-  it('has getLabels(), with the results and errors of prom-client', () => {
+  it('deep import lib/util has getLabels(), with the results and errors of prom-client', () => {
     const calls = [
       [[], []],
       [
@@ -38,7 +38,7 @@ describe('deep import lib/util', () => {
 });
 
 describe('deep import lib/timeWindowQuantiles', () => {
-  it('rotates its buffers with the window and drops old values', t => {
+  it('deep import lib/timeWindowQuantiles rotates its buffers with the window and drops old values', t => {
     t.mock.timers.enable({ apis: ['Date'] });
     const [ours, theirs] = [new TimeWindowQuantiles(5, 5), new stock.TimeWindowQuantiles(5, 5)];
     for (let second = 0; second < 12; second++) {
@@ -56,7 +56,7 @@ describe('deep import lib/timeWindowQuantiles', () => {
     for (const digest of ours.ringBuffer) assert.equal(digest.centroids.size, 0);
   });
 
-  it('does not rotate without a window', () => {
+  it('deep import lib/timeWindowQuantiles does not rotate without a window', () => {
     for (const args of [[], [5], [1, 1], [5, 5]]) {
       const [ours, theirs] = [new TimeWindowQuantiles(...args), new stock.TimeWindowQuantiles(...args)];
       assert.equal(ours.durationBetweenRotatesMillis, theirs.durationBetweenRotatesMillis);
@@ -65,7 +65,7 @@ describe('deep import lib/timeWindowQuantiles', () => {
 });
 
 describe('deep imports lib/exemplar and lib/metric', () => {
-  it("are the classes of the package's exemplars and metrics", async () => {
+  it("deep imports lib/exemplar and lib/metric are the classes of the package's exemplars and metrics", async () => {
     const registers = [new Registry(openMetricsContentType)];
     const counter = new Counter({ name: 'c', help: 'h', enableExemplars: true, registers });
     counter.inc({ exemplarLabels: { a: 'b' } });

@@ -143,25 +143,25 @@ describe(
     for (const { format, contentType, expressible, share } of FORMATS) {
       const render = given => pagesRenderedIn(() => runProgram(client, given, { contentType }));
 
-      it(`is valid ${format} with the recorded samples, after any sequence of operations`, test =>
+      it(`the page of a random program is valid ${format} with the recorded samples, after any sequence of operations`, test =>
         checkPages(test, program.map(expressible), render, {
           runs: 80 * share,
           atLeast: { pages: 120 * share, samples: 600 * share },
         }));
 
-      it(`is valid ${format} with the remaining samples, if series come and go`, test =>
+      it(`the page of a random program is valid ${format} with the remaining samples, if series come and go`, test =>
         checkPages(test, churn.map(expressible), render, {
           runs: 30 * share,
           atLeast: { pages: 30 * share, samples: 100 * share },
         }));
 
-      it(`is valid ${format} with all samples, for thousands of series`, test =>
+      it(`the page of a random program is valid ${format} with all samples, for thousands of series`, test =>
         checkPages(test, manySeries.map(expressible), render, {
           runs: 1,
           atLeast: { pages: 1, samples: 500 },
         }));
 
-      it(`is valid ${format} if two workers are aggregated`, test =>
+      it(`the page of a random program is valid ${format} if two workers are aggregated`, test =>
         checkPages(test, program.map(expressible), given => renderTwoWorkers(given, contentType), {
           runs: 60 * share,
           atLeast: { pages: 30 * share, samples: 100 * share },
@@ -171,7 +171,7 @@ describe(
     for (const suffix of ['', '_total']) {
       const names = suffix ? `counters named *${suffix}` : 'counters named without _total';
       const render = given => pagesRenderedIn(() => runExemplarProgram(client, given));
-      it(`is valid OpenMetrics with the recorded exemplars, with ${names}`, test =>
+      it(`the page of a random program is valid OpenMetrics with the recorded exemplars, with ${names}`, test =>
         checkPages(test, exemplarProgram(suffix).map(expressibleWithExemplars), render, {
           runs: 30,
           atLeast: { pages: 50, samples: 500, exemplars: 50 },
@@ -179,21 +179,21 @@ describe(
     }
 
     for (const [fault, page] of Object.entries(BROKEN_OPENMETRICS)) {
-      it(`would not be accepted as OpenMetrics with ${fault}`, () =>
+      it(`the page of a random program would not be accepted as OpenMetrics with ${fault}`, () =>
         assert.rejects(reader.read(page, 'openmetrics'), /Error: /));
     }
 
     for (const [fault, page] of Object.entries(BROKEN_TEXT)) {
-      it(`would not be accepted as Prometheus text with ${fault}`, () =>
+      it(`the page of a random program would not be accepted as Prometheus text with ${fault}`, () =>
         assert.rejects(assertPromtoolAccepts(page), /error while linting/));
     }
 
-    it('may have names that promtool lints', () =>
+    it('the page of a random program may have names that promtool lints', () =>
       assertPromtoolAccepts('# HELP a h\n# TYPE a counter\na 1\n'));
 
     for (const { format, contentType } of FORMATS) {
       for (const [fault, [from, to]] of Object.entries(FALSE_PAGES)) {
-        it(`would fail as ${format} if ${fault}`, async () => {
+        it(`the page of a random program would fail as ${format} if ${fault}`, async () => {
           const [page] = await pagesRenderedIn(() => registryOfThree(contentType).metrics());
           await checkPage(page);
           const text = page.text.replace(from, to);
@@ -203,7 +203,7 @@ describe(
       }
     }
 
-    it('would fail with the exemplar of another observation', async () => {
+    it('the page of a random program would fail with the exemplar of another observation', async () => {
       const [page] = await pagesRenderedIn(() => registryOfThree(client.openMetricsContentType).metrics());
       for (const [from, to] of [
         ['trace="t"', 'trace="u"'],

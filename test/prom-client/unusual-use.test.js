@@ -39,7 +39,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
   };
 
   describe(`unusual use: a ${name}`, () => {
-    it('works behind a Proxy, with its children and with a registry behind a Proxy', async () => {
+    it(`a ${name} works behind a Proxy, with its children and with a registry behind a Proxy`, async () => {
       const { registry, metric } = make();
       const proxy = new Proxy(metric, {});
       proxy[verb]({ a: '1' }, 2);
@@ -52,13 +52,13 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.equal(new Proxy(registry, {}).getSingleMetric('m'), metric);
     });
 
-    it('works as the prototype of an object', async () => {
+    it(`a ${name} works as the prototype of an object`, async () => {
       const { registry, metric } = make();
       Object.create(metric)[verb]({ a: '1' }, 2);
       assert.match(await registry.metrics(), /a="1"\} 2/);
     });
 
-    it('may have any key in its config, also the name of internal state', async () => {
+    it(`a ${name} may have any key in its config, also the name of internal state`, async () => {
       const own = { register: 'x', locate: 1, inside: 2 };
       const { registry, metric } = make(own);
       metric[verb]({ a: '1' }, 2);
@@ -66,7 +66,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.equal(metric.register, 'x');
     });
 
-    it("runs a subclass's collect() method, unless the config has a collect", async () => {
+    it(`a ${name} runs a subclass's collect() method, unless the config has a collect`, async () => {
       class Collected extends Type {
         collect() {
           this.reset();
@@ -92,7 +92,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.doesNotMatch(text, /^with[{_]\S*a="method"/m);
     });
 
-    it('accepts labels that the program has added to its labelNames', async () => {
+    it(`a ${name} accepts labels that the program has added to its labelNames`, async () => {
       const { registry, metric } = make();
       metric[verb]({ a: '1' }, 1);
       const child = metric.labels('1');
@@ -109,7 +109,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.throws(() => metric[verb]({ c: '1' }, 1), /Added label "c" is not included/);
     });
 
-    it('without labels accepts added ones, and its series remains', async () => {
+    it(`a ${name} without labels accepts added ones, and its series remains`, async () => {
       const { registry, metric } = make({ labelNames: [] });
       metric[verb](5);
       metric.labelNames.push('a', 'b');
@@ -120,7 +120,7 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       assert.match(text, verb === 'inc' ? /^m 10$/m : verb === 'set' ? /^m 5$/m : /^m_sum 10$/m);
     });
 
-    it('drops its series when an empty object is assigned to hashMap, and refuses other objects', async () => {
+    it(`a ${name} drops its series when an empty object is assigned to hashMap, and refuses other objects`, async () => {
       const { registry, metric } = make();
       metric[verb]({ a: '1' }, 2);
       metric.hashMap = {};
@@ -169,7 +169,7 @@ describe('unusual use: metrics are read synchronously', () => {
     });
   }
 
-  it('also if another metric waits for its hook', async () => {
+  it('metrics are read synchronously also if another metric waits for its hook', async () => {
     const { registry, counter } = make();
     let finish;
     const gauge = new Gauge({
@@ -203,7 +203,7 @@ describe('unusual use: metrics are read synchronously', () => {
     assert.match((await pushed)[0], /^a 5$/m);
   });
 
-  it('of each type, by its get()', async () => {
+  it('metrics of each type are read synchronously by get()', async () => {
     for (const { Type, verb, config } of Object.values(TYPES)) {
       const metric = new Type({ name: 'm', help: 'h', registers: [], ...config });
       metric[verb](1);
@@ -213,13 +213,13 @@ describe('unusual use: metrics are read synchronously', () => {
     }
   });
 
-  it('after the hooks of all metrics have started, so one hook may update another metric', async () => {
+  it('metrics are read synchronously after the hooks of all metrics have started, so one hook may update another metric', async () => {
     const { registry, counter } = make();
     new Gauge({ name: 'feeder', help: 'h', registers: [registry], collect: () => counter.inc(1) });
     assert.match(await registry.metrics(), /^a 6$/m);
   });
 
-  it('and a metric that fails leaves no rejection unhandled', async () => {
+  it('a metric that fails leaves no rejection unhandled if metrics are read synchronously', async () => {
     const { registry } = make();
     registry.registerMetric({
       name: 'bad',
@@ -245,7 +245,7 @@ describe('unusual use: metrics are read synchronously', () => {
 });
 
 describe('unusual use: a Registry', () => {
-  it('has its metrics by name in _metrics, and they can be deleted there', () => {
+  it('a Registry has its metrics by name in _metrics, and they can be deleted there', () => {
     const registry = new Registry();
     assert.deepEqual(registry._metrics, {});
     assert.equal(registry._metrics.a, undefined);
@@ -263,7 +263,7 @@ describe('unusual use: a Registry', () => {
 
   const make = registry => new Gauge({ name: 'a', help: 'h', registers: [registry] });
 
-  it('of a subclass may ignore a duplicate metric, or replace the first one', () => {
+  it('a Registry of a subclass may ignore a duplicate metric, or replace the first one', () => {
     class Ignoring extends Registry {
       registerMetric(metric) {
         if (!this.getSingleMetric(metric.name)) super.registerMetric(metric);
@@ -285,14 +285,14 @@ describe('unusual use: a Registry', () => {
     assert.equal(replacing.getSingleMetric('a'), second);
   });
 
-  it('may be a mock that returns a metric for every name', () => {
+  it('a Registry may be a mock that returns a metric for every name', () => {
     const registered = [];
     const mock = { registerMetric: metric => registered.push(metric), getSingleMetric: () => null };
     const made = [make(mock), make(mock)];
     assert.deepEqual(registered, made);
   });
 
-  it('of a subclass may override the text of single metrics', async () => {
+  it('a Registry of a subclass may override the text of single metrics', async () => {
     class Shouting extends Registry {
       async getMetricsAsString(metric) {
         return (await super.getMetricsAsString(metric)).toUpperCase();
@@ -303,7 +303,7 @@ describe('unusual use: a Registry', () => {
     assert.equal(await registry.metrics(), '# HELP A H\n# TYPE A GAUGE\nA 0\n');
   });
 
-  it("does not contain a metric that another of the metric's registries refuses", () => {
+  it("a Registry does not contain a metric that another of the metric's registries refuses", () => {
     const [one, two] = [new Registry(), new Registry()];
     make(two);
     assert.throws(

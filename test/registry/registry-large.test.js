@@ -53,7 +53,7 @@ async function whileWaiting(promise, onTurn = () => {}) {
 }
 
 describe('a registry with many series', () => {
-  it('yields the event loop while its page is rendered', async () => {
+  it('a registry with many series yields the event loop while its page is rendered', async () => {
     const { registry } = largeRegistry();
     for (const read of [() => registry.metrics(), () => registry.metricsBytes()]) {
       const { turns } = await whileWaiting(read());
@@ -61,7 +61,7 @@ describe('a registry with many series', () => {
     }
   });
 
-  it('shows the numbers at the time of the call, whatever is recorded, removed or reset during rendering', async () => {
+  it('a registry with many series shows the numbers at the time of the call, whatever is recorded, removed or reset during rendering', async () => {
     const { registry, counter, histogram, summary } = largeRegistry();
     const expected = await registry.metrics();
     let next = 0;
@@ -85,7 +85,7 @@ describe('a registry with many series', () => {
     assert.doesNotMatch(await registry.metrics(), /^many\{/m);
   });
 
-  it('shows the label sets of its page even if the table is compacted', async () => {
+  it('a registry with many series shows the label sets of its page even if the table is compacted', async () => {
     const { registry, counter } = largeRegistry();
     const expected = await registry.metrics();
     const page = registry.metrics();
@@ -96,7 +96,7 @@ describe('a registry with many series', () => {
     assert.ok((await page) === expected, 'another page');
   });
 
-  it('shows the exemplars at the time of the call, whatever is recorded, removed or compacted during rendering', async t => {
+  it('a registry with many series shows the exemplars at the time of the call, whatever is recorded, removed or compacted during rendering', async t => {
     t.mock.timers.enable({ apis: ['Date'] });
     const registry = new Registry(openMetricsContentType);
     const options = { help: 'h', labelNames: ['i'], registers: [registry], enableExemplars: true };
@@ -129,13 +129,13 @@ describe('a registry with many series', () => {
     assert.ok((await page) === before, 'another page');
   });
 
-  it('is rendered even if timers are mocked', async t => {
+  it('a registry with many series is rendered even if timers are mocked', async t => {
     const { registry } = largeRegistry();
     t.mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'Date'] });
     assert.ok(/^many\{/m.test(await registry.metrics()));
   });
 
-  it('awaits collect hooks and rejects with the first error', async () => {
+  it('a registry with many series awaits collect hooks and rejects with the first error', async () => {
     const { registry } = largeRegistry();
     const gauge = new Gauge({
       name: 'late',
@@ -155,7 +155,7 @@ describe('a registry with many series', () => {
 });
 
 describe('a page that outgrows its buffer', () => {
-  it('has everything that was written to it in pieces', () => {
+  it('a page that outgrows its buffer has everything that was written to it in pieces', () => {
     const piece = fc.record({
       text: fc.string({ unit: fc.constantFrom('a', 'ü', '☃', '😀') }),
       times: fc.constantFrom(1, 300, 10_000),
@@ -200,7 +200,7 @@ describe('a page rendered in slices', () => {
     hasLabels: fc.boolean(),
   });
 
-  it('equals the page rendered at once', async () => {
+  it('a page rendered in slices equals the page rendered at once', async () => {
     await fc.assert(
       fc.asyncProperty(setting, async ({ steps, openMetrics, defaults, hasLabels }) => {
         const registry = new Registry(openMetrics ? openMetricsContentType : undefined);
@@ -236,7 +236,7 @@ describe('a page rendered in slices', () => {
     );
   });
 
-  it('is sent by metricsHandler() as bytes, unless a subclass replaces the rendering', async () => {
+  it('a page rendered in slices is sent by metricsHandler() as bytes, unless a subclass replaces the rendering', async () => {
     const registry = new Registry();
     new Gauge({ name: 'a', help: 'h', registers: [registry] });
     assert.equal(typeof registry[PAGES], 'function');

@@ -64,18 +64,18 @@ describe('default metrics compared with prom-client', () => {
 
   after(() => stop());
 
-  it('have the same metrics in the same order, with help texts, types, aggregators and label names', () => {
+  it('default metrics have the same metrics in the same order, with help texts, types, aggregators and label names', () => {
     assert.deepStrictEqual(outlineOf(ours), outlineOf(theirs));
     assert.strictEqual(ours.getMetricsAsArray().length, 31);
   });
 
-  it('have the same metrics without prefix and labels', () => {
+  it('default metrics have the same metrics without prefix and labels', () => {
     const plain = collectBoth({});
     plain.stop();
     assert.deepStrictEqual(outlineOf(plain.ours), outlineOf(plain.theirs));
   });
 
-  it('write the same label sets in the same order', async () => {
+  it('default metrics write the same label sets in the same order', async () => {
     // Active objects change at any moment.
     const isInstant = line => /_active_(resources|handles|requests)\{/.test(line);
     const linesOf = text =>
@@ -88,7 +88,7 @@ describe('default metrics compared with prom-client', () => {
     assert.deepStrictEqual(linesOf(await ours.metrics()), linesOf(await theirs.metrics()));
   });
 
-  it('write the type of a handle before the configured labels', async () => {
+  it('default metrics write the type of a handle before the configured labels', async () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
@@ -117,7 +117,7 @@ describe('default metrics compared with prom-client', () => {
   };
 
   for (const [name, tolerance] of Object.entries(TOLERANCES)) {
-    it(`have prom-client's values of ${name}`, async () => {
+    it(`default metrics have prom-client's values of ${name}`, async () => {
       // A garbage collection between the two readings changes the heap: then both are read again.
       for (let attemptsLeft = 20; ; attemptsLeft--) {
         await Promise.all([ours.metrics(), theirs.metrics()]);
@@ -188,7 +188,7 @@ for (const family of promClient.collectDefaultMetrics.metricsList) {
 
 describe('the config of collectDefaultMetrics()', () => {
   for (const config of [1, 'x', true, () => {}, Symbol('s'), 1n]) {
-    it(`may not be a ${typeof config}`, () => {
+    it(`the config of collectDefaultMetrics() may not be a ${typeof config}`, () => {
       assert.throws(() => promClient.collectDefaultMetrics(config), CONFIG_ERROR);
       assert.throws(() => collectDefaultMetrics(config), CONFIG_ERROR);
       assert.deepStrictEqual(Registry.globalRegistry.getMetricsAsArray(), []);
@@ -208,14 +208,14 @@ describe('the config of collectDefaultMetrics()', () => {
     });
   }
 
-  it('sets the buckets of garbage collections', () => {
+  it('the config of collectDefaultMetrics() sets the buckets of garbage collections', () => {
     const register = new Registry();
     const stop = collectDefaultMetrics({ register, gcDurationBuckets: [0.5, 7] });
     stop();
     assert.deepStrictEqual(register.getSingleMetric('nodejs_gc_duration_seconds').buckets, [0.5, 7]);
   });
 
-  it('sets the resolution of the event-loop monitor', t => {
+  it('the config of collectDefaultMetrics() sets the resolution of the event-loop monitor', t => {
     const perfHooks = require('node:perf_hooks');
     const { monitorEventLoopDelay } = perfHooks;
     const asked = [];
@@ -229,7 +229,7 @@ describe('the config of collectDefaultMetrics()', () => {
     assert.deepStrictEqual(asked, [10, 25]);
   });
 
-  it('is read at the call only', async () => {
+  it('the config of collectDefaultMetrics() is read at the call only', async () => {
     const register = new Registry();
     const labels = { app: 'shop' };
     const stop = collectDefaultMetrics({ register, labels });
@@ -240,7 +240,7 @@ describe('the config of collectDefaultMetrics()', () => {
     assert.match(text, /^nodejs_heap_size_used_bytes\{app="shop"\} \d+$/m);
   });
 
-  it("replaces a metric's own label with a configured one of the same name", async () => {
+  it("the config of collectDefaultMetrics() replaces a metric's own label with a configured one of the same name", async () => {
     const { ours, theirs, stop } = collectBoth({ labels: { major: 'x' } });
     for (const registry of [ours, theirs]) {
       const [{ labels }] = await samplesOf(registry, 'nodejs_version_info');

@@ -47,7 +47,7 @@ describe('exemplars of the CPU counters', () => {
     context.disable();
   });
 
-  it('are absent if no span is active', async () => {
+  it('exemplars of the CPU counters are absent if no span is active', async () => {
     const text = await register.metrics();
     for (const counter of COUNTERS) {
       const [line] = linesOf(text, counter);
@@ -55,11 +55,11 @@ describe('exemplars of the CPU counters', () => {
     }
   });
 
-  it('are absent for a span without a valid trace id', async () => {
+  it('exemplars of the CPU counters are absent for a span without a valid trace id', async () => {
     assert.doesNotMatch(await scrapeIn(INVALID_SPAN_CONTEXT, register), / # \{/);
   });
 
-  it('point to the span in which the scrape ran', async () => {
+  it('exemplars of the CPU counters point to the span in which the scrape ran', async () => {
     const start = Date.now() / 1000;
     const text = await scrapeIn(TRACE, register);
     for (const counter of COUNTERS) {
@@ -73,7 +73,7 @@ describe('exemplars of the CPU counters', () => {
     assert.strictEqual(text.split(' # {').length - 1, COUNTERS.length, 'no other metric has any');
   });
 
-  it('are absent unless they are enabled', async () => {
+  it('exemplars of the CPU counters are absent unless they are enabled', async () => {
     const plain = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
     const stopPlain = collectDefaultMetrics({ register: plain });
     const text = await scrapeIn(TRACE, plain);

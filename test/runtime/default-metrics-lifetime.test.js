@@ -27,7 +27,7 @@ function untilStopped(running) {
 }
 
 describe('collectDefaultMetrics()', () => {
-  it('loads and starts nothing before the first call, and sets no timer in it', async () => {
+  it('collectDefaultMetrics() loads and starts nothing before the first call, and sets no timer in it', async () => {
     const program = new Program([path.join(FIXTURES, 'default-metrics-loads.js')]);
     assert.strictEqual(await program.ended(), 0, program.errors);
     const { required, called } = JSON.parse(program.output);
@@ -49,7 +49,7 @@ it('collectDefaultMetrics() keeps no program alive', async () => {
 });
 
 describe('the function that stops default metrics', () => {
-  it('stops the observer and the monitor, and can be called again', t => {
+  it('the function that stops default metrics stops the observer and the monitor, and can be called again', t => {
     const running = watchRunning(t);
     const stop = collectDefaultMetrics({ register: new Registry() });
     assertRunning(running, 1);
@@ -59,7 +59,7 @@ describe('the function that stops default metrics', () => {
     assertRunning(running, 0);
   });
 
-  it('stops what its own call started, and nothing else', t => {
+  it('the function that stops default metrics stops what its own call started, and nothing else', t => {
     const running = watchRunning(t);
     const stops = ['a_', 'b_'].map(prefix => collectDefaultMetrics({ register: new Registry(), prefix }));
     assertRunning(running, 2);
@@ -69,7 +69,7 @@ describe('the function that stops default metrics', () => {
     assertRunning(running, 0);
   });
 
-  it('leaves the metrics with their last values', async () => {
+  it('the function that stops default metrics leaves the metrics with their last values', async () => {
     const register = new Registry();
     const stop = collectDefaultMetrics({ register });
     const text = await register.metrics();
@@ -83,7 +83,7 @@ describe('the function that stops default metrics', () => {
     assert.ok(large);
   });
 
-  it('frees the names for another call', async t => {
+  it('the function that stops default metrics frees the names for another call', async t => {
     const running = watchRunning(t);
     const register = new Registry();
     collectDefaultMetrics({ register, labels: { run: 1 } })();
@@ -135,7 +135,7 @@ describe('a call of collectDefaultMetrics() that fails', () => {
 });
 
 describe('a registry with default metrics', () => {
-  it('can have default metrics again after clear()', async () => {
+  it('a registry with default metrics can have default metrics again after clear()', async () => {
     const register = new Registry();
     const stops = [collectDefaultMetrics({ register })];
     register.clear();
@@ -145,7 +145,7 @@ describe('a registry with default metrics', () => {
     assert.match(text, /^nodejs_version_info\{/m);
   });
 
-  it('leaves nothing running when it is dropped without clear()', async t => {
+  it('a registry with default metrics leaves nothing running when it is dropped without clear()', async t => {
     const running = watchRunning(t);
     await (async () => {
       const register = new Registry();
@@ -156,7 +156,7 @@ describe('a registry with default metrics', () => {
     await untilStopped(running);
   });
 
-  it('is observed while it is in use, however much garbage is collected', async t => {
+  it('a registry with default metrics is observed while it is in use, however much garbage is collected', async t => {
     const running = watchRunning(t);
     const register = new Registry();
     collectDefaultMetrics({ register });

@@ -67,7 +67,7 @@ describe('nodejs_gc_duration_seconds', () => {
     return values.find(({ metricName, labels }) => /_count$/.test(metricName) && labels.kind === kind)?.value;
   }
 
-  it('counts all collections that follow one another at once', async t => {
+  it('nodejs_gc_duration_seconds counts all collections that follow one another at once', async t => {
     collect();
     const reference = referenceCounts(t);
     for (let i = 0; i < 20; i++) collectGarbage();
@@ -76,7 +76,7 @@ describe('nodejs_gc_duration_seconds', () => {
     assert.strictEqual(major, reference().major);
   });
 
-  it('has a collection in the next scrape, with its duration', async () => {
+  it('nodejs_gc_duration_seconds has a collection in the next scrape, with its duration', async () => {
     collect();
     collectGarbage();
     const text = await register.metrics();
@@ -85,7 +85,7 @@ describe('nodejs_gc_duration_seconds', () => {
     assert.ok(sum > 0, `${sum} s`);
   });
 
-  it('counts collections of the young generation as minor', async t => {
+  it('nodejs_gc_duration_seconds counts collections of the young generation as minor', async t => {
     collect();
     const reference = referenceCounts(t);
     let last;
@@ -97,7 +97,7 @@ describe('nodejs_gc_duration_seconds', () => {
     assert.strictEqual(await countOf('minor'), reference().minor);
   });
 
-  it('counts before the first scrape, and up to the stop', async () => {
+  it('nodejs_gc_duration_seconds counts before the first scrape, and up to the stop', async () => {
     collect();
     collectGarbage();
     await loopTurn();
@@ -116,7 +116,7 @@ describe('nodejs_eventloop_lag_seconds', () => {
   );
 
   for (const labels of [{}, { app: 'shop' }]) {
-    it(`has possible values when scrapes follow quickly, with labels ${JSON.stringify(labels)}`, async () => {
+    it(`nodejs_eventloop_lag_seconds has possible values when scrapes follow quickly, with labels ${JSON.stringify(labels)}`, async () => {
       collect({ labels });
       for (let i = 0; i < 4; i++) {
         const json = await register.getMetricsAsJSON();
@@ -129,7 +129,7 @@ describe('nodejs_eventloop_lag_seconds', () => {
     });
   }
 
-  it('keeps its statistics until something is measured again', async t => {
+  it('nodejs_eventloop_lag_seconds keeps its statistics until something is measured again', async t => {
     const delays = { count: 0, min: 2 ** 63, max: 0, mean: NaN, stddev: NaN };
     const fields = { enable() {}, disable() {}, percentile: rank => rank * 1e6 };
     const monitor = {
@@ -152,7 +152,7 @@ describe('nodejs_eventloop_lag_seconds', () => {
     assert.deepStrictEqual((await lags()).slice(0, 4), [0.02, 0.02, 0.02, 0]);
   });
 
-  it('has the longest delay of a blocked loop', async () => {
+  it('nodejs_eventloop_lag_seconds has the longest delay of a blocked loop', async () => {
     collect();
     await turnUntil(async () => {
       // More than once: the runtime's monitor does not record the first delay after a scrape.
@@ -161,7 +161,7 @@ describe('nodejs_eventloop_lag_seconds', () => {
     });
   });
 
-  it('is the lag of this scrape, not of the last one', async t => {
+  it('nodejs_eventloop_lag_seconds is the lag of this scrape, not of the last one', async t => {
     const { hrtime } = process;
     let seconds = 0;
     const clock = start => [seconds - (start?.[0] ?? 0), 0];
@@ -172,7 +172,7 @@ describe('nodejs_eventloop_lag_seconds', () => {
     assert.strictEqual(await valueOf('nodejs_eventloop_lag_seconds'), 0);
   });
 
-  it('does not count its own immediate as an active resource', async () => {
+  it('nodejs_eventloop_lag_seconds does not count its own immediate as an active resource', async () => {
     collect();
     for (let i = 0; i < 3; i++) {
       const active = process.getActiveResourcesInfo().length;
@@ -190,7 +190,7 @@ it('metrics() ends although fake timers never fire', async t => {
 });
 
 describe('a family of default metrics', () => {
-  it('is sampled once per scrape', async t => {
+  it('a family of default metrics is sampled once per scrape', async t => {
     collect();
     const calls = t.mock.method(process, 'cpuUsage').mock;
     await register.metrics();
@@ -199,7 +199,7 @@ describe('a family of default metrics', () => {
     assert.strictEqual(calls.callCount(), 2);
   });
 
-  it('is sampled again by the next scrape although fake timers replace queueMicrotask()', async t => {
+  it('a family of default metrics is sampled again by the next scrape although fake timers replace queueMicrotask()', async t => {
     collect();
     replace(t, globalThis, 'queueMicrotask', () => {});
     const calls = t.mock.method(process, 'cpuUsage').mock;
@@ -208,7 +208,7 @@ describe('a family of default metrics', () => {
     assert.strictEqual(calls.callCount(), 2);
   });
 
-  it('has values if only one of its metrics is read', async t => {
+  it('a family of default metrics has values if only one of its metrics is read', async t => {
     collect();
     replace(t, process, 'memoryUsage', () => ({ rss: 4e6, heapTotal: 3e6, heapUsed: 2e6, external: 1e6 }));
     assert.match(
@@ -222,7 +222,7 @@ describe('a family of default metrics', () => {
     assert.ok((await valueOf('nodejs_heap_space_size_available_bytes', { space: 'new' })) > 0);
   });
 
-  it('has new values at the second read', async t => {
+  it('a family of default metrics has new values at the second read', async t => {
     collect();
     let heapUsed = 1;
     replace(t, process, 'memoryUsage', () => ({ rss: 0, heapTotal: 0, heapUsed: heapUsed++, external: 0 }));
@@ -230,7 +230,7 @@ describe('a family of default metrics', () => {
     assert.strictEqual(await valueOf('nodejs_heap_size_used_bytes'), 2);
   });
 
-  it('has values again after resetMetrics()', async () => {
+  it('a family of default metrics has values again after resetMetrics()', async () => {
     collect({ labels: { app: 'shop' } });
     await register.metrics();
     register.resetMetrics();
@@ -242,7 +242,7 @@ describe('a family of default metrics', () => {
 });
 
 describe('process_cpu_seconds_total', () => {
-  it('counts from the call on, user and system and both', async t => {
+  it('process_cpu_seconds_total counts from the call on, user and system and both', async t => {
     let usage = { user: 5e6, system: 1e6 };
     replace(t, process, 'cpuUsage', () => usage);
     collect();
@@ -255,7 +255,7 @@ describe('process_cpu_seconds_total', () => {
     assert.deepStrictEqual(await values(), [1.5, 0.25, 1.75]);
   });
 
-  it('ignores CPU time that the kernel takes back', async t => {
+  it('process_cpu_seconds_total ignores CPU time that the kernel takes back', async t => {
     let usage = { user: 5e6, system: 1e6 };
     replace(t, process, 'cpuUsage', () => usage);
     collect();
@@ -267,7 +267,7 @@ describe('process_cpu_seconds_total', () => {
 });
 
 describe('nodejs_active_handles and nodejs_active_requests', () => {
-  it('count by class, and drop a class without active objects', async () => {
+  it('nodejs_active_handles and nodejs_active_requests count by class, and drop a class without active objects', async () => {
     collect();
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -280,7 +280,7 @@ describe('nodejs_active_handles and nodejs_active_requests', () => {
     assert.strictEqual(await valueOf('nodejs_active_handles_total'), total - 1);
   });
 
-  it('count objects without a class', async t => {
+  it('nodejs_active_handles and nodejs_active_requests count objects without a class', async t => {
     collect();
     replace(t, process, '_getActiveRequests', () => [Object.create(null), new (class FSReqCallback {})()]);
     const { values } = await register.getSingleMetric('nodejs_active_requests').get();
@@ -305,12 +305,12 @@ describe('process_open_fds', { skip: process.platform !== 'linux' }, () => {
     return difference;
   }
 
-  it('counts open files', async () => {
+  it('process_open_fds counts open files', async () => {
     collect();
     assert.strictEqual(await rise(), 3);
   });
 
-  it('counts open files on kernels that do not report the size of /proc/self/fd', async t => {
+  it('process_open_fds counts open files on kernels that do not report the size of /proc/self/fd', async t => {
     const { statSync } = fs;
     replace(t, fs, 'statSync', (file, options) => {
       const stats = statSync(file, options);
@@ -322,7 +322,7 @@ describe('process_open_fds', { skip: process.platform !== 'linux' }, () => {
     assert.strictEqual(await rise(), 3);
   });
 
-  it('keeps its last value when descriptors cannot be counted', async t => {
+  it('process_open_fds keeps its last value when descriptors cannot be counted', async t => {
     collect();
     const before = await valueOf('process_open_fds');
     const fail = () => {
@@ -336,7 +336,7 @@ describe('process_open_fds', { skip: process.platform !== 'linux' }, () => {
 });
 
 describe('collectDefaultMetrics()', () => {
-  it('has only the resident size, from Node.js, and no descriptors on other systems', async t => {
+  it('collectDefaultMetrics() has only the resident size, from Node.js, and no descriptors on other systems', async t => {
     replace(t, process, 'platform', 'darwin');
     replace(t, process, 'memoryUsage', () => ({ rss: 4e6, heapTotal: 3e6, heapUsed: 2e6, external: 1e6 }));
     collect();
@@ -348,7 +348,7 @@ describe('collectDefaultMetrics()', () => {
     );
   });
 
-  it('has only the resident size and no descriptors without /proc', t => {
+  it('collectDefaultMetrics() has only the resident size and no descriptors without /proc', t => {
     for (const name of ['statSync', 'readFileSync']) {
       replace(t, fs, name, file => {
         throw Object.assign(new Error(`no such file: ${file}`), { code: 'ENOENT' });
@@ -368,7 +368,7 @@ describe('collectDefaultMetrics()', () => {
     ['has no monitorEventLoopDelay()', undefined],
     ['has a monitorEventLoopDelay() that throws', notImplemented],
   ]) {
-    it(`has everything except lag on a runtime that ${what}`, async t => {
+    it(`collectDefaultMetrics() has everything except lag on a runtime that ${what}`, async t => {
       replace(t, perfHooks, 'monitorEventLoopDelay', monitorEventLoopDelay);
       collect();
       assert.deepStrictEqual(
@@ -379,7 +379,7 @@ describe('collectDefaultMetrics()', () => {
     });
   }
 
-  it('omits active objects and collections on a runtime that does not report them', async t => {
+  it('collectDefaultMetrics() omits active objects and collections on a runtime that does not report them', async t => {
     for (const name of ['getActiveResourcesInfo', '_getActiveHandles', '_getActiveRequests']) {
       replace(t, process, name, undefined);
     }
@@ -399,7 +399,7 @@ describe('collectDefaultMetrics()', () => {
     assert.match(await register.metrics(), /^nodejs_version_info/m);
   });
 
-  it('has all metrics in a worker thread, which can end', async () => {
+  it('collectDefaultMetrics() has all metrics in a worker thread, which can end', async () => {
     const thread = new Worker(path.join(__dirname, 'fixtures/default-metrics-thread.js'));
     const [[metrics], [exitCode]] = await Promise.all([once(thread, 'message'), once(thread, 'exit')]);
     collect();

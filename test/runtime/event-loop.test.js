@@ -113,7 +113,7 @@ describe('DelayProbe', () => {
     'is busy half of the time': random(10, 10),
   };
   for (const [what, nextStall] of Object.entries(programs)) {
-    it(`measures how long callbacks wait in a program that ${what}`, () => {
+    it(`DelayProbe measures how long callbacks wait in a program that ${what}`, () => {
       const loop = new SimulatedLoop(nextStall);
       const recorder = new Recorder();
       const probe = new DelayProbe(20, recorder.record, loop);
@@ -151,7 +151,7 @@ describe('DelayProbe', () => {
     };
   }
 
-  it('counts a stall as often as probes would have run during it', () => {
+  it('DelayProbe counts a stall as often as probes would have run during it', () => {
     const { loop, run } = loopWithPhases();
     const recorder = new Recorder();
     const probe = new DelayProbe(10, recorder.record, loop);
@@ -165,7 +165,7 @@ describe('DelayProbe', () => {
     assert.ok(Math.abs(long - 10) <= 1, `${long} of 500 to 600 ms`);
   });
 
-  it('probes an idle loop a tenth as often, and counts each probe ten times', () => {
+  it('DelayProbe probes an idle loop a tenth as often, and counts each probe ten times', () => {
     const { loop, run } = loopWithPhases();
     const recorder = new Recorder();
     const probe = new DelayProbe(20, recorder.record, loop);
@@ -179,7 +179,7 @@ describe('DelayProbe', () => {
     assert.ok(probes > 4000 && probes <= 5011, `${probes} probes of a busy loop`);
   });
 
-  it('counts at most a million intervals of one stall, and goes on after it', () => {
+  it('DelayProbe counts at most a million intervals of one stall, and goes on after it', () => {
     const { loop, run } = loopWithPhases();
     const recorder = new Recorder();
     const probe = new DelayProbe(20, recorder.record, loop);
@@ -214,7 +214,7 @@ describe('eventLoopDelay', () => {
     return total - below;
   }
 
-  it('counts a blocked loop as often as it is long', async () => {
+  it('eventLoopDelay counts a blocked loop as often as it is long', async () => {
     collect({ eventLoopMonitoringPrecision: 10 });
     await turnUntil(async () => (await countOver()) > 0);
     const before = await countOver(0.25);
@@ -228,7 +228,7 @@ describe('eventLoopDelay', () => {
     [{ eventLoopMonitoringPrecision: 10 }, 10],
     [{ eventLoopMonitoringPrecision: 50 }, 50],
   ]) {
-    it(`counts once per ${interval} ms with ${JSON.stringify(config)}`, async () => {
+    it(`eventLoopDelay counts once per ${interval} ms with ${JSON.stringify(config)}`, async () => {
       const start = performance.now();
       collect(config);
       await turnUntil(async () => (await countOver()) > 0);
@@ -242,19 +242,19 @@ describe('eventLoopDelay', () => {
     });
   }
 
-  it('exposes a zero before the first probe, also with labels', async () => {
+  it('eventLoopDelay exposes a zero before the first probe, also with labels', async () => {
     const zero = /^nodejs_eventloop_delay_seconds_count\{worker="1"\} 0$/m;
     collect({ labels: { worker: 1 } });
     assert.match(await register.metrics(), zero);
   });
 
-  it('counts again after register.resetMetrics()', async () => {
+  it('eventLoopDelay counts again after register.resetMetrics()', async () => {
     collect({ labels: { worker: 1 } });
     register.resetMetrics();
     await turnUntil(async () => /^nodejs_eventloop_delay_seconds_count\{/m.test(await register.metrics()));
   });
 
-  it('counts nothing after the stop', async () => {
+  it('eventLoopDelay counts nothing after the stop', async () => {
     collect({ eventLoopMonitoringPrecision: 10 });
     await turnUntil(async () => (await countOver()) > 0);
     stop();
@@ -267,7 +267,7 @@ describe('eventLoopDelay', () => {
   });
 
   for (const eventLoopDelayBuckets of [[], [1, 1], [2, 1], ['1'], [NaN], [1, Infinity], 5, '12', {}]) {
-    it(`rejects the buckets ${JSON.stringify(eventLoopDelayBuckets)}`, () => {
+    it(`eventLoopDelay rejects the buckets ${JSON.stringify(eventLoopDelayBuckets)}`, () => {
       assert.throws(() => collect({ eventLoopDelayBuckets }), {
         name: 'TypeError',
         message: /^eventLoopDelayBuckets must be finite numbers in rising order: /,
@@ -276,12 +276,12 @@ describe('eventLoopDelay', () => {
     });
   }
 
-  it('takes the buckets of eventLoopDelayBuckets', () => {
+  it('eventLoopDelay takes the buckets of eventLoopDelayBuckets', () => {
     collect({ runtime: true, eventLoopDelayBuckets: [0.02, 3] });
     assert.deepStrictEqual(register.getSingleMetric(DELAY).buckets, [0.02, 3]);
   });
 
-  it('has buckets from 1 ms to 10 s by default', () => {
+  it('eventLoopDelay has buckets from 1 ms to 10 s by default', () => {
     collect({ runtime: true, eventLoopDelayBuckets: null });
     const { buckets } = register.getSingleMetric(DELAY);
     assert.deepStrictEqual([buckets[0], buckets.at(-1), buckets.length], [0.001, 10, 13]);
@@ -305,7 +305,7 @@ describe('eventLoopUtilization', () => {
     return values;
   };
 
-  it("has the runtime's active and idle seconds", async () => {
+  it("eventLoopUtilization has the runtime's active and idle seconds", async () => {
     collect();
     while (performance.eventLoopUtilization().idle === 0)
       await new Promise(resolve => setTimeout(resolve, 1));
@@ -319,7 +319,7 @@ describe('eventLoopUtilization', () => {
     assert.ok((await secondsOf())[0] - active > 0.099);
   });
 
-  it('is zero before the loop has started, and never falls', async t => {
+  it('eventLoopUtilization is zero before the loop has started, and never falls', async t => {
     let now = { active: 0, idle: 0, utilization: 0 };
     replace(t, require('node:perf_hooks'), 'performance', { eventLoopUtilization: () => now });
     collect();

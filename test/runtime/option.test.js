@@ -154,7 +154,7 @@ it('runtime metrics have the configured labels after their own', async () => {
 describe('observers and timers of runtime metrics', () => {
   const shared = running => [running.observers.size, running.monitors.size];
 
-  it('are stopped by the returned function, and both families of collections share an observer', t => {
+  it('observers and timers of runtime metrics are stopped by the returned function, and both families of collections share an observer', t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     const register = new Registry();
@@ -170,7 +170,7 @@ describe('observers and timers of runtime metrics', () => {
     assert.strictEqual(own.size, 0);
   });
 
-  it('are stopped when the registry is cleared', t => {
+  it('observers and timers of runtime metrics are stopped when the registry is cleared', t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     const register = new Registry();
@@ -179,7 +179,7 @@ describe('observers and timers of runtime metrics', () => {
     assert.deepStrictEqual([...shared(running), own.size], [0, 0, 0]);
   });
 
-  it('are stopped when a name is taken, and the registry is left as it was', t => {
+  it('observers and timers of runtime metrics are stopped when a name is taken, and the registry is left as it was', t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     const register = new Registry();
@@ -189,7 +189,7 @@ describe('observers and timers of runtime metrics', () => {
     assert.deepStrictEqual(register.getMetricsAsArray(), [taken]);
   });
 
-  it('are stopped when the registry is garbage', async t => {
+  it('observers and timers of runtime metrics are stopped when the registry is garbage', async t => {
     const running = watchRunning(t);
     const own = watchRuntime(t);
     await (async () => {
@@ -203,7 +203,7 @@ describe('observers and timers of runtime metrics', () => {
     });
   });
 
-  it('change no metric after the stop', async () => {
+  it('observers and timers of runtime metrics change no metric after the stop', async () => {
     const register = new Registry();
     const stop = collectDefaultMetrics({ register, runtime: true });
     await register.metrics();
@@ -216,7 +216,7 @@ describe('observers and timers of runtime metrics', () => {
     assert.strictEqual(await register.metrics(), text);
   });
 
-  it('keep no program alive, and families that were not asked for are not loaded', async () => {
+  it('observers and timers of runtime metrics keep no program alive, and families that were not asked for are not loaded', async () => {
     const loaded = {};
     for (const names of ['', 'gc', 'heap,eventLoopDelay', NAMES.join()]) {
       const program = new Program([PROGRAM, names]);

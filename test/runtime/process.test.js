@@ -40,7 +40,7 @@ function assertNear(value, expected, share, name) {
 }
 
 describe('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes', () => {
-  it("have V8's limit, and its figures of each space", async () => {
+  it("nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes have V8's limit, and its figures of each space", async () => {
     collect(['heap']);
     assert.strictEqual(await valuesOf('nodejs_heap_limit_bytes'), v8.getHeapStatistics().heap_size_limit);
     const spaces = v8.getHeapSpaceStatistics();
@@ -61,7 +61,7 @@ describe('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes', () => {
     }
   });
 
-  it('have the limit of --max-old-space-size', async () => {
+  it('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes have the limit of --max-old-space-size', async () => {
     const { execFileSync } = require('node:child_process');
     const script = `
       const { collectDefaultMetrics, register } = require(${JSON.stringify(path.join(__dirname, '../..'))});
@@ -75,7 +75,7 @@ describe('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes', () => {
     assert.ok(limit >= 512 * 2 ** 20 && limit < 768 * 2 ** 20, limit);
   });
 
-  it('count an object in its space', async () => {
+  it('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes count an object in its space', async () => {
     collect(['heap']);
     // Large objects are young at first.
     const used = async () => {
@@ -90,7 +90,7 @@ describe('nodejs_heap_limit_bytes and nodejs_heap_space_*_bytes', () => {
 });
 
 describe('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes', () => {
-  it('have the memory of buffers', async () => {
+  it('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes have the memory of buffers', async () => {
     collect(['memory']);
     const before = await valuesOf('nodejs_array_buffers_bytes');
     const buffer = Buffer.alloc(50e6);
@@ -98,7 +98,7 @@ describe('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes', () => {
     assert.ok(grown >= 49e6 && grown <= 51e6, `${grown} for ${buffer.length}`);
   });
 
-  it("have V8's own memory", async t => {
+  it("nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes have V8's own memory", async t => {
     const heap = { ...v8.getHeapStatistics(), malloced_memory: 111, peak_malloced_memory: 222 };
     replace(t, v8, 'getHeapStatistics', () => heap);
     collect(['memory']);
@@ -106,7 +106,7 @@ describe('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes', () => {
     assert.strictEqual(await valuesOf('nodejs_malloced_memory_peak_bytes'), 222);
   });
 
-  it('keep their values when memory cannot be read', async t => {
+  it('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes keep their values when memory cannot be read', async t => {
     collect(['memory']);
     const before = await valuesOf('nodejs_array_buffers_bytes');
     replace(t, process, 'memoryUsage', () => {
@@ -117,7 +117,7 @@ describe('nodejs_array_buffers_bytes and nodejs_malloced_memory_bytes', () => {
 });
 
 describe('process_uptime_seconds, page faults and context switches', () => {
-  it('are those since the process started', async () => {
+  it('process_uptime_seconds, page faults and context switches are those since the process started', async () => {
     collect(['process']);
     const reference = process.resourceUsage();
     const uptime = process.uptime();
@@ -136,7 +136,7 @@ describe('process_uptime_seconds, page faults and context switches', () => {
     }
   });
 
-  it('count what happens later', async t => {
+  it('process_uptime_seconds, page faults and context switches count what happens later', async t => {
     const usage = {
       minorPageFault: 10,
       majorPageFault: 1,
@@ -209,16 +209,16 @@ describe('process_cgroup_*', () => {
     cpu_throttled_periods_total: 7,
   };
 
-  it('version 2: are read as in a container', async () => {
+  it('process_cgroup_* of version 2 are read as in a container', async () => {
     assert.deepStrictEqual(await shown(tree('0::/\n', V2)), EXPECTED);
   });
 
-  it('version 2: are read as on the host', async () => {
+  it('process_cgroup_* of version 2 are read as on the host', async () => {
     const files = { 'cgroup.controllers': 'cpu memory\n', ...below('a.slice/b.service', V2) };
     assert.deepStrictEqual(await shown(tree('0::/a.slice/b.service\n', files)), EXPECTED);
   });
 
-  it('version 2: have the limits of an ancestor with tighter limits', async () => {
+  it('process_cgroup_* of version 2 have the limits of an ancestor with tighter limits', async () => {
     const none = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n', 'memory.current': '1\n' };
     const wide = { ...V2, 'memory.max': '999999999999\n', 'cpu.max': '800000 100000\n' };
     const files = {
@@ -230,7 +230,7 @@ describe('process_cgroup_*', () => {
     assert.deepStrictEqual(await shown(tree('0::/pod/middle/own\n', files)), EXPECTED);
   });
 
-  it('version 2: have usage and no limit without limits', async () => {
+  it('process_cgroup_* of version 2 have usage and no limit without limits', async () => {
     const files = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n' };
     const expected = { ...EXPECTED, memory_limit_bytes: undefined, cpu_quota_cores: undefined };
     assert.deepStrictEqual(await shown(tree('0::/\n', files)), expected);
@@ -240,7 +240,7 @@ describe('process_cgroup_*', () => {
     assert.doesNotMatch(await register.metrics(), /^process_cgroup_(memory_limit_bytes|cpu_quota_cores)/m);
   });
 
-  it('version 2: are absent at the root of a host', async () => {
+  it('process_cgroup_* of version 2 are absent at the root of a host', async () => {
     const files = { 'cgroup.controllers': 'cpu memory\n', 'cpu.stat': 'usage_usec 5\n' };
     assert.strictEqual(await shown(tree('0::/\n', files)), undefined);
   });
@@ -261,17 +261,17 @@ describe('process_cgroup_*', () => {
     return { ...pick('memory.', 'memory'), ...pick('cpu.', 'cpu,cpuacct') };
   };
 
-  it('version 1: are read as on the host', async () => {
+  it('process_cgroup_* of version 1 are read as on the host', async () => {
     const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n0::/x\n';
     assert.deepStrictEqual(await shown(tree(membership, v1('/docker/abc'))), EXPECTED);
   });
 
-  it("version 1: are read as in a container, which has its own files and the host's path", async () => {
+  it("process_cgroup_* of version 1 are read as in a container, which has its own files and the host's path", async () => {
     const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n';
     assert.deepStrictEqual(await shown(tree(membership, v1(''))), EXPECTED);
   });
 
-  it('version 1: have usage and no limit without limits', async () => {
+  it('process_cgroup_* of version 1 have usage and no limit without limits', async () => {
     const files = {
       ...V1,
       'memory.limit_in_bytes': '9223372036854771712\n',
@@ -281,11 +281,11 @@ describe('process_cgroup_*', () => {
     assert.deepStrictEqual(await shown(tree('5:memory:/\n4:cpu,cpuacct:/\n', v1('', files))), expected);
   });
 
-  it('have the figures of the mounted cgroup if the process is outside it', async () => {
+  it('process_cgroup_* have the figures of the mounted cgroup if the process is outside it', async () => {
     assert.deepStrictEqual(await shown(tree('0::/../../other\n', V2)), EXPECTED);
   });
 
-  it('have only memory or only CPU if only one controller is enabled', async () => {
+  it('process_cgroup_* have only memory or only CPU if only one controller is enabled', async () => {
     const { 'memory.current': usage, 'memory.max': limit, ...cpu } = V2;
     assert.deepStrictEqual(Object.keys(await shown(tree('0::/\n', cpu))), NAMES.slice(2));
     register.clear();
@@ -295,18 +295,18 @@ describe('process_cgroup_*', () => {
   });
 
   for (const membership of ['', 'nonsense\n', '0::/\n']) {
-    it(`are absent if nothing is mounted and /proc/self/cgroup is ${JSON.stringify(membership)}`, async () => {
+    it(`process_cgroup_* are absent if nothing is mounted and /proc/self/cgroup is ${JSON.stringify(membership)}`, async () => {
       assert.strictEqual(await shown(tree(membership, {})), undefined);
       assert.deepStrictEqual(register.getMetricsAsArray(), []);
     });
   }
 
-  it('are absent without /proc/self/cgroup', async () => {
+  it('process_cgroup_* are absent without /proc/self/cgroup', async () => {
     const places = { root: path.join(place, 'missing'), membership: path.join(place, 'missing') };
     assert.strictEqual(await shown(places), undefined);
   });
 
-  it('are read at each scrape', async () => {
+  it('process_cgroup_* are read at each scrape', async () => {
     const places = tree('0::/\n', V2);
     assert.deepStrictEqual(await shown(places), EXPECTED);
     tree('0::/\n', {
@@ -328,7 +328,7 @@ describe('process_cgroup_*', () => {
     fs.mkdirSync(place);
   });
 
-  it('have the configured labels and prefix', async () => {
+  it('process_cgroup_* have the configured labels and prefix', async () => {
     cgroup(register, { labels: { worker: 3 }, prefix: 'app_' }, tree('0::/\n', V2));
     assert.match(await register.metrics(), /^app_process_cgroup_cpu_quota_cores\{worker="3"\} 1.5$/m);
   });

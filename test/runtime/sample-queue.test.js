@@ -30,7 +30,7 @@ function prepare(t) {
 }
 
 describe('sampleLater()', () => {
-  it('runs functions in order, each turn until a quarter of a millisecond has passed', async t => {
+  it('sampleLater() runs functions in order, each turn until a quarter of a millisecond has passed', async t => {
     const { ran, sample } = prepare(t);
     const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
     await Promise.all(names.map(name => sampleLater(sample(name, name === 'g' ? 3 : 0.1))));
@@ -43,7 +43,7 @@ describe('sampleLater()', () => {
     assert.deepStrictEqual(turns, [first, first, first, second, second, second, third]);
   });
 
-  it('runs no function before the next turn', async t => {
+  it('sampleLater() runs no function before the next turn', async t => {
     const { ran, sample } = prepare(t);
     const sampled = sampleLater(sample('a', 0));
     await undefined;
@@ -52,7 +52,7 @@ describe('sampleLater()', () => {
     assert.strictEqual(ran.length, 1);
   });
 
-  it('rejects with what a function throws, and runs the next one', async t => {
+  it('sampleLater() rejects with what a function throws, and runs the next one', async t => {
     const { ran, sample } = prepare(t);
     const failing = sampleLater(() => {
       throw new Error('cannot be sampled');

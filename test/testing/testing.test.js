@@ -35,7 +35,7 @@ describe('samples()', () => {
     ['prom-client', promClient],
     ['this package, as OpenMetrics', client, client.openMetricsContentType],
   ]) {
-    it(`of a registry of ${what} are those that are scraped`, async () => {
+    it(`samples() of a registry of ${what} are those that are scraped`, async () => {
       const registry = exampleOf(library, contentType);
       assert.deepEqual(await samples(registry), EXAMPLE);
       assert.deepEqual(await samples(registry, 'took_seconds'), EXAMPLE.slice(2));
@@ -44,7 +44,7 @@ describe('samples()', () => {
     });
   }
 
-  it('have default labels, exemplars left out, and all kinds of numbers', async () => {
+  it('samples() have default labels, exemplars left out, and all kinds of numbers', async () => {
     const registry = new client.Registry(client.openMetricsContentType);
     registry.setDefaultLabels({ zone: 'x' });
     const common = { help: 'h', registers: [registry] };
@@ -67,7 +67,7 @@ describe('samples()', () => {
     ]);
   });
 
-  it('of a cluster are those of its page', async () => {
+  it('samples() of a cluster are those of its page', async () => {
     const registry = {
       metrics: async () => 'own 1',
       clusterMetrics: async () => '# TYPE all gauge\nall 2\n',
@@ -78,7 +78,7 @@ describe('samples()', () => {
     ]);
   });
 
-  it('need a registry or a page', async () => {
+  it('samples() need a registry or a page', async () => {
     await assert.rejects(samples(undefined), /^TypeError: expected a Registry, or the text of a page$/);
     await assert.rejects(samples(new client.Counter({ name: 'x', help: 'h', registers: [] })), TypeError);
     await assert.rejects(samples('<html>'), /^SyntaxError: This line is not a sample: <html>$/);
@@ -87,7 +87,7 @@ describe('samples()', () => {
 });
 
 describe('assertMetrics()', () => {
-  it('ignores indentation, order, spelling of numbers, and HELP and TYPE that the text leaves out', async () => {
+  it('assertMetrics() ignores indentation, order, spelling of numbers, and HELP and TYPE that the text leaves out', async () => {
     const registry = exampleOf(client);
     await assertMetrics(registry, await registry.metrics());
     await assertMetrics(
@@ -104,7 +104,7 @@ describe('assertMetrics()', () => {
     );
   });
 
-  it('compares all metrics, or those that are named', async () => {
+  it('assertMetrics() compares all metrics, or those that are named', async () => {
     const registry = exampleOf(client);
     const [text] = (await registry.metrics()).split('\n\n');
     await assertMetrics(registry, text, 'requests_total');
@@ -114,7 +114,7 @@ describe('assertMetrics()', () => {
     await assert.rejects(assertMetrics(registry, '', ['requests_total']), { name: 'AssertionError' });
   });
 
-  it('rejects with an AssertionError that shows the difference', async () => {
+  it('assertMetrics() rejects with an AssertionError that shows the difference', async () => {
     const registry = exampleOf(client);
     for (const [found, given] of [
       ['requests_total{code="200",path="/b"} 2', 'requests_total{code="200",path="/b"} 3'],
@@ -163,19 +163,19 @@ describe('lint()', () => {
   const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
   const skip = !hasPromtool && process.env.REQUIRE_PROMETHEUS !== '1' && 'promtool is missing';
   for (const { type, page } of PAGES) {
-    it(`finds what promtool finds: ${type}`, { skip }, async () => {
+    it(`lint() finds what promtool finds: ${type}`, { skip }, async () => {
       const { stderr } = spawnSync('promtool', ['check', 'metrics'], { input: page, encoding: 'utf8' });
       const found = (await lint(page)).map(({ metric, text }) => `${metric} ${text}`);
       assert.deepEqual(found, stderr.trim().split('\n'));
     });
   }
 
-  it('finds nothing in a good page, and names counters of OpenMetrics with _total', async () => {
+  it('lint() finds nothing in a good page, and names counters of OpenMetrics with _total', async () => {
     assert.deepEqual(await lint(exampleOf(client)), []);
     assert.deepEqual(await lint(exampleOf(client, client.openMetricsContentType)), []);
   });
 
-  it('objects to none of the default metrics that promtool accepts', async () => {
+  it('lint() objects to none of the default metrics that promtool accepts', async () => {
     const register = new client.Registry();
     const stop = client.collectDefaultMetrics({ register, runtime: true });
     const problems = await lint(register);

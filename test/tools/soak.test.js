@@ -42,7 +42,7 @@ function recordingWorker(number, firstEpoch) {
 }
 
 describe('the books of a soak', () => {
-  it('agree with a worker whose label sets are replaced', async () => {
+  it('the books of a soak agree with a worker whose label sets are replaced', async () => {
     const books = new Books();
     const worker = recordingWorker(1, books.open(1));
     for (let i = 0; i < 3; i++) {
@@ -55,7 +55,7 @@ describe('the books of a soak', () => {
     assert.ok(books.checked > 5000);
   });
 
-  it('find a count that is missing, one too much, and a worker whose numbers fall', async () => {
+  it('the books of a soak find a count that is missing, one too much, and a worker whose numbers fall', async () => {
     const books = new Books();
     const worker = recordingWorker(1, books.open(1));
     worker.run(10);
@@ -69,7 +69,7 @@ describe('the books of a soak', () => {
     assert.match(books.differences[0], /worker 1 fell from 10 batches to 9/);
   });
 
-  it('keep the numbers of a dead worker, which may leave as a whole', async () => {
+  it('the books of a soak keep the numbers of a dead worker, which may leave as a whole', async () => {
     const books = new Books();
     const dead = recordingWorker(1, books.open(1));
     dead.run(5);
@@ -115,11 +115,11 @@ describe('the report of a soak', () => {
     };
   }
 
-  it('passes what is flat and exact', () => {
+  it('the report of a soak passes what is flat and exact', () => {
     assert.deepEqual(summaryOf(recordOf()).failures, []);
   });
 
-  it('fails for memory that grows, a difference, a failed scrape, a file that is left', () => {
+  it('the report of a soak fails for memory that grows, a difference, a failed scrape, a file that is left', () => {
     const failures = summaryOf(
       recordOf({
         growth: 100_000,
@@ -133,7 +133,7 @@ describe('the report of a soak', () => {
     }
   });
 
-  it('is a document with a drawing, which is well-formed and has a line for each thing that is judged', () => {
+  it('the report of a soak is a document with a drawing, which is well-formed and has a line for each thing that is judged', () => {
     const record = recordOf();
     assert.match(documentOf(record, about), /^# Soak\n/);
     const lines = parseXml(drawSoak(record, about)).filter(({ name }) => name === 'polyline');

@@ -189,7 +189,7 @@ describe('names of retained files that are taken', () => {
 
 describe('an answer that a virus scanner has open', () => {
   for (const code of ['EBUSY', 'EPERM', 'EACCES']) {
-    it(`is read at the next page on Windows (${code})`, async t => {
+    it(`an answer that a virus scanner has open is read at the next page on Windows (${code})`, async t => {
       const { platform } = process;
       const loaded = ['aggregator', 'retirement'].map(name =>
         require.resolve(`../../../lib/cluster/aggregator/${name}`),

@@ -186,7 +186,7 @@ const OPERATIONS = [
 ];
 
 describe('the retained snapshots of a worker', () => {
-  it('give the next thread the same text, after any history', async () => {
+  it('the retained snapshots of a worker give the next thread the same text, after any history', async () => {
     const history = fc.array(fc.oneof(...OPERATIONS), { minLength: 10, maxLength: 60, size: 'max' });
     await fc.assert(
       fc.asyncProperty(history, async steps => {
@@ -201,7 +201,7 @@ describe('the retained snapshots of a worker', () => {
     );
   });
 
-  it('are two files, however many snapshots there were', () => {
+  it('the retained snapshots of a worker are two files, however many snapshots there were', () => {
     const worker = new ScrapedWorker();
     worker.define('a_total', 'counter', ['x'], 'help');
     for (let number = 0; number < 5; number++) {
@@ -212,7 +212,7 @@ describe('the retained snapshots of a worker', () => {
     assert.deepStrictEqual(files.sort(), [dictionaryName(worker.id), lastName(worker.id)]);
   });
 
-  it('have a dictionary that is not written again if only numbers change', () => {
+  it('the dictionary of retained snapshots is not written again if only numbers change', () => {
     const worker = new ScrapedWorker();
     worker.define('a_total', 'counter', ['x'], 'help');
     worker.record('a_total', 1);
@@ -226,7 +226,7 @@ describe('the retained snapshots of a worker', () => {
     assert.strictEqual(worker.logBytes, bytes);
   });
 
-  it('have a dictionary of bounded length if a table is compacted again and again', async () => {
+  it('the dictionary of retained snapshots has a bounded length if a table is compacted again and again', async () => {
     const worker = new ScrapedWorker();
     worker.define('b', 'gauge', ['x', 'y'], 'help');
     worker.define('a_total', 'counter', ['x'], 'help');
@@ -249,7 +249,7 @@ describe('the retained snapshots of a worker', () => {
     assert.ok(longest < 1.5 * MEGABYTE, `${longest} bytes`);
   });
 
-  it('have a shorter dictionary after the worker has sent its full dictionary again', async () => {
+  it('the dictionary of retained snapshots is shorter after the worker has sent its full dictionary again', async () => {
     const worker = new ScrapedWorker();
     worker.define('b', 'gauge', ['x'], 'help');
     for (let number = 0; number < 3; number++) worker.record('b', number);
@@ -266,7 +266,7 @@ describe('the retained snapshots of a worker', () => {
     worker.check();
   });
 
-  it('have a dictionary that is read up to its last complete piece if the thread was lost while writing it', () => {
+  it('the dictionary of retained snapshots is read up to its last complete piece if the thread was lost while writing it', () => {
     const worker = new ScrapedWorker();
     worker.define('a_total', 'counter', ['x'], 'help');
     worker.record('a_total', 1);
@@ -287,7 +287,7 @@ describe('the retained snapshots of a worker', () => {
     assert.notStrictEqual(textOf(worker.store), text);
   });
 
-  it('are written again from the start after an answer over IPC', () => {
+  it('the retained snapshots of a worker are written again from the start after an answer over IPC', () => {
     const worker = new ScrapedWorker();
     worker.define('a_total', 'counter', ['x'], 'help');
     worker.record('a_total', 1);
@@ -301,7 +301,7 @@ describe('the retained snapshots of a worker', () => {
     worker.check();
   });
 
-  it('are written again from the start after a write error', t => {
+  it('the retained snapshots of a worker are written again from the start after a write error', t => {
     const worker = new ScrapedWorker();
     worker.define('a_total', 'counter', ['x'], 'help');
     worker.record('a_total', 1);
@@ -319,7 +319,7 @@ describe('the retained snapshots of a worker', () => {
     worker.check();
   });
 
-  it('give the text of the last scrape or the one before it, wherever the thread was lost while writing', async t => {
+  it('retained snapshots give the text of the last scrape or the one before it, wherever the thread was lost while writing', async t => {
     const worker = new ScrapedWorker();
     worker.define('a_total', 'counter', ['x'], 'help');
     for (let number = 1; number <= 4; number++) {

@@ -7,14 +7,14 @@ const { PagePool } = require('../../../lib/cluster/aggregator/page-pool');
 const MEGABYTE = 1 << 20;
 
 describe('page pool', () => {
-  it('asks for slightly more memory than the last page needed if it has no buffer', () => {
+  it('the page pool asks for slightly more memory than the last page needed if it has no buffer', () => {
     const pool = new PagePool();
     pool.setLastLength(10 * MEGABYTE);
     const bytes = pool.take();
     assert.ok(bytes > 10 * MEGABYTE && bytes < 12 * MEGABYTE, `${bytes}`);
   });
 
-  it('gives out a buffer once', () => {
+  it('the page pool gives out a buffer once', () => {
     const pool = new PagePool();
     pool.setLastLength(MEGABYTE);
     const buffer = new ArrayBuffer(2 * MEGABYTE);
@@ -23,7 +23,7 @@ describe('page pool', () => {
     assert.strictEqual(typeof pool.take(), 'number');
   });
 
-  it('holds the largest buffer: a compressed page does not replace a plain one', () => {
+  it('the page pool holds the largest buffer: a compressed page does not replace a plain one', () => {
     const pool = new PagePool();
     pool.setLastLength(MEGABYTE);
     const [plain, compressed] = [new ArrayBuffer(2 * MEGABYTE), new ArrayBuffer(300_000)];
@@ -32,7 +32,7 @@ describe('page pool', () => {
     assert.strictEqual(pool.take(), plain);
   });
 
-  it('drops a buffer that is too small or far too large', () => {
+  it('the page pool drops a buffer that is too small or far too large', () => {
     for (const bytes of [MEGABYTE, 20 * MEGABYTE]) {
       const pool = new PagePool();
       pool.setLastLength(MEGABYTE);

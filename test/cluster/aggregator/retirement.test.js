@@ -10,7 +10,7 @@ const TOTALS = Buffer.from('totals');
 const removed = spool => spool.unlinkAllOf.mock.calls.map(call => call.arguments[0]);
 
 describe('retired totals that cannot be written', () => {
-  it('are tried again every 5 s, and given to the primary each time', t => {
+  it('retired totals that cannot be written are tried again every 5 s, and given to the primary each time', t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
     const { retirement, spool, saved } = retirementWith({ isDiskFull: true });
     retirement.retire(1);
@@ -24,7 +24,7 @@ describe('retired totals that cannot be written', () => {
     assert.deepStrictEqual(removed(spool), [1]);
   });
 
-  it('are no longer needed by the primary once the disk has room', t => {
+  it('retired totals that cannot be written are no longer needed by the primary once the disk has space', t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
     const { retirement, spool, saved, refused } = retirementWith({ isDiskFull: true });
     retirement.retire(1);
@@ -41,7 +41,7 @@ describe('retired totals that cannot be written', () => {
     assert.deepStrictEqual(removed(spool), [1, 2]);
   });
 
-  it('are given to the primary if there is no directory, and are not tried again', t => {
+  it('retired totals that cannot be written are given to the primary if there is no directory, and are not tried again', t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
     const { retirement, saved, refused } = retirementWith({ hasSpool: false });
     retirement.retire(1);
@@ -50,7 +50,7 @@ describe('retired totals that cannot be written', () => {
     assert.deepStrictEqual(refused, []);
   });
 
-  it('are restored by the next thread, which writes them', t => {
+  it('retired totals that cannot be written are restored by the next thread, which writes them', t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
     const { retirement, saved, store } = retirementWith({});
     retirement.restore(TOTALS);

@@ -47,7 +47,7 @@ beforeEach(() => {
 afterEach(() => supervisor.close());
 
 describe('a thread that runs out of memory', () => {
-  it('is started again after pauses that double up to five minutes, and never in place', async t => {
+  it('a thread that runs out of memory is started again after pauses that double up to five minutes, and never in place', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await supervisor.start();
     const pauses = [];
@@ -69,7 +69,7 @@ describe('a thread that runs out of memory', () => {
     assert.ok(started.every(({ inPlace }) => !inPlace));
   });
 
-  it('while it starts is started again later, too', async t => {
+  it('a thread that runs out of memory while it starts is started again later, too', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     startError = outOfMemory();
     await assert.rejects(supervisor.start());
@@ -84,7 +84,7 @@ describe('a thread that runs out of memory', () => {
     );
   });
 
-  it('is not started after close()', async t => {
+  it('a thread that runs out of memory is not started after close()', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await supervisor.start();
     started[0].fail(outOfMemory());
@@ -117,7 +117,7 @@ it('a backend that starts after close() is closed, and its directory removed', a
 describe('aggregation in place', () => {
   const FIVE_MINUTES = 300_000;
 
-  it('is replaced by a thread after five minutes if threads were lost', async t => {
+  it('aggregation in place is replaced by a thread after five minutes if threads were lost', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await supervisor.start();
     assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
@@ -143,7 +143,7 @@ describe('aggregation in place', () => {
     assert.equal(supervisor.place.aggregator, 'thread');
   });
 
-  it('is replaced by a thread as soon as one can be started', async t => {
+  it('aggregation in place is replaced by a thread as soon as one can be started', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     canStart = false;
     await supervisor.start();
@@ -170,7 +170,7 @@ it('aggregation in place stays if the file of the thread is missing', async t =>
 });
 
 describe('a thread that ends for another reason', () => {
-  it('is replaced at once, and by aggregation in place if the next one writes no page either', async () => {
+  it('a thread that ends for another reason is replaced at once, and by aggregation in place if the next one writes no page either', async () => {
     await supervisor.start();
     started[0].fail(undefined);
     await supervisor.starting;
@@ -182,7 +182,7 @@ describe('a thread that ends for another reason', () => {
     );
   });
 
-  it('is replaced by another one as long as pages are written in between, up to five times a minute', async () => {
+  it('a thread that ends for another reason is replaced by another one as long as pages are written in between, up to five times a minute', async () => {
     await supervisor.start();
     for (let i = 0; i < 6; i++) {
       supervisor.noteWritten();

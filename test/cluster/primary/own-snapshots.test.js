@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 
 describe("the primary's own registries", () => {
-  it('are captured once for scrapes that overlap; the later scrape waits, because the capture ends after its call', async () => {
+  it("the primary's own registries are captured once for scrapes that overlap; the later scrape waits, because the capture ends after its call", async () => {
     assert.equal(own.ask(5000), 5000);
     assert.equal(own.ask(300), 300);
     await collecting;
@@ -34,7 +34,7 @@ describe("the primary's own registries", () => {
     assert.ok((await own.isCaptured).length > 0);
   });
 
-  it('with a hook that hangs delay only one scrape up to its timeout', async () => {
+  it("the primary's own registries with a hook that hangs delay only one scrape up to its timeout", async () => {
     own.ask(600_000);
     assert.equal(own.ask(1000), 1000);
     own.timeOut(1000);

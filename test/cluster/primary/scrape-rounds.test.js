@@ -48,7 +48,7 @@ function bodyOf(text) {
 }
 
 describe('the callers of a round', () => {
-  it('get the text of their own format, also if a caller with another format has timed out during the writing', async t => {
+  it('the callers of a round get the text of their own format, also if a caller with another format has timed out during the writing', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const impatient = rounds.collect(TEXT, 100);
     const patient = rounds.collect(OPEN_METRICS, 60_000);
@@ -60,7 +60,7 @@ describe('the callers of a round', () => {
     assert.equal((await patient).bytes.toString(), 'OpenMetrics');
   });
 
-  it('return the memory of a page once, if only one of them has it', async () => {
+  it('the callers of a round return the memory of a page once, if only one of them has it', async () => {
     const caller = rounds.collect(TEXT, 5000);
     const [{ buffer }] = await finishRender();
     const page = await caller;
@@ -71,7 +71,7 @@ describe('the callers of a round', () => {
     assert.deepEqual(reused, [buffer]);
   });
 
-  it('do not return the memory of a page that they share', async () => {
+  it('the callers of a round do not return the memory of a page that they share', async () => {
     const callers = [rounds.collect(TEXT, 5000), rounds.collect(TEXT, 5000)];
     await finishRender();
     for (const page of await Promise.all(callers)) {
@@ -80,7 +80,7 @@ describe('the callers of a round', () => {
     }
   });
 
-  it('do not return the memory of a text that one of them does not release', async () => {
+  it('the callers of a round do not return the memory of a text that one of them does not release', async () => {
     const callers = [rounds.collect(TEXT, 5000), rounds.collect(OPEN_METRICS, 5000)];
     const bodies = await finishRender();
     const [, openMetrics] = await Promise.all(callers);
@@ -90,7 +90,7 @@ describe('the callers of a round', () => {
 });
 
 describe('a worker that has to be asked again', () => {
-  it('is asked by the round of a caller with a long timeout, although one with a short timeout has left before', async t => {
+  it('a worker that has to be asked again is asked by the round of a caller with a long timeout, although one with a short timeout has left before', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const asked = [];
     cluster.connected = () => [1, 2];
@@ -114,7 +114,7 @@ describe('a worker that has to be asked again', () => {
 });
 
 describe('a worker that is waited for a shorter time than the callers wait', () => {
-  it('does not delay them any longer', async t => {
+  it('a worker that is waited for a shorter time than the callers wait does not delay them any longer', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     let asked = 0;
     cluster.connected = () => [1];

@@ -15,7 +15,7 @@ it("the worker's own directory is an absolute path of bounded length", () => {
 });
 
 describe('the answer of a worker', () => {
-  it('is the name of its file, a snapshot, or metrics as JSON', () => {
+  it('the answer of a worker is the name of its file, a snapshot, or metrics as JSON', () => {
     assert.deepEqual(read({ file: FILE, bytes: 8 }), { answer: { workerId: 3, file: FILE, maxBytes: 8 } });
     assert.deepEqual(read({ snapshot: 'AAAA', reason: 'ENOSPC' }), {
       answer: { workerId: 3, snapshot: 'AAAA' },
@@ -24,7 +24,7 @@ describe('the answer of a worker', () => {
     assert.deepEqual(read({ metrics: [[]] }), { answer: { workerId: 3, metrics: [[]] } });
   });
 
-  it('with fields of another type is refused, and no field is converted to text', () => {
+  it('the answer of a worker with fields of another type is refused, and no field is converted to text', () => {
     const untouchable = { toString: null, [Symbol.toPrimitive]: () => assert.fail('converted') };
     for (const value of [null, undefined, 7, true, [], {}, untouchable]) {
       const refusals = [
@@ -42,13 +42,13 @@ describe('the answer of a worker', () => {
     }
   });
 
-  it('with an invalid length of its file is passed on, so that the file is refused and removed', () => {
+  it('the answer of a worker with an invalid length of its file is passed on, so that the file is refused and removed', () => {
     for (const bytes of [undefined, null, '8', 8.5, NaN, Infinity, {}]) {
       assert.deepEqual(read({ file: FILE, bytes }).answer, { workerId: 3, file: FILE, maxBytes: 0 });
     }
   });
 
-  it('that is an error keeps its text, up to 200 characters', () => {
+  it('the answer of a worker that is an error keeps its text, up to 200 characters', () => {
     assert.deepEqual(read({ error: 'it failed' }), { refused: 'worker-error', error: 'it failed' });
     assert.equal(read({ error: 'x'.repeat(1e6) }).error.length, 200);
     assert.equal(read({ snapshot: '', reason: 'x'.repeat(1e6) }).overIpc.length, 200);
@@ -56,7 +56,7 @@ describe('the answer of a worker', () => {
 });
 
 describe('counts by reason', () => {
-  it('have at most 32 reasons; others are counted together', () => {
+  it('counts by reason have at most 32 reasons; others are counted together', () => {
     const counts = new ReasonCounts();
     for (let i = 0; i < 1000; i++) counts.add(`reason ${i}`);
     counts.add('reason 0');

@@ -36,7 +36,7 @@ function scrapeInVain(timeout) {
 const answer = () => requests.settle(record, record.outstanding);
 
 describe('requests to a worker', () => {
-  it('whose files cannot be read name no directory, for pauses that double up to five minutes', () => {
+  it('requests to a worker whose files cannot be read name no directory, for pauses that double up to five minutes', () => {
     const directoryAfter = milliseconds => {
       now += milliseconds;
       requests.ask(record, 400, FIELDS);
@@ -53,7 +53,7 @@ describe('requests to a worker', () => {
     }
   });
 
-  it('carry the timeout and what the aggregator has of its dictionary', () => {
+  it('requests to a worker carry the timeout and what the aggregator has of its dictionary', () => {
     record.position = { incarnation: 'a', epoch: 1, series: 5 };
     requests.ask(record, 400, FIELDS);
     assert.deepEqual(sent, [
@@ -68,13 +68,13 @@ describe('requests to a worker', () => {
     ]);
   });
 
-  it('are shared by the scrapes that come before the answer, each with its own timeout', () => {
+  it('requests to a worker are shared by the scrapes that come before the answer, each with its own timeout', () => {
     for (const timeout of [500, 500, 50_000, 10])
       assert.equal(requests.ask(record, timeout, FIELDS), timeout);
     assert.equal(sent.length, 1);
   });
 
-  it('are settled by the answer to the outstanding one only, once', () => {
+  it('requests to a worker are settled by the answer to the outstanding one only, once', () => {
     requests.ask(record, 500, FIELDS);
     for (const requestId of [0, 2, -1, '1', null, undefined, NaN, {}])
       assert.equal(requests.settle(record, requestId), false);
@@ -85,26 +85,26 @@ describe('requests to a worker', () => {
 });
 
 describe('a worker that does not answer', () => {
-  it('delays one scrape until its deadline: later scrapes do not wait for it', () => {
+  it('a worker that does not answer delays one scrape until its deadline: later scrapes do not wait for it', () => {
     assert.equal(scrapeInVain(5000), 5000);
     for (const timeout of [5000, 4760, 5240, 100, 600_000]) assert.equal(scrapeInVain(timeout), 0);
     assert.equal(record.timedOut, true);
   });
 
-  it('delays one scrape until its deadline, also if all scrapes have a short timeout', () => {
+  it('a worker that does not answer delays one scrape until its deadline, also if all scrapes have a short timeout', () => {
     assert.equal(scrapeInVain(300), 300);
     // A scrape asks somewhat earlier or later after its call.
     for (const timeout of [300, 310, 290, 420]) assert.equal(scrapeInVain(timeout), 0);
   });
 
-  it('is waited for again after its answer', () => {
+  it('a worker that does not answer is waited for again after its answer', () => {
     scrapeInVain(5000);
     assert.equal(answer(), true);
     assert.equal(record.timedOut, false);
     assert.equal(requests.ask(record, 100, FIELDS), 100);
   });
 
-  it('within a short timeout is waited for by a scrape with a longer one, which sends a new request', () => {
+  it('a worker that does not answer within a short timeout is waited for by a scrape with a longer one, which sends a new request', () => {
     assert.equal(scrapeInVain(10), 10);
     assert.equal(requests.ask(record, 4000, FIELDS), 4000);
     assert.deepEqual(
@@ -118,7 +118,7 @@ describe('a worker that does not answer', () => {
     assert.equal(requests.settle(record, 2), true);
   });
 
-  it('is waited for by scrapes with a long timeout until it has not answered for 5 seconds', () => {
+  it('a worker that does not answer is waited for by scrapes with a long timeout until it has not answered for 5 seconds', () => {
     scrapeInVain(10);
     assert.equal(requests.ask(record, 600_000, FIELDS), 4990);
     now += 2000;
@@ -143,19 +143,19 @@ describe('a worker that does not answer', () => {
     return times.slice(1).map((time, i) => time - times[i]);
   }
 
-  it('and never has is sent the same request each second', () => {
+  it('a worker that does not answer and never has is sent the same request each second', () => {
     assert.deepEqual(pausesOf(6), [1000, 1000, 1000, 1000, 1000]);
     assert.equal(new Set(sent.map(({ requestId }) => requestId)).size, 1);
   });
 
-  it('and did before is sent the same request after pauses that double up to five minutes', () => {
+  it('a worker that does not answer and did before is sent the same request after pauses that double up to five minutes', () => {
     record.hasReplied = true;
     const pauses = pausesOf(2000);
     assert.deepEqual(pauses.slice(0, 7), [5000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000]);
     assert.equal(new Set(pauses.slice(6)).size, 1);
   });
 
-  it('because the channel is closed is not waited for', () => {
+  it('a worker that does not answer because the channel is closed is not waited for', () => {
     record.worker.send = (message, callback) => callback(new Error('closed'));
     requests.ask(record, 5000, FIELDS);
     assert.deepEqual(unreachable, [7]);
@@ -163,7 +163,7 @@ describe('a worker that does not answer', () => {
     assert.equal(requests.ask(record, 5000, FIELDS), 0);
   });
 
-  it('because sending throws is not waited for', () => {
+  it('a worker that does not answer because sending throws is not waited for', () => {
     record.worker.send = () => {
       throw new Error('no channel');
     };

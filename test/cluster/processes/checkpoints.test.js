@@ -506,7 +506,7 @@ describe('checkpointInterval in a worker', () => {
     state.aggregator = new client.AggregatorRegistry(undefined, { checkpointInterval });
   };
 
-  it('applies to that worker, although the primary has none', async () => {
+  it('checkpointInterval in a worker applies to that worker, although the primary has none', async () => {
     const cluster = shared();
     const before = counted(await cluster.scrape());
     const [id, other] = [await startWorker(cluster), await startWorker(cluster)];
@@ -520,7 +520,7 @@ describe('checkpointInterval in a worker', () => {
     assert.equal(counted(await cluster.scrape()) - before, 3);
   });
 
-  it('is kept by later requests, and by another AggregatorRegistry', async () => {
+  it('checkpointInterval in a worker stays in force after later requests, and with another AggregatorRegistry', async () => {
     const cluster = shared();
     const id = await startWorker(cluster);
     await cluster.inWorker(id, construct, BY_HAND);
@@ -534,7 +534,7 @@ describe('checkpointInterval in a worker', () => {
     assert.equal(counted(await cluster.scrape()) - before, 5);
   });
 
-  it('applies if it is given before the primary has sent anything', async () => {
+  it('checkpointInterval in a worker applies if it is given before the primary has sent anything', async () => {
     const cluster = shared();
     const before = counted(await cluster.scrape());
     const id = await cluster.fork({
@@ -555,7 +555,7 @@ describe('checkpointInterval in a worker', () => {
     assert.equal(counted(await cluster.scrape()) - before, 7);
   });
 
-  it('is checked by the primary, and only the first one counts', async () => {
+  it('checkpointInterval in a worker is checked by the primary, and only the first one counts', async () => {
     const cluster = shared();
     const id = await startWorker(cluster);
     const sent = await cluster.inWorker(id, async ({ process, state }) => {

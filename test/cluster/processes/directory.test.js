@@ -340,48 +340,52 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
 });
 
 describe('a primary that becomes another user', () => {
-  it('gets the numbers of workers that do not, and of those that do', onlyRoot, async t => {
-    const place = makePlace(t);
-    fs.chmodSync(place, 0o777);
-    const cluster = await start(t, { workers: 2, place });
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 2);
-    const { spool } = cluster;
-    await cluster.run(({ process }) => process.setuid(65534));
-    await cluster.inWorker(2, ({ process }) => process.setuid(65534));
-    const scrape = async total => {
+  it(
+    'a primary that becomes another user gets the numbers of workers that do not, and of those that do',
+    onlyRoot,
+    async t => {
+      const place = makePlace(t);
+      fs.chmodSync(place, 0o777);
+      const cluster = await start(t, { workers: 2, place });
       await cluster.inWorkers([1, 2], record);
-      assert.equal(counted(await cluster.scrape()), total);
-      return cluster.internals();
-    };
-    const { directory, refused: before } = await scrape(4);
-    assert.notEqual(directory, spool);
-    await scrape(6);
-    const { refused, failing } = await scrape(8);
-    assert.equal(failing, 0);
-    // Files of worker 1 belong to root, in the new directory, too. It may have tried once more, after five
-    // seconds.
-    assert.ok(refused['over-ipc'] >= before['over-ipc'] + 2, JSON.stringify({ before, refused }));
-    assert.deepEqual(
-      fs.readdirSync(directory).filter(name => /^w\d+-r/.test(name)),
-      [],
-    );
-    await cluster.inWorkers([1, 2], record);
-    for (const id of [1, 2]) {
-      cluster.tellWorker(id, exit);
-      await cluster.gone(id);
-    }
-    assert.equal(counted(await cluster.scrape()), 10);
-    assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
-    await cluster.end([path.basename(spool)]);
-  });
+      assert.equal(counted(await cluster.scrape()), 2);
+      const { spool } = cluster;
+      await cluster.run(({ process }) => process.setuid(65534));
+      await cluster.inWorker(2, ({ process }) => process.setuid(65534));
+      const scrape = async total => {
+        await cluster.inWorkers([1, 2], record);
+        assert.equal(counted(await cluster.scrape()), total);
+        return cluster.internals();
+      };
+      const { directory, refused: before } = await scrape(4);
+      assert.notEqual(directory, spool);
+      await scrape(6);
+      const { refused, failing } = await scrape(8);
+      assert.equal(failing, 0);
+      // Files of worker 1 belong to root, in the new directory, too. It may have tried once more, after five
+      // seconds.
+      assert.ok(refused['over-ipc'] >= before['over-ipc'] + 2, JSON.stringify({ before, refused }));
+      assert.deepEqual(
+        fs.readdirSync(directory).filter(name => /^w\d+-r/.test(name)),
+        [],
+      );
+      await cluster.inWorkers([1, 2], record);
+      for (const id of [1, 2]) {
+        cluster.tellWorker(id, exit);
+        await cluster.gone(id);
+      }
+      assert.equal(counted(await cluster.scrape()), 10);
+      assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
+      await cluster.end([path.basename(spool)]);
+    },
+  );
 });
 
 describe('workers of another user than their primary', () => {
   const NOBODY = 65534;
   const ownDirectories = place => fs.readdirSync(place).filter(name => name.startsWith(`${PREFIX}exit-`));
 
-  it('lose nothing when they end', onlyRoot, async t => {
+  it('workers of another user than their primary lose nothing when they end', onlyRoot, async t => {
     const place = makePlace(t);
     fs.chmodSync(place, 0o777);
     const options = { checkpointInterval: 100 };
@@ -413,53 +417,61 @@ describe('workers of another user than their primary', () => {
     await cluster.end();
   });
 
-  it('lose nothing if they became another user after the last scrape', onlyRoot, async t => {
-    const place = makePlace(t);
-    fs.chmodSync(place, 0o777);
-    const cluster = await start(t, { place });
-    await cluster.inWorker(1, record);
-    assert.equal(counted(await cluster.scrape()), 1);
-    await cluster.inWorker(1, record);
-    cluster.tellWorker(1, ({ process }) => {
-      process.setuid(65534);
-      process.exit();
-    });
-    await cluster.gone(1);
-    assert.equal(counted(await cluster.scrape()), 2);
-    await until(() => ownDirectories(place).length === 0, 'its directory is removed');
-    await cluster.end();
-  });
+  it(
+    'workers of another user than their primary lose nothing if they became another user after the last scrape',
+    onlyRoot,
+    async t => {
+      const place = makePlace(t);
+      fs.chmodSync(place, 0o777);
+      const cluster = await start(t, { place });
+      await cluster.inWorker(1, record);
+      assert.equal(counted(await cluster.scrape()), 1);
+      await cluster.inWorker(1, record);
+      cluster.tellWorker(1, ({ process }) => {
+        process.setuid(65534);
+        process.exit();
+      });
+      await cluster.gone(1);
+      assert.equal(counted(await cluster.scrape()), 2);
+      await until(() => ownDirectories(place).length === 0, 'its directory is removed');
+      await cluster.end();
+    },
+  );
 
-  it('are not believed if they announce a directory that is not theirs', onlyRoot, async t => {
-    const place = makePlace(t);
-    fs.chmodSync(place, 0o777);
-    const cluster = await start(t, { place, settings: { uid: NOBODY } });
-    await cluster.inWorker(1, record);
-    // It has announced its own directory before it answers.
-    assert.equal(counted(await cluster.scrape()), 1);
-    await cluster.inWorker(1, record);
-    const foreign = path.join(place, `${PREFIX}exit-foreign`);
-    fs.mkdirSync(foreign, { mode: 0o700 });
-    // A link that leads to a directory of the worker's user.
-    const link = path.join(place, `${PREFIX}exit-link`);
-    fs.symlinkSync(path.join(place, ownDirectories(place)[0]), link);
-    for (const exitDirectory of [foreign, '/etc', 7, 'x', link, place]) {
-      await cluster.inWorker(
-        1,
-        ({ process }, exitDirectory) => process.send({ type: 'prom-client-cluster:ready', exitDirectory }),
-        exitDirectory,
-      );
-    }
-    cluster.tellWorker(1, exit);
-    await cluster.gone(1);
-    // Its own directory was removed when it announced another one, so its last snapshot is sent.
-    assert.equal(counted(await cluster.scrape()), 2);
-    assert.ok(fs.existsSync(foreign) && fs.lstatSync(link).isSymbolicLink());
-    for (const left of fs.readdirSync(place)) {
-      if (left.startsWith(`${PREFIX}exit-`)) fs.rmSync(path.join(place, left), { recursive: true });
-    }
-    await cluster.end();
-  });
+  it(
+    'workers of another user than their primary are not believed if they announce a directory that is not theirs',
+    onlyRoot,
+    async t => {
+      const place = makePlace(t);
+      fs.chmodSync(place, 0o777);
+      const cluster = await start(t, { place, settings: { uid: NOBODY } });
+      await cluster.inWorker(1, record);
+      // It has announced its own directory before it answers.
+      assert.equal(counted(await cluster.scrape()), 1);
+      await cluster.inWorker(1, record);
+      const foreign = path.join(place, `${PREFIX}exit-foreign`);
+      fs.mkdirSync(foreign, { mode: 0o700 });
+      // A link that leads to a directory of the worker's user.
+      const link = path.join(place, `${PREFIX}exit-link`);
+      fs.symlinkSync(path.join(place, ownDirectories(place)[0]), link);
+      for (const exitDirectory of [foreign, '/etc', 7, 'x', link, place]) {
+        await cluster.inWorker(
+          1,
+          ({ process }, exitDirectory) => process.send({ type: 'prom-client-cluster:ready', exitDirectory }),
+          exitDirectory,
+        );
+      }
+      cluster.tellWorker(1, exit);
+      await cluster.gone(1);
+      // Its own directory was removed when it announced another one, so its last snapshot is sent.
+      assert.equal(counted(await cluster.scrape()), 2);
+      assert.ok(fs.existsSync(foreign) && fs.lstatSync(link).isSymbolicLink());
+      for (const left of fs.readdirSync(place)) {
+        if (left.startsWith(`${PREFIX}exit-`)) fs.rmSync(path.join(place, left), { recursive: true });
+      }
+      await cluster.end();
+    },
+  );
 });
 
 describe('the last snapshot of a worker', () => {
@@ -483,7 +495,7 @@ describe('the last snapshot of a worker', () => {
     return { counts, missing: (refused['exit-missing'] ?? 0) - (before['exit-missing'] ?? 0) };
   }
 
-  it('takes the room of what the directory has of it if the disk is full', async () => {
+  it('the last snapshot of a worker replaces its other files if the disk is full', async () => {
     const result = await endAfter(({ require, cluster }) => {
       const fs = require('node:fs');
       const { writevSync, rmSync } = fs;
@@ -500,7 +512,7 @@ describe('the last snapshot of a worker', () => {
     assert.deepEqual(result, { counts: 1, missing: 0 });
   });
 
-  it('is sent over IPC if there is no room at all', async () => {
+  it('the last snapshot of a worker is sent over IPC if the disk has no space at all', async () => {
     const result = await endAfter(({ require }) => {
       require('node:fs').writevSync = () => {
         throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
@@ -509,7 +521,7 @@ describe('the last snapshot of a worker', () => {
     assert.deepEqual(result, { counts: 1, missing: 0 });
   });
 
-  it('is counted as missing if it cannot be sent either', async () => {
+  it('the last snapshot of a worker is counted as missing if it cannot be sent either', async () => {
     const result = await endAfter(({ require, process }) => {
       require('node:fs').writevSync = () => {
         throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
@@ -521,21 +533,29 @@ describe('the last snapshot of a worker', () => {
     assert.deepEqual(result, { counts: 0, missing: 1 });
   });
 
-  it('is written although the process has no descriptor left', onlyLinux, async () => {
-    const result = await endAfter(({ require }) => {
-      const fs = require('node:fs');
-      // The limit of the whole process: every number below it is taken.
-      require('node:child_process').execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=64:64']);
-      for (;;) {
-        try {
-          fs.openSync('/dev/null');
-        } catch {
-          return;
+  it(
+    'the last snapshot of a worker is written although the process has no descriptor left',
+    onlyLinux,
+    async () => {
+      const result = await endAfter(({ require }) => {
+        const fs = require('node:fs');
+        // The limit of the whole process: every number below it is taken.
+        require('node:child_process').execFileSync('prlimit', [
+          '--pid',
+          String(process.pid),
+          '--nofile=64:64',
+        ]);
+        for (;;) {
+          try {
+            fs.openSync('/dev/null');
+          } catch {
+            return;
+          }
         }
-      }
-    });
-    assert.deepEqual(result, { counts: 1, missing: 0 });
-  });
+      });
+      assert.deepEqual(result, { counts: 1, missing: 0 });
+    },
+  );
 });
 
 describe('a worker that cannot write as it should', () => {

@@ -552,7 +552,7 @@ describe('removeMatching() of an AggregatorRegistry', { concurrency: 2 }, () => 
   };
 
   for (const inPlace of [false, true]) {
-    it(`drops totals of dead workers ${inPlace ? 'in place' : 'in the thread, and in the next one'}`, async t => {
+    it(`removeMatching() of an AggregatorRegistry drops totals of dead workers ${inPlace ? 'in place' : 'in the thread, and in the next one'}`, async t => {
       const cluster = await startCluster(t, { workers: 2, worker: tenants, options: { inPlace } });
       const value = async (tenant, path = 'x') =>
         (await cluster.scrape()).get(`done_total{path="${path}",tenant="${tenant}"}`);

@@ -86,7 +86,7 @@ class Rows {
 
 describe('the cached text of a family', () => {
   for (const every of [2, 3, 10, 50]) {
-    it(`equals formatted text if one row of ${every} changes`, () => {
+    it(`the cached text of a family equals formatted text if one row of ${every} changes`, () => {
       const rows = new Rows('value', 1000);
       rows.check();
       for (let round = 0; round < 4; round++) {
@@ -97,7 +97,7 @@ describe('the cached text of a family', () => {
   }
 
   for (const kind of ['value', 'histogram']) {
-    it(`is formatted again only in rows with a changed number: ${kind}`, () => {
+    it(`the cached text of a family is formatted again only in rows with a changed number: ${kind}`, () => {
       const rows = new Rows(kind, 1000);
       assert.strictEqual(rows.formatted(), 1000);
       assert.strictEqual(rows.formatted(), 0);
@@ -110,7 +110,7 @@ describe('the cached text of a family', () => {
     });
   }
 
-  it('equals formatted text after random changes', () => {
+  it('the cached text of a family equals formatted text after random changes', () => {
     const value = fc.oneof(fc.nat(), fc.double(), fc.constantFrom(NaN, -0, 0, Infinity, -Infinity, 1e21));
     const position = fc.nat(10_000);
     const step = fc.oneof(
@@ -165,7 +165,7 @@ describe('the cached text of a family', () => {
     );
   });
 
-  it('is not used if the bounds have changed', () => {
+  it('the cached text of a family is not used if the bounds have changed', () => {
     const rows = new Rows('histogram', 100);
     rows.check();
     rows.bounds = [0.1, 2, 10];
@@ -174,7 +174,7 @@ describe('the cached text of a family', () => {
     assert.doesNotMatch(text, /le="1"/);
   });
 
-  it('is not cached if a character takes several bytes', () => {
+  it('the cached text of a family is not cached if a character takes several bytes', () => {
     const rows = new Rows('value', 100);
     rows.labels[50] = 'x="日本"';
     rows.check();
@@ -185,7 +185,7 @@ describe('the cached text of a family', () => {
     assert.strictEqual(rows.formatted(), 0);
   });
 
-  it('is cached again after the row with a multi-byte character was removed', () => {
+  it('the cached text of a family is cached again after the row with a multi-byte character was removed', () => {
     const rows = new Rows('value', 100);
     rows.labels[50] = 'x="日本"';
     rows.check();
@@ -200,7 +200,7 @@ describe('the cached text of a family', () => {
     rows.check();
   });
 
-  it('is not used after a page that was not completed', () => {
+  it('the cached text of a family is not used after a page that was not completed', () => {
     const rows = new Rows('value', 20_000);
     rows.check();
     for (let row = 0; row < 20_000; row += 2) rows.set(row, 5e-324);
