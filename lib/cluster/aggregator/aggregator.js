@@ -11,38 +11,17 @@ const { sampleFamily } = require('../../exposition/sample-family');
 const { compressBody } = require('./gzip');
 const { selectFamilies, textKeyOf } = require('../../exposition/page-format');
 const { selfMetrics } = require('./self-metrics');
-const { LastSnapshots } = require('./last-snapshots');
-const { Retirement, filesOf, TRANSIENT_CODES } = require('./retirement');
+const { CurrentSpool } = require('./current-spool');
+const { WorkerAnswers } = require('./worker-answers');
+const { Retirement, filesOf } = require('./retirement');
 const { isExitFile } = require('../wire/file-names');
-const { Spool } = require('../spool/spool');
 
 const debug = debuglog('prom-client-cluster');
-
-// Errors that a second request in the same round may repair: the worker sends its dictionary from the start,
-// or a new file.
-const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
-
-// Pauses before a directory is created again after no place was writable. They double, up to the longest.
-const FIRST_PAUSE_MILLISECONDS = 5000;
-const LONGEST_PAUSE_MILLISECONDS = 300_000;
-
-// Of a file that belongs to another user, or in a directory that does: one of the processes has changed its
-// user.
-const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
 
 /** @typedef {import('../../exposition/page-format').PageFormat & {selfMetrics: boolean}} Format */
 
 /** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
-
-/**
- * @typedef {object} Answer
- * @property {number} workerId
- * @property {string} [file] bare name in the spool
- * @property {number} [maxBytes] how long the file is according to the worker; a longer one is refused
- * @property {string} [snapshot] base64
- * @property {Uint8Array} [bytes] the snapshot itself, in an ArrayBuffer that nothing else uses
- * @property {unknown[]} [metrics] of a worker that runs prom-client, as JSON
- */
+/** @typedef {import('./worker-answers').Answer} Answer */
 
 /** @typedef {import('./gzip').Body} Body */
 
@@ -64,33 +43,17 @@ const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
  */
 
 class Aggregator {
-  #store;
-  /** @type {Spool | undefined} undefined if no directory can be written */
-  #spool = undefined;
   #options;
+  #store;
+  #current;
+  #answers;
   #retirement;
-  /** @type {Set<number>} workers to ask again */
-  #again = new Set();
-  /** @type {Set<number>} workers whose last answer could not be used: the page shows their earlier numbers */
-  #unusable = new Set();
-  /**
-   * @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment
-   */
-  #unread = new Map();
   /**
    * @type {import('../store/cluster-store').MergedFamily[]} of a render that waits for the primary's own
    *   aggregators
    */
   #merged = [];
   #pagePool = new PagePool();
-  /** @type {Set<number>} workers whose last file belongs to another user */
-  #unreadable = new Set();
-  #reopenPause = FIRST_PAUSE_MILLISECONDS;
-  /** @type {NodeJS.Timeout | undefined} */
-  #reopenTimer = undefined;
-  /** @type {LastSnapshots | undefined} for the next thread; undefined if there will be none */
-  #lastSnapshots = undefined;
-  #closed = false;
 
   /**
    * @param {object} options
@@ -103,16 +66,20 @@ class Aggregator {
    * @param {boolean} [options.retain] whether to retain the workers' last snapshots for a thread that is
    *   started later
    * @param {(directory: string) => void} options.onDirectory called when the spool's directory changes
-   * @param {import('./retirement').OnSaved} options.onRetired called when the totals of dead workers have been
-   *   saved
+   * @param {import('./retirement').OnSaved} options.onRetired called when the totals of dead workers have
+   *   been saved
    */
   constructor(options) {
     this.#options = options;
     this.#store = new ClusterStore({ retiredMaxAge: options.retiredMaxAge });
+    this.#current = new CurrentSpool(options, () => this.#onReopened());
+    const onRefused = (/** @type {string} */ reason, /** @type {unknown} */ error) =>
+      this.#refuse(reason, error);
+    this.#answers = new WorkerAnswers(this.#store, this.#current, onRefused);
     this.#retirement = new Retirement({
       store: this.#store,
-      spool: () => this.#spool,
-      onRefused: (reason, error) => this.#refuse(reason, error),
+      spool: () => this.#current.spool,
+      onRefused,
       onSaved: options.onRetired,
     });
     /** @type {Map<string, number>} refused snapshots by reason */
@@ -122,62 +89,14 @@ class Aggregator {
   /** Creates the spool, or continues that of an earlier thread. Never rejects. */
   async open() {
     const { adopt, name, totals } = this.#options;
-    await this.#openSpool(adopt, name);
+    await this.#current.open(adopt, name);
     this.#retirement.restore(totals);
     if (adopt === undefined) return;
     try {
-      for (const workerId of this.#spool?.workers() ?? []) this.#restoreWorker(workerId);
+      for (const workerId of this.#current.spool?.workers() ?? []) this.#restoreWorker(workerId);
     } catch (error) {
       this.#refuse('restore-worker', error);
     }
-  }
-
-  get #directory() {
-    return this.#spool?.directory;
-  }
-
-  /**
-   * @param {string} [adopt]
-   * @param {string} [name]
-   */
-  async #openSpool(adopt, name) {
-    const { directory, lock, retain, onDirectory } = this.#options;
-    try {
-      this.#spool = await Spool.open({
-        directory,
-        name,
-        adopt,
-        lock,
-        onLost: reason => this.#onLost(reason),
-      });
-      if (retain) this.#lastSnapshots = new LastSnapshots(this.#spool);
-      onDirectory(this.#spool.directory);
-      this.#reopenPause = FIRST_PAUSE_MILLISECONDS;
-    } catch (error) {
-      debug(
-        'no directory can be written, snapshots come over IPC: %o',
-        /** @type {any} */ (error).failures ?? error,
-      );
-      this.#spool = this.#lastSnapshots = undefined;
-      onDirectory('');
-      if (this.#closed) return;
-      this.#reopenTimer = setTimeout(() => this.#reopen(), this.#reopenPause);
-      this.#reopenTimer.unref();
-      this.#reopenPause = Math.min(this.#reopenPause * 2, LONGEST_PAUSE_MILLISECONDS);
-    }
-  }
-
-  /**
-   * Creates a directory in place of one that was lost, or that could not be created.
-   *
-   * @param {string} [lost] is continued if it is still there
-   */
-  async #reopen(lost) {
-    if (this.#closed) return;
-    await this.#openSpool(lost);
-    // There are no retained dictionaries in a new one.
-    for (const { id } of this.#store.workers()) this.#store.requestFullDictionary(id);
-    this.#retirement.save();
   }
 
   /**
@@ -187,144 +106,36 @@ class Aggregator {
    * @param {number} workerId
    */
   #restoreWorker(workerId) {
+    const { spool, lastSnapshots } = this.#current;
     if (this.#store.isClosed(workerId)) {
-      this.#spool?.unlinkAllOf(workerId);
+      spool?.unlinkAllOf(workerId);
       return;
     }
     try {
-      for (const snapshot of this.#lastSnapshots?.read(workerId) ?? []) this.#store.apply(workerId, snapshot);
+      for (const snapshot of lastSnapshots?.read(workerId) ?? []) this.#store.apply(workerId, snapshot);
     } catch (error) {
       this.#refuse('restore-worker', error);
     }
-    for (const file of filesOf(this.#spool, workerId)) {
+    for (const file of filesOf(spool, workerId)) {
       if (!isExitFile(file)) this.answer({ workerId, file });
     }
-    this.#again.delete(workerId);
+    this.#answers.again.delete(workerId);
   }
 
-  /**
-   * Replaces a lost directory, unless only its lock is lost. Workers can write again whatever was in it.
-   *
-   * @param {unknown} reason
-   */
-  async #onLost(reason) {
-    debug('the snapshot directory is lost: %o', reason);
-    if (this.#closed) return;
-    const lost = this.#spool;
-    this.#spool = undefined;
-    await lost?.close({ remove: false });
-    await this.#reopen(lost?.directory);
-    if (lost !== undefined && lost.directory !== this.#directory) await lost.close({ remove: true });
+  #onReopened() {
+    // There are no retained dictionaries in a new one.
+    for (const { id } of this.#store.workers()) this.#store.requestFullDictionary(id);
+    this.#retirement.save();
   }
 
-  /**
-   * Applies a worker's answer. An answer that cannot be used is counted, and the worker's earlier numbers
-   * stay.
-   *
-   * @param {Answer} answer
-   */
-  answer({ workerId, file, maxBytes, snapshot, metrics, bytes }) {
-    try {
-      if (this.#store.isClosed(workerId)) {
-        if (file !== undefined) this.#spool?.unlink(file);
-      } else if (metrics !== undefined) {
-        this.#store.applyJson(workerId, metrics);
-      } else {
-        const buffer = this.#snapshotOf({ file, maxBytes, snapshot, bytes });
-        this.#store.apply(workerId, buffer);
-        if (file !== undefined) this.#retain(workerId, file, buffer);
-        // The worker did not find the directory. If it has been removed, exit files and the other workers
-        // need a new one.
-        if (snapshot !== undefined && this.#spool?.isPresent() === false)
-          this.#onLost('a worker found it gone');
-      }
-      this.#again.delete(workerId);
-      this.#unusable.delete(workerId);
-      this.#unreadable.delete(workerId);
-      this.#forgetUnread(workerId, file);
-    } catch (error) {
-      const { code } = /** @type {any} */ (error);
-      if (file !== undefined) this.#keepOrDiscard(workerId, file, code);
-      this.#unusable.add(workerId);
-      this.#refuse(typeof code === 'string' ? code : 'unknown', error);
-      if (code === 'dictionary' || code === 'numbers') this.#store.invalidateDictionary(workerId);
-      // A worker answers one request at a time, so its answers come in order: the next scrape takes the
-      // answer.
-      if (code === 'incarnation' || code === 'sequence') this.#store.forgetIdentity(workerId);
-      if (ASK_AGAIN_CODES.has(code)) this.#again.add(workerId);
-      if (NOT_ALLOWED_CODES.has(code)) this.#noteUnreadable(workerId);
-      else if (code === 'ENOENT' && this.#spool?.isPresent() === false) this.#onLost(code);
-    }
+  /** @param {Answer} answer of a worker, or of the primary itself */
+  answer(answer) {
+    this.#answers.apply(answer);
   }
 
-  /**
-   * The worker is asked again in this scrape, to write into a directory of the primary's user, or to answer
-   * over IPC.
-   *
-   * @param {number} workerId
-   */
-  #noteUnreadable(workerId) {
-    this.#again.add(workerId);
-    if (this.#spool?.isPresent() === false) this.#onLost('it belongs to another user');
-    else this.#unreadable.add(workerId);
-  }
-
-  /**
-   * A file that cannot be read at the moment is read at the next page, or when the worker is retired.
-   *
-   * @param {number} workerId
-   * @param {string} file
-   * @param {string} code of the error
-   */
-  #keepOrDiscard(workerId, file, code) {
-    this.#forgetUnread(workerId, file);
-    if (TRANSIENT_CODES.has(code)) this.#unread.set(workerId, file);
-    else this.discard(file);
-  }
-
-  /**
-   * @param {number} workerId
-   * @param {string | undefined} newer file of the worker
-   */
-  #forgetUnread(workerId, newer) {
-    const file = this.#unread.get(workerId);
-    this.#unread.delete(workerId);
-    if (file !== undefined && file !== newer) this.discard(file);
-  }
-
-  /**
-   * Retains a snapshot for the next thread, or removes it if there will be none.
-   *
-   * @param {number} workerId
-   * @param {string} file
-   * @param {Buffer} snapshot
-   */
-  #retain(workerId, file, snapshot) {
-    if (this.#lastSnapshots === undefined) this.#spool?.unlink(file);
-    else if (this.#lastSnapshots.store(workerId, file, snapshot)) this.#store.requestFullDictionary(workerId);
-  }
-
-  /**
-   * @param {Omit<Answer, 'workerId'>} answer
-   * @returns {Buffer}
-   */
-  #snapshotOf({ file, maxBytes, snapshot, bytes }) {
-    if (file !== undefined) return this.#take(file, maxBytes);
-    if (bytes !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    return fromBase64(snapshot ?? '');
-  }
-
-  /**
-   * Removes a snapshot without reading it.
-   *
-   * @param {string} file bare name in the spool
-   */
+  /** @param {string} file bare name of a snapshot that is to be removed without reading it */
   discard(file) {
-    try {
-      this.#spool?.unlink(file);
-    } catch (error) {
-      debug('%s cannot be removed: %s', file, error);
-    }
+    this.#answers.discard(file);
   }
 
   /**
@@ -335,11 +146,8 @@ class Aggregator {
    */
   retire(workerId, death) {
     if (!this.#retirement.retire(workerId, death)) return;
-    this.#again.delete(workerId);
-    this.#unusable.delete(workerId);
-    this.#unread.delete(workerId);
-    this.#unreadable.delete(workerId);
-    this.#lastSnapshots?.forget(workerId);
+    this.#answers.forget(workerId);
+    this.#current.lastSnapshots?.forget(workerId);
   }
 
   /**
@@ -366,12 +174,12 @@ class Aggregator {
    */
   *render({ formats, custom, final, facts }) {
     const start = performance.now();
-    for (const [workerId, file] of [...this.#unread]) this.answer({ workerId, file });
-    const again = [...this.#again];
+    this.#answers.readUnread();
+    const again = [...this.#answers.again];
     // Read before the merge: it drops series that are too old, and this page still shows them.
     const { isEmpty } = this.#store;
     if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
-    this.#again.clear();
+    this.#answers.again.clear();
     for (const workerId of this.#retirement.unread) this.retire(workerId);
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
@@ -389,7 +197,7 @@ class Aggregator {
     return {
       known: Array.from(this.#store.workers(), ({ id, journalPosition }) => [id, journalPosition]),
       again,
-      unreadable: [...this.#unreadable],
+      unreadable: [...this.#answers.unreadable],
       refused: [...this.refused],
       state: this.#store.state(),
       seconds: (performance.now() - start) / 1000,
@@ -447,10 +255,8 @@ class Aggregator {
    */
   async close({ remove = true } = {}) {
     if (!remove) this.#retirement.save();
-    this.#closed = true;
-    clearTimeout(this.#reopenTimer);
     this.#retirement.close();
-    await this.#spool?.close({ remove });
+    await this.#current.close(remove);
   }
 
   /**
@@ -468,19 +274,9 @@ class Aggregator {
 
   /** @param {PrimaryFacts} facts */
   #selfFamilies(facts) {
-    const state = { ...this.#store.state(), unusable: this.#unusable };
+    const state = { ...this.#store.state(), unusable: this.#answers.unusable };
     const metrics = selfMetrics(facts, state, this.refused, Date.now());
     return metrics.map(metric => sampleFamily(metric, {}));
-  }
-
-  /**
-   * @param {string} file
-   * @param {number} [maxBytes]
-   */
-  #take(file, maxBytes) {
-    const spool = this.#spool;
-    if (spool === undefined) throw Object.assign(new Error('there is no directory'), { code: 'ENOENT' });
-    return spool.read(file, maxBytes);
   }
 
   /**
@@ -491,13 +287,6 @@ class Aggregator {
     debug('refused (%s): %s', reason, error);
     this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1);
   }
-}
-
-/** @param {string} text */
-function fromBase64(text) {
-  // In an ArrayBuffer of its own, because columns are views that start at a multiple of 8.
-  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text, 'base64'));
-  return buffer.subarray(0, buffer.write(text, 'base64'));
 }
 
 module.exports = { Aggregator };

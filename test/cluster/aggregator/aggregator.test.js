@@ -191,7 +191,7 @@ describe('an answer that a virus scanner has open', () => {
   for (const code of ['EBUSY', 'EPERM', 'EACCES']) {
     it(`an answer that a virus scanner has open is read at the next page on Windows (${code})`, async t => {
       const { platform } = process;
-      const loaded = ['aggregator', 'retirement'].map(name =>
+      const loaded = ['aggregator', 'worker-answers', 'retirement'].map(name =>
         require.resolve(`../../../lib/cluster/aggregator/${name}`),
       );
       t.after(() => Object.defineProperty(process, 'platform', { value: platform }));

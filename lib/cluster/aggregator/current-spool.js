@@ -1,0 +1,108 @@
+'use strict';
+
+// Runs with the aggregator. The spool in use, and the snapshots of living workers that it retains. One that
+// is lost is replaced; one that could not be created is tried again.
+
+const { debuglog } = require('node:util');
+const { LastSnapshots } = require('./last-snapshots');
+const { Spool } = require('../spool/spool');
+
+const debug = debuglog('prom-client-cluster');
+
+// Pauses before a directory is created again after no place was writable. They double, up to the longest.
+const FIRST_PAUSE_MILLISECONDS = 5000;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
+
+class CurrentSpool {
+  #options;
+  #onReopened;
+  /** @type {Spool | undefined} */
+  #spool = undefined;
+  /** @type {LastSnapshots | undefined} */
+  #lastSnapshots = undefined;
+  #pause = FIRST_PAUSE_MILLISECONDS;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer = undefined;
+  #isClosed = false;
+
+  /**
+   * @param {object} options
+   * @param {string} [options.directory] where to try first to create the spool
+   * @param {boolean} options.lock see Spool.open
+   * @param {boolean} [options.retain] whether to retain the workers' last snapshots for a thread that is
+   *   started later
+   * @param {(directory: string) => void} options.onDirectory called when the spool's directory changes; ''
+   *   if no directory can be written
+   * @param {() => void} onReopened called when another spool has been tried
+   */
+  constructor(options, onReopened) {
+    this.#options = options;
+    this.#onReopened = onReopened;
+  }
+
+  /** The spool; undefined if no directory can be written. */
+  get spool() {
+    return this.#spool;
+  }
+
+  /** What is retained for the next thread; undefined if there will be none, or without a spool. */
+  get lastSnapshots() {
+    return this.#lastSnapshots;
+  }
+
+  /**
+   * @param {string} [adopt] directory of an earlier thread
+   * @param {string} [name] of the directory, if a new one is created
+   * @returns {Promise<void>} never rejected
+   */
+  async open(adopt, name) {
+    const { directory, lock, retain, onDirectory } = this.#options;
+    try {
+      const onLost = (/** @type {string} */ reason) => this.lose(reason);
+      this.#spool = await Spool.open({ directory, name, adopt, lock, onLost });
+      if (retain) this.#lastSnapshots = new LastSnapshots(this.#spool);
+      onDirectory(this.#spool.directory);
+      this.#pause = FIRST_PAUSE_MILLISECONDS;
+    } catch (error) {
+      const { failures = error } = /** @type {any} */ (error);
+      debug('no directory can be written, snapshots come over IPC: %o', failures);
+      this.#spool = this.#lastSnapshots = undefined;
+      onDirectory('');
+      if (this.#isClosed) return;
+      this.#timer = setTimeout(() => this.#reopen(), this.#pause);
+      this.#timer.unref();
+      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
+    }
+  }
+
+  /**
+   * Replaces the directory, unless only its lock is lost. Workers can write again whatever was in it.
+   *
+   * @param {string} reason
+   */
+  async lose(reason) {
+    debug('the snapshot directory is lost: %s', reason);
+    if (this.#isClosed) return;
+    const lost = this.#spool;
+    this.#spool = undefined;
+    await lost?.close({ remove: false });
+    await this.#reopen(lost?.directory);
+    if (lost !== undefined && lost.directory !== this.spool?.directory) await lost.close({ remove: true });
+  }
+
+  /** @param {string} [lost] is continued if it is still there */
+  async #reopen(lost) {
+    if (this.#isClosed) return;
+    await this.open(lost);
+    this.#onReopened();
+  }
+
+  /** @param {boolean} remove whether to remove the directory */
+  async close(remove) {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#spool?.close({ remove });
+  }
+}
+
+module.exports = { CurrentSpool };

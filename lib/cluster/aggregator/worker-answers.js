@@ -1,0 +1,193 @@
+'use strict';
+
+// Runs with the aggregator. Reads the answers of workers and applies them to the store. One that cannot be
+// used is counted, and the worker's earlier numbers stay.
+
+const { debuglog } = require('node:util');
+const { TRANSIENT_CODES } = require('./retirement');
+
+const debug = debuglog('prom-client-cluster');
+
+// Errors that a second request in the same round may repair: the worker sends its dictionary from the start,
+// or a new file.
+const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
+
+// Of a file that belongs to another user, or in a directory that does: one of the processes has changed its
+// user.
+const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
+
+/**
+ * @typedef {object} Answer
+ * @property {number} workerId
+ * @property {string} [file] bare name in the spool
+ * @property {number} [maxBytes] how long the file is according to the worker; a longer one is refused
+ * @property {string} [snapshot] base64
+ * @property {Uint8Array} [bytes] the snapshot itself, in an ArrayBuffer that nothing else uses
+ * @property {unknown[]} [metrics] of a worker that runs prom-client, as JSON
+ */
+
+class WorkerAnswers {
+  #store;
+  #current;
+  #onRefused;
+  /** @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment */
+  #unread = new Map();
+
+  /**
+   * @param {import('../store/cluster-store').ClusterStore} store
+   * @param {import('./current-spool').CurrentSpool} current
+   * @param {(reason: string, error: unknown) => void} onRefused called for each answer that cannot be used
+   */
+  constructor(store, current, onRefused) {
+    this.#store = store;
+    this.#current = current;
+    this.#onRefused = onRefused;
+    /** @type {Set<number>} workers to ask again */
+    this.again = new Set();
+    /** @type {Set<number>} workers whose last answer could not be used: the page shows earlier numbers */
+    this.unusable = new Set();
+    /** @type {Set<number>} workers whose last file belongs to another user */
+    this.unreadable = new Set();
+  }
+
+  /** @param {Answer} answer */
+  apply({ workerId, file, maxBytes, snapshot, metrics, bytes }) {
+    try {
+      if (this.#store.isClosed(workerId)) {
+        if (file !== undefined) this.#current.spool?.unlink(file);
+      } else if (metrics !== undefined) {
+        this.#store.applyJson(workerId, metrics);
+      } else {
+        const buffer = this.#snapshotOf({ file, maxBytes, snapshot, bytes });
+        this.#store.apply(workerId, buffer);
+        if (file !== undefined) this.#retain(workerId, file, buffer);
+        // The worker did not find the directory. If it has been removed, exit files and the other workers
+        // need a new one.
+        if (snapshot !== undefined) this.#loseIfGone('a worker found it gone');
+      }
+      this.again.delete(workerId);
+      this.unusable.delete(workerId);
+      this.unreadable.delete(workerId);
+      this.#forgetUnread(workerId, file);
+    } catch (error) {
+      this.#refuse(workerId, file, error);
+    }
+  }
+
+  /** Reads the files that could not be read before. */
+  readUnread() {
+    for (const [workerId, file] of [...this.#unread]) this.apply({ workerId, file });
+  }
+
+  /**
+   * Removes a snapshot without reading it.
+   *
+   * @param {string} file bare name in the spool
+   */
+  discard(file) {
+    try {
+      this.#current.spool?.unlink(file);
+    } catch (error) {
+      debug('%s cannot be removed: %s', file, error);
+    }
+  }
+
+  /** @param {number} workerId of a worker that has been retired */
+  forget(workerId) {
+    this.again.delete(workerId);
+    this.unusable.delete(workerId);
+    this.unreadable.delete(workerId);
+    this.#unread.delete(workerId);
+  }
+
+  /**
+   * @param {number} workerId
+   * @param {string | undefined} file
+   * @param {unknown} error
+   */
+  #refuse(workerId, file, error) {
+    const { code } = /** @type {any} */ (error);
+    if (file !== undefined) this.#keepOrDiscard(workerId, file, code);
+    this.unusable.add(workerId);
+    this.#onRefused(typeof code === 'string' ? code : 'unknown', error);
+    if (code === 'dictionary' || code === 'numbers') this.#store.invalidateDictionary(workerId);
+    // A worker answers one request at a time, so its answers come in order: the next scrape takes the answer.
+    if (code === 'incarnation' || code === 'sequence') this.#store.forgetIdentity(workerId);
+    if (ASK_AGAIN_CODES.has(code)) this.again.add(workerId);
+    if (NOT_ALLOWED_CODES.has(code)) {
+      // It is asked again in this scrape, to write into a directory of the primary's user, or to answer over
+      // IPC.
+      this.again.add(workerId);
+      if (!this.#loseIfGone('it belongs to another user')) this.unreadable.add(workerId);
+    } else if (code === 'ENOENT') {
+      this.#loseIfGone(code);
+    }
+  }
+
+  /**
+   * @param {string} reason
+   * @returns {boolean} whether the directory is gone
+   */
+  #loseIfGone(reason) {
+    const isGone = this.#current.spool?.isPresent() === false;
+    if (isGone) this.#current.lose(reason);
+    return isGone;
+  }
+
+  /**
+   * A file that cannot be read at the moment is read at the next page, or when the worker is retired.
+   *
+   * @param {number} workerId
+   * @param {string} file
+   * @param {string} code of the error
+   */
+  #keepOrDiscard(workerId, file, code) {
+    this.#forgetUnread(workerId, file);
+    if (TRANSIENT_CODES.has(code)) this.#unread.set(workerId, file);
+    else this.discard(file);
+  }
+
+  /**
+   * @param {number} workerId
+   * @param {string | undefined} newer file of the worker
+   */
+  #forgetUnread(workerId, newer) {
+    const file = this.#unread.get(workerId);
+    this.#unread.delete(workerId);
+    if (file !== undefined && file !== newer) this.discard(file);
+  }
+
+  /**
+   * Retains a snapshot for the next thread, or removes it if there will be none.
+   *
+   * @param {number} workerId
+   * @param {string} file
+   * @param {Buffer} snapshot
+   */
+  #retain(workerId, file, snapshot) {
+    const { spool, lastSnapshots } = this.#current;
+    if (lastSnapshots === undefined) spool?.unlink(file);
+    else if (lastSnapshots.store(workerId, file, snapshot)) this.#store.requestFullDictionary(workerId);
+  }
+
+  /**
+   * @param {Omit<Answer, 'workerId'>} answer
+   * @returns {Buffer}
+   */
+  #snapshotOf({ file, maxBytes, snapshot, bytes }) {
+    if (bytes !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    if (file === undefined) return fromBase64(snapshot ?? '');
+    const { spool } = this.#current;
+    if (spool === undefined) throw Object.assign(new Error('there is no directory'), { code: 'ENOENT' });
+    return spool.read(file, maxBytes);
+  }
+}
+
+/** @param {string} text */
+function fromBase64(text) {
+  // In an ArrayBuffer of its own, because columns are views that start at a multiple of 8.
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text, 'base64'));
+  return buffer.subarray(0, buffer.write(text, 'base64'));
+}
+
+module.exports = { WorkerAnswers };
