@@ -38,8 +38,8 @@ const MAY_LOAD = {
 
 /** Node's modules that a folder must not load: the store is memory only. */
 const NOT_OF_NODE = { 'cluster/store': /^(node:)?(fs|worker_threads|timers)(\/|$)/ };
-/** The aggregator's two doors; the primary loads nothing else of the thread's. */
-const DOORS = /^cluster\/aggregator\/(aggregator-thread|in-place-backend)$/;
+/** The aggregator's two entry files; the primary loads nothing else of the thread's. */
+const ENTRY_FILES = /^cluster\/aggregator\/(aggregator-thread|in-place-backend)$/;
 
 /**
  * @returns {{folder: string, file: string, target: string}[]} each require() in lib/, with its target as it
@@ -71,7 +71,7 @@ describe('layout of lib/', () => {
         const loaded = path.join(folder, target);
         const from = path.dirname(loaded);
         assert.ok(from === folder || MAY_LOAD[folder]?.includes(from), `${file} loads ${loaded}`);
-        if (folder === 'cluster/primary' && from === 'cluster/aggregator') assert.match(loaded, DOORS);
+        if (folder === 'cluster/primary' && from === 'cluster/aggregator') assert.match(loaded, ENTRY_FILES);
       }
     });
   }

@@ -26,7 +26,7 @@ const create = options => {
 const isOpen = () => Boolean(AggregatorRegistry.prototype.clusterState.call(undefined));
 
 describe('close()', () => {
-  it('releases the cluster although the program has created a registry per scrape', async () => {
+  it('close() releases the cluster although the program has created a registry per scrape', async () => {
     const { length } = Array.from({ length: 20 }, () => new AggregatorRegistry());
     assert.equal(length, 20);
     const last = new AggregatorRegistry();
@@ -37,7 +37,7 @@ describe('close()', () => {
     }
   });
 
-  it('does not release it while another registry is in use', async () => {
+  it('close() does not release the cluster while another registry is in use', async () => {
     const [first, second] = [create(), create()];
     await first.close();
     await first.close();
@@ -48,7 +48,7 @@ describe('close()', () => {
     assert.ok(!isOpen());
   });
 
-  it('counts a registry that was created after it', async () => {
+  it('a registry that is created after close() can be used', async () => {
     await create().close();
     const later = create();
     assert.ok(later.clusterState());
@@ -61,7 +61,7 @@ it('the option `thread` is a path or a URL', () => {
 });
 
 describe('options of a second AggregatorRegistry', () => {
-  it('that differ are reported once, by name', async t => {
+  it('options of a second AggregatorRegistry that differ are reported once, by name', async t => {
     const emit = t.mock.method(process, 'emitWarning', () => {});
     create({ retiredMaxAge: 1000, thread: new URL('file:///thread.js') });
     create({ thread: new URL('file:///thread.js') });
@@ -85,7 +85,7 @@ describe('options from the environment', () => {
     });
   };
 
-  it('are those that the program does not set', t => {
+  it('options from the environment are those that the program does not set', t => {
     setEnvironment(t, {
       ...{ DIRECTORY: '/a/path', CHECKPOINT_INTERVAL: '1500', INCLUDE_PRIMARY: 'true' },
       ...{ TIMEOUT: ' 2000 ', RETIRED_MAX_AGE: '0' },
@@ -106,7 +106,7 @@ describe('options from the environment', () => {
     assert.deepEqual(clusterOptions(own), own);
   });
 
-  it('apply to the process', async t => {
+  it('options from the environment apply to the process', async t => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'environment-'));
     t.after(() => fs.rmdirSync(directory));
     setEnvironment(t, { DIRECTORY: directory, INCLUDE_PRIMARY: '1', TIMEOUT: '60000' });
@@ -123,7 +123,7 @@ describe('options from the environment', () => {
     for (const one of held.splice(0)) await one.close();
   });
 
-  it('are ignored if they cannot be used, with one warning for each', t => {
+  it('options from the environment are ignored if they cannot be used, with one warning for each', t => {
     const emit = t.mock.method(process, 'emitWarning', () => {});
     const bad = {
       ...{ CHECKPOINT_INTERVAL: '5', INCLUDE_PRIMARY: 'yes', TIMEOUT: '5s' },

@@ -244,7 +244,7 @@ describe('docs/snapshot-format.md', () => {
       [first.families.length - 1 + 2, metrics.length - 1, 'Sessions'],
     );
 
-    // Whoever knows nothing is not told the rows that are gone.
+    // A reader without state does not get the rows that are gone.
     const anew = readSnapshot(await captured(source, undefined), HEADER, []);
     assert.strictEqual(anew.header.epoch, 2);
     assert.strictEqual(anew.header.dictionaryStart, 0);
@@ -260,7 +260,7 @@ describe('docs/snapshot-format.md', () => {
       for (let i = 0; i < metricCount; i++) new Counter({ name: `c${i}`, help: 'c', registers: [registry] });
       await captured(source, undefined);
       registry.clear();
-      // What the last capture was without is found out by it, and told by the next.
+      // A capture notices what is missing, and the next one reports it.
       await captured(source, undefined);
       return readSnapshot(await captured(source, undefined), HEADER, []).header.epoch;
     };

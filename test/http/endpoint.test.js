@@ -357,7 +357,7 @@ describe('a process that is in no cluster', () => {
     aggregator.clear();
   });
 
-  it('status 503 if it has no metrics, 500 if a collect hook fails', async () => {
+  it('an AggregatorRegistry of a single process answers with status 503 if it has no metrics, 500 if a collect hook fails', async () => {
     AggregatorRegistry.setRegistries([new Registry()]);
     assert.strictEqual(await aggregator.clusterMetrics(), '');
     assert.strictEqual(await aggregator.clusterMetricsBytes(), undefined);
@@ -374,7 +374,7 @@ describe('a process that is in no cluster', () => {
     await assert.rejects(aggregator.clusterMetrics(), new Error('db down'));
   });
 
-  it('status 503 after it was closed', async () => {
+  it('an AggregatorRegistry of a single process answers with status 503 after it was closed', async () => {
     const closed = new AggregatorRegistry();
     await closed.close();
     await aggregator.close();

@@ -150,7 +150,7 @@ describe('startMetricsServer()', () => {
     return server;
   };
 
-  it('serves the global registry at /metrics, on the loopback interface', async t => {
+  it('startMetricsServer() serves the global registry at /metrics, on the loopback interface', async t => {
     const server = await start(t);
     assert.ok(server instanceof http.Server);
     const { address, port } = server.address();
@@ -165,7 +165,7 @@ describe('startMetricsServer()', () => {
     assert.strictEqual((await get(port, { method: 'HEAD' })).status, 200);
   });
 
-  it('takes a registry, a path and the options of metricsHandler()', async t => {
+  it('startMetricsServer() takes a registry, a path and the options of metricsHandler()', async t => {
     const registry = smallRegistry();
     const server = await start(t, { registry, path: '/m', host: '::1', formats: ['openmetrics'] }).catch(
       error => {
@@ -179,14 +179,14 @@ describe('startMetricsServer()', () => {
     assert.match(body.toString(), /^c_total 2$/m);
   });
 
-  it('serves an AggregatorRegistry', async t => {
+  it('startMetricsServer() serves an AggregatorRegistry', async t => {
     const registry = new AggregatorRegistry();
     t.after(() => registry.close());
     const server = await start(t, { registry, onError });
     assert.strictEqual((await get(server.address().port)).status, 503);
   });
 
-  it('rejects if the port is taken, or an option is not valid', async t => {
+  it('startMetricsServer() rejects if the port is taken, or an option is not valid', async t => {
     const { port } = (await start(t)).address();
     await assert.rejects(startMetricsServer({ port }), { code: 'EADDRINUSE' });
     for (const [options, message] of [

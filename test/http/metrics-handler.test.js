@@ -519,9 +519,9 @@ test('a page buffer is released after sending, except if a middleware may retain
   const released = [];
   const page = name => {
     const bytes = Buffer.alloc(3_000_000, 'x');
-    const lent = { bytes, ascii: true };
-    Object.defineProperty(lent, RELEASE, { value: () => released.push(name) });
-    return lent;
+    const pooled = { bytes, ascii: true };
+    Object.defineProperty(pooled, RELEASE, { value: () => released.push(name) });
+    return pooled;
   };
   const clusterOf = name => fakeCluster({ clusterMetricsBytes: () => Promise.resolve(page(name)) });
 
@@ -531,31 +531,31 @@ test('a page buffer is released after sending, except if a middleware may retain
   assert.deepStrictEqual(released, ['plain']);
 
   const app = express();
-  const kept = [];
-  app.use('/kept', (req, res, next) => {
+  const retained = [];
+  app.use('/retaining', (req, res, next) => {
     const { end } = res;
     res.end = function (bytes) {
-      kept.push(bytes);
+      retained.push(bytes);
       return end.call(this, bytes);
     };
     next();
   });
-  app.get('/kept', metricsHandler(clusterOf('kept')));
+  app.get('/retaining', metricsHandler(clusterOf('retaining')));
   app.get('/metrics', metricsHandler(clusterOf('express')));
   const port = await serve(t, app);
-  await get(port, { path: '/kept' });
+  await get(port, { path: '/retaining' });
   await get(port, { path: '/metrics' });
-  assert.strictEqual(kept.length, 1);
+  assert.strictEqual(retained.length, 1);
   assert.deepStrictEqual(released, ['plain', 'express']);
 });
 
 /** A registry whose page counts how often its memory was released. */
-function lendingCluster(length) {
+function poolingCluster(length) {
   const registry = fakeCluster({
     clusterMetricsBytes: async () => {
-      const lent = { bytes: Buffer.alloc(length, 'x'), ascii: true };
-      Object.defineProperty(lent, RELEASE, { value: () => registry.released++ });
-      return lent;
+      const pooled = { bytes: Buffer.alloc(length, 'x'), ascii: true };
+      Object.defineProperty(pooled, RELEASE, { value: () => registry.released++ });
+      return pooled;
     },
     released: 0,
   });
@@ -563,7 +563,7 @@ function lendingCluster(length) {
 }
 
 test('a page buffer is not released if the stream is not a socket', async t => {
-  const registry = lendingCluster(1_000_000);
+  const registry = poolingCluster(1_000_000);
   const server = http.createServer(metricsHandler(registry));
   t.after(() => server.close());
   const received = [];
@@ -582,7 +582,7 @@ test('a page buffer is not released if the stream is not a socket', async t => {
 });
 
 test('a page buffer is not released if a recorder patches all responses', async t => {
-  const registry = lendingCluster(1_000_000);
+  const registry = poolingCluster(1_000_000);
   const port = await serve(t, metricsHandler(registry));
   const recorded = [];
   const { end } = http.ServerResponse.prototype;
@@ -597,7 +597,7 @@ test('a page buffer is not released if a recorder patches all responses', async 
 });
 
 test('the buffer of a compressed page is not released', async t => {
-  const registry = lendingCluster(1_000_000);
+  const registry = poolingCluster(1_000_000);
   const port = await serve(t, metricsHandler(registry));
   await get(port, { headers: { 'accept-encoding': 'gzip' } });
   assert.strictEqual(registry.released, 0);
@@ -607,9 +607,9 @@ test('the buffer of a compressed page is not released', async t => {
 
 test('a page buffer is not released if the scraper disconnects during sending', async t => {
   let released = 0;
-  const lent = { bytes: Buffer.alloc(50_000_000, 'x'), ascii: true };
-  Object.defineProperty(lent, RELEASE, { value: () => released++ });
-  const registry = fakeCluster({ clusterMetricsBytes: () => Promise.resolve(lent) });
+  const pooled = { bytes: Buffer.alloc(50_000_000, 'x'), ascii: true };
+  Object.defineProperty(pooled, RELEASE, { value: () => released++ });
+  const registry = fakeCluster({ clusterMetricsBytes: () => Promise.resolve(pooled) });
   const handler = metricsHandler(registry);
   const closed = new Promise(resolve => {
     serve(t, (req, res) => {

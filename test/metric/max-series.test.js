@@ -1,6 +1,6 @@
 'use strict';
 
-// `maxSeries`: a limit on the label sets that a metric tells apart. What comes after shares one series.
+// `maxSeries`: a limit on the label sets that a metric distinguishes. Those beyond it share one series.
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
@@ -341,7 +341,7 @@ describe('the series labelled "overflow"', () => {
   });
 });
 
-describe('room under maxSeries', () => {
+describe('series under maxSeries', () => {
   it('remove() allows another series; removing a label set without a series does not', async () => {
     for (const Type of TYPES) {
       const { metric, registry } = make(Type, { maxSeries: 2 });
@@ -605,7 +605,7 @@ describe('in a cluster', () => {
       client.AggregatorRegistry.setRegistries([client.register, other]);
       const config = { help: 'h', labelNames: ['a'], maxSeries: 2 };
       state.counter = new client.Counter({ name: 'limited_total', ...config });
-      // In both registries: what it had no room for is told once all the same.
+      // In both registries: its recordings beyond the limit are reported once all the same.
       const registers = [client.register, other];
       state.summary = new client.Summary({
         name: 'limited_seconds',

@@ -69,7 +69,7 @@ const FAULTS = {
     child.inc(0);
     return child;
   }),
-  'a kept child forgets its labels': withMethod('Gauge', 'labels', (labels, gauge) => (...args) => {
+  'a reused child forgets its labels': withMethod('Gauge', 'labels', (labels, gauge) => (...args) => {
     const child = labels(...args);
     return { ...child, inc: (...given) => gauge.inc(...given) };
   }),

@@ -293,7 +293,7 @@ test('a label gets a cache when it is in use, of a limited size', () => {
   assert.ok(dictionary.slots.length <= texts.length * 32, `${dictionary.slots.length} slots`);
 });
 
-describe('the cache of a label tells texts apart by', () => {
+describe('the cache of a label distinguishes texts by', () => {
   for (const [where, textOf] of [
     ['their end', i => `/api/v1/resources/${i}`],
     ['their start', i => `${i}.backend.example.com`],

@@ -218,18 +218,18 @@ test('small and dense tables are not compacted', () => {
 
 test('children bind again after compaction', () => {
   const table = new SeriesTable(['a'], 1);
-  const kept = new SeriesHandle(table, { a: 'kept' });
+  const present = new SeriesHandle(table, { a: 'present' });
   const removed = new SeriesHandle(table, { a: 'removed' });
   for (let i = 0; i < 2000; i++) {
     add(table, { a: `before ${i}` }, 1);
-    if (i === 1000) for (const handle of [kept, removed]) addThrough(handle, 5);
+    if (i === 1000) for (const handle of [present, removed]) addThrough(handle, 5);
   }
   for (let i = 0; i < 2000; i++) table.removeRow(table.find({ a: `before ${i}` }));
   table.removeRow(table.find({ a: 'removed' }));
   table.compactIfSparse();
-  for (const handle of [kept, removed]) addThrough(handle, 1);
+  for (const handle of [present, removed]) addThrough(handle, 1);
   assert.deepStrictEqual(contentsOf(table), [
-    [[['a', 'kept']], 6],
+    [[['a', 'present']], 6],
     [[['a', 'removed']], 1],
   ]);
 });
@@ -259,7 +259,7 @@ test('a series that is removed and used again for ever does not grow the table',
     labelsOf(table),
     Array.from({ length: 10 }, (_, i) => i),
   );
-  assert.ok(table.order.length <= 32, `order has room for ${table.order.length}`);
+  assert.ok(table.order.length <= 32, `order has space for ${table.order.length}`);
 });
 
 for (const [name, forget] of [
@@ -359,7 +359,7 @@ test('the digests of a summary follow their rows through compaction', async () =
 
 test('the digests of a summary follow their rows when new labels compact the table', async () => {
   const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles: [0.5], registers: [] });
-  summary.observe({ a: 'kept' }, 42);
+  summary.observe({ a: 'present' }, 42);
   for (let a = 0; a < 5000; a++) {
     summary.observe({ a }, a);
     summary.remove({ a });

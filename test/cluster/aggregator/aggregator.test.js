@@ -150,8 +150,8 @@ describe('names of retained files that are taken', () => {
   });
 
   it('by directories with files block nothing else, and are left alone', async () => {
-    const inside = NAMES.map(name => path.join(directory, name, 'of somebody'));
-    for (const file of inside) fs.mkdirSync(file, { recursive: true });
+    const filesOfOthers = NAMES.map(name => path.join(directory, name, 'of somebody'));
+    for (const file of filesOfOthers) fs.mkdirSync(file, { recursive: true });
     for (let total = 1; total <= 3; total++) {
       answer();
       assert.deepEqual(page(), { again: [], total });
@@ -161,7 +161,7 @@ describe('names of retained files that are taken', () => {
     assert.deepEqual(retired, [WORKER]);
     assert.equal(page().total, 3);
     assert.deepEqual(fs.readdirSync(directory).sort(), ['owner.json', ...NAMES].sort());
-    for (const file of inside) assert.ok(fs.existsSync(file));
+    for (const file of filesOfOthers) assert.ok(fs.existsSync(file));
     await aggregator.close();
     assert.deepEqual(fs.readdirSync(directory).sort(), ['owner.json', ...NAMES].sort());
   });

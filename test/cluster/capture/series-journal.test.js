@@ -147,9 +147,12 @@ test('SeriesJournal: the segments of a thousand captures with new series are for
     const { known } = reader;
     assert.strictEqual(reader.read(journal).start > 0, i > 0);
     // Of all earlier positions, it continues from the reader's last one only.
-    const kept = [0, known?.series ?? 0, journal.length].map(series => ({ epoch: journal.epoch, series }));
+    const positions = [0, known?.series ?? 0, journal.length].map(series => ({
+      epoch: journal.epoch,
+      series,
+    }));
     assert.deepStrictEqual(
-      kept.map(position => journal.after(position)?.length),
+      positions.map(position => journal.after(position)?.length),
       [i === 0 ? 3 : undefined, i === 0 ? 3 : 1, 0],
     );
   }

@@ -9,7 +9,7 @@ const workerThreads = require('node:worker_threads');
 const { startBackend } = require('../../../lib/cluster/primary/aggregator-backend');
 const { makePlace, LIBRARY } = require('../../fixtures/cluster-harness');
 
-/** Starts a backend whose threads run some code before theirs; tells how many threads it started. */
+/** Starts a backend whose threads run some code before theirs; returns how many threads it started. */
 async function startAfter(t, code) {
   const place = makePlace(t);
   const preload = path.join(makePlace(t), 'preload.js');

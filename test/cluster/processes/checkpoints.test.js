@@ -302,7 +302,7 @@ describe('checkpoints', () => {
       state.record(5);
       state.metrics.labelled.inc({ route: 'thread' }, 5);
     });
-    // The second request tells the worker that the primary has its label sets.
+    // The second request states that the primary has its label sets.
     for (let i = 0; i < 2; i++) assert.equal(counted(await cluster.scrape()) - before, 10);
     await cluster.inWorker(id, tick);
     // The worker gets no more requests and nothing changes: only the checkpoint has its numbers.

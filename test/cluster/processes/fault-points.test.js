@@ -35,7 +35,7 @@ describe('a worker that is killed while it is scraped', { skip }, () => {
   let total = 0;
 
   STAGES.forEach((stage, index) => {
-    it(`at the stage "${stage}" keeps what was scraped, and leaves nothing`, async () => {
+    it(`a worker that is killed while it is scraped at the stage "${stage}" keeps what was scraped, and leaves nothing`, async () => {
       const id = await cluster().fork();
       const record = ({ state }, name, amount) => state.record(name, amount);
       await cluster().inWorkers([1, id], record, `w${id}`, 10);
@@ -66,7 +66,7 @@ describe('a worker that is killed while it is scraped', { skip }, () => {
     });
   });
 
-  it('and the totals of all of them stay', async () => {
+  it('the totals of all workers that were killed while they were scraped stay', async () => {
     const samples = await cluster().scrape();
     const sum = [...samples].reduce(
       (sum, [name, value]) => sum + (name.startsWith('done_total') ? value : 0),

@@ -269,7 +269,7 @@ describe('a cluster whose workers come and go', () => {
       const { id, total } = await forkAndCount();
       const late = await cluster().run(
         async ({ aggregator, cluster }, ids, total) => {
-          // The worker tells its total over IPC; a scrape that is called then may show more, and never less.
+          // The worker sends its total over IPC; a scrape that is called then may show more, and never less.
           const totals = [];
           const scrapes = [];
           const ask = worker =>

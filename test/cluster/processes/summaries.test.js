@@ -75,9 +75,9 @@ describe('a thousand summary series in each worker', () => {
       return turns;
     };
     const atFirst = await turnsOf(() => source.prepare(1000));
-    assert.ok(atFirst > 20, `${atFirst} rests for a thousand digests of 20 to 50 µs`);
+    assert.ok(atFirst > 20, `${atFirst} turns for a thousand digests of 20 to 50 µs`);
     summary.observe({ route: 7 }, 1);
     const then = await turnsOf(() => source.prepare(1000));
-    assert.ok(then < atFirst / 2, `${then} rests for one, ${atFirst} for all`);
+    assert.ok(then < atFirst / 2, `${then} turns for one, ${atFirst} for all`);
   });
 });

@@ -73,7 +73,7 @@ new Counter({ name: 'c6', help: 'help', labelNames: names }).inc({ whatever: 1 }
 new Counter({ name: 'c7', help: 'help', labelNames: [] }).inc();
 new Counter<string>({ name: 'c8', help: 'help', labelNames: ['x'] }).inc({ y: 1 });
 
-// Configurations kept apart from their metric.
+// Configurations that are separate from their metric.
 const counterConfiguration: CounterConfiguration<'a'> = {
   name: 'n',
   help: 'help',
