@@ -127,7 +127,7 @@ const METRICS = [
   ['an aggregator that does not exist',
     async $ => {
       $.gauge({ name: 'averaged', aggregator: 'avg' });
-      const aggregator = $.aggregator({ includePrimary: true, inPlace: true });
+      const aggregator = $.aggregator({ includePrimary: true, inPlace: true, timeout: 60_000 });
       $.client.AggregatorRegistry.setRegistries($.registry);
       await aggregator.clusterMetrics();
     },
