@@ -23,7 +23,7 @@ async function logged(library, env) {
     import ${JSON.stringify(path.join(ROOT, 'node_modules/prom-client/index.js'))};
     await client.register.metrics();
     await import(${JSON.stringify(path.join(ROOT, 'node_modules/@prometheus-io/client/index.js'))});
-    for (let i = 0; i < 2; i++) await client.metricsHandler(client.register)({ headers: {} }, { destroyed: true });`;
+    for (let i = 0; i < 2; i++) await client.metricsHandler(client.register)({ headers: {} }, { destroyed: true, setHeader() {} });`;
   const program = new Program(['--input-type=module', '--eval', code], { env });
   assert.equal(await program.ended(), 0, program.errors);
   return Array.from(program.errors.matchAll(/another Prometheus client .*: (.*)$/gm), ([, directory]) =>

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { it } = require('node:test');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
+const { linkToPrimary } = require('../../../lib/cluster/links/ipc');
 const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names');
 const { WELCOME, REQUEST } = require('../../../lib/cluster/wire/messages');
 
@@ -13,7 +14,7 @@ it("a program that has replaced process.send() gets no error in its 'message' ev
     throw new Error('this is not sent');
   });
   Object.assign(process, { connected: true, send: failing });
-  const responder = new WorkerResponder(1, () => []);
+  const responder = new WorkerResponder(linkToPrimary(1), () => []);
   const fields = { directory: '', exitName: exitSnapshotName(1) };
   responder.receive({ type: WELCOME, ...fields });
   assert.equal(failing.mock.callCount(), 1);
