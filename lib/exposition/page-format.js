@@ -10,6 +10,14 @@
  */
 
 /**
+ * How many selections of families a scrape writes for concurrent callers. Each is a page of its own, and any
+ * client can ask for one.
+ */
+const MAX_SELECTIONS = 10;
+
+const TOO_MANY_SELECTIONS = 'There are too many scrapes of different metrics at the moment.';
+
+/**
  * @template {{name: string}} F
  * @param {F[]} families
  * @param {readonly string[] | undefined} names
@@ -29,4 +37,4 @@ function textKeyOf({ openMetrics, names }) {
   return JSON.stringify([openMetrics, names]);
 }
 
-module.exports = { selectFamilies, textKeyOf };
+module.exports = { MAX_SELECTIONS, TOO_MANY_SELECTIONS, selectFamilies, textKeyOf };

@@ -200,7 +200,8 @@ function warn(error) {
   if (isQuiet) return;
   isQuiet = true;
   setTimeout(() => (isQuiet = false), WARNING_PAUSE_MILLISECONDS).unref();
-  const [line] = String(error).split('\n');
+  const reason = /** @type {any} */ (error)?.[UNAVAILABLE];
+  const [line] = String(reason ?? error).split('\n');
   process.emitWarning(`A scrape of the metrics failed: ${line}`, { code: 'PROM_CLIENT_CLUSTER_SCRAPE' });
 }
 

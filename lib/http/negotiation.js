@@ -99,13 +99,13 @@ function weightOf(contentType, ranges) {
  * The metrics that a scrape asks for with `?name[]=…`, as in Go's client library.
  *
  * @param {string | undefined} url
- * @returns {string[] | undefined} undefined for all
+ * @returns {string[] | undefined} sorted, each once; undefined for all
  */
 function namesOf(url) {
   const query = /\?([^#]*)/.exec(url ?? '')?.[1];
   if (query === undefined) return undefined;
   const names = new URLSearchParams(query).getAll('name[]');
-  return names.length === 0 ? undefined : names;
+  return names.length === 0 ? undefined : [...new Set(names)].sort();
 }
 
 /**

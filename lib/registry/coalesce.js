@@ -4,6 +4,9 @@
 // so many concurrent scrapers cost no more than two: `collect` hooks run once for all of them, and each
 // format is written once.
 
+const { MAX_SELECTIONS, TOO_MANY_SELECTIONS } = require('../exposition/page-format');
+const { unavailable } = require('./unavailable');
+
 // A `collect` hook that never finishes must not delay scrapes forever: those that wait for a run of this age
 // start another.
 const HUNG_MILLISECONDS = 5000;
@@ -15,7 +18,7 @@ const HUNG_MILLISECONDS = 5000;
  * because the numbers of that run may be older than the call. It gets the next one.
  *
  * @param {(formats: PageFormat[]) => Promise<Buffer[]>} run writes a page for each format
- * @returns {(format: PageFormat) => Promise<Buffer>}
+ * @returns {(format: PageFormat) => Promise<Buffer>} rejects if concurrent calls have too many selections
  */
 function coalesce(run) {
   /** @type {Promise<void> | undefined} settles when the youngest run has ended or hangs */
@@ -49,6 +52,10 @@ function coalesce(run) {
       /** @type {Map<string, PageFormat>} */
       const formats = new Map();
       next = { formats, pages: ended.then(() => start(formats)) };
+    }
+    const selections = [...(next?.formats.values() ?? [])].filter(({ names }) => names !== undefined);
+    if (format.names !== undefined && selections.length >= MAX_SELECTIONS && !next?.formats.has(key)) {
+      throw unavailable(TOO_MANY_SELECTIONS);
     }
     next?.formats.set(key, format);
     const pages = await (next?.pages ?? start(new Map([[key, format]])));

@@ -238,6 +238,21 @@ describe('a page of some metrics', () => {
     assert.strictEqual(text, '# HELP a a_total\n# TYPE a counter\na_total 1\n# EOF\n');
   });
 
+  it('concurrent scrapes have at most ten selections; all others are served', async () => {
+    const registry = smallRegistry();
+    const errors = [];
+    const ask = query => scrape(registry, { query, onError: error => errors.push(error) });
+    const queries = ['', ...Array.from({ length: 12 }, (_, i) => `?name[]=a_total&name[]=${i}`)];
+    const answers = await Promise.all([...queries, '?name[]=0&name[]=a_total&name[]=0', ''].map(ask));
+    assert.deepStrictEqual(
+      answers.map(({ status }) => status),
+      [...Array.from({ length: 11 }, () => 200), 503, 503, 200, 200],
+    );
+    assert.strictEqual(answers[11].text, 'There are too many scrapes of different metrics at the moment.\n');
+    assert.strictEqual(errors.length, 2);
+    assert.strictEqual((await ask(queries[12])).status, 200);
+  });
+
   it('all collect hooks run, because one may update several metrics', async () => {
     const registry = smallRegistry();
     const gauge = new Gauge({ name: 'g', help: 'h', registers: [registry] });

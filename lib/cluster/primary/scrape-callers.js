@@ -3,6 +3,8 @@
 // Runs on the primary's loop. The callers that wait for the cluster's metrics, each with a deadline and a
 // format.
 
+const { MAX_SELECTIONS } = require('../../exposition/page-format');
+
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
@@ -24,6 +26,8 @@ class ScrapeCaller {
    */
   constructor(format, timeout) {
     this.format = format;
+    /** Equal for equal formats. */
+    this.key = keyOf(format);
     this.deadline = performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS);
     /** @type {Promise<Bytes | undefined>} */
     this.promise = new Promise((resolve, reject) => {
@@ -66,7 +70,19 @@ class ScrapeCaller {
  * @returns {Format[]}
  */
 function distinctFormats(callers) {
-  return [...new Map(callers.map(({ format }) => [keyOf(format), format])).values()];
+  return [...new Map(callers.map(({ key, format }) => [key, format])).values()];
+}
+
+/**
+ * @param {Iterable<ScrapeCaller>} callers of a round
+ * @param {ScrapeCaller} caller
+ * @returns {boolean} whether the round writes enough selections of families without this caller's
+ */
+function hasTooManySelections(callers, { key, format }) {
+  if (format.names === undefined) return false;
+  const selections = [...callers].filter(other => other.format.names !== undefined);
+  const keys = new Set(selections.map(other => other.key));
+  return keys.size >= MAX_SELECTIONS && !keys.has(key);
 }
 
 /**
@@ -77,4 +93,4 @@ function keyOf({ openMetrics, gzip, selfMetrics, names }) {
   return JSON.stringify([openMetrics, gzip, selfMetrics, names]);
 }
 
-module.exports = { ScrapeCaller, distinctFormats, keyOf };
+module.exports = { ScrapeCaller, distinctFormats, hasTooManySelections };

@@ -5,7 +5,8 @@
 // Callers that arrive while a round collects share the next one; each keeps its own deadline. A slow round
 // does not delay later callers.
 
-const { ScrapeCaller, distinctFormats, keyOf } = require('./scrape-callers');
+const { ScrapeCaller, distinctFormats, hasTooManySelections } = require('./scrape-callers');
+const { TOO_MANY_SELECTIONS } = require('../../exposition/page-format');
 const { ThreadLostError } = require('./thread-backend');
 const { unavailable } = require('../../registry/unavailable');
 const { pooledPage } = require('../../exposition/pooled-page');
@@ -89,6 +90,7 @@ class ScrapeRounds {
    */
   collect(format, timeout) {
     const caller = new ScrapeCaller(format, timeout);
+    if (hasTooManySelections(this.#next, caller)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
     this.#next.add(caller);
     // From its own call on, also while it waits for the end of an earlier round.
     caller.afterDeadline(0, () => this.#expire(caller));
@@ -319,8 +321,8 @@ class ScrapeRounds {
       for (const caller of callers) caller.resolve(undefined);
       return;
     }
-    const keys = distinctFormats(callers).map(keyOf);
-    const holders = keys.map(key => callers.filter(({ format }) => keyOf(format) === key));
+    const keys = new Set(callers.map(({ key }) => key));
+    const holders = Array.from(keys, key => callers.filter(caller => caller.key === key));
     (bodies ?? []).forEach((body, i) => {
       // A page that several callers share is not pooled: no caller knows when the others have read it.
       const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;

@@ -89,6 +89,22 @@ describe('the callers of a round', () => {
   });
 });
 
+describe('callers who want some metrics', () => {
+  it('share a round if they want at most ten selections; all others are served', async () => {
+    const selection = i => rounds.collect({ ...TEXT, names: [`m${i}`] }, 5000);
+    const callers = [...Array.from({ length: 12 }, (_, i) => selection(i)), selection(0)];
+    const whole = rounds.collect(TEXT, 5000);
+    const settled = Promise.allSettled(callers);
+    await finishRender();
+    assert.equal(renders[0].formats.length, 11);
+    assert.equal((await whole).bytes.toString(), 'text');
+    const results = await settled;
+    const refused = results.flatMap(({ reason }, i) => (reason === undefined ? [] : [i]));
+    assert.deepEqual(refused, [10, 11]);
+    assert.match(results[10].reason.message, /^There are too many scrapes of different metrics/);
+  });
+});
+
 describe('a worker that has to be asked again', () => {
   it('a worker that has to be asked again is asked by the round of a caller with a long timeout, although one with a short timeout has left before', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
