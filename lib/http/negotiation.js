@@ -65,6 +65,7 @@ function acceptsGzip(header) {
  * @returns {string} the first if the scraper accepts none: a page is more use than an error
  */
 function chooseContentType(header, contentTypes) {
+  if (contentTypes.length === 1) return contentTypes[0];
   const ranges = alternativesOf(header);
   const weights = contentTypes.map(contentType => weightOf(contentType, ranges));
   return contentTypes[weights.indexOf(Math.max(...weights))];
