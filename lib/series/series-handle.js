@@ -2,7 +2,7 @@
 
 // How a child finds its row. A handle binds to its row: it caches page and offset, so that recording is one
 // comparison and one addition. A child of a label set that shares the overflow series looks again after each
-// removal, because the table may have room for it then.
+// removal, because the table may have space for it then.
 
 const { labelsFrom } = require('./label-form');
 

@@ -78,9 +78,9 @@ function someRegistry() {
   return { registry, requests, sizes };
 }
 
-async function captured(source, known) {
+async function captured(source, position) {
   await source.prepare(1000);
-  return bytesOf(source.capture(WORKER_ID, known));
+  return bytesOf(source.capture(WORKER_ID, position));
 }
 
 describe('docs/snapshot-format.md', () => {
@@ -178,12 +178,12 @@ describe('docs/snapshot-format.md', () => {
     const first = readSnapshot(await captured(source, undefined), HEADER, metrics);
     const { header } = first;
     requests.inc({ method: 'GET', path: '/new' }, 9);
-    const known = {
+    const position = {
       incarnation: header.incarnation.toString('hex'),
       epoch: header.epoch,
       series: header.dictionaryEnd,
     };
-    const second = readSnapshot(await captured(source, known), HEADER, metrics);
+    const second = readSnapshot(await captured(source, position), HEADER, metrics);
     assert.strictEqual(second.header.dictionaryStart, header.dictionaryEnd);
     assert.strictEqual(second.header.sequence, 2);
     assert.strictEqual(second.units, 1);
@@ -194,11 +194,11 @@ describe('docs/snapshot-format.md', () => {
 
     const digestOf = ({ families }) => families[3].samples[0];
     sizes.observe({ kind: 'a' }, 8);
-    const changed = readSnapshot(await captured(source, known), HEADER, metrics);
+    const changed = readSnapshot(await captured(source, position), HEADER, metrics);
     assert.strictEqual(digestOf(second).version, digestOf(first).version);
     assert.notStrictEqual(digestOf(changed).version, digestOf(first).version);
 
-    const stranger = { ...known, incarnation: '0'.repeat(32) };
+    const stranger = { ...position, incarnation: '0'.repeat(32) };
     const third = readSnapshot(await captured(source, stranger), HEADER, []);
     assert.strictEqual(third.header.dictionaryStart, 0);
     assert.strictEqual(third.units, third.header.dictionaryEnd);
@@ -354,12 +354,12 @@ async function codesOfRefusal() {
   const offsetOf = field => Number(HEADER.find(row => row[2] === field)[0]);
   const store = new ClusterStore();
   store.apply(WORKER_ID, Buffer.from(new Uint8Array(first).buffer));
-  const known = store.journalPositionOf(WORKER_ID);
+  const position = store.journalPositionOf(WORKER_ID);
   requests.inc({ path: '/more' });
-  const second = await captured(source, known);
+  const second = await captured(source, position);
   await source.prepare(1000);
-  const known2 = { ...known, series: second.readDoubleLE(offsetOf('dictionaryEnd')) };
-  const third = await captured(source, known2);
+  const laterPosition = { ...position, series: second.readDoubleLE(offsetOf('dictionaryEnd')) };
+  const third = await captured(source, laterPosition);
   const otherProcess = await captured(new SnapshotSource(() => [registry]), undefined);
 
   const plainRegistry = new Registry();

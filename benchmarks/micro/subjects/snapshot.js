@@ -64,10 +64,10 @@ function fileExchange(registry, directory) {
   return {
     async write() {
       await source.prepare(HOOK_TIME);
-      const known = store.journalPositionOf(WORKER_ID);
+      const position = store.journalPositionOf(WORKER_ID);
       const file = new SnapshotFile(directory, 'snapshot');
-      const dictionary = await source.encodeDictionary(known, part => file.writeAhead(part));
-      const snapshot = source.capture(WORKER_ID, known, { dictionary });
+      const dictionary = await source.encodeDictionary(position, part => file.writeAhead(part));
+      const snapshot = source.capture(WORKER_ID, position, { dictionary });
       file.finish(snapshot);
       return snapshot.bytes;
     },

@@ -117,7 +117,7 @@ class Retirement {
   }
 
   /**
-   * Writes the totals or, if there is no room or no directory, gives them to the primary. Then removes the
+   * Writes the totals or, if there is no space or no directory, gives them to the primary. Then removes the
    * files of the workers that they include.
    */
   save() {

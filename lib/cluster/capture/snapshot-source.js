@@ -59,15 +59,15 @@ class SnapshotSource {
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
    * @param {object} [options]
-   * @param {JournalPosition} [options.known] what the reader has of the journal
+   * @param {JournalPosition} [options.readerPosition] what the reader has of the journal
    * @param {(dictionary: DictionaryPart) => void} [options.onProgress] see encodeDictionary()
    * @param {boolean} [options.isLast] see CollectHooks.run()
    * @param {(dictionary: DictionaryPart) => T} [options.capture]
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
-  async prepare(timeout, { known, onProgress, isLast, capture } = {}) {
+  async prepare(timeout, { readerPosition, onProgress, isLast, capture } = {}) {
     await this.encode();
-    const dictionary = capture && (await this.encodeDictionary(known, onProgress));
+    const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(timeout, isLast);
     if (unfinished === undefined) return dictionary && capture?.(dictionary);
     const copies = this.#copyNumbers(unfinished.pending);
@@ -139,12 +139,12 @@ class SnapshotSource {
    * Encodes the dictionary part for the next capture, in slices. The capture adds label sets that are
    * recorded later.
    *
-   * @param {JournalPosition | undefined} known what the reader has of the journal
+   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal
    * @param {(dictionary: DictionaryPart) => void} [onProgress] called after each piece
    * @returns {Promise<DictionaryPart>}
    */
-  async encodeDictionary(known, onProgress) {
-    const dictionary = this.#dictionaries.start(known);
+  async encodeDictionary(readerPosition, onProgress) {
+    const dictionary = this.#dictionaries.start(readerPosition);
     await this.#extendDictionary(dictionary, onProgress);
     return dictionary;
   }
@@ -163,14 +163,14 @@ class SnapshotSource {
    * the next number is recorded.
    *
    * @param {number} workerId
-   * @param {JournalPosition | undefined} known what the reader has of the journal
+   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal
    * @param {object} [options]
    * @param {boolean} [options.isLast] whether to include digests that have changed since prepare(), however
    *   long encoding them takes
    * @param {DictionaryPart} [options.dictionary] from encodeDictionary()
    * @returns {import('../wire/snapshot-encoder').EncodedSnapshot}
    */
-  capture(workerId, known, { isLast = false, dictionary } = {}) {
+  capture(workerId, readerPosition, { isLast = false, dictionary } = {}) {
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
@@ -198,7 +198,7 @@ class SnapshotSource {
       entries,
       failures: [...this.#failures.values(), ...overflows(entries)],
     };
-    const whole = this.#dictionaries.complete(dictionary, views, known);
+    const whole = this.#dictionaries.complete(dictionary, views, readerPosition);
     return encodeSnapshot(capture, this.#dictionaries, whole);
   }
 

@@ -58,7 +58,7 @@ async function startBackend(options, events, adopt, reason = options.inPlace ? '
       await backend.start(adopt);
       return backend;
     } catch (error) {
-      // The heap of this process has no more room than the thread's had.
+      // The heap of this process has no more space than the thread's had.
       if (isOutOfMemory(error)) throw error;
       debug('no thread can be started, aggregating in place: %s', error);
       reason = 'start';

@@ -19,8 +19,8 @@ class OwnSnapshots {
   #source;
   #onCaptured;
   #isBusy = false;
-  /** Longest time that a scrape has waited in vain for the capture under way, in milliseconds. */
-  #waitedInVain = 0;
+  /** Longest time that a scrape has waited for the capture under way and timed out, in milliseconds. */
+  #longestWait = 0;
 
   /**
    * @param {() => Iterable<any>} registries
@@ -42,23 +42,23 @@ class OwnSnapshots {
    * enough.
    *
    * @param {number} timeout milliseconds that the scrape waits at most
-   * @returns {number} milliseconds that the scrape waits; 0 if another has waited as long in vain, because a
-   *   hook hangs
+   * @returns {number} milliseconds that the scrape waits; 0 if another has waited as long and timed
+   *   out, because a hook hangs
    */
   ask(timeout) {
-    if (this.#isBusy) return isLonger(timeout, this.#waitedInVain) ? timeout : 0;
-    this.#waitedInVain = 0;
+    if (this.#isBusy) return isLonger(timeout, this.#longestWait) ? timeout : 0;
+    this.#longestWait = 0;
     this.#capture(hookTime(timeout)).then(this.#onCaptured);
     return timeout;
   }
 
   /**
-   * Notes that a scrape has waited in vain.
+   * Notes that a scrape has timed out.
    *
    * @param {number} milliseconds
    */
   timeOut(milliseconds) {
-    if (this.#isBusy) this.#waitedInVain = Math.max(this.#waitedInVain, milliseconds);
+    if (this.#isBusy) this.#longestWait = Math.max(this.#longestWait, milliseconds);
   }
 
   /**
@@ -69,7 +69,7 @@ class OwnSnapshots {
     this.#isBusy = true;
     try {
       return await this.#source.prepare(hookTime, {
-        known: this.position,
+        readerPosition: this.position,
         capture: dictionary =>
           timedSection('primary:capture', () => {
             const { chunks, bytes } = this.#source.capture(OWN_ID, this.position, { dictionary });

@@ -61,7 +61,7 @@ class ExitSnapshot {
      * @type {JournalPosition | undefined} what the primary has of the journal: a checkpoint, and a snapshot
      *   over IPC, leave that out
      */
-    this.known = undefined;
+    this.readerPosition = undefined;
   }
 
   /**
@@ -154,7 +154,7 @@ class ExitSnapshot {
       this.#write();
     } catch (error) {
       if (!DISK_FULL_CODES.has(/** @type {any} */ (error).code)) throw error;
-      // The exit snapshot replaces what the directory has of this worker, so there is room for it.
+      // The exit snapshot replaces what the directory has of this worker, so there is space for it.
       for (const name of [lastName(this.#workerId), dictionaryName(this.#workerId)])
         fs.rmSync(path.join(this.#directory, name), { force: true });
       this.#write();
@@ -182,7 +182,7 @@ class ExitSnapshot {
     if (!this.#link.isConnected()) return Promise.resolve();
     return new Promise(resolve => {
       try {
-        const snapshot = this.#source.capture(this.#workerId, this.known, { isLast: true });
+        const snapshot = this.#source.capture(this.#workerId, this.readerPosition, { isLast: true });
         this.#link.send({ type: LAST, ...inMessage(snapshot, reason) }, () => resolve());
       } catch (error) {
         this.#source.countFailure('capture', '', error);
@@ -240,12 +240,12 @@ class ExitSnapshot {
     try {
       fs.rmSync(unfinished, { force: true });
       await this.#source.prepare(hookTime, {
-        known: this.known,
+        readerPosition: this.readerPosition,
         onProgress: part => file.writeAhead(part),
         isLast: true,
         capture: dictionary => {
           timedSection('worker:checkpoint', () =>
-            file.finish(this.#source.capture(this.#workerId, this.known, { dictionary })),
+            file.finish(this.#source.capture(this.#workerId, this.readerPosition, { dictionary })),
           );
         },
       });

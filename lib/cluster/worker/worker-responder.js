@@ -69,13 +69,13 @@ class WorkerResponder {
     }
     if (message.type === WELCOME) {
       // Also sent by a primary that has lost its state: the next checkpoint must have the whole dictionary.
-      this.#exit.known = undefined;
+      this.#exit.readerPosition = undefined;
       this.#exit.invalidate();
       this.#announce();
       return;
     }
     if (isFirst && this.#checkpointInterval !== undefined) this.#announce();
-    this.#exit.known = message.known;
+    this.#exit.readerPosition = message.known;
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
     this.#newest = message;
@@ -109,17 +109,17 @@ class WorkerResponder {
   /** @param {Request} request */
   async #answer(request) {
     reportOtherClients();
-    const { requestId, directory, known, timeout } = request;
+    const { requestId, directory, known: readerPosition, timeout } = request;
     const name = snapshotName(this.workerId, requestId);
     const file = directory ? new SnapshotFile(directory, name) : undefined;
     try {
       await this.#source.prepare(hookTime(timeout), {
-        known,
+        readerPosition,
         onProgress: part => file?.writeAhead(part),
         capture: dictionary => {
           if (this.#newest !== request) return;
           this.#newest = undefined;
-          if (file === undefined) this.#answerOverIpc(requestId, known, NO_DIRECTORY);
+          if (file === undefined) this.#answerOverIpc(requestId, readerPosition, NO_DIRECTORY);
           else this.#answerWithFile(request, name, file, dictionary);
         },
       });
@@ -136,10 +136,10 @@ class WorkerResponder {
    * @param {SnapshotFile} file
    * @param {import('../wire/dictionary-part').DictionaryPart} dictionary
    */
-  #answerWithFile({ requestId, known }, name, file, dictionary) {
+  #answerWithFile({ requestId, known: readerPosition }, name, file, dictionary) {
     try {
       const bytes = timedSection('worker:capture', () => {
-        const snapshot = this.#source.capture(this.workerId, known, { dictionary });
+        const snapshot = this.#source.capture(this.workerId, readerPosition, { dictionary });
         file.finish(snapshot);
         return snapshot.bytes;
       });
@@ -147,7 +147,7 @@ class WorkerResponder {
     } catch (error) {
       file.discard();
       this.#source.countFailure('write', '', error);
-      this.#answerOverIpc(requestId, known, error);
+      this.#answerOverIpc(requestId, readerPosition, error);
     }
   }
 
@@ -155,12 +155,12 @@ class WorkerResponder {
    * Sends the snapshot itself if no file can be written. This is slower.
    *
    * @param {number} requestId
-   * @param {Request['known']} known
+   * @param {Request['known']} readerPosition
    * @param {unknown} reason why no file was written
    */
-  #answerOverIpc(requestId, known, reason) {
+  #answerOverIpc(requestId, readerPosition, reason) {
     try {
-      this.#respond(requestId, inMessage(this.#source.capture(this.workerId, known), reason));
+      this.#respond(requestId, inMessage(this.#source.capture(this.workerId, readerPosition), reason));
     } catch (error) {
       this.#source.countFailure('capture', '', error);
       this.#respond(requestId, { error: textOf(error) });

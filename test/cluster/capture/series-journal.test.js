@@ -26,24 +26,24 @@ function extentOf(metric) {
 const DROPPED = { rows: 0, values: [] };
 
 /** Where a reader at a position has to continue, and with which segments. */
-function since(journal, known) {
-  const start = journal.startFor(known);
+function since(journal, position) {
+  const start = journal.startFor(position);
   return { start, segments: journal.after({ epoch: journal.epoch, series: start }) };
 }
 
 /** A reader of the journal: how many rows and values it has of each metric, by the metric's number. */
 class Reader {
-  known = undefined;
+  position = undefined;
   metrics = new Map();
 
   /** Applies the segments that it does not have. Throws if they do not continue what it has. */
   read(journal) {
-    const { start, segments } = since(journal, this.known);
-    if (this.known?.epoch !== journal.epoch) {
+    const { start, segments } = since(journal, this.position);
+    if (this.position?.epoch !== journal.epoch) {
       assert.strictEqual(start, 0);
       this.metrics.clear();
     }
-    assert.ok(start <= (this.known?.epoch === journal.epoch ? this.known.series : 0));
+    assert.ok(start <= (this.position?.epoch === journal.epoch ? this.position.series : 0));
     for (const { metric, defines, drops, fromRow, toRow, fromValues, toValues } of segments) {
       let extent = this.metrics.get(metric.number);
       if (extent === undefined) {
@@ -66,7 +66,7 @@ class Reader {
       extent.rows = Math.max(extent.rows, toRow);
       extent.values = extent.values.map((count, label) => Math.max(count, toValues[label]));
     }
-    this.known = { epoch: journal.epoch, series: journal.length };
+    this.position = { epoch: journal.epoch, series: journal.length };
     return { start, segments };
   }
 
@@ -103,7 +103,7 @@ test('SeriesJournal: startFor() and after() return only the series that the read
     metrics[i % 2].inc({ a: i });
     if (i % 5 === 0) metrics[0].inc({ a: `more ${i}` });
     note(journal, metrics);
-    journal.forgetBefore(reader.known);
+    journal.forgetBefore(reader.position);
     const { start, segments } = reader.read(journal);
     assert.strictEqual(rowsIn(segments), i % 5 === 0 ? 2 : 1);
     if (i > 0) assert.ok(start > 0);
@@ -143,11 +143,11 @@ test('SeriesJournal: the segments of a thousand captures with new series are for
   for (let i = 0; i < 1000; i++) {
     metrics[i % 3].inc({ a: i });
     note(journal, metrics);
-    journal.forgetBefore(reader.known);
-    const { known } = reader;
+    journal.forgetBefore(reader.position);
+    const { position } = reader;
     assert.strictEqual(reader.read(journal).start > 0, i > 0);
     // Of all earlier positions, it continues from the reader's last one only.
-    const positions = [0, known?.series ?? 0, journal.length].map(series => ({
+    const positions = [0, position?.series ?? 0, journal.length].map(series => ({
       epoch: journal.epoch,
       series,
     }));
@@ -172,7 +172,7 @@ test('SeriesJournal: a reader that needs what was forgotten gets everything, in 
   a.inc({ a: 2 });
   for (let i = 0; i < 6; i++) {
     note(journal, [a, b]);
-    journal.forgetBefore(steady.known);
+    journal.forgetBefore(steady.position);
     steady.read(journal);
     b.inc({ a: i });
   }
@@ -228,7 +228,7 @@ for (const [name, change] of [
       if (name !== 'rows were renumbered') metrics[0][name.split(' ')[0]] += `_${times}`;
       note(journal, metrics);
       assert.notStrictEqual(journal.numberOf(viewOf(metrics[0])), before);
-      journal.forgetBefore(reader.known);
+      journal.forgetBefore(reader.position);
       const { segments } = reader.read(journal);
       assert.strictEqual(rowsIn(segments), 5 + times);
       assert.ok(segments.every(({ metric }) => metric.view.table === viewOf(metrics[0]).table));
@@ -260,7 +260,7 @@ test('SeriesJournal: a reader that has not seen a metric gets its definition eve
   compact(passing);
   passing.inc({ a: 'y' });
   note(journal, metrics);
-  journal.forgetBefore(steady.known);
+  journal.forgetBefore(steady.position);
   for (const one of [reader, steady, new Reader()]) {
     one.read(journal);
     one.check(journal, metrics);
@@ -276,7 +276,7 @@ test('SeriesJournal: a metric that is redefined at every capture does not make t
   for (let i = 0; i < 1000; i++) {
     metrics[0].help = `help ${i}`;
     note(journal, metrics);
-    journal.forgetBefore(reader.known);
+    journal.forgetBefore(reader.position);
     sent += rowsIn(reader.read(journal).segments);
     reader.check(journal, metrics);
   }
@@ -294,7 +294,7 @@ test('SeriesJournal: creating and dropping metrics does not make the journal gro
     const passing = counter(`passing_${i}`);
     passing.inc({ a: 1 });
     note(journal, [lasting, passing]);
-    journal.forgetBefore(reader.known);
+    journal.forgetBefore(reader.position);
     reader.read(journal);
     reader.check(journal, [lasting, passing]);
     assert.ok(reader.metrics.size < 150);
@@ -355,7 +355,7 @@ test('SeriesJournal: readers have every row after each read, in random histories
         const [reader, merger] = scrape;
         const present = metrics.filter((_, i) => i !== absent);
         note(journal, present);
-        journal.forgetBefore(readers[merger].known);
+        journal.forgetBefore(readers[merger].position);
         readers[reader].read(journal);
         readers[reader].check(journal, present);
       }

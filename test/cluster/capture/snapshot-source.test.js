@@ -26,15 +26,20 @@ function workerWithMany() {
 /**
  * Encodes the dictionary ahead, calls `meanwhile` once during that, then captures and applies the snapshot.
  */
-async function captureWith({ source, store, meanwhile = () => {}, known = store.journalPositionOf(WORKER) }) {
+async function captureWith({
+  source,
+  store,
+  meanwhile = () => {},
+  readerPosition = store.journalPositionOf(WORKER),
+}) {
   let called = false;
-  const dictionary = await source.encodeDictionary(known, () => {
+  const dictionary = await source.encodeDictionary(readerPosition, () => {
     if (called) return;
     called = true;
     meanwhile();
   });
   if (!called) meanwhile();
-  const buffer = bytesOf(source.capture(WORKER, known, { dictionary }));
+  const buffer = bytesOf(source.capture(WORKER, readerPosition, { dictionary }));
   store.apply(WORKER, buffer);
   return buffer.length;
 }
@@ -183,13 +188,13 @@ test('SnapshotSource: readers at any position have all label sets after random c
       for (const { reader, forget, steps } of rounds) {
         if (forget) stores[reader] = new ClusterStore();
         const left = [...steps];
-        const known = stores[reader].journalPositionOf(WORKER);
+        const readerPosition = stores[reader].journalPositionOf(WORKER);
         const dictionary = await source.encodeDictionary(
-          known,
+          readerPosition,
           () => left.length > 0 && perform(left.shift()),
         );
         left.forEach(perform);
-        stores[reader].apply(WORKER, bytesOf(source.capture(WORKER, known, { dictionary })));
+        stores[reader].apply(WORKER, bytesOf(source.capture(WORKER, readerPosition, { dictionary })));
         await assertShows(stores[reader], registry);
       }
     }),
@@ -225,7 +230,11 @@ for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
       counter.inc({ a: 'new', b: `${i}` });
       await captureWith({ source, store });
       const whole = new ClusterStore();
-      await captureWith({ source, store: whole, known: { ...store.journalPositionOf(WORKER), series } });
+      await captureWith({
+        source,
+        store: whole,
+        readerPosition: { ...store.journalPositionOf(WORKER), series },
+      });
       await assertShows(whole, registry);
     }
     await captureWith({ source, store });

@@ -47,7 +47,7 @@ class TestWorker {
     this.buckets = id % 2 === 0 ? [1, 50, 400] : [10, 50];
     this.defaults = {};
     this.sequence = 0;
-    this.lastKnown = undefined;
+    this.lastPosition = undefined;
     /** Snapshots that were written and may still be read, or read again. */
     this.written = [];
     const common = { help: 'x', labelNames: ['a', 'b'], registers: [this.registry] };
@@ -97,10 +97,10 @@ class TestWorker {
     for (let i = 0; i < 1200; i++) this.record(name, { a: 1000 * (round + 1) + i }, 1);
   }
 
-  write(known) {
-    this.lastKnown = known;
+  write(position) {
+    this.lastPosition = position;
     const captured = Object.entries(this.model).map(([name, model]) => [name, model.captured(this.defaults)]);
-    const buffer = bytesOf(this.source.capture(this.id, known, { isLast: true }));
+    const buffer = bytesOf(this.source.capture(this.id, position, { isLast: true }));
     const snapshot = {
       sequence: ++this.sequence,
       buffer,

@@ -712,10 +712,10 @@ test('ClusterStore: after requestFullDictionary() a delta snapshot that an earli
   const buffer = scrape(worker, store, 1);
   assert.ok(buffer.includes('x'));
   assert.strictEqual(valueOf(store, 'm', { a: 'y' }), 2);
-  const known = store.journalPositionOf(1);
-  assert.notStrictEqual(known, undefined);
+  const position = store.journalPositionOf(1);
+  assert.notStrictEqual(position, undefined);
   worker.metric.inc({ a: 'z' });
-  store.apply(1, bytesOf(worker.source.capture(1, known)));
+  store.apply(1, bytesOf(worker.source.capture(1, position)));
   assert.strictEqual(samplesOf(textOf(store)).size, 3);
 });
 
