@@ -179,7 +179,7 @@ class AggregatorRegistry extends Registry {
   /**
    * The state of the workers and of the last scrape: workers that timed out, refused answers, failed hooks.
    *
-   * @returns {import('./primary/cluster-primary').ClusterState | undefined} undefined if this process is not
+   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if this process is not
    *   a primary
    */
   clusterState() {

@@ -10,24 +10,18 @@ const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
 const { ScrapeDurations } = require('./scrape-durations');
 const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
-const { ReasonCounts } = require('./reason-counts');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
-const { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD } = require('./worker-answer');
-const { deathOf, isOnline, ownFields, send, userOf } = require('./worker-record');
+const { WorkerMessages, removeOwnDirectory } = require('./worker-messages');
+const { clusterState, primaryFacts } = require('./cluster-state');
+const { deathOf, isOnline } = require('./worker-record');
 const { unavailable } = require('../../registry/unavailable');
-const { timedSection } = require('../../event-loop/timed-section');
 const { warnOnce } = require('../../options/warnings');
-const { RESPONSE, READY, WELCOME, LAST, hasType } = require('../wire/messages');
-const { isSnapshotNameOf } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
 
 // Timeout of a scrape that no caller waits for.
 const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
-
-// Two when a worker ends, and one with each shutdown().
-const MAX_LAST_SNAPSHOTS = 100;
 
 const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
 
@@ -45,36 +39,11 @@ const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
  * }} PrimaryOptions
  */
 
-/**
- * How the cluster's metrics are collected.
- *
- * @typedef {object} ClusterState
- * @property {number} workers that are connected, or were and are not retired yet
- * @property {number} silent workers that have not answered in time; scrapes show their last numbers
- * @property {number} failing workers whose last answer was an error
- * @property {number} retiring dead workers that are not part of the retired totals yet
- * @property {number} retired dead workers that are part of the retired totals
- * @property {number} lostThreads aggregator threads that ended or hung, and were replaced
- * @property {'thread' | 'in place' | 'none'} aggregator where metrics are aggregated; none if there is no
- *   worker yet, and while an aggregator is started
- * @property {'' | 'option' | 'missing' | 'start' | 'lost' | 'memory'} aggregatorReason why not in a thread,
- *   see AggregatorSupervisor.place
- * @property {string} directory of the snapshot files; '' if none can be written
- * @property {Record<string, number>} refused answers that could not be used, or came over IPC, by reason
- * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by
- *   metric, writes
- * @property {number} conflicts how often a metric of a worker was left out because a worker with a lower id
- *   has its name with another type
- * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in
- *   milliseconds since the epoch
- * @property {number} snapshotBytes size of all workers' last snapshots together
- */
-
 class ClusterPrimary {
-  #options;
   #supervisor;
   #roster;
   #requests;
+  #messages;
   #rounds;
   #durations = new ScrapeDurations();
   /** @type {OwnSnapshots | undefined} with `includePrimary` */
@@ -85,12 +54,8 @@ class ClusterPrimary {
   #storeState = undefined;
   /** Whether the last page had numbers of all workers that have ever answered. */
   #isComplete = true;
-  /** Answers that were refused here. */
-  #refused = new ReasonCounts();
   /** @type {[string, number][]} */
   #refusedByAggregator = [];
-  /** Snapshots that came over IPC, by the reason why there was no file. */
-  #overIpc = new ReasonCounts();
 
   /**
    * @param {import('node:cluster').Cluster} cluster
@@ -98,7 +63,6 @@ class ClusterPrimary {
    * @param {() => Iterable<any>} registries the primary's own, for `includePrimary`
    */
   constructor(cluster, options, registries) {
-    this.#options = options;
     if (options.includePrimary)
       this.#own = new OwnSnapshots(registries, snapshot => this.#onOwnSnapshot(snapshot));
     else this.#leftOut = registries;
@@ -121,11 +85,17 @@ class ClusterPrimary {
     });
     this.#rounds.onCollected = seconds => this.#durations.collected(seconds);
     this.#requests = new WorkerRequests(workerId => this.#rounds.settle(workerId, false));
+    this.#messages = new WorkerMessages({
+      supervisor: this.#supervisor,
+      requests: this.#requests,
+      checkpointInterval: options.checkpointInterval,
+      onAnswered: (workerId, isUsable) => this.#rounds.settle(workerId, isUsable),
+    });
     this.#roster = new WorkerRoster(cluster, {
       // A process without workers never starts an aggregator.
       onAdded: () => void this.#supervisor.start(),
-      onOnline: record => this.#supervisor.isDirectoryKnown && this.#welcome(record),
-      onMessage: (record, message) => this.#onMessage(record, message),
+      onOnline: record => this.#supervisor.isDirectoryKnown && this.#messages.welcome(record),
+      onMessage: (record, message) => this.#messages.receive(record, message),
       onGone: workerId => this.#rounds.settle(workerId, false),
       onRetired: record => this.#supervisor.retire(record.worker.id, deathOf(record)),
     });
@@ -177,39 +147,18 @@ class ClusterPrimary {
   /** Stops the thread, removes the spool, and stops following the cluster. A scrape under way is rejected. */
   async close() {
     this.#roster.close();
-    for (const record of this.#roster.all) this.#removeExitDirectory(record);
+    for (const record of this.#roster.all) removeOwnDirectory(record);
     this.#rounds.close();
     await this.#supervisor.close();
   }
 
-  /** @param {WorkerRecord} record */
-  #removeExitDirectory(record) {
-    const { own } = deathOf(record);
-    if (own === undefined) return;
-    const { removeExitDirectory } = require('../spool/exit-directory');
-    removeExitDirectory(own);
+  /** @returns {import('./cluster-state').ClusterState} */
+  state() {
+    return clusterState(this.#sources, this.#refusedByAggregator, this.#storeState);
   }
 
-  /** @returns {ClusterState} */
-  state() {
-    const records = this.#roster.all;
-    const refused = new Map([...this.#refusedByAggregator, ...this.#refused.entries]);
-    if (this.#overIpc.total > 0) refused.set('over-ipc', this.#overIpc.total);
-    return {
-      workers: records.length,
-      silent: records.filter(({ timedOut }) => timedOut).length,
-      failing: records.filter(({ error }) => error !== undefined).length,
-      retiring: this.#supervisor.retiring,
-      retired: this.#supervisor.retired,
-      lostThreads: this.#supervisor.lostThreads,
-      ...this.#supervisor.place,
-      directory: this.#supervisor.directory,
-      refused: Object.fromEntries(refused),
-      failures: this.#storeState?.failures ?? [],
-      conflicts: this.#storeState?.conflicts ?? 0,
-      oldestCapture: this.#storeState?.oldestCapture,
-      snapshotBytes: this.#storeState?.snapshotBytes ?? 0,
-    };
+  get #sources() {
+    return { records: this.#roster.all, supervisor: this.#supervisor, messages: this.#messages };
   }
 
   /**
@@ -242,136 +191,12 @@ class ClusterPrimary {
   }
 
   #welcomeAll() {
-    for (const record of this.#roster.all) if (isOnline(record.worker)) this.#welcome(record);
-  }
-
-  /** @param {WorkerRecord} record */
-  #welcome(record) {
-    const { worker, exitName } = record;
-    send(worker, { type: WELCOME, exitName, ...this.#requestFields(), ...ownFields(record) });
-  }
-
-  /** @returns {import('./worker-requests').RequestFields} */
-  #requestFields() {
-    return {
-      directory: this.#supervisor.directory,
-      checkpointInterval: this.#options.checkpointInterval,
-    };
-  }
-
-  /**
-   * Whatever a worker sends, nothing may escape to the application's 'message' event.
-   *
-   * @param {WorkerRecord} record
-   * @param {any} message
-   */
-  #onMessage(record, message) {
-    try {
-      if (!hasType(message)) return;
-      if (message.type === READY) this.#onReady(record, message);
-      if (message.type === LAST) this.#onLastSnapshot(record, message);
-      if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onResponse(record, message));
-    } catch (error) {
-      debug('a message of worker %d failed: %s', record.worker.id, error);
-    }
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {any} message
-   */
-  #onReady(record, message) {
-    record.hasReplied = true;
-    this.#noteCheckpointInterval(record, readCheckpointInterval(message));
-    const exitDirectory = readExitDirectory(message);
-    if (exitDirectory === undefined) return;
-    this.#removeExitDirectory(record);
-    record.exitDirectory = exitDirectory;
-    record.uid = userOf(record.worker);
-  }
-
-  /**
-   * Only the first interval of a worker counts, so that each costs one message at most.
-   *
-   * @param {WorkerRecord} record
-   * @param {number | undefined} interval
-   */
-  #noteCheckpointInterval(record, interval) {
-    if (interval === undefined || record.checkpointInterval !== undefined) return;
-    record.checkpointInterval = interval;
-    // Not with the next request, because nobody may ever scrape.
-    if (this.#supervisor.directory !== '') this.#welcome(record);
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {any} message
-   */
-  #onResponse(record, message) {
-    const workerId = record.worker.id;
-    const { requestId } = message;
-    if (!this.#requests.settle(record, requestId)) {
-      // The response belongs to somebody else's request, but a snapshot that came too late is removed.
-      if (isSnapshotNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
-      return;
-    }
-    this.#accept(record, message, requestId);
-    if (record.error === undefined) record.answeredAt = performance.now();
-    this.#rounds.settle(workerId, record.error === undefined);
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {any} message
-   */
-  #onLastSnapshot(record, message) {
-    // A bound, because nobody has asked for it.
-    if (++record.lastSnapshots > MAX_LAST_SNAPSHOTS) this.#refused.add(NOT_UNDERSTOOD.refused);
-    else this.#accept(record, message, 0);
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {any} message
-   * @param {number} requestId that it answers
-   */
-  #accept(record, message, requestId) {
-    const { answer, overIpc, refused, error } = readAnswer(message, record.worker.id, requestId);
-    if (overIpc !== undefined) this.#overIpc.add(overIpc);
-    record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
-    if (answer !== undefined) this.#passOn(record, answer);
-    else this.#refuse(record, refused, error);
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {import('../aggregator/aggregator').Answer} answer
-   */
-  #passOn(record, answer) {
-    try {
-      this.#supervisor.answer(answer);
-      record.error = undefined;
-    } catch (error) {
-      // JSON that is nested too deeply cannot be sent to a thread.
-      debug('an answer of worker %d cannot be passed on: %s', record.worker.id, error);
-      this.#refuse(record, NOT_UNDERSTOOD.refused, NOT_UNDERSTOOD.error);
-    }
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {string | undefined} reason
-   * @param {string | undefined} error
-   */
-  #refuse(record, reason, error) {
-    record.error = error;
-    debug('worker %d failed: %s', record.worker.id, error);
-    if (reason !== undefined) this.#refused.add(reason);
+    for (const record of this.#roster.all) if (isOnline(record.worker)) this.#messages.welcome(record);
   }
 
   /** @param {Buffer | undefined} snapshot */
   #onOwnSnapshot(snapshot) {
-    if (snapshot === undefined) this.#refused.add('primary');
+    if (snapshot === undefined) this.#messages.refused.add('primary');
     else this.#supervisor.answer({ workerId: OWN_ID, bytes: snapshot });
     this.#rounds.settle(OWN_ID, snapshot !== undefined);
   }
@@ -388,7 +213,7 @@ class ClusterPrimary {
    * @returns {Map<number, number>} by worker, the milliseconds to wait for it; 0 for not at all
    */
   #ask(workerIds, timeout) {
-    const fields = this.#requestFields();
+    const { fields } = this.#messages;
     return new Map(workerIds.map(workerId => [workerId, this.#askOne(workerId, timeout, fields)]));
   }
 
@@ -434,7 +259,9 @@ class ClusterPrimary {
    * @returns {Promise<RenderResult>}
    */
   async #render(formats, final, startedAt) {
-    const facts = formats.some(({ selfMetrics }) => selfMetrics) ? await this.#facts(startedAt) : undefined;
+    const facts = formats.some(({ selfMetrics }) => selfMetrics)
+      ? await primaryFacts(this.#sources, this.#durations, startedAt)
+      : undefined;
     const aggregator = this.#supervisor.running;
     const custom = customAggregators();
     // Before the render: a worker that answers meanwhile cannot be on this page.
@@ -470,30 +297,6 @@ class ClusterPrimary {
     this.#isComplete = answered.every(
       ({ worker }) => positions.has(worker.id) || this.#roster.get(worker.id) === undefined,
     );
-  }
-
-  /**
-   * @param {number} startedAt when the workers were asked, by performance.now()
-   * @returns {Promise<import('../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about
-   *   scrapes
-   */
-  async #facts(startedAt) {
-    const records = this.#roster.all;
-    const silent = records.filter(({ timedOut }) => timedOut).length;
-    const fresh = records.filter(({ timedOut, answeredAt }) => !timedOut && answeredAt >= startedAt);
-    return {
-      workers: {
-        fresh: fresh.map(({ worker }) => worker.id),
-        stale: records.length - fresh.length - silent,
-        silent,
-        retired: this.#supervisor.retired + this.#supervisor.retiring,
-      },
-      refused: this.#refused.entries,
-      overIpc: this.#overIpc.entries,
-      lostThreads: this.#supervisor.lostThreads,
-      inPlaceReason: this.#supervisor.place.aggregatorReason,
-      durations: await this.#durations.toJSON(),
-    };
   }
 }
 

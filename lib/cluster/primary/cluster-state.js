@@ -1,0 +1,91 @@
+'use strict';
+
+// Runs on the primary's loop. What the primary knows about its cluster: for clusterState(), and for the
+// self-metrics.
+
+/** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
+
+/**
+ * How the cluster's metrics are collected.
+ *
+ * @typedef {object} ClusterState
+ * @property {number} workers that are connected, or were and are not retired yet
+ * @property {number} silent workers that have not answered in time; scrapes show their last numbers
+ * @property {number} failing workers whose last answer was an error
+ * @property {number} retiring dead workers that are not part of the retired totals yet
+ * @property {number} retired dead workers that are part of the retired totals
+ * @property {number} lostThreads aggregator threads that ended or hung, and were replaced
+ * @property {'thread' | 'in place' | 'none'} aggregator where metrics are aggregated; none if there is no
+ *   worker yet, and while an aggregator is started
+ * @property {'' | 'option' | 'missing' | 'start' | 'lost' | 'memory'} aggregatorReason why not in a thread,
+ *   see AggregatorSupervisor.place
+ * @property {string} directory of the snapshot files; '' if none can be written
+ * @property {Record<string, number>} refused answers that could not be used, or came over IPC, by reason
+ * @property {{stage: string, metric: string, count: number}[]} failures in workers: `collect` hooks by
+ *   metric, writes
+ * @property {number} conflicts how often a metric of a worker was left out because a worker with a lower id
+ *   has its name with another type
+ * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in
+ *   milliseconds since the epoch
+ * @property {number} snapshotBytes size of all workers' last snapshots together
+ */
+
+/**
+ * @typedef {object} Sources
+ * @property {import('./worker-record').WorkerRecord[]} records of all workers that are not retired
+ * @property {import('./aggregator-supervisor').AggregatorSupervisor} supervisor
+ * @property {import('./worker-messages').WorkerMessages} messages
+ */
+
+/**
+ * @param {Sources} sources
+ * @param {RenderResult['refused']} refusedByAggregator
+ * @param {RenderResult['state'] | undefined} storeState as of the last render
+ * @returns {ClusterState}
+ */
+function clusterState({ records, supervisor, messages }, refusedByAggregator, storeState) {
+  const refused = new Map([...refusedByAggregator, ...messages.refused.entries]);
+  if (messages.overIpc.total > 0) refused.set('over-ipc', messages.overIpc.total);
+  return {
+    workers: records.length,
+    silent: records.filter(({ timedOut }) => timedOut).length,
+    failing: records.filter(({ error }) => error !== undefined).length,
+    retiring: supervisor.retiring,
+    retired: supervisor.retired,
+    lostThreads: supervisor.lostThreads,
+    ...supervisor.place,
+    directory: supervisor.directory,
+    refused: Object.fromEntries(refused),
+    failures: storeState?.failures ?? [],
+    conflicts: storeState?.conflicts ?? 0,
+    oldestCapture: storeState?.oldestCapture,
+    snapshotBytes: storeState?.snapshotBytes ?? 0,
+  };
+}
+
+/**
+ * @param {Sources} sources
+ * @param {import('./scrape-durations').ScrapeDurations} durations
+ * @param {number} startedAt when the workers were asked, by performance.now()
+ * @returns {Promise<import('../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about
+ *   scrapes
+ */
+async function primaryFacts({ records, supervisor, messages }, durations, startedAt) {
+  const silent = records.filter(({ timedOut }) => timedOut).length;
+  const fresh = records.filter(({ timedOut, answeredAt }) => !timedOut && answeredAt >= startedAt);
+  return {
+    workers: {
+      fresh: fresh.map(({ worker }) => worker.id),
+      stale: records.length - fresh.length - silent,
+      silent,
+      retired: supervisor.retired + supervisor.retiring,
+    },
+    refused: messages.refused.entries,
+    overIpc: messages.overIpc.entries,
+    lostThreads: supervisor.lostThreads,
+    inPlaceReason: supervisor.place.aggregatorReason,
+    durations: await durations.toJSON(),
+  };
+}
+
+module.exports = { clusterState, primaryFacts };

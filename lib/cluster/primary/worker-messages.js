@@ -1,0 +1,179 @@
+'use strict';
+
+// Runs on the primary's loop. Sends welcomes to workers, and reads what workers send: passes on their answers,
+// or counts why not.
+
+const { debuglog } = require('node:util');
+const { ReasonCounts } = require('./reason-counts');
+const { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD } = require('./worker-answer');
+const { deathOf, ownFields, send, userOf } = require('./worker-record');
+const { timedSection } = require('../../event-loop/timed-section');
+const { RESPONSE, READY, WELCOME, LAST, hasType } = require('../wire/messages');
+const { isSnapshotNameOf } = require('../wire/file-names');
+
+const debug = debuglog('prom-client-cluster');
+
+// Two when a worker ends, and one with each shutdown().
+const MAX_LAST_SNAPSHOTS = 100;
+
+/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
+
+class WorkerMessages {
+  #supervisor;
+  #requests;
+  #checkpointInterval;
+  #onAnswered;
+
+  /**
+   * @param {object} options
+   * @param {import('./aggregator-supervisor').AggregatorSupervisor} options.supervisor
+   * @param {import('./worker-requests').WorkerRequests} options.requests
+   * @param {number | undefined} options.checkpointInterval
+   * @param {(workerId: number, isUsable: boolean) => void} options.onAnswered
+   */
+  constructor({ supervisor, requests, checkpointInterval, onAnswered }) {
+    this.#supervisor = supervisor;
+    this.#requests = requests;
+    this.#checkpointInterval = checkpointInterval;
+    this.#onAnswered = onAnswered;
+    /** Answers that were refused here. */
+    this.refused = new ReasonCounts();
+    /** Snapshots that came over IPC, by the reason why there was no file. */
+    this.overIpc = new ReasonCounts();
+  }
+
+  /** @param {WorkerRecord} record */
+  welcome(record) {
+    const { worker, exitName } = record;
+    send(worker, { type: WELCOME, exitName, ...this.fields, ...ownFields(record) });
+  }
+
+  /** @returns {import('./worker-requests').RequestFields} */
+  get fields() {
+    return { directory: this.#supervisor.directory, checkpointInterval: this.#checkpointInterval };
+  }
+
+  /**
+   * Whatever a worker sends, nothing may escape to the application's 'message' event.
+   *
+   * @param {WorkerRecord} record
+   * @param {any} message
+   */
+  receive(record, message) {
+    try {
+      if (!hasType(message)) return;
+      if (message.type === READY) this.#onReady(record, message);
+      if (message.type === LAST) this.#onLastSnapshot(record, message);
+      if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onResponse(record, message));
+    } catch (error) {
+      debug('a message of worker %d failed: %s', record.worker.id, error);
+    }
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   */
+  #onReady(record, message) {
+    record.hasReplied = true;
+    this.#noteCheckpointInterval(record, readCheckpointInterval(message));
+    const exitDirectory = readExitDirectory(message);
+    if (exitDirectory === undefined) return;
+    removeOwnDirectory(record);
+    record.exitDirectory = exitDirectory;
+    record.uid = userOf(record.worker);
+  }
+
+  /**
+   * Only the first interval of a worker counts, so that each costs one message at most.
+   *
+   * @param {WorkerRecord} record
+   * @param {number | undefined} interval
+   */
+  #noteCheckpointInterval(record, interval) {
+    if (interval === undefined || record.checkpointInterval !== undefined) return;
+    record.checkpointInterval = interval;
+    // Not with the next request, because nobody may ever scrape.
+    if (this.#supervisor.directory !== '') this.welcome(record);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   */
+  #onResponse(record, message) {
+    const workerId = record.worker.id;
+    const { requestId } = message;
+    if (!this.#requests.settle(record, requestId)) {
+      // The response belongs to somebody else's request, but a snapshot that came too late is removed.
+      if (isSnapshotNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
+      return;
+    }
+    this.#accept(record, message, requestId);
+    if (record.error === undefined) record.answeredAt = performance.now();
+    this.#onAnswered(workerId, record.error === undefined);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   */
+  #onLastSnapshot(record, message) {
+    // A bound, because nobody has asked for it.
+    if (++record.lastSnapshots > MAX_LAST_SNAPSHOTS) this.refused.add(NOT_UNDERSTOOD.refused);
+    else this.#accept(record, message, 0);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   * @param {number} requestId that it answers
+   */
+  #accept(record, message, requestId) {
+    const { answer, overIpc, refused, error } = readAnswer(message, record.worker.id, requestId);
+    if (overIpc !== undefined) this.overIpc.add(overIpc);
+    record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
+    if (answer !== undefined) this.#passOn(record, answer);
+    else this.#refuse(record, refused, error);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {import('../aggregator/aggregator').Answer} answer
+   */
+  #passOn(record, answer) {
+    try {
+      this.#supervisor.answer(answer);
+      record.error = undefined;
+    } catch (error) {
+      // JSON that is nested too deeply cannot be sent to a thread.
+      debug('an answer of worker %d cannot be passed on: %s', record.worker.id, error);
+      this.#refuse(record, NOT_UNDERSTOOD.refused, NOT_UNDERSTOOD.error);
+    }
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {string | undefined} reason
+   * @param {string | undefined} error
+   */
+  #refuse(record, reason, error) {
+    record.error = error;
+    debug('worker %d failed: %s', record.worker.id, error);
+    if (reason !== undefined) this.refused.add(reason);
+  }
+}
+
+/**
+ * Removes the directory that a worker of another user has created.
+ *
+ * @param {WorkerRecord} record
+ */
+function removeOwnDirectory(record) {
+  const { own } = deathOf(record);
+  if (own === undefined) return;
+  const { removeExitDirectory } = require('../spool/exit-directory');
+  removeExitDirectory(own);
+}
+
+module.exports = { WorkerMessages, removeOwnDirectory };
