@@ -10,21 +10,33 @@ const { MISSING } = require('./label-dictionary');
  * @returns {number[]}
  */
 function matchingRows(table, labels) {
-  let rows = [...table.liveRows()];
+  const { index } = table;
+  /** @type {{position: number, id: number}[]} */
+  const wanted = [];
   for (const name in labels) {
     const value = labels[name];
-    const position = table.index?.positions.get(name);
-    if (table.index === undefined || position === undefined) {
-      // No row has this label.
-      if (value !== undefined) return [];
-      continue;
-    }
-    const { index } = table;
-    const id = value === undefined ? MISSING : index.dictionaries[position].find(`${value}`);
-    if (value !== undefined && id === MISSING) return [];
-    rows = rows.filter(row => index.idAt(row, position) === id);
+    const position = index?.positions.get(name);
+    const id = index === undefined || position === undefined ? MISSING : idOf(index, position, value);
+    // No row has this value.
+    if (id === MISSING && value !== undefined) return [];
+    if (position !== undefined) wanted.push({ position, id });
+  }
+  const rows = [];
+  for (let row = 0; row < table.rowCount; row++) {
+    if (wanted.every(({ position, id }) => index?.idAt(row, position) === id) && table.isLive(row))
+      rows.push(row);
   }
   return rows;
+}
+
+/**
+ * @param {import('./label-index').LabelIndex} index
+ * @param {number} position of the label name
+ * @param {unknown} value
+ * @returns {number} MISSING if no row has it
+ */
+function idOf(index, position, value) {
+  return value === undefined ? MISSING : index.dictionaries[position].find(`${value}`);
 }
 
 module.exports = { matchingRows };
