@@ -1,8 +1,8 @@
-// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so they have
-// the harmless gaps and errors of prom-client's types, too (the `any` of Pushgateway's options, children's
-// timers). The types of Node.js are not needed.
+// Types of the public interface. Programs that compile with prom-client 15.1.3 compile with these, so they
+// have the harmless gaps and errors of prom-client's types, too (the `any` of Pushgateway's options,
+// children's timers). The types of Node.js are not needed.
 
-// ---------------------------------------------------------------------------------------------------- content types
+// --------------------------------------------------------------------------------------------- content types
 
 export type Charset = 'utf-8';
 
@@ -27,7 +27,7 @@ export const openMetricsContentType: OpenMetricsContentType;
 /** Current Content-Type of the global registry. */
 export const contentType: RegistryContentType;
 
-// ------------------------------------------------------------------------------------------------- samples as objects
+// ---------------------------------------------------------------------------------------- samples as objects
 
 /**
  * Names of aggregators. An aggregator combines the values of several processes for one label set into one
@@ -121,7 +121,7 @@ export interface Exemplar {
   timestamp: number;
 }
 
-// ---------------------------------------------------------------------------------------------------------- registries
+// ------------------------------------------------------------------------------------------------ registries
 
 /** Something that collects metrics when called. */
 export type Collector = () => void;
@@ -251,8 +251,8 @@ export const register: Registry;
 
 /**
  * Except for `timeout`, the options of the first AggregatorRegistry of a process apply to all. An option that
- * is not given is taken from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_DIRECTORY`, `_RETIRED_MAX_AGE`,
- * `_INCLUDE_PRIMARY` and `_CHECKPOINT_INTERVAL`.
+ * is not given is taken from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_DIRECTORY`,
+ * `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY` and `_CHECKPOINT_INTERVAL`.
  */
 export interface AggregatorRegistryOptions {
   /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
@@ -321,9 +321,9 @@ export interface ClusterState {
   /** Where metrics are aggregated; none before the first worker, and while an aggregator is started. */
   aggregator: 'thread' | 'in place' | 'none';
   /**
-   * Why not in a thread: the option `inPlace`, the thread's file is missing (as in a bundle), no thread can be
-   * started, threads ended again and again, or the thread ran out of memory and has not been started again.
-   * '' in a thread.
+   * Why not in a thread: the option `inPlace`, the thread's file is missing (as in a bundle), no thread can
+   * be started, threads ended again and again, or the thread ran out of memory and has not been started
+   * again. '' in a thread.
    */
   aggregatorReason: '' | 'option' | 'missing' | 'start' | 'lost' | 'memory';
   /** Directory of the snapshot files; '' if none can be written. */
@@ -414,7 +414,7 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 /** The name of AggregatorRegistry in prom-client's successor. */
 export { AggregatorRegistry as ClusterRegistry };
 
-// ----------------------------------------------------------------------------------------------------------- endpoints
+// ------------------------------------------------------------------------------------------------- endpoints
 
 /** A text format of metrics: Prometheus text, or OpenMetrics text. */
 export type MetricsFormat = 'text' | 'openmetrics';
@@ -519,7 +519,7 @@ export type MetricsServer = import('node:http').Server;
  */
 export function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer>;
 
-// ------------------------------------------------------------------------------------------------------------- metrics
+// --------------------------------------------------------------------------------------------------- metrics
 
 /** A metric of any type. */
 export type Metric<T extends string = string> = Counter<T> | Gauge<T> | Histogram<T> | Summary<T>;
@@ -945,7 +945,10 @@ export interface Summary<T extends string = string> {
 }
 
 export const Summary: {
-  /** @throws {Error} if name, help or a label name is not valid, a label is named `quantile`, or the name is taken */
+  /**
+   * @throws {Error} if name, help or a label name is not valid, a label is named `quantile`, or the name is
+   *   taken
+   */
   new <T extends string = string>(configuration: SummaryConfiguration<T>): CreatedSummary<T>;
   readonly prototype: Summary;
 };
@@ -982,7 +985,7 @@ export function exponentialBuckets(start: number, factor: number, count: number)
 /** Whether Prometheus accepts this as the name of a metric. */
 export function validateMetricName(name: string): boolean;
 
-// ------------------------------------------------------------------------------------------------------ default metrics
+// ------------------------------------------------------------------------------------------- default metrics
 
 /** A family of metrics that the option `runtime` adds to the default metrics. */
 export type RuntimeMetricName =
@@ -1033,7 +1036,7 @@ export const collectDefaultMetrics: {
   runtimeMetricsList: RuntimeMetricName[];
 };
 
-// --------------------------------------------------------------------------------------------------------- pushgateway
+// ----------------------------------------------------------------------------------------------- pushgateway
 
 /**
  * Pushes metrics to a Prometheus Pushgateway, for jobs that end before they are scraped.

@@ -16,8 +16,10 @@ const MOST_OF_A_CPU = 1; // per cent
 const USUAL_INTERVAL = 15; // seconds between two scrapes, in the configuration that Prometheus comes with
 const LONGEST_SECTION = 1; // milliseconds
 
-/** @type {{title: string, unit: string, kind: 'fixed' | 'saturated' | 'idle' | 'resting', of: (window: Window) => number,
- *   isCompared?: boolean}[]} */
+/**
+ * @type {{title: string, unit: string, kind: 'fixed' | 'saturated' | 'idle' | 'resting',
+ *   of: (window: Window) => number, isCompared?: boolean}[]}
+ */
 const FIGURES = [
   {
     title: 'saturated: requests a second',

@@ -2,7 +2,8 @@
 
 // How large should the new space of a Node.js process be?
 //
-//   node example/heap-sizing/heap-sizing.js [--short] [--sizes default,16,32,...] [--seconds N] [--rounds N] [--rate N]
+//   node example/heap-sizing/heap-sizing.js [--short] [--sizes default,16,32,...]
+//     [--seconds N] [--rounds N] [--rate N]
 //
 // New objects are allocated in the new space. When half of it (a semi-space) is full, a scavenge copies the
 // objects that are still in use and drops the rest. Garbage costs nothing; objects that tasks hold while they

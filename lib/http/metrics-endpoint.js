@@ -31,8 +31,8 @@ const sharedPages = new WeakMap();
 
 /**
  * @typedef {object} EndpointOptions
- * @property {boolean} [selfMetrics] whether a cluster's page includes metrics about the scrape itself (workers
- *   by state, age of their numbers, failures), default true
+ * @property {boolean} [selfMetrics] whether a cluster's page includes metrics about the scrape itself
+ *   (workers by state, age of their numbers, failures), default true
  * @property {readonly string[]} [formats] `text`, `openmetrics` or both: the request's Accept header chooses
  *   one of them, or else the first is used. Default: the content type of the registry only
  * @property {(error: any) => unknown} [onError] called if a scrape fails. Default: a process warning, at most

@@ -19,7 +19,8 @@ const { MetricsEndpoint } = require('./metrics-endpoint');
  * @param {any} registry Registry or AggregatorRegistry
  * @param {import('./metrics-endpoint').EndpointOptions | null} [options]
  * @returns {(req: Request, res: Response) => Promise<void>} rejects only if it is not called with such
- *   objects; on a failure it responds with status 500, or 503 if there is nothing to show, and calls `onError`
+ *   objects; on a failure it responds with status 500, or 503 if there is nothing to show, and calls
+ *   `onError`
  * @throws {TypeError} if `registry` is not a registry, or an option is not valid
  */
 function metricsHandler(registry, options) {

@@ -23,7 +23,10 @@ const HUNG_MILLISECONDS = 5000;
 function coalesce(run) {
   /** @type {Promise<void> | undefined} settles when the youngest run has ended or hangs */
   let ended;
-  /** @type {{formats: Map<string, PageFormat>, pages: Promise<Map<string, Buffer>>} | undefined} the run after it */
+  /**
+   * @type {{formats: Map<string, PageFormat>, pages: Promise<Map<string, Buffer>>} | undefined} the run after
+   *   it
+   */
   let next;
 
   /** @param {Map<string, PageFormat>} formats by key */

@@ -24,7 +24,8 @@ const SUFFIXES = ['', '_bucket', '_sum', '_count', '_total', '_created'];
 
 /**
  * @param {string} text lines may be indented
- * @param {(sampleName: string) => string} [familyNameOf] of a sample that follows no HELP or TYPE of its family
+ * @param {(sampleName: string) => string} [familyNameOf] of a sample that follows no HELP or TYPE of its
+ *   family
  * @returns {Family[]} in order of the page
  * @throws {SyntaxError} for a line that is neither a comment nor a sample
  */

@@ -1,8 +1,8 @@
 'use strict';
 
 // docs/grafana-dashboard.json: a real Prometheus, which scrapes the demo's cluster under load and a single
-// process, has data for each query. The dashboard has the format that Grafana imports, shows every metric, and
-// its panels do not overlap.
+// process, has data for each query. The dashboard has the format that Grafana imports, shows every metric,
+// and its panels do not overlap.
 
 const assert = require('node:assert');
 const { once } = require('node:events');

@@ -30,7 +30,9 @@ class WorkerAnswers {
   #store;
   #current;
   #onRefused;
-  /** @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment */
+  /**
+   * @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment
+   */
   #unread = new Map();
 
   /**
