@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs on the primary's loop. Sends welcomes to workers, and reads what workers send: passes on their answers,
-// or counts why not.
+// Runs on the primary's loop. Sends welcomes to workers, and reads what workers send: passes on their
+// answers, or counts why not.
 
 const { debuglog } = require('node:util');
 const { ReasonCounts } = require('./reason-counts');
