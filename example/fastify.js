@@ -4,7 +4,8 @@
 // PORT=3000 node example/fastify.js
 
 const fastify = require('fastify')();
-const { Histogram, metricsHandler, register } = require('prom-client-cluster');
+const { Histogram } = require('prom-client-cluster');
+const metrics = require('prom-client-cluster/fastify');
 
 const durations = new Histogram({
   name: 'http_request_duration_seconds',
@@ -24,11 +25,7 @@ fastify.addHook('onResponse', async (request, reply) => {
 
 fastify.get('/users/:id', async request => ({ id: request.params.id }));
 
-const handleMetrics = metricsHandler(register);
-fastify.get('/metrics', (request, reply) => {
-  reply.hijack();
-  return handleMetrics(request.raw, reply.raw);
-});
+fastify.register(metrics);
 
 fastify.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 3000) }).then(address => {
   console.log(`${address}/metrics`);

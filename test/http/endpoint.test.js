@@ -22,6 +22,8 @@ const BOTH = ['text', 'openmetrics'];
 const required = process.env.REQUIRE_PROMETHEUS === '1';
 
 // What Prometheus sends, by version.
+const PROMETHEUS_2_42 =
+  'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 const PROMETHEUS_2 =
   'application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2';
 const PROMETHEUS_3 =
@@ -59,6 +61,7 @@ describe('formats', () => {
     ['*/*', BOTH, TEXT],
     [undefined, ['openmetrics', 'text'], OPENMETRICS],
     ['*/*', ['openmetrics', 'text'], OPENMETRICS],
+    [PROMETHEUS_2_42, BOTH, OPENMETRICS],
     [PROMETHEUS_2, BOTH, OPENMETRICS],
     [PROMETHEUS_2, ['text'], TEXT],
     [PROMETHEUS_3, BOTH, OPENMETRICS],
