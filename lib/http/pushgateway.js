@@ -1,12 +1,16 @@
 'use strict';
 
 const { Registry } = require('../registry/registry');
+const { checkOptionNames } = require('../options/option-names');
 
 // http, https, url and zlib are loaded on first use, so runtimes without them can load the library. Their
 // names have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http'
 // for two modules.
 
 const BASE64 = '@base64';
+
+/** Our own option, and those of http.request() that applications use. Others are passed on. */
+const OPTIONS = new Set(['requireJobName', 'timeout', 'headers', 'auth', 'agent']);
 
 /**
  * Label values that cannot be a path segment. The gateway decodes the path before it splits it and resolves
@@ -66,6 +70,7 @@ class Pushgateway {
    */
   constructor(gatewayUrl, options, registry) {
     const secondIsRegistry = isRegistry(options);
+    if (!secondIsRegistry) checkOptionNames('Pushgateway', options, OPTIONS);
     const { requireJobName, ...requestOptions } = {
       requireJobName: true,
       .../** @type {PushgatewayOptions} */ (secondIsRegistry ? undefined : options),
