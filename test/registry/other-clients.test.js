@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const path = require('node:path');
 const { it } = require('node:test');
 
-const { copyPackage } = require('../fixtures/cluster-harness');
+const { copyPackage, startCluster } = require('../fixtures/cluster-harness');
 const { Program } = require('../fixtures/program');
 
 const ROOT = path.join(__dirname, '../..');
@@ -23,7 +23,7 @@ async function logged(library, env) {
     import ${JSON.stringify(path.join(ROOT, 'node_modules/prom-client/index.js'))};
     await client.register.metrics();
     await import(${JSON.stringify(path.join(ROOT, 'node_modules/@prometheus-io/client/index.js'))});
-    for (let i = 0; i < 2; i++) await client.metricsHandler(client.register)({ headers: {} }, { destroyed: true, setHeader() {} });`;
+    for (let i = 0; i < 2; i++) await client.register.metricsBytes();`;
   const program = new Program(['--input-type=module', '--eval', code], { env });
   assert.equal(await program.ended(), 0, program.errors);
   return Array.from(program.errors.matchAll(/another Prometheus client .*: (.*)$/gm), ([, directory]) =>
@@ -37,4 +37,18 @@ it('the debug log names each other client once, as CommonJS or as an ES module, 
     'node_modules/prom-client',
     'node_modules/@prometheus-io/client',
   ]);
+});
+
+it('a worker of a cluster names them, too', async t => {
+  const cluster = await startCluster(t, {
+    workers: 1,
+    env: { NODE_DEBUG: 'prom-client-cluster' },
+    worker: { start: ({ require }) => void require('prom-client') },
+  });
+  await cluster.scrape();
+  await cluster.end();
+  assert.match(
+    cluster.output,
+    /another Prometheus client is loaded, .*: \S+[\\/]node_modules[\\/]prom-client$/m,
+  );
 });
