@@ -29,8 +29,8 @@ const debug = debuglog('prom-client-cluster');
 
 /**
  * @typedef {object} RenderResult
- * @property {[number, import('../wire/messages').JournalPosition | undefined][]} known what the primary has
- *   of each worker's journal
+ * @property {[number, import('../wire/messages').JournalPosition | undefined][]} positions what the primary
+ *   has of each worker's journal
  * @property {number[]} again workers to ask again, because their last answer could not be used
  * @property {number[]} unreadable workers whose file could not be read because it belongs to another user
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
@@ -195,7 +195,7 @@ class Aggregator {
    */
   #outcome(again, start) {
     return {
-      known: Array.from(this.#store.workers(), ({ id, journalPosition }) => [id, journalPosition]),
+      positions: Array.from(this.#store.workers(), ({ id, journalPosition }) => [id, journalPosition]),
       again,
       unreadable: [...this.#answers.unreadable],
       refused: [...this.refused],

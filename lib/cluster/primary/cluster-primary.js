@@ -283,13 +283,13 @@ class ClusterPrimary {
    * @param {RenderResult} result
    * @param {WorkerRecord[]} answered workers that had answered before
    */
-  #noteResult({ refused, state, seconds, known, unreadable }, answered) {
+  #noteResult({ refused, state, seconds, positions: entries, unreadable }, answered) {
     this.#refusedByAggregator = refused;
     this.#storeState = state;
     warnOfUnknownAggregator(state.failures);
     this.#durations.merged(seconds);
     for (const workerId of unreadable) this.#requests.useIpc(this.#roster.get(workerId));
-    const positions = new Map(known);
+    const positions = new Map(entries);
     const own = this.#own;
     if (own !== undefined && positions.has(OWN_ID)) own.position = positions.get(OWN_ID);
     for (const record of this.#roster.all)

@@ -71,13 +71,14 @@ function clusterState({ records, supervisor, messages }, refusedByAggregator, st
  *   scrapes
  */
 async function primaryFacts({ records, supervisor, messages }, durations, startedAt) {
-  const silent = records.filter(({ timedOut }) => timedOut).length;
+  const timedOut = records.filter(({ timedOut }) => timedOut).length;
   const fresh = records.filter(({ timedOut, answeredAt }) => !timedOut && answeredAt >= startedAt);
   return {
     workers: {
       fresh: fresh.map(({ worker }) => worker.id),
-      stale: records.length - fresh.length - silent,
-      silent,
+      stale: records.length - fresh.length - timedOut,
+      // The name in public: ClusterState, the label of the metric, and its alert.
+      silent: timedOut,
       retired: supervisor.retired + supervisor.retiring,
     },
     refused: messages.refused.entries,

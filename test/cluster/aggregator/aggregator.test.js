@@ -24,14 +24,14 @@ let aggregator;
 let directory;
 let worker;
 let counter;
-let known;
+let position;
 let counted;
 let requests = 0;
 beforeEach(async t => {
   aggregator = await openAggregator(t);
   worker = makeWorker();
   counter = new Counter({ name: 'done_total', help: 'h', registers: [worker.registry] });
-  known = undefined;
+  position = undefined;
   counted = 0;
 });
 afterEach(() => aggregator.close());
@@ -52,7 +52,7 @@ async function openAggregator(t, Class = Aggregator, options = {}) {
 function answer(change = () => {}) {
   counter.inc();
   counted++;
-  const bytes = bytesOf(worker.source.capture(WORKER, known));
+  const bytes = bytesOf(worker.source.capture(WORKER, position));
   change(bytes);
   const file = snapshotName(WORKER, ++requests);
   fs.writeFileSync(path.join(directory, file), bytes);
@@ -63,7 +63,7 @@ function answer(change = () => {}) {
 /** What a scrape shows, and whom it asks again. */
 function page(final = true) {
   const result = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final }));
-  known = new Map(result.known).get(WORKER);
+  position = new Map(result.positions).get(WORKER);
   const text = result.bodies?.map(({ buffer, length }) => Buffer.from(buffer, 0, length).toString()).join('');
   return { again: result.again, total: Number(/^done_total (.*)$/m.exec(text)?.[1]) };
 }
@@ -180,7 +180,7 @@ describe('names of retained files that are taken', () => {
         ['restore-worker', 1],
       ],
     );
-    known = undefined;
+    position = undefined;
     answer();
     assert.equal(page().total, counted);
     assert.ok(fs.lstatSync(files[0]).isFile());
