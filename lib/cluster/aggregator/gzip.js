@@ -1,5 +1,7 @@
 'use strict';
 
+// Runs with the aggregator. Compresses a page.
+
 const { compress, compressSync } = require('../../exposition/gzip');
 
 /** @typedef {import('../../exposition/page').Body} Body memory that can be transferred to another thread */

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the primary. Counts by reason. Workers may send any text as a reason, so the number of different
-// ones is limited.
+// Runs on the primary's loop. Counts by reason. Workers may send any text as a reason, so the number of
+// different ones is limited.
 
 const MAX_REASONS = 32;
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// Reads and writes single files of a spool. A link, FIFO or directory under a file's name is never followed
-// or waited for.
+// Runs where the spool runs. Reads and writes single files of a spool. A link, FIFO or directory under a
+// file's name is never followed or waited for.
 
 const fs = require('node:fs');
 const { debuglog } = require('node:util');
