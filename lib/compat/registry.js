@@ -7,6 +7,6 @@ module.exports = require('../registry/registry').Registry;
 // Never called. Node's static analysis of CommonJS exports finds the names of static members here, so ES
 // modules can import them.
 void ((/** @type {any} */ module, /** @type {any} */ members) => {
-  const { globalRegistry, merge, PROMETHEUS_CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE } = members;
-  module.exports = { globalRegistry, merge, PROMETHEUS_CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE };
+  const { aggregate, globalRegistry, merge, PROMETHEUS_CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE } = members;
+  module.exports = { aggregate, globalRegistry, merge, PROMETHEUS_CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE };
 });
