@@ -82,6 +82,17 @@ class RequestCounter extends Counter<'method'> {
 }
 const asCounter: Counter<'method'> = new RequestCounter();
 
+class Measured extends Histogram<'route'> {
+  override labels(...values: any[]): Histogram.Internal<'route'> {
+    return super.labels(...values);
+  }
+
+  override observe(...given: any[]): void {
+    super.observe.apply(this, given as any);
+  }
+}
+const asHistogram: Histogram<'route'> = new Measured({ name: 'm', help: 'help', labelNames: ['route'] });
+
 // Stand-ins for tests have nothing but the methods.
 const counter: Counter = {
   inc: () => {},
@@ -94,6 +105,34 @@ const counter: Counter = {
     values: [{ value: 1, labels: {} }],
   }),
   labels: () => ({ inc: () => {} }),
+  reset: () => {},
+  remove: () => {},
+};
+const gauge: Gauge = {
+  inc: () => {},
+  dec: () => {},
+  set: () => {},
+  setToCurrentTime: () => {},
+  startTimer: () => () => 1,
+  get: counter.get,
+  labels: () => gaugeChild,
+  reset: () => {},
+  remove: () => {},
+};
+const histogram: Histogram = {
+  observe: () => {},
+  startTimer: () => () => 1,
+  zero: () => {},
+  get: counter.get,
+  labels: () => child,
+  reset: () => {},
+  remove: () => {},
+};
+const summary: Summary = {
+  observe: () => {},
+  startTimer: () => () => 1,
+  get: counter.get,
+  labels: () => summaryChild,
   reset: () => {},
   remove: () => {},
 };
