@@ -6,6 +6,7 @@
 const { debuglog } = require('node:util');
 const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
+const { snapshotFrom } = require('../wire/messages');
 const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
 
 const debug = debuglog('prom-client-cluster');
@@ -14,6 +15,9 @@ const debug = debuglog('prom-client-cluster');
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
+
+// Stands for a file.
+const OVER_IPC = 'the snapshot over IPC';
 
 // A file that cannot be read for one of these reasons may be readable later.
 const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
@@ -27,6 +31,7 @@ if (process.platform === 'win32') for (const code of ['EBUSY', 'EPERM', 'EACCES'
  *
  * @typedef {object} Death
  * @property {boolean} isSnapshotExpected whether its 'exit' handler has run, which writes a snapshot
+ * @property {string} [lastSnapshot] that it has sent over IPC, base64
  * @property {import('../spool/exit-directory').ExitDirectory} [own] its own directory, if it may not write
  *   into the spool
  */
@@ -186,7 +191,7 @@ class Retirement {
    */
   #readFilesOf(workerId) {
     const spool = this.#spool();
-    const { isSnapshotExpected = false, own } = this.#deaths.get(workerId) ?? {};
+    const { isSnapshotExpected = false, lastSnapshot, own } = this.#deaths.get(workerId) ?? {};
     let isComplete = true;
     let hasExitSnapshot = false;
     const onUnreadable = (/** @type {any} */ { code }) => {
@@ -198,19 +203,20 @@ class Retirement {
         read: () => spool?.readIfPresent(file),
       })),
       ...(own === undefined ? [] : exitFilesIn(own)),
+      ...(lastSnapshot === undefined ? [] : [{ file: OVER_IPC, read: () => snapshotFrom(lastSnapshot) }]),
     ];
     for (const { file, read } of files) {
       try {
         const bytes = read();
         if (bytes === undefined) continue;
-        hasExitSnapshot ||= isExitFile(file);
+        hasExitSnapshot ||= isExit(file);
         this.#store.apply(workerId, bytes);
       } catch (error) {
         const { code } = /** @type {any} */ (error);
         if (TRANSIENT_CODES.has(code)) isComplete = false;
         // A worker that is killed while it writes leaves an incomplete file. 'sequence': the snapshot was
         // applied before.
-        const isHalf = isUnfinished(file) || (code === 'length' && !isExitFile(file));
+        const isHalf = isUnfinished(file) || (code === 'length' && !isExit(file));
         if (code === 'sequence' || isHalf) debug('%s of a dead worker is ignored: %s', file, error);
         else this.#onRefused(`exit-${code}`, error);
       }
@@ -219,6 +225,14 @@ class Retirement {
       this.#onRefused('exit-missing', `worker ${workerId} could not write its last snapshot`);
     return isComplete;
   }
+}
+
+/**
+ * @param {string} file
+ * @returns {boolean} whether the snapshot in it is a worker's last one
+ */
+function isExit(file) {
+  return file === OVER_IPC || isExitFile(file);
 }
 
 /**

@@ -4,6 +4,7 @@
 // used is counted, and the worker's earlier numbers stay.
 
 const { debuglog } = require('node:util');
+const { snapshotFrom } = require('../wire/messages');
 const { TRANSIENT_CODES } = require('./retirement');
 
 const debug = debuglog('prom-client-cluster');
@@ -178,18 +179,11 @@ class WorkerAnswers {
    */
   #snapshotOf({ file, maxBytes, snapshot, bytes }) {
     if (bytes !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    if (file === undefined) return fromBase64(snapshot ?? '');
+    if (file === undefined) return snapshotFrom(snapshot ?? '');
     const { spool } = this.#current;
     if (spool === undefined) throw Object.assign(new Error('there is no directory'), { code: 'ENOENT' });
     return spool.read(file, maxBytes);
   }
-}
-
-/** @param {string} text */
-function fromBase64(text) {
-  // In an ArrayBuffer of its own, because columns are views that start at a multiple of 8.
-  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text, 'base64'));
-  return buffer.subarray(0, buffer.write(text, 'base64'));
 }
 
 module.exports = { WorkerAnswers };

@@ -13,8 +13,8 @@ const { isSnapshotNameOf } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
 
-// Two when a worker ends, and one with each shutdown().
-const MAX_LAST_SNAPSHOTS = 100;
+// A last snapshot is in the primary's memory until the worker has died. Three million numbers.
+const MAX_LAST_CHARACTERS = 2 ** 25;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 
@@ -109,32 +109,29 @@ class WorkerMessages {
       if (isSnapshotNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
       return;
     }
-    this.#accept(record, message, requestId);
+    const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);
+    if (overIpc !== undefined) this.overIpc.add(overIpc);
+    record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
+    if (answer !== undefined) this.#passOn(record, answer);
+    else this.#refuse(record, refused, error);
     if (record.error === undefined) record.answeredAt = performance.now();
     this.#onAnswered(workerId, record.error === undefined);
   }
 
   /**
+   * It is applied when the worker has died. Until then a thread may be lost.
+   *
    * @param {WorkerRecord} record
    * @param {any} message
    */
   #onLastSnapshot(record, message) {
-    // A bound, because nobody has asked for it.
-    if (++record.lastSnapshots > MAX_LAST_SNAPSHOTS) this.refused.add(NOT_UNDERSTOOD.refused);
-    else this.#accept(record, message, 0);
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {any} message
-   * @param {number} requestId that it answers
-   */
-  #accept(record, message, requestId) {
-    const { answer, overIpc, refused, error } = readAnswer(message, record.worker.id, requestId);
-    if (overIpc !== undefined) this.overIpc.add(overIpc);
-    record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
-    if (answer !== undefined) this.#passOn(record, answer);
-    else this.#refuse(record, refused, error);
+    const { answer: { snapshot } = {}, overIpc } = readAnswer(message, record.worker.id, 0);
+    if (snapshot === undefined || overIpc === undefined || snapshot.length > MAX_LAST_CHARACTERS) {
+      this.refused.add(NOT_UNDERSTOOD.refused);
+      return;
+    }
+    this.overIpc.add(overIpc);
+    record.lastSnapshot = snapshot;
   }
 
   /**

@@ -19,7 +19,7 @@ const debug = debuglog('prom-client-cluster');
  * @property {number | undefined} uid of its process when it announced that
  * @property {number | undefined} checkpointInterval milliseconds, if the worker has asked for it
  * @property {boolean} sendsSnapshots whether it has ever answered with a snapshot, and so sends a last one
- * @property {number} lastSnapshots how many last snapshots it has sent over IPC
+ * @property {string | undefined} lastSnapshot that it has sent over IPC
  * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
  * @property {number} outstanding id of the request that it has not answered; 0 if there is none
  * @property {number} askedAt when that request was last sent, by performance.now()
@@ -51,7 +51,7 @@ function newRecord(worker) {
     uid: undefined,
     checkpointInterval: undefined,
     sendsSnapshots: false,
-    lastSnapshots: 0,
+    lastSnapshot: undefined,
     position: undefined,
     outstanding: 0,
     askedAt: 0,
@@ -84,9 +84,10 @@ function ownFields({ checkpointInterval }) {
  * @param {WorkerRecord} record of a dead worker
  * @returns {import('../aggregator/retirement').Death}
  */
-function deathOf({ exitName, exitDirectory, uid, sendsSnapshots, lastSnapshots, exited, wasKilled }) {
+function deathOf({ exitName, exitDirectory, uid, sendsSnapshots, lastSnapshot, exited, wasKilled }) {
   return {
-    isSnapshotExpected: sendsSnapshots && lastSnapshots === 0 && exited && !wasKilled,
+    isSnapshotExpected: sendsSnapshots && exited && !wasKilled,
+    lastSnapshot,
     own: exitDirectory === undefined ? undefined : { directory: exitDirectory, name: exitName, uid },
   };
 }

@@ -154,6 +154,8 @@ class Spool extends SpoolFiles {
    * @returns {Spool}
    */
   static #createIn(place, name, terms) {
+    // A thread that did not start may have left it.
+    Spool.removeSync(path.join(place, name));
     const directory = makeDirectory(place, name, terms.lock);
     try {
       const spool = new Spool(directory, terms.onLost);

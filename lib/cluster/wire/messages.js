@@ -68,4 +68,13 @@ function hasType(message) {
   );
 }
 
-module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, hasType };
+/**
+ * @param {string} base64 a snapshot in a message
+ * @returns {Buffer} in an ArrayBuffer of its own, because columns are views that start at a multiple of 8
+ */
+function snapshotFrom(base64) {
+  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(base64, 'base64'));
+  return buffer.subarray(0, buffer.write(base64, 'base64'));
+}
+
+module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, hasType, snapshotFrom };

@@ -25,6 +25,9 @@ const LONGEST_INTERVAL = 2 ** 31 - 1;
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
 const ROOT = 0;
 
+// A third more in base64.
+const MAX_COMPLETE_BYTES = 131_072;
+
 /** @typedef {import('../capture/snapshot-source').SnapshotSource} SnapshotSource */
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
@@ -172,7 +175,8 @@ class ExitSnapshot {
 
   /**
    * Sends the current numbers over IPC. In an 'exit' handler, Node.js writes at once what fits into the
-   * channel's buffer, 200 kB on Linux, and the rest is lost: so without the label sets that the primary has.
+   * channel's buffer, 200 kB on Linux, and the rest is lost. So a large snapshot is sent without the label
+   * sets that the primary has.
    *
    * @param {unknown} reason why no file could be written
    * @returns {Promise<void>} resolved when they have been sent, or cannot be; never rejected
@@ -182,7 +186,9 @@ class ExitSnapshot {
     if (!this.#link.isConnected()) return Promise.resolve();
     return new Promise(resolve => {
       try {
-        const snapshot = this.#source.capture(this.#workerId, this.readerPosition, { isLast: true });
+        let snapshot = this.#source.capture(this.#workerId, undefined, { isLast: true });
+        if (snapshot.bytes > MAX_COMPLETE_BYTES)
+          snapshot = this.#source.capture(this.#workerId, this.readerPosition, { isLast: true });
         this.#link.send({ type: LAST, ...inMessage(snapshot, reason) }, () => resolve());
       } catch (error) {
         this.#source.countFailure('capture', '', error);

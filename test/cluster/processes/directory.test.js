@@ -289,8 +289,17 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
       return id;
     };
     await cluster.inWorker(2, record);
+    // Wherever the thread is lost, the last snapshot is not.
+    await cluster.run(({ cluster, threads, state }) => {
+      state.lost = new Promise(resolve => {
+        cluster.on('message', ({ id }, { type }) => {
+          if (id === 2 && type === 'prom-client-cluster:last') resolve(threads.at(-1)?.terminate());
+        });
+      });
+    });
     cluster.tellWorker(2, exit);
     await cluster.gone(2);
+    await cluster.run(({ state }) => void state.lost);
     assert.equal(counted(await cluster.scrape()), 5);
     const saved = await fork();
     await cluster.inWorker(saved, ({ client }) => new client.AggregatorRegistry().shutdown());

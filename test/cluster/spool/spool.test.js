@@ -192,6 +192,16 @@ describe('opening a spool', () => {
     assert.deepEqual(fs.readdirSync(place), ['last']);
   });
 
+  it('a directory of the name of a new spool, which a thread that did not start has left, is replaced', async t => {
+    const name = `${PREFIX}${'0'.repeat(24)}`;
+    const left = path.join(place, name);
+    fs.mkdirSync(path.join(left, 'lock'), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(path.join(left, 'owner.json'), '{}');
+    const spool = await open(t, { name, fallbacks: [root] });
+    assert.equal(spool.directory, left);
+    assert.deepEqual(fs.readdirSync(left), ['owner.json']);
+  });
+
   it('a file gets the name of another one, which is removed', async t => {
     const spool = await open(t);
     spool.writeAtomically('old', [Buffer.from('old')]);
