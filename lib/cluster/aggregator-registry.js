@@ -92,10 +92,10 @@ class AggregatorRegistry extends Registry {
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
   constructor(contentType, options) {
-    const isFormat = typeof contentType !== 'object' || contentType === null;
-    super(isFormat ? /** @type {any} */ (contentType) : undefined);
+    const isOptions = isPlainObject(contentType);
+    super(isOptions ? undefined : /** @type {any} */ (contentType));
     /** @type {import('./cluster-options').ClusterOptions} */
-    const given = (isFormat ? options : contentType) ?? {};
+    const given = (isOptions ? contentType : options) ?? {};
     const effective = clusterOptions(given);
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     const ownPage = coalesce(formats => ownPages(this, formats));
@@ -379,6 +379,14 @@ function textsOf(labels) {
     name,
     value === undefined ? undefined : `${value}`.toWellFormed(),
   ]);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is object} false for a registry or a list of registries, which are no options
+ */
+function isPlainObject(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRegistry(value);
 }
 
 /**

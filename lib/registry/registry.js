@@ -158,10 +158,13 @@ class Registry {
    * @param {Type} Type Counter, Gauge, Histogram, Summary, or a class derived from one of them
    * @param {ConstructorParameters<Type>[0]} config of a new metric; `registers` is this registry
    * @returns {InstanceType<Type>}
+   * @throws {TypeError} if Type is not a class
    * @throws {Error} if the metric that exists has another type, other label names, or other buckets or
    *   percentiles
    */
   getOrCreate(Type, config) {
+    if (typeof Type !== 'function')
+      throw new TypeError('getOrCreate() expected a class of metrics and options');
     const existing = this.getSingleMetric(config?.name);
     if (existing === undefined) return new Type({ ...config, registers: [this] });
     const difference = differenceOf(existing, Type, config);
