@@ -17,16 +17,10 @@ const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
 
 const SLICE_MILLISECONDS = 0.3;
 
-// Up to so many numbers, a metric without a hook is copied, too.
-const SMALL_NUMBERS = 4096;
-
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 /** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
 /** @typedef {import('../wire/snapshot-encoder').CaptureEntry} CaptureEntry */
-/**
- * @typedef {Omit<CaptureEntry, 'defaults'> & {epoch: number, hasHook: boolean}} CopiedNumbers epoch: of the
- *   table
- */
+/** @typedef {Omit<CaptureEntry, 'defaults'> & {epoch: number}} CopiedNumbers epoch: of the table */
 
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
@@ -53,8 +47,7 @@ class SnapshotSource {
    * Prepares a capture: encodes what takes long, in slices, then runs the hooks. `capture` is called in the
    * turn of the hooks, in which prom-client reads the metrics: a program may reset a metric right after its
    * hook. If asynchronous hooks have to be waited for, the numbers that the other hooks have set are copied
-   * in that turn. Metrics without a hook are read at the end, because a later scrape may share the capture,
-   * unless they have been reset since: the hook of another metric may have set them.
+   * in that turn. Metrics without a hook are not: a later scrape may share the capture.
    *
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
@@ -105,17 +98,17 @@ class SnapshotSource {
    * @returns {Map<object, CopiedNumbers>} by table
    */
   #copyNumbers(except) {
-    const metrics = this.#metrics().filter(metric => !except.has(metric));
+    const metrics = this.#metrics().filter(
+      metric => typeof metric.collect === 'function' && !except.has(metric),
+    );
     return timedSection('worker:copy', () => {
       return new Map(
         metrics.flatMap(metric => {
           const view = viewOf(metric);
           if (view === undefined) return [];
           const { table } = view;
-          const hasHook = typeof metric.collect === 'function';
-          if (!hasHook && table.rowCount * table.width > SMALL_NUMBERS) return [];
           const extras = this.#extrasOf(view, metric, false);
-          return [[table, { ...extras, numbers: table.captured(), epoch: table.epoch, hasHook }]];
+          return [[table, { ...extras, numbers: table.captured(), epoch: table.epoch }]];
         }),
       );
     });
@@ -181,8 +174,9 @@ class SnapshotSource {
         const view = viewOf(metric);
         if (view !== undefined) {
           const copy = this.#copies?.get(view.table);
-          const numbers = isUsable(copy, view.table) ? copy : this.#extrasOf(view, metric, isLast);
-          entries.push({ defaults, view, ...numbers });
+          // A compaction since has renumbered the rows.
+          const isUsable = copy?.epoch === view.table.epoch;
+          entries.push({ defaults, view, ...(isUsable ? copy : this.#extrasOf(view, metric, isLast)) });
         } else if (this.#lastJson.has(metric)) {
           entries.push({ defaults, json: this.#lastJson.get(metric) });
         }
@@ -270,22 +264,6 @@ class SnapshotSource {
  */
 function viewsOf(metrics) {
   return metrics.flatMap(metric => viewOf(metric) ?? []);
-}
-
-/**
- * @param {CopiedNumbers | undefined} copy
- * @param {import('../../series/series-table').SeriesTable} table
- * @returns {boolean} whether a snapshot gets the copied numbers
- */
-function isUsable(copy, table) {
-  // A compaction since has renumbered the rows.
-  if (copy?.numbers === undefined || copy.epoch !== table.epoch) return false;
-  return copy.hasHook || (isBlank(table) && !isBlank(copy.numbers));
-}
-
-/** @param {{liveCount: number, pages: ArrayLike<Float64Array>}} table */
-function isBlank({ liveCount, pages }) {
-  return liveCount === 0 || Array.from(pages).every(page => page.every(number => number === 0));
 }
 
 /**
