@@ -1,6 +1,6 @@
 'use strict';
 
-const { viewOf } = require('../../registry/metric-view');
+const { VIEW } = require('../../registry/metric-view');
 
 /**
  * The metrics of a registry, without those whose name, help or hook cannot be read: the properties of a
@@ -25,10 +25,10 @@ function readableMetrics(registry, onUnreadable = () => {}) {
 /** @param {any} metric */
 function check(metric) {
   void metric.collect;
-  void metric.name;
-  const view = viewOf(metric);
-  if (view === undefined) return;
-  for (const text of [view.name, view.help, view.aggregator]) if (typeof text !== 'string') String(text);
+  const { name, help, aggregator } = metric;
+  // A custom metric object has its name, help and aggregator in what its get() returns.
+  if (typeof metric[VIEW] !== 'function') return;
+  for (const text of [name, help, aggregator]) if (typeof text !== 'string') String(text);
 }
 
 module.exports = { readableMetrics };
