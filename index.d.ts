@@ -351,8 +351,8 @@ export type Bytes = typeof globalThis extends { Buffer: { concat(list: any, tota
   : Uint8Array;
 
 /**
- * In the primary of a cluster, the metrics of all workers; in a process that has never had a worker, its own.
- * In a worker it is an ordinary registry: workers answer as soon as the library is loaded.
+ * The metrics of all workers of a cluster, in its primary and in any worker; in a process that has never had
+ * a worker, its own. A worker gets them from its primary, which needs an AggregatorRegistry, too.
  */
 export class AggregatorRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
   /** Sets the registries that take part in the cluster; default the global registry. */
@@ -372,8 +372,9 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 
   /**
    * The metrics of all workers as text; those of this process if it has never had a worker; '' if there are
-   * none, and in a worker. Rejected if no worker answered in time and there are no earlier numbers, or if an
-   * aggregator of the application throws. A metric with an unknown aggregator is left out.
+   * none. Rejected if no worker answered in time and there are no earlier numbers, if an aggregator of the
+   * application throws, or in a worker if its primary does not aggregate. A metric with an unknown aggregator
+   * is left out.
    */
   clusterMetrics(options?: ClusterMetricsOptions): Promise<string>;
 

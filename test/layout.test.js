@@ -28,11 +28,11 @@ const MAY_LOAD = {
   'cluster/wire': ANYWHERE,
   'cluster/capture': ['cluster/wire', ...ANYWHERE],
   'cluster/links': ['cluster/wire'],
-  'cluster/worker': ['cluster/links', 'cluster/capture', 'cluster/wire', ...ANYWHERE],
+  'cluster/worker': ['cluster/links', 'cluster/capture', 'cluster/wire', 'cluster/spool', ...ANYWHERE],
   'cluster/primary': ['cluster/capture', 'cluster/wire', 'cluster/spool', 'cluster/aggregator', ...ANYWHERE],
   'cluster/aggregator': ['cluster/store', 'cluster/spool', 'cluster/wire', ...ANYWHERE],
   'cluster/store': ['cluster/wire', ...ANYWHERE],
-  'cluster/spool': ['cluster/wire'],
+  'cluster/spool': ['cluster/wire', 'event-loop'],
   cluster: ['cluster/primary', 'cluster/worker', 'cluster/capture', 'cluster/wire', ...ANYWHERE],
 };
 

@@ -9,7 +9,7 @@ const { coalesce } = require('../registry/coalesce');
 const { checkLabelSet } = require('../metric/label-sets');
 const { aggregators } = require('./primary/json-aggregators');
 const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./package-copies');
-const { hookIntoWorker, handOver, requestCheckpoints } = require('./worker/worker-hook');
+const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
 const {
   clusterOptions,
   checkOptions,
@@ -63,8 +63,8 @@ const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ 
 });
 
 /**
- * In the primary of a cluster, the metrics of all workers; in a process that has never had a worker, its own.
- * In a worker it is an ordinary registry: workers answer as soon as the library is loaded.
+ * The metrics of all workers of a cluster, in its primary and in any worker; in a process that has never had
+ * a worker, its own. A worker gets them from its primary, which needs an AggregatorRegistry, too.
  */
 class AggregatorRegistry extends Registry {
   /**
@@ -128,10 +128,11 @@ class AggregatorRegistry extends Registry {
    *
    * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of clusterMetricsBytes(); a
    *   function is ignored, as in prom-client
-   * @returns {Promise<string>} '' if there are no metrics, and in a worker
+   * @returns {Promise<string>} '' if there are no metrics
    * @throws {TypeError} if `timeout` is not a number of milliseconds
    * @throws {Error} if no worker answered in time and there are no earlier numbers, or an aggregator of the
-   *   application throws; without workers, if a `collect` hook fails
+   *   application throws; without workers, if a `collect` hook fails; in a worker, if its primary does not
+   *   aggregate
    */
   async clusterMetrics(options) {
     const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
@@ -156,7 +157,7 @@ class AggregatorRegistry extends Registry {
    * @param {string} [options.contentType] the format, default that of the registry
    * @param {readonly string[]} [options.names] the metrics to show, default all
    * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no
-   *   metrics, and in a worker
+   *   metrics
    * @throws {TypeError} if an option is not valid
    * @throws {Error} as clusterMetrics()
    */
@@ -169,11 +170,13 @@ class AggregatorRegistry extends Registry {
   } = {}) {
     checkPageOptions({ timeout, contentType, names });
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
-    if (shared === undefined) return undefined;
-    const format = { openMetrics: contentType === Registry.OPENMETRICS_CONTENT_TYPE, gzip, names };
-    if (!shared.primary.isAlone) return shared.primary.collect({ ...format, selfMetrics }, timeout);
+    const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
+    const format = { openMetrics, gzip, selfMetrics, names };
+    if (shared === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
+    if (!shared.primary.isAlone) return shared.primary.collect(format, timeout);
     if (ownRegistries(this).length === 0) return undefined;
-    return { bytes: await /** @type {any} */ (this)[OWN_PAGE](format), ascii: false };
+    const bytes = await /** @type {any} */ (this)[OWN_PAGE]({ openMetrics, gzip, names });
+    return { bytes, ascii: false };
   }
 
   /**
@@ -201,9 +204,8 @@ class AggregatorRegistry extends Registry {
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     if (shared?.primary.isAlone)
       return 'There are no metrics: this process has no workers, and none of its own.';
-    if (shared !== undefined) return 'There are no metrics: no worker is running, and none has left any.';
-    if (clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
-    return 'This process is a worker: serve an AggregatorRegistry in the primary, or in a worker its own registry.';
+    if (shared === undefined && clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
+    return 'There are no metrics: no worker is running, and none has left any.';
   }
 
   /** @returns {number} milliseconds that clusterMetrics() waits for workers by default */

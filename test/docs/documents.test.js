@@ -332,8 +332,8 @@ describe('docs/snapshot-format.md', () => {
     const types = tableBelow(FORMAT, '## Messages')
       .map(([type]) => type.replaceAll('`', ''))
       .filter(type => type !== '');
-    const { WELCOME, READY, LAST, REQUEST, RESPONSE } = messages;
-    assert.deepStrictEqual(types, [WELCOME, READY, LAST, REQUEST, RESPONSE]);
+    const { WELCOME, READY, LAST, PAGE, REQUEST, RESPONSE } = messages;
+    assert.deepStrictEqual(types, [WELCOME, READY, LAST, PAGE, PAGE, REQUEST, RESPONSE]);
     const [, pattern] = /matches\s+`([^`]+)`/.exec(FORMAT);
     const name = fileNames.snapshotName(3, 12);
     assert.deepStrictEqual(new RegExp(pattern).exec(name).slice(1), ['3', '12']);

@@ -61,6 +61,11 @@ const CHECKS = {
   'README.md: One process': servesAndCounts,
   'README.md: A cluster': isCluster,
   'docs/cluster.md: Clusters': isCluster,
+  'docs/cluster.md: The page from a worker': async program => {
+    const url = await portOf(program, 3000, 4);
+    for (let i = 0; i < 4; i++) await get(url);
+    assert.match(await textOf(`${url}/metrics`), /^http_requests_total 4$/m);
+  },
   "docs/cluster.md: prom-client's own call": async program => {
     await portOf(program, 3000, 2);
     const text = await textOf(await portOf(program, 3001));

@@ -57,7 +57,7 @@ function lowerPriority() {
  * @param {import('./aggregator').RenderResult} result
  */
 function reply(id, result) {
-  const memory = result.bodies?.map(({ buffer }) => buffer) ?? [];
+  const memory = result.bodies?.flatMap(body => ('file' in body ? [] : body.buffer)) ?? [];
   port.postMessage({ op: 'done', id, result }, memory);
 }
 

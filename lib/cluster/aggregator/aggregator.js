@@ -18,7 +18,8 @@ const { isExitFile } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
 
-/** @typedef {import('../../exposition/page-format').PageFormat & {selfMetrics: boolean}} Format */
+/** @typedef {import('../wire/scrape-callers').Format} Format */
+/** @typedef {import('../wire/scrape-callers').PageFile} PageFile */
 
 /** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
 /** @typedef {import('./worker-answers').Answer} Answer */
@@ -35,7 +36,7 @@ const debug = debuglog('prom-client-cluster');
  * @property {number[]} unreadable workers whose file could not be read because it belongs to another user
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
  *   can aggregate
- * @property {Body[]} [bodies] by format
+ * @property {(Body | PageFile)[]} [bodies] by format
  * @property {[string, number][]} refused answers that were refused so far, by reason
  * @property {ReturnType<ClusterStore['state']>} state
  * @property {number} seconds duration of merging and writing, as far as it went
@@ -212,7 +213,7 @@ class Aggregator {
    * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON; undefined if
    *   it is left out; null if it is not a metric
    * @param {PrimaryFacts} [request.facts]
-   * @returns {Generator<void, Body[]>}
+   * @returns {Generator<void, (Body | PageFile)[]>}
    */
   *finish({ formats, aggregated, facts }) {
     let next = 0;
@@ -240,7 +241,32 @@ class Aggregator {
       yield;
     }
     for (const text of texts.values()) if (!bodies.includes(text)) this.reuse(text.buffer);
-    return bodies;
+    return yield* this.writeFiles(bodies, formats);
+  }
+
+  /**
+   * Writes the pages that workers have requested to files. What cannot be written goes over IPC.
+   *
+   * @param {Body[]} bodies
+   * @param {Format[]} formats
+   * @returns {Generator<void, (Body | PageFile)[]>}
+   */
+  *writeFiles(bodies, formats) {
+    /** @type {(Body | PageFile)[]} */
+    const pages = [...bodies];
+    const { spool } = this.#current;
+    for (const [i, { file }] of formats.entries()) {
+      const { buffer, length, ascii } = bodies[i];
+      if (file === undefined || spool === undefined) continue;
+      try {
+        yield* spool.create(file, new Uint8Array(buffer, 0, length));
+        pages[i] = { file, length, ascii };
+        this.reuse(buffer);
+      } catch (error) {
+        debug('a page cannot be written to a file: %s', error);
+      }
+    }
+    return pages;
   }
 
   /** @param {ArrayBuffer} memory of an earlier page, for a later one */

@@ -97,10 +97,9 @@ class InPlaceBackend {
   render(request) {
     return this.#enqueue(async () => {
       const result = await runInSlices(
-        this.#aggregator.render({ ...request, formats: uncompressed(request.formats) }),
+        this.#aggregator.render({ ...request, formats: plain(request.formats) }),
       );
-      const bodies = await compressSome(result.bodies, request.formats);
-      return { ...result, bodies };
+      return { ...result, bodies: await this.#completed(result.bodies, request.formats) };
     });
   }
 
@@ -111,8 +110,8 @@ class InPlaceBackend {
    */
   finish(request, result) {
     return this.#enqueue(async () => {
-      const steps = this.#aggregator.finish({ ...request, formats: uncompressed(request.formats) });
-      const bodies = await compressSome(await runInSlices(steps), request.formats);
+      const steps = this.#aggregator.finish({ ...request, formats: plain(request.formats) });
+      const bodies = await this.#completed(await runInSlices(steps), request.formats);
       return { ...result, custom: undefined, bodies };
     });
   }
@@ -123,6 +122,18 @@ class InPlaceBackend {
    */
   removeRetired(request) {
     return this.#enqueue(() => this.#aggregator.removeRetired(request));
+  }
+
+  /**
+   * Compresses in libuv's thread pool, and writes files in slices.
+   *
+   * @param {any[] | undefined} bodies
+   * @param {Format[]} formats
+   */
+  async #completed(bodies, formats) {
+    if (bodies === undefined) return undefined;
+    const compressed = bodies.map((body, i) => (formats[i].gzip ? compressBodyAsync(body) : body));
+    return runInSlices(this.#aggregator.writeFiles(await Promise.all(compressed), formats));
   }
 
   close() {
@@ -150,19 +161,8 @@ class InPlaceBackend {
 }
 
 /** @param {Format[]} formats */
-function uncompressed(formats) {
-  return formats.map(format => ({ ...format, gzip: false }));
-}
-
-/**
- * Compresses in libuv's thread pool.
- *
- * @param {import('./aggregator').Body[] | undefined} bodies
- * @param {Format[]} formats
- */
-async function compressSome(bodies, formats) {
-  if (bodies === undefined) return undefined;
-  return Promise.all(bodies.map((body, i) => (formats[i].gzip ? compressBodyAsync(body) : body)));
+function plain(formats) {
+  return formats.map(format => ({ ...format, gzip: false, file: undefined }));
 }
 
 module.exports = { InPlaceBackend };

@@ -13,6 +13,7 @@ const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
 const { WorkerMessages, removeOwnDirectory } = require('./worker-messages');
+const { PageRequests } = require('./page-requests');
 const { clusterState, primaryFacts } = require('./cluster-state');
 const { deathOf, isOnline } = require('./worker-record');
 const { unavailable } = require('../../registry/unavailable');
@@ -26,7 +27,7 @@ const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
 const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
-/** @typedef {import('./scrape-callers').Bytes} Bytes */
+/** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
 /** @typedef {import('../aggregator/aggregator').Format} Format */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
 
@@ -85,16 +86,22 @@ class ClusterPrimary {
     });
     this.#rounds.onCollected = seconds => this.#durations.collected(seconds);
     this.#requests = new WorkerRequests(workerId => this.#rounds.settle(workerId, false));
+    const pageRequests = new PageRequests({
+      collect: (format, timeout) => this.#rounds.collect(format, timeout),
+      hasDirectory: () => this.#supervisor.directory !== '',
+      discard: file => this.#supervisor.discard(file),
+    });
     this.#messages = new WorkerMessages({
       supervisor: this.#supervisor,
       requests: this.#requests,
+      pageRequests,
       checkpointInterval: options.checkpointInterval,
       onAnswered: (workerId, isUsable) => this.#rounds.settle(workerId, isUsable),
     });
     this.#roster = new WorkerRoster(cluster, {
       // A process without workers never starts an aggregator.
       onAdded: () => void this.#supervisor.start(),
-      onOnline: record => this.#supervisor.isDirectoryKnown && this.#messages.welcome(record),
+      onOnline: record => this.#messages.welcome(record),
       onMessage: (record, message) => this.#messages.receive(record, message),
       onGone: workerId => this.#rounds.settle(workerId, false),
       onRetired: record => this.#supervisor.retire(record.worker.id, deathOf(record)),
@@ -111,7 +118,7 @@ class ClusterPrimary {
    * @throws {Error} if no worker answered in time and there are no earlier numbers
    */
   collect(format, timeout) {
-    return this.#rounds.collect(format, timeout);
+    return /** @type {Promise<Bytes | undefined>} */ (this.#rounds.collect(format, timeout));
   }
 
   /** Whether there is nothing to aggregate, and never was: this process is in no cluster so far. */
@@ -147,7 +154,10 @@ class ClusterPrimary {
   /** Stops the thread, removes the spool, and stops following the cluster. A scrape under way is rejected. */
   async close() {
     this.#roster.close();
-    for (const record of this.#roster.all) removeOwnDirectory(record);
+    for (const record of this.#roster.all) {
+      if (isOnline(record.worker)) this.#messages.dismiss(record);
+      removeOwnDirectory(record);
+    }
     this.#rounds.close();
     await this.#supervisor.close();
   }

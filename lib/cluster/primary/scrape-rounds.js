@@ -5,7 +5,7 @@
 // Callers that arrive while a round collects share the next one; each keeps its own deadline. A slow round
 // does not delay later callers.
 
-const { ScrapeCaller, distinctFormats, hasTooManySelections } = require('./scrape-callers');
+const { ScrapeCaller, distinctFormats, hasTooManySelections } = require('../wire/scrape-callers');
 const { TOO_MANY_SELECTIONS } = require('../../exposition/page-format');
 const { ThreadLostError } = require('./thread-backend');
 const { unavailable } = require('../../registry/unavailable');
@@ -21,7 +21,8 @@ const OVERLAP_MILLISECONDS = 250;
 // How much longer than its timeout a caller may wait for the page, once the workers have answered.
 const RENDER_GRACE_MILLISECONDS = 2000;
 
-/** @typedef {import('./scrape-callers').Bytes} Bytes */
+/** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
+/** @typedef {import('../wire/scrape-callers').PageFile} PageFile */
 /** @typedef {import('../aggregator/aggregator').Format} Format */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
 
@@ -85,7 +86,7 @@ class ScrapeRounds {
    *
    * @param {Format} format
    * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
-   * @returns {Promise<Bytes | undefined>} undefined if there is nothing to aggregate, and never was
+   * @returns {Promise<Bytes | PageFile | undefined>} undefined if there is nothing to aggregate, and never was
    * @throws {Error} if no worker answered in time and there are no earlier numbers
    */
   collect(format, timeout) {
@@ -326,7 +327,8 @@ class ScrapeRounds {
     (bodies ?? []).forEach((body, i) => {
       // A page that several callers share is not pooled: no caller knows when the others have read it.
       const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;
-      for (const caller of holders[i]) caller.resolve(pooledPage(body, onReleased));
+      const page = 'file' in body ? body : pooledPage(body, onReleased);
+      for (const caller of holders[i]) caller.resolve(page);
     });
   }
 }

@@ -8,7 +8,7 @@ const { ReasonCounts } = require('./reason-counts');
 const { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD } = require('./worker-answer');
 const { deathOf, ownFields, send, userOf } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
-const { RESPONSE, READY, WELCOME, LAST, hasType } = require('../wire/messages');
+const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
 
 const debug = debuglog('prom-client-cluster');
@@ -21,6 +21,7 @@ const MAX_LAST_CHARACTERS = 2 ** 25;
 class WorkerMessages {
   #supervisor;
   #requests;
+  #pageRequests;
   #checkpointInterval;
   #onAnswered;
 
@@ -28,12 +29,14 @@ class WorkerMessages {
    * @param {object} options
    * @param {import('./aggregator-supervisor').AggregatorSupervisor} options.supervisor
    * @param {import('./worker-requests').WorkerRequests} options.requests
+   * @param {import('./page-requests').PageRequests} options.pageRequests
    * @param {number | undefined} options.checkpointInterval
    * @param {(workerId: number, isUsable: boolean) => void} options.onAnswered
    */
-  constructor({ supervisor, requests, checkpointInterval, onAnswered }) {
+  constructor({ supervisor, requests, pageRequests, checkpointInterval, onAnswered }) {
     this.#supervisor = supervisor;
     this.#requests = requests;
+    this.#pageRequests = pageRequests;
     this.#checkpointInterval = checkpointInterval;
     this.#onAnswered = onAnswered;
     /** Answers that were refused here. */
@@ -45,12 +48,20 @@ class WorkerMessages {
   /** @param {WorkerRecord} record */
   welcome(record) {
     const { worker, exitName } = record;
-    send(worker, { type: WELCOME, exitName, ...this.fields, ...ownFields(record) });
+    // From its start, a worker knows who has the cluster's page.
+    if (!this.#supervisor.isDirectoryKnown) send(worker, { type: PAGE, pages: true });
+    else send(worker, { type: WELCOME, exitName, ...this.fields, ...ownFields(record) });
+  }
+
+  /** @param {WorkerRecord} record of a worker that gets no pages any more */
+  dismiss({ worker }) {
+    send(worker, { type: PAGE, pages: false });
   }
 
   /** @returns {import('./worker-requests').RequestFields} */
   get fields() {
-    return { directory: this.#supervisor.directory, checkpointInterval: this.#checkpointInterval };
+    const { directory } = this.#supervisor;
+    return { directory, pages: true, checkpointInterval: this.#checkpointInterval };
   }
 
   /**
@@ -64,6 +75,7 @@ class WorkerMessages {
       if (!hasType(message)) return;
       if (message.type === READY) this.#onReady(record, message);
       if (message.type === LAST) this.#onLastSnapshot(record, message);
+      if (message.type === PAGE) timedSection('primary:page', () => this.#onPageRequest(record, message));
       if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onResponse(record, message));
     } catch (error) {
       debug('a message of worker %d failed: %s', record.worker.id, error);
@@ -95,6 +107,14 @@ class WorkerMessages {
     record.checkpointInterval = interval;
     // Not with the next request, because nobody may ever scrape.
     if (this.#supervisor.directory !== '') this.welcome(record);
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message
+   */
+  #onPageRequest(record, message) {
+    if (!this.#pageRequests.receive(record, message)) this.refused.add(NOT_UNDERSTOOD.refused);
   }
 
   /**

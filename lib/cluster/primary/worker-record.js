@@ -117,14 +117,13 @@ function userOf({ process: { pid } }) {
  *
  * @param {Worker} worker
  * @param {object} message
- * @param {() => void} [onFailure]
+ * @param {(error: Error | null) => void} [callback] called when it was sent, or cannot be
  */
-function send(worker, message, onFailure = () => {}) {
+function send(worker, message, callback = () => {}) {
   /** @param {Error | null} error */
   const onSent = error => {
-    if (!error) return;
-    debug('worker %d cannot be reached: %s', worker.id, error);
-    onFailure();
+    if (error) debug('worker %d cannot be reached: %s', worker.id, error);
+    callback(error);
   };
   try {
     // Without a callback, a channel that closes meanwhile emits 'error' on the application's worker.

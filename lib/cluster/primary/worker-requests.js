@@ -28,7 +28,7 @@ const UNRESPONSIVE_MILLISECONDS = 5000;
 const MAX_MARGIN_MILLISECONDS = 250;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
-/** @typedef {{directory: string, checkpointInterval?: number}} RequestFields same for all workers */
+/** @typedef {{directory: string, pages: boolean, checkpointInterval?: number}} RequestFields same for all workers */
 
 class WorkerRequests {
   #nextId = 1;
@@ -152,7 +152,8 @@ class WorkerRequests {
     const { worker, outstanding: requestId, exitName, position: known } = record;
     const directory = record.askedAt < record.ipcUntil ? '' : fields.directory;
     const request = { type: REQUEST, requestId, exitName, known, timeout, ...fields, directory };
-    send(worker, { ...request, ...ownFields(record) }, () => {
+    send(worker, { ...request, ...ownFields(record) }, error => {
+      if (!error) return;
       // It is sent again after the pause.
       record.timedOut = true;
       record.waitedInVain = Infinity;

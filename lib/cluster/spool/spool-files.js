@@ -6,11 +6,12 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { debuglog } = require('node:util');
-const { workerIdOfFile, isExitFile, isRetainedFile } = require('../wire/file-names');
+const { workerIdOfFile, isExitFile, isAggregatorFile } = require('../wire/file-names');
 const { LOCK } = require('./sweep');
 const {
   isOurs,
   readRegularFile,
+  createInSteps,
   writeFile,
   appendFile,
   removeEntry,
@@ -87,7 +88,7 @@ class SpoolFiles {
    */
   filesOfWorker(workerId) {
     return this.#names()
-      .filter(name => workerIdOfFile(name) === workerId && !isRetainedFile(name))
+      .filter(name => workerIdOfFile(name) === workerId && !isAggregatorFile(name))
       .map(name => ({ name, request: requestIdOfFile(name) }))
       .sort((a, b) => (a.request === b.request ? 0 : a.request - b.request))
       .map(({ name }) => name);
@@ -130,6 +131,18 @@ class SpoolFiles {
    */
   append(name, chunk) {
     appendFile(this.#pathOf(name), chunk);
+  }
+
+  /**
+   * Creates a file, in steps.
+   *
+   * @param {string} name bare file name
+   * @param {Uint8Array} bytes
+   * @returns {Generator<void, void>}
+   * @throws {NodeJS.ErrnoException} nothing is left of the file then
+   */
+  *create(name, bytes) {
+    yield* createInSteps(this.#pathOf(name), bytes);
   }
 
   /** @returns {string[]} empty if the directory is gone */

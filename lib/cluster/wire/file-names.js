@@ -1,12 +1,13 @@
 'use strict';
 
 // Names of the files in the primary's directory. Workers write snapshots there; the aggregator reads them and
-// retains the last one of each worker.
+// retains the last one of each worker, and writes pages there that workers read.
 
 const SNAPSHOT_NAME = /^w([0-9]{1,10})-r([0-9]{1,16})-[0-9a-f]{24}\.snap$/;
 const EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap$/;
 /** An exit snapshot that is being written; it gets its name when it is complete. */
 const UNFINISHED_EXIT_NAME = /^w([0-9]{1,10})-exit-[0-9a-f]{24}\.snap\.part$/;
+const PAGE_NAME = /^w([0-9]{1,10})-p([0-9]{1,16})-[0-9a-f]{24}\.page$/;
 const RETAINED_NAME = /^w([0-9]{1,10})-(?:last|dictionary)\.snap(?:\.tmp)?$/;
 
 /** The name of the primary's directory starts with this. */
@@ -37,6 +38,15 @@ function snapshotName(workerId, requestId) {
  */
 function exitSnapshotName(workerId) {
   return `w${workerId}-exit-${randomBits()}.snap`;
+}
+
+/**
+ * @param {number} workerId
+ * @param {number} pageId
+ * @returns {string} a new name for a page that the worker has requested
+ */
+function pageName(workerId, pageId) {
+  return `w${workerId}-p${pageId}-${randomBits()}.page`;
 }
 
 /**
@@ -78,6 +88,17 @@ function isSnapshotNameOf(name, workerId, requestId) {
 
 /**
  * @param {unknown} name
+ * @param {number} workerId
+ * @param {number} pageId
+ * @returns {name is string} whether it is the bare name of the page that this worker has requested
+ */
+function isPageNameOf(name, workerId, pageId) {
+  const match = typeof name === 'string' ? PAGE_NAME.exec(name) : null;
+  return match !== null && Number(match[1]) === workerId && Number(match[2]) === pageId;
+}
+
+/**
+ * @param {unknown} name
  * @returns {name is string} whether it is the bare name of a complete exit snapshot
  */
 function isExitName(name) {
@@ -89,7 +110,7 @@ function isExitName(name) {
  * @returns {number | undefined} the worker to which the file belongs; undefined if it belongs to none
  */
 function workerIdOfFile(name) {
-  const match = [SNAPSHOT_NAME, EXIT_NAME, UNFINISHED_EXIT_NAME, RETAINED_NAME]
+  const match = [SNAPSHOT_NAME, EXIT_NAME, UNFINISHED_EXIT_NAME, RETAINED_NAME, PAGE_NAME]
     .map(pattern => pattern.exec(name))
     .find(found => found !== null);
   return match == null ? undefined : Number(match[1]);
@@ -97,10 +118,10 @@ function workerIdOfFile(name) {
 
 /**
  * @param {string} name of a worker's file
- * @returns {boolean} whether the aggregator wrote it, to retain what the worker sent
+ * @returns {boolean} whether the aggregator wrote it: a page, or what it retains of the worker
  */
-function isRetainedFile(name) {
-  return RETAINED_NAME.test(name);
+function isAggregatorFile(name) {
+  return RETAINED_NAME.test(name) || PAGE_NAME.test(name);
 }
 
 /**
@@ -127,10 +148,12 @@ module.exports = {
   exitSnapshotName,
   lastName,
   dictionaryName,
+  pageName,
   isSnapshotNameOf,
+  isPageNameOf,
   isExitName,
   workerIdOfFile,
   isExitFile,
-  isRetainedFile,
+  isAggregatorFile,
   isUnfinished,
 };

@@ -8,6 +8,7 @@ const REQUEST = 'prom-client:getMetricsReq';
 const RESPONSE = 'prom-client:getMetricsRes';
 const WELCOME = 'prom-client-cluster:welcome';
 const READY = 'prom-client-cluster:ready';
+const PAGE = 'prom-client-cluster:page';
 const LAST = 'prom-client-cluster:last';
 
 /**
@@ -26,6 +27,7 @@ const LAST = 'prom-client-cluster:last';
  * @property {number} [timeout] how long the primary waits, milliseconds
  * @property {number} [checkpointInterval] milliseconds between checkpoints: the worker also writes its exit
  *   snapshot while it runs, if something has changed
+ * @property {boolean} [pages] whether the primary answers page requests
  */
 
 /**
@@ -59,6 +61,33 @@ const LAST = 'prom-client-cluster:last';
  */
 
 /**
+ * A worker asks for the cluster's page.
+ *
+ * @typedef {object} PageRequest
+ * @property {string} type PAGE
+ * @property {number} pageId
+ * @property {Record<string, unknown>} format
+ * @property {number} timeout milliseconds until the caller's deadline
+ * @property {boolean} inParts whether to send the page itself, because the worker cannot read the file
+ */
+
+/**
+ * The answer. Without any of `file`, `part` and `error` there is nothing to show. Without a `pageId` it
+ * only states in `pages` whether the primary answers such requests.
+ *
+ * @typedef {object} PageAnswer
+ * @property {string} type PAGE
+ * @property {number} [pageId]
+ * @property {string} [file] bare name in the primary's directory; the worker removes it
+ * @property {number} [bytes] length of the page
+ * @property {boolean} [ascii] whether each byte of it is one character
+ * @property {string} [part] of the page (base64); parts come in order
+ * @property {string} [error]
+ * @property {string} [reason] the error as a line for scrapers
+ * @property {boolean} [pages] whether the primary answers page requests
+ */
+
+/**
  * @param {unknown} message
  * @returns {message is {type: string}}
  */
@@ -77,4 +106,4 @@ function snapshotFrom(base64) {
   return buffer.subarray(0, buffer.write(base64, 'base64'));
 }
 
-module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, hasType, snapshotFrom };
+module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, PAGE, hasType, snapshotFrom };

@@ -5,7 +5,8 @@
 // 'message' listener keeps a plain fork (of a test runner or process manager) alive. In a cluster worker the
 // channel is open anyway.
 
-const { REQUEST, WELCOME, hasType } = require('../wire/messages');
+const { REQUEST, WELCOME, PAGE, hasType } = require('../wire/messages');
+const { unavailable } = require('../../registry/unavailable');
 
 const OWN_EXIT_LISTENERS = 2;
 
@@ -21,7 +22,12 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  * @property {() => void} onExitFirst the first one: another may call process.exit(), which ends the process
  * @property {(timeout: number) => Promise<void>} handOver
  * @property {(interval: number) => void} [requestCheckpoints] missing in older releases
+ * @property {(format: Format, timeout: number) => Promise<PageBytes | undefined>} [page] missing in older
+ *   releases
  */
+
+/** @typedef {import('../wire/scrape-callers').Format} Format */
+/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 
 /**
  * Includes this copy's registries in the process's answers, if it is a cluster worker.
@@ -41,16 +47,20 @@ function hookIntoWorker(registries) {
   let responder;
   /** @type {number | undefined} */
   let checkpointInterval;
+  /** @type {import('./cluster-pages').ClusterPages | undefined} */
+  let pages;
+  const linkToPrimary = () => require('../links/ipc').linkToPrimary(/** @type {any} */ (cluster).worker.id);
+  const clusterPages = () => (pages ??= new (require('./cluster-pages').ClusterPages)(linkToPrimary()));
   const state = (shared[SHARED] = {
     sources,
     onMessage(message) {
-      if (!hasType(message) || (message.type !== REQUEST && message.type !== WELCOME)) return;
+      if (!hasType(message) || ![REQUEST, WELCOME, PAGE].includes(message.type)) return;
+      clusterPages().receive(message);
+      if (message.type === PAGE) return;
       if (responder === undefined) {
         // Loaded at the first request: a worker that is never scraped does not pay for it.
         const { WorkerResponder } = require('./worker-responder');
-        const { linkToPrimary } = require('../links/ipc');
-        const link = linkToPrimary(/** @type {any} */ (cluster).worker.id);
-        responder = new WorkerResponder(link, () => allRegistries(sources));
+        responder = new WorkerResponder(linkToPrimary(), () => allRegistries(sources));
         if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
       }
       listenToExit(state);
@@ -65,6 +75,7 @@ function hookIntoWorker(registries) {
       checkpointInterval = interval;
       responder?.requestCheckpoints(interval);
     },
+    page: (format, timeout) => clusterPages().page(format, timeout),
   });
   process.on('message', state.onMessage);
   listenToExit(state);
@@ -124,4 +135,18 @@ function requestCheckpoints(interval) {
   /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED]?.requestCheckpoints?.(interval);
 }
 
-module.exports = { hookIntoWorker, handOver, requestCheckpoints };
+/**
+ * The cluster's page, from the primary.
+ *
+ * @param {Format} format
+ * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
+ * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
+ * @throws {Error} if this process is no worker, or its primary does not aggregate
+ */
+async function clusterPage(format, timeout) {
+  const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED];
+  if (shared?.page === undefined) throw unavailable('This worker is not connected to a primary.');
+  return shared.page(format, timeout);
+}
+
+module.exports = { hookIntoWorker, handOver, requestCheckpoints, clusterPage };

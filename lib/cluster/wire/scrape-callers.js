@@ -1,21 +1,25 @@
 'use strict';
 
-// Runs on the primary's loop. The callers that wait for the cluster's metrics, each with a deadline and a
-// format.
+// The callers that wait for the cluster's metrics, each with a deadline and a format.
 
-const { MAX_SELECTIONS } = require('../../exposition/page-format');
+const { MAX_SELECTIONS, textKeyOf } = require('../../exposition/page-format');
 
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
-/** @typedef {import('../aggregator/aggregator').Format} Format */
+/**
+ * `file`: bare name of the file to which the aggregator writes the page, for a worker.
+ *
+ * @typedef {import('../../exposition/page-format').PageFormat & {selfMetrics: boolean, file?: string}} Format
+ */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} Bytes */
+/** @typedef {{file: string, length: number, ascii: boolean}} PageFile a page in a file */
 
 /** A caller and the promise that it holds. */
 class ScrapeCaller {
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
-  /** @type {(bytes: Bytes | undefined) => void} */
+  /** @type {(page: any) => void} */
   #resolve = () => {};
   /** @type {(error: Error) => void} */
   #reject = () => {};
@@ -29,7 +33,7 @@ class ScrapeCaller {
     /** Equal for equal formats. */
     this.key = keyOf(format);
     this.deadline = performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS);
-    /** @type {Promise<Bytes | undefined>} */
+    /** @type {Promise<Bytes | PageFile | undefined>} */
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -41,10 +45,10 @@ class ScrapeCaller {
     return Math.max(this.deadline - performance.now(), 0);
   }
 
-  /** @param {Bytes | undefined} bytes */
-  resolve(bytes) {
+  /** @param {Bytes | PageFile | undefined} page */
+  resolve(page) {
     clearTimeout(this.#timer);
-    this.#resolve(bytes);
+    this.#resolve(page);
   }
 
   /** @param {Error} error */
@@ -78,19 +82,19 @@ function distinctFormats(callers) {
  * @param {ScrapeCaller} caller
  * @returns {boolean} whether the round writes enough selections of families without this caller's
  */
-function hasTooManySelections(callers, { key, format }) {
+function hasTooManySelections(callers, { format }) {
   if (format.names === undefined) return false;
   const selections = [...callers].filter(other => other.format.names !== undefined);
-  const keys = new Set(selections.map(other => other.key));
-  return keys.size >= MAX_SELECTIONS && !keys.has(key);
+  const keys = new Set(selections.map(other => textKeyOf(other.format)));
+  return keys.size >= MAX_SELECTIONS && !keys.has(textKeyOf(format));
 }
 
 /**
  * @param {Format} format
  * @returns {string} equal for equal formats
  */
-function keyOf({ openMetrics, gzip, selfMetrics, names }) {
-  return JSON.stringify([openMetrics, gzip, selfMetrics, names]);
+function keyOf({ openMetrics, gzip, selfMetrics, names, file }) {
+  return JSON.stringify([openMetrics, gzip, selfMetrics, names, file]);
 }
 
 module.exports = { ScrapeCaller, distinctFormats, hasTooManySelections };

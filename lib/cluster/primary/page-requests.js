@@ -1,0 +1,171 @@
+'use strict';
+
+// Runs on the primary's loop. Answers workers that ask for the cluster's page. The page is a caller of a round
+// like any other, but the aggregator writes it to a file, and the worker gets the file's name. If no file can
+// be written or read, the worker gets the page in parts.
+
+const { isOnline, send } = require('./worker-record');
+const { UNAVAILABLE } = require('../../registry/unavailable');
+const { timedSection } = require('../../event-loop/timed-section');
+const { PAGE } = require('../wire/messages');
+const { pageName } = require('../wire/file-names');
+
+// The port of a worker may be public. However often it is asked, it causes no more than one round in this time.
+const PAUSE_MILLISECONDS = 250;
+
+// A worker asks for at most 16 pages at a time (worker/cluster-pages.js).
+const MAX_UNANSWERED = 16;
+
+const MAX_NAMES = 1000;
+const MAX_NAME_CHARACTERS = 1000;
+const MAX_TEXT_CHARACTERS = 1000;
+
+// One part is on the channel at a time, and fits into a pipe's buffer, so a connection that the primary hands
+// over waits for at most 0.1 ms of other bytes.
+const PART_BYTES = 49_152;
+
+/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
+/** @typedef {import('../wire/scrape-callers').Format} Format */
+/** @typedef {import('../wire/scrape-callers').PageFile} PageFile */
+/** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
+
+/**
+ * @typedef {object} ReadRequest
+ * @property {number} pageId
+ * @property {Format} format
+ * @property {number} timeout milliseconds
+ * @property {boolean} inParts
+ */
+
+/**
+ * @typedef {object} Cluster
+ * @property {(format: Format, timeout: number) => Promise<Bytes | PageFile | undefined>} collect
+ * @property {() => boolean} hasDirectory
+ * @property {(file: string) => void} discard a file that nobody reads
+ */
+
+class PageRequests {
+  #cluster;
+  /** @type {WeakMap<WorkerRecord, {unanswered: number, startsAt: number}>} */
+  #queues = new WeakMap();
+
+  /** @param {Cluster} cluster */
+  constructor(cluster) {
+    this.#cluster = cluster;
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {any} message of type PAGE
+   * @returns {boolean} false if it is not a valid request, or one too many
+   */
+  receive(record, message) {
+    const request = readRequest(message);
+    const queue = this.#queueOf(record);
+    if (request === undefined || queue.unanswered >= MAX_UNANSWERED) return false;
+    queue.unanswered++;
+    this.#turnOf(queue)
+      .then(() => this.#answer(record, request))
+      .finally(() => queue.unanswered--);
+    return true;
+  }
+
+  /** @param {WorkerRecord} record */
+  #queueOf(record) {
+    const queue = this.#queues.get(record) ?? { unanswered: 0, startsAt: -Infinity };
+    this.#queues.set(record, queue);
+    return queue;
+  }
+
+  /**
+   * Requests that come within the pause after an earlier one start together, at its end. The pause is not
+   * part of their timeouts: the numbers of workers that answer at once are never old ones.
+   *
+   * @param {{startsAt: number}} queue
+   * @returns {Promise<void>}
+   */
+  async #turnOf(queue) {
+    const now = performance.now();
+    if (queue.startsAt <= now) queue.startsAt = Math.max(queue.startsAt + PAUSE_MILLISECONDS, now);
+    const wait = queue.startsAt - now;
+    if (wait > 0) await new Promise(resolve => setTimeout(resolve, wait));
+  }
+
+  /**
+   * @param {WorkerRecord} record
+   * @param {ReadRequest} request
+   * @returns {Promise<void>} never rejected
+   */
+  async #answer(record, { pageId, format, timeout, inParts }) {
+    const { worker } = record;
+    if (!isOnline(worker)) return;
+    const file = inParts || !this.#cluster.hasDirectory() ? undefined : pageName(worker.id, pageId);
+    try {
+      const page = await this.#cluster.collect({ ...format, file }, timeout);
+      if (page === undefined) send(worker, { type: PAGE, pageId });
+      else if ('bytes' in page) await sendParts(worker, pageId, page);
+      else if (isOnline(worker)) send(worker, { type: PAGE, pageId, ...answerWith(page) });
+      else this.#cluster.discard(page.file);
+    } catch (error) {
+      send(worker, { type: PAGE, pageId, ...answerOf(error) });
+    }
+  }
+}
+
+/** @param {PageFile} page */
+function answerWith({ file, length, ascii }) {
+  return { file, bytes: length, ascii };
+}
+
+/** @param {unknown} error */
+function answerOf(error) {
+  const { message, [UNAVAILABLE]: reason } = /** @type {any} */ (error ?? {});
+  return { error: clip(message ?? error), reason: reason === undefined ? undefined : clip(reason) };
+}
+
+/** @param {unknown} text */
+function clip(text) {
+  return String(text).slice(0, MAX_TEXT_CHARACTERS);
+}
+
+/**
+ * @param {import('node:cluster').Worker} worker
+ * @param {number} pageId
+ * @param {Bytes} page
+ * @returns {Promise<void>} resolves when all parts were sent, or the worker is gone
+ */
+async function sendParts(worker, pageId, { bytes, ascii }) {
+  let start = 0;
+  do {
+    await new Promise(resolve =>
+      timedSection('primary:page-part', () => {
+        const part = bytes.toString('base64', start, Math.min(start + PART_BYTES, bytes.length));
+        send(worker, { type: PAGE, pageId, part, bytes: bytes.length, ascii }, resolve);
+      }),
+    );
+    start += PART_BYTES;
+  } while (start < bytes.length && isOnline(worker));
+}
+
+/**
+ * Every field is checked, because a worker may run another release, or be compromised.
+ *
+ * @param {any} message of type PAGE
+ * @returns {ReadRequest | undefined} undefined if it is not valid
+ */
+function readRequest({ pageId, format, timeout, inParts }) {
+  if (!Number.isSafeInteger(pageId) || pageId < 1 || typeof format !== 'object' || format === null) return;
+  if (typeof timeout !== 'number' || !(timeout >= 0)) return;
+  const { openMetrics, gzip, selfMetrics, names } = format;
+  if (names !== undefined && !isListOfNames(names)) return;
+  const flags = { openMetrics: openMetrics === true, gzip: gzip === true, selfMetrics: selfMetrics === true };
+  return { pageId, format: { ...flags, names }, timeout, inParts: inParts === true };
+}
+
+/** @param {unknown} names */
+function isListOfNames(names) {
+  if (!Array.isArray(names) || names.length > MAX_NAMES) return false;
+  return names.every(name => typeof name === 'string' && name.length <= MAX_NAME_CHARACTERS);
+}
+
+module.exports = { PageRequests, MAX_UNANSWERED };

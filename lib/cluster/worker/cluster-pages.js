@@ -1,0 +1,243 @@
+'use strict';
+
+// Runs in the worker. The cluster's page for callers in this process: asks the primary for it, and reads the
+// file that the aggregator has written. Concurrent callers share pages; none gets numbers older than its call.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { debuglog } = require('node:util');
+const { unavailable } = require('../../registry/unavailable');
+const { runInSlices } = require('../../event-loop/slices');
+const { PAGE } = require('../wire/messages');
+const { isPageNameOf } = require('../wire/file-names');
+const { ScrapeCaller, hasTooManySelections } = require('../wire/scrape-callers');
+const { TOO_MANY_SELECTIONS } = require('../../exposition/page-format');
+const { readInSteps } = require('../spool/safe-files');
+
+const debug = debuglog('prom-client-cluster');
+
+const NOBODY_AGGREGATES =
+  "Nobody aggregates this cluster's metrics: create an AggregatorRegistry of prom-client-cluster in the primary.";
+
+// A primary that aggregates says so when a worker comes online. For so long after its start a worker waits for
+// that.
+const START_MILLISECONDS = 2000;
+
+// The primary refuses more.
+const MAX_UNANSWERED = 16;
+
+// As in the primary: a page that takes longer waits for a slow worker, and later callers do not wait for it.
+const OVERLAP_MILLISECONDS = 250;
+
+// How long after its deadline a caller may get a page: the primary pauses for up to 250 ms between two pages
+// of one worker, and may take 2 seconds for the text.
+const GRACE_MILLISECONDS = 3000;
+
+// A page of a million series has some 150 MB.
+const MAX_PAGE_BYTES = 2 ** 29;
+
+// Of a file in a directory that this process cannot use: of another user, or of another container.
+const OTHER_PLACE_CODES = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']);
+
+/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
+/** @typedef {import('../wire/scrape-callers').Format} Format */
+
+/** A page that was requested, or is going to be. */
+class PendingPage extends ScrapeCaller {
+  sentAt = 0; // by performance.now()
+  /** Whether the primary sends it in messages. */
+  inParts = false;
+  /** @type {Buffer[]} that have come */
+  parts = [];
+}
+
+class ClusterPages {
+  #link;
+  /** Whether the primary answers requests. */
+  #isAnswered = false;
+  /** @type {((value?: unknown) => void)[]} called when the primary has said so */
+  #onAnnounced = [];
+  /** The primary's. */
+  #directory = '';
+  /** Directory that this process cannot read. */
+  #unreadable = '';
+  #lastId = 0;
+  /** @type {Map<string, PendingPage>} by format, not requested yet */
+  #waiting = new Map();
+  /** @type {Map<number, PendingPage>} by id, requested and not answered */
+  #unanswered = new Map();
+  /** @type {NodeJS.Timeout | undefined} */
+  #overlap = undefined;
+
+  /** @param {import('../links/ipc').Link} link to the primary */
+  constructor(link) {
+    this.#link = link;
+  }
+
+  /**
+   * @param {Format} format
+   * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
+   * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
+   * @throws {Error} if the primary does not aggregate
+   */
+  async page(format, timeout) {
+    const patience = Math.min(START_MILLISECONDS - performance.now(), timeout);
+    if (!this.#isAnswered && patience > 0)
+      await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));
+    if (!this.#isAnswered || !this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES);
+    return this.#shared(format, timeout);
+  }
+
+  /**
+   * @param {Format} format
+   * @param {number} timeout
+   * @returns {Promise<any>}
+   */
+  #shared(format, timeout) {
+    const page = new PendingPage(format, timeout);
+    const shared = this.#waiting.get(page.key);
+    if (shared !== undefined) {
+      shared.deadline = Math.max(shared.deadline, page.deadline);
+      return shared.promise;
+    }
+    // Any client of a public port can ask for some of the metrics only. They do not delay those who ask for all.
+    if (hasTooManySelections(this.#waiting.values(), page))
+      return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
+    this.#waiting.set(page.key, page);
+    this.#requestWaiting();
+    return page.promise;
+  }
+
+  /** @param {any} message of the primary */
+  receive(message) {
+    const { directory, pages } = message;
+    if (typeof directory === 'string') this.#directory = directory;
+    if (typeof pages === 'boolean') {
+      this.#isAnswered = pages;
+      for (const resolve of this.#onAnnounced.splice(0)) resolve();
+    }
+    if (message.type === PAGE && message.pageId !== undefined) this.#receivePage(message);
+  }
+
+  /** @param {any} message of type PAGE */
+  #receivePage(message) {
+    const { pageId, file, part, error, reason } = message;
+    const page = this.#unanswered.get(pageId);
+    if (page === undefined) {
+      // Its callers do not wait any more.
+      if (isPageNameOf(file, this.#link.id, pageId)) this.#remove(file);
+    } else if (typeof part === 'string') {
+      this.#takePart(pageId, page, message);
+    } else {
+      this.#unanswered.delete(pageId);
+      if (isPageNameOf(file, this.#link.id, pageId)) void this.#readFile(page, message);
+      else if (typeof error === 'string')
+        page.reject(typeof reason === 'string' ? unavailable(error, reason) : new Error(error));
+      else page.resolve(undefined);
+    }
+    this.#requestWaiting();
+  }
+
+  /** Requests what callers wait for, unless the same page was requested a moment ago. */
+  #requestWaiting() {
+    clearTimeout(this.#overlap);
+    let pause = Infinity;
+    for (const [key, page] of this.#waiting) {
+      if (this.#unanswered.size >= MAX_UNANSWERED) return;
+      const same = [...this.#unanswered.values()].filter(page => page.key === key);
+      const left = Math.max(...same.map(({ sentAt }) => sentAt + OVERLAP_MILLISECONDS)) - performance.now();
+      if (left > 0) pause = Math.min(pause, left);
+      else {
+        this.#waiting.delete(key);
+        this.#request(page);
+      }
+    }
+    if (pause < Infinity) this.#overlap = setTimeout(() => this.#requestWaiting(), Math.ceil(pause));
+  }
+
+  /** @param {PendingPage} page */
+  #request(page) {
+    const pageId = ++this.#lastId;
+    this.#unanswered.set(pageId, page);
+    page.sentAt = performance.now();
+    page.parts = [];
+    page.inParts ||= this.#directory === this.#unreadable;
+    page.afterDeadline(GRACE_MILLISECONDS, () => this.#giveUp(pageId, page));
+    const { format, timeLeft: timeout, inParts } = page;
+    try {
+      this.#link.send({ type: PAGE, pageId, format, timeout, inParts });
+    } catch (error) {
+      // The program has replaced process.send().
+      this.#unanswered.delete(pageId);
+      page.reject(/** @type {Error} */ (error));
+    }
+  }
+
+  /**
+   * @param {number} pageId
+   * @param {PendingPage} page
+   */
+  #giveUp(pageId, page) {
+    this.#unanswered.delete(pageId);
+    page.reject(unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.'));
+    this.#requestWaiting();
+  }
+
+  /**
+   * @param {number} pageId
+   * @param {PendingPage} page
+   * @param {any} message
+   */
+  #takePart(pageId, page, { part, bytes, ascii }) {
+    page.parts.push(Buffer.from(part, 'base64'));
+    const length = page.parts.reduce((sum, each) => sum + each.length, 0);
+    if (length < bytes && length <= MAX_PAGE_BYTES) return;
+    this.#unanswered.delete(pageId);
+    if (length === bytes) page.resolve({ bytes: Buffer.concat(page.parts), ascii: ascii === true });
+    else page.reject(new Error('the answer of the primary is not valid'));
+  }
+
+  /**
+   * Reads and removes the file of a page. If that fails, the page is requested again, in parts.
+   *
+   * @param {PendingPage} page
+   * @param {any} message
+   */
+  async #readFile(page, { file, bytes, ascii }) {
+    const directory = this.#directory;
+    try {
+      checkDirectory(directory);
+      const content = await runInSlices(readInSteps(path.join(directory, file), MAX_PAGE_BYTES));
+      if (content.length !== bytes) throw new Error(`${content.length} bytes instead of ${bytes}`);
+      page.resolve({ bytes: content, ascii: ascii === true });
+    } catch (error) {
+      debug('a page cannot be read: %s', error);
+      if (OTHER_PLACE_CODES.has(/** @type {any} */ (error).code)) this.#unreadable = directory;
+      page.inParts = true;
+      this.#request(page);
+    }
+    this.#remove(file);
+  }
+
+  /** @param {string} file */
+  #remove(file) {
+    try {
+      checkDirectory(this.#directory);
+      fs.unlinkSync(path.join(this.#directory, file));
+    } catch (error) {
+      // The primary removes it when this worker has ended.
+      debug('a page cannot be removed: %s', error);
+    }
+  }
+}
+
+/**
+ * @param {string} directory
+ * @throws {NodeJS.ErrnoException} if it is a link: that may lead to a directory of somebody else
+ */
+function checkDirectory(directory) {
+  if (directory !== '' && fs.lstatSync(directory).isDirectory()) return;
+  throw Object.assign(new Error(`ENOTDIR: not a directory, '${directory}'`), { code: 'ENOTDIR' });
+}
+
+module.exports = { ClusterPages };

@@ -1,0 +1,369 @@
+'use strict';
+
+// The cluster's page, asked for in a worker.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const http = require('node:http');
+const { once } = require('node:events');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+const { gunzipSync } = require('node:zlib');
+
+const {
+  startCluster,
+  copyPackage,
+  makePlace,
+  until,
+  LIBRARY,
+  STOCK,
+} = require('../../fixtures/cluster-harness.js');
+const { sharedCluster } = require('../../fixtures/shared-cluster.js');
+
+const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
+const NOBODY = /^Error: Nobody aggregates this cluster's metrics: create an AggregatorRegistry/;
+
+/** Messages and reads of a worker are traced. */
+const counting = {
+  construct: true,
+  start: ({ client, cluster, process, require, state }) => {
+    const fs = require('node:fs');
+    state.counter = new client.Counter({ name: 'done_total', help: 'ünïcode ☃', labelNames: ['worker'] });
+    state.counter.inc({ worker: cluster.worker.id });
+    state.aggregator = new client.AggregatorRegistry({ timeout: 60_000 });
+    state.messages = [];
+    process.on(
+      'message',
+      message => message?.type === 'prom-client-cluster:page' && state.messages.push(message),
+    );
+    state.pages = fs => fs.readdirSync(state.directory).filter(name => name.endsWith('.page'));
+    state.page = options => state.aggregator.clusterMetrics({ timeout: 60_000, ...options });
+    state.fs = fs;
+  },
+};
+const count = ({ cluster, state }) => state.counter.inc({ worker: cluster.worker.id });
+const page = ({ state }, options) => state.page(options);
+/** The error of a page, as text. */
+const failureOf = ({ state }, options) => state.page(options).then(() => 'none', String);
+const totalsIn = text =>
+  Array.from(text.matchAll(/^done_total\{worker="(\d+)"\} (\d+)$/gm), match => match.slice(1).map(Number));
+const pagesIn = directory => fs.readdirSync(directory).filter(name => name.endsWith('.page'));
+
+describe('the page from a worker', () => {
+  const cluster = sharedCluster({ workers: 3, worker: counting });
+
+  it('is that of the primary, in any worker', async () => {
+    const expected = await cluster().text();
+    assert.deepEqual(totalsIn(expected), [
+      [1, 1],
+      [2, 1],
+      [3, 1],
+    ]);
+    assert.deepEqual(await cluster().inWorkers([1, 2, 3], page), [expected, expected, expected]);
+  });
+
+  it('has everything that was counted before the call, though calls follow each other closely', async () => {
+    for (let times = 2; times < 6; times++) {
+      await cluster().inWorkers([1, 2, 3], count);
+      for (const id of [1, 2]) {
+        assert.deepEqual(totalsIn(await cluster().inWorker(id, page)), [
+          [1, times],
+          [2, times],
+          [3, times],
+        ]);
+      }
+    }
+  });
+
+  it('comes as a file, whose name crosses the link, and of which nothing is left', async () => {
+    const messages = await cluster().inWorker(1, async ({ state }) => {
+      state.messages.length = 0;
+      await state.page();
+      return state.messages;
+    });
+    assert.deepEqual(
+      messages.map(message => Object.keys(message)),
+      [['type', 'pageId', 'file', 'bytes', 'ascii']],
+    );
+    assert.match(messages[0].file, /^w1-p\d+-[0-9a-f]{24}\.page$/);
+    assert.deepEqual(pagesIn(cluster().spool), []);
+  });
+
+  it('is shared by concurrent callers', async () => {
+    const [texts, requests] = await cluster().inWorker(2, async ({ state }) => {
+      state.messages.length = 0;
+      const texts = await Promise.all(Array.from({ length: 100 }, () => state.page()));
+      return [[...new Set(texts)], state.messages.length];
+    });
+    assert.equal(texts.length, 1);
+    assert.equal(requests, 2, 'the first caller gets the first page, all others the second');
+  });
+
+  it('is served by metricsHandler(), compressed if the scraper accepts that, with self-metrics', async () => {
+    const port = await cluster().inWorker(1, async ({ client, require, state }) => {
+      state.server = require('node:http').createServer(
+        client.metricsHandler(new client.AggregatorRegistry()),
+      );
+      await new Promise(resolve => state.server.listen(0, '127.0.0.1', resolve));
+      return state.server.address().port;
+    });
+    const request = http.get({
+      host: '127.0.0.1',
+      port,
+      agent: false,
+      headers: { 'accept-encoding': 'gzip' },
+    });
+    const [response] = await once(request, 'response');
+    const text = gunzipSync(Buffer.concat(await response.toArray())).toString();
+    assert.equal(response.statusCode, 200);
+    assert.equal(totalsIn(text).length, 3);
+    assert.match(text, /^prom_client_cluster_workers\{state="fresh"\} 3$/m);
+    await cluster().inWorker(1, ({ state }) => state.server.close());
+  });
+
+  it('has exemplars in OpenMetrics', async () => {
+    await cluster().inWorkers([1, 2], ({ client, cluster, state }) => {
+      const registers = [new client.Registry(client.Registry.OPENMETRICS_CONTENT_TYPE)];
+      client.AggregatorRegistry.setRegistries([client.register, ...registers]);
+      const names = { name: 'traced_total', help: 'h', enableExemplars: true, registers };
+      new client.Counter(names).inc({ value: 1, exemplarLabels: { trace: `of ${cluster.worker.id}` } });
+      state.openMetrics = new client.AggregatorRegistry(client.Registry.OPENMETRICS_CONTENT_TYPE);
+    });
+    const text = await cluster().inWorker(2, ({ state }) => state.openMetrics.clusterMetrics());
+    assert.match(text, /^traced_total 2.* # \{trace="of [12]"\} 1 /m);
+    assert.ok(text.endsWith('# EOF\n'));
+  });
+
+  it('shows the last numbers of a worker that hangs', async () => {
+    const before = totalsIn(await cluster().inWorker(1, page));
+    await cluster().inWorkers([1, 2, 3], count);
+    await cluster().signal(3, 'SIGSTOP');
+    await cluster().scrape({ without: [3] });
+    await cluster().inWorkers([1, 2], count);
+    const after = totalsIn(await cluster().inWorker(1, page));
+    await cluster().signal(3, 'SIGCONT');
+    assert.deepEqual(
+      after,
+      before.map(([id, total]) => [id, id === 3 ? total : total + 2]),
+    );
+    await cluster().inWorkers([3], count);
+    const hasAll = async () => totalsIn(await cluster().inWorker(1, page))[2][1] === before[2][1] + 2;
+    await until(hasAll, 'worker 3 answers again');
+  });
+
+  it('is right although the thread ends meanwhile', async () => {
+    await cluster().inWorkers([1, 2, 3], count);
+    const [, text] = await Promise.all([
+      cluster().run(({ threads }) => threads.at(-1).terminate()),
+      cluster().inWorker(1, page),
+    ]);
+    assert.equal(text, await cluster().inWorker(2, page));
+  });
+
+  it('is removed if its callers do not wait any more', async () => {
+    const names = ['w1-p900000-', 'w2-p900000-'].map(start => `${start}${'0'.repeat(24)}.page`);
+    for (const name of names) fs.writeFileSync(path.join(cluster().spool, name), '');
+    await cluster().inWorker(
+      1,
+      ({ process }, names) => {
+        for (const file of names)
+          process.emit('message', { type: 'prom-client-cluster:page', pageId: 900_000, file });
+        process.emit('message', { type: 'prom-client-cluster:page', pageId: 1, file: '../../x' });
+      },
+      names,
+    );
+    assert.deepEqual(pagesIn(cluster().spool), [names[1]], 'of another worker');
+    fs.rmSync(path.join(cluster().spool, names[1]));
+  });
+
+  it('is removed if its worker is killed before it reads it', async () => {
+    const id = await cluster().fork();
+    await cluster().inWorker(id, ({ process, state }) => {
+      const { emit } = process;
+      process.emit = (event, message, ...rest) =>
+        message?.type !== 'prom-client-cluster:page' && emit.call(process, event, message, ...rest);
+      void state.page();
+    });
+    await until(() => pagesIn(cluster().spool).length === 1, 'its page is written');
+    const { retired } = await cluster().internals();
+    await cluster().signal(id, 'SIGKILL');
+    await cluster().gone(id);
+    await until(async () => (await cluster().internals()).retired === retired + 1, 'it is retired');
+    assert.deepEqual(pagesIn(cluster().spool), []);
+  });
+
+  it('costs a bounded number of rounds, however often a hostile worker asks', async () => {
+    const id = await cluster().fork();
+    const { refused } = await cluster().internals();
+    const rounds = await cluster().run(async ({ answers, cluster }, id) => {
+      answers.length = 0;
+      cluster.workers[id].send({
+        call: -1,
+        args: [],
+        source: String(({ process }) => {
+          const type = 'prom-client-cluster:page';
+          const format = { openMetrics: false, gzip: false, selfMetrics: false };
+          const invalid = [
+            {},
+            { format: 5 },
+            { format: null },
+            { format: { names: [5] } },
+            { format, timeout: '5' },
+          ];
+          for (const fields of invalid) process.send({ type, pageId: 1, timeout: 5, ...fields });
+          for (const pageId of ['1', -1, NaN, 1e300]) process.send({ type, pageId, format, timeout: 5 });
+          for (let pageId = 1; pageId <= 1000; pageId++)
+            process.send({ type, pageId, format, timeout: 60_000 });
+        }),
+      });
+      const isOf = (message, type) => message?.type === type;
+      const ofWorker = type =>
+        answers.filter(({ workerId, message }) => workerId === id && isOf(message, type));
+      while (ofWorker('prom-client-cluster:page').length < 1009)
+        await new Promise(resolve => setImmediate(resolve));
+      return ofWorker('prom-client:getMetricsRes').length;
+    }, id);
+    assert.ok(rounds <= 2, `${rounds} rounds`);
+    const refusals = (await cluster().internals()).refused.answer - (refused.answer ?? 0);
+    assert.equal(refusals, 9 + 1000 - 16);
+    const ids = totalsIn(await cluster().inWorker(1, page)).map(([workerId]) => workerId);
+    assert.ok(ids.includes(id), 'others get their pages');
+    const { retired } = await cluster().internals();
+    await cluster().signal(id, 'SIGKILL');
+    await cluster().gone(id);
+    await until(async () => (await cluster().internals()).retired === retired + 1, 'it is retired');
+    assert.deepEqual(pagesIn(cluster().spool), []);
+  });
+});
+
+describe('the page from a worker of a cluster that nobody aggregates', () => {
+  it('is an error until the primary aggregates, and again after close()', async t => {
+    const cluster = await startCluster(t, { construct: false, workers: 1, worker: counting });
+    assert.match(await cluster.inWorker(1, failureOf), NOBODY);
+    const { status, body } = await cluster.inWorker(1, async ({ client, require, state }) => {
+      const server = require('node:http').createServer(client.metricsHandler(state.aggregator));
+      await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+      const response = await fetch(`http://127.0.0.1:${server.address().port}`);
+      await new Promise(resolve => server.close(resolve));
+      return { status: response.status, body: await response.text() };
+    });
+    assert.equal(status, 503);
+    assert.match(`Error: ${body}`, NOBODY);
+
+    await cluster.run($ => void ($.aggregator = $.construct()));
+    await until(async () => (await cluster.inWorker(1, failureOf)) === 'none', 'the worker gets pages');
+    assert.deepEqual(totalsIn(await cluster.inWorker(1, page)), [[1, 1]]);
+
+    await cluster.run($ => $.aggregator.close());
+    assert.match(await cluster.inWorker(1, failureOf), NOBODY);
+    await cluster.run($ => void ($.aggregator = $.construct()));
+    await until(async () => (await cluster.inWorker(1, failureOf)) === 'none', 'the worker gets pages again');
+    await cluster.end();
+  });
+
+  it('is an error if the primary runs prom-client', async t => {
+    const worker = { ...counting, library: LIBRARY };
+    const cluster = await startCluster(t, { library: STOCK, workers: 1, worker });
+    assert.equal((await cluster.scrape()).get('done_total{worker="1"}'), 1);
+    assert.match(await cluster.inWorker(1, failureOf), NOBODY);
+    await cluster.end();
+  });
+});
+
+describe('the page from a worker without a file', () => {
+  /** Longer than one message, and not ASCII. */
+  const series = 3000;
+  const fill = ({ client }, series) => {
+    const counter = new client.Counter({ name: 'series_total', help: 'h', labelNames: ['of'] });
+    for (let of = 0; of < series; of++) counter.inc({ of: `ünïcode ☃ ${of}` });
+  };
+  const parts = ({ state }) => state.messages.splice(0).filter(({ part }) => part !== undefined).length;
+
+  for (const inPlace of [false, true]) {
+    it(`comes in parts if no directory can be written${inPlace ? ', in place' : ''}`, async t => {
+      const preload = path.join(makePlace(t), 'preload.js');
+      fs.writeFileSync(
+        preload,
+        `const fs = require('node:fs');
+        for (const name of ['mkdirSync', 'mkdtempSync']) {
+          fs[name] = () => {
+            throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
+          };
+        }`,
+      );
+      const env = inPlace ? { NODE_OPTIONS: `--require ${preload}` } : {};
+      const setup = { threadPreload: preload, env, options: { inPlace } };
+      const cluster = await startCluster(t, { workers: 2, worker: counting, ...setup });
+      await cluster.inWorker(1, fill, series);
+      const text = await cluster.inWorker(2, page);
+      assert.equal(text, await cluster.text());
+      assert.ok(Buffer.byteLength(text) > 2 * 49_152);
+      assert.equal(await cluster.inWorker(2, parts), Math.ceil(Buffer.byteLength(text) / 49_152));
+      await cluster.end();
+    });
+  }
+
+  it('comes in parts if the worker has become another user, and in a file to others', onlyRoot, async t => {
+    const cluster = await startCluster(t, { workers: 2, worker: counting });
+    await cluster.inWorker(1, ({ process }) => process.setuid(65534));
+    const expected = await cluster.text();
+    for (let times = 0; times < 2; times++) {
+      assert.deepEqual(await cluster.inWorkers([1, 2], page), [expected, expected]);
+    }
+    assert.equal(
+      await cluster.inWorker(1, ({ state }) => state.messages.filter(({ file }) => file).length),
+      1,
+    );
+    assert.equal(await cluster.inWorker(2, parts), 0);
+    await cluster.run(({ cluster }) => cluster.workers[1].kill('SIGKILL'));
+    await cluster.gone(1);
+    await until(async () => (await cluster.internals()).retired === 1, 'it is retired');
+    assert.deepEqual(pagesIn(cluster.spool), []);
+    await cluster.end();
+  });
+
+  it('comes in parts if the disk is full, and leaves no partial file', async t => {
+    const threadPreload = path.join(makePlace(t), 'preload.js');
+    fs.writeFileSync(
+      threadPreload,
+      `const fs = require('node:fs');
+      const { openSync, writeSync } = fs;
+      const pages = new Set();
+      fs.openSync = (file, ...given) => {
+        const descriptor = openSync(file, ...given);
+        if (String(file).endsWith('.page')) pages.add(descriptor);
+        else pages.delete(descriptor);
+        return descriptor;
+      };
+      fs.writeSync = (descriptor, ...given) => {
+        if (!pages.has(descriptor)) return writeSync(descriptor, ...given);
+        writeSync(descriptor, given[0].subarray(0, 100));
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      };`,
+    );
+    const cluster = await startCluster(t, { workers: 1, worker: counting, threadPreload });
+    assert.equal(await cluster.inWorker(1, page), await cluster.text());
+    assert.equal(await cluster.inWorker(1, parts), 1);
+    assert.deepEqual(pagesIn(cluster.spool), []);
+    await cluster.end();
+  });
+});
+
+it('the page from a worker is written in slices in place, and any copy of the package in the worker gets it', async t => {
+  const copy = copyPackage(t);
+  const cluster = await startCluster(t, { workers: 1, worker: counting, options: { inPlace: true } });
+  const [texts, messages] = await cluster.inWorker(
+    1,
+    async ({ require, state }, copy) => {
+      const second = require(copy);
+      const gzipped = await new second.AggregatorRegistry().clusterMetricsBytes({ gzip: true });
+      const texts = [await state.page(), require('node:zlib').gunzipSync(gzipped.bytes).toString()];
+      return [texts, state.messages.filter(({ file }) => file).length];
+    },
+    copy,
+  );
+  assert.deepEqual(texts, Array(2).fill(await cluster.text()));
+  assert.equal(messages, 2);
+  assert.deepEqual(pagesIn(cluster.spool), []);
+  await cluster.end();
+});
