@@ -14,6 +14,8 @@ const PANEL_HEIGHT = 240;
 const POINTS = 400; // of a line, at most
 const MIB = 2 ** 20;
 const COLOURS = { primary: '#0057a3', 'worker 1': '#a33b00' };
+const TICKS = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+const MOST_LETTERS = 40; // more would overlap
 const MARKS = { 'worker killed': 'K', 'worker redeployed': 'R', 'thread killed': 'T', 'disk full': 'F' };
 
 /**
@@ -66,7 +68,7 @@ function drawSoak(record, { machine, date, minutes, workers }) {
     text(
       20,
       height - 12,
-      'K worker killed, R worker redeployed, T thread killed, F disk full; grey: warm-up',
+      'Marks: K worker killed, R worker redeployed, T thread killed, F disk full. Grey: warm-up',
     ),
     '</svg>\n',
   ].join('');
@@ -86,12 +88,14 @@ function drawPanel({ title, lines }, { seconds, events }, panelTop) {
   for (const share of [0, 0.5, 1]) {
     const height = y((share * most) / 1.05);
     parts.push(segment(PLOT.left, height, PLOT.left + PLOT.width, height, 'stroke="#cccccc"'));
-    parts.push(text(PLOT.left - 6, height + 4, number((share * most) / 1.05), 'text-anchor="end"'));
+    parts.push(text(PLOT.left - 6, height + 4, TICKS.format((share * most) / 1.05), 'text-anchor="end"'));
     const minutes = `${number((share * seconds) / 60)} min`;
     parts.push(text(PLOT.left + share * PLOT.width, bottom + 16, minutes, 'text-anchor="middle"'));
   }
-  for (const { at, what } of events) {
-    if (MARKS[what]) parts.push(text(x(at), top - 3, MARKS[what], 'font-size="8" text-anchor="middle"'));
+  const marked = events.filter(({ what }) => what in MARKS);
+  for (const { at, what } of marked) {
+    if (marked.length > MOST_LETTERS) parts.push(segment(x(at), top - 6, x(at), top - 2, 'stroke="#888888"'));
+    else parts.push(text(x(at), top - 3, MARKS[what], 'font-size="8" text-anchor="middle"'));
   }
   lines.forEach(({ name, colour, dash, wide, points }, index) => {
     const path = thinned(points)
