@@ -128,7 +128,7 @@ test('text format: two lists of labels are joined, even if one is empty', () => 
 
 test('text format: a page may have no families, and a family no series', () => {
   assert.strictEqual(textOf([]), '\n');
-  assert.strictEqual(textOf([], true), '\n# EOF\n');
+  assert.strictEqual(textOf([], true), '# EOF\n', 'OpenMetrics allows no empty line');
   const empty = ['value', 'histogram', 'summary', 'samples'].map((kind, i) =>
     family({ name: `m${i}`, layout: { kind, bounds: [1], quantiles: [0.5] }, sampleName: () => 'x' }),
   );
