@@ -120,13 +120,14 @@ function summaryOf(record) {
 function documentOf(record, { machine, date, minutes, workers }) {
   return `# Soak
 
-A cluster of ${workers} workers under load for ${minutes} minutes, scraped each second: about ${count(5000 * workers)} recordings a second in 2,000
-label sets, of which 10 % a minute are replaced by new ones. Meanwhile workers are killed under load and
-redeployed, the aggregator thread is killed, and the disk of the snapshots is filled and freed. Checkpoints are
-written each second; totals of label sets that no live worker has are dropped after 30 seconds.
+A cluster of ${workers} workers under load for ${minutes} minutes, scraped each second: about ${count(5000 * workers)} recordings a second in
+2,000 label sets, of which 10 % a minute are replaced by new ones. Meanwhile workers are killed under load and
+redeployed, the aggregator thread is killed, and the disk of the snapshots is filled and freed. Checkpoints
+are written each second; totals of label sets that no live worker has are dropped after 30 seconds.
 
-The load generator is deterministic, so every number of every page is compared with what was recorded, also the
-last numbers of workers that were killed. Repeat it with \`npm run soak -- --minutes ${minutes}\`; CI runs 3 minutes.
+The load generator is deterministic, so every number of every page is compared with what was recorded, also
+the last numbers of workers that were killed. Repeat it with \`npm run soak -- --minutes ${minutes}\`; CI runs 3
+minutes.
 
 ![Memory, descriptors, files and counts over time](soak.svg)
 

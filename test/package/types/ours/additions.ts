@@ -114,11 +114,11 @@ gauge.trackInProgress({ status: 200 }, () => 1);
 }
 
 // Metrics that may exist.
-const kept = prometheus.getOrCreate(Counter, { name: 'k', help: 'help', labelNames: ['status'] });
-kept.inc({ status: 200 });
-const keptValue: number | undefined = kept.value({ status: 200 });
+const existing = prometheus.getOrCreate(Counter, { name: 'k', help: 'help', labelNames: ['status'] });
+existing.inc({ status: 200 });
+const existingValue: number | undefined = existing.value({ status: 200 });
 // @ts-expect-error: no such label
-kept.inc({ path: '/' });
+existing.inc({ path: '/' });
 prometheus.getOrCreate(Gauge, { name: 'kg', help: 'help' }).set(1);
 prometheus.getOrCreate(Histogram, { name: 'kh', help: 'help', buckets: [1] }).zero({});
 prometheus.getOrCreate(Summary, { name: 'ks', help: 'help', percentiles: [0.5] }).observe(1);
