@@ -16,11 +16,16 @@ const { debuglog } = require('node:util');
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
 const { runThrough } = require('../../event-loop/slices');
+const { PACKAGE_VERSION } = require('../wire/package-version');
 
 const debug = debuglog('prom-client-cluster');
 
 if (parentPort === null) throw new Error('This file is run by a thread, see docs/bundling.md');
 const port = parentPort;
+
+// Messages between the two may change with each version.
+if (workerData.version !== PACKAGE_VERSION)
+  throw new Error(`the thread is of version ${PACKAGE_VERSION}, the primary of ${workerData.version}`);
 
 // Requests go first: on a machine without idle time, this thread uses a tenth of a core instead of half of
 // one.

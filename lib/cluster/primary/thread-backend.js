@@ -5,6 +5,7 @@
 
 const { debuglog } = require('node:util');
 const { getHeapStatistics } = require('node:v8');
+const { PACKAGE_VERSION } = require('../wire/package-version');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -90,7 +91,7 @@ class ThreadBackend {
         name: 'prom-client-cluster',
         // As much as this process's own heap may have.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
-        workerData: { directory, name, retiredMaxAge, adopt, totals },
+        workerData: { version: PACKAGE_VERSION, directory, name, retiredMaxAge, adopt, totals },
       });
       this.#events.onStarting(() => thread.terminate());
       let started = false;

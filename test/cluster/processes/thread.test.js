@@ -276,6 +276,24 @@ describe('a cluster without a thread', { concurrency: 2 }, () => {
     await cluster.end();
   });
 
+  it('a thread of another version, as an old bundle has it, is not used', async t => {
+    const other = copyPackage(t);
+    const version = path.join(other, 'lib/cluster/wire/package-version.js');
+    assert.equal(require(version).PACKAGE_VERSION, require('../../../package.json').version);
+    const options = { thread: path.join(other, 'lib/cluster/aggregator/aggregator-thread.js') };
+    const placeOf = async () => {
+      const cluster = await start(t, { options });
+      await cluster.inWorker(1, record);
+      assert.equal((await cluster.scrape()).get('done_total'), 1);
+      const { aggregator, aggregatorReason } = await cluster.internals();
+      await cluster.end();
+      return [aggregator, aggregatorReason];
+    };
+    assert.deepEqual(await placeOf(), ['thread', '']);
+    fs.writeFileSync(version, "exports.PACKAGE_VERSION = '15.1.9';");
+    assert.deepEqual(await placeOf(), ['in place', 'start']);
+  });
+
   it('a thread that never starts costs each call its timeout, and the application nothing', async t => {
     const preload = path.join(makePlace(t), 'preload.js');
     fs.writeFileSync(preload, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);');
