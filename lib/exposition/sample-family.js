@@ -24,7 +24,7 @@ const { toNumber } = require('./number-format');
  * @returns {import('./text-format').Family}
  */
 function sampleFamily(metric, defaultLabels) {
-  const samples = withoutDoubles(metric.values ?? [], defaultLabels);
+  const samples = metric.values ?? [];
   return {
     name: metric.name,
     help: metric.help,
@@ -37,33 +37,6 @@ function sampleFamily(metric, defaultLabels) {
     sampleName: row => samples[row].metricName,
     exemplarAt: row => samples[row].exemplar,
   };
-}
-
-/**
- * Unpaired surrogates become U+FFFD in UTF-8. Samples whose labels differ only in them are one series, and
- * are added up, as in a cluster.
- *
- * @param {Sample[]} samples
- * @param {Record<string, unknown>} defaultLabels
- * @returns {Sample[]}
- */
-function withoutDoubles(samples, defaultLabels) {
-  if (samples.every(isWellFormed)) return samples;
-  /** @type {Map<string, Sample>} */
-  const series = new Map();
-  for (const sample of samples) {
-    const key = `${sample.metricName}{${labelsOf(sample, defaultLabels)}`.toWellFormed();
-    const other = series.get(key);
-    const value = toNumber(sample.value) + (other === undefined ? 0 : toNumber(other.value));
-    series.set(key, { ...sample, value });
-  }
-  return [...series.values()];
-}
-
-/** @param {Sample} sample */
-function isWellFormed({ labels, sharedLabels }) {
-  const values = [labels, sharedLabels].flatMap(each => Object.values(each ?? {}));
-  return values.every(value => typeof value !== 'string' || value.isWellFormed());
 }
 
 /**

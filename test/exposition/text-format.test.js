@@ -227,20 +227,6 @@ test('text format: each sample of a custom metric object has its own name', () =
   assert.deepStrictEqual(linesOf(sampleFamily({ name: 'm', help: 'help', type: 'gauge' }, {})), []);
 });
 
-test('text format: samples of a custom metric object that differ only in unpaired surrogates are one series', () => {
-  const values = ['\ud800', '\udbff', 'x', '\ufffd'].map((a, i) => ({ value: 10 ** i, labels: { a } }));
-  const metric = {
-    name: 'm',
-    help: 'help',
-    type: 'counter',
-    values: [...values, { value: 5, labels: { a: 'x' } }],
-  };
-  const lines = linesOf(sampleFamily(metric, { d: '\udfff' })).map(line => line.toWellFormed());
-  assert.deepStrictEqual(lines, ['m{a="\ufffd",d="\ufffd"} 1011', 'm{a="x",d="\ufffd"} 105']);
-  const twice = { ...metric, values: Array(2).fill({ value: 1, labels: { a: 'x' } }) };
-  assert.deepStrictEqual(linesOf(sampleFamily(twice, {})), ['m{a="x"} 1', 'm{a="x"} 1'], 'as in prom-client');
-});
-
 test('OpenMetrics: the name of a counter has no _total, its samples end in _total once', () => {
   for (const name of ['c', 'c_total']) {
     const rows = [{ numbers: [1] }, { labels: 'a="x"', numbers: [2] }];
