@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs on the primary's loop. Answers workers that ask for the cluster's page. The page is a caller of a round
-// like any other, but the aggregator writes it to a file, and the worker gets the file's name. If no file can
-// be written or read, the worker gets the page in parts.
+// Runs on the primary's loop. Answers workers that ask for the cluster's page. The page is a caller of a
+// round like any other, but the aggregator writes it to a file, and the worker gets the file's name. If no
+// file can be written or read, the worker gets the page in parts.
 
 const { isOnline, send } = require('./worker-record');
 const { UNAVAILABLE } = require('../../registry/unavailable');
@@ -10,7 +10,8 @@ const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { pageName } = require('../wire/file-names');
 
-// The port of a worker may be public. However often it is asked, it causes no more than one round in this time.
+// The port of a worker may be public. However often it is asked, it causes no more than one round in this
+// time.
 const PAUSE_MILLISECONDS = 250;
 
 // A worker asks for at most 16 pages at a time (worker/cluster-pages.js).

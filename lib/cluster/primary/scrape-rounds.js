@@ -86,7 +86,8 @@ class ScrapeRounds {
    *
    * @param {Format} format
    * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
-   * @returns {Promise<Bytes | PageFile | undefined>} undefined if there is nothing to aggregate, and never was
+   * @returns {Promise<Bytes | PageFile | undefined>} undefined if there is nothing to aggregate, and never
+   *   was
    * @throws {Error} if no worker answered in time and there are no earlier numbers
    */
   collect(format, timeout) {

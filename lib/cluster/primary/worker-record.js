@@ -24,7 +24,7 @@ const debug = debuglog('prom-client-cluster');
  * @property {number} outstanding id of the request that it has not answered; 0 if there is none
  * @property {number} askedAt when that request was last sent, by performance.now()
  * @property {number} requestedAt when it was first sent, by performance.now()
- * @property {number} waitedInVain longest time that a scrape has waited for it in vain, in milliseconds
+ * @property {number} longestWait longest time that a scrape has waited for it and timed out, in milliseconds
  * @property {boolean} isRenewed whether it has replaced a request that had timed out
  * @property {number} pause milliseconds until the same request may be sent again
  * @property {boolean} timedOut whether that request has missed a deadline
@@ -56,7 +56,7 @@ function newRecord(worker) {
     outstanding: 0,
     askedAt: 0,
     requestedAt: 0,
-    waitedInVain: 0,
+    longestWait: 0,
     isRenewed: false,
     pause: 0,
     timedOut: false,

@@ -28,7 +28,10 @@ const UNRESPONSIVE_MILLISECONDS = 5000;
 const MAX_MARGIN_MILLISECONDS = 250;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
-/** @typedef {{directory: string, pages: boolean, checkpointInterval?: number}} RequestFields same for all workers */
+/**
+ * @typedef {{directory: string, pages: boolean, checkpointInterval?: number}} RequestFields same for all
+ *   workers
+ */
 
 class WorkerRequests {
   #nextId = 1;
@@ -55,7 +58,7 @@ class WorkerRequests {
   ask(record, timeout, fields) {
     if (record.outstanding === 0) {
       record.requestedAt = this.#now();
-      record.waitedInVain = 0;
+      record.longestWait = 0;
       record.isRenewed = false;
       record.pause = record.hasReplied ? REPEAT_REPLIED_MILLISECONDS : REPEAT_MILLISECONDS;
       this.#askAnew(record, timeout, fields);
@@ -63,7 +66,7 @@ class WorkerRequests {
     }
     if (!record.timedOut) return timeout;
     const left = record.requestedAt + UNRESPONSIVE_MILLISECONDS - this.#now();
-    if (left > 0 && isLonger(timeout, record.waitedInVain)) {
+    if (left > 0 && isLonger(timeout, record.longestWait)) {
       // A new request, because the answer to the one that has timed out may be older than this call.
       if (!record.isRenewed) this.#askAnew(record, timeout, fields);
       record.isRenewed = true;
@@ -74,7 +77,7 @@ class WorkerRequests {
   }
 
   /**
-   * Notes that a scrape has waited for the worker in vain.
+   * Notes that a scrape has waited for the worker and timed out.
    *
    * @param {WorkerRecord | undefined} record
    * @param {number} waited milliseconds
@@ -82,7 +85,7 @@ class WorkerRequests {
   timeOut(record, waited) {
     if (record === undefined || record.outstanding === 0) return;
     record.timedOut = true;
-    record.waitedInVain = Math.max(record.waitedInVain, waited);
+    record.longestWait = Math.max(record.longestWait, waited);
     debug('worker %d does not answer in time', record.worker.id);
   }
 
@@ -149,14 +152,14 @@ class WorkerRequests {
    */
   #send(record, timeout, fields) {
     record.askedAt = this.#now();
-    const { worker, outstanding: requestId, exitName, position: known } = record;
+    const { worker, outstanding: requestId, exitName, position } = record;
     const directory = record.askedAt < record.ipcUntil ? '' : fields.directory;
-    const request = { type: REQUEST, requestId, exitName, known, timeout, ...fields, directory };
+    const request = { type: REQUEST, requestId, exitName, known: position, timeout, ...fields, directory };
     send(worker, { ...request, ...ownFields(record) }, error => {
       if (!error) return;
       // It is sent again after the pause.
       record.timedOut = true;
-      record.waitedInVain = Infinity;
+      record.longestWait = Infinity;
       this.#onUnreachable(worker.id);
     });
   }
@@ -164,11 +167,11 @@ class WorkerRequests {
 
 /**
  * @param {number} timeout
- * @param {number} waitedInVain
+ * @param {number} longestWait
  * @returns {boolean} whether a scrape waits considerably longer than others have
  */
-function isLonger(timeout, waitedInVain) {
-  return timeout > waitedInVain + Math.min(MAX_MARGIN_MILLISECONDS, waitedInVain / 2);
+function isLonger(timeout, longestWait) {
+  return timeout > longestWait + Math.min(MAX_MARGIN_MILLISECONDS, longestWait / 2);
 }
 
 module.exports = { WorkerRequests, isLonger };

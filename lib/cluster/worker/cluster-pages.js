@@ -1,7 +1,8 @@
 'use strict';
 
 // Runs in the worker. The cluster's page for callers in this process: asks the primary for it, and reads the
-// file that the aggregator has written. Concurrent callers share pages; none gets numbers older than its call.
+// file that the aggregator has written. Concurrent callers share pages; none gets numbers older than its
+// call.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -19,8 +20,8 @@ const debug = debuglog('prom-client-cluster');
 const NOBODY_AGGREGATES =
   "Nobody aggregates this cluster's metrics: create an AggregatorRegistry of prom-client-cluster in the primary.";
 
-// A primary that aggregates says so when a worker comes online. For so long after its start a worker waits for
-// that.
+// A primary that aggregates says so when a worker comes online. For so long after its start a worker waits
+// for that.
 const START_MILLISECONDS = 2000;
 
 // The primary refuses more.
@@ -100,7 +101,8 @@ class ClusterPages {
       shared.deadline = Math.max(shared.deadline, page.deadline);
       return shared.promise;
     }
-    // Any client of a public port can ask for some of the metrics only. They do not delay those who ask for all.
+    // Any client of a public port can ask for some of the metrics only. They do not delay those who ask for
+    // all.
     if (hasTooManySelections(this.#waiting.values(), page))
       return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
     this.#waiting.set(page.key, page);
