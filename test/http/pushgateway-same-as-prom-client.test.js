@@ -181,7 +181,7 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
   }
 
   for (const params of PARAMETERS) {
-    it(`for parameters ${shown(params)}`, async () => {
+    it(`requests equal those of prom-client for parameters ${shown(params)}`, async () => {
       for (const requireJobName of [true, false]) {
         for (const operation of OPERATIONS)
           await assertSame(server.url, { requireJobName }, operation, params);
@@ -190,7 +190,7 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
   }
 
   for (const options of OPTIONS) {
-    it(`for options ${shown(options)}`, async () => {
+    it(`requests equal those of prom-client for options ${shown(options)}`, async () => {
       for (const operation of OPERATIONS) {
         const { requests } = await assertSame(server.url, options, operation, { jobName: 'j' });
         assert.strictEqual(requests.length, 1);
@@ -199,7 +199,7 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
   }
 
   for (const url of ['ftp://a.invalid', 'localhost:9091', '127.0.0.1:9091', 'unix:/x']) {
-    it(`for the scheme of ${url}, which is rejected`, async () => {
+    it(`requests equal those of prom-client for the scheme of ${url}, which is rejected`, async () => {
       for (const operation of OPERATIONS) {
         const { rejected } = (await assertSame(url, {}, operation, { jobName: 'j' })).outcome;
         assert.strictEqual(rejected.code, 'ERR_INVALID_PROTOCOL');
@@ -207,7 +207,7 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
     });
   }
 
-  it('for credentials and a path in the URL', async () => {
+  it('requests equal those of prom-client for credentials and a path in the URL', async () => {
     const url = `http://us%40er:p%3Aw@${server.host}/pre/fix?q=1#h`;
     for (const operation of OPERATIONS) {
       const { requests } = await assertSame(url, {}, operation, { jobName: 'j' });
@@ -217,7 +217,7 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
   });
 
   for (const [what, suffix, params, theirPath, ourPath] of DIFFERENT_PATHS) {
-    it(`except for ${what}`, async () => {
+    it(`requests equal those of prom-client except for ${what}`, async () => {
       for (const operation of OPERATIONS) {
         const theirs = await recordedOf(THEIRS, server.url + suffix, {}, operation, params);
         const ours = await recordedOf(OURS, server.url + suffix, {}, operation, params);
@@ -226,7 +226,7 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
     });
   }
 
-  it('except for pushes after a delete', async () => {
+  it('requests equal those of prom-client except for pushes after a delete', async () => {
     const encodings = [];
     for (const library of [THEIRS, OURS]) {
       const gateway = pushgatewayOf(library, server.url, { headers: { 'Content-Encoding': 'gzip' } });
@@ -263,7 +263,7 @@ describe('Pushgateway: arguments of http.request() equal those of prom-client', 
   }
 
   for (const url of URLS) {
-    it(`for the URL ${shown(url)}`, async () => {
+    it(`arguments of http.request() equal those of prom-client for the URL ${shown(url)}`, async () => {
       for (const operation of OPERATIONS) {
         const theirs = await givenBy(THEIRS, url, {}, operation, { jobName: 'j', groupings: { a: 'b' } });
         const ours = await givenBy(OURS, url, {}, operation, { jobName: 'j', groupings: { a: 'b' } });
@@ -273,7 +273,7 @@ describe('Pushgateway: arguments of http.request() equal those of prom-client', 
   }
 
   for (const url of NOT_URLS) {
-    it(`except for ${shown(url)}, which is not a URL`, async () => {
+    it(`arguments of http.request() equal those of prom-client except for ${shown(url)}, which is not a URL`, async () => {
       const { given, outcome } = await givenBy(OURS, url, {}, 'push', { jobName: 'j' });
       assert.deepStrictEqual(given, []);
       const expected = { name: 'TypeError', code: 'ERR_INVALID_URL', message: 'Invalid URL' };
@@ -281,13 +281,13 @@ describe('Pushgateway: arguments of http.request() equal those of prom-client', 
     });
   }
 
-  it('except for a user without a password, who has an empty one', async () => {
+  it('arguments of http.request() equal those of prom-client except for a user without a password, who has an empty one', async () => {
     const { given } = await givenBy(OURS, 'http://user@a.invalid', {}, 'push', { jobName: 'j' });
     assert.strictEqual(given[0].options.auth, 'user:');
   });
 
   for (const options of OPTIONS) {
-    it(`for options ${shown(options)}`, async () => {
+    it(`arguments of http.request() equal those of prom-client for options ${shown(options)}`, async () => {
       for (const operation of OPERATIONS) {
         const theirs = await givenBy(THEIRS, 'https://a:b@a.invalid/x', copyOf(options), operation, {
           jobName: 'j',

@@ -45,7 +45,7 @@ function age(directory) {
 
 describe('a primary that is killed while it scrapes', { skip }, () => {
   for (const stage of STAGES) {
-    it(`at the stage "${stage}" takes its workers with it, and leaves nothing for the next primary`, async t => {
+    it(`a primary that is killed while it scrapes at the stage "${stage}" takes its workers with it, and leaves nothing for the next primary`, async t => {
       const place = makePlace(t);
       const plan = `${place}.plan`;
       t.after(() => fs.rmSync(plan, { force: true }));

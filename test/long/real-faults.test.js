@@ -85,7 +85,7 @@ const DISKS = {
 
 describe('a disk of its own', { skip: noMountReason() }, () => {
   for (const [what, { breakIt, mend }] of Object.entries(DISKS)) {
-    it(`that ${what} costs no count of a worker that lives, ends or is killed, and is used again afterwards`, async t => {
+    it(`a disk of its own that ${what} costs no count of a worker that lives, ends or is killed, and is used again afterwards`, async t => {
       const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cluster-disk-'));
       mount(place);
       t.after(() => {

@@ -56,7 +56,7 @@ const RECORD = { Counter: 'inc', Gauge: 'inc', Histogram: 'observe', Summary: 'o
 
 describe('a child of values by position', () => {
   for (const [type, record] of Object.entries(RECORD)) {
-    it(`of a ${type} records into one series at each use, created or not, removed or not`, async () => {
+    it(`a child of values by position of a ${type} records into one series at each use, created or not, removed or not`, async () => {
       const run = async library => {
         const metric = new library[type]({ name: 'm', help: 'm', labelNames: ['a', 'b'], registers: [] });
         const early = metric.labels('x', 'y');

@@ -110,7 +110,7 @@ describe('a timer that is disposed of', () => {
     summary: () => made(Summary),
   };
   for (const [type, make] of Object.entries(timers)) {
-    it(`of a ${type} records once, with or without end()`, () => {
+    it(`a timer of a ${type} that is disposed of records once, with or without end()`, () => {
       const metric = make();
       const recorded = [];
       for (const method of ['set', 'observe']) metric[method] = labels => recorded.push(labels.a);

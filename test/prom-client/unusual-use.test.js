@@ -321,7 +321,7 @@ describe('unusual use: a child calls a replaced method', () => {
     return calls;
   };
 
-  it('inc of a counter, of one object or of all', () => {
+  it('a child calls a replaced method: inc of a counter, of one object or of all', () => {
     const counter = new Counter({ name: 'a', help: 'h', labelNames: ['x'], registers: [] });
     const child = counter.labels('1');
     child.inc();
@@ -341,7 +341,7 @@ describe('unusual use: a child calls a replaced method', () => {
     assert.deepEqual(all, [[{ x: '1' }, 7]]);
   });
 
-  it('inc, dec and set of a gauge', () => {
+  it('a child calls a replaced method: inc, dec and set of a gauge', () => {
     const gauge = new Gauge({ name: 'a', help: 'h', labelNames: ['x'], registers: [] });
     const child = gauge.labels('1');
     const calls = ['inc', 'dec', 'set'].map(name => spied(gauge, name));

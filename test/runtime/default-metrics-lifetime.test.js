@@ -107,7 +107,7 @@ describe('a call of collectDefaultMetrics() that fails', () => {
     message: `A metric with the name ${name} has already been registered. Call collectDefaultMetrics() once for each registry, or with another prefix`,
   });
 
-  it('because it is the second throws at the first metric, and leaves the first call working', async t => {
+  it('a call of collectDefaultMetrics() that fails because it is the second throws at the first metric, and leaves the first call working', async t => {
     const running = watchRunning(t);
     const register = new Registry();
     const stop = collectDefaultMetrics({ register });
@@ -123,7 +123,7 @@ describe('a call of collectDefaultMetrics() that fails', () => {
     'nodejs_eventloop_lag_p99_seconds',
     'nodejs_gc_duration_seconds',
   ]) {
-    it(`at ${name} leaves neither metrics nor anything that runs`, t => {
+    it(`a call of collectDefaultMetrics() that fails at ${name} leaves neither metrics nor anything that runs`, t => {
       const running = watchRunning(t);
       const register = new Registry();
       const own = new Gauge({ name, help: 'Taken.', registers: [register] });

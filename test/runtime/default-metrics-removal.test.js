@@ -13,7 +13,7 @@ function assertRunning(running, observers, monitors) {
 }
 
 describe('default metrics stop', () => {
-  it('when the registry is cleared', t => {
+  it('default metrics stop when the registry is cleared', t => {
     const running = watchRunning(t);
     const register = new Registry();
     const stop = collectDefaultMetrics({ register });
@@ -23,7 +23,7 @@ describe('default metrics stop', () => {
     stop();
   });
 
-  it('when the registry is cleared and collects them again', t => {
+  it('default metrics stop when the registry is cleared and collects them again', t => {
     const running = watchRunning(t);
     const register = new Registry();
     for (let i = 0; i < 5; i++) {
@@ -35,7 +35,7 @@ describe('default metrics stop', () => {
     assertRunning(running, 0, 0);
   });
 
-  it('by family, when its last metric is removed', t => {
+  it('default metrics stop by family, when its last metric is removed', t => {
     const running = watchRunning(t);
     const register = new Registry();
     const stop = collectDefaultMetrics({ register });

@@ -149,7 +149,7 @@ describe('names of retained files that are taken', () => {
     aggregator = await openAggregator(t, Aggregator, retaining);
   });
 
-  it('by directories with files block nothing else, and are left alone', async () => {
+  it('names of retained files that are taken by directories with files block nothing else, and are left alone', async () => {
     const filesOfOthers = NAMES.map(name => path.join(directory, name, 'of somebody'));
     for (const file of filesOfOthers) fs.mkdirSync(file, { recursive: true });
     for (let total = 1; total <= 3; total++) {
@@ -166,25 +166,29 @@ describe('names of retained files that are taken', () => {
     assert.deepEqual(fs.readdirSync(directory).sort(), ['owner.json', ...NAMES].sort());
   });
 
-  it('by FIFOs do not delay the next thread', { skip: process.platform === 'win32' }, async t => {
-    answer();
-    const files = NAMES.map(name => path.join(directory, name));
-    await aggregator.close({ remove: false });
-    for (const file of files) fs.rmSync(file, { force: true });
-    execFileSync('mkfifo', files);
-    aggregator = await openAggregator(t, Aggregator, { ...retaining, adopt: directory });
-    assert.deepEqual(
-      [...aggregator.refused],
-      [
-        ['restore-retired', 1],
-        ['restore-worker', 1],
-      ],
-    );
-    position = undefined;
-    answer();
-    assert.equal(page().total, counted);
-    assert.ok(fs.lstatSync(files[0]).isFile());
-  });
+  it(
+    'names of retained files that are taken by FIFOs do not delay the next thread',
+    { skip: process.platform === 'win32' },
+    async t => {
+      answer();
+      const files = NAMES.map(name => path.join(directory, name));
+      await aggregator.close({ remove: false });
+      for (const file of files) fs.rmSync(file, { force: true });
+      execFileSync('mkfifo', files);
+      aggregator = await openAggregator(t, Aggregator, { ...retaining, adopt: directory });
+      assert.deepEqual(
+        [...aggregator.refused],
+        [
+          ['restore-retired', 1],
+          ['restore-worker', 1],
+        ],
+      );
+      position = undefined;
+      answer();
+      assert.equal(page().total, counted);
+      assert.ok(fs.lstatSync(files[0]).isFile());
+    },
+  );
 });
 
 describe('an answer that a virus scanner has open', () => {

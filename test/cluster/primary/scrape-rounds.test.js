@@ -90,7 +90,7 @@ describe('the callers of a round', () => {
 });
 
 describe('callers who want some metrics', () => {
-  it('share a round if they want at most ten selections; all others are served', async () => {
+  it('callers who want some metrics share a round if they want at most ten selections; all others are served', async () => {
     const selection = i => rounds.collect({ ...TEXT, names: [`m${i}`] }, 5000);
     const callers = [...Array.from({ length: 12 }, (_, i) => selection(i)), selection(0)];
     const whole = rounds.collect(TEXT, 5000);

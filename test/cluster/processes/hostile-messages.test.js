@@ -29,7 +29,7 @@ describe(`messages with fields of any type (PROPERTY_SEED=${seed})`, () => {
   const record = ({ state }) => state.record();
   const total = async () => (await cluster().scrape()).get('recorded_total');
 
-  it('from a worker cost at most its own numbers, for as long as it sends them', async () => {
+  it('messages with fields of any type from a worker cost at most its own numbers, for as long as it sends them', async () => {
     const before = await total();
     await cluster().inWorkers([1, 2], record);
     await cluster().inWorker(
@@ -70,7 +70,7 @@ describe(`messages with fields of any type (PROPERTY_SEED=${seed})`, () => {
     assert.equal(await total(), before + 2 + SCRAPES);
   });
 
-  it('from the primary leave a worker that answers, with all that it has counted', async () => {
+  it('messages with fields of any type from the primary leave a worker that answers, with all that it has counted', async () => {
     const before = await total();
     const place = cluster().spool;
     for (let i = 0; i < SCRAPES; i++) {

@@ -52,7 +52,7 @@ const pagesIn = directory => fs.readdirSync(directory).filter(name => name.endsW
 describe('the page from a worker', () => {
   const cluster = sharedCluster({ workers: 3, worker: counting });
 
-  it('is that of the primary, in any worker', async () => {
+  it('the page from a worker is that of the primary, in any worker', async () => {
     const expected = await cluster().text();
     assert.deepEqual(totalsIn(expected), [
       [1, 1],
@@ -62,7 +62,7 @@ describe('the page from a worker', () => {
     assert.deepEqual(await cluster().inWorkers([1, 2, 3], page), [expected, expected, expected]);
   });
 
-  it('has everything that was counted before the call, though calls follow each other closely', async () => {
+  it('the page from a worker has everything that was counted before the call, though calls follow each other closely', async () => {
     for (let times = 2; times < 6; times++) {
       await cluster().inWorkers([1, 2, 3], count);
       for (const id of [1, 2]) {
@@ -75,7 +75,7 @@ describe('the page from a worker', () => {
     }
   });
 
-  it('comes as a file, whose name crosses the link, and of which nothing is left', async () => {
+  it('the page from a worker comes as a file, whose name crosses the link, and of which nothing is left', async () => {
     const messages = await cluster().inWorker(1, async ({ state }) => {
       state.messages.length = 0;
       await state.page();
@@ -89,7 +89,7 @@ describe('the page from a worker', () => {
     assert.deepEqual(pagesIn(cluster().spool), []);
   });
 
-  it('is shared by concurrent callers', async () => {
+  it('the page from a worker is shared by concurrent callers', async () => {
     const [texts, requests] = await cluster().inWorker(2, async ({ state }) => {
       state.messages.length = 0;
       const texts = await Promise.all(Array.from({ length: 100 }, () => state.page()));
@@ -99,7 +99,7 @@ describe('the page from a worker', () => {
     assert.equal(requests, 2, 'the first caller gets the first page, all others the second');
   });
 
-  it('is served by metricsHandler(), compressed if the scraper accepts that, with self-metrics', async () => {
+  it('the page from a worker is served by metricsHandler(), compressed if the scraper accepts that, with self-metrics', async () => {
     const port = await cluster().inWorker(1, async ({ client, require, state }) => {
       state.server = require('node:http').createServer(
         client.metricsHandler(new client.AggregatorRegistry()),
@@ -121,7 +121,7 @@ describe('the page from a worker', () => {
     await cluster().inWorker(1, ({ state }) => state.server.close());
   });
 
-  it('has exemplars in OpenMetrics', async () => {
+  it('the page from a worker has exemplars in OpenMetrics', async () => {
     await cluster().inWorkers([1, 2], ({ client, cluster, state }) => {
       const registers = [new client.Registry(client.Registry.OPENMETRICS_CONTENT_TYPE)];
       client.AggregatorRegistry.setRegistries([client.register, ...registers]);
@@ -134,7 +134,7 @@ describe('the page from a worker', () => {
     assert.ok(text.endsWith('# EOF\n'));
   });
 
-  it('shows the last numbers of a worker that hangs', async () => {
+  it('the page from a worker shows the last numbers of a worker that hangs', async () => {
     const before = totalsIn(await cluster().inWorker(1, page));
     await cluster().inWorkers([1, 2, 3], count);
     await cluster().signal(3, 'SIGSTOP');
@@ -151,7 +151,7 @@ describe('the page from a worker', () => {
     await until(hasAll, 'worker 3 answers again');
   });
 
-  it('is right although the thread ends meanwhile', async () => {
+  it('the page from a worker is right although the thread ends meanwhile', async () => {
     await cluster().inWorkers([1, 2, 3], count);
     const [, text] = await Promise.all([
       cluster().run(({ threads }) => threads.at(-1).terminate()),
@@ -160,7 +160,7 @@ describe('the page from a worker', () => {
     assert.equal(text, await cluster().inWorker(2, page));
   });
 
-  it('is removed if its callers do not wait any more', async () => {
+  it('the page from a worker is removed if its callers do not wait any more', async () => {
     const names = ['w1-p900000-', 'w2-p900000-'].map(start => `${start}${'0'.repeat(24)}.page`);
     for (const name of names) fs.writeFileSync(path.join(cluster().spool, name), '');
     await cluster().inWorker(
@@ -176,7 +176,7 @@ describe('the page from a worker', () => {
     fs.rmSync(path.join(cluster().spool, names[1]));
   });
 
-  it('is removed if its worker is killed before it reads it', async () => {
+  it('the page from a worker is removed if its worker is killed before it reads it', async () => {
     const id = await cluster().fork();
     await cluster().inWorker(id, ({ process, state }) => {
       const { emit } = process;
@@ -192,7 +192,7 @@ describe('the page from a worker', () => {
     assert.deepEqual(pagesIn(cluster().spool), []);
   });
 
-  it('costs a bounded number of rounds, however often a hostile worker asks', async () => {
+  it('the page from a worker costs a bounded number of rounds, however often a hostile worker asks', async () => {
     const id = await cluster().fork();
     const { refused } = await cluster().internals();
     const rounds = await cluster().run(async ({ answers, cluster }, id) => {
@@ -237,7 +237,7 @@ describe('the page from a worker', () => {
 });
 
 describe('the page from a worker of a cluster that nobody aggregates', () => {
-  it('is an error until the primary aggregates, and again after close()', async t => {
+  it('the page from a worker of a cluster that nobody aggregates is an error until the primary aggregates, and again after close()', async t => {
     const cluster = await startCluster(t, { construct: false, workers: 1, worker: counting });
     assert.match(await cluster.inWorker(1, failureOf), NOBODY);
     const { status, body } = await cluster.inWorker(1, async ({ client, require, state }) => {
@@ -261,7 +261,7 @@ describe('the page from a worker of a cluster that nobody aggregates', () => {
     await cluster.end();
   });
 
-  it('is an error if the primary runs prom-client', async t => {
+  it('the page from a worker of a cluster that nobody aggregates is an error if the primary runs prom-client', async t => {
     const worker = { ...counting, library: LIBRARY };
     const cluster = await startCluster(t, { library: STOCK, workers: 1, worker });
     assert.equal((await cluster.scrape()).get('done_total{worker="1"}'), 1);
@@ -280,7 +280,7 @@ describe('the page from a worker without a file', () => {
   const parts = ({ state }) => state.messages.splice(0).filter(({ part }) => part !== undefined).length;
 
   for (const inPlace of [false, true]) {
-    it(`comes in parts if no directory can be written${inPlace ? ', in place' : ''}`, async t => {
+    it(`the page from a worker without a file comes in parts if no directory can be written${inPlace ? ', in place' : ''}`, async t => {
       const preload = path.join(makePlace(t), 'preload.js');
       fs.writeFileSync(
         preload,
@@ -303,26 +303,30 @@ describe('the page from a worker without a file', () => {
     });
   }
 
-  it('comes in parts if the worker has become another user, and in a file to others', onlyRoot, async t => {
-    const cluster = await startCluster(t, { workers: 2, worker: counting });
-    await cluster.inWorker(1, ({ process }) => process.setuid(65534));
-    const expected = await cluster.text();
-    for (let times = 0; times < 2; times++) {
-      assert.deepEqual(await cluster.inWorkers([1, 2], page), [expected, expected]);
-    }
-    assert.equal(
-      await cluster.inWorker(1, ({ state }) => state.messages.filter(({ file }) => file).length),
-      1,
-    );
-    assert.equal(await cluster.inWorker(2, parts), 0);
-    await cluster.run(({ cluster }) => cluster.workers[1].kill('SIGKILL'));
-    await cluster.gone(1);
-    await until(async () => (await cluster.internals()).retired === 1, 'it is retired');
-    assert.deepEqual(pagesIn(cluster.spool), []);
-    await cluster.end();
-  });
+  it(
+    'the page from a worker without a file comes in parts if the worker has become another user, and in a file to others',
+    onlyRoot,
+    async t => {
+      const cluster = await startCluster(t, { workers: 2, worker: counting });
+      await cluster.inWorker(1, ({ process }) => process.setuid(65534));
+      const expected = await cluster.text();
+      for (let times = 0; times < 2; times++) {
+        assert.deepEqual(await cluster.inWorkers([1, 2], page), [expected, expected]);
+      }
+      assert.equal(
+        await cluster.inWorker(1, ({ state }) => state.messages.filter(({ file }) => file).length),
+        1,
+      );
+      assert.equal(await cluster.inWorker(2, parts), 0);
+      await cluster.run(({ cluster }) => cluster.workers[1].kill('SIGKILL'));
+      await cluster.gone(1);
+      await until(async () => (await cluster.internals()).retired === 1, 'it is retired');
+      assert.deepEqual(pagesIn(cluster.spool), []);
+      await cluster.end();
+    },
+  );
 
-  it('comes in parts if the disk is full, and leaves no partial file', async t => {
+  it('the page from a worker without a file comes in parts if the disk is full, and leaves no partial file', async t => {
     const threadPreload = path.join(makePlace(t), 'preload.js');
     fs.writeFileSync(
       threadPreload,

@@ -446,7 +446,7 @@ describe('files of a spool', () => {
     assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
   });
 
-  it('of a worker, empty directories under the names of files are removed, too, and others stay', async t => {
+  it("empty directories under the names of a worker's files are removed with them, and others stay", async t => {
     const spool = await open(t);
     const [first, second, third, fourth] = [1, 2, 3, 4].map(request => snapshotName(1, request));
     fs.writeFileSync(path.join(spool.directory, first), '');
