@@ -146,6 +146,14 @@ describe('a bundle made as docs/bundling.md says', () => {
   });
 });
 
+it('the tool with which Next.js collects the files of an application finds the file of the thread', async () => {
+  const application = await makeApplication({});
+  const { nodeFileTrace } = require(path.join(PROGRAMS, '@vercel/nft'));
+  const { fileList } = await nodeFileTrace([path.join(application, 'src/app.js')], { base: application });
+  const thread = 'node_modules/prom-client/lib/cluster/aggregator/aggregator-thread.js';
+  assert.ok(fileList.has(path.normalize(thread)), [...fileList].join());
+});
+
 it('every bundler of docs/bundling.md is tried', () => {
   const names = Array.from(DOCUMENT.matchAll(/^## (.*)$/gm), ([, name]) => name);
   assert.deepStrictEqual(names, [
@@ -155,6 +163,6 @@ it('every bundler of docs/bundling.md is tried', () => {
     'webpack',
     'ncc',
     'Single executable',
-    'Next.js', // is not installed here; the library is not bundled
+    'Next.js', // not installed here, because it does not bundle the library then
   ]);
 });
