@@ -32,7 +32,7 @@ function findThread(chosen) {
 
 /** @returns {string | undefined} the thread's code in a single executable of Node.js that contains it */
 function assetOfExecutable() {
-  // Not require(): bundlers would look for the module, and Node.js before 20.12 does not have it.
+  // Not require(): bundlers would look for the module.
   const sea = process.getBuiltinModule?.('node:sea');
   if (!sea?.isSea()) return undefined;
   try {
@@ -44,16 +44,15 @@ function assetOfExecutable() {
 
 /** @returns {string[]} where the file may be, the likeliest place first */
 function places() {
-  const { argv } = process;
-  const places = argv[1] === undefined ? [] : bundledIn(path.dirname(argv[1]));
-  // A bundle that is an ES module has no __dirname.
-  if (typeof __dirname !== 'string') return places;
-  places.unshift(...bundledIn(__dirname));
-  // In a bundle, __dirname is where the bundle is. The expression is one that tools which collect the files
-  // of an application (Next.js, serverless) understand.
+  const [, program] = process.argv;
+  const files = program === undefined ? [] : bundledIn(path.dirname(program));
+  // A bundle that is an ES module has no __dirname. In any other bundle, __dirname is that of the bundle.
+  if (typeof __dirname !== 'string') return files;
+  files.unshift(...bundledIn(__dirname));
+  // Tools that collect the files of an application, such as that of Next.js, find this one by the expression.
   if (__dirname.endsWith(path.join('cluster', 'primary')))
-    places.unshift(path.join(__dirname, '../aggregator/aggregator-thread.js'));
-  return places;
+    files.unshift(path.join(__dirname, '../aggregator/aggregator-thread.js'));
+  return files;
 }
 
 /** @param {string} directory */
