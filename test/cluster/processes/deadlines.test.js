@@ -225,7 +225,7 @@ describe('deadlines', () => {
     };
     for (const [how, { begin, end }] of Object.entries(hangs)) {
       await t.test(
-        `a worker that ${how} again and again costs one deadline each time, and no count`,
+        `a worker that ${how} again and again delays one scrape each time, and loses no count`,
         async () => {
           for (let i = 0; i < 2; i++) {
             await cluster.inWorkers([1, 2], count, 5);

@@ -448,7 +448,7 @@ describe('workers of another user than their primary', () => {
   );
 
   it(
-    'workers of another user than their primary are not believed if they announce a directory that is not theirs',
+    'workers of another user than their primary cannot announce a directory that is not theirs',
     onlyRoot,
     async t => {
       const place = makePlace(t);

@@ -301,7 +301,7 @@ describe('a cluster whose workers come and go', () => {
   });
 
   describe('a worker that does not answer', () => {
-    it('a stopped worker is served from its last numbers, costs one deadline, and comes back', async () => {
+    it('a stopped worker is served from its last numbers, delays one scrape, and comes back', async () => {
       const { id, total } = await forkAndCount();
       await cluster().inWorker(id, record, 10);
       await cluster().signal(id, 'SIGSTOP');
@@ -390,7 +390,7 @@ describe('a cluster whose workers come and go', () => {
   });
 
   describe('a worker that never loads a metrics library', () => {
-    it('a worker without a metrics library costs one deadline once, and then none', async () => {
+    it('a worker without a metrics library delays one scrape, and later ones not', async () => {
       const { total } = await forkAndCount();
       const id = await fork(FOREIGN);
       assert.equal(await scraped({ without: [id] }), total);
