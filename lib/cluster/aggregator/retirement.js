@@ -140,6 +140,10 @@ class Retirement {
       this.#onRefused('save-retired', error);
       this.#nextSave = start + RETRY_MILLISECONDS;
       this.#scheduleSave();
+      if (totals === undefined) {
+        this.#unsaved.unshift(...workerIds);
+        return;
+      }
     }
     const end = performance.now();
     this.#nextSave = Math.max(this.#nextSave, end + (end - start) * SAVE_PAUSE_FACTOR);
