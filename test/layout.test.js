@@ -33,6 +33,7 @@ const MAY_LOAD = {
   'cluster/aggregator': ['cluster/store', 'cluster/spool', 'cluster/wire', ...ANYWHERE],
   'cluster/store': ['cluster/wire', ...ANYWHERE],
   'cluster/spool': ['cluster/wire', 'event-loop'],
+  threads: ['cluster', 'cluster/primary', 'cluster/worker', 'cluster/capture', ...ANYWHERE],
   cluster: ['cluster/primary', 'cluster/worker', 'cluster/capture', 'cluster/wire', ...ANYWHERE],
 };
 

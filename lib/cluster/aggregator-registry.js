@@ -8,7 +8,13 @@ const { UNAVAILABLE } = require('../registry/unavailable');
 const { coalesce } = require('../registry/coalesce');
 const { checkLabelSet } = require('../metric/label-sets');
 const { aggregators } = require('./primary/json-aggregators');
-const { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies } = require('./package-copies');
+const {
+  TAKING_PART,
+  joinCopies,
+  joinOthers,
+  registriesOfAllCopies,
+  registriesOfProcess,
+} = require('./package-copies');
 const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
 const {
   clusterOptions,
@@ -110,7 +116,7 @@ class AggregatorRegistry extends Registry {
     if (shared[SHARED] === undefined) {
       const { ClusterPrimary } = require('./primary/cluster-primary');
       warnIfMissing(effective.directory);
-      const primary = new ClusterPrimary(cluster, effective, registriesOfAllCopies);
+      const primary = new ClusterPrimary(cluster, effective, registriesOfProcess);
       const holders = new WeakSet();
       const first = { primary, options: /** @type {any} */ (effective), holders };
       shared[SHARED] = { ...first, count: 0, isReleased: false, hasWarned: false };

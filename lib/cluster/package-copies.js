@@ -11,6 +11,9 @@ const COPIES = Symbol.for('prom-client-cluster.copies.v1');
  */
 const TAKING_PART = Symbol.for('prom-client-cluster.taking-part.v1');
 
+/** What the WorkerRegistry objects of a thread share. */
+const THREADS = Symbol.for('prom-client-cluster.threads.v1');
+
 /** @typedef {{[TAKING_PART]: () => Iterable<any>}} Copy */
 
 /**
@@ -40,4 +43,17 @@ function registriesOfAllCopies() {
   return new Set(copies.flatMap(copy => [...(copy.deref()?.[TAKING_PART]() ?? [])]));
 }
 
-module.exports = { TAKING_PART, joinCopies, joinOthers, registriesOfAllCopies };
+/** @returns {Set<any>} the same, and those of the threads that take part, see lib/threads */
+function registriesOfProcess() {
+  const { hub } = /** @type {{[THREADS]?: {hub?: {registries: () => any[]}}}} */ (globalThis)[THREADS] ?? {};
+  return new Set([...registriesOfAllCopies(), ...(hub?.registries() ?? [])]);
+}
+
+module.exports = {
+  TAKING_PART,
+  THREADS,
+  joinCopies,
+  joinOthers,
+  registriesOfAllCopies,
+  registriesOfProcess,
+};

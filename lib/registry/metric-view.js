@@ -23,6 +23,12 @@ const ALLOWS_EXEMPLARS = Symbol.for('prom-client-cluster.allows-exemplars.v1');
 /** Optional method of a metric: called by a registry that drops the metric. */
 const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
 
+/**
+ * Optional property of a registry: a function that is called after a metric was added, with that metric, and
+ * after anything else of it has changed.
+ */
+const OBSERVER = Symbol.for('prom-client-cluster.observer.v1');
+
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
@@ -36,4 +42,4 @@ function viewOf(metric) {
   return typeof metric[VIEW] === 'function' ? metric[VIEW]() : undefined;
 }
 
-module.exports = { VIEW, DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED, viewOf };
+module.exports = { VIEW, DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED, OBSERVER, viewOf };

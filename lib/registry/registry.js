@@ -9,7 +9,7 @@ const {
 const { joinFamilies } = require('../exposition/text-format');
 const { compress } = require('../exposition/gzip');
 const { scrapeText, scrapePages, scrapeOne } = require('./scrape');
-const { DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED } = require('./metric-view');
+const { DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED, OBSERVER } = require('./metric-view');
 const { checkLabelNamesAreValid } = require('./names');
 
 /**
@@ -149,6 +149,7 @@ class Registry {
     const existing = metrics.get(metric.name);
     if (existing !== undefined && existing !== metric) throw alreadyRegistered(metric.name);
     metrics.set(metric.name, metric);
+    notifyObserver(this, metric);
   }
 
   /**
@@ -178,6 +179,7 @@ class Registry {
     const metric = metrics.get(name);
     metrics.delete(name);
     notifyRemoved(metric);
+    notifyObserver(this);
   }
 
   /** Drops all metrics and the default labels. */
@@ -187,6 +189,7 @@ class Registry {
     state.metrics = new Map();
     state.defaultLabels = {};
     for (const metric of removed.values()) notifyRemoved(metric);
+    notifyObserver(this);
   }
 
   /** Resets each metric. */
@@ -203,6 +206,7 @@ class Registry {
   setDefaultLabels(labels) {
     checkLabelNamesAreValid(Object.keys(labels ?? {}));
     stateOf(this).defaultLabels = labels ?? {};
+    notifyObserver(this);
   }
 
   /** @returns {string} the format that metrics() writes */
@@ -248,6 +252,7 @@ class Registry {
     return new Proxy(Object.fromEntries(stateOf(this).metrics), {
       set: (byName, name, metric) => {
         stateOf(this).metrics.set(String(name), metric);
+        notifyObserver(this);
         return Reflect.set(byName, name, metric);
       },
       deleteProperty: (byName, name) => {
@@ -331,6 +336,14 @@ function pagesOf(registries, formats) {
  */
 function notifyRemoved(metric) {
   metric?.[REMOVED]?.();
+}
+
+/**
+ * @param {any} registry
+ * @param {any} [added] the metric that was added; undefined for any other change
+ */
+function notifyObserver(registry, added) {
+  registry[OBSERVER]?.(added);
 }
 
 /** What two metrics of one name have to agree in. */

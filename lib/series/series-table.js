@@ -30,7 +30,10 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
 /**
  * @typedef {object} RowListener
  * @property {(row: number) => void} rowStarted called for each row that starts (again) from zero
- * @property {() => RowMove} startMove called when the rows are about to get new numbers
+ * @property {() => RowMove | undefined} startMove called when the rows are about to get new numbers
+ * @property {(row: number) => void} [rowRemoved] called after a row was removed
+ * @property {() => void} [cleared] called after all rows were removed
+ * @property {() => void} [renumbered] called after the rows have got new numbers
  */
 
 /**
@@ -213,6 +216,7 @@ class SeriesTable {
     if (this.#compaction !== undefined) this.#compaction.rowRemoved(row);
     this.liveCount--;
     this.generation++;
+    this.listener?.rowRemoved?.(row);
   }
 
   /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */
@@ -225,6 +229,7 @@ class SeriesTable {
     this.#compaction = undefined;
     this.liveCount = 0;
     this.generation++;
+    this.listener?.cleared?.();
   }
 
   /**
@@ -386,6 +391,7 @@ class SeriesTable {
     this.#compaction = undefined;
     this.epoch++;
     this.generation++;
+    this.listener?.renumbered?.();
   }
 }
 

@@ -1,0 +1,53 @@
+'use strict';
+
+// Runs in a thread that takes part. Moves the pages of a table to shared memory, where the process's other
+// threads read them. Pages that the table creates later are moved as soon as they exist, before anything is
+// recorded in them. The numbers of tables without labels share blocks, as in lib/series/number-blocks.js.
+
+const BLOCK_NUMBERS = 512;
+const MOST_IN_BLOCK = BLOCK_NUMBERS / 8;
+const NUMBER_BYTES = 8;
+
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+
+class SharedNumbers {
+  #block = sharedArray(0);
+  #used = 0;
+
+  /**
+   * @param {SeriesTable} table
+   * @param {number} number of the page
+   * @returns {Float64Array} the page, which is in shared memory from now on
+   */
+  share(table, number) {
+    const page = table.pages[number];
+    if (page.buffer instanceof SharedArrayBuffer) return page;
+    const isSmall = table.index === undefined && page.length <= MOST_IN_BLOCK;
+    const shared = isSmall ? this.#inBlock(page.length) : sharedArray(page.length);
+    shared.set(page);
+    table.pages[number] = shared;
+    // Children have to bind to the new page.
+    table.generation++;
+    return shared;
+  }
+
+  /** @param {number} count */
+  #inBlock(count) {
+    if (this.#used + count > this.#block.length) {
+      this.#block = sharedArray(BLOCK_NUMBERS);
+      this.#used = 0;
+    }
+    this.#used += count;
+    return this.#block.subarray(this.#used - count, this.#used);
+  }
+}
+
+/**
+ * @param {number} count
+ * @returns {Float64Array}
+ */
+function sharedArray(count) {
+  return new Float64Array(new SharedArrayBuffer(count * NUMBER_BYTES));
+}
+
+module.exports = { SharedNumbers };

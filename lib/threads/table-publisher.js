@@ -1,0 +1,120 @@
+'use strict';
+
+// Runs in a thread that takes part. Publishes one table: its pages as shared memory, and each change of its
+// rows as a record of the log, before the number that caused it is recorded.
+
+const { PAGE, ROW, ORDER, REMOVE, CLEAR } = require('./thread-messages');
+
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('../series/series-table').RowListener} RowListener */
+
+/**
+ * @typedef {object} Log
+ * @property {(record: unknown[]) => void} append
+ * @property {(memory: SharedArrayBuffer) => number} memoryNumber passes shared memory on, unless it was
+ *   before; returns its number
+ */
+
+/** @implements {RowListener} */
+class TablePublisher {
+  #log;
+  #numbers;
+  #onFailure;
+  #onRenumbered;
+  /** What had listened to the table before, and is called first. */
+  #inner;
+  /** @type {Float64Array[]} that were published */
+  #pages = [];
+
+  /**
+   * @param {SeriesTable} table
+   * @param {number} number of the table
+   * @param {object} context
+   * @param {Log} context.log
+   * @param {import('./shared-numbers').SharedNumbers} context.numbers
+   * @param {(error: unknown) => void} context.onFailure
+   * @param {(publisher: TablePublisher) => void} context.onRenumbered
+   */
+  constructor(table, number, { log, numbers, onFailure, onRenumbered }) {
+    this.table = table;
+    this.number = number;
+    this.#log = log;
+    this.#numbers = numbers;
+    this.#onFailure = onFailure;
+    this.#onRenumbered = onRenumbered;
+    this.#inner = table.listener;
+  }
+
+  /** Publishes all rows, and follows the table from now on. */
+  open() {
+    const { table } = this;
+    for (let page = 0; page < table.pages.length; page++) this.#publishPage(page);
+    for (let row = 0; row < table.rowCount; row++) this.#publishRow(row);
+    if (table.live !== undefined) this.#log.append([ORDER, this.number, [...table.live]]);
+    table.listener = this;
+  }
+
+  /** The numbers stay in shared memory. */
+  close() {
+    if (this.table.listener === this) this.table.listener = this.#inner;
+  }
+
+  /** @param {number} row */
+  rowStarted(row) {
+    this.#inner?.rowStarted(row);
+    this.#guard(() => {
+      const page = row >> this.table.pageShift;
+      if (this.#pages[page] !== this.table.pages[page]) this.#publishPage(page);
+      this.#publishRow(row);
+    });
+  }
+
+  /** @returns {import('../series/series-table').RowMove | undefined} */
+  startMove() {
+    return this.#inner?.startMove();
+  }
+
+  /** @param {number} row */
+  rowRemoved(row) {
+    this.#guard(() => this.#log.append([REMOVE, this.number, row]));
+  }
+
+  cleared() {
+    this.#guard(() => this.#log.append([CLEAR, this.number]));
+  }
+
+  renumbered() {
+    this.#guard(() => this.#onRenumbered(this));
+  }
+
+  /**
+   * The application records at this moment, and must not see a failure.
+   *
+   * @param {() => void} publish
+   */
+  #guard(publish) {
+    try {
+      publish();
+    } catch (error) {
+      this.#onFailure(error);
+    }
+  }
+
+  /** @param {number} number */
+  #publishPage(number) {
+    const page = this.#numbers.share(this.table, number);
+    const memory = this.#log.memoryNumber(/** @type {any} */ (page.buffer));
+    this.#log.append([PAGE, this.number, number, memory, page.byteOffset, page.length]);
+    this.#pages[number] = page;
+  }
+
+  /** @param {number} row */
+  #publishRow(row) {
+    const { table } = this;
+    const positions = table.index === undefined ? [] : table.forms.list[table.formOf(row)].positions;
+    const texts = positions.map(position => table.labelText(row, position));
+    this.#log.append([ROW, this.number, row, positions, texts]);
+  }
+}
+
+module.exports = { TablePublisher };

@@ -1,0 +1,274 @@
+'use strict';
+
+// Runs in the thread that serves the page, usually the main thread. Follows the threads of the process that
+// take part. Their registries, and what ended threads had counted, are further registries of this process, for
+// its own page and for a cluster's.
+
+const { debuglog } = require('node:util');
+const { randomUUID } = require('node:crypto');
+const worker = require('node:worker_threads');
+const { runInSlices, runThrough } = require('../event-loop/slices');
+const { ThreadMirror } = require('./thread-mirror');
+const { RetiredThreads } = require('./retired-threads');
+const {
+  SCOPE,
+  IS_SUBSCRIBED,
+  FLAG_BYTES,
+  scopeOf,
+  inboxOf,
+  helloOf,
+  channelOf,
+} = require('./thread-messages');
+
+const debug = debuglog('prom-client-cluster');
+
+// Read when this file is loaded, because an application's tests may fake timers later.
+const { setTimeout, clearTimeout } = globalThis;
+
+/**
+ * A thread that has not begun to run its hooks by then computes or sleeps. Scrapes do not wait for it again
+ * until it has answered.
+ */
+const RESPONSE_MILLISECONDS = 250;
+
+/**
+ * A request to run hooks. `failed` is resolved with the names of the metrics whose hook failed.
+ *
+ * @typedef {{number: number, failed: Promise<Set<unknown>>, resolve: (failed: Set<unknown>) => void,
+ *   timer: NodeJS.Timeout, isLate: boolean}} Request
+ */
+
+/**
+ * @typedef {object} ThreadRecord
+ * @property {string} id
+ * @property {number} threadId
+ * @property {ThreadMirror} mirror
+ * @property {import('node:worker_threads').BroadcastChannel} channel
+ * @property {Request | undefined} request
+ */
+
+class ThreadHub {
+  #inbox;
+  /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
+  #threads = new Map();
+  #retired = new RetiredThreads();
+  /** Ids of the threads whose end is reported. */
+  #followed = new Set();
+  #nextRequest = 1;
+  #isReading = false;
+  #isClosed = false;
+
+  constructor() {
+    // A hub of a thread of its own (of a test runner, for example) is that of the threads below it only.
+    if (!worker.isMainThread) worker.setEnvironmentData(SCOPE, `${scopeOf()}.${randomUUID()}`);
+    const scope = scopeOf();
+    this.#inbox = this.#listen(inboxOf(scope), message => this.#receive(message));
+    process.on('worker', this.#follow);
+    // Threads that joined before there was a hub do so again.
+    const hello = new worker.BroadcastChannel(helloOf(scope));
+    hello.postMessage('hello');
+    hello.close();
+  }
+
+  /** How many threads take part. */
+  get count() {
+    this.#receiveAll();
+    return this.#threads.size;
+  }
+
+  /** @returns {any[]} as they are now */
+  registries() {
+    this.#receiveAll();
+    const threads = [...this.#threads.values()];
+    for (const { mirror } of threads) runThrough(mirror.read());
+    return [...this.#retired.registries, ...threads.flatMap(({ mirror }) => mirror.registries)];
+  }
+
+  close() {
+    this.#isClosed = true;
+    process.removeListener('worker', this.#follow);
+    this.#inbox.close();
+    for (const record of this.#threads.values()) this.#remove(record);
+  }
+
+  /** @param {import('node:worker_threads').Worker} thread */
+  #follow = thread => {
+    const { threadId } = thread;
+    this.#followed.add(threadId);
+    thread.once('exit', () => {
+      this.#receiveAll();
+      this.#followed.delete(threadId);
+      // A closed hub has none.
+      for (const record of this.#threads.values()) if (record.threadId === threadId) this.#retire(record);
+    });
+  };
+
+  /** Takes all messages that have not been delivered yet. */
+  #receiveAll() {
+    if (this.#isClosed) return;
+    this.#takeFrom(this.#inbox, message => this.#receive(message));
+    for (const record of this.#threads.values())
+      this.#takeFrom(record.channel, message => this.#apply(record, message));
+  }
+
+  /**
+   * @param {import('node:worker_threads').BroadcastChannel} channel
+   * @param {(message: any) => void} onMessage
+   */
+  #takeFrom(channel, onMessage) {
+    for (;;) {
+      const received = worker.receiveMessageOnPort(/** @type {any} */ (channel));
+      if (received === undefined) return;
+      onMessage(received.message);
+    }
+  }
+
+  /** @param {any} message in the inbox */
+  #receive(message) {
+    try {
+      if (typeof message?.thread !== 'string') return;
+      if (message.join !== undefined) this.#add(message);
+      const record = this.#threads.get(message.thread);
+      if (record !== undefined) this.#apply(record, message);
+    } catch (error) {
+      debug('a message of a thread is not valid: %O', error);
+    }
+  }
+
+  /** @param {any} message */
+  #add({ thread: id, join, flags, threadId, previous }) {
+    const isValid = isMemory(join) && isMemory(flags) && flags.byteLength === FLAG_BYTES;
+    if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
+    const replaced = this.#threads.get(previous);
+    if (replaced !== undefined) this.#remove(replaced);
+    /** @type {ThreadRecord} */
+    const record = {
+      id,
+      threadId,
+      mirror: new ThreadMirror(join, {
+        receive: () => this.#receiveAll(),
+        collect: name => this.#collect(record, name),
+      }),
+      channel: this.#listen(channelOf(id), message => {
+        // What it has sent before is there.
+        this.#takeFrom(this.#inbox, earlier => this.#receive(earlier));
+        this.#apply(record, message);
+      }),
+      request: undefined,
+    };
+    this.#threads.set(id, record);
+    Atomics.store(new Int32Array(flags), IS_SUBSCRIBED, 1);
+  }
+
+  /**
+   * @param {ThreadRecord} record
+   * @param {any} message
+   */
+  #apply(record, message) {
+    try {
+      const { mirror } = record;
+      const { chunk, memory, memoryNumber, started, extras, answer, failed, ended } = message;
+      if (isMemory(chunk)) mirror.addChunk(chunk);
+      if (isMemory(memory)) mirror.addMemory(memoryNumber, memory);
+      if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
+      if (extras !== undefined) {
+        // The rows that they belong to.
+        runThrough(mirror.read());
+        mirror.applyExtras(message);
+      }
+      if (answer !== undefined && answer === record.request?.number) this.#settle(record, new Set(failed));
+      if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
+      else this.#readSoon();
+    } catch (error) {
+      debug('a message of a thread is not valid: %O', error);
+    }
+  }
+
+  /** Reads the logs in slices, so that a scrape has little left to read. */
+  async #readSoon() {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    for (const { mirror } of [...this.#threads.values()]) await runInSlices(mirror.read());
+    this.#isReading = false;
+  }
+
+  /**
+   * Has the hooks of a thread run.
+   *
+   * @param {ThreadRecord} record
+   * @param {string} name of the metric that asks
+   * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
+   */
+  #collect(record, name) {
+    if (record.request?.isLate || !this.#threads.has(record.id)) return undefined;
+    const request = (record.request ??= this.#request(record));
+    return request.failed.then(failed => {
+      if (failed.has(name)) throw new Error('its collect failed in a thread');
+    });
+  }
+
+  /**
+   * @param {ThreadRecord} record
+   * @returns {Request}
+   */
+  #request(record) {
+    /** @type {(failed: Set<unknown>) => void} */
+    let resolve = () => {};
+    /** @type {Promise<Set<unknown>>} */
+    const failed = new Promise(fulfil => (resolve = fulfil));
+    const timer = setTimeout(() => {
+      request.isLate = true;
+      resolve(new Set());
+    }, RESPONSE_MILLISECONDS);
+    timer.unref();
+    const request = { number: this.#nextRequest++, failed, resolve, timer, isLate: false };
+    record.channel.postMessage({ request: request.number });
+    return request;
+  }
+
+  /**
+   * @param {ThreadRecord} record
+   * @param {Set<unknown>} failed
+   */
+  #settle({ request, ...rest }, failed) {
+    clearTimeout(request?.timer);
+    request?.resolve(failed);
+    const record = this.#threads.get(rest.id);
+    if (record !== undefined) record.request = undefined;
+  }
+
+  /** @param {ThreadRecord} record of a thread that has ended */
+  #retire(record) {
+    runThrough(record.mirror.read());
+    this.#remove(record);
+    this.#retired.add(record.mirror.registries);
+  }
+
+  /** @param {ThreadRecord} record */
+  #remove(record) {
+    this.#settle(record, new Set());
+    this.#threads.delete(record.id);
+    record.channel.close();
+  }
+
+  /**
+   * @param {string} name
+   * @param {(message: any) => void} onMessage
+   */
+  #listen(name, onMessage) {
+    const channel = new worker.BroadcastChannel(name);
+    channel.onmessage = (/** @type {any} */ event) => onMessage(event.data);
+    /** @type {any} */ (channel).unref();
+    return channel;
+  }
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is SharedArrayBuffer}
+ */
+function isMemory(value) {
+  return value instanceof SharedArrayBuffer;
+}
+
+module.exports = { ThreadHub };

@@ -1,0 +1,73 @@
+'use strict';
+
+// Runs in a thread that takes part. Its messages to the hub and the hub's requests. Nothing here keeps the
+// thread alive.
+
+const { randomUUID } = require('node:crypto');
+const { BroadcastChannel, threadId } = require('node:worker_threads');
+const { IS_SUBSCRIBED, FLAG_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
+
+class ThreadLink {
+  #scope = scopeOf();
+  #id = randomUUID();
+  #flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
+  #channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
+  #hello;
+  #onRequest;
+
+  /**
+   * @param {object} events
+   * @param {(message: any) => void} events.onRequest
+   * @param {() => void} events.onHello called when a new hub exists, which knows nothing
+   */
+  constructor({ onRequest, onHello }) {
+    this.#onRequest = onRequest;
+    this.#hello = this.#listen(helloOf(this.#scope), onHello);
+  }
+
+  /**
+   * The first message to a hub.
+   *
+   * @param {SharedArrayBuffer} log
+   */
+  join(log) {
+    this.#channel.close();
+    // A hub that has heard of this thread already replaces what it has.
+    const previous = this.#id;
+    this.#id = randomUUID();
+    this.#flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
+    this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
+    this.send({ join: log, flags: this.#flags.buffer, threadId, previous });
+  }
+
+  /** @param {object} message */
+  send(message) {
+    const signed = { ...message, thread: this.#id };
+    if (Atomics.load(this.#flags, IS_SUBSCRIBED) === 1) {
+      this.#channel.postMessage(signed);
+      return;
+    }
+    // A channel that stays open would collect the messages of all other threads.
+    const inbox = new BroadcastChannel(inboxOf(this.#scope));
+    inbox.postMessage(signed);
+    inbox.close();
+  }
+
+  close() {
+    this.#channel.close();
+    this.#hello.close();
+  }
+
+  /**
+   * @param {string} name
+   * @param {(message: any) => void} onMessage
+   */
+  #listen(name, onMessage) {
+    const channel = new BroadcastChannel(name);
+    channel.onmessage = (/** @type {any} */ event) => onMessage(event.data);
+    /** @type {any} */ (channel).unref();
+    return channel;
+  }
+}
+
+module.exports = { ThreadLink };

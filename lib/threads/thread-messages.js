@@ -1,0 +1,71 @@
+'use strict';
+
+// What crosses from a thread that takes part to the thread that serves the page, and the channels for it.
+//
+// A port cannot be passed to a thread whose Worker object belongs to the application, so BroadcastChannels are
+// used, which connect all threads of a process by name. A thread that joins posts to the inbox. The hub then
+// listens on a channel of that thread, sets a flag in shared memory, and the thread posts there: that takes 3 µs
+// a message, and a short-lived channel to the inbox 200 µs. No message waits for an answer, because a thread
+// may compute, or sleep in Atomics.wait, from its first turn on.
+
+const { getEnvironmentData } = require('node:worker_threads');
+
+const PREFIX = 'prom-client-cluster.threads.v1';
+
+/** Key of the environment data of a hub that is not in the main thread: its scope. */
+const SCOPE = `${PREFIX}.scope`;
+
+/** The flag of a thread: whether the hub listens on the channel of that thread. */
+const IS_SUBSCRIBED = 0;
+const FLAG_BYTES = 4;
+
+/** Records of the log, by their first element. */
+const REGISTRY = 'registry';
+const DEFINE = 'define';
+const CUSTOM = 'custom';
+const DROP = 'drop';
+const PAGE = 'page';
+const ROW = 'row';
+const ORDER = 'order';
+const REMOVE = 'remove';
+const CLEAR = 'clear';
+
+/** @returns {string} the scope of this thread: threads see the hub that was created above them */
+function scopeOf() {
+  const scope = getEnvironmentData(SCOPE);
+  return typeof scope === 'string' ? scope : '';
+}
+
+/** @param {string} scope */
+function inboxOf(scope) {
+  return `${PREFIX}.inbox.${scope}`;
+}
+
+/** @param {string} scope */
+function helloOf(scope) {
+  return `${PREFIX}.hello.${scope}`;
+}
+
+/** @param {string} id of a thread */
+function channelOf(id) {
+  return `${PREFIX}.thread.${id}`;
+}
+
+module.exports = {
+  SCOPE,
+  IS_SUBSCRIBED,
+  FLAG_BYTES,
+  REGISTRY,
+  DEFINE,
+  CUSTOM,
+  DROP,
+  PAGE,
+  ROW,
+  ORDER,
+  REMOVE,
+  CLEAR,
+  scopeOf,
+  inboxOf,
+  helloOf,
+  channelOf,
+};

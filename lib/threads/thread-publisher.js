@@ -1,0 +1,354 @@
+'use strict';
+
+// Runs in a thread that takes part, on its event loop and within the calls that record. Publishes the
+// registries of the thread: what metrics and label sets there are through a log, numbers as shared memory. So
+// the hub needs nothing of this thread to read them. Only `collect` hooks, custom metric objects, digests and
+// exemplars need its event loop.
+
+const { debuglog } = require('node:util');
+const { viewOf, DEFAULT_LABELS, OBSERVER } = require('../registry/metric-view');
+const { centroidsOf } = require('../metric/observations');
+const { runInSlices, runThrough } = require('../event-loop/slices');
+const { CollectHooks } = require('../cluster/capture/collect-hooks');
+const { readableMetrics } = require('../cluster/capture/readable-metrics');
+const { ThreadLink } = require('./thread-link');
+const { LogWriter } = require('./shared-log');
+const { SharedNumbers } = require('./shared-numbers');
+const { TablePublisher } = require('./table-publisher');
+const { REGISTRY, DEFINE, CUSTOM, DROP } = require('./thread-messages');
+
+const debug = debuglog('prom-client-cluster');
+
+// Read when this file is loaded, because an application's tests may fake timers later.
+const { setInterval, clearInterval } = globalThis;
+
+/** How often digests and exemplars that have changed are sent without a request. */
+const EXTRAS_MILLISECONDS = 1000;
+
+/** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
+const HOOK_MILLISECONDS = 30_000;
+
+/** Default metrics that every thread of a process would report alike; the main thread's are shown. */
+const OF_PROCESS =
+  /(^|_)process_(cpu_(user_|system_)?seconds_total|start_time_seconds|(resident|virtual)_memory_bytes|heap_bytes|open_fds|max_fds|uptime_seconds|page_faults_total|context_switches_total|cgroup_\w+)$/;
+
+/**
+ * @typedef {object} Published
+ * @property {number} number
+ * @property {number} registry
+ * @property {any} metric
+ * @property {TablePublisher} [table] undefined for a custom metric object
+ * @property {{digest: object, version: number}[]} digests by row: what was sent
+ * @property {number} exemplars the version that was sent
+ */
+
+class ThreadPublisher {
+  #registries;
+  #link;
+  #hooks = new CollectHooks();
+  #numbers = new SharedNumbers();
+  /** @type {LogWriter | undefined} */
+  #log = undefined;
+  /** @type {WeakMap<SharedArrayBuffer, number>} */
+  #memories = new WeakMap();
+  #nextMemory = 0;
+  /** @type {any[]} by number */
+  #known = [];
+  /** @type {string[]} by registry: its default labels */
+  #defaults = [];
+  /** @type {Map<any, Published>[]} by registry: by metric */
+  #metrics = [];
+  #nextNumber = 0;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer = undefined;
+  #isSending = false;
+
+  /** @param {() => Iterable<any>} registries that take part */
+  constructor(registries) {
+    this.#registries = registries;
+    this.#link = new ThreadLink({
+      onRequest: message => void this.#answer(message),
+      onHello: () => this.open(),
+    });
+    process.on('exit', this.#onExit);
+    this.open();
+  }
+
+  /** Publishes everything, to a hub that knows nothing. */
+  open() {
+    this.#guard(() => {
+      this.#forget();
+      const log = new LogWriter(chunk => this.#link.send({ chunk }));
+      this.#log = log;
+      this.#link.join(log.first);
+      this.#sync();
+    });
+  }
+
+  /** Publishes what has changed in the list of registries and their metrics. */
+  sync() {
+    this.#guard(() => this.#sync());
+  }
+
+  /** What was recorded so far stays with the hub. */
+  close() {
+    process.removeListener('exit', this.#onExit);
+    this.#onExit();
+    this.#stop();
+  }
+
+  #stop() {
+    this.#forget();
+    this.#link.close();
+  }
+
+  #onExit = () => {
+    this.#guard(() => {
+      this.#sync();
+      this.#link.send({ extras: runThrough(this.#changedExtras()), ended: true });
+    });
+  };
+
+  /** @param {() => void} publish */
+  #guard(publish) {
+    try {
+      publish();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** @param {unknown} error */
+  #fail(error) {
+    // The hub shows what was published so far.
+    debug('this thread takes no part any more: %O', error);
+    process.removeListener('exit', this.#onExit);
+    this.#stop();
+  }
+
+  #forget() {
+    for (const registry of this.#known) delete registry[OBSERVER];
+    for (const byMetric of this.#metrics) for (const { table } of byMetric.values()) table?.close();
+    this.#known = [];
+    this.#defaults = [];
+    this.#metrics = [];
+    this.#memories = new WeakMap();
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#log = undefined;
+  }
+
+  #sync() {
+    if (this.#log === undefined) return;
+    const current = new Set(this.#registries());
+    for (const registry of current) if (!this.#known.includes(registry)) this.#follow(registry);
+    this.#known.forEach((registry, number) => {
+      if (current.has(registry)) this.#syncRegistry(registry, number);
+      else for (const published of [...this.#metrics[number].values()]) this.#drop(published);
+    });
+  }
+
+  /** @param {any} registry */
+  #follow(registry) {
+    const number = this.#known.push(registry) - 1;
+    this.#metrics.push(new Map());
+    const value = (/** @type {any} */ added) =>
+      this.#guard(() => {
+        if (added !== undefined && this.#defaults[number] !== undefined) this.#publish(added, number);
+        else this.#sync();
+      });
+    Object.defineProperty(registry, OBSERVER, { value, configurable: true });
+  }
+
+  /**
+   * @param {any} registry
+   * @param {number} number
+   */
+  #syncRegistry(registry, number) {
+    const labels = registry[DEFAULT_LABELS] ?? {};
+    const texts = Object.keys(labels).map(name => [name, String(labels[name])]);
+    const text = JSON.stringify(texts);
+    if (this.#defaults[number] !== text) this.#append([REGISTRY, number, texts]);
+    this.#defaults[number] = text;
+    const metrics = new Set(readableMetrics(registry, error => debug('a metric is left out: %O', error)));
+    for (const published of [...this.#metrics[number].values()])
+      if (!metrics.has(published.metric)) this.#drop(published);
+    for (const metric of metrics) this.#publish(metric, number);
+  }
+
+  /**
+   * @param {any} metric
+   * @param {number} registry
+   */
+  #publish(metric, registry) {
+    const byMetric = this.#metrics[registry];
+    if (byMetric.has(metric) || OF_PROCESS.test(metric.name)) return;
+    const view = viewOf(metric);
+    const number = this.#nextNumber++;
+    /** @type {Published} */
+    const published = { number, registry, metric, digests: [], exemplars: 0 };
+    byMetric.set(metric, published);
+    if (view === undefined) {
+      this.#append([CUSTOM, number, registry, String(metric.name)]);
+      return;
+    }
+    const { table, windowed = false, digestOf, exemplars } = view;
+    const layout = inText(view.layout);
+    const { width, pageShift, labelNames } = table;
+    const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
+    const hasExtras = digestOf !== undefined || exemplars !== undefined;
+    const hasHook = hasExtras || typeof metric.collect === 'function';
+    const definition = { name, help, type, aggregator, layout, windowed, hasHook };
+    this.#append([DEFINE, number, registry, { ...definition, labelNames, width, pageShift }]);
+    published.table = new TablePublisher(table, number, {
+      log: {
+        append: record => this.#append(record),
+        memoryNumber: memory => this.#memoryNumber(memory),
+      },
+      numbers: this.#numbers,
+      onFailure: error => this.#fail(error),
+      onRenumbered: () => {
+        this.#drop(published);
+        this.#publish(metric, registry);
+      },
+    });
+    published.table.open();
+    if (hasExtras && this.#timer === undefined) {
+      this.#timer = setInterval(() => void this.#sendExtras({}), EXTRAS_MILLISECONDS);
+      this.#timer.unref();
+    }
+  }
+
+  /** @param {Published} published */
+  #drop({ number, registry, metric, table }) {
+    table?.close();
+    this.#metrics[registry].delete(metric);
+    this.#append([DROP, number]);
+  }
+
+  /** @param {unknown[]} record */
+  #append(record) {
+    this.#log?.append(record);
+  }
+
+  /** @param {SharedArrayBuffer} memory */
+  #memoryNumber(memory) {
+    let number = this.#memories.get(memory);
+    if (number === undefined) {
+      number = this.#nextMemory++;
+      this.#memories.set(memory, number);
+      this.#link.send({ memory, memoryNumber: number });
+    }
+    return number;
+  }
+
+  /** @returns {Published[]} */
+  #all() {
+    return this.#metrics.flatMap(byMetric => [...byMetric.values()]);
+  }
+
+  /**
+   * Runs the `collect` hooks, and sends what only this thread has.
+   *
+   * @param {any} message of the hub
+   */
+  async #answer({ request }) {
+    try {
+      this.#link.send({ started: request });
+      this.#sync();
+      const failed = new Set();
+      /** @type {[number, any][]} */
+      const customs = [];
+      const hooks = this.#all().map(({ metric, number, table }) =>
+        table === undefined ? customHook(metric, json => customs.push([number, json])) : metric,
+      );
+      await this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, name => failed.add(name))?.ended;
+      await this.#sendExtras({ answer: request, failed: [...failed].map(String), customs });
+    } catch (error) {
+      debug('this thread cannot answer: %O', error);
+      this.#guard(() => this.#link.send({ answer: request, failed: [], customs: [] }));
+    }
+  }
+
+  /** @param {object} answer */
+  async #sendExtras(answer) {
+    const isAnswer = 'answer' in answer;
+    if (this.#isSending && !isAnswer) return;
+    this.#isSending = true;
+    try {
+      const extras = await runInSlices(this.#changedExtras());
+      if (isAnswer || extras.digests.length + extras.exemplars.length > 0)
+        this.#link.send({ extras, ...answer });
+    } finally {
+      this.#isSending = false;
+    }
+  }
+
+  /**
+   * @returns {Generator<void, {digests: unknown[], exemplars: unknown[]}>} yields where a slice may end
+   */
+  *#changedExtras() {
+    /** @type {[table: number, row: number, centroids: Float64Array][]} */
+    const digests = [];
+    /** @type {[table: number, list: unknown[]][]} */
+    const exemplars = [];
+    for (const published of this.#all()) {
+      const view = viewOf(published.metric);
+      if (view === undefined) continue;
+      const { table, digestOf } = view;
+      if (digestOf !== undefined) {
+        view.beforeRead?.();
+        for (const row of [...table.liveRows()]) {
+          // It may have been removed since the last slice.
+          if (row >= table.rowCount || !table.isLive(row)) continue;
+          const digest = digestOf(row);
+          const slices = digest.slices();
+          const { version } = digest;
+          const sent = published.digests[row];
+          if (sent?.digest === digest && sent.version === version) continue;
+          published.digests[row] = { digest, version };
+          digests.push([published.number, row, centroidsOf(slices)]);
+          yield;
+        }
+      }
+      if (view.exemplars !== undefined && view.exemplars.version !== published.exemplars) {
+        published.exemplars = view.exemplars.version;
+        const list = [...view.exemplars.slots()].map(({ row, column, slot: { exemplar } }) => {
+          const { labelSet, value, timestamp } = exemplar;
+          const labels = Object.keys(labelSet).map(name => [name, String(labelSet[name])]);
+          return [row, column, labels, value, timestamp];
+        });
+        exemplars.push([published.number, list]);
+        yield;
+      }
+    }
+    return { digests, exemplars };
+  }
+}
+
+/**
+ * @param {any} layout
+ * @returns {object} with texts for numbers, because JSON has no infinity
+ */
+function inText({ kind, bounds, quantiles }) {
+  return { kind, bounds: bounds?.map(String), quantiles: quantiles?.map(String) };
+}
+
+/**
+ * Treats get() of a custom metric object as a `collect` hook.
+ *
+ * @param {any} metric
+ * @param {(json: unknown) => void} onRead
+ */
+function customHook(metric, onRead) {
+  return {
+    name: metric.name,
+    collect: async () => {
+      const json = await metric.get();
+      // A copy, because the object may have what cannot be sent.
+      if (json != null) onRead(structuredClone(json));
+    },
+  };
+}
+
+module.exports = { ThreadPublisher };

@@ -1,0 +1,231 @@
+'use strict';
+
+// The public class WorkerRegistry, in the thread that serves the page and in the threads that take part.
+
+const { EventEmitter } = require('node:events');
+const { isMainThread } = require('node:worker_threads');
+const { Registry } = require('../registry/registry');
+const { UNAVAILABLE } = require('../registry/unavailable');
+const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { AggregatorRegistry } = require('../cluster/aggregator-registry');
+const { checkOptionNames } = require('../options/option-names');
+const { checkOptions, checkPageOptions, checkCallOptions } = require('../cluster/cluster-options');
+const {
+  TAKING_PART,
+  THREADS,
+  joinCopies,
+  registriesOfAllCopies,
+  registriesOfProcess,
+} = require('../cluster/package-copies');
+const { RELEASE } = require('../exposition/pooled-page');
+
+const DEFAULT_TIMEOUT = 5000;
+const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
+const OPTIONS = new Set(['timeout', 'directory', 'inPlace', 'thread']);
+
+/** Symbols and not private fields, because Registry keeps its state in the same way. */
+const TIMEOUT = Symbol('timeout');
+const SERVES = Symbol('serves');
+
+/**
+ * What all WorkerRegistry objects of a thread share, of all copies of this package.
+ *
+ * @typedef {object} SharedThreads
+ * @property {import('./thread-hub').ThreadHub} [hub] of a thread that serves the page
+ * @property {import('../cluster/primary/cluster-primary').ClusterPrimary} [primary] aggregates for the page
+ * @property {import('./thread-publisher').ThreadPublisher} [publisher] of a thread that takes part
+ * @property {WeakSet<object>} holders
+ * @property {number} count of the holders
+ */
+
+/** @returns {{[THREADS]?: SharedThreads}} */
+function shared() {
+  return /** @type {any} */ (globalThis);
+}
+
+/**
+ * In the main thread, the metrics of all threads of the process that have created a WorkerRegistry, added up
+ * with its own. In a worker thread, creating one makes that thread's metrics a part of it.
+ */
+class WorkerRegistry extends Registry {
+  /**
+   * @param {string} [contentType] the format of workerMetrics(), default Prometheus text
+   * @param {boolean} [primary] whether this thread serves the page, default in the main thread only
+   * @param {object} [options] except for `timeout`, those of the first WorkerRegistry of a thread apply
+   * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default 5000
+   * @param {string} [options.directory] as that of AggregatorRegistry
+   * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
+   * @param {string | URL} [options.thread] as that of AggregatorRegistry
+   * @throws {TypeError} if the content type is unknown, or an option is not valid
+   */
+  constructor(contentType, primary = isMainThread, options = {}) {
+    super(contentType);
+    checkOptionNames('WorkerRegistry', options, OPTIONS);
+    checkOptions(options);
+    Object.defineProperty(this, TIMEOUT, { value: options.timeout ?? DEFAULT_TIMEOUT, configurable: true });
+    Object.defineProperty(this, SERVES, { value: Boolean(primary), configurable: true });
+    joinCopies(AggregatorRegistry);
+    const threads = (shared()[THREADS] ??= { holders: new WeakSet(), count: 0 });
+    if (primary) serve(threads, options);
+    else takePart(threads);
+    threads.holders.add(this);
+    threads.count++;
+  }
+
+  /**
+   * The metrics of this thread and of all threads that take part, as text. Threads that compute or sleep are
+   * read as they are.
+   *
+   * @param {{timeout?: number, selfMetrics?: boolean} | unknown} [options] those of workerMetricsBytes()
+   * @returns {Promise<string>} '' if there are no metrics, and in a thread that does not serve the page
+   * @throws {TypeError} if an option is not valid
+   */
+  async workerMetrics(options) {
+    const { timeout, selfMetrics } = /** @type {any} */ (typeof options === 'object' ? (options ?? {}) : {});
+    checkCallOptions(options);
+    const page = await this.workerMetricsBytes({ timeout, selfMetrics });
+    if (page === undefined) return '';
+    const text = page.bytes.toString(page.ascii ? 'latin1' : 'utf8');
+    page[RELEASE]?.();
+    return text;
+  }
+
+  /**
+   * The same as bytes, which are written outside this thread's loop.
+   *
+   * @param {object} [options]
+   * @param {boolean} [options.gzip] compress, outside this thread's loop
+   * @param {number} [options.timeout] milliseconds, default the registry's timeout
+   * @param {boolean} [options.selfMetrics] add metrics about the scrape itself
+   * @param {string} [options.contentType] the format, default that of the registry
+   * @param {readonly string[]} [options.names] the metrics to show, default all
+   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined in a thread that
+   *   does not serve the page
+   * @throws {TypeError} if an option is not valid
+   */
+  async workerMetricsBytes({
+    gzip = false,
+    timeout = this.timeout,
+    selfMetrics = false,
+    contentType = this.contentType,
+    names,
+  } = {}) {
+    checkPageOptions({ timeout, contentType, names });
+    if (!(/** @type {any} */ (this)[SERVES])) return undefined;
+    const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
+    return shared()[THREADS]?.primary?.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
+  }
+
+  /** What an endpoint calls. */
+  clusterMetricsBytes(/** @type {any} */ options) {
+    return this.workerMetricsBytes(options);
+  }
+
+  /** @returns {number} how many threads take part, without this one */
+  workerCount() {
+    return WorkerRegistry.workerCount();
+  }
+
+  /** @returns {number} milliseconds that workerMetrics() waits by default */
+  get timeout() {
+    return /** @type {any} */ (this)[TIMEOUT];
+  }
+
+  /**
+   * Releases the threads' metrics. In a thread that serves the page, the last release waits for scrapes under
+   * way, and stops following the threads. In a thread that takes part, the last one publishes what was recorded
+   * so far, and ends its part: its counts stay on the page.
+   *
+   * @param {number} [timeout] milliseconds, default 5000
+   * @returns {Promise<void>} resolves when that is done, or after the timeout
+   * @throws {TypeError} if `timeout` is not a number of milliseconds
+   */
+  async shutdown(timeout = DEFAULT_TIMEOUT) {
+    checkOptions({ timeout });
+    const threads = shared()[THREADS];
+    if (!threads?.holders.delete(this)) return;
+    if (--threads.count > 0) return;
+    delete shared()[THREADS];
+    const { publisher, hub, primary } = threads;
+    publisher?.close();
+    if (primary === undefined) return;
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
+    const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(timeout, MAX_TIMER))));
+    await Promise.race([primary.drained(), timeIsUp]);
+    clearTimeout(timer);
+    hub?.close();
+    await primary.close();
+  }
+
+  get [ALLOWS_EXEMPLARS]() {
+    return super[ALLOWS_EXEMPLARS];
+  }
+
+  /** An endpoint shows the metrics of the registries that take part. */
+  set [ALLOWS_EXEMPLARS](allows) {
+    super[ALLOWS_EXEMPLARS] = allows;
+    for (const registry of AggregatorRegistry[TAKING_PART]()) registry[ALLOWS_EXEMPLARS] = allows;
+  }
+
+  /** Why there is nothing to show, for an endpoint. */
+  get [UNAVAILABLE]() {
+    if (shared()[THREADS]?.primary === undefined)
+      return 'This thread does not serve the metrics: serve a WorkerRegistry in the main thread.';
+    return 'There are no metrics in this process.';
+  }
+
+  /** @returns {number} how many threads take part, without this one; 0 in a thread that does not serve */
+  static workerCount() {
+    return shared()[THREADS]?.hub?.count ?? 0;
+  }
+
+  /**
+   * Sets the registries of this thread that take part, as AggregatorRegistry.setRegistries().
+   *
+   * @param {Registry | Registry[]} list
+   * @throws {TypeError} if one of them is not a Registry
+   */
+  static setRegistries(list) {
+    AggregatorRegistry.setRegistries(list);
+    shared()[THREADS]?.publisher?.sync();
+  }
+
+  /**
+   * Aggregates metrics given as JSON, as AggregatorRegistry.aggregate().
+   *
+   * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them
+   * @param {string} [contentType] of the returned registry, default Prometheus text
+   * @returns {Registry}
+   * @throws {Error} if a metric names an unknown aggregator
+   */
+  static aggregate(lists, contentType) {
+    return AggregatorRegistry.aggregate(lists, contentType);
+  }
+}
+
+/**
+ * @param {SharedThreads} threads
+ * @param {object} options
+ */
+function serve(threads, options) {
+  if (threads.hub !== undefined) return;
+  const { ThreadHub } = require('./thread-hub');
+  const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
+  const { hookIntoWorker } = require('../cluster/worker/worker-hook');
+  const hub = new ThreadHub();
+  threads.hub = hub;
+  hookIntoWorker(() => (shared()[THREADS]?.hub === hub ? hub.registries() : []));
+  // The page of this process: its workers, if it is a cluster's primary, are on the page of AggregatorRegistry.
+  const noWorkers = /** @type {any} */ (new EventEmitter());
+  threads.primary = new ClusterPrimary(noWorkers, { ...options, includePrimary: true }, registriesOfProcess);
+}
+
+/** @param {SharedThreads} threads */
+function takePart(threads) {
+  if (threads.publisher !== undefined) return;
+  const { ThreadPublisher } = require('./thread-publisher');
+  threads.publisher = new ThreadPublisher(registriesOfAllCopies);
+}
+
+module.exports = { WorkerRegistry };

@@ -1,0 +1,280 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const path = require('node:path');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { BroadcastChannel } = require('node:worker_threads');
+const client = require('../../index');
+const { TestThread, joinedThread } = require('./fixtures/start-thread');
+
+const { AggregatorRegistry, Counter, Registry, WorkerRegistry, register } = client;
+
+/**
+ * @param {string} page
+ * @param {string} sample
+ */
+function valueOf(page, sample) {
+  const line = page.split('\n').find(each => each.startsWith(`${sample} `));
+  return line === undefined ? undefined : Number(line.slice(sample.length + 1));
+}
+
+describe('WorkerRegistry', () => {
+  /** @type {WorkerRegistry} */
+  let registry;
+  /** @type {TestThread[]} */
+  let threads;
+
+  /** @param {...(string | [string, object])} actions */
+  async function start(...actions) {
+    const thread = await joinedThread(...actions);
+    threads.push(thread);
+    return thread;
+  }
+
+  beforeEach(() => {
+    threads = [];
+    registry = new WorkerRegistry();
+  });
+
+  afterEach(async () => {
+    await Promise.all(threads.map(thread => thread.terminate()));
+    await registry.shutdown();
+    register.clear();
+  });
+
+  it('adds up all threads and the main thread', async () => {
+    new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: 'a' }, 1);
+    await start(
+      ['inc', { kind: 'a', value: 10 }],
+      ['set', { value: 3 }],
+      ['observe', { kind: 'x', value: 3 }],
+    );
+    await start(['inc', { kind: 'a', value: 100 }], ['inc', { kind: 'b', value: 5 }], ['set', { value: 4 }]);
+    const page = await registry.workerMetrics();
+    assert.equal(valueOf(page, 'jobs_total{kind="a"}'), 111);
+    assert.equal(valueOf(page, 'jobs_total{kind="b"}'), 5);
+    assert.equal(valueOf(page, 'seconds_bucket{le="4",kind="x"}'), 1);
+    assert.equal(valueOf(page, 'seconds_sum{kind="x"}'), 3);
+    assert.equal(page.match(/^queue_size\{/gm)?.length, 2);
+    assert.equal(registry.workerCount(), 2);
+    assert.equal(WorkerRegistry.workerCount(), 2);
+  });
+
+  it('counts what was recorded before the thread joined, in children too', async () => {
+    const thread = new TestThread();
+    threads.push(thread);
+    await thread.doAll('create', ['many', { count: 5000 }], ['plain', { value: 2 }], 'join');
+    await thread.doAll(['many', { count: 5000 }], ['plain', { value: 3 }]);
+    const page = await registry.workerMetrics();
+    assert.equal(page.match(/^jobs_total\{kind="kind\d+"\} 2$/gm)?.length, 5000);
+    assert.equal(valueOf(page, 'plain_total'), 5);
+  });
+
+  it('is exact for a thread that never returns to its event loop, and creates label sets meanwhile', async () => {
+    const thread = await start();
+    const shared = new SharedArrayBuffer(16);
+    assert.equal(await thread.do('spin', { shared }), 'spins');
+    const counted = new Float64Array(shared, 8, 1);
+    let last = 0;
+    for (let scrape = 0; scrape < 20; scrape++) {
+      const before = counted[0];
+      const page = await registry.workerMetrics();
+      const after = counted[0];
+      const shown = valueOf(page, 'jobs_total{kind="spin"}') ?? 0;
+      assert.ok(
+        shown >= Math.max(before, last),
+        `${shown} shown, ${before} counted before, ${last} shown before`,
+      );
+      assert.ok(shown <= after + 1, `${shown} shown, ${after} counted`);
+      const others = [...page.matchAll(/^jobs_total\{kind="spin\d+"\} (\d+)$/gm)];
+      const sum = others.reduce((total, [, value]) => total + Number(value), 0);
+      assert.ok(Math.abs(sum * 1000 - shown) <= 2000 + (after - before), `${sum} of the others, ${shown}`);
+      last = shown;
+    }
+    Atomics.store(new Int32Array(shared), 0, 1);
+  });
+
+  it('shows a thread that sleeps in Atomics.wait, and waits for its hooks no second time', async () => {
+    const thread = await start('hook', ['inc', { kind: 'a', value: 2 }]);
+    assert.equal(valueOf(await registry.workerMetrics(), 'hooked'), 1);
+    assert.equal(await thread.do('sleep'), 'sleeps');
+    const page = await registry.workerMetrics();
+    assert.equal(valueOf(page, 'jobs_total{kind="a"}'), 2);
+    assert.equal(valueOf(page, 'hooked'), 1);
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
+  });
+
+  for (const [how, end] of /** @type {const} */ ([
+    ['is terminated', (/** @type {TestThread} */ thread) => thread.terminate()],
+    ['exits', (/** @type {TestThread} */ thread) => thread.end('exit')],
+    ['throws', (/** @type {TestThread} */ thread) => thread.end('throw')],
+  ])) {
+    it(`keeps the counts of a thread that ${how}, and not its gauges`, async () => {
+      const actions = /** @type {[string, object][]} */ ([
+        ['inc', { kind: 'a', value: 0.1 }],
+        ['observe', { kind: 'x', value: 3 }],
+        ['summarize', { value: 7 }],
+        ['set', { value: 3 }],
+      ]);
+      const ended = await start(...actions);
+      const other = await start(...actions);
+      const before = await registry.workerMetrics();
+      assert.equal(valueOf(before, 'sizes{quantile="0.5"}'), 7);
+      await end(ended);
+      const after = await registry.workerMetrics();
+      const shown = (/** @type {string} */ page) =>
+        page.split('\n').filter(line => /^(jobs|seconds|sizes)/.test(line));
+      assert.deepEqual(shown(after), shown(before));
+      assert.equal(after.match(/^queue_size\{/gm)?.length, 1);
+      assert.equal(registry.workerCount(), 1);
+      await other.do('inc', { kind: 'a', value: 1 });
+      assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 0.1 + 1.1);
+    });
+  }
+
+  it('has digests, custom metric objects and the names of failed hooks', async () => {
+    const thread = await start(
+      'custom',
+      'failingHook',
+      ['summarize', { value: 3 }],
+      ['summarize', { value: 9 }],
+    );
+    const page = await registry.workerMetrics({ selfMetrics: true });
+    assert.equal(valueOf(page, 'sizes{quantile="0.5"}'), 6);
+    assert.equal(valueOf(page, 'sizes_count'), 2);
+    assert.equal(valueOf(page, 'custom_size'), 7);
+    assert.match(page, /metric="failing"/);
+    await thread.terminate();
+    assert.equal(valueOf(await registry.workerMetrics(), 'sizes{quantile="0.5"}'), 6);
+  });
+
+  it('follows label sets that are removed, metrics that are reset or dropped, and default labels', async () => {
+    const thread = await start(['inc', { kind: 'a', value: 2 }], ['inc', { kind: 'b', value: 3 }]);
+    await thread.do('remove', { kind: 'a' });
+    let page = await registry.workerMetrics();
+    assert.equal(valueOf(page, 'jobs_total{kind="a"}'), undefined);
+    assert.equal(valueOf(page, 'jobs_total{kind="b"}'), 3);
+    await thread.doAll(['inc', { kind: 'a', value: 4 }], ['defaultLabels', { labels: { app: 'x' } }]);
+    page = await registry.workerMetrics();
+    assert.equal(valueOf(page, 'jobs_total{kind="a",app="x"}'), 4);
+    await thread.doAll('reset', ['inc', { kind: 'c', value: 1 }]);
+    page = await registry.workerMetrics();
+    assert.deepEqual(page.match(/^jobs_total\{.*$/gm), ['jobs_total{kind="c",app="x"} 1']);
+    await thread.do('drop');
+    page = await registry.workerMetrics();
+    assert.doesNotMatch(page, /^jobs_total/m);
+  });
+
+  it('follows a table whose rows are renumbered', async () => {
+    const thread = await start(['many', { count: 4000 }], ['removeMany', { count: 3900 }]);
+    assert.equal((await registry.workerMetrics()).match(/^jobs_total\{/gm)?.length, 100);
+    // A table that is mostly unused is compacted when it grows.
+    await thread.doAll(['many', { count: 8000, from: 4000 }], ['many', { count: 100, from: 3900 }]);
+    const page = await registry.workerMetrics();
+    assert.equal(page.match(/^jobs_total\{/gm)?.length, 8100);
+    assert.equal(page.match(/^jobs_total\{kind="kind39\d\d"\} 2$/gm)?.length, 100);
+  });
+
+  it('finds threads that joined before it was created', async () => {
+    await registry.shutdown();
+    const thread = await start(['inc', { kind: 'a', value: 2 }]);
+    registry = new WorkerRegistry();
+    await thread.do('inc', { kind: 'a', value: 3 });
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 5);
+  });
+
+  it('keeps the counts of a thread that ends its part', async () => {
+    const thread = await start(['inc', { kind: 'a', value: 2 }]);
+    await thread.doAll('leave', ['inc', { kind: 'a', value: 100 }]);
+    await thread.terminate();
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 102);
+  });
+
+  it('never shows a histogram that contradicts itself, and nothing that falls', async () => {
+    const thread = await start();
+    const shared = new SharedArrayBuffer(4);
+    assert.equal(await thread.do('observeOnes', { shared }), 'observes');
+    /** @type {number[]} */
+    let last = [];
+    for (let scrape = 0; scrape < 30; scrape++) {
+      const page = await registry.workerMetrics();
+      const numbers = [...page.matchAll(/^seconds_(?:bucket|sum|count)\{.*kind="ones"\} (\d+)$/gm)].map(
+        numberOf,
+      );
+      if (numbers.length === 0) continue;
+      const [one, two, four, all, sum, count] = numbers;
+      assert.ok(one <= two && two <= four && four <= all, String(numbers));
+      assert.equal(count, all);
+      numbers.forEach((number, i) => assert.ok(!(number < last[i]), `${number} after ${last[i]}`));
+      assert.ok(sum >= count, String(numbers));
+      last = numbers;
+    }
+    Atomics.store(new Int32Array(shared), 0, 1);
+    assert.ok(last.length === 6);
+  });
+
+  it('shows metrics of the process once, and those of each thread', async () => {
+    client.collectDefaultMetrics();
+    await start('defaults');
+    const alone = (await register.metrics()).match(/^process_resident_memory_bytes (\d+)/m)?.[1];
+    const page = await registry.workerMetrics();
+    assert.ok((valueOf(page, 'process_resident_memory_bytes') ?? 0) < Number(alone) * 1.5);
+    assert.match(page, /^nodejs_heap_size_used_bytes \d+/m);
+  });
+
+  it('is a registry for endpoints, as bytes, in OpenMetrics and for some names', async () => {
+    await start(['inc', { kind: 'a', value: 2 }], ['plain', { value: 1 }]);
+    const page = await registry.workerMetricsBytes({
+      contentType: Registry.OPENMETRICS_CONTENT_TYPE,
+      names: ['jobs_total'],
+    });
+    assert.equal(
+      page?.bytes.toString(),
+      '# HELP jobs h\n# TYPE jobs counter\njobs_total{kind="a"} 2\n# EOF\n',
+    );
+    const response = await client.metricsResponse(registry, new Request('http://localhost/metrics'));
+    assert.equal(response.status, 200);
+    assert.match(await response.text(), /^plain_total 1$/m);
+  });
+
+  it('reads nothing more of a thread that sends what is not valid', async () => {
+    await start(['inc', { kind: 'a', value: 2 }]);
+    const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
+    const bad = new SharedArrayBuffer(64);
+    new Int32Array(bad)[0] = 60;
+    for (const message of [
+      null,
+      'text',
+      { thread: 'x' },
+      { thread: 'x', join: bad, flags: new SharedArrayBuffer(4), threadId: 99 },
+      { thread: 'x', memory: bad, memoryNumber: {} },
+      { thread: 'x', extras: { digests: 3 }, ended: 'yes' },
+      { thread: 'y', join: new SharedArrayBuffer(1), flags: new SharedArrayBuffer(4), threadId: 99 },
+      { thread: 'z', join: {}, flags: 3 },
+    ])
+      inbox.postMessage(message);
+    inbox.close();
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
+  });
+
+  it('takes threads of another copy of the package', async () => {
+    const copy = path.join(__dirname, '../../index.js');
+    const thread = new TestThread({ client: copy });
+    threads.push(thread);
+    await thread.doAll('create', 'join', ['inc', { kind: 'a', value: 2 }]);
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
+  });
+
+  it('checks its options, and has the static methods of AggregatorRegistry', () => {
+    assert.throws(() => new WorkerRegistry('text/html'), TypeError);
+    assert.throws(() => new WorkerRegistry(undefined, true, { timeout: 'x' }), TypeError);
+    assert.throws(() => WorkerRegistry.setRegistries(/** @type {any} */ ({})), TypeError);
+    assert.ok(WorkerRegistry.aggregate([]) instanceof Registry);
+    assert.ok(AggregatorRegistry !== /** @type {any} */ (WorkerRegistry));
+  });
+});
+
+/** @param {RegExpMatchArray} match */
+function numberOf([, text]) {
+  return Number(text);
+}
