@@ -145,10 +145,7 @@ class ThreadHub {
     const record = {
       id,
       threadId,
-      mirror: new ThreadMirror(join, {
-        receive: () => this.#receiveAll(),
-        collect: name => this.#collect(record, name),
-      }),
+      mirror: new ThreadMirror(join, name => this.#collect(record, name)),
       channel: this.#listen(channelOf(id), message => {
         // What it has sent before is there.
         this.#takeFrom(this.#inbox, earlier => this.#receive(earlier));

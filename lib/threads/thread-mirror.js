@@ -41,7 +41,8 @@ class MirrorDigest {
 
 class ThreadMirror {
   #log = new LogReader();
-  #receive;
+  /** @type {unknown} a record that was read and cannot be applied yet */
+  #waiting = undefined;
   #collect;
   /** @type {Map<number, SharedArrayBuffer>} */
   #memories = new Map();
@@ -55,13 +56,10 @@ class ThreadMirror {
 
   /**
    * @param {SharedArrayBuffer} log its first chunk
-   * @param {object} thread
-   * @param {() => void} thread.receive takes the messages of the thread that have not been taken yet
-   * @param {(name: string) => Promise<void> | undefined} thread.collect has the thread run its hooks; rejects
-   *   if that of a metric failed
+   * @param {(name: string) => Promise<void> | undefined} collect has the thread run its hooks; rejects if that
+   *   of a metric failed
    */
-  constructor(log, { receive, collect }) {
-    this.#receive = receive;
+  constructor(log, collect) {
     this.#collect = collect;
     this.#log.add(log);
   }
@@ -92,8 +90,11 @@ class ThreadMirror {
   *read() {
     while (!this.#isBroken) {
       try {
-        const record = this.#log.next();
+        const record = this.#waiting ?? this.#log.next();
         if (record === undefined) return;
+        this.#waiting = record;
+        if (!this.#hasMemoryFor(/** @type {any} */ (record))) return;
+        this.#waiting = undefined;
         this.#apply(record);
       } catch (error) {
         this.#fail(error);
@@ -132,6 +133,15 @@ class ThreadMirror {
     debug('what a thread has published cannot be read: %O', error);
   }
 
+  /**
+   * Its message may come a moment after the record.
+   *
+   * @param {any} record
+   */
+  #hasMemoryFor([type, , , memoryNumber]) {
+    return type !== PAGE || this.#memories.has(memoryNumber);
+  }
+
   /** @param {any} record */
   #apply([type, number, ...rest]) {
     checkInteger(number);
@@ -163,10 +173,7 @@ class ThreadMirror {
     if (type === PAGE) {
       rest.forEach(checkInteger);
       const [page, memoryNumber, byteOffset, length] = rest;
-      // The record may have come after the messages were received that are read here.
-      if (!this.#memories.has(memoryNumber)) this.#receive();
-      const memory = this.#memories.get(memoryNumber);
-      if (memory === undefined) throw new Error('a page has unknown memory');
+      const memory = /** @type {SharedArrayBuffer} */ (this.#memories.get(memoryNumber));
       table.setPage(page, memory, byteOffset, length);
       // Nothing else is in it.
       if (table.index !== undefined) this.#memories.delete(memoryNumber);
