@@ -415,6 +415,63 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 /** The name of AggregatorRegistry in prom-client's successor. */
 export { AggregatorRegistry as ClusterRegistry };
 
+/** Options of WorkerRegistry. Those except `timeout` are those of the first WorkerRegistry of a thread. */
+export interface WorkerRegistryOptions {
+  /** Milliseconds that workerMetrics() waits for `collect` hooks, default 5000. */
+  timeout?: number | undefined;
+  /** Where the aggregator's directory is created, default `os.tmpdir()`. */
+  directory?: string | undefined;
+  /** Aggregate in slices on this event loop instead of in a thread. */
+  inPlace?: boolean | undefined;
+  /** Path or file: URL of the bundle of `prom-client-cluster/aggregator-thread`. */
+  thread?: string | URL | undefined;
+}
+
+/**
+ * In the main thread, the metrics of all threads of the process that have created a WorkerRegistry, added up
+ * with its own; numbers are read from shared memory, so threads that compute or sleep are shown exactly. In a
+ * worker thread, creating one makes that thread's metrics a part of it.
+ */
+export class WorkerRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
+  /** Sets the registries of this thread that take part; default the global registry. */
+  static setRegistries(
+    regs:
+      | Array<Registry<PrometheusContentType> | Registry<OpenMetricsContentType>>
+      | Registry<PrometheusContentType>
+      | Registry<OpenMetricsContentType>,
+  ): void;
+
+  /** How many threads take part, without this one; 0 in a thread that does not serve the page. */
+  static workerCount(): number;
+
+  /**
+   * @param contentType the format of workerMetrics(), default Prometheus text
+   * @param primary whether this thread serves the page, default in the main thread only
+   * @throws {TypeError} if the format is unknown, or an option is not valid
+   */
+  constructor(contentType?: T, primary?: boolean, options?: WorkerRegistryOptions);
+
+  /** The metrics of all threads as text; '' in a thread that does not serve the page. */
+  workerMetrics(options?: ClusterMetricsOptions): Promise<string>;
+
+  /** The same as bytes, which are written outside this thread's event loop. Undefined instead of ''. */
+  workerMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<ClusterMetricsBody | undefined>;
+
+  /** The same as the static method. */
+  workerCount(): number;
+
+  /** Milliseconds that workerMetrics() waits for `collect` hooks by default. */
+  readonly timeout: number;
+
+  /**
+   * Releases the threads' metrics. The last release of a thread that serves the page waits for scrapes under
+   * way, and stops its aggregator. That of a thread that takes part ends its part: its counts stay.
+   *
+   * @param timeout milliseconds after which the promise resolves in any case, default 5000
+   */
+  shutdown(timeout?: number): Promise<void>;
+}
+
 // ------------------------------------------------------------------------------------------------- endpoints
 
 /** A text format of metrics: Prometheus text, or OpenMetrics text. */

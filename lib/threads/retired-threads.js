@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs in the process's hub. What threads that have ended had counted: counters, histograms and summaries with
-// the aggregator `sum`, added up. Gauges end with their thread.
+// Runs in the process's hub. What threads that have ended had counted: counters, histograms and summaries
+// with the aggregator `sum`, added up. Gauges end with their thread.
 
 const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { mergeCentroids } = require('../metric/centroids');

@@ -2,8 +2,8 @@
 
 // A list of records that one thread appends to and another one reads, at any time and without the help of the
 // first: chunks of shared memory. A chunk begins with the number of bytes that are complete; each record is
-// its length and its JSON as UTF-8. A chunk that is full is followed by another one, which has to be passed to
-// the reader as soon as it exists.
+// its length and its JSON as UTF-8. A chunk that is full is followed by another one, which has to be passed
+// to the reader as soon as it exists.
 
 const HEAD_BYTES = 8;
 const LENGTH_BYTES = 4;

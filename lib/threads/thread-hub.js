@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in the thread that serves the page, usually the main thread. Follows the threads of the process that
-// take part. Their registries, and what ended threads had counted, are further registries of this process, for
-// its own page and for a cluster's.
+// take part. Their registries, and what ended threads had counted, are further registries of this process,
+// for its own page and for a cluster's.
 
 const { debuglog } = require('node:util');
 const { randomUUID } = require('node:crypto');

@@ -18,8 +18,18 @@ const MOST_WIDTH = 2 ** 20;
 const NO_CENTROIDS = new Float64Array(0);
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
-/** @typedef {{number: number, name: string, collect?: () => any, get?: () => any, [VIEW]?: () => MetricView}} MirrorMetric */
-/** @typedef {{[DEFAULT_LABELS]: Record<string, string>, getMetricsAsArray: () => MirrorMetric[]}} MirrorRegistry */
+/**
+ * @typedef {{number: number, name: string, collect?: () => any, get?: () => any,
+ *   [VIEW]?: () => MetricView}} MirrorMetric
+ */
+/**
+ * @typedef {{[DEFAULT_LABELS]: Record<string, string>,
+ *   getMetricsAsArray: () => MirrorMetric[]}} MirrorRegistry
+ */
+
+/**
+ * @typedef {{registry: number, metric: MirrorMetric, view?: MetricView, digests: MirrorDigest[]}} MirrorEntry
+ */
 
 /** The digest of one row, as the thread sent it last. */
 class MirrorDigest {
@@ -48,7 +58,7 @@ class ThreadMirror {
   #memories = new Map();
   /** @type {Map<number, MirrorRegistry>} */
   #registries = new Map();
-  /** @type {Map<number, {registry: number, metric: MirrorMetric, view?: MetricView, digests: MirrorDigest[]}>} */
+  /** @type {Map<number, MirrorEntry>} */
   #metrics = new Map();
   /** @type {Map<number, unknown>} by number of a custom metric object: what its get() returned last */
   #customs = new Map();
@@ -56,8 +66,8 @@ class ThreadMirror {
 
   /**
    * @param {SharedArrayBuffer} log its first chunk
-   * @param {(name: string) => Promise<void> | undefined} collect has the thread run its hooks; rejects if that
-   *   of a metric failed
+   * @param {(name: string) => Promise<void> | undefined} collect has the thread run its hooks; rejects if
+   *   that of a metric failed
    */
   constructor(log, collect) {
     this.#collect = collect;

@@ -52,7 +52,8 @@ class WorkerRegistry extends Registry {
    * @param {string} [contentType] the format of workerMetrics(), default Prometheus text
    * @param {boolean} [primary] whether this thread serves the page, default in the main thread only
    * @param {object} [options] except for `timeout`, those of the first WorkerRegistry of a thread apply
-   * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default 5000
+   * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default
+   *   5000
    * @param {string} [options.directory] as that of AggregatorRegistry
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
@@ -133,8 +134,8 @@ class WorkerRegistry extends Registry {
 
   /**
    * Releases the threads' metrics. In a thread that serves the page, the last release waits for scrapes under
-   * way, and stops following the threads. In a thread that takes part, the last one publishes what was recorded
-   * so far, and ends its part: its counts stay on the page.
+   * way, and stops following the threads. In a thread that takes part, the last one publishes what was
+   * recorded so far, and ends its part: its counts stay on the page.
    *
    * @param {number} [timeout] milliseconds, default 5000
    * @returns {Promise<void>} resolves when that is done, or after the timeout
@@ -216,7 +217,8 @@ function serve(threads, options) {
   const hub = new ThreadHub();
   threads.hub = hub;
   hookIntoWorker(() => (shared()[THREADS]?.hub === hub ? hub.registries() : []));
-  // The page of this process: its workers, if it is a cluster's primary, are on the page of AggregatorRegistry.
+  // The page of this process: its workers, if it is a cluster's primary, are on the page of
+  // AggregatorRegistry.
   const noWorkers = /** @type {any} */ (new EventEmitter());
   threads.primary = new ClusterPrimary(noWorkers, { ...options, includePrimary: true }, registriesOfProcess);
 }

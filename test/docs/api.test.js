@@ -32,12 +32,16 @@ const OPTIONS = {
   Histogram: 'HistogramConfiguration',
   Summary: 'SummaryConfiguration',
   AggregatorRegistry: 'AggregatorRegistryOptions',
+  WorkerRegistry: 'WorkerRegistryOptions',
   'Options of clusterMetrics': 'ClusterMetricsBytesOptions',
   metricsHandler: 'MetricsHandlerOptions',
   startMetricsServer: 'MetricsServerOptions',
   collectDefaultMetrics: 'DefaultMetricsCollectorConfiguration',
 };
-const CLASSES = ['Counter', 'Gauge', 'Histogram', 'Summary', 'Registry', 'AggregatorRegistry', 'Pushgateway'];
+const CLASSES = [
+  ...['Counter', 'Gauge', 'Histogram', 'Summary', 'Registry'],
+  ...['AggregatorRegistry', 'WorkerRegistry', 'Pushgateway'],
+];
 
 /** The text below a heading. */
 function sectionOf(heading) {

@@ -72,6 +72,11 @@ const CHECKS = {
     const [, start] = /^worker_start_time_seconds ([\d.]+)$/m.exec(text);
     assert.ok(Number(start) >= BEGAN && Number(start) <= Date.now() / 1000, start);
   },
+  'docs/threads.md: Worker threads': async program => {
+    const url = await portOf(program, 3000);
+    // A thread takes some time to start.
+    while (!/^jobs_total 2$/m.test(await textOf(url)));
+  },
   'docs/default-metrics.md: Default metrics': async program => {
     const text = await textOf(await portOf(program, 3000));
     const names = Array.from(text.matchAll(/^# TYPE (\S+) /gm), ([, name]) => name);

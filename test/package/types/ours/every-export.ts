@@ -55,6 +55,8 @@ import {
   RuntimeMetricName,
   Summary,
   SummaryConfiguration,
+  WorkerRegistry,
+  WorkerRegistryOptions,
   aggregators,
   collectDefaultMetrics,
   contentType,
@@ -150,6 +152,16 @@ const options: AggregatorRegistryOptions = {
 };
 const cluster = new AggregatorRegistry(prometheusContentType, options);
 const byItsOtherName: ClusterRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
+const threadOptions: WorkerRegistryOptions = {
+  timeout: 1000,
+  directory: '/tmp',
+  inPlace: true,
+  thread: 'file',
+};
+const threads = new WorkerRegistry(prometheusContentType, true, threadOptions);
+const threadPage: Promise<string> = threads.workerMetrics({ selfMetrics: true });
+const threadBytes: Promise<ClusterMetricsBody | undefined> = threads.workerMetricsBytes({ gzip: true });
+const threadCount: number = threads.workerCount() + WorkerRegistry.workerCount();
 const scrape: ClusterMetricsOptions = { selfMetrics: true, timeout: 1000 };
 const text: Promise<string> = cluster.clusterMetrics(scrape);
 const scrapeOfBytes: ClusterMetricsBytesOptions = { ...scrape, gzip: true };
