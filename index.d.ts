@@ -418,13 +418,13 @@ export { AggregatorRegistry as ClusterRegistry };
 /** Options of WorkerRegistry. Those except `timeout` are those of the first WorkerRegistry of a thread. */
 export interface WorkerRegistryOptions {
   /** Milliseconds that workerMetrics() waits for `collect` hooks, default 5000. */
-  timeout?: number | undefined;
+  timeout?: number;
   /** Where the aggregator's directory is created, default `os.tmpdir()`. */
-  directory?: string | undefined;
+  directory?: string;
   /** Aggregate in slices on this event loop instead of in a thread. */
-  inPlace?: boolean | undefined;
+  inPlace?: boolean;
   /** Path or file: URL of the bundle of `prom-client-cluster/aggregator-thread`. */
-  thread?: string | URL | undefined;
+  thread?: string | { readonly href: string };
 }
 
 /**

@@ -2,8 +2,6 @@
 
 // The public class WorkerRegistry, in the thread that serves the page and in the threads that take part.
 
-const { EventEmitter } = require('node:events');
-const { isMainThread } = require('node:worker_threads');
 const { Registry } = require('../registry/registry');
 const { UNAVAILABLE } = require('../registry/unavailable');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
@@ -59,7 +57,7 @@ class WorkerRegistry extends Registry {
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
-  constructor(contentType, primary = isMainThread, options = {}) {
+  constructor(contentType, primary = isMain(), options = {}) {
     super(contentType);
     checkOptionNames('WorkerRegistry', options, OPTIONS);
     checkOptions(options);
@@ -205,12 +203,18 @@ class WorkerRegistry extends Registry {
   }
 }
 
+/** Node's modules are loaded at the first use. */
+function isMain() {
+  return require('node:worker_threads').isMainThread;
+}
+
 /**
  * @param {SharedThreads} threads
  * @param {object} options
  */
 function serve(threads, options) {
   if (threads.hub !== undefined) return;
+  const { EventEmitter } = require('node:events');
   const { ThreadHub } = require('./thread-hub');
   const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
   const { hookIntoWorker } = require('../cluster/worker/worker-hook');

@@ -76,7 +76,7 @@ describe('WorkerRegistry', () => {
     assert.equal(await thread.do('spin', { shared }), 'spins');
     const counted = new Float64Array(shared, 8, 1);
     let last = 0;
-    for (let scrape = 0; scrape < 20; scrape++) {
+    for (let scrape = 0; scrape < 6; scrape++) {
       const before = counted[0];
       const page = await registry.workerMetrics();
       const after = counted[0];
@@ -196,7 +196,7 @@ describe('WorkerRegistry', () => {
     assert.equal(await thread.do('observeOnes', { shared }), 'observes');
     /** @type {number[]} */
     let last = [];
-    for (let scrape = 0; scrape < 30; scrape++) {
+    for (let scrape = 0; scrape < 8; scrape++) {
       const page = await registry.workerMetrics();
       const numbers = [...page.matchAll(/^seconds_(?:bucket|sum|count)\{.*kind="ones"\} (\d+)$/gm)].map(
         numberOf,
