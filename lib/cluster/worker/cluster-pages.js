@@ -20,8 +20,8 @@ const debug = debuglog('prom-client-cluster');
 const NOBODY_AGGREGATES =
   "Nobody aggregates this cluster's metrics: create an AggregatorRegistry of prom-client-cluster in the primary.";
 
-// A primary that aggregates says so when a worker comes online. For so long after its start a worker waits
-// for that.
+// A primary that aggregates says so when a worker comes online. The first callers in a worker that has just
+// started wait for that.
 const START_MILLISECONDS = 2000;
 
 // The primary refuses more.
@@ -54,6 +54,7 @@ class PendingPage extends ScrapeCaller {
 
 class ClusterPages {
   #link;
+  #startedAt = performance.now();
   /** Whether the primary answers requests. */
   #isAnswered = false;
   /** @type {((value?: unknown) => void)[]} called when the primary has said so */
@@ -82,7 +83,7 @@ class ClusterPages {
    * @throws {Error} if the primary does not aggregate
    */
   async page(format, timeout) {
-    const patience = Math.min(START_MILLISECONDS - performance.now(), timeout);
+    const patience = Math.min(this.#startedAt + START_MILLISECONDS - performance.now(), timeout);
     if (!this.#isAnswered && patience > 0)
       await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));
     if (!this.#isAnswered || !this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES);
