@@ -186,9 +186,10 @@ class ExitSnapshot {
     if (!this.#link.isConnected()) return Promise.resolve();
     return new Promise(resolve => {
       try {
-        let snapshot = this.#source.capture(this.#workerId, undefined, { isLast: true });
-        if (snapshot.bytes > MAX_COMPLETE_BYTES)
-          snapshot = this.#source.capture(this.#workerId, this.readerPosition, { isLast: true });
+        // In this order: a complete one begins a new epoch.
+        const rest = this.#source.capture(this.#workerId, this.readerPosition, { isLast: true });
+        const complete = this.#source.capture(this.#workerId, undefined, { isLast: true });
+        const snapshot = complete.bytes <= MAX_COMPLETE_BYTES ? complete : rest;
         this.#link.send({ type: LAST, ...inMessage(snapshot, reason) }, () => resolve());
       } catch (error) {
         this.#source.countFailure('capture', '', error);
