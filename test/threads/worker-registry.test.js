@@ -42,7 +42,7 @@ describe('WorkerRegistry', () => {
     register.clear();
   });
 
-  it('adds up all threads and the main thread', async () => {
+  it('WorkerRegistry adds up all threads and the main thread', async () => {
     new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: 'a' }, 1);
     await start(
       ['inc', { kind: 'a', value: 10 }],
@@ -60,7 +60,7 @@ describe('WorkerRegistry', () => {
     assert.equal(WorkerRegistry.workerCount(), 2);
   });
 
-  it('counts what was recorded before the thread joined, in children too', async () => {
+  it('WorkerRegistry counts what was recorded before the thread joined, in children too', async () => {
     const thread = new TestThread();
     threads.push(thread);
     await thread.doAll('create', ['many', { count: 5000 }], ['plain', { value: 2 }], 'join');
@@ -70,7 +70,7 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(page, 'plain_total'), 5);
   });
 
-  it('is exact for a thread that never returns to its event loop, and creates label sets meanwhile', async () => {
+  it('WorkerRegistry is exact for a thread that never returns to its event loop, and creates label sets meanwhile', async () => {
     const thread = await start();
     const shared = new SharedArrayBuffer(16);
     assert.equal(await thread.do('spin', { shared }), 'spins');
@@ -94,7 +94,7 @@ describe('WorkerRegistry', () => {
     Atomics.store(new Int32Array(shared), 0, 1);
   });
 
-  it('shows a thread that sleeps in Atomics.wait, and waits for its hooks no second time', async () => {
+  it('WorkerRegistry shows a thread that sleeps in Atomics.wait, and waits for its hooks no second time', async () => {
     const thread = await start('hook', ['inc', { kind: 'a', value: 2 }]);
     assert.equal(valueOf(await registry.workerMetrics(), 'hooked'), 1);
     assert.equal(await thread.do('sleep'), 'sleeps');
@@ -109,7 +109,7 @@ describe('WorkerRegistry', () => {
     ['exits', (/** @type {TestThread} */ thread) => thread.end('exit')],
     ['throws', (/** @type {TestThread} */ thread) => thread.end('throw')],
   ])) {
-    it(`keeps the counts of a thread that ${how}, and not its gauges`, async () => {
+    it(`WorkerRegistry keeps the counts of a thread that ${how}, and not its gauges`, async () => {
       const actions = /** @type {[string, object][]} */ ([
         ['inc', { kind: 'a', value: 0.1 }],
         ['observe', { kind: 'x', value: 3 }],
@@ -132,7 +132,7 @@ describe('WorkerRegistry', () => {
     });
   }
 
-  it('has digests, custom metric objects and the names of failed hooks', async () => {
+  it('WorkerRegistry has digests, custom metric objects and the names of failed hooks', async () => {
     const thread = await start(
       'custom',
       'failingHook',
@@ -148,7 +148,7 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'sizes{quantile="0.5"}'), 6);
   });
 
-  it('follows label sets that are removed, metrics that are reset or dropped, and default labels', async () => {
+  it('WorkerRegistry follows label sets that are removed, metrics that are reset or dropped, and default labels', async () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }], ['inc', { kind: 'b', value: 3 }]);
     await thread.do('remove', { kind: 'a' });
     let page = await registry.workerMetrics();
@@ -165,7 +165,7 @@ describe('WorkerRegistry', () => {
     assert.doesNotMatch(page, /^jobs_total/m);
   });
 
-  it('follows a table whose rows are renumbered', async () => {
+  it('WorkerRegistry follows a table whose rows are renumbered', async () => {
     const thread = await start(['many', { count: 4000 }], ['removeMany', { count: 3900 }]);
     assert.equal((await registry.workerMetrics()).match(/^jobs_total\{/gm)?.length, 100);
     // A table that is mostly unused is compacted when it grows.
@@ -175,7 +175,7 @@ describe('WorkerRegistry', () => {
     assert.equal(page.match(/^jobs_total\{kind="kind39\d\d"\} 2$/gm)?.length, 100);
   });
 
-  it('finds threads that joined before it was created', async () => {
+  it('WorkerRegistry finds threads that joined before it was created', async () => {
     await registry.shutdown();
     const thread = await start(['inc', { kind: 'a', value: 2 }]);
     registry = new WorkerRegistry();
@@ -183,14 +183,14 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 5);
   });
 
-  it('keeps the counts of a thread that ends its part', async () => {
+  it('WorkerRegistry keeps the counts of a thread that ends its part', async () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }]);
     await thread.doAll('leave', ['inc', { kind: 'a', value: 100 }]);
     await thread.terminate();
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 102);
   });
 
-  it('never shows a histogram that contradicts itself, and nothing that falls', async () => {
+  it('WorkerRegistry never shows a histogram that contradicts itself, and nothing that falls', async () => {
     const thread = await start();
     const shared = new SharedArrayBuffer(4);
     assert.equal(await thread.do('observeOnes', { shared }), 'observes');
@@ -213,7 +213,7 @@ describe('WorkerRegistry', () => {
     assert.ok(last.length === 6);
   });
 
-  it('shows metrics of the process once, and those of each thread', async () => {
+  it('WorkerRegistry shows metrics of the process once, and those of each thread', async () => {
     client.collectDefaultMetrics();
     await start('defaults');
     const alone = (await register.metrics()).match(/^process_resident_memory_bytes (\d+)/m)?.[1];
@@ -222,7 +222,7 @@ describe('WorkerRegistry', () => {
     assert.match(page, /^nodejs_heap_size_used_bytes \d+/m);
   });
 
-  it('is a registry for endpoints, as bytes, in OpenMetrics and for some names', async () => {
+  it('WorkerRegistry is a registry for endpoints, as bytes, in OpenMetrics and for some names', async () => {
     await start(['inc', { kind: 'a', value: 2 }], ['plain', { value: 1 }]);
     const page = await registry.workerMetricsBytes({
       contentType: Registry.OPENMETRICS_CONTENT_TYPE,
@@ -237,7 +237,7 @@ describe('WorkerRegistry', () => {
     assert.match(await response.text(), /^plain_total 1$/m);
   });
 
-  it('reads nothing more of a thread that sends what is not valid', async () => {
+  it('WorkerRegistry reads nothing more of a thread that sends what is not valid', async () => {
     await start(['inc', { kind: 'a', value: 2 }]);
     const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
     const bad = new SharedArrayBuffer(64);
@@ -257,7 +257,7 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
   });
 
-  it('takes threads of another copy of the package', async () => {
+  it('WorkerRegistry takes threads of another copy of the package', async () => {
     const copy = path.join(__dirname, '../../index.js');
     const thread = new TestThread({ client: copy });
     threads.push(thread);
@@ -265,7 +265,7 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
   });
 
-  it('checks its options, and has the static methods of AggregatorRegistry', () => {
+  it('WorkerRegistry checks its options, and has the static methods of AggregatorRegistry', () => {
     assert.throws(() => new WorkerRegistry('text/html'), TypeError);
     assert.throws(() => new WorkerRegistry(undefined, true, { timeout: 'x' }), TypeError);
     assert.throws(() => WorkerRegistry.setRegistries(/** @type {any} */ ({})), TypeError);

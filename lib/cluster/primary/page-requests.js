@@ -23,8 +23,8 @@ const MAX_NAME_CHARACTERS = 16_384;
 const MAX_TEXT_CHARACTERS = 1000;
 
 // One part is on the channel at a time, so a connection that the primary hands over waits for at most one. A
-// part holds the primary's loop for 0.2 to 0.3 ms. In parts, a page of 1 MB takes 4 to 7 ms of the primary's CPU
-// time, as a file 0.2 to 0.3 ms.
+// part holds the primary's loop for 0.2 to 0.3 ms. In parts, a page of 1 MB takes 4 to 7 ms of the primary's
+// CPU time, as a file 0.2 to 0.3 ms.
 const PART_BYTES = 49_152;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */

@@ -289,7 +289,8 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
       return id;
     };
     await cluster.inWorker(2, record);
-    // Wherever the thread is lost, a small snapshot is not. A large one lacks label sets that the primary has.
+    // Wherever the thread is lost, a small snapshot is not. A large one lacks label sets that the primary
+    // has.
     await cluster.run(({ cluster, threads, state }) => {
       state.lost = new Promise(resolve => {
         cluster.on('message', ({ id }, { type }) => {
