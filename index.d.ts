@@ -252,7 +252,7 @@ export const register: Registry;
 /**
  * Except for `timeout`, the options of the first AggregatorRegistry of a process apply to all. An option that
  * is not given is taken from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_DIRECTORY`,
- * `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY` and `_CHECKPOINT_INTERVAL`.
+ * `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY`, `_CHECKPOINT_INTERVAL` and `_GROUP`.
  */
 export interface AggregatorRegistryOptions {
   /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
@@ -279,6 +279,12 @@ export interface AggregatorRegistryOptions {
    * last snapshot only when it ends in an orderly way. Given in a worker, it applies to this worker.
    */
   checkpointInterval?: number;
+  /**
+   * Processes without a primary of this library, such as those of PM2, share one page if they name the same
+   * group: a name, or the absolute path of a directory of its own. false for none. Default: all instances of an
+   * application in PM2's cluster mode, otherwise none.
+   */
+  group?: string | false;
 }
 
 export interface ClusterMetricsOptions {
@@ -343,6 +349,11 @@ export interface ClusterState {
   oldestCapture: number | undefined;
   /** Total bytes of all workers' last snapshots. */
   snapshotBytes: number;
+  /**
+   * The group of this process, if it is in one: its directory, whether this process aggregates (in all others,
+   * the rest of this state is empty), and a number that rises by 1 whenever another process takes over.
+   */
+  group?: { directory: string; isAggregator: boolean; generation: number };
 }
 
 /** Buffer, if the types of Node.js are installed. */

@@ -34,7 +34,22 @@ const MAY_LOAD = {
   'cluster/store': ['cluster/wire', ...ANYWHERE],
   'cluster/spool': ['cluster/wire', 'event-loop'],
   threads: ['cluster', 'cluster/primary', 'cluster/worker', 'cluster/capture', ...ANYWHERE],
-  cluster: ['cluster/primary', 'cluster/worker', 'cluster/capture', 'cluster/wire', ...ANYWHERE],
+  'cluster/group': [
+    'cluster/primary',
+    'cluster/worker',
+    'cluster/links',
+    'cluster/spool',
+    'cluster/wire',
+    ...ANYWHERE,
+  ],
+  cluster: [
+    'cluster/group',
+    'cluster/primary',
+    'cluster/worker',
+    'cluster/capture',
+    'cluster/wire',
+    ...ANYWHERE,
+  ],
 };
 
 /** Node's modules that a folder must not load: the store is memory only. */

@@ -15,6 +15,7 @@ const {
   registriesOfAllCopies,
   registriesOfProcess,
 } = require('./package-copies');
+const { groupOfProcess, joinGroup, joinByEnvironment } = require('./group-of-process');
 const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
 const {
   clusterOptions,
@@ -75,7 +76,7 @@ const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ 
 class AggregatorRegistry extends Registry {
   /**
    * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
-   * _DIRECTORY, _RETIRED_MAX_AGE, _INCLUDE_PRIMARY and _CHECKPOINT_INTERVAL.
+   * _DIRECTORY, _RETIRED_MAX_AGE, _INCLUDE_PRIMARY, _CHECKPOINT_INTERVAL and _GROUP.
    *
    * @param {string | object} [contentType] the format of clusterMetrics(), default Prometheus text; or the
    *   options
@@ -94,7 +95,9 @@ class AggregatorRegistry extends Registry {
    *   default false
    * @param {number} [options.checkpointInterval] milliseconds between checkpoints of each worker, at least
    *   100; a killed worker loses no more than this time. Default 0: no checkpoints. Given in a worker, it
-   *   applies to this worker
+   *   applies to this worker. In a group 1000
+   * @param {string | false} [options.group] name of a group of processes that share one page, or the absolute
+   *   path of its directory; false for none. Default: the instances of an application in PM2's cluster mode
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
   constructor(contentType, options) {
@@ -106,6 +109,12 @@ class AggregatorRegistry extends Registry {
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     const ownPage = coalesce(formats => ownPages(this, formats));
     Object.defineProperty(this, OWN_PAGE, { value: ownPage, configurable: true });
+    const group = joinGroup(effective, registriesOfProcess);
+    if (group !== undefined) {
+      joinCopies(AggregatorRegistry);
+      group.configure(effective);
+      return;
+    }
     const cluster = clusterModule();
     if (!cluster.isPrimary) {
       requestCheckpoints(given.checkpointInterval);
@@ -178,6 +187,8 @@ class AggregatorRegistry extends Registry {
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
     const format = { openMetrics, gzip, selfMetrics, names };
+    const group = groupOfProcess();
+    if (group !== undefined) return group.collect(format, timeout);
     if (shared === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
     if (!shared.primary.isAlone) return shared.primary.collect(format, timeout);
     if (ownRegistries(this).length === 0) return undefined;
@@ -192,6 +203,8 @@ class AggregatorRegistry extends Registry {
    *   a primary
    */
   clusterState() {
+    const group = groupOfProcess();
+    if (group !== undefined) return group.state();
     return /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED]?.primary.state();
   }
 
@@ -233,6 +246,8 @@ class AggregatorRegistry extends Registry {
   async removeMatching(labels, name) {
     checkLabelSet('removeMatching', labels);
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
+    const group = groupOfProcess();
+    if (group?.primary !== undefined) return group.primary.removeRetired({ labels: textsOf(labels), name });
     if (shared === undefined)
       throw new Error('removeMatching() drops series of dead workers in a primary only');
     return shared.primary.removeRetired({ labels: textsOf(labels), name });
@@ -251,11 +266,12 @@ class AggregatorRegistry extends Registry {
     checkOptions({ timeout });
     const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
     const done = shared === undefined ? handOver(timeout) : shared.primary.drained();
+    const inGroup = groupOfProcess()?.handOver(timeout);
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
     // Not unref'd, because a process that awaits this must not end before.
     const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(timeout, MAX_TIMER))));
-    await Promise.race([done, timeIsUp]);
+    await Promise.race([Promise.all([done, inGroup]), timeIsUp]);
     clearTimeout(timer);
   }
 
@@ -413,5 +429,9 @@ Object.defineProperty(Registry, 'aggregate', {
 });
 joinOthers(AggregatorRegistry);
 hookIntoWorker(() => registries);
+joinByEnvironment(registriesOfProcess, () => {
+  joinCopies(AggregatorRegistry);
+  return clusterOptions({});
+});
 
 module.exports = { AggregatorRegistry };

@@ -20,10 +20,20 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @property {string | URL} [thread] path or file: URL
  * @property {boolean} [includePrimary]
  * @property {number} [checkpointInterval] milliseconds
+ * @property {string | false} [group] name, or absolute path of its directory; false for none
  */
 
 const NAMES = new Set([
-  ...['timeout', 'directory', 'retiredMaxAge', 'inPlace', 'thread', 'includePrimary', 'checkpointInterval'],
+  ...[
+    'timeout',
+    'directory',
+    'retiredMaxAge',
+    'inPlace',
+    'thread',
+    'includePrimary',
+    'checkpointInterval',
+    'group',
+  ],
 ]);
 
 /** Options of clusterMetrics() and clusterMetricsBytes(). */
@@ -98,7 +108,7 @@ function booleanOf(text) {
  * @param {ClusterOptions} options
  * @throws {TypeError} if one of them is not valid
  */
-function checkOptions({ timeout, directory, retiredMaxAge, thread, checkpointInterval }) {
+function checkOptions({ timeout, directory, retiredMaxAge, thread, checkpointInterval, group }) {
   for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
       throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
@@ -111,6 +121,9 @@ function checkOptions({ timeout, directory, retiredMaxAge, thread, checkpointInt
   }
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
     throw new TypeError(`directory must be a path: ${inspect(directory)}`);
+  }
+  if (group !== undefined && group !== false && (typeof group !== 'string' || group === '')) {
+    throw new TypeError('group must be a name or an absolute path, or false');
   }
   if (thread !== undefined && !(typeof thread === 'string' || thread instanceof URL)) {
     throw new TypeError(`thread must be a path or a file: URL: ${inspect(thread)}`);

@@ -94,6 +94,11 @@ const CHECKS = {
     await program.stop();
     await ends(program);
   },
+  'docs/groups.md: Groups: PM2, reusePort, systemd': async program => {
+    const url = await portOf(program, 3000);
+    for (let i = 0; i < 2; i++) await get(url);
+    assert.match(await textOf(`${url}/metrics`), /^http_requests_total 2$/m);
+  },
   'docs/label-limits.md: Label limits': async program => {
     const text = await textOf(await portOf(program, 3000));
     const [, documented] = /^```text\n([^]*?)^```$/m.exec(read('docs/label-limits.md'));

@@ -136,6 +136,7 @@ describe('loading the library', () => {
     assert.deepStrictEqual(files.filter(file => /^lib\/(cluster|runtime)\//.test(file)).sort(), [
       'lib/cluster/aggregator-registry.js',
       'lib/cluster/cluster-options.js',
+      'lib/cluster/group-of-process.js',
       'lib/cluster/package-copies.js',
       'lib/cluster/primary/json-aggregators.js',
       'lib/cluster/wire/messages.js',

@@ -36,6 +36,7 @@ const IPC_REASONS = [
  *   reason why there was no file
  * @property {number} lostThreads aggregator threads that were lost
  * @property {string} inPlaceReason why the aggregation does not run in a thread, '' if it does
+ * @property {import('../wire/messages').GroupFacts} [group] if the workers are members of a group
  * @property {any[]} durations of earlier scrapes, as JSON
  */
 
@@ -101,6 +102,19 @@ function selfMetrics(facts, state, refused, now) {
         IPC_REASONS.map(reason => ({ reason })),
         facts.overIpc.map(([reason, count]) => [{ reason }, count]),
       ),
+    ),
+    ...(facts.group === undefined ? [] : groupMetrics(facts.group)),
+  ];
+}
+
+/** @param {import('../wire/messages').GroupFacts} group */
+function groupMetrics({ members, generation }) {
+  return [
+    gauge('group_members', 'Processes of the group, the one that aggregates included.', [sample(members)]),
+    counter(
+      'group_handovers_total',
+      'How often another process of the group has taken over the aggregation.',
+      [sample(generation - 1)],
     ),
   ];
 }

@@ -36,6 +36,8 @@ const debug = debuglog('prom-client-cluster');
  * @property {string} [directory]
  * @property {string} [name] of the spool, if a new one is created
  * @property {number} [retiredMaxAge] milliseconds
+ * @property {string} [adopt] directory of an earlier holder of the group
+ * @property {() => import('../wire/messages').GroupFacts} [groupFacts] if the members are those of a group
  * @property {boolean} [inPlace] start no thread
  * @property {Uint8Array} [totals] of dead workers, which a lost thread could not write
  * @property {string | URL} [thread] main file of the thread; default findThread()

@@ -89,7 +89,8 @@ class AggregatorSupervisor {
     // A thread that misses its directory would create another one.
     this.#backend?.terminate();
     this.#terminate();
-    this.#removeDirectory();
+    // Another process of the group continues with it.
+    if (!this.group?.isShared) this.#removeDirectory();
   };
 
   /**
@@ -137,6 +138,11 @@ class AggregatorSupervisor {
     return { aggregator: inPlaceReason === '' ? 'thread' : 'in place', aggregatorReason: inPlaceReason };
   }
 
+  /** The group whose members the workers are; undefined for a cluster. */
+  get group() {
+    return this.#options.groupFacts?.();
+  }
+
   /** How many dead workers are part of the retired totals. */
   get retired() {
     return this.#retired;
@@ -158,7 +164,7 @@ class AggregatorSupervisor {
    * @returns {Promise<void>}
    */
   start() {
-    this.#starting ??= this.#handled(this.#startBackend(undefined));
+    this.#starting ??= this.#handled(this.#startBackend(this.#options.adopt));
     return this.#starting;
   }
 

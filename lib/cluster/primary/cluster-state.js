@@ -28,6 +28,8 @@
  * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in
  *   milliseconds since the epoch
  * @property {number} snapshotBytes size of all workers' last snapshots together
+ * @property {{directory: string, isAggregator: boolean, generation: number}} [group] of this process: its
+ *   directory, whether this process aggregates, and a number that rises by 1 whenever another one takes over
  */
 
 /**
@@ -85,6 +87,7 @@ async function primaryFacts({ records, supervisor, messages }, durations, starte
     overIpc: messages.overIpc.entries,
     lostThreads: supervisor.lostThreads,
     inPlaceReason: supervisor.place.aggregatorReason,
+    group: supervisor.group,
     durations: await durations.toJSON(),
   };
 }

@@ -9,6 +9,8 @@ const RESPONSE = 'prom-client:getMetricsRes';
 const WELCOME = 'prom-client-cluster:welcome';
 const READY = 'prom-client-cluster:ready';
 const PAGE = 'prom-client-cluster:page';
+const HELLO = 'prom-client-cluster:hello';
+const PING = 'prom-client-cluster:ping';
 const LAST = 'prom-client-cluster:last';
 
 /**
@@ -88,6 +90,27 @@ const LAST = 'prom-client-cluster:last';
  */
 
 /**
+ * A member of a group introduces itself, or tries whether the holder answers. The holder answers with the same
+ * type: HELLO with the member's id.
+ *
+ * @typedef {object} Hello
+ * @property {string} type HELLO or PING
+ * @property {string} [key] name of the member's socket
+ * @property {number} [id] that the member has, or had
+ * @property {number} [pid]
+ */
+
+/**
+ * The group of a process.
+ *
+ * @typedef {object} GroupFacts
+ * @property {string} directory
+ * @property {number} generation rises by 1 whenever another process aggregates
+ * @property {number} members of the group
+ * @property {boolean} isShared whether there are others than this process
+ */
+
+/**
  * @param {unknown} message
  * @returns {message is {type: string}}
  */
@@ -106,4 +129,4 @@ function snapshotFrom(base64) {
   return buffer.subarray(0, buffer.write(base64, 'base64'));
 }
 
-module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, PAGE, hasType, snapshotFrom };
+module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, PAGE, HELLO, PING, hasType, snapshotFrom };

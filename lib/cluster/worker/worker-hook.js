@@ -84,7 +84,7 @@ function hookIntoWorker(registries) {
 /**
  * Makes ours the first and the last 'exit' listener, whatever the application has added.
  *
- * @param {SharedWorker} state
+ * @param {Pick<SharedWorker, 'onExit' | 'onExitFirst'>} state
  */
 function listenToExit({ onExit, onExitFirst }) {
   process.removeListener('exit', onExit);
@@ -149,4 +149,4 @@ async function clusterPage(format, timeout) {
   return shared.page(format, timeout);
 }
 
-module.exports = { hookIntoWorker, handOver, requestCheckpoints, clusterPage };
+module.exports = { hookIntoWorker, listenToExit, handOver, requestCheckpoints, clusterPage };

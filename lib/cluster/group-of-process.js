@@ -1,0 +1,121 @@
+'use strict';
+
+// Runs in every process, on its event loop. Which group the process belongs to: the option `group`, the
+// environment, or PM2, all of whose instances of an application have the same `unique_id`. A process of no
+// group loads nothing else.
+
+const { warnOnce } = require('../options/warnings');
+
+const VARIABLE = 'PROM_CLIENT_CLUSTER_GROUP';
+
+const SHARED = Symbol.for('prom-client-cluster.group.v1');
+
+/** @typedef {import('./group/group').Group} Group */
+/** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
+
+/**
+ * The group, shared by all copies of this package in a process. The path is undefined if it was switched off.
+ *
+ * @typedef {{group: Group | undefined, directory: string | undefined}} SharedGroup
+ */
+
+const shared = /** @type {{[SHARED]?: SharedGroup}} */ (globalThis);
+
+/** @returns {Group | undefined} */
+function groupOfProcess() {
+  return shared[SHARED]?.group;
+}
+
+/**
+ * @returns {string | undefined} the group that the environment names; undefined if it names none
+ */
+function groupOfEnvironment() {
+  const { exec_mode: mode, unique_id: application } = process.env;
+  const text = process.env[VARIABLE]?.trim();
+  if (text) return /^(0|false)$/i.test(text) ? undefined : text;
+  if (mode !== 'cluster_mode' || application === undefined || !process.connected) return undefined;
+  // Also a child of an instance has its environment.
+  if (
+    !(/** @type {any} */ (require('node:cluster')).isWorker) ||
+    !/^[0-9a-f]{8}-[0-9a-f]{4}/.test(application)
+  )
+    return undefined;
+  return `pm2-${application.slice(0, 13)}`;
+}
+
+/**
+ * Joins the group that the environment names, unless the program decides otherwise while it is loaded.
+ *
+ * @param {() => Iterable<any>} registries
+ * @param {() => ClusterOptions} options of the environment
+ */
+function joinByEnvironment(registries, options) {
+  // Not an instance of PM2 that never creates an AggregatorRegistry: a group would cost it something for nothing.
+  if (!process.env[VARIABLE] || SHARED in shared) return;
+  setImmediate(() => joinGroup(options(), registries)).unref();
+}
+
+/**
+ * Joins the group that the options or the environment name.
+ *
+ * @param {ClusterOptions} options
+ * @param {() => Iterable<any>} registries of the process
+ * @returns {Group | undefined} undefined if there is none
+ * @throws {TypeError} if the name is not valid
+ */
+function joinGroup(options, registries) {
+  const name = options.group === false ? undefined : (options.group ?? groupOfEnvironment());
+  if (name === undefined && !(SHARED in shared)) {
+    if (options.group === false) shared[SHARED] = { group: undefined, directory: undefined };
+    return undefined;
+  }
+  const known = shared[SHARED];
+  if (known === undefined) {
+    if (!isMainThread()) return undefined;
+    const directory = directoryOf(/** @type {string} */ (name), options.group === undefined);
+    if (directory === undefined) return undefined;
+    const { Group } = require('./group/group');
+    const group = new Group(directory, options, registries);
+    shared[SHARED] = { group, directory };
+    group.join();
+    return group;
+  }
+  if (options.group !== undefined && !isSame(name, known)) {
+    const message =
+      "AggregatorRegistry: the option 'group' differs from that of the first one, which applies to all";
+    warnOnce('group', message);
+  }
+  return known.group;
+}
+
+/**
+ * @param {string} name
+ * @param {boolean} isOfEnvironment
+ * @returns {string | undefined} undefined if the name is that of the environment and not valid
+ * @throws {TypeError} if the name is that of the program and not valid
+ */
+function directoryOf(name, isOfEnvironment) {
+  try {
+    return require('./group/group-directory').pathOfGroup(name);
+  } catch (error) {
+    if (!isOfEnvironment) throw error;
+    warnOnce(VARIABLE, `${VARIABLE} is ignored: ${/** @type {Error} */ (error).message}`);
+    return undefined;
+  }
+}
+
+/**
+ * @param {string | undefined} name
+ * @param {SharedGroup} known
+ */
+function isSame(name, { directory }) {
+  if (name === undefined || directory === undefined) return name === directory;
+  return require('./group/group-directory').pathOfGroup(name) === directory;
+}
+
+/** A thread is no process of its own. */
+function isMainThread() {
+  return require('node:worker_threads').isMainThread;
+}
+
+module.exports = { groupOfProcess, joinGroup, joinByEnvironment };

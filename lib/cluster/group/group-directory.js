@@ -1,0 +1,385 @@
+'use strict';
+
+// Runs in every process of a group, on its event loop. The group's directory, mode 0700, below the temporary
+// directory. It contains a socket per process, named by a random key, and a directory per generation: whoever
+// creates `g<n>` aggregates from then on. It does so by renaming a directory that has a file in it, which
+// fails if `g<n>` exists. A socket on which nobody listens is that of a dead process: that holds across pid
+// namespaces, and for processes that are stopped.
+
+const { randomBytes } = require('node:crypto');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { debuglog } = require('node:util');
+const { isOurs, ifReadable, readRegularFile, writeFile, touch } = require('../spool/safe-files');
+const { SPOOL_PREFIX, workerIdOfFile } = require('../wire/file-names');
+const { takeOver, removeDirectory } = require('../spool/take-over');
+const { connect } = require('../links/socket');
+
+const debug = debuglog('prom-client-cluster');
+
+const PREFIX = 'prom-client-group-';
+const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;
+const KEY = /^[0-9a-f]{10}$/;
+const GENERATION = /^g([1-9][0-9]{0,8})$/;
+const CANDIDATE = /^candidate-([0-9a-f]{10})$/;
+
+const HOLDER_FILE = 'holder.json';
+const MEMBERS_FILE = 'members.json';
+const MAX_FILE_BYTES = 2 ** 20;
+
+// The shortest limit of a socket's path, that of macOS, without the final zero.
+const MAX_SOCKET_PATH = 103;
+
+// Entries of the directory change only after their process has ended, so nothing younger is removed.
+const LEFTOVER_MILLISECONDS = 10_000;
+
+// Directories of groups whose processes were all killed.
+const SWEEP_MILLISECONDS = 600_000;
+
+/** @typedef {{next: number, keys: Map<number, string>}} MemberList ids and keys; next: the next id */
+
+/**
+ * @param {string} group a name, or the absolute path of the directory
+ * @returns {string} the directory's path
+ * @throws {TypeError} if the name is not valid, or the path is too long for a socket
+ */
+function pathOfGroup(group) {
+  const isPath = path.isAbsolute(group);
+  if (!isPath && !NAME.test(group)) {
+    throw new TypeError(
+      'group must be a name of at most 32 letters, digits, dots, hyphens and underscores, or an absolute path',
+    );
+  }
+  const directory = isPath
+    ? path.resolve(group)
+    : path.join(ifReadable(() => fs.realpathSync(os.tmpdir())) ?? os.tmpdir(), prefixOfUser() + group);
+  if (process.platform !== 'win32' && Buffer.byteLength(path.join(directory, newKey())) > MAX_SOCKET_PATH) {
+    throw new TypeError(`group: the path of the directory is too long for a socket: '${directory}'`);
+  }
+  return directory;
+}
+
+function prefixOfUser() {
+  return `${PREFIX}${process.geteuid?.() ?? 0}-`;
+}
+
+/** @returns {string} */
+function newKey() {
+  return randomBytes(5).toString('hex');
+}
+
+/**
+ * @param {unknown} key
+ * @returns {key is string}
+ */
+function isKey(key) {
+  return typeof key === 'string' && KEY.test(key);
+}
+
+class GroupDirectory {
+  /** @param {string} directory absolute */
+  constructor(directory) {
+    this.path = directory;
+  }
+
+  /**
+   * Creates the directory, if it is missing.
+   *
+   * @throws {Error} if it is not a directory of this user and for this user only
+   */
+  open() {
+    try {
+      fs.mkdirSync(this.path, { mode: 0o700 });
+    } catch (error) {
+      if (/** @type {any} */ (error).code !== 'EEXIST') throw error;
+    }
+    const stat = fs.lstatSync(this.path);
+    if (!isOurs(stat) || (process.platform !== 'win32' && (stat.mode & 0o077) !== 0)) {
+      throw new Error(
+        `The group's directory ${this.path} is refused: it must be a directory of this user with mode 0700`,
+      );
+    }
+  }
+
+  /**
+   * @param {string} key
+   * @returns {string} where the process with this key listens
+   */
+  socketOf(key) {
+    if (process.platform !== 'win32') return path.join(this.path, key);
+    const { createHash } = require('node:crypto');
+    const place = createHash('sha256').update(this.path).digest('hex').slice(0, 24);
+    return `\\\\.\\pipe\\prom-client-group-${place}-${key}`;
+  }
+
+  /**
+   * @param {string} key
+   * @param {boolean} isListening
+   * @returns {boolean} whether there is a socket for this key
+   */
+  hasSocket(key, isListening) {
+    // A named pipe of Windows is no file: nobody can remove it.
+    return process.platform === 'win32' ? isListening : fs.existsSync(this.socketOf(key));
+  }
+
+  /**
+   * Some systems delete files in temporary directories that have not changed for days.
+   *
+   * @param {string} key
+   * @param {number} [generation] if this process aggregates
+   */
+  freshen(key, generation) {
+    touch(this.socketOf(key));
+    if (generation === undefined) return;
+    const place = this.placeOf(generation);
+    for (const name of ['', HOLDER_FILE, MEMBERS_FILE]) touch(path.join(place, name));
+  }
+
+  /**
+   * @param {string} key
+   * @returns {Promise<boolean>} whether the process with this key lives. A process that does not aggregate
+   *   takes the connection for a notice that somebody else does
+   */
+  async isAlive(key) {
+    if (key === '') return false;
+    try {
+      (await connect(this.socketOf(key))).destroy();
+      return true;
+    } catch (error) {
+      const { code } = /** @type {any} */ (error);
+      // Others, as that too many files are open, prove nothing.
+      return code !== 'ECONNREFUSED' && code !== 'ENOENT';
+    }
+  }
+
+  /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
+  spool() {
+    for (const place of namesIn(this.path).filter(name => GENERATION.test(name))) {
+      const name = namesIn(path.join(this.path, place)).find(entry => entry.startsWith(SPOOL_PREFIX));
+      if (name !== undefined) return path.join(this.path, place, name);
+    }
+    return undefined;
+  }
+
+  /**
+   * @param {string} spool
+   * @returns {number[]} ids of all members that have files there: also those that have died, and are not part
+   *   of the retired totals yet
+   */
+  idsIn(spool) {
+    return [...new Set(namesIn(spool).flatMap(name => workerIdOfFile(name) ?? []))];
+  }
+
+  /** @param {number} generation */
+  placeOf(generation) {
+    return path.join(this.path, `g${generation}`);
+  }
+
+  /** @returns {number[]} newest first */
+  generations() {
+    return fs
+      .readdirSync(this.path)
+      .flatMap(name => GENERATION.exec(name)?.[1] ?? [])
+      .map(Number)
+      .sort((a, b) => b - a);
+  }
+
+  /** @returns {{generation: number, key: string} | undefined} who aggregates; undefined if nobody ever did */
+  newest() {
+    const [generation] = this.generations();
+    if (generation === undefined) return undefined;
+    const { key } = readJson(path.join(this.placeOf(generation), HOLDER_FILE)) ?? {};
+    return { generation, key: isKey(key) ? key : '' };
+  }
+
+  /**
+   * Tries to become the one that aggregates.
+   *
+   * @param {number} generation
+   * @param {string} key
+   * @returns {boolean} false if another process was first
+   */
+  claim(generation, key) {
+    const candidate = path.join(this.path, `candidate-${key}`);
+    fs.rmSync(candidate, { recursive: true, force: true });
+    fs.mkdirSync(candidate, { mode: 0o700 });
+    try {
+      writeJson(path.join(candidate, HOLDER_FILE), { key, pid: process.pid });
+      fs.renameSync(candidate, this.placeOf(generation));
+    } catch (error) {
+      fs.rmSync(candidate, { recursive: true, force: true });
+      const { code } = /** @type {any} */ (error);
+      if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'EPERM') return false;
+      throw error;
+    }
+    // This process may have been stopped since it has read the newest generation.
+    if (this.generations()[0] === generation) return true;
+    this.#removeGeneration(generation);
+    return false;
+  }
+
+  /**
+   * @param {number} generation
+   * @returns {boolean} whether no newer one has replaced it, and its directory exists
+   */
+  isCurrent(generation) {
+    try {
+      return fs.lstatSync(this.placeOf(generation)).isDirectory();
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * @param {number} generation
+   * @param {MemberList} list
+   */
+  writeMembers(generation, { next, keys }) {
+    const file = path.join(this.placeOf(generation), MEMBERS_FILE);
+    writeJson(`${file}.tmp`, { next, members: [...keys] });
+    fs.renameSync(`${file}.tmp`, file);
+  }
+
+  /**
+   * @param {number} before generation
+   * @returns {MemberList} of all earlier generations
+   */
+  readMembers(before) {
+    /** @type {MemberList} */
+    const list = { next: 1, keys: new Map() };
+    for (const generation of this.generations().filter(number => number < before)) {
+      const { next, members } = readJson(path.join(this.placeOf(generation), MEMBERS_FILE)) ?? {};
+      if (Number.isSafeInteger(next)) list.next = Math.max(list.next, next);
+      for (const [id, key] of Array.isArray(members) ? members : []) {
+        if (Number.isSafeInteger(id) && id > 0 && isKey(key) && !list.keys.has(id)) list.keys.set(id, key);
+      }
+    }
+    return list;
+  }
+
+  /**
+   * Moves the snapshot files of earlier generations to this one. From then on, an earlier holder that was
+   * stopped and wakes finds its directory missing, whatever it is about to write.
+   *
+   * @param {number} generation
+   * @param {boolean} isContinued false if all their members are dead: the files are removed
+   * @returns {string | undefined} the directory of snapshot files that was moved
+   */
+  succeed(generation, isContinued) {
+    let moved;
+    for (const earlier of this.generations().filter(number => number < generation)) {
+      const from = this.placeOf(earlier);
+      for (const name of namesIn(from).filter(entry => entry.startsWith(SPOOL_PREFIX))) {
+        try {
+          if (isContinued && moved === undefined)
+            moved = takeOver(path.join(from, name), path.join(this.placeOf(generation), name));
+          else removeDirectory(path.join(from, name));
+        } catch (error) {
+          debug('%s cannot be taken over: %s', path.join(from, name), error);
+        }
+      }
+      this.#removeGeneration(earlier);
+    }
+    return moved;
+  }
+
+  /**
+   * Removes what dead processes have left, and tells the living ones that somebody else aggregates.
+   *
+   * @param {string} except key of this process
+   */
+  async notifyAll(except) {
+    for (const name of namesIn(this.path)) {
+      const key = KEY.test(name) ? name : CANDIDATE.exec(name)?.[1];
+      if (key === undefined || key === except || (await this.isAlive(key))) continue;
+      const place = path.join(this.path, name);
+      const age = Date.now() - (ifReadable(() => fs.lstatSync(place))?.mtimeMs ?? Infinity);
+      if (age > LEFTOVER_MILLISECONDS) fs.rmSync(place, { recursive: true, force: true });
+    }
+  }
+
+  /** Removes the directories of other groups of this user whose processes were all killed. */
+  async sweep() {
+    const parent = path.dirname(this.path);
+    for (const name of namesIn(parent).filter(name => name.startsWith(prefixOfUser()))) {
+      const other = new GroupDirectory(path.join(parent, name));
+      if (other.path !== this.path) await other.#removeIfDead();
+    }
+  }
+
+  async #removeIfDead() {
+    try {
+      const before = Date.now() - SWEEP_MILLISECONDS;
+      const isOld = () => {
+        const stat = fs.lstatSync(this.path);
+        return isOurs(stat) && stat.mtimeMs < before;
+      };
+      if (!isOld()) return;
+      const keys = namesIn(this.path).filter(isKey);
+      for (const key of keys) if (await this.isAlive(key)) return;
+      // No process has come meanwhile.
+      if (!isOld()) return;
+      for (const key of keys) this.removeSocket(key);
+      this.leave('');
+    } catch (error) {
+      debug('%s is not removed: %s', this.path, error);
+    }
+  }
+
+  /** @param {string} key of a dead process; '' if it is not known */
+  removeSocket(key) {
+    if (key !== '') fs.rmSync(path.join(this.path, key), { force: true });
+  }
+
+  /**
+   * Removes the socket of this process and, if it was the last one, the directory.
+   *
+   * @param {string} key '' for none
+   */
+  leave(key) {
+    try {
+      this.removeSocket(key);
+      if (fs.readdirSync(this.path).some(isKey)) return;
+      this.succeed(Infinity, false);
+      fs.rmdirSync(this.path);
+    } catch (error) {
+      debug('%s stays: %s', this.path, error);
+    }
+  }
+
+  /** @param {number} generation */
+  #removeGeneration(generation) {
+    const place = this.placeOf(generation);
+    try {
+      for (const name of [MEMBERS_FILE, `${MEMBERS_FILE}.tmp`, HOLDER_FILE])
+        fs.rmSync(path.join(place, name), { force: true });
+      fs.rmdirSync(place);
+    } catch (error) {
+      debug('%s cannot be removed: %s', place, error);
+    }
+  }
+}
+
+/** @param {string} place */
+function namesIn(place) {
+  return ifReadable(() => fs.readdirSync(place)) ?? [];
+}
+
+/**
+ * @param {string} file
+ * @returns {any} undefined if it cannot be read
+ */
+function readJson(file) {
+  return ifReadable(() => JSON.parse(readRegularFile(file, MAX_FILE_BYTES).toString()) ?? undefined);
+}
+
+/**
+ * @param {string} file
+ * @param {object} content
+ */
+function writeJson(file, content) {
+  writeFile(file, [Buffer.from(JSON.stringify(content))]);
+}
+
+module.exports = { GroupDirectory, pathOfGroup, newKey, isKey };

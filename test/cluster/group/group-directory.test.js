@@ -1,0 +1,175 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it, beforeEach, afterEach } = require('node:test');
+
+const {
+  GroupDirectory,
+  pathOfGroup,
+  newKey,
+  isKey,
+} = require('../../../lib/cluster/group/group-directory.js');
+const { listen } = require('../../../lib/cluster/links/socket.js');
+
+const SPOOL = 'prom-client-cluster-abc';
+
+describe("a group's directory", { skip: process.platform === 'win32' }, () => {
+  let place;
+  let directory;
+
+  beforeEach(() => {
+    place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-directory-'));
+    directory = new GroupDirectory(path.join(place, 'd'));
+    directory.open();
+  });
+  afterEach(() => fs.rmSync(place, { recursive: true, force: true }));
+
+  function addSpool(generation) {
+    const spool = path.join(directory.placeOf(generation), SPOOL);
+    fs.mkdirSync(spool);
+    fs.writeFileSync(path.join(spool, 'owner.json'), '{"version":1,"pid":1}');
+    fs.writeFileSync(path.join(spool, 'retired.snap'), 'totals');
+  }
+
+  it('has the name of the group and the id of the user', () => {
+    const expected = path.join(
+      fs.realpathSync(os.tmpdir()),
+      `prom-client-group-${process.geteuid()}-shop_1.a-b`,
+    );
+    assert.equal(pathOfGroup('shop_1.a-b'), expected);
+    assert.equal(pathOfGroup('/run/shop/'), '/run/shop');
+  });
+
+  for (const name of ['', '..', '.a', 'a/b', 'a b', 'ä', 'x'.repeat(33), '-a', `/${'x'.repeat(100)}`]) {
+    it(`refuses the name ${JSON.stringify(name.slice(0, 40))}`, () => {
+      assert.throws(() => pathOfGroup(name), { name: 'TypeError', message: /^group/ });
+    });
+  }
+
+  it('is refused unless it is a directory of this user and for this user only', () => {
+    const refused = /is refused: it must be a directory of this user with mode 0700/;
+    fs.chmodSync(directory.path, 0o750);
+    assert.throws(() => directory.open(), refused);
+    fs.rmdirSync(directory.path);
+    fs.symlinkSync(place, directory.path);
+    assert.throws(() => directory.open(), refused);
+    fs.unlinkSync(directory.path);
+    fs.writeFileSync(directory.path, '');
+    assert.throws(() => directory.open(), refused);
+  });
+
+  it('one process wins a generation', () => {
+    const [a, b] = [newKey(), newKey()];
+    assert.ok(isKey(a) && isKey(b));
+    assert.equal(directory.newest(), undefined);
+    assert.equal(directory.claim(1, a), true);
+    assert.equal(directory.claim(1, b), false);
+    assert.deepEqual(directory.newest(), { generation: 1, key: a });
+    assert.equal(directory.claim(2, b), true);
+    assert.deepEqual(directory.newest(), { generation: 2, key: b });
+    assert.deepEqual(fs.readdirSync(directory.path).sort(), ['g1', 'g2']);
+  });
+
+  it('a process that was stopped before it claims an old generation does not win it', () => {
+    assert.equal(directory.claim(5, newKey()), true);
+    assert.equal(directory.claim(4, newKey()), false);
+    assert.deepEqual(directory.generations(), [5]);
+  });
+
+  it('the next holder continues with snapshot files and ids; those of an ended group are removed', () => {
+    directory.claim(1, newKey());
+    const keys = new Map([
+      [3, newKey()],
+      [7, newKey()],
+    ]);
+    directory.writeMembers(1, { next: 8, keys });
+    addSpool(1);
+    directory.claim(2, newKey());
+    assert.deepEqual(directory.readMembers(2), { next: 8, keys });
+    const moved = directory.succeed(2, true);
+    assert.equal(moved, path.join(directory.placeOf(2), SPOOL));
+    assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
+    assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
+    assert.equal(directory.isCurrent(1), false);
+    directory.claim(3, newKey());
+    assert.equal(directory.succeed(3, false), undefined);
+    assert.deepEqual(fs.readdirSync(directory.path, { recursive: true }).sort(), ['g3', 'g3/holder.json']);
+  });
+
+  it('an invalid list of members is ignored', () => {
+    directory.claim(1, newKey());
+    const file = path.join(directory.placeOf(1), 'members.json');
+    for (const content of [
+      '',
+      '[]',
+      'null',
+      '{"next":"7","members":[[1,"x"],[0,"0123456789"],[-1],["a"]]}',
+    ]) {
+      fs.writeFileSync(file, content);
+      assert.deepEqual(directory.readMembers(2), { next: 1, keys: new Map() }, content);
+    }
+    fs.writeFileSync(file, '{"next":4,"members":{"1":2}}');
+    assert.deepEqual(directory.readMembers(2), { next: 4, keys: new Map() });
+  });
+
+  it('whether a process lives is shown by its socket', async () => {
+    const key = newKey();
+    assert.equal(await directory.isAlive(key), false);
+    const server = await listen(directory.socketOf(key), socket => socket.destroy());
+    assert.equal(await directory.isAlive(key), true);
+    server.close();
+    // The file of a dead process stays.
+    fs.writeFileSync(path.join(directory.path, key), '');
+    assert.equal(await directory.isAlive(key), false);
+  });
+
+  it('the last process that leaves removes it', () => {
+    const [a, b] = [newKey(), newKey()];
+    for (const key of [a, b]) fs.writeFileSync(path.join(directory.path, key), '');
+    directory.claim(1, a);
+    addSpool(1);
+    directory.leave(a);
+    assert.deepEqual(directory.generations(), [1]);
+    directory.leave(b);
+    assert.equal(fs.existsSync(directory.path), false);
+  });
+
+  it('removes those of dead groups after ten minutes', async () => {
+    const age = Date.now() / 1000 - 700;
+    const others = ['dead', 'living', 'young', 'notes'].map(name => {
+      const other = new GroupDirectory(path.join(place, `prom-client-group-${process.geteuid()}-${name}`));
+      other.open();
+      return other;
+    });
+    const [dead, living, young, notes] = others;
+    for (const other of others) {
+      const key = newKey();
+      other.claim(1, key);
+      fs.mkdirSync(path.join(other.placeOf(1), SPOOL));
+      fs.writeFileSync(path.join(other.path, key), '');
+    }
+    const server = await listen(living.socketOf(newKey()), socket => socket.destroy());
+    fs.writeFileSync(path.join(notes.path, 'notes.txt'), '');
+    for (const other of [dead, living, notes]) fs.utimesSync(other.path, age, age);
+    await directory.sweep();
+    server.close();
+    assert.deepEqual(
+      others.map(other => fs.existsSync(other.path)),
+      [false, true, true, true],
+    );
+    assert.deepEqual(fs.readdirSync(notes.path), ['notes.txt']);
+    assert.deepEqual(young.generations(), [1]);
+  });
+
+  it('leaves what is not its own', () => {
+    const key = newKey();
+    fs.writeFileSync(path.join(directory.path, key), '');
+    fs.writeFileSync(path.join(directory.path, 'notes.txt'), '');
+    directory.claim(1, key);
+    directory.leave(key);
+    assert.deepEqual(fs.readdirSync(directory.path), ['notes.txt']);
+  });
+});

@@ -1,0 +1,137 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { EventEmitter } = require('node:events');
+const { describe, it } = require('node:test');
+
+const { SocketLink, Budget } = require('../../../lib/cluster/links/socket.js');
+
+class FakeSocket extends EventEmitter {
+  writable = true;
+  writableLength = 0;
+  /** @type {Buffer[]} */
+  sent = [];
+  unref() {}
+  write(frame, callback) {
+    this.sent.push(frame);
+    callback();
+  }
+  destroy() {
+    this.writable = false;
+    this.emit('close');
+  }
+}
+
+function frame(text) {
+  const bytes = Buffer.from(`xxxx${text}`);
+  bytes.writeUInt32BE(bytes.length - 4, 0);
+  return bytes;
+}
+
+function connected() {
+  const socket = new FakeSocket();
+  const messages = [];
+  let ends = 0;
+  const link = new SocketLink(/** @type {any} */ (socket), {
+    onMessage: message => messages.push(message),
+    onEnd: () => ends++,
+  });
+  return { socket, link, messages, ends: () => ends };
+}
+
+describe('a link over a socket', () => {
+  it('delivers messages however they are split', () => {
+    const bytes = Buffer.concat([{ a: 1 }, ['ä', null], 7].map(message => frame(JSON.stringify(message))));
+    for (const size of [1, 3, 5, bytes.length]) {
+      const { socket, messages } = connected();
+      for (let start = 0; start < bytes.length; start += size)
+        socket.emit('data', bytes.subarray(start, start + size));
+      assert.deepEqual(messages, [{ a: 1 }, ['ä', null], 7]);
+    }
+  });
+
+  it('reads what it has sent', () => {
+    const from = connected();
+    const to = connected();
+    const sent = [{ text: 'ü'.repeat(100) }, { list: [] }];
+    for (const message of sent) from.link.send(message);
+    for (const bytes of from.socket.sent) to.socket.emit('data', bytes);
+    assert.deepEqual(to.messages, sent);
+  });
+
+  it('ends with a message that is too long', () => {
+    const { socket, link, messages, ends } = connected();
+    // Before the other side has introduced itself, 1 kB.
+    socket.emit('data', frame('1'.repeat(1025)).subarray(0, 10));
+    assert.equal(ends(), 1);
+    assert.equal(link.isConnected, false);
+    const other = connected();
+    other.link.trust();
+    other.socket.emit('data', frame(JSON.stringify('x'.repeat(100_000))));
+    assert.equal(other.messages.length, 1);
+    const header = Buffer.alloc(4);
+    header.writeUInt32BE(2 ** 25 + 1);
+    other.socket.emit('data', header);
+    assert.equal(other.ends(), 1);
+    assert.deepEqual(messages, []);
+  });
+
+  it('ends with a message that is not JSON', () => {
+    const { socket, messages, ends } = connected();
+    socket.emit('data', Buffer.concat([frame('{'), frame('1')]));
+    assert.equal(ends(), 1);
+    assert.deepEqual(messages, []);
+  });
+
+  it('ends with too many messages, and with too many bytes', () => {
+    for (const [text, most] of [
+      ['1', 2000],
+      [JSON.stringify('x'.repeat(2 ** 20)), 120],
+    ]) {
+      const { socket, link, messages, ends } = connected();
+      link.trust(new Budget(() => 0));
+      for (let i = 0; i < 5000 && ends() === 0; i++) socket.emit('data', frame(text));
+      assert.equal(ends(), 1);
+      assert.ok(messages.length <= most, String(messages.length));
+    }
+  });
+
+  it('survives an error of its listener', () => {
+    const socket = new FakeSocket();
+    const messages = [];
+    new SocketLink(/** @type {any} */ (socket), {
+      onMessage(message) {
+        messages.push(message);
+        throw new Error('unexpected');
+      },
+      onEnd() {},
+    });
+    socket.emit('data', Buffer.concat([frame('1'), frame('2')]));
+    assert.deepEqual(messages, [1, 2]);
+  });
+
+  it('says that a message cannot be sent', () => {
+    const { socket, link } = connected();
+    const errors = [];
+    socket.writableLength = 2 ** 27;
+    link.send({}, error => errors.push(error.message));
+    socket.destroy();
+    link.send({}, error => errors.push(error.message));
+    assert.deepEqual(errors, ['the link cannot be written', 'the link cannot be written']);
+  });
+
+  it('a budget is refilled', () => {
+    let now = 0;
+    const budget = new Budget(() => now);
+    const spend = () => {
+      let count = 0;
+      while (budget.spend(0)) count++;
+      return count;
+    };
+    assert.equal(spend(), 2000);
+    now += 500;
+    assert.ok(spend() >= 98);
+    now += 3_600_000;
+    assert.equal(spend(), 2000);
+  });
+});

@@ -1,0 +1,226 @@
+'use strict';
+
+// Groups: processes without a primary of ours share one page.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it, beforeEach, afterEach } = require('node:test');
+
+const { TestGroup } = require('../../fixtures/group.js');
+
+const CHECKPOINT = { checkpointInterval: 100 };
+
+describe('a group of plain processes', { skip: process.platform === 'win32' }, () => {
+  /** @type {TestGroup} */
+  let group;
+  let counted = 0;
+
+  beforeEach(() => {
+    group = new TestGroup({ option: { group: 'test', ...CHECKPOINT } });
+    counted = 0;
+  });
+  afterEach(() => group.close());
+
+  /** Each process counts, and each page shows all that was counted before. */
+  async function count(processes, times = 1) {
+    for (const member of processes) {
+      await member.do('inc', times);
+      counted += times;
+    }
+  }
+
+  async function checkPages(processes) {
+    for (const member of processes) assert.equal((await member.page()).get('requests_total'), counted);
+  }
+
+  /** Scrapes one process after the other, until stopped; no scrape may fail, no counter fall. */
+  function scrape(processes) {
+    let isStopped = false;
+    let last = 0;
+    let pages = 0;
+    const done = (async () => {
+      while (!isStopped) {
+        const living = processes.filter(
+          ({ process: child }) => child.exitCode === null && child.signalCode === null,
+        );
+        const member = living[pages % living.length];
+        const page = await member.page().catch(error => {
+          if (!/has ended/.test(error.message)) throw error;
+        });
+        const total = page?.get('requests_total') ?? last;
+        assert.ok(total >= last, `${total} after ${last}`);
+        last = total;
+        pages++;
+      }
+    })();
+    done.catch(() => {});
+    return async () => {
+      isStopped = true;
+      await done;
+      return pages;
+    };
+  }
+
+  it('each process shows the numbers of all', async () => {
+    const processes = await group.startMany(4);
+    await count(processes, 2);
+    await checkPages(processes);
+    const page = await processes[0].page();
+    assert.equal(page.get('open'), 4);
+    assert.equal(page.get('prom_client_cluster_group_members'), 4);
+    assert.equal(page.get('prom_client_cluster_group_handovers_total'), 0);
+    const states = await Promise.all(processes.map(member => member.do('state')));
+    assert.equal(states.filter(({ group: { isAggregator } }) => isAggregator).length, 1);
+    for (const state of states) assert.equal(state.group.directory, group.directory);
+    const { mode } = fs.statSync(group.directory);
+    assert.equal(mode & 0o777, 0o700);
+    // Those who end leave their counts; the last one removes the directory.
+    for (const member of processes.slice(1)) {
+      await member.do('inc', 1);
+      counted++;
+      await member.do('exit');
+      await member.ended;
+    }
+    await group.until(samples => samples.get('open') === 1);
+    await checkPages([processes[0]]);
+    await processes[0].do('exit');
+    await processes[0].ended;
+    assert.deepEqual(fs.readdirSync(group.place), []);
+  });
+
+  it('the holder and a member are killed while scraped: no scrape fails, no counter falls', async () => {
+    const processes = await group.startMany(4);
+    const stop = scrape(processes);
+    await count(processes);
+    const first = await group.roles();
+    await checkPages([first.others[0]]);
+    await first.holder.kill();
+    await count(first.others);
+    await checkPages(first.others);
+    await first.others[0].kill();
+    const newcomer = await group.start();
+    processes.push(newcomer);
+    const second = await group.roles();
+    await count(second.others);
+    await group.until(samples => samples.get('requests_total') === counted, newcomer);
+    await second.holder.kill();
+    await group.until(samples => samples.get('requests_total') === counted, second.others[0]);
+    await count(second.others);
+    await checkPages(second.others);
+    assert.ok((await stop()) > 0);
+    const page = await group.until(samples => samples.get('open') === second.others.length);
+    // Three if the killed member had taken over.
+    assert.ok([2, 3].includes(page.get('prom_client_cluster_group_handovers_total')));
+  });
+
+  it('a killed process loses nothing that was in a checkpoint', async () => {
+    const processes = await group.startMany(2);
+    const { holder, others } = await group.roles();
+    await count(processes);
+    await checkPages([others[0]]);
+    const spool = path.join(
+      group.directory,
+      'g1',
+      fs.readdirSync(path.join(group.directory, 'g1')).find(name => name.startsWith('prom-client-cluster-')),
+    );
+    const exitFiles = () =>
+      fs
+        .readdirSync(spool)
+        .filter(name => /exit.*snap$/.test(name))
+        .map(name => fs.statSync(path.join(spool, name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
+    const newest = () => Math.max(0, ...exitFiles());
+    const pause = () => new Promise(resolve => setTimeout(resolve, 10));
+    // Until both have written what they have counted so far: the next one is the holder's.
+    while (exitFiles().length < 2 || Date.now() - newest() < 1000) await pause();
+    const before = newest();
+    await holder.do('inc', 1);
+    counted++;
+    while (newest() <= before) await pause();
+    await holder.kill();
+    await checkPages(others);
+  });
+
+  it('a holder that is stopped is replaced, and is a member when it wakes', async () => {
+    const processes = await group.startMany(3);
+    await count(processes);
+    const { holder, others } = await group.roles();
+    await checkPages([others[0]]);
+    holder.signal('SIGSTOP');
+    await checkPages(others);
+    await count(others);
+    await checkPages(others);
+    holder.signal('SIGCONT');
+    await count(processes);
+    // Until it has found the new one, that shows its last numbers.
+    await group.until(samples => samples.get('requests_total') === counted, others[0]);
+    await checkPages(processes);
+    await checkPages([holder]);
+    const states = await Promise.all(processes.map(member => member.do('state')));
+    assert.deepEqual(states.map(({ group: { isAggregator } }) => isAggregator).filter(Boolean).length, 1);
+    assert.equal((await holder.do('state')).group.isAggregator, false);
+    assert.ok((await holder.do('state')).group.generation >= 2);
+    // It still knows how to end.
+    await holder.kill();
+    await group.until(samples => samples.get('open') === 2, others[0]);
+    await checkPages(others);
+  });
+
+  it('a removed directory is created again, and no counter falls', async () => {
+    const processes = await group.startMany(3);
+    await count(processes);
+    const { others } = await group.roles();
+    await checkPages(others);
+    await others[0].kill();
+    const living = group.running;
+    await group.until(samples => samples.get('open') === 2);
+    fs.rmSync(group.directory, { recursive: true });
+    await checkPages(living);
+    await count(living);
+    await checkPages(living);
+    const newcomer = await group.start();
+    await count([newcomer]);
+    await group.until(samples => samples.get('requests_total') === counted, newcomer);
+    await checkPages(living);
+  });
+
+  it('after all have ended, the next process starts an empty group', async () => {
+    const processes = await group.startMany(2);
+    await count(processes);
+    await Promise.all(processes.map(member => member.kill()));
+    assert.ok(fs.existsSync(group.directory));
+    const next = await group.start();
+    counted = 0;
+    await count([next]);
+    await checkPages([next]);
+    assert.equal((await next.page()).get('open'), 1);
+  });
+
+  it('the environment names a group', async () => {
+    group.option = undefined;
+    group.env.PROM_CLIENT_CLUSTER_GROUP = 'test';
+    const processes = await group.startMany(2);
+    await count(processes);
+    await checkPages(processes);
+    const other = await group.start({ option: { group: false } });
+    await other.do('inc', 5);
+    assert.equal((await other.do('page')).includes('requests_total 5'), true);
+    assert.equal((await other.do('state')).group, undefined);
+    await checkPages(processes);
+  });
+
+  it("a squatter's directory is refused", async () => {
+    fs.mkdirSync(group.directory, { mode: 0o755 });
+    const member = await group.start();
+    await assert.rejects(
+      member.do('page', 300),
+      /refused: it must be a directory of this user with mode 0700/,
+    );
+    fs.rmdirSync(group.directory);
+    fs.symlinkSync('/', group.directory);
+    await assert.rejects(member.do('page', 300), /refused/);
+    fs.unlinkSync(group.directory);
+    await count([member]);
+    await group.until(samples => samples.get('requests_total') === counted, member);
+  });
+});
