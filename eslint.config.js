@@ -4,7 +4,7 @@ const js = require('@eslint/js');
 const globals = require('globals');
 
 module.exports = [
-  { ignores: ['node_modules/', 'benchmarks/results/', '**/*.d.ts'] },
+  { ignores: ['node_modules/', 'test/package/programs/', 'benchmarks/results/', '**/*.d.ts'] },
   js.configs.recommended,
   {
     languageOptions: { ecmaVersion: 2023, sourceType: 'commonjs', globals: { ...globals.node } },
@@ -18,5 +18,9 @@ module.exports = [
       strict: ['error', 'global'],
     },
   },
-  { files: ['**/*.mjs'], languageOptions: { sourceType: 'module' }, rules: { strict: 'off' } },
+  {
+    files: ['**/*.mjs', 'example/next/app/**', 'example/next/instrumentation.js'],
+    languageOptions: { sourceType: 'module' },
+    rules: { strict: 'off' },
+  },
 ];

@@ -163,6 +163,6 @@ it('every bundler of docs/bundling.md is tried', () => {
     'webpack',
     'ncc',
     'Single executable',
-    'Next.js', // not installed here, because it does not bundle the library then
+    'Next.js', // does not bundle the library: examples.test.js
   ]);
 });

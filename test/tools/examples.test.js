@@ -79,9 +79,9 @@ async function outputOf(name) {
 /** The examples that have a test; the last test compares them with the folder. */
 const tested = [];
 
-function example(name, check) {
+function example(name, check, options = {}) {
   tested.push(name);
-  it(name, { timeout: TIMEOUT }, () => check(name));
+  it(name, { timeout: TIMEOUT, ...options }, () => check(name));
 }
 
 describe('the example', () => {
@@ -167,6 +167,48 @@ jobs_processed_total{queue="import",result="done"} 1000
     await program.line(/^worker 3 at /);
     assert.strictEqual(await countOf(), sent + 10);
   });
+
+  const skip = process.platform === 'win32' && 'no signals on Windows';
+  const gracefully = async name => {
+    const gateway = await RecordingServer.start();
+    try {
+      const program = run(name, {
+        PORT: '0',
+        METRICS_PORT: '0',
+        WORKERS: '2',
+        DRAIN_DELAY: '100',
+        PUSHGATEWAY_URL: gateway.url,
+      });
+      const [, url] = await program.line(/^worker \d+ at (.*)$/, 2);
+
+      // No request fails while the workers are replaced.
+      const restarted = program.line(/^restarted$/);
+      let hasRestarted = false;
+      restarted.then(() => (hasRestarted = true));
+
+      program.signal('SIGHUP');
+      let sent = 0;
+      for (; !hasRestarted; sent++) assert.strictEqual((await get(url)).status, 200);
+      assert.ok(sent > 0);
+      for (const worker of [1, 2]) assert.ok(program.lines.includes(`worker ${worker} ended: 0`));
+
+      // A request in progress is finished, and is in the last totals.
+      const report = get(`${url}report`);
+      await program.line(/^worker \d+ writes a report$/);
+
+      program.signal('SIGTERM');
+      assert.strictEqual((await report).body.toString(), 'report\n');
+      assert.strictEqual(await program.ended(), 0, program.errors);
+      for (const worker of [3, 4]) assert.ok(program.lines.includes(`worker ${worker} ended: 0`));
+      const pushed = gateway.requests.map(({ body }) => body.toString());
+      assert.strictEqual(pushed.length, 1);
+      assert.match(pushed[0], new RegExp(`^http_requests_total\\{route="/"\\} ${sent}$`, 'm'));
+      assert.match(pushed[0], /^http_requests_total\{route="\/report"\} 1$/m);
+    } finally {
+      await gateway.stop();
+    }
+  };
+  example('graceful-shutdown.js', gracefully, { skip });
 
   example('default-metrics.js', async name => {
     const { metrics, origin } = await serverOf(name);
@@ -295,7 +337,9 @@ jobs_processed_total{queue="import",result="done"} 1000
       .map(name => name.replaceAll(path.sep, '/'))
       .filter(name => /\.(js|mjs|ts)$/.test(name))
       // These have test files of their own.
-      .filter(name => !/^(demo|concurrency|heap-sizing)\//.test(name));
+      .filter(name => !/^(demo|concurrency|heap-sizing)\//.test(name))
+      // test/package/examples.test.js
+      .filter(name => !/^(koa\.|hono\.|nest\/|next\/|testing\/)/.test(name));
     assert.deepStrictEqual([...tested].sort(), examples.sort());
   });
 
