@@ -1137,3 +1137,50 @@ export namespace Pushgateway {
     groupings?: { [key: string]: string };
   }
 }
+
+// ---------------------------------------------------------------------------------------------- remote write
+
+export interface RemoteWriteOptions {
+  /** For all series that do not have a label of that name. `instance` is required, and `job` is usual. */
+  labels: { instance: string; [name: string]: string };
+  /** Such as `Authorization`. */
+  headers?: { [name: string]: string };
+  /** Milliseconds for one attempt, default 30,000. */
+  timeout?: number;
+  /** How often a request is sent again if the connection fails, or on status 5xx or 429; default 5. */
+  retries?: number;
+  /** Version of the protocol, default 2.0 or, if the receiver does not have it, 1.0. */
+  protocol?: '1.0' | '2.0';
+}
+
+/** What a push has sent. */
+export interface RemoteWriteResult {
+  protocol: '1.0' | '2.0';
+  /** How many samples were sent, stale markers included. */
+  samples: number;
+  /** How many were left out: series that are not valid, or there twice. */
+  dropped: number;
+}
+
+/**
+ * Sends metrics to a receiver of Prometheus' remote write, for processes that cannot be scraped.
+ */
+export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
+  /**
+   * @param url http or https, with `user:password@` for basic authentication
+   * @param registry default the global registry
+   */
+  constructor(url: string | { readonly href: string }, options: RemoteWriteOptions, registry?: Registry<T>);
+
+  /**
+   * Sends all metrics once. Rejects if the receiver does not accept them, if a `collect` hook fails, or if a
+   * newer push replaces this one.
+   */
+  push(): Promise<RemoteWriteResult>;
+
+  /** Pushes at an interval, default 15,000 milliseconds. The timer does not keep the process alive. */
+  start(options?: { interval?: number }): void;
+
+  /** Ends start(): pushes once more, and marks all series as ended. Never rejects. */
+  stop(): Promise<void>;
+}

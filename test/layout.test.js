@@ -21,6 +21,7 @@ const MAY_LOAD = {
   registry: ['exposition', 'event-loop'],
   metric: ['options', 'registry', 'series'],
   http: ['options', 'registry', 'exposition'],
+  'remote-write': ['options', 'registry', 'exposition', 'event-loop'],
   runtime: ['options', 'runtime/families', 'runtime/sampling', 'registry', 'metric'],
   'runtime/families': ['runtime/sampling', 'runtime/sources', 'metric', 'registry'],
   'runtime/sampling': ['metric', 'registry', 'event-loop'],

@@ -267,4 +267,13 @@ function formatExemplar({ labelSet, value, timestamp }) {
   return ` # {${labels}} ${formatNumber(value)} ${timestamp}`;
 }
 
-module.exports = { PIECE_CHARACTERS, renderFamily, headOf, rowWriter, joinFamilies, separator, ending };
+module.exports = {
+  PIECE_CHARACTERS,
+  renderFamily,
+  headOf,
+  rowWriter,
+  baseName,
+  joinFamilies,
+  separator,
+  ending,
+};

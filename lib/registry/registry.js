@@ -8,7 +8,7 @@ const {
 } = require('../exposition/content-type');
 const { joinFamilies } = require('../exposition/text-format');
 const { compress } = require('../exposition/gzip');
-const { scrapeText, scrapePages, scrapeOne } = require('./scrape');
+const { scrapeText, scrapePages, scrapeFamilies, scrapeOne } = require('./scrape');
 const { DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED, OBSERVER } = require('./metric-view');
 const { checkLabelNamesAreValid } = require('./names');
 
@@ -330,6 +330,16 @@ function pagesOf(registries, formats) {
 }
 
 /**
+ * Captures the families of one page of several registries.
+ *
+ * @param {any[]} registries without two metrics of the same name
+ * @returns {ReturnType<typeof scrapeFamilies>}
+ */
+function familiesOf(registries) {
+  return scrapeFamilies(registries.map(sourceOf));
+}
+
+/**
  * Lets a metric stop its observers and timers.
  *
  * @param {any} metric the removed metric, or undefined
@@ -409,4 +419,4 @@ Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
 
-module.exports = { Registry, pagesOf, takenNameText };
+module.exports = { Registry, pagesOf, familiesOf, takenNameText };

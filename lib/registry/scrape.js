@@ -99,6 +99,20 @@ async function scrapePages(sources, formats) {
 }
 
 /**
+ * The families of a page, for protocols that are not text.
+ *
+ * @param {Source[]} sources
+ * @returns {Promise<Family[]>} with the numbers of this call
+ */
+async function scrapeFamilies(sources) {
+  reportOtherClients();
+  const started = sources.flatMap(({ metrics, setting }) => metrics.map(metric => start(metric, setting)));
+  const families = await all(started.map(each => read(each, captureFamily)));
+  await compact(started);
+  return families;
+}
+
+/**
  * @param {Started[]} started
  * @param {Omit<PageFormat, 'gzip'>[]} formats
  * @returns {Promise<import('../exposition/page').Body[]>} a page for each format
@@ -241,4 +255,4 @@ function isThenable(value) {
   return typeof value?.then === 'function';
 }
 
-module.exports = { scrapeText, scrapePages, scrapeOne };
+module.exports = { scrapeText, scrapePages, scrapeFamilies, scrapeOne };

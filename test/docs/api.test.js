@@ -37,10 +37,11 @@ const OPTIONS = {
   metricsHandler: 'MetricsHandlerOptions',
   startMetricsServer: 'MetricsServerOptions',
   collectDefaultMetrics: 'DefaultMetricsCollectorConfiguration',
+  RemoteWrite: 'RemoteWriteOptions',
 };
 const CLASSES = [
   ...['Counter', 'Gauge', 'Histogram', 'Summary', 'Registry'],
-  ...['AggregatorRegistry', 'WorkerRegistry', 'Pushgateway'],
+  ...['AggregatorRegistry', 'WorkerRegistry', 'Pushgateway', 'RemoteWrite'],
 ];
 
 /** The text below a heading. */

@@ -16,7 +16,7 @@ const { debuglog } = require('node:util');
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
 const { runThrough } = require('../../event-loop/slices');
-const { PACKAGE_VERSION } = require('../wire/package-version');
+const { PACKAGE_VERSION } = require('../../options/package-version');
 
 const debug = debuglog('prom-client-cluster');
 

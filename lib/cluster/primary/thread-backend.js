@@ -5,7 +5,7 @@
 
 const { debuglog } = require('node:util');
 const { getHeapStatistics } = require('node:v8');
-const { PACKAGE_VERSION } = require('../wire/package-version');
+const { PACKAGE_VERSION } = require('../../options/package-version');
 
 const debug = debuglog('prom-client-cluster');
 

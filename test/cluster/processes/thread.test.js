@@ -278,7 +278,7 @@ describe('a cluster without a thread', { concurrency: 2 }, () => {
 
   it('a thread of another version, as an old bundle has it, is not used', async t => {
     const other = copyPackage(t);
-    const version = path.join(other, 'lib/cluster/wire/package-version.js');
+    const version = path.join(other, 'lib/options/package-version.js');
     assert.equal(require(version).PACKAGE_VERSION, require('../../../package.json').version);
     const options = { thread: path.join(other, 'lib/cluster/aggregator/aggregator-thread.js') };
     const placeOf = async () => {

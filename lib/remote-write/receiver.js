@@ -1,0 +1,182 @@
+'use strict';
+
+// Sends requests, and again what may succeed later: if the connection fails, on status 5xx and on 429. Other
+// answers are final. Neither sockets nor timers keep the process alive: who waits for a push does.
+
+const { PACKAGE_VERSION } = require('../options/package-version');
+
+// http and https are loaded on first use, as in lib/http/pushgateway.js.
+
+const FIRST_PAUSE_MILLISECONDS = 100;
+const LONGEST_PAUSE_MILLISECONDS = 5000;
+
+/** A receiver that asks for a longer pause is not asked again. */
+const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
+
+/** An answer is empty or one line of text. Another server's may be endless. */
+const MAX_ANSWER_BYTES = 4096;
+const MAX_REASON_CHARACTERS = 256;
+
+/** @typedef {import('./write-request').Protocol} Protocol */
+
+/**
+ * @typedef {object} Answer
+ * @property {number} status
+ * @property {string} reason the start of the text
+ * @property {number} retryAfter milliseconds; 0 if the receiver does not say
+ * @property {number | undefined} samples how many were written, in 2.0
+ */
+
+/** @type {Record<Protocol, Record<string, string>>} */
+const HEADERS = {
+  '1.0': {
+    'Content-Type': 'application/x-protobuf',
+    'X-Prometheus-Remote-Write-Version': '0.1.0',
+  },
+  '2.0': {
+    'Content-Type': 'application/x-protobuf;proto=io.prometheus.write.v2.Request',
+    'X-Prometheus-Remote-Write-Version': '2.0.0',
+  },
+};
+
+class Receiver {
+  #url;
+  #headers;
+  #timeout;
+  #retries;
+  #isSuperseded = false;
+  #endPause = () => {};
+
+  /**
+   * @param {object} settings
+   * @param {string} settings.url
+   * @param {Record<string, string>} settings.headers
+   * @param {number} settings.timeout of an attempt, milliseconds
+   * @param {number} settings.retries
+   */
+  constructor({ url, headers, timeout, retries }) {
+    this.#url = new URL(url);
+    this.#headers = headers;
+    this.#timeout = timeout;
+    this.#retries = retries;
+  }
+
+  /**
+   * @param {Buffer} body
+   * @param {Protocol} protocol
+   * @returns {Promise<Answer>} the last one
+   * @throws {Error} if the last attempt had no answer
+   */
+  async send(body, protocol) {
+    let pause = FIRST_PAUSE_MILLISECONDS;
+    for (let retries = this.#retries; ; retries--) {
+      const result = await this.#attempt(body, protocol).catch(asError);
+      const isFinal = !(result instanceof Error) && result.status !== 429 && result.status < 500;
+      const wait = result instanceof Error ? pause : result.retryAfter || pause;
+      const isTooLong = wait > LONGEST_RETRY_AFTER_MILLISECONDS;
+      if (isFinal || isTooLong || retries <= 0 || this.#isSuperseded) {
+        if (result instanceof Error) throw result;
+        return result;
+      }
+      await this.#pause(wait);
+      pause = Math.min(pause * 2, LONGEST_PAUSE_MILLISECONDS);
+    }
+  }
+
+  /**
+   * A newer push waits: the one under way is not tried again if it fails.
+   *
+   * @param {boolean} isSuperseded
+   */
+  supersede(isSuperseded) {
+    this.#isSuperseded = isSuperseded;
+    if (isSuperseded) this.#endPause();
+  }
+
+  /** @param {number} milliseconds */
+  #pause(milliseconds) {
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, milliseconds).unref();
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve(undefined);
+      };
+    });
+  }
+
+  /**
+   * @param {Buffer} body
+   * @param {Protocol} protocol
+   * @returns {Promise<Answer>}
+   */
+  #attempt(body, protocol) {
+    return new Promise((resolve, reject) => {
+      const transport = this.#url.protocol === 'https:' ? require('https') : require('http');
+      const request = transport.request(this.#url, {
+        method: 'POST',
+        headers: {
+          'User-Agent': `prom-client-cluster/${PACKAGE_VERSION}`,
+          ...this.#headers,
+          ...HEADERS[protocol],
+          'Content-Encoding': 'snappy',
+          'Content-Length': body.length,
+        },
+      });
+      const timer = setTimeout(() => {
+        request.destroy(new Error(`the receiver has not answered within ${this.#timeout} ms`));
+      }, this.#timeout).unref();
+      request.on('socket', socket => socket.unref());
+      request.on('error', reject);
+      request.on('close', () => {
+        clearTimeout(timer);
+        reject(new Error('the receiver has closed the connection'));
+      });
+      request.on('response', response => readAnswer(response, resolve));
+      request.end(body);
+    });
+  }
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} response
+ * @param {(answer: Answer) => void} resolve
+ */
+function readAnswer(response, resolve) {
+  const { statusCode: status = 0, headers } = response;
+  const written = headers['x-prometheus-remote-write-samples-written'];
+  const samples = typeof written === 'string' && /^\d{1,15}$/.test(written) ? Number(written) : undefined;
+  let text = '';
+  const done = () => {
+    const reason = text.trim().replaceAll(/\s+/g, ' ').slice(0, MAX_REASON_CHARACTERS);
+    resolve({ status, reason, retryAfter: millisecondsOf(headers['retry-after']), samples });
+  };
+  let bytes = 0;
+  response.on('data', chunk => {
+    bytes += chunk.length;
+    if (text.length < MAX_REASON_CHARACTERS) text += chunk.toString('utf8', 0, MAX_ANSWER_BYTES);
+    if (bytes > MAX_ANSWER_BYTES) response.destroy();
+  });
+  // The status counts, even if the connection breaks after it.
+  response.on('error', done);
+  response.on('close', done);
+  response.on('end', done);
+}
+
+/**
+ * @param {string | undefined} retryAfter seconds, or a date
+ * @returns {number}
+ */
+function millisecondsOf(retryAfter = '') {
+  if (/^\d+$/.test(retryAfter)) return Number(retryAfter) * 1000;
+  return Math.max(Date.parse(retryAfter) - Date.now(), 0) || 0;
+}
+
+/**
+ * @param {unknown} error
+ * @returns {Error}
+ */
+function asError(error) {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+module.exports = { Receiver };

@@ -1,0 +1,200 @@
+'use strict';
+
+// The messages of both versions of the protocol.
+// 1.0: https://prometheus.io/docs/specs/prw/remote_write_spec/, with Prometheus' own fields for metadata and
+// exemplars. 2.0: https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/
+
+const { ProtobufWriter } = require('./protobuf-writer');
+
+/** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
+/** @typedef {import('../exposition/label-text').Label} Label */
+/** @typedef {{name: string, help: string, type: string}} Metadata of a family */
+
+/**
+ * A sample of one series.
+ *
+ * @typedef {object} SeriesSample
+ * @property {Label[]} labels sorted by name
+ * @property {number | undefined} value undefined: the series has ended
+ * @property {number} timestamp milliseconds since the epoch
+ * @property {Exemplar | undefined | null} exemplar
+ */
+
+/** @typedef {'1.0' | '2.0'} Protocol */
+
+/** Types by their number in both versions; 0 is unknown. */
+const TYPES = ['', 'counter', 'gauge', 'histogram', '', 'summary'];
+
+/** Values, little endian. Which NaN a Float64Array holds is not JavaScript's concern, but Prometheus'. */
+const STALE = Buffer.from('020000000000f07f', 'hex');
+const NOT_A_NUMBER = Buffer.from('010000000000f87f', 'hex');
+const number = Buffer.alloc(8);
+
+/** @param {number | undefined} value */
+function bytesOf(value) {
+  if (value === undefined) return STALE;
+  if (Number.isNaN(value)) return NOT_A_NUMBER;
+  number.writeDoubleLE(value);
+  return number;
+}
+
+/** @param {string} type */
+function typeNumber(type) {
+  return Math.max(TYPES.indexOf(type), 0);
+}
+
+/**
+ * @param {ProtobufWriter} writer
+ * @param {number | undefined} value
+ * @param {number} timestamp
+ */
+function writeSample(writer, value, timestamp) {
+  const start = writer.begin(2);
+  writer.fixed64(1, bytesOf(value));
+  writer.integer(2, timestamp);
+  writer.end(start);
+}
+
+/**
+ * @param {Exemplar} exemplar
+ * @returns {number} milliseconds since the epoch, 0 if it has none
+ */
+function timestampOf({ timestamp }) {
+  return timestamp > 0 && Number.isFinite(timestamp) ? Math.round(timestamp * 1000) : 0;
+}
+
+/**
+ * @param {Exemplar} exemplar
+ * @returns {{name: string, value: string}[]}
+ */
+function exemplarLabels({ labelSet }) {
+  return Object.entries(labelSet ?? {}).map(([name, value]) => ({ name, value: String(value) }));
+}
+
+/** `prometheus.WriteRequest`. */
+class WriteRequest1 {
+  #writer = new ProtobufWriter();
+  /** @type {Metadata | undefined} of the last sample */
+  #metadata = undefined;
+
+  /** How many bytes the request has so far. */
+  get length() {
+    return this.#writer.length;
+  }
+
+  /**
+   * @param {SeriesSample} sample
+   * @param {Metadata | undefined} metadata
+   */
+  add({ labels, value, timestamp, exemplar }, metadata) {
+    const writer = this.#writer;
+    if (metadata !== this.#metadata) this.#writeMetadata(metadata);
+    const start = writer.begin(1);
+    for (const label of labels) this.#writeLabel(label);
+    writeSample(writer, value, timestamp);
+    if (exemplar) {
+      const exemplarStart = writer.begin(3);
+      for (const label of exemplarLabels(exemplar)) this.#writeLabel(label);
+      writer.fixed64(2, bytesOf(exemplar.value));
+      writer.integer(3, timestampOf(exemplar));
+      writer.end(exemplarStart);
+    }
+    writer.end(start);
+  }
+
+  /** @returns {Buffer[]} */
+  get parts() {
+    return [this.#writer.bytes];
+  }
+
+  /** @param {{name: string, value: string}} label */
+  #writeLabel({ name, value }) {
+    const writer = this.#writer;
+    const start = writer.begin(1);
+    writer.text(1, name);
+    writer.text(2, value);
+    writer.end(start);
+  }
+
+  /** @param {Metadata | undefined} metadata */
+  #writeMetadata(metadata) {
+    this.#metadata = metadata;
+    if (metadata === undefined) return;
+    const writer = this.#writer;
+    const start = writer.begin(3);
+    writer.integer(1, typeNumber(metadata.type));
+    writer.text(2, metadata.name);
+    writer.text(4, metadata.help);
+    writer.end(start);
+  }
+}
+
+/** `io.prometheus.write.v2.Request`. */
+class WriteRequest2 {
+  /** Two writers, because some receivers read the symbols before the series. */
+  #symbolWriter = new ProtobufWriter();
+  #writer = new ProtobufWriter();
+  /** @type {Map<string, number>} */
+  #symbols = new Map();
+
+  constructor() {
+    this.#symbol('');
+  }
+
+  /** How many bytes the request has so far. */
+  get length() {
+    return this.#symbolWriter.length + this.#writer.length;
+  }
+
+  /**
+   * @param {SeriesSample} sample
+   * @param {Metadata | undefined} metadata
+   */
+  add({ labels, value, timestamp, exemplar }, metadata) {
+    const writer = this.#writer;
+    const start = writer.begin(5);
+    this.#writeReferences(labels);
+    writeSample(writer, value, timestamp);
+    if (exemplar) {
+      const exemplarStart = writer.begin(4);
+      this.#writeReferences(exemplarLabels(exemplar));
+      writer.fixed64(2, bytesOf(exemplar.value));
+      writer.integer(3, timestampOf(exemplar));
+      writer.end(exemplarStart);
+    }
+    if (metadata !== undefined) {
+      const metadataStart = writer.begin(5);
+      writer.integer(1, typeNumber(metadata.type));
+      writer.integer(3, this.#symbol(metadata.help));
+      writer.end(metadataStart);
+    }
+    writer.end(start);
+  }
+
+  /** @returns {Buffer[]} */
+  get parts() {
+    return [this.#symbolWriter.bytes, this.#writer.bytes];
+  }
+
+  /** @param {{name: string, value: string}[]} labels */
+  #writeReferences(labels) {
+    const start = this.#writer.begin(1);
+    for (const { name, value } of labels) {
+      this.#writer.varint(this.#symbol(name));
+      this.#writer.varint(this.#symbol(value));
+    }
+    this.#writer.end(start);
+  }
+
+  /** @param {string} text */
+  #symbol(text) {
+    const existing = this.#symbols.get(text);
+    if (existing !== undefined) return existing;
+    const reference = this.#symbols.size;
+    this.#symbols.set(text, reference);
+    this.#symbolWriter.text(4, text);
+    return reference;
+  }
+}
+
+module.exports = { WriteRequest1, WriteRequest2 };

@@ -1,0 +1,96 @@
+'use strict';
+
+// The real Prometheus has what the page of the same instant says. PROMETHEUS_3 names the program of another
+// version, such as that of test/long/prometheus-3.
+
+const assert = require('node:assert');
+const { after, before, describe, it } = require('node:test');
+const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
+const { samples } = require('../../lib/testing/testing');
+const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-server');
+
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+const labels = { instance: 'box-1', job: 'batch' };
+
+const CASES = [
+  { program: 'prometheus', protocol: undefined, negotiated: '1.0' },
+  { program: 'prometheus', protocol: '1.0', negotiated: '1.0' },
+];
+if (process.env.PROMETHEUS_3) {
+  CASES.push({ program: process.env.PROMETHEUS_3, protocol: undefined, negotiated: '2.0' });
+  CASES.push({ program: process.env.PROMETHEUS_3, protocol: '1.0', negotiated: '1.0' });
+}
+
+/** Comparable samples: NaN is one number, and Prometheus leaves empty labels out. */
+function asText({ name, labels: own, value }) {
+  const pairs = Object.entries({ ...own, __name__: name }).filter(([, text]) => text !== '');
+  return `${JSON.stringify(pairs.sort())} ${value}`;
+}
+
+for (const { program, protocol, negotiated } of CASES) {
+  const skip = !required && missingPrograms([program]);
+  describe(`remote write ${protocol ?? 'negotiated'} to ${program}`, { skip, timeout: 120_000 }, () => {
+    /** @type {PrometheusServer} */
+    let prometheus;
+    let registry;
+    let push;
+
+    before(async () => {
+      prometheus = await PrometheusServer.startReceiver(program);
+      registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+      push = new RemoteWrite(prometheus.writeUrl, { labels, protocol }, registry);
+    });
+
+    after(() => prometheus?.stop());
+
+    const received = async () =>
+      (await prometheus.query('{job="batch"}'))
+        .map(({ labels: { __name__: name, ...own }, value }) => ({ name, labels: own, value }))
+        .filter(({ name }) => !name.startsWith('prom_client_'));
+
+    it('has the values of the page', async () => {
+      const registers = [registry];
+      const labelNames = ['path', 'Method'];
+      const options = { help: 'h "\\\n', labelNames, registers };
+      const counter = new Counter({ name: 'requests_total', enableExemplars: true, ...options });
+      counter.inc({ labels: { path: 'a"b\\c\nd{}=,' }, value: 2, exemplarLabels: { trace_id: 'ü' } });
+      counter.inc({ labels: { path: 'ü😀', Method: '' }, value: 0.1 });
+      const gauge = new Gauge({ name: 'temperature', ...options });
+      const numbers = [0, -1.5, NaN, Infinity, -Infinity, 5e-324, 1e300, 0.1 + 0.2];
+      numbers.forEach((value, i) => gauge.set({ path: String(i) }, value));
+      const histogram = new Histogram({ name: 'sizes', buckets: [0.1, 2.5], ...options });
+      for (const value of [0.05, 0.5, 7]) histogram.observe({ Method: 'GET' }, value);
+      new Summary({ name: 'times', percentiles: [0.5], ...options }).observe({}, 3);
+      const result = await push.push();
+      const page = await samples(registry);
+      const expected = page.map(sample => asText({ ...sample, labels: { ...labels, ...sample.labels } }));
+      assert.deepStrictEqual((await received()).map(asText).sort(), expected.sort());
+      assert.deepStrictEqual([result.protocol, result.dropped], [negotiated, 0]);
+    });
+
+    it('has the exemplar', async () => {
+      const start = String(Date.now() / 1000 - 60);
+      const end = String(Date.now() / 1000 + 60);
+      const [{ exemplars }] = await prometheus.ask('query_exemplars', {
+        query: 'requests_total',
+        start,
+        end,
+      });
+      const found = exemplars.map(({ labels: own, value }) => [own, value]);
+      assert.deepStrictEqual(found, [[{ trace_id: 'ü' }, '2']]);
+    });
+
+    it('shows a removed series no longer, and none after stop()', async () => {
+      registry.getSingleMetric('temperature').reset();
+      await push.push();
+      const names = new Set((await received()).map(({ name }) => name));
+      assert.ok(names.has('sizes_count') && !names.has('temperature'), [...names].join());
+      await push.stop();
+      assert.deepStrictEqual(await prometheus.query('{job="batch"}'), []);
+      assert.deepStrictEqual(
+        await prometheus.query('count(last_over_time(temperature[1h]))').then(all => all[0].value),
+        8,
+      );
+    });
+  });
+}

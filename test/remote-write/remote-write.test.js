@@ -1,0 +1,520 @@
+'use strict';
+
+// What a receiver gets, what it may answer, and what becomes of the pushes then.
+
+const assert = require('node:assert');
+const { once } = require('node:events');
+const net = require('node:net');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
+const { samples } = require('../../lib/testing/testing');
+const { Program } = require('../fixtures/program');
+const { FakeReceiver, accept } = require('./fixtures/receiver');
+
+const labels = { instance: 'box-1', job: 'batch' };
+
+describe('RemoteWrite', () => {
+  /** @type {Registry} */
+  let registry;
+  /** @type {{stop(): Promise<void>}[]} */
+  let running;
+
+  beforeEach(() => {
+    registry = new Registry();
+    running = [];
+  });
+
+  afterEach(() => Promise.all(running.map(each => each.stop())));
+
+  async function receiver(answer) {
+    const started = await FakeReceiver.start(answer);
+    running.push(started);
+    return started;
+  }
+
+  function remoteWrite(to, options) {
+    return new RemoteWrite(to.url ?? to, { labels, ...options }, registry);
+  }
+
+  function gauge(name, value) {
+    const metric = new Gauge({ name, help: 'h', registers: [registry] });
+    metric.set(value);
+    return metric;
+  }
+
+  /** The value of the only series of a name. */
+  function valueOf(to, name) {
+    const found = [...to.series].filter(([key]) => key.startsWith(`${name}{`));
+    assert.strictEqual(found.length, 1, name);
+    return found[0][1].value;
+  }
+
+  function resultsOf(to, name) {
+    const counts = ['pushed', 'failed', 'dropped'].map(result => {
+      const key = `prom_client_remote_write_${name}_total${JSON.stringify({ ...labels, result })}`;
+      return [result, to.series.get(key).value];
+    });
+    return Object.fromEntries(counts);
+  }
+
+  /** A registry with every kind of metric and awkward labels. */
+  function fill(register) {
+    const registers = [register];
+    const labelNames = ['path', 'Method', 'b'];
+    const counter = new Counter({
+      name: 'requests_total',
+      help: 'Lines\nand "quotes" \\',
+      labelNames,
+      registers,
+    });
+    counter.inc({ path: 'a"b\\c\nd', Method: 'GET' }, 2);
+    counter.inc({ path: '{x="1",y="2"}', b: 'ü😀' }, 0.1);
+    counter.inc({ Method: '=', path: ',' }, 1e300);
+    const values = new Gauge({ name: 'values', help: 'h', labelNames: ['of'], registers });
+    for (const value of [0, -1.5, NaN, Infinity, -Infinity, 5e-324]) values.set({ of: String(value) }, value);
+    const histogram = new Histogram({
+      name: 'sizes',
+      help: 'h',
+      labelNames,
+      buckets: [0.1, 1, 1e6],
+      registers,
+    });
+    for (const value of [0.05, 0.5, 7, 1e7]) histogram.observe({ path: '/' }, value);
+    const summary = new Summary({
+      name: 'times',
+      help: 'h',
+      labelNames,
+      percentiles: [0.5, 0.99],
+      registers,
+    });
+    for (const value of [1, 2, 3]) summary.observe({ path: '/' }, value);
+    register.registerMetric({
+      name: 'own',
+      get: () => ({
+        name: 'own',
+        help: 'h',
+        type: 'gauge',
+        values: [{ value: '7', labels: { z: 1, a: null } }],
+      }),
+    });
+    register.setDefaultLabels({ zone: 'west', le: 'none' });
+  }
+
+  for (const protocol of ['1.0', '2.0']) {
+    for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRICS_CONTENT_TYPE]) {
+      it(`version ${protocol} sends the samples of the page, ${contentType.split(';')[0]}`, async () => {
+        registry = new Registry(contentType);
+        fill(registry);
+        const to = await receiver();
+        const result = await remoteWrite(to, { protocol }).push();
+        const received = [...to.series.values()].filter(
+          ({ labels: pairs }) => !new Map(pairs).get('__name__').startsWith('prom_client_'),
+        );
+        const page = await samples(registry);
+        const expected = page.map(({ name, labels: own, value }) => [
+          JSON.stringify(Object.entries({ ...labels, ...own, __name__: name }).sort()),
+          value,
+        ]);
+        const actual = received.map(series => [JSON.stringify([...series.labels].sort()), series.value]);
+        assert.deepStrictEqual(new Map(actual), new Map(expected));
+        assert.strictEqual(to.requests[0].series.length, result.samples);
+        assert.deepStrictEqual({ ...result, samples: 0 }, { protocol, samples: 0, dropped: 0 });
+        for (const { labels: pairs, timestamp } of received) {
+          const names = pairs.map(([name]) => name);
+          assert.deepStrictEqual(names, [...names].sort());
+          assert.ok(Math.abs(Date.now() - timestamp) < 60_000);
+        }
+      });
+    }
+
+    it(`version ${protocol} sends types, help texts and exemplars`, async () => {
+      registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE);
+      const registers = [registry];
+      const counter = new Counter({ name: 'requests_total', help: 'h1', enableExemplars: true, registers });
+      counter.inc({ value: 2, exemplarLabels: { trace: 'ü' } });
+      new Summary({ name: 'times', help: 'h2', registers }).observe(1);
+      const to = await receiver();
+      await remoteWrite(to, { protocol }).push();
+      const series = [...to.series.values()];
+      const typeOf = name => series.find(each => new Map(each.labels).get('__name__') === name);
+      const { type, help, exemplar } = typeOf('requests_total');
+      assert.deepStrictEqual({ type, help }, { type: 'counter', help: 'h1' });
+      assert.deepStrictEqual(exemplar.labels, [['trace', 'ü']]);
+      assert.strictEqual(exemplar.value, 2);
+      assert.ok(Math.abs(Date.now() - exemplar.timestamp) < 60_000);
+      assert.deepStrictEqual([typeOf('times_sum').type, typeOf('times_sum').help], ['summary', 'h2']);
+    });
+  }
+
+  it('the headers are those of the specifications', async () => {
+    gauge('value', 1);
+    const to = await receiver();
+    for (const protocol of ['1.0', '2.0']) await remoteWrite(to, { protocol }).push();
+    const sent = to.requests.map(({ headers }) => [
+      ...[headers['content-type'], headers['content-encoding'], headers['x-prometheus-remote-write-version']],
+    ]);
+    assert.deepStrictEqual(sent, [
+      ['application/x-protobuf', 'snappy', '0.1.0'],
+      ['application/x-protobuf;proto=io.prometheus.write.v2.Request', 'snappy', '2.0.0'],
+    ]);
+    assert.match(to.requests[0].headers['user-agent'], /^prom-client-cluster\/\d/);
+  });
+
+  it('a user in the URL and an Authorization header are sent', async () => {
+    gauge('value', 1);
+    const to = await receiver();
+    await remoteWrite(to.url.replace('//', '//user:p%40ss@')).push();
+    await remoteWrite(to, { headers: { Authorization: 'Bearer token' } }).push();
+    const sent = to.requests.map(({ headers }) => headers.authorization);
+    assert.deepStrictEqual(sent, [`Basic ${btoa('user:p@ss')}`, 'Bearer token']);
+  });
+
+  it('a receiver without version 2.0 gets 1.0, and stays with it', async () => {
+    gauge('value', 1);
+    const silent = response => response.writeHead(204).end();
+    const refusing = (response, request) =>
+      request.protocol === '2.0' ? response.writeHead(415).end() : accept(response, request);
+    for (const answer of [silent, refusing]) {
+      const to = await receiver(answer);
+      const push = remoteWrite(to);
+      for (let i = 0; i < 2; i++) assert.strictEqual((await push.push()).protocol, '1.0');
+      assert.deepStrictEqual(
+        to.requests.map(({ protocol }) => protocol),
+        ['2.0', '1.0', '1.0'],
+      );
+      assert.strictEqual(valueOf(to, 'value'), 1);
+    }
+  });
+
+  it('a receiver that is replaced by one of version 1.0 is asked again', async () => {
+    let hasVersion2 = true;
+    const to = await receiver((response, request) => {
+      if (request.protocol === '2.0' && !hasVersion2) response.writeHead(415).end();
+      else accept(response, request);
+    });
+    gauge('value', 1);
+    const push = remoteWrite(to);
+    assert.strictEqual((await push.push()).protocol, '2.0');
+    hasVersion2 = false;
+    await assert.rejects(push.push(), /status 415/);
+    assert.strictEqual((await push.push()).protocol, '1.0');
+  });
+
+  it('samples that a receiver of version 2.0 has not written count as failed', async () => {
+    gauge('value', 1);
+    let written = '1';
+    const to = await receiver(response =>
+      response.writeHead(200, { 'X-Prometheus-Remote-Write-Samples-Written': written }).end(),
+    );
+    const push = remoteWrite(to, { protocol: '2.0' });
+    await assert.rejects(push.push(), /has written 1 of 9 samples/);
+    written = '9';
+    await push.push();
+    assert.deepStrictEqual(resultsOf(to, 'samples'), { pushed: 1, failed: 8, dropped: 0 });
+    assert.deepStrictEqual(resultsOf(to, 'pushes'), { pushed: 0, failed: 1, dropped: 0 });
+  });
+
+  it('a request is sent again on 500, on 429 and if the connection closes', async () => {
+    gauge('value', 1);
+    const to = await receiver((response, request, count) => {
+      if (count === 1) response.writeHead(500).end();
+      else if (count === 2) response.writeHead(429, { 'Retry-After': '0' }).end();
+      else if (count === 3) response.destroy();
+      else accept(response, request);
+    });
+    await remoteWrite(to).push();
+    assert.strictEqual(to.requests.length, 4);
+    assert.strictEqual(valueOf(to, 'value'), 1);
+  });
+
+  it('a request is not sent again on 400, or if the receiver asks for a long pause', async () => {
+    gauge('value', 1);
+    for (const [status, headers] of [
+      [400, {}],
+      [302, { Location: '/' }],
+      [503, { 'Retry-After': '3600' }],
+      [429, { 'Retry-After': new Date(Date.now() + 3_600_000).toUTCString() }],
+    ]) {
+      const to = await receiver(response => response.writeHead(status, headers).end('no\nsuch\ttenant'));
+      await assert.rejects(remoteWrite(to).push(), {
+        message: `the receiver has answered with status ${status}: no such tenant`,
+      });
+      assert.strictEqual(to.requests.length, 1);
+    }
+  });
+
+  it('a receiver that hangs fails after the timeout and the retries', async () => {
+    gauge('value', 1);
+    const to = await receiver(() => {});
+    await assert.rejects(remoteWrite(to, { timeout: 50, retries: 1 }).push(), /not answered within 50 ms/);
+    assert.strictEqual(to.requests.length, 2);
+  });
+
+  it('an endless answer is not read', async () => {
+    gauge('value', 1);
+    let written = 0;
+    const to = await receiver(response => {
+      response.writeHead(400);
+      const chunk = Buffer.alloc(65536, 'x');
+      const more = () => {
+        do written += chunk.length;
+        while (!response.destroyed && response.write(chunk));
+        response.once('drain', more);
+      };
+      more();
+    });
+    await assert.rejects(remoteWrite(to).push(), /status 400: x{100}/);
+    assert.ok(written < 2 ** 28, `${written} bytes`);
+  });
+
+  it('what is no HTTP server fails', async () => {
+    gauge('value', 1);
+    const server = net.createServer(socket => socket.end('nonsense\n')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${server.address().port}/`;
+    await assert.rejects(remoteWrite(url, { retries: 0 }).push(), /Parse Error/);
+    server.close();
+  });
+
+  it('a series that ends gets one stale marker', async () => {
+    const to = await receiver();
+    const metric = new Gauge({ name: 'value', help: 'h', labelNames: ['of'], registers: [registry] });
+    const push = remoteWrite(to);
+    metric.set({ of: 'a"' }, 1);
+    metric.set({ of: 'b' }, 2);
+    await push.push();
+    metric.remove({ of: 'a"' });
+    await push.push();
+    await push.push();
+    const stale = to.requests.map(({ series }) => series.filter(({ value }) => value === 'stale'));
+    assert.deepStrictEqual(
+      stale.map(({ length }) => length),
+      [0, 1, 0],
+    );
+    assert.strictEqual(new Map(stale[1][0].labels).get('of'), 'a"');
+    metric.set({ of: 'a"' }, 3);
+    await push.push();
+    assert.strictEqual(to.series.get(`value${JSON.stringify({ ...labels, of: 'a"' })}`).value, 3);
+  });
+
+  it('a stale marker that was not received is sent again', async () => {
+    const to = await receiver((response, request, count) =>
+      count === 2 ? response.writeHead(400).end() : accept(response, request),
+    );
+    gauge('value', 1);
+    const push = remoteWrite(to);
+    await push.push();
+    registry.clear();
+    await assert.rejects(push.push());
+    await push.push();
+    const sent = to.requests.map(({ series }) => series.filter(({ value }) => value === 'stale').length);
+    assert.deepStrictEqual(sent, [0, 1, 1]);
+  });
+
+  it('timestamps rise with each push', async () => {
+    const to = await receiver();
+    gauge('value', 1);
+    const push = remoteWrite(to);
+    for (let i = 0; i < 5; i++) await push.push();
+    const times = to.requests.map(({ series }) => series[0].timestamp);
+    assert.deepStrictEqual(times, [...new Set(times)].sort());
+  });
+
+  it('the numbers are those of the call', async () => {
+    const to = await receiver();
+    const metric = gauge('value', 1);
+    const pushed = remoteWrite(to).push();
+    metric.set(2);
+    await pushed;
+    assert.strictEqual(valueOf(to, 'value'), 1);
+  });
+
+  it('of several pushes that wait, only the newest is sent', async () => {
+    let answerFirst;
+    const to = await receiver((response, request, count) => {
+      if (count > 1) accept(response, request);
+      else answerFirst = () => accept(response, request);
+      arrived();
+    });
+    let arrived;
+    const first = new Promise(resolve => (arrived = resolve));
+    const metric = gauge('value', 1);
+    const push = remoteWrite(to);
+    const pushes = [push.push()];
+    await first;
+    for (const value of [2, 3, 4]) {
+      metric.set(value);
+      pushes.push(push.push());
+    }
+    answerFirst();
+    const results = await Promise.allSettled(pushes);
+    assert.deepStrictEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+    );
+    assert.strictEqual(results[1].reason.message, 'The push was replaced by a newer one.');
+    assert.strictEqual(to.requests.length, 2);
+    assert.strictEqual(valueOf(to, 'value'), 4);
+    assert.deepStrictEqual(resultsOf(to, 'pushes'), { pushed: 1, failed: 0, dropped: 2 });
+  });
+
+  it('a push that fails is not tried again once a newer one waits', async () => {
+    const to = await receiver((response, request, count) => {
+      if (count > 1) {
+        accept(response, request);
+        return;
+      }
+      // A minute's pause: the test ends earlier only if the second push cuts it short.
+      response.writeHead(503, { 'Retry-After': '60' }).end();
+      response.on('close', arrived);
+    });
+    let arrived;
+    const answered = new Promise(resolve => (arrived = resolve));
+    const metric = gauge('value', 1);
+    const push = remoteWrite(to);
+    const first = push.push();
+    await answered;
+    metric.set(2);
+    await Promise.all([assert.rejects(first, /status 503/), push.push()]);
+    assert.strictEqual(to.requests.length, 2);
+    assert.strictEqual(valueOf(to, 'value'), 2);
+  });
+
+  it('series that Prometheus would refuse are left out and counted', async () => {
+    const values = [
+      { value: 1, labels: { a: '1', b: '2' } },
+      { value: 2, labels: { b: '2', a: '1' } },
+      { value: 3, labels: { a: '1', b: '2', c: '' } },
+      { value: 4, labels: { 'not-valid': '1' } },
+      { value: 5, labels: {}, metricName: 'not valid' },
+      { value: 6, labels: { __name__: 'other' } },
+    ];
+    registry.registerMetric({ name: 'own', get: () => ({ name: 'own', help: 'h', type: 'gauge', values }) });
+    const to = await receiver();
+    const push = remoteWrite(to);
+    assert.strictEqual((await push.push()).dropped, 5);
+    await push.push();
+    assert.strictEqual(valueOf(to, 'own'), 1);
+    assert.deepStrictEqual(resultsOf(to, 'samples'), { pushed: 9, failed: 0, dropped: 5 });
+  });
+
+  it('a large registry is sent in several requests', async () => {
+    const count = 6000;
+    const metric = new Counter({ name: 'many_total', help: 'h', labelNames: ['a'], registers: [registry] });
+    const text = 'x'.repeat(200);
+    for (let i = 0; i < count; i++) metric.inc({ a: `${text}${i}` }, i);
+    for (const protocol of ['1.0', '2.0']) {
+      const to = await receiver();
+      const { samples: sent } = await remoteWrite(to, { protocol }).push();
+      assert.strictEqual(to.requests.length, 2);
+      assert.strictEqual(sent, count + 8);
+      assert.strictEqual(to.series.size, count + 8);
+      const values = [...to.series.values()].slice(0, count);
+      assert.ok(values.every(({ labels: [, [, own]], value }) => own === `${text}${value}`));
+    }
+  });
+
+  it('a collect hook that throws or never ends fails the push', async () => {
+    const to = await receiver();
+    let collect = () => {
+      throw new Error('no connection');
+    };
+    new Gauge({ name: 'value', help: 'h', registers: [registry], collect: () => collect() });
+    const push = remoteWrite(to, { timeout: 50 });
+    await assert.rejects(push.push(), /no connection/);
+    collect = () => new Promise(() => {});
+    await assert.rejects(push.push(), /collect hooks have not ended within 50 ms/);
+    collect = () => {};
+    await push.push();
+    assert.strictEqual(resultsOf(to, 'pushes').failed, 2);
+  });
+
+  it('start() pushes at an interval; stop() pushes once more and ends all series', async () => {
+    let arrived;
+    const third = new Promise(resolve => (arrived = resolve));
+    const to = await receiver((response, request, count) => {
+      accept(response, request);
+      if (count === 3) arrived();
+    });
+    const metric = gauge('value', 1);
+    const push = remoteWrite(to);
+    push.start({ interval: 20 });
+    await third;
+    metric.set(7);
+    await push.stop();
+    const values = to.requests.map(
+      ({ series }) => series.find(({ labels: pairs }) => new Map(pairs).get('__name__') === 'value').value,
+    );
+    assert.deepStrictEqual(values.slice(-2), [7, 'stale']);
+    assert.ok(to.requests.at(-1).series.every(({ value }) => value === 'stale'));
+    assert.strictEqual(to.requests.at(-1).series.length, 9);
+    const { length } = to.requests;
+    await push.stop();
+    // The series of the last push and no timer's.
+    assert.strictEqual(to.requests.length, length + 2);
+  });
+
+  it('pushes in the background do not keep the process alive, nor end it', async () => {
+    const to = await receiver(() => {});
+    const code = `
+      const { Gauge, RemoteWrite, register } = require(${JSON.stringify(require.resolve('../..'))});
+      new Gauge({ name: 'value', help: 'h' }).set(1);
+      const options = { labels: { instance: 'i' }, retries: 0 };
+      const hanging = new RemoteWrite(${JSON.stringify(to.url)}, options);
+      hanging.start();
+      const closed = new RemoteWrite('http://127.0.0.1:1/', options);
+      closed.start({ interval: 10 });
+      process.on('warning', ({ message }) => console.log(message));
+      closed.stop().then(() => console.log('stopped'));`;
+    const program = new Program(['-e', code]);
+    await program.line(/^Remote write has failed: .*ECONNREFUSED/);
+    await program.line(/^stopped$/);
+    assert.ok(Number.isInteger(await program.ended()), program.errors);
+    assert.strictEqual(await program.ended(), 0, program.errors);
+    assert.doesNotMatch(program.errors, /Unhandled/);
+  });
+
+  it('an explicit push keeps the process alive', async () => {
+    const to = await receiver((response, request) => setImmediate(() => accept(response, request)));
+    const code = `
+      const { Gauge, RemoteWrite } = require(${JSON.stringify(require.resolve('../..'))});
+      new Gauge({ name: 'value', help: 'h' }).set(1);
+      const push = new RemoteWrite(${JSON.stringify(to.url)}, { labels: { instance: 'i' } });
+      push.push().then(() => console.log('pushed'));`;
+    const program = new Program(['-e', code]);
+    await program.line(/^pushed$/);
+    assert.strictEqual(await program.ended(), 0, program.errors);
+  });
+
+  it('arguments that are not valid throw', () => {
+    const url = 'http://localhost/';
+    const invalid = [
+      [[undefined, { labels }], /URL of a receiver/],
+      [['ftp://localhost/', { labels }], /URL of a receiver/],
+      [[url], /labels\.instance/],
+      [[url, { labels: { job: 'j' } }], /labels\.instance/],
+      [[url, { labels: { instance: 'i', 'not-valid': 'x' } }], /Invalid label name/],
+      [[url, { labels: { instance: 'i', __name__: 'x' } }], /__name__/],
+      [[url, { labels, timeout: 0 }], /timeout must be a number of milliseconds: 0/],
+      [[url, { labels, retries: -1 }], /retries must be a whole number: -1/],
+      [[url, { labels, protocol: 2 }], /protocol must be '1.0' or '2.0': 2/],
+      [[url, { labels, headers: { 'a b': 'c' } }], /Header name/],
+      [[url, { labels }, {}], /Expected Registry/],
+    ];
+    for (const [args, message] of invalid) assert.throws(() => new RemoteWrite(...args), { message });
+    assert.throws(() => new RemoteWrite(url, { labels }).start({ interval: '5' }), /interval must be/);
+    assert.doesNotMatch(
+      getError(() => new RemoteWrite('x://user:secret@host', { labels })).message,
+      /secret/,
+    );
+  });
+});
+
+function getError(run) {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not throw');
+}
