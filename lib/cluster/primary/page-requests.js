@@ -10,7 +10,7 @@ const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { pageName } = require('../wire/file-names');
 
-// The port of a worker may be public. However often it is asked, it causes no more than one round in this
+// The port of a worker may be public. However often it is asked, it starts no more than one round in this
 // time.
 const PAUSE_MILLISECONDS = 250;
 
