@@ -181,12 +181,24 @@ class ThreadHub {
     }
   }
 
-  /** Reads the logs in slices, so that a scrape has little left to read. */
+  /** Reads the logs, so that a scrape has little left to read. */
   async #readSoon() {
     if (this.#isReading) return;
     this.#isReading = true;
-    for (const { mirror } of [...this.#threads.values()]) await runInSlices(mirror.read());
+    await this.readInSlices(Infinity);
     this.#isReading = false;
+  }
+
+  /**
+   * Reads what the threads have published, in slices: many label sets would hold the loop for long.
+   *
+   * @param {number} timeout milliseconds; a thread may publish more than is read meanwhile
+   * @returns {Promise<void>}
+   */
+  async readInSlices(timeout) {
+    this.#receiveAll();
+    const end = performance.now() + timeout;
+    for (const { mirror } of [...this.#threads.values()]) await runInSlices(until(mirror.read(), end));
   }
 
   /**
@@ -258,6 +270,15 @@ class ThreadHub {
     /** @type {any} */ (channel).unref();
     return channel;
   }
+}
+
+/**
+ * @param {Generator<void>} steps
+ * @param {number} end by performance.now()
+ * @returns {Generator<void>} the steps until then
+ */
+function* until(steps, end) {
+  while (performance.now() < end && !steps.next().done) yield;
 }
 
 /**

@@ -112,7 +112,9 @@ class WorkerRegistry extends Registry {
     checkPageOptions({ timeout, contentType, names });
     if (!(/** @type {any} */ (this)[SERVES])) return undefined;
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    return shared()[THREADS]?.primary?.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
+    const { hub, primary } = shared()[THREADS] ?? {};
+    await hub?.readInSlices(timeout / 2);
+    return primary?.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
   }
 
   /** What an endpoint calls. */

@@ -65,6 +65,14 @@ describe('the example', () => {
 
   it('hono.js', async t => assertRoutes(await start(t, ['hono.js']), { unknown: '/*' }));
 
+  it('threads/', async t => {
+    const origin = await start(t, ['threads/server.js']);
+    assert.strictEqual((await get(`${origin}/primes/1000`)).body.toString(), '{"primes":168}');
+    const text = await metricsOf(origin);
+    assert.match(text, /^jobs_total\{size="small"\} 1$/m);
+    assert.match(text, /^http_request_duration_seconds_count 1$/m);
+  });
+
   it('nest/main.ts', async t => {
     await run(process.execPath, [tsc, '--project', 'nest'], { cwd: examples });
     const origin = await start(t, ['nest/build/main.js']);

@@ -1,0 +1,96 @@
+'use strict';
+
+// One process of the benchmark: a main thread that scrapes, and four threads that have metrics and an event
+// loop whose gaps are measured. Prints its figures as JSON.
+
+const { once } = require('node:events');
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+const { setTimeout: pause } = require('node:timers/promises');
+
+const THREADS = 4;
+const SCRAPES = 10;
+
+const [client, samples] = isMainThread ? process.argv.slice(2) : workerData;
+const { Counter, WorkerRegistry } = require(client === 'ours' ? '../..' : '@prometheus-io/client');
+
+/** Longest time between two turns of this thread's event loop, since the last call. */
+function gapMeter() {
+  let last = performance.now();
+  let longest = 0;
+  setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  }, 1).unref();
+  return () => {
+    const result = Math.max(longest, performance.now() - last);
+    longest = 0;
+    last = performance.now();
+    return result;
+  };
+}
+
+/** @param {number[]} numbers */
+function median(numbers) {
+  return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+}
+
+/** CPU time of this thread in milliseconds. */
+function threadCpu() {
+  const { user, system } = /** @type {any} */ (process).threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+async function main() {
+  const registry = new WorkerRegistry();
+  const threads = Array.from(
+    { length: THREADS },
+    () => new Worker(__filename, { workerData: [client, samples] }),
+  );
+  await Promise.all(threads.map(thread => once(thread, 'message')));
+  // The first scrape sends and reads the label sets.
+  const first = performance.now();
+  const page = await registry.workerMetrics();
+  const firstMilliseconds = performance.now() - first;
+  const sum = Number(/^requests_total\{[^}]*path="\/0"[^}]*\} (\d+)$/m.exec(page)?.[1]);
+  if (sum !== THREADS * 3) throw new Error(`not the sum of all threads: ${sum}`);
+  const gap = gapMeter();
+  /** @type {Record<string, number[]>} */
+  const figures = {
+    'scrape ms': [],
+    'main thread CPU ms': [],
+    'main thread gap ms': [],
+    'thread gap ms': [],
+  };
+  for (let scrape = 0; scrape < SCRAPES; scrape++) {
+    await pause(100);
+    threads.forEach(thread => thread.postMessage('start'));
+    await Promise.all(threads.map(thread => once(thread, 'message')));
+    gap();
+    const [cpu, start] = [threadCpu(), performance.now()];
+    if (client === 'ours') await registry.workerMetricsBytes();
+    else await registry.workerMetrics();
+    figures['scrape ms'].push(performance.now() - start);
+    figures['main thread CPU ms'].push(threadCpu() - cpu);
+    figures['main thread gap ms'].push(gap());
+    threads.forEach(thread => thread.postMessage('gap'));
+    const gaps = await Promise.all(threads.map(async thread => (await once(thread, 'message'))[0]));
+    figures['thread gap ms'].push(Math.max(...gaps));
+  }
+  const medians = Object.entries(figures).map(([name, numbers]) => [name, median(numbers)]);
+  console.log(JSON.stringify({ 'first scrape ms': firstMilliseconds, ...Object.fromEntries(medians) }));
+  process.exit();
+}
+
+function thread() {
+  new WorkerRegistry();
+  const labelNames = ['method', 'path', 'status'];
+  const counter = new Counter({ name: 'requests_total', help: 'Requests', labelNames });
+  for (let i = 0; i < Number(samples); i++) counter.inc({ method: 'GET', path: `/${i}`, status: 200 }, 3);
+  const gap = gapMeter();
+  parentPort?.on('message', () => parentPort?.postMessage(gap()));
+  parentPort?.postMessage('ready');
+}
+
+if (isMainThread) main();
+else thread();
