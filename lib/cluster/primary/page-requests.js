@@ -171,4 +171,4 @@ function isListOfNames(names) {
   return names.every(name => typeof name === 'string' && name.length <= MAX_NAME_CHARACTERS);
 }
 
-module.exports = { PageRequests, MAX_UNANSWERED };
+module.exports = { PageRequests };
