@@ -1168,7 +1168,7 @@ export interface RemoteWriteResult {
 export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
   /**
    * @param url http or https, with `user:password@` for basic authentication
-   * @param registry default the global registry
+   * @param registry default the global registry; not an AggregatorRegistry or WorkerRegistry
    */
   constructor(url: string | { readonly href: string }, options: RemoteWriteOptions, registry?: Registry<T>);
 

@@ -56,7 +56,7 @@ class RemoteWrite {
    *   5xx or 429; default 5
    * @param {Protocol} [options.protocol] version of the protocol, default 2.0 or, if the receiver does not
    *   have it, 1.0
-   * @param {Registry} [registry] default the global registry
+   * @param {Registry} [registry] default the global registry; not an AggregatorRegistry or WorkerRegistry
    * @throws {TypeError} if an argument is not valid
    */
   constructor(url, options, registry = Registry.globalRegistry) {
@@ -76,7 +76,9 @@ class RemoteWrite {
     if (typeof registry?.getMetricsAsArray !== 'function')
       throw new TypeError(`Expected Registry, got ${typeof registry}`);
     if ('clusterMetricsBytes' in registry)
-      throw new TypeError('RemoteWrite pushes the metrics of one process, and no cluster');
+      throw new TypeError(
+        'RemoteWrite expected a Registry: it does not push the page of a cluster or of threads',
+      );
     const settings = {
       url: checkedUrl(url),
       labels: checkedLabels(labels),

@@ -52,6 +52,9 @@ import {
   Pushgateway,
   Registry,
   RegistryContentType,
+  RemoteWrite,
+  RemoteWriteOptions,
+  RemoteWriteResult,
   RuntimeMetricName,
   Summary,
   SummaryConfiguration,
@@ -191,4 +194,15 @@ const defaultMetrics: DefaultMetricsCollectorConfiguration<OpenMetricsContentTyp
   runtime,
 };
 const stop: () => void = collectDefaultMetrics(defaultMetrics);
+const remoteOptions: RemoteWriteOptions = {
+  labels: { instance: 'box-1', job: 'shop' },
+  headers: { Authorization: 'Bearer token' },
+  timeout: 1000,
+  retries: 2,
+  protocol: '2.0',
+};
+const remoteWrite = new RemoteWrite('http://127.0.0.1:9090/api/v1/write', remoteOptions, registry);
+remoteWrite.start({ interval: 5000 });
+const remoteResult: Promise<RemoteWriteResult> = remoteWrite.push();
+const remoteEnd: Promise<void> = remoteWrite.stop();
 const gateway = new Pushgateway('http://127.0.0.1:9091', registry);
