@@ -281,8 +281,8 @@ export interface AggregatorRegistryOptions {
   checkpointInterval?: number;
   /**
    * Processes without a primary of this library, such as those of PM2, share one page if they name the same
-   * group: a name, or the absolute path of a directory of its own. false for none. Default: all instances of an
-   * application in PM2's cluster mode, otherwise none.
+   * group: a name, or the absolute path of a directory of its own. false for none. Default: all instances of
+   * an application in PM2's cluster mode, otherwise none.
    */
   group?: string | false;
 }
@@ -350,8 +350,9 @@ export interface ClusterState {
   /** Total bytes of all workers' last snapshots. */
   snapshotBytes: number;
   /**
-   * The group of this process, if it is in one: its directory, whether this process aggregates (in all others,
-   * the rest of this state is empty), and a number that rises by 1 whenever another process takes over.
+   * The group of this process, if it is in one: its directory, whether this process aggregates (in all
+   * others, the rest of this state is empty), and a number that rises by 1 whenever another process takes
+   * over.
    */
   group?: { directory: string; isAggregator: boolean; generation: number };
 }

@@ -1,7 +1,7 @@
 'use strict';
 
-// An application as PM2 runs it, in several instances behind one port. Each instance answers /metrics with the
-// sum of all; there is nothing to configure.
+// An application as PM2 runs it, in several instances behind one port. Each instance answers /metrics with
+// the sum of all; there is nothing to configure.
 
 const http = require('node:http');
 const { AggregatorRegistry, Counter, metricsHandler } = require('../..');

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs example/pm2/app.js under PM2, sends requests, scrapes any of the instances, reloads, and shows that the
-// sum is right:
+// Runs example/pm2/app.js under PM2, sends requests, scrapes any of the instances, reloads, and shows that
+// the sum is right:
 //   node example/pm2/run.js
 //
 // Needs `pm2` in the PATH, or uses npx to get it. PM2's files go to a temporary directory.

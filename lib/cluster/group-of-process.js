@@ -50,7 +50,8 @@ function groupOfEnvironment() {
  * @param {() => ClusterOptions} options of the environment
  */
 function joinByEnvironment(registries, options) {
-  // Not an instance of PM2 that never creates an AggregatorRegistry: a group would cost it something for nothing.
+  // Not an instance of PM2 that never creates an AggregatorRegistry: a group would cost it something for
+  // nothing.
   if (!process.env[VARIABLE] || SHARED in shared) return;
   setImmediate(() => joinGroup(options(), registries)).unref();
 }

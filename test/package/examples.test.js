@@ -15,7 +15,9 @@ const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
 const next = path.join(modules, 'next/dist/bin/next');
 const env = { PORT: '0', NEXT_TELEMETRY_DISABLED: '1' };
 
-/** A copy of example/, where Node.js finds the frameworks. Turbopack does not follow links out of its root. */
+/**
+ * A copy of example/, where Node.js finds the frameworks. Turbopack does not follow links out of its root.
+ */
 let examples;
 
 before(async () => {

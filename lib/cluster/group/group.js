@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in every process of a group, on its event loop. The process's part in the group: finds out who
-// aggregates (the holder), links to it, and takes over if it is dead or does not answer. The holder runs what a
-// cluster's primary runs, and is a member like any other, by a link to itself.
+// aggregates (the holder), links to it, and takes over if it is dead or does not answer. The holder runs what
+// a cluster's primary runs, and is a member like any other, by a link to itself.
 
 const { debuglog } = require('node:util');
 const { GroupDirectory, newKey } = require('./group-directory');

@@ -90,8 +90,8 @@ const LAST = 'prom-client-cluster:last';
  */
 
 /**
- * A member of a group introduces itself, or tries whether the holder answers. The holder answers with the same
- * type: HELLO with the member's id.
+ * A member of a group introduces itself, or tries whether the holder answers. The holder answers with the
+ * same type: HELLO with the member's id.
  *
  * @typedef {object} Hello
  * @property {string} type HELLO or PING
