@@ -126,6 +126,9 @@ class MetricsEndpoint {
       const contentType = registry[PAGES] === undefined ? registry.contentType : chosen;
       const openMetrics = contentType === OPENMETRICS_CONTENT_TYPE;
       const body = await pageOf(registry, { openMetrics, gzip, names });
+      if (registry.getMetricsAsArray?.().length === 0) {
+        throw unavailable('There are no metrics: none is registered in this Registry.');
+      }
       return responseOf(200, contentType, vary, body, { gzip });
     }
     const page = await registry.clusterMetricsBytes({

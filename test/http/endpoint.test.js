@@ -392,6 +392,18 @@ describe('a process that is in no cluster', () => {
     await assert.rejects(aggregator.clusterMetrics(), new Error('db down'));
   });
 
+  it('a Registry in which no metric is registered answers with status 503', async () => {
+    const registry = new Registry();
+    const failures = [];
+    const { status, text } = await scrape(registry, { onError: ({ message }) => failures.push(message) });
+    const reason = 'There are no metrics: none is registered in this Registry.';
+    assert.deepStrictEqual([status, text], [503, `${reason}\n`]);
+    assert.deepStrictEqual(failures, [reason]);
+    // A metric without series is no failure.
+    new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [registry] });
+    assert.strictEqual((await scrape(registry)).status, 200);
+  });
+
   it('an AggregatorRegistry of a single process answers with status 503 after it was closed', async () => {
     const closed = new AggregatorRegistry();
     await closed.close();

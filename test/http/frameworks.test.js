@@ -21,6 +21,8 @@ const fastifyMetrics = require('../../lib/http/fastify-plugin');
 const OPENMETRICS = Registry.OPENMETRICS_CONTENT_TYPE;
 const onError = () => {};
 
+new Counter({ name: 'global_total', help: 'in the global registry' });
+
 function smallRegistry() {
   const registry = new Registry();
   new Counter({ name: 'c_total', help: 'ünï ☃', registers: [registry] }).inc(2);
@@ -183,7 +185,9 @@ describe('startMetricsServer()', () => {
     const registry = new AggregatorRegistry();
     t.after(() => registry.close());
     const server = await start(t, { registry, onError });
-    assert.strictEqual((await get(server.address().port)).status, 503);
+    const { status, body } = await get(server.address().port);
+    assert.strictEqual(status, 200);
+    assert.strictEqual(body.toString(), await registry.clusterMetrics());
   });
 
   it('startMetricsServer() rejects if the port is taken, or an option is not valid', async t => {
