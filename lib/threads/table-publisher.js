@@ -25,6 +25,7 @@ class TablePublisher {
   #inner;
   /** @type {Float64Array[]} that were published */
   #pages = [];
+  #isClosed = false;
 
   /**
    * @param {SeriesTable} table
@@ -56,6 +57,8 @@ class TablePublisher {
 
   /** The numbers stay in shared memory. */
   close() {
+    // Another one may have followed it: a metric may be in two registries.
+    this.#isClosed = true;
     if (this.table.listener === this) this.table.listener = this.#inner;
   }
 
@@ -76,14 +79,17 @@ class TablePublisher {
 
   /** @param {number} row */
   rowRemoved(row) {
+    this.#inner?.rowRemoved?.(row);
     this.#guard(() => this.#log.append([REMOVE, this.number, row]));
   }
 
   cleared() {
+    this.#inner?.cleared?.();
     this.#guard(() => this.#log.append([CLEAR, this.number]));
   }
 
   renumbered() {
+    this.#inner?.renumbered?.();
     this.#guard(() => this.#onRenumbered(this));
   }
 
@@ -93,6 +99,7 @@ class TablePublisher {
    * @param {() => void} publish
    */
   #guard(publish) {
+    if (this.#isClosed) return;
     try {
       publish();
     } catch (error) {

@@ -154,7 +154,9 @@ class ThreadPublisher {
     this.#metrics.push(new Map());
     const value = (/** @type {any} */ added) =>
       this.#guard(() => {
-        if (added !== undefined && this.#defaults[number] !== undefined) this.#publish(added, number);
+        // One that takes part no more is still observed.
+        const takesPart = this.#defaults[number] !== undefined && new Set(this.#registries()).has(registry);
+        if (added !== undefined && takesPart) this.#publish(added, number);
         else this.#sync();
       });
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
