@@ -78,7 +78,6 @@ class RemoteWriteSession {
    */
   async deliver(push) {
     const start = performance.now();
-    this.#receiver.supersede(false);
     this.#samples.dropped += push.dropped;
     const before = this.#samples.pushed;
     try {
@@ -95,9 +94,9 @@ class RemoteWriteSession {
     }
   }
 
-  /** A newer push waits: the one under way is not tried again. */
-  supersede() {
-    this.#receiver.supersede(true);
+  /** @param {boolean} isSuperseded a newer push waits: the one under way is not tried again */
+  supersede(isSuperseded) {
+    this.#receiver.supersede(isSuperseded);
   }
 
   /** Counts a push that was replaced by a newer one before it was built. */

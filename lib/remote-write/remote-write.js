@@ -141,7 +141,8 @@ class RemoteWrite {
     const timestamp = session.nextTimestamp();
     // In this turn: a program may reset its metrics right after calling push().
     const captured = within(this.#timeout, familiesOf([this.#registry]));
-    captured.catch(() => session.countFailed());
+    // A push that is replaced before it is built does not read it.
+    captured.catch(() => {});
     return this.#enqueue(async () => session.build(await captured, openMetrics, timestamp));
   }
 
@@ -152,23 +153,38 @@ class RemoteWrite {
   #enqueue(build) {
     return new Promise((resolve, reject) => {
       this.#waiting?.drop(new Error('The push was replaced by a newer one.'));
-      const run = async () => this.#session.deliver(await runInSlices(await build()));
       this.#waiting = {
-        run: () => run().then(resolve, reject),
+        run: () => this.#run(build).then(resolve, reject),
         drop: error => {
           this.#session.countDropped();
           reject(error);
         },
       };
-      this.#session.supersede();
+      this.#session.supersede(true);
       this.#runNext();
     });
+  }
+
+  /**
+   * @param {() => Promise<Generator<void, import('./written-series').Push>>} build
+   * @returns {Promise<PushResult>}
+   */
+  async #run(build) {
+    let push;
+    try {
+      push = await runInSlices(await build());
+    } catch (error) {
+      this.#session.countFailed();
+      throw error;
+    }
+    return this.#session.deliver(push);
   }
 
   #runNext() {
     const next = this.#waiting;
     if (this.#running !== undefined || next === undefined) return;
     this.#waiting = undefined;
+    this.#session.supersede(false);
     this.#running = next.run().finally(() => {
       this.#running = undefined;
       this.#runNext();
