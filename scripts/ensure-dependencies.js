@@ -8,7 +8,8 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const folder = path.join(__dirname, '..', process.argv[2] ?? '');
+const root = path.join(__dirname, '..', path.sep);
+const folder = path.join(root, process.argv[2] ?? '');
 const lockFile = path.join(folder, 'package-lock.json');
 const installedMark = path.join(folder, 'node_modules', '.package-lock.json');
 
@@ -23,7 +24,10 @@ function isInstalled() {
 if (!isInstalled()) {
   console.log('Installing development dependencies (once) ...');
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const install = spawnSync(npm, ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+  // `npm ci` refuses a lock file without the binaries for all other platforms, which not every registry has.
+  // The root needs none.
+  const command = folder === root ? ['ci'] : ['install', '--no-save'];
+  const install = spawnSync(npm, [...command, '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: folder,
     stdio: 'inherit',
     shell: process.platform === 'win32',
