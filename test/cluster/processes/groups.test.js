@@ -211,13 +211,16 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
 
   it("a squatter's directory is refused", async () => {
     fs.mkdirSync(group.directory, { mode: 0o755 });
-    const member = await group.start();
+    const refused = await group.start();
     await assert.rejects(
-      member.do('page', 300),
+      refused.do('page', 300),
       /refused: it must be a directory of this user with mode 0700/,
     );
+    // A process that lives would create the directory before the link is there.
+    await refused.kill();
     fs.rmdirSync(group.directory);
     fs.symlinkSync('/', group.directory);
+    const member = await group.start();
     await assert.rejects(member.do('page', 300), /refused/);
     fs.unlinkSync(group.directory);
     await count([member]);
