@@ -1,0 +1,158 @@
+'use strict';
+
+// Runs in every process of a group, on its event loop. The link to the process that aggregates (the holder):
+// requests of the holder arrive here, the group's page is requested here, and here is noticed that the holder
+// does not answer.
+
+const { debuglog } = require('node:util');
+const { SocketLink } = require('../links/socket');
+const { ClusterPages } = require('../worker/cluster-pages');
+const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
+
+const debug = debuglog('prom-client-cluster');
+
+// A holder that sends nothing for so long after a ping is stopped, or its event loop is held: another process
+// takes over. Then what has arrived meanwhile is read first, because this process may have been stopped.
+const SILENCE_MILLISECONDS = 2000;
+const LAST_CHANCE_MILLISECONDS = 100;
+
+// However often this process is scraped, it sends no more than one ping in this time.
+const PING_MILLISECONDS = 250;
+
+/** @typedef {import('../wire/scrape-callers').Format} Format */
+/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
+
+/**
+ * @typedef {object} HolderEvents
+ * @property {(id: number) => void} onHello called with the id that the holder gives this process
+ * @property {(message: any) => void} onRequest called with messages of type REQUEST and WELCOME
+ * @property {() => void} onSilence called when the holder does not answer; the link ends
+ * @property {() => void} onEnd called once, whichever side ends the link
+ */
+
+class HolderLink {
+  #link;
+  #events;
+  /** @type {ClusterPages | undefined} once the holder has answered */
+  #pages = undefined;
+  /** When the holder's last message came, and when a ping was last sent, by performance.now(). */
+  #heardAt = -Infinity;
+  #pingedAt = -Infinity;
+  /** @type {NodeJS.Timeout | undefined} until the next ping */
+  #pingTimer = undefined;
+  /** @type {(value?: unknown) => void} */
+  #onWelcome = () => {};
+  /** @type {(error: Error) => void} */
+  #onEnded = () => {};
+  /** @type {Promise<never>} */
+  #ended = new Promise((_, reject) => (this.#onEnded = reject));
+
+  /**
+   * @param {import('node:net').Socket} socket connected to the holder
+   * @param {number} generation of the holder
+   * @param {{key: string, id: number | undefined}} self key of this process, and the id that it had before
+   * @param {HolderEvents} events
+   */
+  constructor(socket, generation, { key, id }, events) {
+    this.generation = generation;
+    this.#events = events;
+    this.#ended.catch(() => {});
+    this.#link = new SocketLink(socket, {
+      onMessage: message => this.#receive(message),
+      onEnd: () => {
+        this.#onEnded(new Error('the link to the process that aggregates has ended'));
+        events.onEnd();
+      },
+    });
+    this.#link.trust();
+    /** Resolved when the holder has answered; rejected when the link ends before. */
+    this.welcome = Promise.race([new Promise(resolve => (this.#onWelcome = resolve)), this.#ended]);
+    const timer = this.#watch();
+    const stop = () => clearTimeout(timer);
+    this.welcome.then(stop, stop);
+    this.#link.send({ type: HELLO, key, id, pid: process.pid });
+  }
+
+  get isConnected() {
+    return this.#link.isConnected;
+  }
+
+  /**
+   * @param {object} message
+   * @param {() => void} [onSent] called when it was sent, or cannot be
+   */
+  send(message, onSent) {
+    this.#link.send(message, onSent);
+  }
+
+  close() {
+    this.#link.close();
+  }
+
+  /**
+   * The group's page, from the holder.
+   *
+   * @param {Format} format
+   * @param {number} timeout milliseconds after which the last known numbers of missing members are used
+   * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
+   */
+  async page(format, timeout) {
+    const timer = this.#watch();
+    if (this.#pingTimer === undefined) {
+      const pause = this.#pingedAt + PING_MILLISECONDS - performance.now();
+      this.#pingTimer = setTimeout(() => this.#ping(), Math.max(pause, 0)).unref();
+    }
+    const pages = /** @type {ClusterPages} */ (this.#pages);
+    const page = await Promise.race([pages.page(format, timeout), this.#ended]);
+    clearTimeout(timer);
+    return page;
+  }
+
+  /** @param {unknown} message */
+  #receive(message) {
+    this.#heardAt = performance.now();
+    if (!hasType(message)) return;
+    if (this.#pages === undefined) this.#receiveHello(message);
+    else if ([REQUEST, WELCOME, PAGE].includes(message.type)) {
+      this.#pages.receive(message);
+      if (message.type !== PAGE) this.#events.onRequest(message);
+    }
+  }
+
+  /** @param {any} message */
+  #receiveHello({ type, id }) {
+    if (type !== HELLO || !Number.isSafeInteger(id) || id <= 0) return;
+    this.#events.onHello(id);
+    this.#pages = new ClusterPages({
+      id,
+      isConnected: () => this.isConnected,
+      send: (message, onSent) => this.send(message, onSent),
+      user: () => process.geteuid?.(),
+    });
+    this.#pages.receive({ type: PAGE, pages: true });
+    this.#onWelcome();
+  }
+
+  /** @returns {NodeJS.Timeout} ends the link if the holder sends nothing until then */
+  #watch() {
+    const askedAt = performance.now();
+    const onLastChance = () => {
+      if (!this.isConnected) return;
+      if (this.#heardAt < askedAt) {
+        debug('generation %d does not answer', this.generation);
+        this.#events.onSilence();
+      } else if (this.#pages !== undefined) return;
+      this.close();
+    };
+    const onSilence = () => setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS).unref();
+    return setTimeout(onSilence, SILENCE_MILLISECONDS).unref();
+  }
+
+  #ping() {
+    this.#pingTimer = undefined;
+    this.#pingedAt = performance.now();
+    this.send({ type: PING });
+  }
+}
+
+module.exports = { HolderLink };

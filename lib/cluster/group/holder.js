@@ -1,0 +1,190 @@
+'use strict';
+
+// Runs in the process that aggregates a group (the holder), on its event loop. It runs what a cluster's
+// primary runs, with the group's members for workers, until another process takes over.
+
+const { debuglog } = require('node:util');
+const { GroupMembers } = require('./group-members');
+
+const debug = debuglog('prom-client-cluster');
+
+const CHECKPOINT_MILLISECONDS = 1000;
+
+const DEPOSED = 'another process aggregates';
+
+/** @typedef {import('../wire/scrape-callers').Format} Format */
+/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
+
+/**
+ * @typedef {object} HolderOptions
+ * @property {import('./group-directory').GroupDirectory} directory
+ * @property {number} generation
+ * @property {string} key of this process
+ * @property {() => import('../cluster-options').ClusterOptions} options read when there is anything to
+ *   aggregate
+ * @property {() => void} onDeposed called when this process has found that another one has taken over
+ * @property {() => void} onRestored called when it has created the directory again, in which its socket is
+ *   missing
+ */
+
+class Holder {
+  #directory;
+  #key;
+  #options;
+  #onDeposed;
+  #onRestored;
+  #members;
+  #adopt;
+  /** @type {import('../primary/cluster-primary').ClusterPrimary | undefined} */
+  #primary = undefined;
+  #isClosed = false;
+
+  /**
+   * Tries to become the holder.
+   *
+   * @param {HolderOptions} options
+   * @returns {Promise<Holder | undefined>} undefined if another process was first
+   */
+  static async claim(options) {
+    const { directory, generation, key } = options;
+    if (!directory.claim(generation, key)) return undefined;
+    debug('process %d aggregates, generation %d', process.pid, generation);
+    const list = directory.readMembers(generation);
+    const isAlive = (/** @type {string} */ member) => member === key || directory.isAlive(member);
+    const alive = await Promise.all([...list.keys.values()].map(isAlive));
+    if (!directory.isCurrent(generation)) return undefined;
+    // Without any of its members, an earlier group has ended: this one is a new one.
+    const isContinued = alive.some(Boolean);
+    if (!isContinued) list.keys.clear();
+    const adopt = directory.succeed(generation, isContinued);
+    for (const id of adopt === undefined ? [] : directory.idsIn(adopt)) {
+      if (!list.keys.has(id)) list.keys.set(id, '');
+      list.next = Math.max(list.next, id + 1);
+    }
+    const holder = new Holder(options, list, adopt);
+    const cleaned = directory.notifyAll(key).then(() => directory.sweep());
+    cleaned.catch(error => debug('the directory is not cleaned: %s', error));
+    return holder;
+  }
+
+  /**
+   * @param {HolderOptions} options
+   * @param {import('./group-directory').MemberList} list members of earlier generations that live
+   * @param {string | undefined} adopt directory of snapshot files of an earlier holder
+   */
+  constructor({ directory, generation, key, options, onDeposed, onRestored }, list, adopt) {
+    this.generation = generation;
+    this.#directory = directory;
+    this.#key = key;
+    this.#options = options;
+    this.#onDeposed = onDeposed;
+    this.#onRestored = onRestored;
+    this.#adopt = adopt;
+    this.#members = new GroupMembers({
+      list,
+      isAlive: async member => member === key || directory.isAlive(member),
+      onDead: member => directory.removeSocket(member),
+      isCurrent: () => this.isCurrent(),
+      onChange: changed => this.#onMembers(changed),
+    });
+    this.#onMembers(list);
+  }
+
+  /** Undefined until there is anything to aggregate. */
+  get primary() {
+    return this.#primary;
+  }
+
+  /** @param {import('node:net').Socket} socket of a process that has connected */
+  accept(socket) {
+    this.#members.accept(socket);
+  }
+
+  /**
+   * @param {Format} format
+   * @param {number} deadline by performance.now()
+   * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
+   * @throws {Error} if another process has taken over meanwhile
+   */
+  async collect(format, deadline) {
+    await this.#members.settled;
+    if (this.#isClosed) throw new Error(DEPOSED);
+    const page = await this.#aggregate().collect(format, Math.max(deadline - performance.now(), 1));
+    // While this process was stopped, another one may have taken over, whose pages have newer numbers.
+    if (!this.isCurrent()) throw new Error(DEPOSED);
+    return page;
+  }
+
+  /** @param {import('./group-directory').MemberList} list */
+  #onMembers(list) {
+    if (this.#isClosed) return;
+    try {
+      this.#directory.writeMembers(this.generation, list);
+    } catch (error) {
+      // A full disk, for example. A later holder learns the ids from the members that are linked to it.
+      debug('the list of members cannot be written: %s', error);
+    }
+    // A process that is alone starts no aggregator.
+    if (this.#members.hasOthersThan(this.#key)) this.#aggregate();
+  }
+
+  #aggregate() {
+    if (this.#primary === undefined) {
+      const { ClusterPrimary } = require('../primary/cluster-primary');
+      const options = {
+        checkpointInterval: CHECKPOINT_MILLISECONDS,
+        ...this.#options(),
+        includePrimary: false,
+        directory: this.#directory.placeOf(this.generation),
+        adopt: this.#adopt,
+        groupFacts: () => ({
+          directory: this.#directory.path,
+          generation: this.generation,
+          members: this.#members.count,
+          isShared: this.#members.hasOthersThan(this.#key),
+        }),
+      };
+      // The registries of this process come over its link to itself.
+      this.#primary = new ClusterPrimary(/** @type {any} */ (this.#members), options, () => []);
+    }
+    return this.#primary;
+  }
+
+  /** @returns {boolean} whether this process still aggregates; if another one has taken over, it stops */
+  isCurrent() {
+    if (this.#isClosed) return false;
+    if (this.#directory.isCurrent(this.generation) || this.#restore()) return true;
+    this.close();
+    this.#onDeposed();
+    return false;
+  }
+
+  /**
+   * Creates the directory again after somebody has removed it: the numbers are still in memory.
+   *
+   * @returns {boolean} false if another process has taken over
+   */
+  #restore() {
+    try {
+      this.#directory.open();
+      const [newest = 0] = this.#directory.generations();
+      if (newest > this.generation) return false;
+      if (!this.#directory.claim(this.generation, this.#key)) return false;
+      this.#onMembers(this.#members.list);
+      this.#onRestored();
+      return true;
+    } catch (error) {
+      debug('the directory cannot be restored: %s', error);
+      return true;
+    }
+  }
+
+  /** Another process aggregates. */
+  close() {
+    this.#isClosed = true;
+    this.#members.close();
+    this.#primary?.close().catch(error => debug('the aggregator does not end: %s', error));
+  }
+}
+
+module.exports = { Holder };

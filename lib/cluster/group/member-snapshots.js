@@ -1,0 +1,96 @@
+'use strict';
+
+// Runs in every process of a group, on its event loop. The process's own numbers, for whichever process
+// aggregates: answers its requests, and writes the exit snapshot to where the next one will look.
+
+const { WorkerResponder } = require('../worker/worker-responder');
+const { WELCOME } = require('../wire/messages');
+
+const MAX_EXIT_TRIES = 3;
+
+class MemberSnapshots {
+  #directory;
+  #registries;
+  #holder;
+  #id = 0;
+  /** @type {WorkerResponder | undefined} once the holder has asked */
+  #responder = undefined;
+  /** Where the exit snapshot goes, and its name. */
+  #spool = '';
+  #exitName = '';
+
+  /**
+   * @param {import('./group-directory').GroupDirectory} directory
+   * @param {() => Iterable<any>} registries of this process
+   * @param {() => import('./holder-link').HolderLink | undefined} holder the link to it, if there is one
+   */
+  constructor(directory, registries, holder) {
+    this.#directory = directory;
+    this.#registries = registries;
+    this.#holder = holder;
+  }
+
+  /** @returns {number} of this process; 0 if no holder has given it one yet */
+  get id() {
+    return this.#id;
+  }
+
+  /** @param {number} id that a holder gives this process: another one after the group has lost all it knew */
+  identify(id) {
+    if (id !== this.#id) {
+      this.#aimAt('');
+      this.#responder = undefined;
+    }
+    this.#id = id;
+  }
+
+  /** @param {any} message of the holder, of type REQUEST or WELCOME */
+  receive(message) {
+    this.#spool = message.directory;
+    this.#exitName = message.exitName;
+    this.#responder ??= new WorkerResponder(this.#link(), this.#registries);
+    this.#responder.receive(message);
+  }
+
+  /** @returns {import('../links/ipc').Link} to whoever is the holder */
+  #link() {
+    return {
+      id: this.#id,
+      isConnected: () => this.#holder()?.isConnected === true,
+      send: (message, onSent) => {
+        const holder = this.#holder();
+        if (holder === undefined) onSent?.();
+        else holder.send(message, onSent);
+      },
+      user: () => process.geteuid?.(),
+    };
+  }
+
+  /**
+   * Runs hooks once more, and writes the process's numbers for the holder.
+   *
+   * @param {number} timeout milliseconds
+   */
+  async handOver(timeout) {
+    await this.#responder?.handOver(timeout);
+  }
+
+  /** Another process may take over at this moment, and move the directory to which the snapshot goes. */
+  writeExitSnapshot() {
+    for (let i = 0; i < MAX_EXIT_TRIES; i++) {
+      const spool = this.#directory.spool();
+      if (spool !== undefined && spool !== this.#spool) this.#aimAt(spool);
+      this.#responder?.writeExitSnapshot();
+      if (this.#directory.spool() === spool) return;
+    }
+  }
+
+  /** @param {string} directory of snapshot files; '' ends checkpoints */
+  #aimAt(directory) {
+    this.#spool = directory;
+    const exitName = this.#exitName;
+    this.#responder?.receive({ type: WELCOME, directory, exitName, checkpointInterval: 0 });
+  }
+}
+
+module.exports = { MemberSnapshots };
