@@ -137,7 +137,8 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   static globalRegistry: Registry;
 
   /**
-   * A new registry with the metrics of several registries, without their default labels.
+   * A new registry with the metrics of several registries, without their default labels. Endpoints serve it
+   * in all formats that setFormats() has set for one of them.
    *
    * @throws {TypeError} if the list is empty
    * @throws {Error} if their content types differ, or different metrics have the same name
@@ -244,19 +245,30 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
 
   /** @throws {Error} if the format is unknown */
   setContentType(contentType: BoundRegistryContentType): void;
+
+  /**
+   * Sets the formats in which endpoints serve this registry; the request's Accept header chooses one of them,
+   * or else the first is used. With `openmetrics`, metrics that are created later may have exemplars. The
+   * format of metrics() stays.
+   *
+   * @throws {TypeError} if it is not a list of formats
+   */
+  setFormats(formats: readonly MetricsFormat[]): void;
 }
 
 /** The global registry. */
 export const register: Registry;
 
 /**
- * Except for `timeout`, the options of the first AggregatorRegistry of a process apply to all. An option that
- * is not given is taken from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_DIRECTORY`,
- * `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY`, `_CHECKPOINT_INTERVAL` and `_GROUP`.
+ * Except for `timeout` and `formats`, the options of the first AggregatorRegistry of a process apply to all.
+ * An option that is not given is taken from the environment: `PROM_CLIENT_CLUSTER_TIMEOUT`, `_FORMATS`,
+ * `_DIRECTORY`, `_RETIRED_MAX_AGE`, `_INCLUDE_PRIMARY`, `_CHECKPOINT_INTERVAL` and `_GROUP`.
  */
 export interface AggregatorRegistryOptions {
   /** Milliseconds that a scrape waits for workers, default 5000. Others are shown with their last numbers. */
   timeout?: number;
+  /** The formats in which endpoints serve this registry, as setFormats(). */
+  formats?: readonly MetricsFormat[];
   /**
    * An existing directory, in which the directory of snapshot files is created. Default os.tmpdir(), or
    * /dev/shm if that is not writable.
@@ -427,10 +439,15 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
 /** The name of AggregatorRegistry in prom-client's successor. */
 export { AggregatorRegistry as ClusterRegistry };
 
-/** Options of WorkerRegistry. Those except `timeout` are those of the first WorkerRegistry of a thread. */
+/**
+ * Options of WorkerRegistry. Those except `timeout` and `formats` are those of the first WorkerRegistry of a
+ * thread.
+ */
 export interface WorkerRegistryOptions {
   /** Milliseconds that workerMetrics() waits for `collect` hooks, default 5000. */
   timeout?: number;
+  /** The formats in which endpoints serve this registry, as setFormats(). */
+  formats?: readonly MetricsFormat[];
   /** Where the aggregator's directory is created, default `os.tmpdir()`. */
   directory?: string;
   /** Aggregate in slices on this event loop instead of in a thread. */
@@ -497,8 +514,7 @@ export interface MetricsHandlerOptions {
   selfMetrics?: boolean;
   /**
    * The formats from which the request's Accept header chooses; the first is used if it accepts none, or all
-   * equally. Default: the content type of the registry only. With `openmetrics`, metrics of the registry that
-   * are created later may have exemplars.
+   * equally. Default: those of the registry's setFormats(), or else its content type only.
    */
   formats?: readonly MetricsFormat[];
   /**
@@ -611,7 +627,7 @@ export interface MetricConfiguration<T extends string> {
   collect?: CollectFunction<any>;
   /**
    * Whether a counter or histogram stores exemplars, default false. Needs registries of OpenMetrics text, or
-   * with an endpoint that has the format `openmetrics` and was created before.
+   * whose setFormats() was called before with `openmetrics`.
    */
   enableExemplars?: boolean;
   /**
@@ -1076,8 +1092,8 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
   /** Labels of all samples. */
   labels?: object;
   /**
-   * Whether the CPU counters have the active OpenTelemetry trace as exemplar. Needs an OpenMetrics registry.
-   * Default false.
+   * Whether the CPU counters have the active OpenTelemetry trace as exemplar, default false. Needs a registry
+   * of OpenMetrics text, or one whose setFormats() was called before with `openmetrics`.
    */
   enableExemplars?: boolean;
   /**

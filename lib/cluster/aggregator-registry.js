@@ -76,13 +76,14 @@ const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ 
 class AggregatorRegistry extends Registry {
   /**
    * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
-   * _DIRECTORY, _RETIRED_MAX_AGE, _INCLUDE_PRIMARY, _CHECKPOINT_INTERVAL and _GROUP.
+   * _FORMATS, _DIRECTORY, _RETIRED_MAX_AGE, _INCLUDE_PRIMARY, _CHECKPOINT_INTERVAL and _GROUP.
    *
    * @param {string | object} [contentType] the format of clusterMetrics(), default Prometheus text; or the
    *   options
-   * @param {object} [options] except for `timeout`, those of the first AggregatorRegistry of a process
-   *   apply to all
+   * @param {object} [options] except for `timeout` and `formats`, those of the first AggregatorRegistry of a
+   *   process apply to all
    * @param {number} [options.timeout] milliseconds that clusterMetrics() waits for workers, default 5000
+   * @param {readonly string[]} [options.formats] as setFormats()
    * @param {string} [options.directory] in which the directory of snapshot files is created; default
    *   os.tmpdir(), or /dev/shm if that is not writable
    * @param {number} [options.retiredMaxAge] milliseconds that series of dead workers stay if no live worker
@@ -107,6 +108,7 @@ class AggregatorRegistry extends Registry {
     const given = (isOptions ? contentType : options) ?? {};
     const effective = clusterOptions(given);
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
+    if (effective.formats !== undefined) this.setFormats(effective.formats);
     const ownPage = coalesce(formats => ownPages(this, formats));
     Object.defineProperty(this, OWN_PAGE, { value: ownPage, configurable: true });
     const group = joinGroup(effective, registriesOfProcess);

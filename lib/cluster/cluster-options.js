@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const { inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
 const { warnOnce } = require('../options/warnings');
-const { isSupported } = require('../exposition/content-type');
+const { isSupported, contentTypesOf } = require('../exposition/content-type');
 
 const SHORTEST_CHECKPOINT_INTERVAL = 100;
 const PREFIX = 'PROM_CLIENT_CLUSTER_';
@@ -14,6 +14,7 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
 /**
  * @typedef {object} ClusterOptions
  * @property {number} [timeout] milliseconds
+ * @property {readonly string[]} [formats] `text`, `openmetrics` or both
  * @property {string} [directory]
  * @property {number} [retiredMaxAge] milliseconds
  * @property {boolean} [inPlace]
@@ -26,6 +27,7 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
 const NAMES = new Set([
   ...[
     'timeout',
+    'formats',
     'directory',
     'retiredMaxAge',
     'inPlace',
@@ -49,6 +51,7 @@ const VARIABLES = {
   CHECKPOINT_INTERVAL: { option: 'checkpointInterval', read: millisecondsOf },
   INCLUDE_PRIMARY: { option: 'includePrimary', read: booleanOf },
   TIMEOUT: { option: 'timeout', read: millisecondsOf },
+  FORMATS: { option: 'formats', read: text => text.toLowerCase().split(/\s*,\s*/) },
   RETIRED_MAX_AGE: { option: 'retiredMaxAge', read: millisecondsOf },
 };
 
@@ -108,12 +111,13 @@ function booleanOf(text) {
  * @param {ClusterOptions} options
  * @throws {TypeError} if one of them is not valid
  */
-function checkOptions({ timeout, directory, retiredMaxAge, thread, checkpointInterval, group }) {
+function checkOptions({ timeout, formats, directory, retiredMaxAge, thread, checkpointInterval, group }) {
   for (const [name, value] of Object.entries({ timeout, retiredMaxAge, checkpointInterval })) {
     if (value !== undefined && !(typeof value === 'number' && value >= 0)) {
       throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
     }
   }
+  if (formats !== undefined) contentTypesOf(formats);
   if (checkpointInterval !== undefined && !isCheckpointInterval(checkpointInterval)) {
     throw new TypeError(
       `checkpointInterval must be 0 or at least 100 milliseconds: ${inspect(checkpointInterval)}`,

@@ -5,13 +5,13 @@
 const { debuglog, inspect } = require('node:util');
 
 const { checkOptionNames } = require('../options/option-names');
-const { PAGES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
+const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { UNAVAILABLE, unavailable } = require('../registry/unavailable');
 const { coalesce } = require('../registry/coalesce');
-const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
+const { OPENMETRICS_CONTENT_TYPE, contentTypesOf } = require('../exposition/content-type');
 const { RELEASE } = require('../exposition/pooled-page');
 const { compress } = require('../exposition/gzip');
-const { FORMATS, acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
+const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -34,7 +34,8 @@ const sharedPages = new WeakMap();
  * @property {boolean} [selfMetrics] whether a cluster's page includes metrics about the scrape itself
  *   (workers by state, age of their numbers, failures), default true
  * @property {readonly string[]} [formats] `text`, `openmetrics` or both: the request's Accept header chooses
- *   one of them, or else the first is used. Default: the content type of the registry only
+ *   one of them, or else the first is used. Default: those of the registry's setFormats(), or else its
+ *   content type only
  * @property {(error: any) => unknown} [onError] called if a scrape fails. Default: a process warning, at most
  *   one a minute
  */
@@ -117,7 +118,7 @@ class MetricsEndpoint {
   async #metrics({ header, url }) {
     const registry = this.#registry;
     const gzip = acceptsGzip(header('accept-encoding'));
-    const contentTypes = this.#contentTypes ?? [registry.contentType];
+    const contentTypes = this.#contentTypes ?? registry[CONTENT_TYPES] ?? [registry.contentType];
     const vary = contentTypes.length === 1 ? ['Accept-Encoding'] : ['Accept', 'Accept-Encoding'];
     const chosen = chooseContentType(header('accept'), contentTypes);
     const names = namesOf(url);
@@ -141,19 +142,6 @@ class MetricsEndpoint {
     if (page === undefined) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
     return responseOf(200, chosen, vary, page.bytes, { gzip, release: page[RELEASE] });
   }
-}
-
-/**
- * @param {readonly string[]} formats
- * @returns {string[]}
- * @throws {TypeError}
- */
-function contentTypesOf(formats) {
-  const contentTypes = Array.isArray(formats) ? formats.map(format => FORMATS.get(format)) : [];
-  if (contentTypes.length === 0 || contentTypes.includes(undefined)) {
-    throw new TypeError(`formats must be a list of 'text' and 'openmetrics': ${inspect(formats)}`);
-  }
-  return /** @type {string[]} */ ([...new Set(contentTypes)]);
 }
 
 /**

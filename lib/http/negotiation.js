@@ -2,8 +2,6 @@
 
 // What a scrape asks for: headers and query of its request.
 
-const { PROMETHEUS_CONTENT_TYPE, OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
-
 // Part of the scraper's timeout that is reserved for rendering and for sending the response.
 const MARGIN_MILLISECONDS = 500;
 const MARGIN_SHARE = 0.2;
@@ -11,12 +9,6 @@ const MARGIN_SHARE = 0.2;
 // Any client can set the timeout header. It cannot make a scrape wait for a hung worker longer than this, or
 // longer than the registry's own timeout if that is more.
 const MAX_WAIT_MILLISECONDS = 10_000;
-
-/** Content types by the names that the option `formats` takes. */
-const FORMATS = new Map([
-  ['text', PROMETHEUS_CONTENT_TYPE],
-  ['openmetrics', OPENMETRICS_CONTENT_TYPE],
-]);
 
 /** @typedef {string | string[] | null | undefined} Header */
 
@@ -123,4 +115,4 @@ function waitOf(header, own) {
   return Math.min(wait, Math.max(own, MAX_WAIT_MILLISECONDS));
 }
 
-module.exports = { FORMATS, acceptsGzip, chooseContentType, namesOf, waitOf };
+module.exports = { acceptsGzip, chooseContentType, namesOf, waitOf };

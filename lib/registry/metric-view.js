@@ -14,9 +14,12 @@ const DEFAULT_LABELS = Symbol.for('prom-client-cluster.default-labels.v1');
  */
 const PAGES = Symbol.for('prom-client-cluster.pages.v1');
 
+/** Property of a registry: the content types in which endpoints serve it. Undefined if none were set. */
+const CONTENT_TYPES = Symbol.for('prom-client-cluster.content-types.v1');
+
 /**
  * Property of a registry: whether its metrics may have exemplars although it writes Prometheus text, because
- * an endpoint also serves its page as OpenMetrics.
+ * endpoints also serve its page as OpenMetrics.
  */
 const ALLOWS_EXEMPLARS = Symbol.for('prom-client-cluster.allows-exemplars.v1');
 
@@ -42,4 +45,4 @@ function viewOf(metric) {
   return typeof metric[VIEW] === 'function' ? metric[VIEW]() : undefined;
 }
 
-module.exports = { VIEW, DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED, OBSERVER, viewOf };
+module.exports = { VIEW, DEFAULT_LABELS, PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS, REMOVED, OBSERVER, viewOf };

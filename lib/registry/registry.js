@@ -5,11 +5,19 @@ const {
   PROMETHEUS_CONTENT_TYPE,
   OPENMETRICS_CONTENT_TYPE,
   isSupported,
+  contentTypesOf,
 } = require('../exposition/content-type');
 const { joinFamilies } = require('../exposition/text-format');
 const { compress } = require('../exposition/gzip');
 const { scrapeText, scrapePages, scrapeFamilies, scrapeOne } = require('./scrape');
-const { DEFAULT_LABELS, PAGES, ALLOWS_EXEMPLARS, REMOVED, OBSERVER } = require('./metric-view');
+const {
+  DEFAULT_LABELS,
+  PAGES,
+  CONTENT_TYPES,
+  ALLOWS_EXEMPLARS,
+  REMOVED,
+  OBSERVER,
+} = require('./metric-view');
 const { checkLabelNamesAreValid } = require('./names');
 
 /**
@@ -34,6 +42,7 @@ const STATE = Symbol('state');
  * @property {Map<string, RegisteredMetric>} metrics by name
  * @property {Record<string, unknown>} defaultLabels
  * @property {string} contentType
+ * @property {string[]} [contentTypes] in which endpoints serve the page, if not in that one only
  * @property {boolean} allowsExemplars although the content type is that of Prometheus text
  */
 
@@ -224,7 +233,22 @@ class Registry {
   }
 
   /**
-   * Creates a registry with the metrics of several others, without their default labels.
+   * Sets the formats in which endpoints serve this registry: the request's Accept header chooses one of them,
+   * or else the first is used. With `openmetrics`, metrics that are registered from now on may have
+   * exemplars, whatever `contentType` is. The format of metrics() stays.
+   *
+   * @param {readonly string[]} formats `text`, `openmetrics` or both
+   * @throws {TypeError} if it is another value
+   */
+  setFormats(formats) {
+    const contentTypes = contentTypesOf(formats);
+    stateOf(this).contentTypes = contentTypes;
+    if (contentTypes.includes(OPENMETRICS_CONTENT_TYPE)) this[ALLOWS_EXEMPLARS] = true;
+  }
+
+  /**
+   * Creates a registry with the metrics of several others, without their default labels. Endpoints serve it
+   * in all formats that setFormats() has set for one of them.
    *
    * @param {Registry[]} registries
    * @returns {Registry}
@@ -237,6 +261,8 @@ class Registry {
       throw new Error('Registers can only be merged if they have the same content type');
     }
     const merged = new Registry(contentType);
+    const formats = new Set(registries.flatMap(registry => registry[CONTENT_TYPES] ?? []));
+    if (formats.size > 0) stateOf(merged).contentTypes = [...formats];
     for (const registry of registries) {
       for (const metric of registry.getMetricsAsArray()) merged.registerMetric(metric);
     }
@@ -274,7 +300,12 @@ class Registry {
     return formats => pagesOf([this], formats);
   }
 
-  /** For metrics with exemplars; set by an endpoint that also serves OpenMetrics. */
+  /** For endpoints. */
+  get [CONTENT_TYPES]() {
+    return stateOf(this).contentTypes;
+  }
+
+  /** For metrics with exemplars; set by setFormats(), and by an endpoint that also serves OpenMetrics. */
   get [ALLOWS_EXEMPLARS]() {
     return stateOf(this).allowsExemplars;
   }

@@ -19,7 +19,7 @@ const { RELEASE } = require('../exposition/pooled-page');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
-const OPTIONS = new Set(['timeout', 'directory', 'inPlace', 'thread']);
+const OPTIONS = new Set(['timeout', 'formats', 'directory', 'inPlace', 'thread']);
 
 /** Symbols and not private fields, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
@@ -49,9 +49,11 @@ class WorkerRegistry extends Registry {
   /**
    * @param {string} [contentType] the format of workerMetrics(), default Prometheus text
    * @param {boolean} [primary] whether this thread serves the page, default in the main thread only
-   * @param {object} [options] except for `timeout`, those of the first WorkerRegistry of a thread apply
+   * @param {object} [options] except for `timeout` and `formats`, those of the first WorkerRegistry of a
+   *   thread apply
    * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default
    *   5000
+   * @param {readonly string[]} [options.formats] as setFormats()
    * @param {string} [options.directory] as that of AggregatorRegistry
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
@@ -62,6 +64,7 @@ class WorkerRegistry extends Registry {
     checkOptionNames('WorkerRegistry', options, OPTIONS);
     checkOptions(options);
     Object.defineProperty(this, TIMEOUT, { value: options.timeout ?? DEFAULT_TIMEOUT, configurable: true });
+    if (options.formats !== undefined) this.setFormats(options.formats);
     Object.defineProperty(this, SERVES, { value: Boolean(primary), configurable: true });
     joinCopies(AggregatorRegistry);
     const threads = (shared()[THREADS] ??= { holders: new WeakSet(), count: 0 });

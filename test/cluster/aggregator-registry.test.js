@@ -7,7 +7,7 @@ const path = require('node:path');
 const { afterEach, describe, it } = require('node:test');
 const v8 = require('node:v8');
 const vm = require('node:vm');
-const { AggregatorRegistry, Gauge, register } = require('../..');
+const { AggregatorRegistry, Gauge, metricsResponse, register } = require('../..');
 const { clusterOptions } = require('../../lib/cluster/cluster-options');
 
 v8.setFlagsFromString('--expose-gc');
@@ -88,11 +88,11 @@ describe('options from the environment', () => {
   it('options from the environment are those that the program does not set', t => {
     setEnvironment(t, {
       ...{ DIRECTORY: '/a/path', CHECKPOINT_INTERVAL: '1500', INCLUDE_PRIMARY: 'true' },
-      ...{ TIMEOUT: ' 2000 ', RETIRED_MAX_AGE: '0' },
+      ...{ TIMEOUT: ' 2000 ', RETIRED_MAX_AGE: '0', FORMATS: 'Text, openmetrics' },
     });
     const all = {
       ...{ directory: '/a/path', checkpointInterval: 1500, includePrimary: true },
-      ...{ timeout: 2000, retiredMaxAge: 0 },
+      ...{ timeout: 2000, retiredMaxAge: 0, formats: ['text', 'openmetrics'] },
     };
     assert.deepEqual(clusterOptions({}), all);
     assert.deepEqual(clusterOptions({ timeout: undefined }), all);
@@ -102,6 +102,7 @@ describe('options from the environment', () => {
       checkpointInterval: 0,
       includePrimary: false,
       retiredMaxAge: 9,
+      formats: ['text'],
     };
     assert.deepEqual(clusterOptions(own), own);
   });
@@ -109,12 +110,16 @@ describe('options from the environment', () => {
   it('options from the environment apply to the process', async t => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'environment-'));
     t.after(() => fs.rmdirSync(directory));
-    setEnvironment(t, { DIRECTORY: directory, INCLUDE_PRIMARY: '1', TIMEOUT: '60000' });
+    setEnvironment(t, {
+      ...{ DIRECTORY: directory, INCLUDE_PRIMARY: '1', TIMEOUT: '60000', FORMATS: 'openmetrics' },
+    });
     new Gauge({ name: 'own', help: 'h' }).set(5);
     t.after(() => register.clear());
     const registry = create({ inPlace: true });
     assert.equal(registry.timeout, 60_000);
     assert.match(await registry.clusterMetrics(), /^own 5$/m);
+    const response = await metricsResponse(registry, new Request('http://localhost'));
+    assert.match(await response.text(), /^own 5$.*# EOF\n$/ms);
     assert.equal(path.dirname(registry.clusterState().directory), fs.realpathSync(directory));
     // They are no difference between two objects.
     const emit = t.mock.method(process, 'emitWarning', () => {});
@@ -127,7 +132,7 @@ describe('options from the environment', () => {
     const emit = t.mock.method(process, 'emitWarning', () => {});
     const bad = {
       ...{ CHECKPOINT_INTERVAL: '5', INCLUDE_PRIMARY: 'yes', TIMEOUT: '5s' },
-      ...{ RETIRED_MAX_AGE: '-1', DIRECTORY: '' },
+      ...{ RETIRED_MAX_AGE: '-1', DIRECTORY: '', FORMATS: 'text,json' },
     };
     setEnvironment(t, bad);
     assert.deepEqual(clusterOptions({}), {});
@@ -135,6 +140,7 @@ describe('options from the environment', () => {
     const texts = emit.mock.calls.map(call => call.arguments[0]).sort();
     assert.deepEqual(texts, [
       `${PREFIX}CHECKPOINT_INTERVAL=5 is ignored: checkpointInterval must be 0 or at least 100 milliseconds: 5`,
+      `${PREFIX}FORMATS=text,json is ignored: formats must be a list of 'text' and 'openmetrics': [ 'text', 'json' ]`,
       `${PREFIX}INCLUDE_PRIMARY=yes is ignored: use 1 or true, 0 or false`,
       `${PREFIX}RETIRED_MAX_AGE=-1 is ignored: retiredMaxAge must be a number of milliseconds: '-1'`,
       `${PREFIX}TIMEOUT=5s is ignored: timeout must be a number of milliseconds: '5s'`,

@@ -138,6 +138,59 @@ describe('formats', () => {
     metricsHandler(smallRegistry(), { formats: null });
   });
 
+  it('setFormats() of a registry sets those of its endpoints, but not that of metrics()', async () => {
+    const registry = smallRegistry();
+    const text = await registry.metrics();
+    registry.setFormats(BOTH);
+    const openMetrics = await scrape(registry, { headers: { accept: PROMETHEUS_2 } });
+    assert.deepStrictEqual(
+      [openMetrics.contentType, openMetrics.vary],
+      [OPENMETRICS, 'Accept, Accept-Encoding'],
+    );
+    assert.match(openMetrics.text, /# EOF\n$/);
+    const plain = await scrape(registry);
+    assert.deepStrictEqual([plain.contentType, plain.text], [TEXT, text]);
+    assert.deepStrictEqual([registry.contentType, await registry.metrics()], [TEXT, text]);
+    // The option of an endpoint comes first.
+    const own = await scrape(registry, { headers: { accept: PROMETHEUS_2 }, formats: ['text'] });
+    assert.strictEqual(own.contentType, TEXT);
+    const merged = Registry.merge([new Registry(), registry]);
+    assert.strictEqual(
+      (await scrape(merged, { headers: { accept: PROMETHEUS_2 } })).contentType,
+      OPENMETRICS,
+    );
+    registry.setFormats(['openmetrics', 'text', 'openmetrics']);
+    assert.strictEqual((await scrape(registry)).contentType, OPENMETRICS);
+    registry.clear();
+    smallRegistry()
+      .getMetricsAsArray()
+      .forEach(metric => registry.registerMetric(metric));
+    assert.strictEqual((await scrape(registry)).contentType, OPENMETRICS);
+    registry.setFormats(['text']);
+    assert.strictEqual((await scrape(registry, { headers: { accept: PROMETHEUS_2 } })).contentType, TEXT);
+  });
+
+  it('setFormats() changes an endpoint that exists', async () => {
+    const registry = smallRegistry();
+    const headers = { headers: { accept: PROMETHEUS_2 } };
+    const shown = [];
+    const res = { setHeader: (name, value) => shown.push([name, value]), getHeader() {}, end() {} };
+    const handler = metricsHandler(registry);
+    registry.setFormats(BOTH);
+    await handler(headers, res);
+    assert.deepStrictEqual(shown[0], ['Content-Type', OPENMETRICS]);
+  });
+
+  it('setFormats() takes a list of known formats only', () => {
+    const registry = new Registry();
+    for (const formats of [undefined, null, [], ['json'], 'text', {}]) {
+      assert.throws(() => registry.setFormats(formats), {
+        name: 'TypeError',
+        message: /^formats must be a list of 'text' and 'openmetrics': /,
+      });
+    }
+  });
+
   it('a registry that renders itself is served in its own format', async () => {
     const registry = smallRegistry();
     registry.metrics = async () => 'own 1\n';
@@ -190,6 +243,17 @@ describe('exemplars of a registry with formats', () => {
     assert.match(openMetrics.text, /^d_seconds_bucket\{le="1"\} 1 # \{trace_id="x"\} 0\.5 [\d.]+$/m);
   });
 
+  it('setFormats() with openmetrics allows them from then on', async () => {
+    const registry = new Registry();
+    registry.setFormats(['text']);
+    assert.throws(() => new Histogram(options(registry)), TypeError);
+    registry.setFormats(BOTH);
+    new Histogram(options(registry)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
+    assert.doesNotMatch(await registry.metrics(), /trace_id/);
+    const { text } = await scrape(registry, { headers: { accept: PROMETHEUS_2 } });
+    assert.match(text, /^d_seconds_bucket\{le="1"\} 1 # \{trace_id="x"\} 0\.5 [\d.]+$/m);
+  });
+
   it('a registry of OpenMetrics text is served as Prometheus text without them', async () => {
     const registry = new Registry(OPENMETRICS);
     new Histogram(options(registry)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
@@ -210,6 +274,12 @@ describe('exemplars of a registry with formats', () => {
     metricsHandler(aggregator, { formats: BOTH });
     new Histogram(options(registry));
     assert.throws(() => new Histogram(options(before)), TypeError);
+    AggregatorRegistry.setRegistries([before]);
+    const formatted = new AggregatorRegistry({ formats: BOTH });
+    t.after(() => formatted.close());
+    new Histogram(options(before)).observe({ value: 0.5, exemplarLabels: { trace_id: 'x' } });
+    const { text } = await scrape(formatted, { headers: { accept: PROMETHEUS_2 } });
+    assert.match(text, /trace_id="x"/);
   });
 });
 

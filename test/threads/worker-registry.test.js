@@ -235,6 +235,11 @@ describe('WorkerRegistry', () => {
     const response = await client.metricsResponse(registry, new Request('http://localhost/metrics'));
     assert.equal(response.status, 200);
     assert.match(await response.text(), /^plain_total 1$/m);
+    registry.setFormats(['text', 'openmetrics']);
+    await threads[0].do('exemplar');
+    const accept = { headers: { accept: 'application/openmetrics-text' } };
+    const other = await client.metricsResponse(registry, new Request('http://localhost', accept));
+    assert.match(await other.text(), /^traced_total 2 # \{trace="abc"\} 2 .*# EOF\n$/ms);
   });
 
   it('WorkerRegistry reads nothing more of a thread that sends what is not valid', async () => {
@@ -268,6 +273,7 @@ describe('WorkerRegistry', () => {
   it('WorkerRegistry checks its options, and has the static methods of AggregatorRegistry', () => {
     assert.throws(() => new WorkerRegistry('text/html'), TypeError);
     assert.throws(() => new WorkerRegistry(undefined, true, { timeout: 'x' }), TypeError);
+    assert.throws(() => new WorkerRegistry(undefined, true, { formats: ['json'] }), TypeError);
     assert.throws(() => WorkerRegistry.setRegistries(/** @type {any} */ ({})), TypeError);
     assert.ok(WorkerRegistry.aggregate([]) instanceof Registry);
     assert.ok(AggregatorRegistry !== /** @type {any} */ (WorkerRegistry));

@@ -28,7 +28,7 @@ const totalIn = text => parseText(text).get('done_total{what="ünïcode ☃"}');
 const serve = cluster =>
   cluster.run(async ({ require, client, aggregator, state }) => {
     state.server = require('node:http').createServer(
-      client.metricsHandler(aggregator, { selfMetrics: false, formats: ['text', 'openmetrics'] }),
+      client.metricsHandler(aggregator, { selfMetrics: false }),
     );
     state.arrived = 0;
     state.server.on('request', () => state.arrived++);
@@ -45,7 +45,10 @@ async function get(port, headers, method = 'GET', path = '/') {
 }
 
 describe('metricsHandler of a cluster', () => {
-  const shared = sharedCluster({ worker: counting, options: { timeout: 600_000 } });
+  const shared = sharedCluster({
+    worker: counting,
+    options: { timeout: 600_000, formats: ['text', 'openmetrics'] },
+  });
   const SCRAPER_SECONDS = 100;
   let port;
   before(async () => (port = await serve(shared())));
@@ -145,6 +148,27 @@ describe('metricsHandler of a cluster', () => {
     await reader.stop();
   });
 
+  it('metricsHandler shows the exemplars of workers in OpenMetrics, and none in text', async () => {
+    await shared().inWorkers([1, 2], ({ client, cluster }) => {
+      client.register.setFormats(['text', 'openmetrics']);
+      const options = { name: 'traced_seconds', help: 'h', buckets: [1, 2], enableExemplars: true };
+      const histogram = new client.Histogram(options);
+      const { id } = cluster.worker;
+      histogram.observe({ value: id, exemplarLabels: { trace_id: `of ${id}` } });
+    });
+    const path = '/?name[]=traced_seconds';
+    const [openMetrics, text] = await Promise.all(
+      ['application/openmetrics-text', 'text/plain'].map(async accept =>
+        (await get(port, { accept }, 'GET', path)).body.toString(),
+      ),
+    );
+    for (const id of [1, 2]) {
+      const sample = `traced_seconds_bucket{le="${id}"} ${id}`;
+      assert.match(openMetrics, new RegExp(`^${sample} # {trace_id="of ${id}"} ${id} [\\d.]+$`, 'm'));
+      assert.match(text, new RegExp(`^${sample}$`, 'm'));
+    }
+  });
+
   it('metricsResponse() in a worker shows the metrics of the cluster', async () => {
     const [status, text] = await shared().inWorker(1, async ({ client }) => {
       const request = new Request('http://localhost/metrics?name[]=done_total');
@@ -211,7 +235,7 @@ describe('metricsHandler of a cluster that aggregates in place', () => {
       workers: 1,
       worker: counting,
       contentType: OPENMETRICS,
-      options: { inPlace: true },
+      options: { inPlace: true, formats: ['text', 'openmetrics'] },
     });
     const { headers, body } = await get(await serve(cluster), {
       'accept-encoding': 'gzip',

@@ -17,6 +17,7 @@ import {
   RegistryContentType,
   RuntimeMetricName,
   Summary,
+  WorkerRegistry,
   aggregators,
   collectDefaultMetrics,
   metricsHandler,
@@ -49,6 +50,9 @@ assert<Same<typeof byStatic, Registry<OpenMetricsContentType>>>();
 assert<Same<typeof Registry.globalRegistry, Registry<PrometheusContentType>>>();
 // @ts-expect-error: not a format
 new Registry('text/plain');
+register.setFormats(['text', 'openmetrics']);
+// @ts-expect-error: not a list of formats
+register.setFormats(['json']);
 // @ts-expect-error: another format
 const other: Registry<PrometheusContentType> = new Registry(openMetricsContentType);
 
@@ -154,7 +158,8 @@ const anyFormat: AggregatorRegistry = new AggregatorRegistry();
 assert<Same<typeof anyFormat, AggregatorRegistry<RegistryContentType>>>();
 const alias: AggregatorRegistry<PrometheusContentType> = new ClusterRegistry(prometheusContentType);
 new AggregatorRegistry(undefined, { directory: '/tmp', retiredMaxAge: 0, inPlace: true });
-new AggregatorRegistry({ timeout: 100 });
+new AggregatorRegistry({ timeout: 100, formats: ['text', 'openmetrics'] });
+new WorkerRegistry(undefined, true, { formats: ['openmetrics'] });
 new AggregatorRegistry(undefined, null);
 cluster.removeMatching({ tenant: 'a' }, 'requests_total').then(count => count.toFixed());
 new AggregatorRegistry(undefined, { thread: new URL('file:///thread.js') });
