@@ -4,18 +4,19 @@
 // values are those that text-format.js writes.
 
 const { baseName } = require('./text-format');
-const { labelPair, joinLabels } = require('./label-text');
+const { labelPair } = require('./label-text');
 
 /** @typedef {import('./text-format').Family} Family */
 /** @typedef {import('./text-format').Exemplar} Exemplar */
+/** @typedef {import('./label-text').Label} Label */
 
 /**
- * @callback OnSample
- * @param {string} name
- * @param {string} labels as text, as between the braces of a line
- * @param {number} value
- * @param {Exemplar | undefined | null} [exemplar]
- * @returns {void}
+ * @template N
+ * @typedef {object} SampleSink
+ * @property {(name: string, marker?: Label) => N} nameOf called once for each metric name of a family, for
+ *   buckets and quantiles with their `le` or `quantile`
+ * @property {(name: N, labels: string, value: number, exemplar?: Exemplar | null) => void} onSample `labels`
+ *   as text, without the marker
  */
 
 /**
@@ -28,48 +29,61 @@ function familyName({ name, type }, openMetrics) {
 }
 
 /**
+ * @template N
  * @param {Family} family
  * @param {boolean} openMetrics whether names are those of OpenMetrics
- * @param {OnSample} onSample
+ * @param {SampleSink<N>} sink
  * @returns {(row: number) => void} calls onSample for each sample of a row
  */
-function sampleReader(family, openMetrics, onSample) {
+function sampleReader(family, openMetrics, sink) {
   const { layout } = family;
   const name = String(family.name);
   switch (layout.kind) {
     case 'histogram':
-      return histogramReader(family, name, layout.bounds, onSample);
+      return histogramReader(family, name, layout.bounds, sink);
     case 'summary':
-      return summaryReader(family, name, layout.quantiles, onSample);
+      return summaryReader(family, name, layout.quantiles, sink);
     default:
-      return valueReader(family, name, openMetrics && family.type === 'counter', onSample);
+      return valueReader(family, name, openMetrics && family.type === 'counter', sink);
   }
 }
 
 /**
+ * @template N
  * @param {Family} family
  * @param {string} familyName
  * @param {boolean} isCounter whether each name has to end with `_total`
- * @param {OnSample} onSample
+ * @param {SampleSink<N>} sink
  */
-function valueReader(family, familyName, isCounter, onSample) {
+function valueReader(family, familyName, isCounter, { nameOf, onSample }) {
+  /** @type {Map<string, N>} by the name as the family has it */
+  const names = new Map();
   return (/** @type {number} */ row) => {
     const own = family.sampleName?.(row) || familyName;
-    const name = isCounter ? `${baseName(own)}_total` : own;
+    let name = names.get(own);
+    if (name === undefined) {
+      name = nameOf(isCounter ? `${baseName(own)}_total` : own);
+      names.set(own, name);
+    }
     const value = family.pageOf(row)[family.offsetOf(row)];
     onSample(name, family.labelText(row, false), value, family.exemplarAt?.(row, 0));
   };
 }
 
 /**
+ * @template N
  * @param {Family} family
  * @param {string} name
  * @param {readonly number[]} bounds
- * @param {OnSample} onSample
+ * @param {SampleSink<N>} sink
  */
-function histogramReader(family, name, bounds, onSample) {
-  const markers = [...bounds.map(String), '+Inf'].map(bound => labelPair('le', bound));
-  const sumColumn = markers.length;
+function histogramReader(family, name, bounds, { nameOf, onSample }) {
+  const buckets = [...bounds.map(String), '+Inf'].map(bound =>
+    nameOf(`${name}_bucket`, markerOf('le', bound)),
+  );
+  const sumColumn = buckets.length;
+  const sumName = nameOf(`${name}_sum`);
+  const countName = nameOf(`${name}_count`);
   return (/** @type {number} */ row) => {
     const page = family.pageOf(row);
     const offset = family.offsetOf(row);
@@ -77,34 +91,45 @@ function histogramReader(family, name, bounds, onSample) {
     let count = 0;
     for (let column = 0; column < sumColumn; column++) {
       count += page[offset + column];
-      const exemplar = family.exemplarAt?.(row, column);
-      onSample(`${name}_bucket`, joinLabels(markers[column], marked), count, exemplar);
+      onSample(buckets[column], marked, count, family.exemplarAt?.(row, column));
     }
     const labels = family.labelText(row, false);
-    onSample(`${name}_sum`, labels, page[offset + sumColumn]);
-    onSample(`${name}_count`, labels, count);
+    onSample(sumName, labels, page[offset + sumColumn]);
+    onSample(countName, labels, count);
   };
 }
 
 /**
+ * @template N
  * @param {Family} family
  * @param {string} name
  * @param {readonly number[]} quantiles
- * @param {OnSample} onSample
+ * @param {SampleSink<N>} sink
  */
-function summaryReader(family, name, quantiles, onSample) {
-  const markers = quantiles.map(quantile => labelPair('quantile', quantile));
+function summaryReader(family, name, quantiles, { nameOf, onSample }) {
+  const names = quantiles.map(quantile => nameOf(name, markerOf('quantile', quantile)));
+  const sumName = nameOf(`${name}_sum`);
+  const countName = nameOf(`${name}_count`);
   const quantileValues = /** @type {(row: number) => ArrayLike<number>} */ (family.quantileValues);
   return (/** @type {number} */ row) => {
     const page = family.pageOf(row);
     const offset = family.offsetOf(row);
     const marked = family.labelText(row, true);
     const values = quantileValues(row);
-    for (let i = 0; i < markers.length; i++) onSample(name, joinLabels(markers[i], marked), values[i]);
+    for (let i = 0; i < names.length; i++) onSample(names[i], marked, values[i]);
     const labels = family.labelText(row, false);
-    onSample(`${name}_sum`, labels, page[offset]);
-    onSample(`${name}_count`, labels, page[offset + 1]);
+    onSample(sumName, labels, page[offset]);
+    onSample(countName, labels, page[offset + 1]);
   };
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {Label}
+ */
+function markerOf(name, value) {
+  return { name, value: String(value), pair: labelPair(name, value) };
 }
 
 module.exports = { familyName, sampleReader };

@@ -13,12 +13,20 @@ const FIRST_BYTES = 65536;
 /** Up to this length, text is written here if it is ASCII: Buffer.write() takes 100 ns. */
 const SHORT_TEXT = 48;
 
+/** The same for copies, and Buffer.copy(). */
+const SHORT_COPY = 48;
+
 /** One message, in memory that grows. */
 class ProtobufWriter {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #bytes;
 
   /** How many bytes have been written. */
   length = 0;
+
+  /** @param {number} [capacity] bytes that it has memory for at first */
+  constructor(capacity = FIRST_BYTES) {
+    this.#bytes = Buffer.allocUnsafeSlow(capacity);
+  }
 
   /** @returns {Buffer} what was written, in this writer's memory */
   get bytes() {
@@ -47,42 +55,63 @@ class ProtobufWriter {
   }
 
   /**
+   * Copies what another writer has written.
+   *
+   * @param {ProtobufWriter} source
+   * @param {number} start
+   * @param {number} end
+   */
+  copy(source, start, end) {
+    const length = end - start;
+    this.#reserve(length);
+    const from = source.#bytes;
+    if (length > SHORT_COPY) from.copy(this.#bytes, this.length, start, end);
+    else for (let i = 0; i < length; i++) this.#bytes[this.length + i] = from[start + i];
+    this.length += length;
+  }
+
+  /**
    * @param {number} field
    * @param {string} text
    */
   text(field, text) {
     this.#reserve(LONGEST_VARINT + text.length * BYTES_PER_CHARACTER);
-    const start = this.begin(field);
+    const start = this.begin(field, text.length);
     if (text.length > SHORT_TEXT || !this.#writeAscii(text)) {
       this.length = start + this.#bytes.write(text, start);
     }
-    this.end(start);
+    this.end(start, text.length);
   }
 
   /**
    * Begins a message in a field; end() completes it.
    *
    * @param {number} field
+   * @param {number} [expected] its length. If it turns out to have more or fewer digits, end() moves the
+   *   message
    * @returns {number} its start
    */
-  begin(field) {
-    this.#reserve(LONGEST_VARINT);
+  begin(field, expected = 0) {
+    this.#reserve(2 * LONGEST_VARINT);
     this.#tag(field, LENGTH_DELIMITED);
-    // One byte is enough for the length of most messages.
-    return ++this.length;
+    this.length += digitsOf(expected);
+    return this.length;
   }
 
-  /** @param {number} start as begin() has returned it */
-  end(start) {
+  /**
+   * @param {number} start as begin() has returned it
+   * @param {number} [expected] as begin() got it
+   */
+  end(start, expected = 0) {
     const { length } = this;
+    const reserved = digitsOf(expected);
     const bytes = length - start;
-    let extra = 0;
-    for (let rest = bytes; rest >= 128; rest = Math.floor(rest / 128)) extra++;
-    if (extra > 0) {
-      this.#reserve(extra);
+    const extra = digitsOf(bytes) - reserved;
+    if (extra !== 0) {
+      this.#reserve(Math.max(extra, 0));
       this.#bytes.copyWithin(start + extra, start, length);
     }
-    this.length = start - 1;
+    this.length = start - reserved;
     this.varint(bytes);
     this.length = length + extra;
   }
@@ -129,6 +158,16 @@ class ProtobufWriter {
     this.#bytes.copy(larger, 0, 0, this.length);
     this.#bytes = larger;
   }
+}
+
+/**
+ * @param {number} value
+ * @returns {number} how many bytes it takes as a varint
+ */
+function digitsOf(value) {
+  let digits = 1;
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) digits++;
+  return digits;
 }
 
 module.exports = { ProtobufWriter };

@@ -5,18 +5,21 @@
 // exemplars. 2.0: https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/
 
 const { ProtobufWriter } = require('./protobuf-writer');
+const { EncodedLabels } = require('./encoded-labels');
 
 /** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('../exposition/label-text').Label} Label */
+/** @typedef {import('./encoded-labels').Row} Row */
+/** @typedef {import('./encoded-labels').SampleName} SampleName */
 /** @typedef {{name: string, help: string, type: string}} Metadata of a family */
 
 /**
  * A sample of one series.
  *
  * @typedef {object} SeriesSample
- * @property {Label[]} labels sorted by name
+ * @property {Row} row its labels, except those of its name
+ * @property {SampleName} name
  * @property {number | undefined} value undefined: the series has ended
- * @property {number} timestamp milliseconds since the epoch
  * @property {Exemplar | undefined | null} exemplar
  */
 
@@ -29,6 +32,9 @@ const TYPES = ['', 'counter', 'gauge', 'histogram', '', 'summary'];
 const STALE = Buffer.from('020000000000f07f', 'hex');
 const NOT_A_NUMBER = Buffer.from('010000000000f87f', 'hex');
 const number = Buffer.alloc(8);
+
+/** Of a sample, and of the tags and lengths in a series of version 2.0, at most. */
+const SAMPLE_BYTES = 32;
 
 /** @param {number | undefined} value */
 function bytesOf(value) {
@@ -46,7 +52,7 @@ function typeNumber(type) {
 /**
  * @param {ProtobufWriter} writer
  * @param {number | undefined} value
- * @param {number} timestamp
+ * @param {number} timestamp milliseconds since the epoch
  */
 function writeSample(writer, value, timestamp) {
   const start = writer.begin(2);
@@ -74,8 +80,15 @@ function exemplarLabels({ labelSet }) {
 /** `prometheus.WriteRequest`. */
 class WriteRequest1 {
   #writer = new ProtobufWriter();
+  #labels = new EncodedLabels(writeLabel);
+  #timestamp;
   /** @type {Metadata | undefined} of the last sample */
   #metadata = undefined;
+
+  /** @param {number} timestamp of all samples, milliseconds since the epoch */
+  constructor(timestamp) {
+    this.#timestamp = timestamp;
+  }
 
   /** How many bytes the request has so far. */
   get length() {
@@ -86,34 +99,26 @@ class WriteRequest1 {
    * @param {SeriesSample} sample
    * @param {Metadata | undefined} metadata
    */
-  add({ labels, value, timestamp, exemplar }, metadata) {
+  add({ row, name, value, exemplar }, metadata) {
     const writer = this.#writer;
     if (metadata !== this.#metadata) this.#writeMetadata(metadata);
-    const start = writer.begin(1);
-    for (const label of labels) this.#writeLabel(label);
-    writeSample(writer, value, timestamp);
+    const expected = this.#labels.select(row, name) + SAMPLE_BYTES;
+    const start = writer.begin(1, expected);
+    this.#labels.copyTo(writer);
+    writeSample(writer, value, this.#timestamp);
     if (exemplar) {
       const exemplarStart = writer.begin(3);
-      for (const label of exemplarLabels(exemplar)) this.#writeLabel(label);
+      for (const label of exemplarLabels(exemplar)) writeLabel(writer, label);
       writer.fixed64(2, bytesOf(exemplar.value));
       writer.integer(3, timestampOf(exemplar));
       writer.end(exemplarStart);
     }
-    writer.end(start);
+    writer.end(start, expected);
   }
 
   /** @returns {Buffer[]} */
   get parts() {
     return [this.#writer.bytes];
-  }
-
-  /** @param {{name: string, value: string}} label */
-  #writeLabel({ name, value }) {
-    const writer = this.#writer;
-    const start = writer.begin(1);
-    writer.text(1, name);
-    writer.text(2, value);
-    writer.end(start);
   }
 
   /** @param {Metadata | undefined} metadata */
@@ -129,15 +134,30 @@ class WriteRequest1 {
   }
 }
 
+/**
+ * @param {ProtobufWriter} writer
+ * @param {{name: string, value: string}} label
+ */
+function writeLabel(writer, { name, value }) {
+  const start = writer.begin(1);
+  writer.text(1, name);
+  writer.text(2, value);
+  writer.end(start);
+}
+
 /** `io.prometheus.write.v2.Request`. */
 class WriteRequest2 {
   /** Two writers, because some receivers read the symbols before the series. */
   #symbolWriter = new ProtobufWriter();
   #writer = new ProtobufWriter();
+  #labels = new EncodedLabels((writer, label) => this.#writeReferences(writer, label));
+  #timestamp;
   /** @type {Map<string, number>} */
   #symbols = new Map();
 
-  constructor() {
+  /** @param {number} timestamp of all samples, milliseconds since the epoch */
+  constructor(timestamp) {
+    this.#timestamp = timestamp;
     this.#symbol('');
   }
 
@@ -150,14 +170,20 @@ class WriteRequest2 {
    * @param {SeriesSample} sample
    * @param {Metadata | undefined} metadata
    */
-  add({ labels, value, timestamp, exemplar }, metadata) {
+  add({ row, name, value, exemplar }, metadata) {
     const writer = this.#writer;
-    const start = writer.begin(5);
-    this.#writeReferences(labels);
-    writeSample(writer, value, timestamp);
+    const labelBytes = this.#labels.select(row, name);
+    const expected = labelBytes + SAMPLE_BYTES;
+    const start = writer.begin(5, expected);
+    const labelStart = writer.begin(1, labelBytes);
+    this.#labels.copyTo(writer);
+    writer.end(labelStart, labelBytes);
+    writeSample(writer, value, this.#timestamp);
     if (exemplar) {
       const exemplarStart = writer.begin(4);
-      this.#writeReferences(exemplarLabels(exemplar));
+      const labelsStart = writer.begin(1);
+      for (const label of exemplarLabels(exemplar)) this.#writeReferences(writer, label);
+      writer.end(labelsStart);
       writer.fixed64(2, bytesOf(exemplar.value));
       writer.integer(3, timestampOf(exemplar));
       writer.end(exemplarStart);
@@ -168,7 +194,7 @@ class WriteRequest2 {
       writer.integer(3, this.#symbol(metadata.help));
       writer.end(metadataStart);
     }
-    writer.end(start);
+    writer.end(start, expected);
   }
 
   /** @returns {Buffer[]} */
@@ -176,14 +202,13 @@ class WriteRequest2 {
     return [this.#symbolWriter.bytes, this.#writer.bytes];
   }
 
-  /** @param {{name: string, value: string}[]} labels */
-  #writeReferences(labels) {
-    const start = this.#writer.begin(1);
-    for (const { name, value } of labels) {
-      this.#writer.varint(this.#symbol(name));
-      this.#writer.varint(this.#symbol(value));
-    }
-    this.#writer.end(start);
+  /**
+   * @param {ProtobufWriter} writer
+   * @param {{name: string, value: string}} label
+   */
+  #writeReferences(writer, { name, value }) {
+    writer.varint(this.#symbol(name));
+    writer.varint(this.#symbol(value));
   }
 
   /** @param {string} text */

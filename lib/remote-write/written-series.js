@@ -4,7 +4,7 @@
 // with a stale marker, so queries do not show its last value for five more minutes.
 
 const { familyName, sampleReader } = require('../exposition/family-samples');
-const { labelPair, parseLabels } = require('../exposition/label-text');
+const { joinLabels, labelPair, parseLabels } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
 const { WriteRequest1, WriteRequest2 } = require('./write-request');
 const { compressSteps } = require('./snappy');
@@ -12,15 +12,30 @@ const { compressSteps } = require('./snappy');
 // Receivers limit what they decode, and refuse the whole request if one sample is refused.
 const REQUEST_BYTES = 2 ** 20;
 
-const ROWS_PER_STEP = 64;
+const SAMPLES_PER_STEP = 128;
 
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('../exposition/label-text').Label} Label */
+/** @typedef {import('./encoded-labels').Row} Row */
+/** @typedef {import('./encoded-labels').SampleName} SampleName */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./write-request').Metadata} Metadata */
 /** @typedef {import('./write-request').SeriesSample} SeriesSample */
 
 /** @typedef {{body: Buffer, samples: number}} Request compressed */
+
+/**
+ * All series of a metric name, and for buckets and quantiles of a marker.
+ *
+ * @typedef {object} SeriesOfName
+ * @property {string} name
+ * @property {string} markers `le` or `quantile` as label text; '' if there is none
+ * @property {Map<string, number>} pushes by the text of all other labels, sorted: the last push that has them
+ */
+
+/** @typedef {SampleName & {series: SeriesOfName | undefined}} KnownName `series`: undefined if not valid */
+
+/** @typedef {Row & {key: string, markers: string}} KnownRow `key`: its labels as text, without `markers` */
 
 /**
  * What one push sends.
@@ -30,12 +45,12 @@ const ROWS_PER_STEP = 64;
  *   receiver has
  * @property {number} samples how many there are, stale markers included
  * @property {number} dropped how many samples are left out: series that are not valid, or there twice
- * @property {string[]} ended series that have a stale marker
+ * @property {{pushes: Map<string, number>, key: string}[]} ended series that have a stale marker
  */
 
 class WrittenSeries {
   #labels;
-  /** @type {Map<string, number>} by the text of all labels, sorted: the last push that has the series */
+  /** @type {Map<string, SeriesOfName>} by name and markers */
   #series = new Map();
   #pushes = 0;
 
@@ -54,24 +69,38 @@ class WrittenSeries {
    */
   *push(families, { openMetrics, timestamp, protocols }) {
     const number = ++this.#pushes;
-    const writers = protocols.map(protocol => new RequestWriter(protocol));
+    const writers = protocols.map(protocol => new RequestWriter(protocol, timestamp));
     let samples = 0;
     let dropped = 0;
     /** @type {Metadata | undefined} */
     let metadata;
 
-    /** @type {import('../exposition/family-samples').OnSample} */
-    const add = (name, text, value, exemplar) => {
-      const labels = this.#labelsOf(name, text);
-      const key = labels === undefined ? '' : keyOf(labels);
-      if (labels === undefined || this.#series.get(key) === number) {
-        dropped++;
-        return;
-      }
-      this.#series.set(key, number);
-      samples++;
-      const sample = { labels, value, timestamp, exemplar };
-      for (const writer of writers) writer.add(sample, metadata);
+    /** @type {KnownRow | undefined} of the last sample */
+    let row;
+    /** @type {string | undefined} */
+    let rowText;
+    /** @type {string | undefined} */
+    let rowMarker;
+
+    /** @type {import('../exposition/family-samples').SampleSink<KnownName>} */
+    const sink = {
+      nameOf: (name, marker) => this.#nameOf(name, marker),
+      onSample: (name, labels, value, exemplar) => {
+        if (labels !== rowText || name.marker?.name !== rowMarker) {
+          rowText = labels;
+          rowMarker = name.marker?.name;
+          row = this.#rowOf(labels, rowMarker);
+        }
+        const pushes = row && this.#pushesOf(name, row);
+        if (row === undefined || pushes === undefined || pushes.get(row.key) === number) {
+          dropped++;
+          return;
+        }
+        pushes.set(row.key, number);
+        samples++;
+        const sample = { row, name, value, exemplar };
+        for (const writer of writers) writer.add(sample, metadata);
+      },
     };
 
     for (const family of families) {
@@ -80,27 +109,33 @@ class WrittenSeries {
         help: String(family.help),
         type: String(family.type),
       };
-      const read = sampleReader(family, openMetrics, add);
+      const read = sampleReader(family, openMetrics, sink);
       // A row of a summary computes quantiles, and a custom metric's values may be any objects.
       const { kind } = family.layout;
-      const rowsPerStep = kind === 'summary' || kind === 'samples' ? 1 : ROWS_PER_STEP;
-      let rows = 0;
+      const samplesPerStep = kind === 'summary' || kind === 'samples' ? 1 : SAMPLES_PER_STEP;
+      let next = samples + dropped + samplesPerStep;
       for (const row of family.rows()) {
         read(row);
-        if (++rows % rowsPerStep === 0) yield* completeAll(writers, REQUEST_BYTES);
+        if (samples + dropped < next) continue;
+        next = samples + dropped + samplesPerStep;
+        yield* completeAll(writers, REQUEST_BYTES);
       }
       yield;
     }
 
-    /** @type {string[]} */
+    /** @type {Push['ended']} */
     const ended = [];
-    for (const [key, last] of this.#series) {
-      if (last === number) continue;
-      ended.push(key);
-      const labels = /** @type {Label[]} */ (parseLabels(key));
-      const marker = { labels, value: undefined, timestamp, exemplar: undefined };
-      for (const writer of writers) writer.add(marker, undefined);
-      if (ended.length % ROWS_PER_STEP === 0) yield* completeAll(writers, REQUEST_BYTES);
+    for (const { name, markers, pushes } of this.#series.values()) {
+      const sampleName = { name: labelOf('__name__', name), marker: undefined };
+      for (const [key, last] of pushes) {
+        if (last === number) continue;
+        ended.push({ pushes, key });
+        const labels = /** @type {Label[]} */ (parseLabels(joinLabels(key, markers)));
+        const row = rowFrom(labels.sort(byName), undefined);
+        const marker = { row, name: sampleName, value: undefined, exemplar: undefined };
+        for (const writer of writers) writer.add(marker, undefined);
+        if (ended.length % SAMPLES_PER_STEP === 0) yield* completeAll(writers, REQUEST_BYTES);
+      }
     }
     yield* completeAll(writers, 1);
     const requests = new Map(writers.map(writer => [writer.protocol, writer.requests]));
@@ -110,28 +145,84 @@ class WrittenSeries {
   /**
    * Forgets series whose stale marker was received.
    *
-   * @param {string[]} ended
+   * @param {Push['ended']} ended
    */
   forget(ended) {
-    for (const key of ended) this.#series.delete(key);
+    for (const { pushes, key } of ended) pushes.delete(key);
+    for (const [text, { pushes }] of this.#series) if (pushes.size === 0) this.#series.delete(text);
   }
 
   /**
    * @param {string} name of the metric
-   * @param {string} text
-   * @returns {Label[] | undefined} sorted by name, without empty values; undefined if Prometheus would
-   *   refuse them
+   * @param {Label | undefined} marker
+   * @returns {KnownName}
    */
-  #labelsOf(name, text) {
-    const labels = isValidMetricName(name) ? parseLabels(text.toWellFormed()) : undefined;
+  #nameOf(name, marker) {
+    const series = isValidMetricName(name) ? this.#seriesOf(name, marker?.pair ?? '') : undefined;
+    return { name: labelOf('__name__', name), marker, series };
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} markers
+   * @returns {SeriesOfName}
+   */
+  #seriesOf(name, markers) {
+    const text = `${name} ${markers}`;
+    let series = this.#series.get(text);
+    if (series === undefined) {
+      series = { name, markers, pushes: new Map() };
+      this.#series.set(text, series);
+    }
+    return series;
+  }
+
+  /**
+   * @param {KnownName} name
+   * @param {KnownRow} row
+   * @returns {Map<string, number> | undefined} undefined if the name is not valid
+   */
+  #pushesOf({ name, marker, series }, { markers }) {
+    if (series === undefined || markers === '') return series?.pushes;
+    // The labels of a gauge may make it the same series as a histogram's bucket.
+    const all = marker === undefined ? markers : [markers, marker.pair].sort().join();
+    return this.#seriesOf(name.value, all).pushes;
+  }
+
+  /**
+   * @param {string} text of labels
+   * @param {string | undefined} marker name of the label that the sample has in addition
+   * @returns {KnownRow | undefined} undefined if Prometheus would refuse the labels
+   */
+  #rowOf(text, marker) {
+    const labels = parseLabels(text.toWellFormed());
     if (labels === undefined) return undefined;
     const own = labels.length;
-    for (const label of this.#labels) if (!hasName(labels, own, label.name)) labels.push(label);
-    labels.push(labelOf('__name__', name));
+    for (const label of this.#labels)
+      if (label.name !== marker && !hasName(labels, own, label.name)) labels.push(label);
     labels.sort(byName);
-    for (let i = 1; i < labels.length; i++) if (labels[i].name === labels[i - 1].name) return undefined;
-    return labels.every(hasValue) ? labels : labels.filter(hasValue);
+    for (let i = 0; i < labels.length; i++) {
+      const { name } = labels[i];
+      if (name === '__name__' || name === marker || name === labels[i + 1]?.name) return undefined;
+    }
+    return rowFrom(labels.every(hasValue) ? labels : labels.filter(hasValue), marker);
   }
+}
+
+/**
+ * @param {Label[]} labels sorted by name
+ * @param {string | undefined} marker name of the label that the sample has in addition
+ * @returns {KnownRow}
+ */
+function rowFrom(labels, marker) {
+  const row = { labels, nameAt: 0, markerAt: 0, key: '', markers: '' };
+  for (const { name, pair } of labels) {
+    if (name < '__name__') row.nameAt++;
+    if (marker === undefined || name < marker) row.markerAt++;
+    if (name === 'le' || name === 'quantile') row.markers = joinLabels(row.markers, pair);
+    else row.key = joinLabels(row.key, pair);
+  }
+  return row;
 }
 
 /**
@@ -166,25 +257,20 @@ function hasValue({ value }) {
   return value !== '';
 }
 
-/**
- * @param {Label[]} labels
- * @returns {string} equal for equal labels; parseLabels() reads it
- */
-function keyOf(labels) {
-  let key = labels[0].pair;
-  for (let i = 1; i < labels.length; i++) key += ',' + labels[i].pair;
-  return key;
-}
-
 /** Requests of one protocol. */
 class RequestWriter {
   #request;
+  #timestamp;
   #samples = 0;
 
-  /** @param {Protocol} protocol */
-  constructor(protocol) {
+  /**
+   * @param {Protocol} protocol
+   * @param {number} timestamp milliseconds since the epoch
+   */
+  constructor(protocol, timestamp) {
     this.protocol = protocol;
-    this.#request = newRequest(protocol);
+    this.#timestamp = timestamp;
+    this.#request = newRequest(protocol, timestamp);
     /** @type {Request[]} */
     this.requests = [];
   }
@@ -208,14 +294,17 @@ class RequestWriter {
     if (this.#samples === 0 || this.#request.length < bytes) return;
     const body = yield* compressSteps(this.#request.parts);
     this.requests.push({ body, samples: this.#samples });
-    this.#request = newRequest(this.protocol);
+    this.#request = newRequest(this.protocol, this.#timestamp);
     this.#samples = 0;
   }
 }
 
-/** @param {Protocol} protocol */
-function newRequest(protocol) {
-  return protocol === '2.0' ? new WriteRequest2() : new WriteRequest1();
+/**
+ * @param {Protocol} protocol
+ * @param {number} timestamp milliseconds since the epoch
+ */
+function newRequest(protocol, timestamp) {
+  return protocol === '2.0' ? new WriteRequest2(timestamp) : new WriteRequest1(timestamp);
 }
 
 /**

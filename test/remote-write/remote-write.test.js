@@ -299,6 +299,36 @@ describe('RemoteWrite', () => {
     assert.strictEqual(to.series.get(`value${JSON.stringify({ ...labels, of: 'a"' })}`).value, 3);
   });
 
+  it('a histogram that ends gets a stale marker for each series', async () => {
+    const to = await receiver();
+    const labelNames = ['Method', 'm', 'z'];
+    new Histogram({ name: 'sizes', help: 'h', labelNames, registers: [registry] }).observe(
+      { Method: 'GET', m: 'a,"b', z: 'x'.repeat(200) },
+      1,
+    );
+    registry.setDefaultLabels({ le: 'none' });
+    const push = remoteWrite(to, { labels: { ...labels, le: 'all', quantile: 'none' } });
+    await push.push();
+    const before = new Set(to.series.keys());
+    registry.clear();
+    await push.push();
+    const stale = to.requests[1].series.filter(({ value }) => value === 'stale');
+    assert.strictEqual(stale.length, 14);
+    assert.deepStrictEqual(new Set(to.series.keys()), before);
+  });
+
+  it('a gauge with the series of a bucket is left out', async () => {
+    new Histogram({ name: 'sizes', help: 'h', buckets: [1], registers: [registry] }).observe(1);
+    const options = { name: 'sizes_bucket', help: 'h', labelNames: ['le'], registers: [registry] };
+    const metric = new Gauge(options);
+    metric.set({ le: '1' }, 7);
+    metric.set({ le: '2' }, 8);
+    const to = await receiver();
+    assert.strictEqual((await remoteWrite(to).push()).dropped, 1);
+    const bucket = le => to.series.get(`sizes_bucket${JSON.stringify({ ...labels, le })}`).value;
+    assert.deepStrictEqual([bucket('1'), bucket('2')], [1, 8]);
+  });
+
   it('a stale marker that was not received is sent again', async () => {
     const to = await receiver((response, request, count) =>
       count === 2 ? response.writeHead(400).end() : accept(response, request),
