@@ -23,8 +23,8 @@ const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;
 const KEY = /^[0-9a-f]{10}$/;
 const GENERATION = /^g([1-9][0-9]{0,8})$/;
 const CANDIDATE = /^candidate-([0-9a-f]{10})$/;
+const HOLDER = /^holder-([0-9a-f]{10})$/;
 
-const HOLDER_FILE = 'holder.json';
 const MEMBERS_FILE = 'members.json';
 const MAX_FILE_BYTES = 2 ** 20;
 
@@ -133,7 +133,7 @@ class GroupDirectory {
     touch(this.socketOf(key));
     if (generation === undefined) return;
     const place = this.placeOf(generation);
-    for (const name of ['', HOLDER_FILE, MEMBERS_FILE]) touch(path.join(place, name));
+    for (const name of ['', holderFile(key), MEMBERS_FILE]) touch(path.join(place, name));
   }
 
   /**
@@ -189,8 +189,8 @@ class GroupDirectory {
   newest() {
     const [generation] = this.generations();
     if (generation === undefined) return undefined;
-    const { key } = readJson(path.join(this.placeOf(generation), HOLDER_FILE)) ?? {};
-    return { generation, key: isKey(key) ? key : '' };
+    const keys = namesIn(this.placeOf(generation)).flatMap(name => HOLDER.exec(name)?.[1] ?? []);
+    return { generation, key: keys.length === 1 ? keys[0] : '' };
   }
 
   /**
@@ -205,7 +205,7 @@ class GroupDirectory {
     fs.rmSync(candidate, { recursive: true, force: true });
     fs.mkdirSync(candidate, { mode: 0o700 });
     try {
-      writeJson(path.join(candidate, HOLDER_FILE), { key, pid: process.pid });
+      writeJson(path.join(candidate, holderFile(key)), { pid: process.pid });
       fs.renameSync(candidate, this.placeOf(generation));
     } catch (error) {
       fs.rmSync(candidate, { recursive: true, force: true });
@@ -221,14 +221,12 @@ class GroupDirectory {
 
   /**
    * @param {number} generation
-   * @returns {boolean} whether no newer one has replaced it, and its directory exists
+   * @param {string} key of its holder
+   * @returns {boolean} whether its directory exists, no newer one has replaced it, and nobody has made another
+   *   one of the same name after somebody had removed it
    */
-  isCurrent(generation) {
-    try {
-      return fs.lstatSync(this.placeOf(generation)).isDirectory();
-    } catch {
-      return false;
-    }
+  isCurrent(generation, key) {
+    return fs.existsSync(path.join(this.placeOf(generation), holderFile(key)));
   }
 
   /**
@@ -352,13 +350,19 @@ class GroupDirectory {
   #removeGeneration(generation) {
     const place = this.placeOf(generation);
     try {
-      for (const name of [MEMBERS_FILE, `${MEMBERS_FILE}.tmp`, HOLDER_FILE])
+      const holders = namesIn(place).filter(name => HOLDER.test(name));
+      for (const name of [MEMBERS_FILE, `${MEMBERS_FILE}.tmp`, ...holders])
         fs.rmSync(path.join(place, name), { force: true });
       fs.rmdirSync(place);
     } catch (error) {
       debug('%s cannot be removed: %s', place, error);
     }
   }
+}
+
+/** @param {string} key */
+function holderFile(key) {
+  return `holder-${key}`;
 }
 
 /** @param {string} place */

@@ -24,8 +24,10 @@ const LONGEST_PAUSE_MILLISECONDS = 1000;
 // How long it takes a holder to listen again, after somebody has removed the directory.
 const MISSING_MILLISECONDS = 100;
 
-const CHECK_MILLISECONDS = 1000;
-const FRESHEN_CHECKS = 3600;
+// What a check notices is rare and harms no page: the holder checks at each message. So an idle process is
+// woken seldom.
+const CHECK_MILLISECONDS = 5000;
+const FRESHEN_CHECKS = 720;
 
 const OWN_EXIT_LISTENERS = 2;
 
@@ -231,6 +233,12 @@ class Group {
     this.#server = await listen(this.#directory.socketOf(this.#key), socket => this.#onConnection(socket));
   }
 
+  /** Somebody has removed the directory: without a socket, this process would be taken for dead. */
+  #openAgain() {
+    if (this.#isFollowing || this.#directory.hasSocket(this.#key, this.#server !== undefined)) return;
+    void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
+  }
+
   /** @param {import('node:net').Socket} socket */
   #onConnection(socket) {
     socket.unref();
@@ -274,6 +282,7 @@ class Group {
       onRequest: message => {
         this.#snapshots.receive(message);
         listenToExit(this.#exit);
+        this.#openAgain();
       },
       onSilence: () => (this.#silent = generation),
       onEnd: () => {
@@ -302,7 +311,7 @@ class Group {
         this.#holder = undefined;
         void this.#follow();
       },
-      onRestored: () => void this.#open().catch(error => debug('the socket cannot be restored: %s', error)),
+      onRestored: () => this.#openAgain(),
     });
     if (holder === undefined) return;
     this.#stepDown();
@@ -322,8 +331,7 @@ class Group {
         const [newest] = this.#directory.generations();
         if (newest > this.#link.generation) this.#link.close();
       }
-      if (!this.#isFollowing && !this.#directory.hasSocket(this.#key, this.#server !== undefined))
-        void this.#open().catch(() => {});
+      this.#openAgain();
       if (++this.#checks % FRESHEN_CHECKS === 0) this.#directory.freshen(this.#key, this.#holder?.generation);
     } catch (error) {
       debug('the directory cannot be read: %s', error);

@@ -52,7 +52,7 @@ class Holder {
     const list = directory.readMembers(generation);
     const isAlive = (/** @type {string} */ member) => member === key || directory.isAlive(member);
     const alive = await Promise.all([...list.keys.values()].map(isAlive));
-    if (!directory.isCurrent(generation)) return undefined;
+    if (!directory.isCurrent(generation, key)) return undefined;
     // Without any of its members, an earlier group has ended: this one is a new one.
     const isContinued = alive.some(Boolean);
     if (!isContinued) list.keys.clear();
@@ -153,7 +153,7 @@ class Holder {
   /** @returns {boolean} whether this process still aggregates; if another one has taken over, it stops */
   isCurrent() {
     if (this.#isClosed) return false;
-    if (this.#directory.isCurrent(this.generation) || this.#restore()) return true;
+    if (this.#directory.isCurrent(this.generation, this.#key) || this.#restore()) return true;
     this.close();
     this.#onDeposed();
     return false;
@@ -170,6 +170,8 @@ class Holder {
       const [newest = 0] = this.#directory.generations();
       if (newest > this.generation) return false;
       if (!this.#directory.claim(this.generation, this.#key)) return false;
+      // Of a group that has started in the meantime.
+      this.#directory.succeed(this.generation, false);
       this.#onMembers(this.#members.list);
       this.#onRestored();
       return true;

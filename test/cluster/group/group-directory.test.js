@@ -80,7 +80,10 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   });
 
   it('the next holder continues with snapshot files and ids; those of an ended group are removed', () => {
-    directory.claim(1, newKey());
+    const first = newKey();
+    directory.claim(1, first);
+    assert.equal(directory.isCurrent(1, first), true);
+    assert.equal(directory.isCurrent(1, newKey()), false);
     const keys = new Map([
       [3, newKey()],
       [7, newKey()],
@@ -93,10 +96,11 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(moved, path.join(directory.placeOf(2), SPOOL));
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
     assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
-    assert.equal(directory.isCurrent(1), false);
-    directory.claim(3, newKey());
+    assert.equal(directory.isCurrent(1, first), false);
+    const key = newKey();
+    directory.claim(3, key);
     assert.equal(directory.succeed(3, false), undefined);
-    assert.deepEqual(fs.readdirSync(directory.path, { recursive: true }).sort(), ['g3', 'g3/holder.json']);
+    assert.deepEqual(fs.readdirSync(directory.path, { recursive: true }).sort(), ['g3', `g3/holder-${key}`]);
   });
 
   it('an invalid list of members is ignored', () => {

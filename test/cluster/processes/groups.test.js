@@ -184,6 +184,23 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await checkPages(living);
   });
 
+  it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
+    const processes = await group.startMany(2);
+    await count(processes);
+    for (const member of processes) member.signal('SIGSTOP');
+    fs.rmSync(group.directory, { recursive: true });
+    const newcomer = await group.start();
+    await newcomer.do('inc', 1);
+    assert.equal((await newcomer.page()).get('requests_total'), 1);
+    counted++;
+    for (const member of processes) member.signal('SIGCONT');
+    await group.until(samples => samples.get('requests_total') === counted, newcomer);
+    await group.until(samples => samples.get('requests_total') === counted, processes[0]);
+    await checkPages([...processes, newcomer]);
+    const states = await Promise.all(group.running.map(member => member.do('state')));
+    assert.equal(states.filter(({ group: { isAggregator } }) => isAggregator).length, 1);
+  });
+
   it('after all have ended, the next process starts an empty group', async () => {
     const processes = await group.startMany(2);
     await count(processes);
