@@ -19,6 +19,7 @@ const SLICE_MILLISECONDS = 0.3;
 
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 /** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
+/** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../wire/snapshot-encoder').CaptureEntry} CaptureEntry */
 /** @typedef {Omit<CaptureEntry, 'defaults'> & {epoch: number}} CopiedNumbers epoch: of the table */
 
@@ -59,16 +60,18 @@ class SnapshotSource {
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
   async prepare(timeout, { readerPosition, onProgress, isLast, capture } = {}) {
-    await this.encode();
-    const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress));
+    const views = viewsOf(this.#metrics());
+    await this.#encode(views);
+    const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(timeout, isLast);
     if (unfinished === undefined) return dictionary && capture?.(dictionary);
     const copies = this.#copyNumbers(unfinished.pending);
     await unfinished.ended;
-    await this.#encodeChanged();
+    const current = viewsOf(this.#metrics());
+    await this.#encodeChanged(current);
     if (dictionary === undefined || capture === undefined) return undefined;
     // What the hooks have added.
-    await this.#extendDictionary(dictionary, onProgress);
+    await this.#extendDictionary(dictionary, current, onProgress);
     this.#copies = copies;
     try {
       return capture(dictionary);
@@ -114,16 +117,23 @@ class SnapshotSource {
     });
   }
 
-  /** Compacts tables, and encodes digests and exemplars, in slices. */
-  async encode() {
+  /**
+   * Compacts tables, and encodes digests and exemplars, in slices.
+   *
+   * @param {MetricView[]} views
+   */
+  async #encode(views) {
     // First, because it renumbers rows.
-    await runInSlices(compactionSteps(viewsOf(this.#metrics())), SLICE_MILLISECONDS);
-    await this.#encodeChanged();
+    await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
+    await this.#encodeChanged(views);
   }
 
-  /** Encodes digests and exemplars that have changed. */
-  async #encodeChanged() {
-    const views = viewsOf(this.#metrics());
+  /**
+   * Encodes digests and exemplars that have changed.
+   *
+   * @param {MetricView[]} views
+   */
+  async #encodeChanged(views) {
     await runInSlices(this.#digests.encodeChanged(views), SLICE_MILLISECONDS);
     await runInSlices(this.#exemplars.encodeChanged(views), SLICE_MILLISECONDS);
   }
@@ -134,21 +144,22 @@ class SnapshotSource {
    *
    * @param {JournalPosition | undefined} readerPosition what the reader has of the journal
    * @param {(dictionary: DictionaryPart) => void} [onProgress] called after each piece
+   * @param {MetricView[]} [views] of all metrics
    * @returns {Promise<DictionaryPart>}
    */
-  async encodeDictionary(readerPosition, onProgress) {
+  async encodeDictionary(readerPosition, onProgress, views = viewsOf(this.#metrics())) {
     const dictionary = this.#dictionaries.start(readerPosition);
-    await this.#extendDictionary(dictionary, onProgress);
+    await this.#extendDictionary(dictionary, views, onProgress);
     return dictionary;
   }
 
   /**
    * @param {DictionaryPart} dictionary
+   * @param {MetricView[]} views
    * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
    */
-  #extendDictionary(dictionary, onProgress) {
-    const steps = this.#dictionaries.extend(dictionary, viewsOf(this.#metrics()), onProgress);
-    return runInSlices(steps, SLICE_MILLISECONDS);
+  #extendDictionary(dictionary, views, onProgress) {
+    return runInSlices(this.#dictionaries.extend(dictionary, views, onProgress), SLICE_MILLISECONDS);
   }
 
   /**
@@ -197,7 +208,7 @@ class SnapshotSource {
   }
 
   /**
-   * @param {import('../../exposition/live-family').MetricView} view
+   * @param {MetricView} view
    * @param {any} metric
    * @param {boolean} isLast
    * @returns {Pick<CaptureEntry, 'digests' | 'exemplars'>}
@@ -260,7 +271,7 @@ class SnapshotSource {
 
 /**
  * @param {any[]} metrics
- * @returns {import('../../exposition/live-family').MetricView[]}
+ * @returns {MetricView[]}
  */
 function viewsOf(metrics) {
   return metrics.flatMap(metric => viewOf(metric) ?? []);
@@ -285,7 +296,7 @@ function overflows(entries) {
 }
 
 /**
- * @param {import('../../exposition/live-family').MetricView[]} views
+ * @param {MetricView[]} views
  * @returns {Generator<void>} yields where a slice may end
  */
 function* compactionSteps(views) {
