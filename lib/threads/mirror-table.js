@@ -5,9 +5,45 @@
 
 const { SeriesTable } = require('../series/series-table');
 const { LiveRows } = require('../series/live-rows');
-const { setLabel } = require('../series/label-form');
+const { grown } = require('../series/row-array');
 
 const NUMBER_BYTES = 8;
+
+/** The label sets by row. They are read only, so there is nothing to find a row by. */
+class MirrorIndex {
+  #tuples = new Int32Array(0);
+
+  /** @param {readonly string[]} names */
+  constructor(names) {
+    this.names = names;
+    this.width = names.length;
+    /** @type {{values: string[]}[]} the first value of each stands for no value */
+    this.dictionaries = names.map(() => ({ values: [''] }));
+  }
+
+  /**
+   * @param {number} row the next one
+   * @param {(position: number) => number} idAt the number of its value of each label
+   * @throws {Error} if there is no such value
+   */
+  add(row, idAt) {
+    const start = row * this.width;
+    if (start + this.width > this.#tuples.length) this.#tuples = grown(this.#tuples, start + this.width);
+    for (let position = 0; position < this.width; position++) {
+      const id = idAt(position);
+      if (id >= this.dictionaries[position].values.length) throw new RangeError('a row has an unknown value');
+      this.#tuples[start + position] = id;
+    }
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} position
+   */
+  idAt(row, position) {
+    return this.#tuples[row * this.width + position];
+  }
+}
 
 class MirrorTable extends SeriesTable {
   /**
@@ -19,6 +55,8 @@ class MirrorTable extends SeriesTable {
     super(labelNames, width);
     this.pageShift = pageShift;
     this.pageMask = (1 << pageShift) - 1;
+    this.labelSets = this.index && new MirrorIndex(this.labelNames);
+    this.index = /** @type {any} */ (this.labelSets);
   }
 
   /** The thread compacts the table itself, and publishes it anew. */
@@ -34,7 +72,8 @@ class MirrorTable extends SeriesTable {
    * @throws {Error} if the memory does not have them
    */
   setPage(number, memory, byteOffset, length) {
-    if (number > this.pages.length || length > (1 << this.pageShift) * this.width)
+    const isShorter = number < this.pages.length && length < this.pages[number].length;
+    if (number > this.pages.length || isShorter || length > (1 << this.pageShift) * this.width)
       throw new RangeError('a page is not valid');
     if (byteOffset % NUMBER_BYTES !== 0 || byteOffset + length * NUMBER_BYTES > memory.byteLength)
       throw new RangeError('a page is outside its memory');
@@ -42,27 +81,48 @@ class MirrorTable extends SeriesTable {
   }
 
   /**
+   * @param {number[]} positions of the labels that rows of the next form have
+   * @throws {Error} if there are no such labels
+   */
+  addForm(positions) {
+    const isTwice = new Set(positions).size < positions.length;
+    if (isTwice || positions.some(position => position >= this.labelNames.length))
+      throw new RangeError('a form is not valid');
+    this.forms.list.push({ positions, kinds: positions.map(() => 'string') });
+  }
+
+  /**
+   * @param {number} position
+   * @param {string} text the next value of the label at that position
+   * @throws {Error} if there is no such label
+   */
+  addValue(position, text) {
+    const dictionary = this.labelSets?.dictionaries[position];
+    if (dictionary === undefined) throw new RangeError('a value is not valid');
+    dictionary.values.push(text);
+  }
+
+  /**
    * A row that has started in the thread.
    *
    * @param {number} row
-   * @param {number[]} positions of its labels, in their order
-   * @param {string[]} texts of its labels
+   * @param {number} form
+   * @param {(position: number) => number} idAt the number of its value of each label
    * @throws {Error} if it is not the next row, or not one that may start again
    */
-  follow(row, positions, texts) {
-    const { index } = this;
-    /** @type {Record<string, string>} */
-    const labels = {};
-    positions.forEach((position, i) => setLabel(labels, this.labelNames[position], texts[i]));
-    const found = index === undefined ? 0 : index.findOrAdd(labels);
+  follow(row, form, idAt) {
     const isNew = row === this.rowCount;
-    if (found !== row || row > this.rowCount || (!isNew && this.isLive(row)))
+    if (row > this.rowCount || (!isNew && this.isLive(row)))
       throw new Error('a row does not follow from those before it');
     const page = this.pages[row >> this.pageShift];
     if (page === undefined || this.offsetOf(row) + this.width > page.length)
       throw new Error('a row has no memory');
+    if (this.labelSets !== undefined) {
+      if (form >= this.forms.list.length) throw new RangeError('a row has an unknown form');
+      if (isNew) this.labelSets.add(row, idAt);
+      this.forms.rows.set(row, form);
+    }
     if (isNew) this.rowCount++;
-    if (index !== undefined) this.forms.rows.set(row, this.forms.numberOf(labels));
     this.liveCount++;
     this.live?.append(row);
   }

@@ -1,95 +1,144 @@
 'use strict';
 
 // A list of records that one thread appends to and another one reads, at any time and without the help of the
-// first: chunks of shared memory. A chunk begins with the number of bytes that are complete; each record is
-// its length and its JSON as UTF-8. A chunk that is full is followed by another one, which has to be passed
-// to the reader as soon as it exists.
+// first: chunks of shared memory. A chunk begins with the number of its words that are complete. A record is
+// its kind, two lengths, integers, and a text as UTF-8, all in words of 32 bits. A chunk that is full is
+// followed by another one, which has to be passed to the reader as soon as it exists.
 
-const HEAD_BYTES = 8;
-const LENGTH_BYTES = 4;
+const HEAD_WORDS = 2;
+const RECORD_WORDS = 3;
 const FIRST_BYTES = 4096;
 const MOST_BYTES = 256 * 1024;
+const WORD_BYTES = 4;
+/** A UTF-16 unit takes three bytes of UTF-8 at most. */
+const MOST_BYTES_OF_UNIT = 3;
 
 class LogWriter {
   #onChunk;
-  #committed;
+  #words;
   #bytes;
-  #end = HEAD_BYTES;
+  #end = HEAD_WORDS;
 
   /** @param {(chunk: SharedArrayBuffer) => void} onChunk called with each chunk but the first */
   constructor(onChunk) {
     this.#onChunk = onChunk;
     this.first = new SharedArrayBuffer(FIRST_BYTES);
+    this.#words = new Int32Array(this.first);
     this.#bytes = Buffer.from(/** @type {any} */ (this.first));
-    this.#committed = new Int32Array(this.first, 0, 1);
   }
 
-  /** @param {readonly unknown[]} record to be written as JSON */
-  append(record) {
-    const text = JSON.stringify(record);
-    const length = Buffer.byteLength(text);
-    if (this.#end + LENGTH_BYTES + length > this.#bytes.length) this.#startChunk(LENGTH_BYTES + length);
-    this.#bytes.writeUInt32LE(length, this.#end);
-    this.#bytes.write(text, this.#end + LENGTH_BYTES);
-    this.#end += LENGTH_BYTES + length;
+  /**
+   * @param {number} kind
+   * @param {readonly number[]} integers
+   * @param {string} [text]
+   */
+  append(kind, integers, text = '') {
+    const { length } = integers;
+    const needed = RECORD_WORDS + length + Math.ceil((text.length * MOST_BYTES_OF_UNIT) / WORD_BYTES);
+    if (this.#end + needed > this.#words.length) this.#startChunk(needed);
+    const words = this.#words;
+    const start = this.#end;
+    const textStart = start + RECORD_WORDS + length;
+    const textBytes = text === '' ? 0 : this.#bytes.write(text, textStart * WORD_BYTES);
+    words[start] = kind;
+    words[start + 1] = length;
+    words[start + 2] = textBytes;
+    for (let i = 0; i < length; i++) words[start + RECORD_WORDS + i] = integers[i];
+    this.#end = textStart + wordsOf(textBytes);
     // The reader sees the record only now, when it is complete.
-    Atomics.store(this.#committed, 0, this.#end);
+    Atomics.store(words, 0, this.#end);
   }
 
-  /** @param {number} needed bytes of its first record */
+  /** @param {number} needed words of its first record */
   #startChunk(needed) {
-    const size = Math.max(Math.min(this.#bytes.length * 2, MOST_BYTES), HEAD_BYTES + needed);
-    const chunk = new SharedArrayBuffer(size);
+    const size = Math.min(this.#bytes.length * 2, MOST_BYTES);
+    const chunk = new SharedArrayBuffer(Math.max(size, (HEAD_WORDS + needed) * WORD_BYTES));
+    this.#words = new Int32Array(chunk);
     this.#bytes = Buffer.from(/** @type {any} */ (chunk));
-    this.#committed = new Int32Array(chunk, 0, 1);
-    this.#end = HEAD_BYTES;
+    this.#end = HEAD_WORDS;
     this.#onChunk(chunk);
   }
 }
 
+/** Reads one record after the other. Its fields are those of the record that next() has found. */
 class LogReader {
-  /** @type {SharedArrayBuffer[]} that have not been read to the end; all but the last one are full */
+  /** @type {SharedArrayBuffer[]} that follow the present one */
   #chunks = [];
-  #position = HEAD_BYTES;
+  /** @type {Int32Array} */
+  #words = new Int32Array(HEAD_WORDS);
+  #bytes = Buffer.alloc(0);
+  #position = HEAD_WORDS;
+  #next = HEAD_WORDS;
+
+  kind = 0;
+  /** How many integers it has. */
+  count = 0;
+  #textBytes = 0;
 
   /** @param {SharedArrayBuffer} chunk the next one */
   add(chunk) {
-    if (chunk.byteLength < HEAD_BYTES) throw new TypeError('a chunk of the log is too small');
+    if (chunk.byteLength < HEAD_WORDS * WORD_BYTES || chunk.byteLength % WORD_BYTES !== 0)
+      throw new TypeError('a chunk of the log is not valid');
     this.#chunks.push(chunk);
   }
 
   /**
-   * @returns {unknown} the next record; undefined if there is none yet
-   * @throws {Error} if the memory has no valid records
+   * Finds the record that follows those that were skipped.
+   *
+   * @returns {boolean} false if there is none yet
+   * @throws {Error} if the memory has no valid record
    */
   next() {
     for (;;) {
-      const [chunk] = this.#chunks;
-      if (chunk === undefined) return undefined;
-      // Before the number of bytes is read: a chunk that is followed by another one is complete.
-      const isFull = this.#chunks.length > 1;
-      const end = Atomics.load(new Int32Array(chunk, 0, 1), 0);
-      if (end > this.#position) return this.#read(chunk, end);
-      if (!isFull) return undefined;
-      this.#chunks.shift();
-      this.#position = HEAD_BYTES;
+      // Before the number of words is read: a chunk that is followed by another one is complete.
+      const isFull = this.#chunks.length > 0;
+      const end = Atomics.load(this.#words, 0);
+      if (end > this.#position) {
+        this.#find(end);
+        return true;
+      }
+      if (!isFull) return false;
+      const chunk = /** @type {SharedArrayBuffer} */ (this.#chunks.shift());
+      this.#words = new Int32Array(chunk);
+      this.#bytes = Buffer.from(/** @type {any} */ (chunk));
+      this.#position = HEAD_WORDS;
     }
   }
 
-  /**
-   * @param {SharedArrayBuffer} chunk
-   * @param {number} end of its complete records
-   * @returns {unknown}
-   */
-  #read(chunk, end) {
-    const bytes = Buffer.from(/** @type {any} */ (chunk));
-    const start = this.#position + LENGTH_BYTES;
-    if (end > bytes.length || start > end) throw new RangeError('the end of the log is not valid');
-    const length = bytes.readUInt32LE(this.#position);
-    if (start + length > end) throw new RangeError('a record of the log is not valid');
-    this.#position = start + length;
-    return JSON.parse(bytes.toString('utf8', start, start + length));
+  /** Goes on behind the record. */
+  skip() {
+    this.#position = this.#next;
   }
+
+  /** @param {number} i less than `count` */
+  integer(i) {
+    return this.#words[this.#position + RECORD_WORDS + i];
+  }
+
+  /** The text of the record. */
+  get text() {
+    const start = (this.#position + RECORD_WORDS + this.count) * WORD_BYTES;
+    return this.#bytes.toString('utf8', start, start + this.#textBytes);
+  }
+
+  /** @param {number} end of the complete records */
+  #find(end) {
+    const words = this.#words;
+    const start = this.#position;
+    if (end > words.length || start + RECORD_WORDS > end)
+      throw new RangeError('the end of the log is not valid');
+    this.kind = words[start];
+    this.count = words[start + 1];
+    this.#textBytes = words[start + 2];
+    this.#next = start + RECORD_WORDS + this.count + wordsOf(this.#textBytes);
+    if (!(this.count >= 0 && this.#textBytes >= 0 && this.#next <= end))
+      throw new RangeError('a record of the log is not valid');
+  }
+}
+
+/** @param {number} bytes */
+function wordsOf(bytes) {
+  return Math.ceil(bytes / WORD_BYTES);
 }
 
 module.exports = { LogWriter, LogReader };

@@ -3,14 +3,17 @@
 // Runs in a thread that takes part. Publishes one table: its pages as shared memory, and each change of its
 // rows as a record of the log, before the number that caused it is recorded.
 
-const { PAGE, ROW, ORDER, REMOVE, CLEAR } = require('./thread-messages');
+const { PAGE, FORM, VALUE, ROW, ORDER, REMOVE, CLEAR } = require('./thread-messages');
+
+/** Where the numbers of a row's values begin in its record. */
+const VALUES = 3;
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
 
 /**
  * @typedef {object} Log
- * @property {(record: unknown[]) => void} append
+ * @property {(kind: number, integers: readonly number[], text?: string) => void} append
  * @property {(memory: SharedArrayBuffer) => number} memoryNumber passes shared memory on, unless it was
  *   before; returns its number
  */
@@ -25,6 +28,12 @@ class TablePublisher {
   #inner;
   /** @type {Float64Array[]} that were published */
   #pages = [];
+  /** How many forms were published. */
+  #forms = 0;
+  /** @type {number[]} by label: how many of its values were published */
+  #values;
+  /** @type {number[]} the record of a row */
+  #row;
   #isClosed = false;
 
   /**
@@ -44,6 +53,9 @@ class TablePublisher {
     this.#onFailure = onFailure;
     this.#onRenumbered = onRenumbered;
     this.#inner = table.listener;
+    // The first value of each stands for no value.
+    this.#values = table.labelNames.map(() => 1);
+    this.#row = [number, 0, 0, ...table.labelNames.map(() => 0)];
   }
 
   /** Publishes all rows, and follows the table from now on. */
@@ -51,7 +63,7 @@ class TablePublisher {
     const { table } = this;
     for (let page = 0; page < table.pages.length; page++) this.#publishPage(page);
     for (let row = 0; row < table.rowCount; row++) this.#publishRow(row);
-    if (table.live !== undefined) this.#log.append([ORDER, this.number, [...table.live]]);
+    if (table.live !== undefined) this.#log.append(ORDER, [this.number, ...table.live]);
     table.listener = this;
   }
 
@@ -80,12 +92,12 @@ class TablePublisher {
   /** @param {number} row */
   rowRemoved(row) {
     this.#inner?.rowRemoved?.(row);
-    this.#guard(() => this.#log.append([REMOVE, this.number, row]));
+    this.#guard(() => this.#log.append(REMOVE, [this.number, row]));
   }
 
   cleared() {
     this.#inner?.cleared?.();
-    this.#guard(() => this.#log.append([CLEAR, this.number]));
+    this.#guard(() => this.#log.append(CLEAR, [this.number]));
   }
 
   renumbered() {
@@ -111,16 +123,40 @@ class TablePublisher {
   #publishPage(number) {
     const page = this.#numbers.share(this.table, number);
     const memory = this.#log.memoryNumber(/** @type {any} */ (page.buffer));
-    this.#log.append([PAGE, this.number, number, memory, page.byteOffset, page.length]);
+    this.#log.append(PAGE, [this.number, number, memory, page.byteOffset, page.length]);
     this.#pages[number] = page;
   }
 
   /** @param {number} row */
   #publishRow(row) {
-    const { table } = this;
-    const positions = table.index === undefined ? [] : table.forms.list[table.formOf(row)].positions;
-    const texts = positions.map(position => table.labelText(row, position));
-    this.#log.append([ROW, this.number, row, positions, texts]);
+    const { index } = this.table;
+    const record = this.#row;
+    record[1] = row;
+    if (index !== undefined) {
+      record[2] = this.#formOf(row);
+      for (let position = 0; position < index.width; position++) {
+        this.#publishValues(position, index.dictionaries[position].values);
+        record[VALUES + position] = index.idAt(row, position);
+      }
+    }
+    this.#log.append(ROW, record);
+  }
+
+  /** @param {number} row */
+  #formOf(row) {
+    const { forms } = this.table;
+    for (; this.#forms < forms.list.length; this.#forms++)
+      this.#log.append(FORM, [this.number, ...forms.list[this.#forms].positions]);
+    return forms.rows.of(row);
+  }
+
+  /**
+   * @param {number} position
+   * @param {readonly string[]} values
+   */
+  #publishValues(position, values) {
+    for (; this.#values[position] < values.length; this.#values[position]++)
+      this.#log.append(VALUE, [this.number, position], values[this.#values[position]]);
   }
 }
 

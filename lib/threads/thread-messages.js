@@ -19,16 +19,21 @@ const SCOPE = `${PREFIX}.scope`;
 const IS_SUBSCRIBED = 0;
 const FLAG_BYTES = 4;
 
-/** Records of the log, by their first element. */
-const REGISTRY = 'registry';
-const DEFINE = 'define';
-const CUSTOM = 'custom';
-const DROP = 'drop';
-const PAGE = 'page';
-const ROW = 'row';
-const ORDER = 'order';
-const REMOVE = 'remove';
-const CLEAR = 'clear';
+/**
+ * Kinds of records in the log. The integers of most begin with the number of a metric; what has other types
+ * is the record's text, as JSON.
+ */
+const REGISTRY = 1; // number; its default labels as text
+const DEFINE = 2; // metric, registry; its definition as text
+const CUSTOM = 3; // metric, registry; its name as text
+const DROP = 4; // metric
+const PAGE = 5; // metric, number of the page, number of the memory, byte offset, length
+const FORM = 6; // metric, positions of the labels in their order
+const VALUE = 7; // metric, position of the label; the next value of that label as text
+const ROW = 8; // metric, row, form, number of its value of each label
+const ORDER = 9; // metric, all live rows
+const REMOVE = 10; // metric, row
+const CLEAR = 11; // metric
 
 /** @returns {string} the scope of this thread: threads see the hub that was created above them */
 function scopeOf() {
@@ -60,6 +65,8 @@ module.exports = {
   CUSTOM,
   DROP,
   PAGE,
+  FORM,
+  VALUE,
   ROW,
   ORDER,
   REMOVE,

@@ -9,12 +9,26 @@ const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { LogReader } = require('./shared-log');
 const { MirrorTable } = require('./mirror-table');
-const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, ROW, ORDER, REMOVE, CLEAR } = require('./thread-messages');
+const {
+  REGISTRY,
+  DEFINE,
+  CUSTOM,
+  DROP,
+  PAGE,
+  FORM,
+  VALUE,
+  ROW,
+  ORDER,
+  REMOVE,
+  CLEAR,
+} = require('./thread-messages');
 
 const debug = debuglog('prom-client-cluster');
 
 const MOST_SHIFT = 20;
 const MOST_WIDTH = 2 ** 20;
+/** This takes 0.05 ms. */
+const RECORDS_PER_STEP = 128;
 const NO_CENTROIDS = new Float64Array(0);
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
@@ -51,8 +65,6 @@ class MirrorDigest {
 
 class ThreadMirror {
   #log = new LogReader();
-  /** @type {unknown} a record that was read and cannot be applied yet */
-  #waiting = undefined;
   #collect;
   /** @type {Map<number, SharedArrayBuffer>} */
   #memories = new Map();
@@ -95,22 +107,28 @@ class ThreadMirror {
   /**
    * Reads what the thread has published since.
    *
-   * @returns {Generator<void>} yields after each record
+   * @returns {Generator<void>} yields where a slice may end
    */
   *read() {
-    while (!this.#isBroken) {
-      try {
-        const record = this.#waiting ?? this.#log.next();
-        if (record === undefined) return;
-        this.#waiting = record;
-        if (!this.#hasMemoryFor(/** @type {any} */ (record))) return;
-        this.#waiting = undefined;
-        this.#apply(record);
-      } catch (error) {
-        this.#fail(error);
-        return;
+    while (this.#readSome()) yield;
+  }
+
+  /** @returns {boolean} whether there may be more records */
+  #readSome() {
+    if (this.#isBroken) return false;
+    const log = this.#log;
+    try {
+      for (let i = 0; i < RECORDS_PER_STEP; i++) {
+        if (!log.next()) return false;
+        // Its message may come a moment after the record.
+        if (log.kind === PAGE && !this.#memories.has(this.#integer(2))) return false;
+        this.#apply();
+        log.skip();
       }
-      yield;
+      return true;
+    } catch (error) {
+      this.#fail(error);
+      return false;
     }
   }
 
@@ -143,67 +161,87 @@ class ThreadMirror {
     debug('what a thread has published cannot be read: %O', error);
   }
 
-  /**
-   * Its message may come a moment after the record.
-   *
-   * @param {any} record
-   */
-  #hasMemoryFor([type, , , memoryNumber]) {
-    return type !== PAGE || this.#memories.has(memoryNumber);
-  }
-
-  /** @param {any} record */
-  #apply([type, number, ...rest]) {
-    checkInteger(number);
-    switch (type) {
+  /** Applies the record that the log has found. */
+  #apply() {
+    const log = this.#log;
+    switch (log.kind) {
       case REGISTRY:
-        this.#setDefaultLabels(number, rest[0]);
+        this.#setDefaultLabels(this.#integer(0), JSON.parse(log.text));
         break;
       case DEFINE:
-        this.#define(number, rest[0], rest[1]);
+        this.#define(this.#integer(0), this.#integer(1), JSON.parse(log.text));
         break;
       case CUSTOM:
-        this.#add(number, rest[0], { number, name: text(rest[1]), get: () => this.#custom(number, rest[1]) });
+        this.#addCustom(this.#integer(0), this.#integer(1), log.text);
         break;
       case DROP:
-        this.#drop(number);
+        this.#drop(this.#integer(0));
         break;
       default:
-        this.#applyToTable(type, number, rest);
+        this.#applyToTable(log.kind, this.#tableOf(this.#integer(0)));
     }
   }
 
   /**
-   * @param {string} type
-   * @param {number} number of the metric
-   * @param {any[]} rest
+   * @param {number} kind
+   * @param {{table: MirrorTable, digests: MirrorDigest[]}} metric
    */
-  #applyToTable(type, number, rest) {
-    const { table, digests } = this.#tableOf(number);
-    if (type === PAGE) {
-      rest.forEach(checkInteger);
-      const [page, memoryNumber, byteOffset, length] = rest;
-      const memory = /** @type {SharedArrayBuffer} */ (this.#memories.get(memoryNumber));
-      table.setPage(page, memory, byteOffset, length);
-      // Nothing else is in it.
-      if (table.index !== undefined) this.#memories.delete(memoryNumber);
-    } else if (type === ROW) {
-      const [row, positions, texts] = rest;
-      [row, ...positions].forEach(checkInteger);
-      table.follow(row, positions, texts.map(text));
-      digests[row]?.set(NO_CENTROIDS);
-    } else if (type === ORDER) {
-      rest[0].forEach(checkInteger);
-      table.setOrder(rest[0]);
-    } else if (type === REMOVE) {
-      checkInteger(rest[0]);
-      if (rest[0] >= table.rowCount || !table.isLive(rest[0])) throw new Error('a row is not live');
-      table.removeRow(rest[0]);
-    } else if (type === CLEAR) {
-      table.clear();
-    } else {
-      throw new Error('a record is of an unknown type');
+  #applyToTable(kind, { table, digests }) {
+    switch (kind) {
+      case ROW: {
+        const row = this.#integer(1);
+        table.follow(row, this.#integer(2), this.#valueAt);
+        digests[row]?.set(NO_CENTROIDS);
+        break;
+      }
+      case VALUE:
+        table.addValue(this.#integer(1), this.#log.text);
+        break;
+      case FORM:
+        table.addForm(this.#integersFrom(1));
+        break;
+      case PAGE:
+        this.#setPage(table);
+        break;
+      case ORDER:
+        table.setOrder(this.#integersFrom(1));
+        break;
+      case REMOVE: {
+        const row = this.#integer(1);
+        if (row >= table.rowCount || !table.isLive(row)) throw new Error('a row is not live');
+        table.removeRow(row);
+        break;
+      }
+      case CLEAR:
+        table.clear();
+        break;
+      default:
+        throw new Error('a record is of an unknown kind');
     }
+  }
+
+  /** @param {MirrorTable} table */
+  #setPage(table) {
+    const memoryNumber = this.#integer(2);
+    const memory = /** @type {SharedArrayBuffer} */ (this.#memories.get(memoryNumber));
+    table.setPage(this.#integer(1), memory, this.#integer(3), this.#integer(4));
+    // Nothing else is in it.
+    if (table.index !== undefined) this.#memories.delete(memoryNumber);
+  }
+
+  /** @param {number} position of a label of the row that the log has found */
+  #valueAt = position => this.#integer(3 + position);
+
+  /** @param {number} i */
+  #integer(i) {
+    const value = i < this.#log.count ? this.#log.integer(i) : -1;
+    if (value < 0) throw new RangeError('a record of the log is not valid');
+    return value;
+  }
+
+  /** @param {number} first */
+  #integersFrom(first) {
+    return Array.from({ length: this.#log.count - first }, (_, i) => this.#integer(first + i));
   }
 
   /**
@@ -232,7 +270,7 @@ class ThreadMirror {
 
   /**
    * @param {number} number
-   * @param {any} registry
+   * @param {number} registry
    * @param {any} definition
    */
   #define(number, registry, { layout, windowed, hasHook, labelNames, width, pageShift, ...texts }) {
@@ -257,7 +295,16 @@ class ThreadMirror {
 
   /**
    * @param {number} number
-   * @param {any} registry
+   * @param {number} registry
+   * @param {string} name
+   */
+  #addCustom(number, registry, name) {
+    this.#add(number, registry, { number, name, get: () => this.#custom(number, name) });
+  }
+
+  /**
+   * @param {number} number
+   * @param {number} registry
    * @param {MirrorMetric} metric
    * @param {MetricView} [view]
    * @param {MirrorDigest[]} [digests]

@@ -170,7 +170,7 @@ class ThreadPublisher {
     const labels = registry[DEFAULT_LABELS] ?? {};
     const texts = Object.keys(labels).map(name => [name, String(labels[name])]);
     const text = JSON.stringify(texts);
-    if (this.#defaults[number] !== text) this.#append([REGISTRY, number, texts]);
+    if (this.#defaults[number] !== text) this.#append(REGISTRY, [number], text);
     this.#defaults[number] = text;
     const metrics = new Set(readableMetrics(registry, error => debug('a metric is left out: %O', error)));
     for (const published of [...this.#metrics[number].values()])
@@ -191,7 +191,7 @@ class ThreadPublisher {
     const published = { number, registry, metric, digests: [], exemplars: 0 };
     byMetric.set(metric, published);
     if (view === undefined) {
-      this.#append([CUSTOM, number, registry, String(metric.name)]);
+      this.#append(CUSTOM, [number, registry], String(metric.name));
       return;
     }
     const { table, windowed = false, digestOf, exemplars } = view;
@@ -201,10 +201,11 @@ class ThreadPublisher {
     const hasExtras = digestOf !== undefined || exemplars !== undefined;
     const hasHook = hasExtras || typeof metric.collect === 'function';
     const definition = { name, help, type, aggregator, layout, windowed, hasHook };
-    this.#append([DEFINE, number, registry, { ...definition, labelNames, width, pageShift }]);
+    const text = JSON.stringify({ ...definition, labelNames, width, pageShift });
+    this.#append(DEFINE, [number, registry], text);
     published.table = new TablePublisher(table, number, {
       log: {
-        append: record => this.#append(record),
+        append: (kind, integers, text) => this.#append(kind, integers, text),
         memoryNumber: memory => this.#memoryNumber(memory),
       },
       numbers: this.#numbers,
@@ -225,12 +226,16 @@ class ThreadPublisher {
   #drop({ number, registry, metric, table }) {
     table?.close();
     this.#metrics[registry].delete(metric);
-    this.#append([DROP, number]);
+    this.#append(DROP, [number]);
   }
 
-  /** @param {unknown[]} record */
-  #append(record) {
-    this.#log?.append(record);
+  /**
+   * @param {number} kind
+   * @param {readonly number[]} integers
+   * @param {string} [text]
+   */
+  #append(kind, integers, text) {
+    this.#log?.append(kind, integers, text);
   }
 
   /** @param {SharedArrayBuffer} memory */

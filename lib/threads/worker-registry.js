@@ -116,6 +116,8 @@ class WorkerRegistry extends Registry {
     if (!(/** @type {any} */ (this)[SERVES])) return undefined;
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
     const { hub, primary } = shared()[THREADS] ?? {};
+    // Its thread starts while the label sets are read.
+    primary?.start();
     await hub?.readInSlices(timeout / 2);
     return primary?.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
   }

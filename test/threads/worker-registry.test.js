@@ -270,6 +270,12 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
   });
 
+  it('WorkerRegistry rejects a scrape that has no numbers in time, and shows no empty page', async () => {
+    const collect = () => new Promise(() => {});
+    new client.Gauge({ name: 'pending', help: 'h', collect: /** @type {any} */ (collect) });
+    await assert.rejects(registry.workerMetrics({ timeout: 1 }), /Operation timed out/);
+  });
+
   it('WorkerRegistry checks its options, and has the static methods of AggregatorRegistry', () => {
     assert.throws(() => new WorkerRegistry('text/html'), TypeError);
     assert.throws(() => new WorkerRegistry(undefined, true, { timeout: 'x' }), TypeError);

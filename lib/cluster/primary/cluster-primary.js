@@ -121,6 +121,11 @@ class ClusterPrimary {
     return /** @type {Promise<Bytes | undefined>} */ (this.#rounds.collect(format, timeout));
   }
 
+  /** Starts the aggregator before it is needed. */
+  start() {
+    void this.#supervisor.start();
+  }
+
   /** Whether there is nothing to aggregate, and never was: this process is in no cluster so far. */
   get isAlone() {
     this.#roster.addUnannounced();
@@ -253,7 +258,10 @@ class ClusterPrimary {
   /** @returns {Error | undefined} why there are no numbers although there are workers */
   #failure() {
     const records = this.#roster.all;
-    if (records.length === 0) return undefined;
+    if (records.length === 0) {
+      if (this.#own === undefined) return undefined;
+      return unavailable('Operation timed out.', 'The metrics of this process were not ready in time.');
+    }
     const error = records.find(record => record.error !== undefined)?.error;
     const reason =
       error === undefined
