@@ -3,9 +3,19 @@
 const js = require('@eslint/js');
 const globals = require('globals');
 
-const FS_PROMISES =
-  'Node.js 20 aborts the process if a thread is terminated while such a call is pending: ' +
-  'use the functions with a callback, or the synchronous ones';
+/** Syntax that lib/ does without, by reason. */
+const RESTRICTED = {
+  'Node.js 20 aborts the process if a thread is terminated while a call of fs.promises is pending: use the functions with a callback, or the synchronous ones':
+    [
+      'CallExpression[callee.name="require"] > Literal[value=/^(node:)?fs.promises$/]',
+      'ImportExpression > Literal[value=/^(node:)?fs.promises$/]',
+      'MemberExpression[property.name="promises"]',
+      'ObjectPattern > Property[key.name="promises"]',
+    ],
+  'Deno throws if a program may not read the environment: use environmentVariable()': [
+    ':matches(MemberExpression, VariableDeclarator) > MemberExpression[object.name="process"][property.name="env"]',
+  ],
+};
 
 module.exports = [
   { ignores: ['node_modules/', 'test/package/programs/', 'benchmarks/results/', '**/*.d.ts'] },
@@ -23,17 +33,14 @@ module.exports = [
     },
   },
   {
-    // Not in tests: they terminate no thread that does it.
     files: ['lib/**'],
+    ignores: ['lib/options/environment.js'],
     rules: {
       'no-restricted-syntax': [
         'error',
-        ...[
-          'CallExpression[callee.name="require"] > Literal[value=/^(node:)?fs.promises$/]',
-          'ImportExpression > Literal[value=/^(node:)?fs.promises$/]',
-          'MemberExpression[property.name="promises"]',
-          'ObjectPattern > Property[key.name="promises"]',
-        ].map(selector => ({ selector, message: FS_PROMISES })),
+        ...Object.entries(RESTRICTED).flatMap(([message, selectors]) =>
+          selectors.map(selector => ({ selector, message })),
+        ),
       ],
     },
   },

@@ -5,6 +5,7 @@
 const fs = require('node:fs');
 const { inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
+const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
 const { isSupported, contentTypesOf } = require('../exposition/content-type');
 
@@ -75,7 +76,7 @@ function fromEnvironment() {
   const options = {};
   for (const [name, { option, read }] of Object.entries(VARIABLES)) {
     const variable = `${PREFIX}${name}`;
-    const text = process.env[variable]?.trim();
+    const text = environmentVariable(variable)?.trim();
     if (!text) continue;
     try {
       options[option] = read(text);

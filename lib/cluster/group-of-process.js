@@ -4,6 +4,7 @@
 // environment, or PM2, all of whose instances of an application have the same `unique_id`. A process of no
 // group loads nothing else.
 
+const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
 
 const VARIABLE = 'PROM_CLIENT_CLUSTER_GROUP';
@@ -30,10 +31,10 @@ function groupOfProcess() {
  * @returns {string | undefined} the group that the environment names; undefined if it names none
  */
 function groupOfEnvironment() {
-  const { exec_mode: mode, unique_id: application } = process.env;
-  const text = process.env[VARIABLE]?.trim();
+  const text = environmentVariable(VARIABLE)?.trim();
   if (text) return /^(0|false)$/i.test(text) ? undefined : text;
-  if (mode !== 'cluster_mode' || application === undefined || !process.connected) return undefined;
+  if (environmentVariable('exec_mode') !== 'cluster_mode' || !process.connected) return undefined;
+  const application = environmentVariable('unique_id') ?? '';
   // Also a child of an instance has its environment.
   if (
     !(/** @type {any} */ (require('node:cluster')).isWorker) ||
@@ -52,7 +53,7 @@ function groupOfEnvironment() {
 function joinByEnvironment(registries, options) {
   // Not an instance of PM2 that never creates an AggregatorRegistry: a group would cost it something for
   // nothing.
-  if (!process.env[VARIABLE] || SHARED in shared) return;
+  if (!environmentVariable(VARIABLE) || SHARED in shared) return;
   setImmediate(() => joinGroup(options(), registries)).unref();
 }
 

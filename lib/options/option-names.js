@@ -3,6 +3,7 @@
 // Misspelt options. prom-client ignores options that it does not have, and applications pass others along
 // with theirs, so only a near miss of an existing name is reported.
 
+const { isProduction } = require('./environment');
 const { adviseOnce } = require('./warnings');
 
 /** Short names are all near each other. */
@@ -28,7 +29,7 @@ function checkOptionNames(owner, options, known) {
  * @param {ReadonlySet<string>} known
  */
 function reportIfMisspelt(owner, name, known) {
-  if (process.env.NODE_ENV === 'production') return;
+  if (isProduction()) return;
   const meant = nearest(name, known);
   if (meant === undefined) return;
   adviseOnce(`option ${name}`, `${owner} has no option \`${name}\`: did you mean \`${meant}\`?`);

@@ -2,6 +2,8 @@
 
 // Process warnings about options and calls that have no effect, or another one than was meant.
 
+const { isProduction } = require('./environment');
+
 const CODE = 'PROM_CLIENT_CLUSTER_OPTIONS';
 
 /** @type {Set<string>} */
@@ -28,7 +30,7 @@ function warnOnce(subject, text) {
 function adviseOnce(subject, text) {
   if (warned.has(subject)) return;
   // Reading the environment takes longer than many a call that is wrong.
-  if (process.env.NODE_ENV === 'production') warned.add(subject);
+  if (isProduction()) warned.add(subject);
   else warnOnce(subject, text);
 }
 

@@ -97,8 +97,13 @@ function listenToExit({ onExit, onExitFirst }) {
  * @returns {{cluster: import('node:cluster').Cluster} | undefined} undefined unless this is a cluster worker
  */
 function processAsWorker() {
-  // `connected` first: without an IPC channel, `cluster` need not be loaded.
-  if (!process.connected) return undefined;
+  try {
+    // First: without an IPC channel, `cluster` need not be loaded.
+    if (!process.connected) return undefined;
+  } catch {
+    // Deno, in a thread.
+    return undefined;
+  }
   const cluster = /** @type {import('node:cluster').Cluster} */ (
     /** @type {unknown} */ (require('node:cluster'))
   );
