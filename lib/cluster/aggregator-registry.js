@@ -16,6 +16,7 @@ const {
   registriesOfProcess,
 } = require('./package-copies');
 const { groupOfProcess, joinGroup, joinByEnvironment } = require('./group-of-process');
+const { primaryOfProcess, holdPrimary, releasePrimary } = require('./primary-of-process');
 const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
 const {
   clusterOptions,
@@ -30,44 +31,12 @@ const { timedSection } = require('../event-loop/timed-section');
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
-/** Options that all AggregatorRegistry objects of a process share. */
-const SHARED_OPTIONS = [
-  'directory',
-  'retiredMaxAge',
-  'inPlace',
-  'thread',
-  'includePrimary',
-  'checkpointInterval',
-];
-
 /** Symbols and not private fields, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
 const OWN_PAGE = Symbol('own page');
 
-/** The ClusterPrimary of the process, shared by all copies of this package. */
-const SHARED = Symbol.for('prom-client-cluster.primary.v1');
-
 /** @type {Registry[]} the registries of this process that take part in the cluster */
 let registries = [Registry.globalRegistry];
-
-/**
- * The shared primary, and the AggregatorRegistry objects that hold it: those that were neither closed nor
- * collected as garbage.
- *
- * @typedef {object} SharedPrimary
- * @property {import('./primary/cluster-primary').ClusterPrimary} primary
- * @property {Record<string, unknown>} options of the first AggregatorRegistry
- * @property {WeakSet<object>} holders
- * @property {number} count of the holders
- * @property {boolean} isReleased whether a holder was closed since the last one was created
- * @property {boolean} hasWarned whether options that differ were reported
- */
-
-/** Some programs create a registry per scrape, and close only the last one, or the first. */
-const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ shared) => {
-  shared.count--;
-  if (shared.isReleased) void closeIfUnused(shared);
-});
 
 /**
  * The metrics of all workers of a cluster, in its primary and in any worker; in a process that has never had
@@ -123,20 +92,11 @@ class AggregatorRegistry extends Registry {
       return;
     }
     joinCopies(AggregatorRegistry);
-    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
-    if (shared[SHARED] === undefined) {
+    holdPrimary(this, given, effective, () => {
       const { ClusterPrimary } = require('./primary/cluster-primary');
       warnIfMissing(effective.directory);
-      const primary = new ClusterPrimary(cluster, effective, registriesOfProcess);
-      const holders = new WeakSet();
-      const first = { primary, options: /** @type {any} */ (effective), holders };
-      shared[SHARED] = { ...first, count: 0, isReleased: false, hasWarned: false };
-    }
-    warnIfOptionsDiffer(shared[SHARED], /** @type {any} */ (given));
-    shared[SHARED].holders.add(this);
-    shared[SHARED].count++;
-    shared[SHARED].isReleased = false;
-    collectedHolders.register(this, shared[SHARED], this);
+      return new ClusterPrimary(cluster, effective, registriesOfProcess);
+    });
   }
 
   /**
@@ -186,13 +146,13 @@ class AggregatorRegistry extends Registry {
     names,
   } = {}) {
     checkPageOptions({ timeout, contentType, names });
-    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
+    const primary = primaryOfProcess();
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
     const format = { openMetrics, gzip, selfMetrics, names };
     const group = groupOfProcess();
     if (group !== undefined) return group.collect(format, timeout);
-    if (shared === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
-    if (!shared.primary.isAlone) return shared.primary.collect(format, timeout);
+    if (primary === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
+    if (!primary.isAlone) return primary.collect(format, timeout);
     if (ownRegistries(this).length === 0) return undefined;
     const bytes = await /** @type {any} */ (this)[OWN_PAGE]({ openMetrics, gzip, names });
     return { bytes, ascii: false };
@@ -207,7 +167,7 @@ class AggregatorRegistry extends Registry {
   clusterState() {
     const group = groupOfProcess();
     if (group !== undefined) return group.state();
-    return /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED]?.primary.state();
+    return primaryOfProcess()?.state();
   }
 
   get [ALLOWS_EXEMPLARS]() {
@@ -222,10 +182,9 @@ class AggregatorRegistry extends Registry {
 
   /** Why there is nothing to show, for an endpoint. */
   get [UNAVAILABLE]() {
-    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
-    if (shared?.primary.isAlone)
-      return 'There are no metrics: this process has no workers, and none of its own.';
-    if (shared === undefined && clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
+    const primary = primaryOfProcess();
+    if (primary?.isAlone) return 'There are no metrics: this process has no workers, and none of its own.';
+    if (primary === undefined && clusterModule().isPrimary) return 'The AggregatorRegistry was closed.';
     return 'There are no metrics: no worker is running, and none has left any.';
   }
 
@@ -247,12 +206,10 @@ class AggregatorRegistry extends Registry {
    */
   async removeMatching(labels, name) {
     checkLabelSet('removeMatching', labels);
-    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
-    const group = groupOfProcess();
-    if (group?.primary !== undefined) return group.primary.removeRetired({ labels: textsOf(labels), name });
-    if (shared === undefined)
+    const primary = groupOfProcess()?.primary ?? primaryOfProcess();
+    if (primary === undefined)
       throw new Error('removeMatching() drops series of dead workers in a primary only');
-    return shared.primary.removeRetired({ labels: textsOf(labels), name });
+    return primary.removeRetired({ labels: textsOf(labels), name });
   }
 
   /**
@@ -266,8 +223,8 @@ class AggregatorRegistry extends Registry {
    */
   async shutdown(timeout = DEFAULT_TIMEOUT) {
     checkOptions({ timeout });
-    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
-    const done = shared === undefined ? handOver(timeout) : shared.primary.drained();
+    const primary = primaryOfProcess();
+    const done = primary === undefined ? handOver(timeout) : primary.drained();
     const inGroup = groupOfProcess()?.handOver(timeout);
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
@@ -284,12 +241,7 @@ class AggregatorRegistry extends Registry {
    * @returns {Promise<void>}
    */
   async close() {
-    const shared = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis)[SHARED];
-    if (!shared?.holders.delete(this)) return;
-    collectedHolders.unregister(this);
-    shared.count--;
-    shared.isReleased = true;
-    await closeIfUnused(shared);
+    await releasePrimary(this);
   }
 
   /**
@@ -367,33 +319,6 @@ async function ownPages(registry, formats) {
   // Added up as in a cluster.
   const lists = await Promise.all(registries.map(each => each.getMetricsAsJSON()));
   return pagesOf([AggregatorRegistry.aggregate(lists)], formats);
-}
-
-/** @param {SharedPrimary} shared */
-async function closeIfUnused(shared) {
-  const global = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
-  if (shared.count > 0 || global[SHARED] !== shared) return;
-  delete global[SHARED];
-  await shared.primary.close();
-}
-
-/**
- * Those of the first AggregatorRegistry apply to all.
- *
- * @param {SharedPrimary} shared
- * @param {Record<string, unknown>} options of another one
- */
-function warnIfOptionsDiffer(shared, options) {
-  const name = SHARED_OPTIONS.find(
-    option =>
-      options[option] !== undefined && String(options[option] || '') !== String(shared.options[option] || ''),
-  );
-  if (name === undefined || shared.hasWarned) return;
-  shared.hasWarned = true;
-  process.emitWarning(
-    `AggregatorRegistry: the option '${name}' differs from that of the first AggregatorRegistry, which applies to all`,
-    { code: 'PROM_CLIENT_CLUSTER_OPTIONS' },
-  );
 }
 
 /**

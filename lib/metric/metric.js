@@ -4,7 +4,8 @@
 // label set.
 
 const { debuglog, format, inspect } = require('util');
-const { Registry, takenNameText } = require('../registry/registry');
+const { Registry } = require('../registry/registry');
+const { takenNameText } = require('../registry/metric-definition');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names');
 const { reportIfMisspelt } = require('../options/option-names');

@@ -1,6 +1,5 @@
 'use strict';
 
-const { inspect } = require('util');
 const {
   PROMETHEUS_CONTENT_TYPE,
   OPENMETRICS_CONTENT_TYPE,
@@ -18,6 +17,7 @@ const {
   REMOVED,
   OBSERVER,
 } = require('./metric-view');
+const { isMetric, differenceOf, nameTaken } = require('./metric-definition');
 const { checkLabelNamesAreValid } = require('./names');
 
 /**
@@ -156,7 +156,7 @@ class Registry {
     if (!isMetric(metric)) throw new TypeError('registerMetric() expected an object with a name and a get()');
     const { metrics } = stateOf(this);
     const existing = metrics.get(metric.name);
-    if (existing !== undefined && existing !== metric) throw alreadyRegistered(metric.name);
+    if (existing !== undefined && existing !== metric) throw nameTaken(metric.name);
     metrics.set(metric.name, metric);
     notifyObserver(this, metric);
   }
@@ -179,7 +179,7 @@ class Registry {
     if (existing === undefined) return new Type({ ...config, registers: [this] });
     const difference = differenceOf(existing, Type, config);
     if (difference === undefined) return existing;
-    throw new Error(`${alreadyRegistered(config.name).message} It ${difference}`);
+    throw new Error(`${nameTaken(config.name).message} It ${difference}`);
   }
 
   /** @param {string} name */
@@ -387,48 +387,6 @@ function notifyObserver(registry, added) {
   registry[OBSERVER]?.(added);
 }
 
-/** What two metrics of one name have to agree in. */
-const DEFINITION = ['labelNames', 'buckets', 'percentiles'];
-
-/**
- * @param {any} existing
- * @param {new (config: any) => any} Type
- * @param {any} config
- * @returns {string | undefined} how a metric that exists differs from one that is wanted
- */
-function differenceOf(existing, Type, config) {
-  // Checks the configuration, and has its defaults.
-  const wanted = new Type({ ...config, registers: [] });
-  if (existing.type !== wanted.type) return `is a ${existing.type}, not a ${wanted.type}`;
-  // By name for a metric of another copy of this package.
-  if (!(existing instanceof Type) && existing.constructor?.name !== Type.name) return `is no ${Type.name}`;
-  const option = DEFINITION.find(name => JSON.stringify(existing[name]) !== JSON.stringify(wanted[name]));
-  if (option === undefined) return undefined;
-  return `has the ${option} ${inspect(existing[option])}, not ${inspect(wanted[option])}`;
-}
-
-/** @param {any} value */
-function isMetric(value) {
-  return (
-    typeof value?.name === 'string' &&
-    (typeof value.get === 'function' || typeof value.getForPromString === 'function')
-  );
-}
-
-/** @param {string} name */
-function alreadyRegistered(name) {
-  return new Error(`A metric with the name ${name} has already been registered.`);
-}
-
-/**
- * @param {any} error
- * @returns {string | undefined} prom-client's text if the error is about a name that is taken, whichever copy
- *   of this package has thrown it
- */
-function takenNameText(error) {
-  return /^A metric with the name .* has already been registered\./s.exec(error?.message)?.[0];
-}
-
 /**
  * Copies samples and adds the default labels that each does not have.
  *
@@ -450,4 +408,4 @@ Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
 
-module.exports = { Registry, pagesOf, familiesOf, takenNameText };
+module.exports = { Registry, pagesOf, familiesOf };

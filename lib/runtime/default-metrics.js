@@ -1,7 +1,8 @@
 'use strict';
 
 const { inspect } = require('util');
-const { Registry, takenNameText } = require('../registry/registry');
+const { Registry } = require('../registry/registry');
+const { takenNameText } = require('../registry/metric-definition');
 const { checkOptionNames } = require('../options/option-names');
 
 // Loaded with the library, so that it binds the real timers before a test fakes them.

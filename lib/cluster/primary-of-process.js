@@ -1,0 +1,109 @@
+'use strict';
+
+// Runs in the primary, on its event loop. The ClusterPrimary that all AggregatorRegistry objects of a process
+// share, those of other copies of this package too, as long as one of them is in use.
+
+const SHARED = Symbol.for('prom-client-cluster.primary.v1');
+
+/** Options that all AggregatorRegistry objects of a process share. */
+const SHARED_OPTIONS = [
+  'directory',
+  'retiredMaxAge',
+  'inPlace',
+  'thread',
+  'includePrimary',
+  'checkpointInterval',
+];
+
+/** @typedef {import('./primary/cluster-primary').ClusterPrimary} ClusterPrimary */
+/** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
+
+/**
+ * The shared primary, and the AggregatorRegistry objects that hold it: those that were neither closed nor
+ * collected as garbage.
+ *
+ * @typedef {object} SharedPrimary
+ * @property {ClusterPrimary} primary
+ * @property {Record<string, unknown>} options of the first AggregatorRegistry
+ * @property {WeakSet<object>} holders
+ * @property {number} count of the holders
+ * @property {boolean} isReleased whether a holder was closed since the last one was created
+ * @property {boolean} hasWarned whether options that differ were reported
+ */
+
+const processWide = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
+
+/** Some programs create a registry per scrape, and close only the last one, or the first. */
+const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ shared) => {
+  shared.count--;
+  if (shared.isReleased) void closeIfUnused(shared);
+});
+
+/** @returns {ClusterPrimary | undefined} undefined if no AggregatorRegistry of this process is in use */
+function primaryOfProcess() {
+  return processWide[SHARED]?.primary;
+}
+
+/**
+ * @param {object} holder an AggregatorRegistry
+ * @param {ClusterOptions} given its options
+ * @param {ClusterOptions} effective the same with those of the environment
+ * @param {() => ClusterPrimary} create called if it is the first one
+ */
+function holdPrimary(holder, given, effective, create) {
+  const shared = (processWide[SHARED] ??= {
+    primary: create(),
+    options: /** @type {any} */ (effective),
+    holders: new WeakSet(),
+    count: 0,
+    isReleased: false,
+    hasWarned: false,
+  });
+  warnIfOptionsDiffer(shared, /** @type {any} */ (given));
+  shared.holders.add(holder);
+  shared.count++;
+  shared.isReleased = false;
+  collectedHolders.register(holder, shared, holder);
+}
+
+/**
+ * Closes the primary if nothing else holds it.
+ *
+ * @param {object} holder
+ */
+async function releasePrimary(holder) {
+  const shared = processWide[SHARED];
+  if (!shared?.holders.delete(holder)) return;
+  collectedHolders.unregister(holder);
+  shared.count--;
+  shared.isReleased = true;
+  await closeIfUnused(shared);
+}
+
+/** @param {SharedPrimary} shared */
+async function closeIfUnused(shared) {
+  if (shared.count > 0 || processWide[SHARED] !== shared) return;
+  delete processWide[SHARED];
+  await shared.primary.close();
+}
+
+/**
+ * Those of the first AggregatorRegistry apply to all.
+ *
+ * @param {SharedPrimary} shared
+ * @param {Record<string, unknown>} options of another one
+ */
+function warnIfOptionsDiffer(shared, options) {
+  const name = SHARED_OPTIONS.find(
+    option =>
+      options[option] !== undefined && String(options[option] || '') !== String(shared.options[option] || ''),
+  );
+  if (name === undefined || shared.hasWarned) return;
+  shared.hasWarned = true;
+  process.emitWarning(
+    `AggregatorRegistry: the option '${name}' differs from that of the first AggregatorRegistry, which applies to all`,
+    { code: 'PROM_CLIENT_CLUSTER_OPTIONS' },
+  );
+}
+
+module.exports = { primaryOfProcess, holdPrimary, releasePrimary };

@@ -1,0 +1,50 @@
+'use strict';
+
+// What a registry checks of the metrics that it gets: that they are metrics, and that one name stands for one
+// metric.
+
+const { inspect } = require('util');
+
+/** What two metrics of one name have to agree in. */
+const DEFINITION = ['labelNames', 'buckets', 'percentiles'];
+
+/**
+ * @param {any} existing
+ * @param {new (config: any) => any} Type
+ * @param {any} config
+ * @returns {string | undefined} how a metric that exists differs from one that is wanted
+ */
+function differenceOf(existing, Type, config) {
+  // Checks the configuration, and has its defaults.
+  const wanted = new Type({ ...config, registers: [] });
+  if (existing.type !== wanted.type) return `is a ${existing.type}, not a ${wanted.type}`;
+  // By name for a metric of another copy of this package.
+  if (!(existing instanceof Type) && existing.constructor?.name !== Type.name) return `is no ${Type.name}`;
+  const option = DEFINITION.find(name => JSON.stringify(existing[name]) !== JSON.stringify(wanted[name]));
+  if (option === undefined) return undefined;
+  return `has the ${option} ${inspect(existing[option])}, not ${inspect(wanted[option])}`;
+}
+
+/** @param {any} value */
+function isMetric(value) {
+  return (
+    typeof value?.name === 'string' &&
+    (typeof value.get === 'function' || typeof value.getForPromString === 'function')
+  );
+}
+
+/** @param {string} name */
+function nameTaken(name) {
+  return new Error(`A metric with the name ${name} has already been registered.`);
+}
+
+/**
+ * @param {any} error
+ * @returns {string | undefined} prom-client's text if the error is about a name that is taken, whichever copy
+ *   of this package has thrown it
+ */
+function takenNameText(error) {
+  return /^A metric with the name .* has already been registered\./s.exec(error?.message)?.[0];
+}
+
+module.exports = { isMetric, differenceOf, nameTaken, takenNameText };
