@@ -205,6 +205,14 @@ describe('the application of example/kubernetes', { skip }, () => {
         if (values.size > 0 && isDeepStrictEqual(values, expected)) break;
       }
     }
+    // What a federating server reads, with the selector of docs/scaling.md.
+    const federate = new URL('/federate', prometheus.url);
+    federate.searchParams.set('match[]', '{__name__=~"job(_[a-z]+)*:.+"}');
+    const federated = await (await fetch(federate)).text();
+    assert.deepStrictEqual(
+      new Set(federated.match(/^[^#{]+(?=\{)/gm)),
+      new Set(recorded.map(({ name }) => name)),
+    );
     assert.deepStrictEqual(
       rules.filter(({ health }) => health !== 'ok').map(({ name, lastError }) => [name, lastError]),
       [],
