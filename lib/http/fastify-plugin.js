@@ -3,7 +3,15 @@
 // The entry prom-client-cluster/fastify: a plugin that adds the route of the metrics.
 
 const { Registry } = require('../registry/registry');
+const { checkOptionNames } = require('../options/option-names');
+const { OPTION_NAMES } = require('./metrics-endpoint');
 const { metricsHandler } = require('./metrics-handler');
+
+/** With those that fastify has for every plugin. */
+const PLUGIN_OPTIONS = new Set([
+  ...OPTION_NAMES,
+  ...['registry', 'path', 'prefix', 'logLevel', 'logSerializers'],
+]);
 
 /**
  * @param {any} fastify
@@ -16,6 +24,7 @@ async function fastifyMetrics(
   fastify,
   { registry = Registry.globalRegistry, path = '/metrics', ...options } = {},
 ) {
+  checkOptionNames('prom-client-cluster/fastify', options, PLUGIN_OPTIONS);
   const handleMetrics = metricsHandler(registry, options);
   fastify.get(path, (/** @type {any} */ request, /** @type {any} */ reply) => {
     // Hooks of the application may have set headers.

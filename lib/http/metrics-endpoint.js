@@ -18,6 +18,7 @@ const debug = debuglog('prom-client-cluster');
 // A scrape that fails is tried again at the next interval, and would be reported again.
 const WARNING_PAUSE_MILLISECONDS = 60_000;
 
+/** Names of the options of every endpoint. */
 const OPTION_NAMES = new Set(['selfMetrics', 'formats', 'onError']);
 
 let isQuiet = false;
@@ -196,4 +197,4 @@ function warn(error) {
   process.emitWarning(`A scrape of the metrics failed: ${line}`, { code: 'PROM_CLIENT_CLUSTER_SCRAPE' });
 }
 
-module.exports = { MetricsEndpoint };
+module.exports = { MetricsEndpoint, OPTION_NAMES };

@@ -1,7 +1,11 @@
 'use strict';
 
 const { Registry } = require('../registry/registry');
+const { checkOptionNames } = require('../options/option-names');
+const { OPTION_NAMES } = require('./metrics-endpoint');
 const { metricsHandler } = require('./metrics-handler');
+
+const SERVER_OPTIONS = new Set([...OPTION_NAMES, 'port', 'host', 'path', 'registry']);
 
 /**
  * @typedef {import('./metrics-endpoint').EndpointOptions & {
@@ -29,7 +33,8 @@ async function startMetricsServer({
   registry = Registry.globalRegistry,
   ...options
 } = {}) {
-  if (port == null) throw new TypeError('startMetricsServer expected a port');
+  checkOptionNames('startMetricsServer()', options, SERVER_OPTIONS);
+  if (port == null) throw new TypeError('startMetricsServer expected a port, as in { port: 9100 }');
   if (typeof path !== 'string' || !path.startsWith('/')) throw new TypeError('path must begin with /');
   const handleMetrics = metricsHandler(registry, options);
   const server = require('node:http').createServer((req, res) => {

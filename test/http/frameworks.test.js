@@ -181,6 +181,21 @@ describe('startMetricsServer()', () => {
     assert.match(body.toString(), /^c_total 2$/m);
   });
 
+  it('the fastify plugin reports a misspelt option', async t => {
+    const emit = t.mock.method(process, 'emitWarning', () => {});
+    const application = fastify().register(fastifyMetrics, {
+      regsitry: register,
+      prefix: '/p',
+      logLevel: 'warn',
+    });
+    t.after(() => application.close());
+    await application.ready();
+    const texts = emit.mock.calls.map(call => call.arguments[0]);
+    assert.deepStrictEqual(texts, [
+      'prom-client-cluster/fastify has no option `regsitry`: did you mean `registry`?',
+    ]);
+  });
+
   it('startMetricsServer() serves an AggregatorRegistry', async t => {
     const registry = new AggregatorRegistry();
     t.after(() => registry.close());
@@ -194,7 +209,7 @@ describe('startMetricsServer()', () => {
     const { port } = (await start(t)).address();
     await assert.rejects(startMetricsServer({ port }), { code: 'EADDRINUSE' });
     for (const [options, message] of [
-      [undefined, 'startMetricsServer expected a port'],
+      [undefined, 'startMetricsServer expected a port, as in { port: 9100 }'],
       [{ port: 0, path: 'metrics' }, 'path must begin with /'],
       [{ port: 0, registry: {} }, 'metricsHandler expected a Registry'],
     ]) {

@@ -259,6 +259,15 @@ const ENDPOINTS = [
   ['metricsHandler() with a misspelt option',
     $ => $.client.metricsHandler($.registry, { format: ['text'] }),
     { warns: /^metricsHandler\(\) has no option `format`: did you mean `formats`\?$/ }],
+  ['startMetricsServer() with a misspelt option',
+    async $ => {
+      const server = await $.client.startMetricsServer({ port: 0, registery: $.registry });
+      $.cleanUps.push(() => server.close());
+    },
+    { warns: /^startMetricsServer\(\) has no option `registery`: did you mean `registry`\?$/ }],
+  ['startMetricsServer() with a number',
+    $ => $.client.startMetricsServer(9100),
+    { ours: true, throws: /^TypeError: startMetricsServer expected a port, as in { port: 9100 }$/ }],
   ['metricsHandler() with a format that does not exist',
     $ => $.client.metricsHandler($.registry, { formats: ['json'] }),
     { ours: true, throws: /^TypeError: formats must be a list of 'text' and 'openmetrics': \[ 'json' \]$/ }],
