@@ -1,18 +1,18 @@
 'use strict';
 
 // An exemplar links a bucket of a histogram to the trace of one request in it. Only OpenMetrics text has
-// exemplars; Prometheus stores them with --enable-feature=exemplar-storage.
+// exemplars, and Prometheus asks for it; curl gets Prometheus text. Prometheus stores exemplars with
+// --enable-feature=exemplar-storage.
 // PORT=3000 node example/exemplars.js
 
 const http = require('node:http');
-const { Histogram, Registry, metricsHandler, openMetricsContentType } = require('prom-client-cluster');
+const { Histogram, metricsHandler, register } = require('prom-client-cluster');
 
-const registry = new Registry(openMetricsContentType);
+register.setFormats(['text', 'openmetrics']);
 const durations = new Histogram({
   name: 'http_request_duration_seconds',
   help: 'Time from the request to the end of its response',
   labelNames: ['status'],
-  registers: [registry],
   enableExemplars: true,
 });
 
@@ -22,7 +22,7 @@ function traceOf(request) {
   return trace === undefined ? undefined : { trace_id: trace };
 }
 
-const handleMetrics = metricsHandler(registry);
+const handleMetrics = metricsHandler(register);
 const server = http.createServer((request, response) => {
   if (request.url === '/metrics') {
     handleMetrics(request, response);

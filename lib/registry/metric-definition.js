@@ -5,6 +5,8 @@
 
 const { inspect } = require('util');
 
+const ONE_LINE = { compact: true, breakLength: Infinity };
+
 /** What two metrics of one name have to agree in. */
 const DEFINITION = ['labelNames', 'buckets', 'percentiles'];
 
@@ -22,7 +24,7 @@ function differenceOf(existing, Type, config) {
   if (!(existing instanceof Type) && existing.constructor?.name !== Type.name) return `is no ${Type.name}`;
   const option = DEFINITION.find(name => JSON.stringify(existing[name]) !== JSON.stringify(wanted[name]));
   if (option === undefined) return undefined;
-  return `has the ${option} ${inspect(existing[option])}, not ${inspect(wanted[option])}`;
+  return `has the ${option} ${inspect(existing[option], ONE_LINE)}, not ${inspect(wanted[option], ONE_LINE)}`;
 }
 
 /** @param {any} value */

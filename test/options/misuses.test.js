@@ -183,6 +183,9 @@ const REGISTRIES = [
       return $.registry.metrics();
     },
     { throws: /^Error: db down$/ }],
+  ['getOrCreate() with other buckets',
+    $ => $.registry.getOrCreate($.client.Histogram, { name: $.histogram().name, help: 'h', buckets: [1, 2] }),
+    { ours: true, throws: /^Error: A metric with the name a has already been registered\. It has the buckets \[ 0\.005, .*, 10 \], not \[ 1, 2 \]$/ }],
   ['getOrCreate() without a class',
     $ => $.registry.getOrCreate({ name: 'a', help: 'h' }),
     { ours: true, throws: /^TypeError: getOrCreate\(\) expected a class of metrics and options$/ }],

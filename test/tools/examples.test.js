@@ -227,7 +227,8 @@ jobs_processed_total{queue="import",result="done"} 1000
     const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
     await get(`${origin}/`, { traceparent: `00-${trace}-00f067aa0ba902b7-01` });
     await get(`${origin}/nowhere`);
-    const { headers, body } = await get(metrics);
+    assert.doesNotMatch(await textOf(metrics), /trace_id/);
+    const { headers, body } = await get(metrics, { accept: 'application/openmetrics-text' });
     assert.match(headers['content-type'], /^application\/openmetrics-text; version=1.0.0;/);
     const exemplars = body.toString().match(/^.* # \{.*$/gm);
     assert.strictEqual(exemplars.length, 1);
