@@ -31,7 +31,7 @@ const MAY_LOAD = {
   'cluster/links': ['cluster/wire'],
   'cluster/worker': ['cluster/links', 'cluster/capture', 'cluster/wire', 'cluster/spool', ...ANYWHERE],
   'cluster/primary': ['cluster/capture', 'cluster/wire', 'cluster/spool', 'cluster/aggregator', ...ANYWHERE],
-  'cluster/aggregator': ['cluster/store', 'cluster/spool', 'cluster/wire', ...ANYWHERE],
+  'cluster/aggregator': ['cluster/store', 'cluster/spool', 'cluster/wire', 'remote-write', ...ANYWHERE],
   'cluster/store': ['cluster/wire', ...ANYWHERE],
   'cluster/spool': ['cluster/wire', 'event-loop'],
   threads: ['cluster', 'cluster/primary', 'cluster/worker', 'cluster/capture', ...ANYWHERE],

@@ -5,6 +5,7 @@
 const { Registry, pagesOf } = require('../registry/registry');
 const { DEFAULT_LABELS, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { UNAVAILABLE } = require('../registry/unavailable');
+const { PUSH_TARGET } = require('../registry/push-target');
 const { coalesce } = require('../registry/coalesce');
 const { checkLabelSet } = require('../metric/label-sets');
 const { aggregators } = require('./primary/json-aggregators');
@@ -30,6 +31,9 @@ const { timedSection } = require('../event-loop/timed-section');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
+
+const PUSH_IN_PRIMARY =
+  'This process is a worker: RemoteWrite pushes the metrics of a cluster in its primary.';
 
 /** Symbols and not private fields, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
@@ -156,6 +160,22 @@ class AggregatorRegistry extends Registry {
     if (ownRegistries(this).length === 0) return undefined;
     const bytes = await /** @type {any} */ (this)[OWN_PAGE]({ openMetrics, gzip, names });
     return { bytes, ascii: false };
+  }
+
+  /**
+   * For RemoteWrite.
+   *
+   * @returns {Promise<import('../registry/push-target').PushTarget | undefined>} undefined if another process
+   *   of the group aggregates
+   * @throws {Error} if this process never aggregates
+   */
+  async [PUSH_TARGET]() {
+    const group = groupOfProcess();
+    if (group !== undefined) return group.pushTarget(this.timeout);
+    const primary = primaryOfProcess();
+    if (primary === undefined)
+      throw new Error(clusterModule().isWorker ? PUSH_IN_PRIMARY : this[UNAVAILABLE]);
+    return primary.isAlone ? { registries: await shownRegistries(this) } : { primary };
   }
 
   /**
@@ -311,14 +331,22 @@ function ownRegistries(registry) {
  * @returns {Promise<Buffer[]>} the page of this process's own metrics, in each format
  */
 async function ownPages(registry, formats) {
+  return pagesOf(await shownRegistries(registry), formats);
+}
+
+/**
+ * @param {Registry} registry an AggregatorRegistry
+ * @returns {Promise<any[]>} own registries, without two metrics of the same name
+ */
+async function shownRegistries(registry) {
   const registries = ownRegistries(registry);
   const names = registries.flatMap(each =>
     each.getMetricsAsArray().map((/** @type {any} */ metric) => metric.name),
   );
-  if (new Set(names).size === names.length) return pagesOf(registries, formats);
+  if (new Set(names).size === names.length) return registries;
   // Added up as in a cluster.
   const lists = await Promise.all(registries.map(each => each.getMetricsAsJSON()));
-  return pagesOf([AggregatorRegistry.aggregate(lists)], formats);
+  return [AggregatorRegistry.aggregate(lists)];
 }
 
 /**

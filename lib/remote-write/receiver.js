@@ -73,12 +73,13 @@ class Receiver {
       const result = await this.#attempt(body, protocol).catch(asError);
       const isFinal = !(result instanceof Error) && result.status !== 429 && result.status < 500;
       const wait = result instanceof Error ? pause : result.retryAfter || pause;
-      const isTooLong = wait > LONGEST_RETRY_AFTER_MILLISECONDS;
-      if (isFinal || isTooLong || retries <= 0 || this.#isSuperseded) {
+      const isLast = isFinal || wait > LONGEST_RETRY_AFTER_MILLISECONDS || retries <= 0;
+      if (!isLast && !this.#isSuperseded) await this.#pause(wait);
+      // Possibly since the pause has begun.
+      if (isLast || this.#isSuperseded) {
         if (result instanceof Error) throw result;
         return result;
       }
-      await this.#pause(wait);
       pause = Math.min(pause * 2, LONGEST_PAUSE_MILLISECONDS);
     }
   }

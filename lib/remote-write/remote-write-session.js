@@ -1,7 +1,8 @@
 'use strict';
 
-// One receiver: builds pushes, delivers them one at a time, and counts. Runs where the families are: in the
-// process of a Registry, or in the aggregator thread of a cluster.
+// One receiver: builds pushes and delivers them, one at a time. Runs where the families are: in the process
+// of a Registry, or in the aggregator thread of a cluster. What happened is counted by RemoteWrite, because
+// that thread may be lost.
 
 const { sampleFamily } = require('../exposition/sample-family');
 const { WrittenSeries } = require('./written-series');
@@ -24,7 +25,19 @@ const NAME = 'prom_client_remote_write';
  * @property {Protocol} [protocol] default: 2.0 or, if the receiver does not have it, 1.0
  */
 
-/** @typedef {{protocol: Protocol, samples: number, dropped: number}} PushResult */
+/** @typedef {{pushed: number, failed: number, dropped: number}} Results */
+/** @typedef {{pushes: Results, samples: Results, seconds: number}} Totals of all earlier pushes */
+
+/** @typedef {{samples: number, dropped: number}} BuiltPush how many samples it has, and leaves out */
+
+/**
+ * @typedef {object} Outcome of a push
+ * @property {number} samples
+ * @property {number} pushed how many of them were written
+ * @property {number} seconds
+ * @property {Protocol | undefined} protocol undefined if the receiver has not accepted all of it
+ * @property {string} error why not
+ */
 
 class RemoteWriteSession {
   #series;
@@ -32,10 +45,8 @@ class RemoteWriteSession {
   #isNegotiated;
   /** @type {Protocol | undefined} */
   #protocol;
-  #lastTimestamp = 0;
-  #pushes = { pushed: 0, failed: 0, dropped: 0 };
-  #samples = { pushed: 0, failed: 0, dropped: 0 };
-  #seconds = 0;
+  /** @type {Push | undefined} that is to be delivered */
+  #push = undefined;
 
   /** @param {SessionSettings} settings */
   constructor(settings) {
@@ -45,75 +56,81 @@ class RemoteWriteSession {
     this.#isNegotiated = settings.protocol === undefined;
   }
 
-  /** @returns {number} milliseconds since the epoch; later than that of the push before */
-  nextTimestamp() {
-    this.#lastTimestamp = Math.max(Date.now(), this.#lastTimestamp + 1);
-    return this.#lastTimestamp;
+  /**
+   * @param {Family[]} families
+   * @param {object} push
+   * @param {boolean} push.openMetrics whether names are those of OpenMetrics
+   * @param {number} push.timestamp milliseconds since the epoch
+   * @param {Totals} push.totals
+   * @returns {Generator<void, BuiltPush>}
+   */
+  *build(families, { openMetrics, timestamp, totals }) {
+    return yield* this.#build([...families, ...ownFamilies(totals)], openMetrics, timestamp);
+  }
+
+  /**
+   * Builds stale markers of all series.
+   *
+   * @param {number} timestamp
+   * @returns {Generator<void, BuiltPush>}
+   */
+  buildEnd(timestamp) {
+    return this.#build([], false, timestamp);
   }
 
   /**
    * @param {Family[]} families
-   * @param {boolean} openMetrics whether names are those of OpenMetrics
+   * @param {boolean} openMetrics
    * @param {number} timestamp
-   * @returns {Generator<void, Push>}
+   * @returns {Generator<void, BuiltPush>}
    */
-  build(families, openMetrics, timestamp) {
+  *#build(families, openMetrics, timestamp) {
     /** @type {Protocol[]} */
     const protocols = this.#protocol === undefined ? ['2.0', '1.0'] : [this.#protocol];
-    return this.#series.push([...families, ...this.#ownFamilies()], { openMetrics, timestamp, protocols });
+    this.#push = undefined;
+    this.#push = yield* this.#series.push(families, { openMetrics, timestamp, protocols });
+    const { samples, dropped } = this.#push;
+    return { samples, dropped };
   }
 
-  /** @returns {Generator<void, Push>} stale markers of all series */
-  buildEnd() {
-    /** @type {Protocol[]} */
-    const protocols = this.#protocol === undefined ? ['2.0', '1.0'] : [this.#protocol];
-    const timestamp = this.nextTimestamp();
-    return this.#series.push([], { openMetrics: false, timestamp, protocols });
+  /**
+   * Sends what was built last.
+   *
+   * @param {boolean} isSuperseded whether a newer push waits: this one is sent once
+   * @returns {Promise<Outcome>} never rejected
+   */
+  async deliver(isSuperseded) {
+    const start = performance.now();
+    const push = this.#push;
+    this.#push = undefined;
+    this.#receiver.supersede(isSuperseded);
+    /** @type {Outcome} */
+    const outcome = { samples: push?.samples ?? 0, pushed: 0, seconds: 0, protocol: undefined, error: '' };
+    try {
+      if (push === undefined) throw new Error('the push was lost');
+      outcome.protocol = await this.#sendAll(push, outcome);
+      this.#series.forget(push.ended);
+    } catch (error) {
+      const { message, code } = /** @type {NodeJS.ErrnoException} */ (error);
+      // No message if none of several addresses of a host accepts a connection.
+      outcome.error = message || String(code);
+    }
+    outcome.seconds = (performance.now() - start) / 1000;
+    return outcome;
+  }
+
+  /** A newer push waits: the one under way is not tried again. */
+  supersede() {
+    this.#receiver.supersede(true);
   }
 
   /**
    * @param {Push} push
-   * @returns {Promise<PushResult>}
+   * @param {Outcome} outcome whose samples are counted
+   * @returns {Promise<Protocol>} in which it was sent
    * @throws {Error} if the receiver does not accept all of it
    */
-  async deliver(push) {
-    const start = performance.now();
-    this.#samples.dropped += push.dropped;
-    const before = this.#samples.pushed;
-    try {
-      const protocol = await this.#sendAll(push);
-      this.#series.forget(push.ended);
-      this.#pushes.pushed++;
-      return { protocol, samples: push.samples, dropped: push.dropped };
-    } catch (error) {
-      this.#pushes.failed++;
-      throw error;
-    } finally {
-      this.#samples.failed += push.samples - (this.#samples.pushed - before);
-      this.#seconds += (performance.now() - start) / 1000;
-    }
-  }
-
-  /** @param {boolean} isSuperseded a newer push waits: the one under way is not tried again */
-  supersede(isSuperseded) {
-    this.#receiver.supersede(isSuperseded);
-  }
-
-  /** Counts a push that was replaced by a newer one before it was built. */
-  countDropped() {
-    this.#pushes.dropped++;
-  }
-
-  /** Counts a push that could not be collected or built. */
-  countFailed() {
-    this.#pushes.failed++;
-  }
-
-  /**
-   * @param {Push} push
-   * @returns {Promise<Protocol>} in which it was sent
-   */
-  async #sendAll({ requests }) {
+  async #sendAll({ requests }, outcome) {
     let [[protocol, list]] = requests;
     for (let i = 0; i < list.length; i++) {
       const { body, samples } = list[i];
@@ -127,56 +144,41 @@ class RemoteWriteSession {
       }
       // A receiver may have been replaced by one of another version.
       if (this.#isNegotiated) this.#protocol = answer.status === 415 ? undefined : protocol;
-      this.#count(answer, protocol, samples);
+      const written = writtenBy(answer, protocol, samples);
+      outcome.pushed += written;
+      checkAnswer(answer, written, samples);
     }
     return protocol;
   }
+}
 
-  /**
-   * @param {Answer} answer
-   * @param {Protocol} protocol
-   * @param {number} samples of the request
-   * @throws {Error} if it has not accepted all of them
-   */
-  #count(answer, protocol, samples) {
-    const { status, reason } = answer;
-    const isAccepted = status >= 200 && status < 300;
-    const written = protocol === '2.0' ? Math.min(answer.samples ?? 0, samples) : isAccepted ? samples : 0;
-    this.#samples.pushed += written;
-    if (isAccepted && written === samples) return;
-    if (!isAccepted) throw new Error(`the receiver has answered with status ${status}: ${reason}`);
-    const missing = answer.samples === undefined ? ' It may not have version 2.0 of the protocol.' : '';
-    throw new Error(`the receiver has written ${written} of ${samples} samples.${missing}`);
-  }
+/**
+ * @param {Answer} answer
+ * @param {Protocol} protocol
+ * @param {number} samples of the request
+ * @returns {number} how many samples the receiver has written
+ */
+function writtenBy({ status, samples: written = 0 }, protocol, samples) {
+  if (protocol === '2.0') return Math.min(written, samples);
+  return isAccepted(status) ? samples : 0;
+}
 
-  /** @returns {Family[]} what happened before this push */
-  #ownFamilies() {
-    const results = /** @type {const} */ (['pushed', 'failed', 'dropped']);
-    const { pushed, failed } = this.#pushes;
-    return [
-      {
-        name: `${NAME}_pushes_total`,
-        help: 'Pushes by result; dropped: replaced by a newer one before it was sent.',
-        type: 'counter',
-        values: results.map(result => ({ labels: { result }, value: this.#pushes[result] })),
-      },
-      {
-        name: `${NAME}_samples_total`,
-        help: 'Samples by result; dropped: not sent, because the series is not valid or is there twice.',
-        type: 'counter',
-        values: results.map(result => ({ labels: { result }, value: this.#samples[result] })),
-      },
-      {
-        name: `${NAME}_push_duration_seconds`,
-        help: 'Time from the first attempt of a push to its end.',
-        type: 'summary',
-        values: [
-          { metricName: `${NAME}_push_duration_seconds_sum`, value: this.#seconds },
-          { metricName: `${NAME}_push_duration_seconds_count`, value: pushed + failed },
-        ],
-      },
-    ].map(metric => sampleFamily(metric, {}));
-  }
+/**
+ * @param {Answer} answer
+ * @param {number} written
+ * @param {number} samples of the request
+ * @throws {Error} if the receiver has not accepted all of them
+ */
+function checkAnswer({ status, reason, samples: said }, written, samples) {
+  if (!isAccepted(status)) throw new Error(`the receiver has answered with status ${status}: ${reason}`);
+  if (written === samples) return;
+  const missing = said === undefined ? ' It may not have version 2.0 of the protocol.' : '';
+  throw new Error(`the receiver has written ${written} of ${samples} samples.${missing}`);
+}
+
+/** @param {number} status */
+function isAccepted(status) {
+  return status >= 200 && status < 300;
 }
 
 /**
@@ -185,7 +187,42 @@ class RemoteWriteSession {
  *   the content type reads the request as an empty one, and accepts it
  */
 function lacksVersion2({ status, samples }) {
-  return status === 415 || (status >= 200 && status < 300 && samples === undefined);
+  return status === 415 || (isAccepted(status) && samples === undefined);
+}
+
+/**
+ * @param {Totals} totals
+ * @returns {Family[]}
+ */
+function ownFamilies({ pushes, samples, seconds }) {
+  return [
+    {
+      name: `${NAME}_pushes_total`,
+      help: 'Pushes by result; dropped: replaced by a newer one before it was sent.',
+      type: 'counter',
+      values: valuesOf(pushes),
+    },
+    {
+      name: `${NAME}_samples_total`,
+      help: 'Samples by result; dropped: not sent, because the series is not valid or is there twice.',
+      type: 'counter',
+      values: valuesOf(samples),
+    },
+    {
+      name: `${NAME}_push_duration_seconds`,
+      help: 'Time from the first attempt of a push to its end.',
+      type: 'summary',
+      values: [
+        { metricName: `${NAME}_push_duration_seconds_sum`, value: seconds },
+        { metricName: `${NAME}_push_duration_seconds_count`, value: pushes.pushed + pushes.failed },
+      ],
+    },
+  ].map(metric => sampleFamily(metric, {}));
+}
+
+/** @param {Results} results */
+function valuesOf(results) {
+  return Object.entries(results).map(([result, value]) => ({ labels: { result }, value }));
 }
 
 module.exports = { RemoteWriteSession };

@@ -5,8 +5,9 @@ const { Registry, familiesOf } = require('../registry/registry');
 const { checkLabelNamesAreValid } = require('../registry/names');
 const { checkOptionNames } = require('../options/option-names');
 const { warnOnce } = require('../options/warnings');
-const { runInSlices } = require('../event-loop/slices');
+const { PUSH_TARGET } = require('../registry/push-target');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
+const { LocalSender, AggregatorSender } = require('./push-senders');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -18,16 +19,26 @@ const DEFAULT_RETRIES = 5;
 const DEFAULT_INTERVAL = 15_000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
-/** @typedef {import('./remote-write-session').PushResult} PushResult */
+const NOT_AGGREGATING =
+  'Another process of the group aggregates the metrics. Call start() in each process: that one pushes.';
+
 /** @typedef {import('./write-request').Protocol} Protocol */
+/** @typedef {import('./remote-write-session').Totals} Totals */
+/** @typedef {import('./remote-write-session').Outcome} Outcome */
+/** @typedef {import('../exposition/text-format').Family} Family */
+
+/** @typedef {{protocol: Protocol, samples: number, dropped: number}} PushResult */
 
 /**
- * A push that has been captured.
+ * A push that waits for the one under way.
  *
  * @typedef {object} WaitingPush
  * @property {() => Promise<void>} run
  * @property {(error: Error) => void} drop
  */
+
+/** Another process of the group pushes. */
+class NotAggregatingError extends Error {}
 
 /**
  * Sends metrics to a receiver of Prometheus' remote write, for processes that cannot be scraped. One push is
@@ -36,7 +47,21 @@ const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 class RemoteWrite {
   #session;
   #registry;
-  #timeout;
+  /** Whether the registry's metrics are aggregated elsewhere. */
+  #isAggregated;
+  /** @type {LocalSender | undefined} */
+  #local = undefined;
+  /** @type {Totals} */
+  #totals = {
+    pushes: { pushed: 0, failed: 0, dropped: 0 },
+    samples: { pushed: 0, failed: 0, dropped: 0 },
+    seconds: 0,
+  };
+  #lastTimestamp = 0;
+  /** @type {LocalSender | AggregatorSender | undefined} of the last push */
+  #sender = undefined;
+  /** Whether another process goes on pushing when this one ends. */
+  #isShared = false;
   /** @type {Promise<unknown> | undefined} settles when the push under way has ended */
   #running = undefined;
   /** @type {WaitingPush | undefined} */
@@ -56,7 +81,8 @@ class RemoteWrite {
    *   5xx or 429; default 5
    * @param {Protocol} [options.protocol] version of the protocol, default 2.0 or, if the receiver does not
    *   have it, 1.0
-   * @param {Registry} [registry] default the global registry; not an AggregatorRegistry or WorkerRegistry
+   * @param {Registry} [registry] default the global registry. The metrics of an AggregatorRegistry or
+   *   WorkerRegistry are pushed by its aggregator
    * @throws {TypeError} if an argument is not valid
    */
   constructor(url, options, registry = Registry.globalRegistry) {
@@ -75,20 +101,14 @@ class RemoteWrite {
       throw new TypeError(`protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
     if (typeof registry?.getMetricsAsArray !== 'function')
       throw new TypeError(`Expected Registry, got ${typeof registry}`);
-    if ('clusterMetricsBytes' in registry)
-      throw new TypeError(
-        'RemoteWrite expected a Registry: it does not push the page of a cluster or of threads',
-      );
     const settings = {
       url: checkedUrl(url),
       labels: checkedLabels(labels),
       headers: checkedHeaders(headers),
     };
-    // Loaded on first use: few programs need it.
-    const { RemoteWriteSession } = require('./remote-write-session');
-    this.#session = new RemoteWriteSession({ ...settings, timeout, retries, protocol });
+    this.#session = { id: crypto.randomUUID(), settings: { ...settings, timeout, retries, protocol } };
     this.#registry = registry;
-    this.#timeout = timeout;
+    this.#isAggregated = PUSH_TARGET in registry;
   }
 
   /**
@@ -119,14 +139,14 @@ class RemoteWrite {
 
   /**
    * Ends start(): pushes once more, and then marks all series as ended, so that queries do not show them any
-   * longer.
+   * longer. In a group, the last process does.
    *
    * @returns {Promise<void>} never rejects
    */
   async stop() {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    const pushed = this.#push().then(() => this.#enqueue(async () => this.#session.buildEnd()));
+    const pushed = this.#push().then(() => this.#enqueue(() => this.#end()));
     await whileAlive(pushed.catch(reportFailure));
   }
 
@@ -136,55 +156,131 @@ class RemoteWrite {
 
   /** @returns {Promise<PushResult>} */
   #push() {
-    const session = this.#session;
-    const openMetrics = this.#registry.contentType === OPENMETRICS_CONTENT_TYPE;
-    const timestamp = session.nextTimestamp();
+    if (this.#isAggregated) return this.#enqueue(() => this.#pushAggregated());
+    const timestamp = this.#nextTimestamp();
     // In this turn: a program may reset its metrics right after calling push().
-    const captured = within(this.#timeout, familiesOf([this.#registry]));
+    const families = this.#captured([this.#registry]);
     // A push that is replaced before it is built does not read it.
-    captured.catch(() => {});
-    return this.#enqueue(async () => session.build(await captured, openMetrics, timestamp));
+    families.catch(() => {});
+    return this.#enqueue(() => this.#pushBy(this.#localSender(), timestamp, families));
+  }
+
+  /** @returns {Promise<PushResult>} */
+  async #pushAggregated() {
+    // After this turn: the program may be about to start its workers.
+    await undefined;
+    const registry = this.#registry;
+    /** @type {import('../registry/push-target').PushTarget | undefined} */
+    const target = await /** @type {any} */ (registry)[PUSH_TARGET]();
+    if (target === undefined) throw new NotAggregatingError(NOT_AGGREGATING);
+    const { registries, primary, isShared = false } = target;
+    this.#isShared = isShared;
+    const timestamp = this.#nextTimestamp();
+    if (primary === undefined)
+      return this.#pushBy(this.#localSender(), timestamp, this.#captured(registries ?? []));
+    return this.#pushBy(new AggregatorSender(primary, this.#session, registry), timestamp);
   }
 
   /**
-   * @param {() => Promise<Generator<void, import('./written-series').Push>>} build
+   * @param {LocalSender | AggregatorSender} sender
+   * @param {number} timestamp
+   * @param {Promise<Family[]>} [families] of a LocalSender
    * @returns {Promise<PushResult>}
    */
-  #enqueue(build) {
+  async #pushBy(sender, timestamp, families) {
+    this.#sender = sender;
+    const openMetrics = this.#registry.contentType === OPENMETRICS_CONTENT_TYPE;
+    const head = { openMetrics, timestamp, totals: this.#totals };
+    const built = await sender.build(head, /** @type {Promise<Family[]>} */ (families));
+    this.#totals.samples.dropped += built.dropped;
+    const delivered = sender.deliver(this.#waiting !== undefined);
+    return { protocol: await this.#count(delivered, built.samples), ...built };
+  }
+
+  /** Marks all series as ended, unless another process goes on pushing them. */
+  async #end() {
+    if (this.#sender === undefined || this.#isShared) return;
+    await this.#count(this.#sender.end(this.#nextTimestamp()), 0);
+  }
+
+  /**
+   * @param {Promise<Outcome>} delivered
+   * @param {number} samples that are lost if there is no outcome
+   * @returns {Promise<Protocol>} in which it was sent
+   * @throws {Error} if the receiver has not accepted all of it
+   */
+  async #count(delivered, samples) {
+    const outcome = await delivered.catch(error => lost(samples, error));
+    const totals = this.#totals;
+    totals.samples.pushed += outcome.pushed;
+    totals.samples.failed += outcome.samples - outcome.pushed;
+    totals.seconds += outcome.seconds;
+    if (outcome.protocol === undefined) throw new Error(outcome.error);
+    totals.pushes.pushed++;
+    return outcome.protocol;
+  }
+
+  /** @returns {LocalSender} */
+  #localSender() {
+    this.#local ??= new LocalSender(this.#session.settings);
+    return this.#local;
+  }
+
+  /** @returns {number} milliseconds since the epoch; later than that of the push before */
+  #nextTimestamp() {
+    this.#lastTimestamp = Math.max(Date.now(), this.#lastTimestamp + 1);
+    return this.#lastTimestamp;
+  }
+
+  /**
+   * @param {any[]} registries
+   * @returns {Promise<Family[]>} rejects if a `collect` hook takes longer than the timeout, because later
+   *   pushes wait for this one
+   */
+  #captured(registries) {
+    const { timeout } = this.#session.settings;
+    return new Promise((resolve, reject) => {
+      const error = new Error(`the collect hooks have not ended within ${timeout} ms`);
+      const timer = setTimeout(() => reject(error), timeout).unref();
+      familiesOf(registries)
+        .then(resolve, reject)
+        .finally(() => clearTimeout(timer));
+    });
+  }
+
+  /**
+   * @template T
+   * @param {() => Promise<T>} push
+   * @returns {Promise<T>}
+   */
+  #enqueue(push) {
     return new Promise((resolve, reject) => {
       this.#waiting?.drop(new Error('The push was replaced by a newer one.'));
       this.#waiting = {
-        run: () => this.#run(build).then(resolve, reject),
+        run: () => push().then(resolve, error => this.#fail(error, reject)),
         drop: error => {
-          this.#session.countDropped();
+          this.#totals.pushes.dropped++;
           reject(error);
         },
       };
-      this.#session.supersede(true);
+      if (this.#running !== undefined) this.#sender?.supersede();
       this.#runNext();
     });
   }
 
   /**
-   * @param {() => Promise<Generator<void, import('./written-series').Push>>} build
-   * @returns {Promise<PushResult>}
+   * @param {Error} error
+   * @param {(error: Error) => void} reject
    */
-  async #run(build) {
-    let push;
-    try {
-      push = await runInSlices(await build());
-    } catch (error) {
-      this.#session.countFailed();
-      throw error;
-    }
-    return this.#session.deliver(push);
+  #fail(error, reject) {
+    if (!(error instanceof NotAggregatingError)) this.#totals.pushes.failed++;
+    reject(error);
   }
 
   #runNext() {
     const next = this.#waiting;
     if (this.#running !== undefined || next === undefined) return;
     this.#waiting = undefined;
-    this.#session.supersede(false);
     this.#running = next.run().finally(() => {
       this.#running = undefined;
       this.#runNext();
@@ -205,21 +301,17 @@ function whileAlive(promise) {
 }
 
 /**
- * @template T
- * @param {number} milliseconds
- * @param {Promise<T>} captured
- * @returns {Promise<T>} rejects if a `collect` hook takes longer: later pushes wait for this one
+ * @param {number} samples
+ * @param {Error} error
+ * @returns {Outcome} of a push that was lost with the thread that had it
  */
-function within(milliseconds, captured) {
-  return new Promise((resolve, reject) => {
-    const error = new Error(`the collect hooks have not ended within ${milliseconds} ms`);
-    const timer = setTimeout(() => reject(error), milliseconds).unref();
-    captured.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
+function lost(samples, { message }) {
+  return { samples, pushed: 0, seconds: 0, protocol: undefined, error: message };
 }
 
 /** @param {unknown} error */
 function reportFailure(error) {
+  if (error instanceof NotAggregatingError) return;
   const { message } = /** @type {Error} */ (error);
   debug('remote write: %s', message);
   warnOnce('remote write', `Remote write has failed: ${message}. It is tried again, without another warning`);

@@ -4,6 +4,7 @@
 
 const { Registry } = require('../registry/registry');
 const { UNAVAILABLE } = require('../registry/unavailable');
+const { PUSH_TARGET } = require('../registry/push-target');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { AggregatorRegistry } = require('../cluster/aggregator-registry');
 const { checkOptionNames } = require('../options/option-names');
@@ -20,6 +21,9 @@ const { RELEASE } = require('../exposition/pooled-page');
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 const OPTIONS = new Set(['timeout', 'formats', 'directory', 'inPlace', 'thread']);
+
+const PUSH_IN_MAIN_THREAD =
+  'This thread does not serve the metrics: RemoteWrite pushes the metrics of all threads in the main thread.';
 
 /** Symbols and not private fields, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
@@ -120,6 +124,19 @@ class WorkerRegistry extends Registry {
     primary?.start();
     await hub?.readInSlices(timeout / 2);
     return primary?.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
+  }
+
+  /**
+   * For RemoteWrite.
+   *
+   * @returns {Promise<import('../registry/push-target').PushTarget>}
+   * @throws {Error} in a thread that does not serve the page
+   */
+  async [PUSH_TARGET]() {
+    const { hub, primary } = /** @type {any} */ (this)[SERVES] ? (shared()[THREADS] ?? {}) : {};
+    if (primary === undefined) throw new Error(PUSH_IN_MAIN_THREAD);
+    await hub?.readInSlices(this.timeout / 2);
+    return { primary };
   }
 
   /** What an endpoint calls. */

@@ -6,7 +6,7 @@ const assert = require('node:assert');
 const { once } = require('node:events');
 const net = require('node:net');
 const { afterEach, beforeEach, describe, it } = require('node:test');
-const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary, WorkerRegistry } = require('../..');
+const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
 const { samples } = require('../../lib/testing/testing');
 const { Program } = require('../fixtures/program');
 const { FakeReceiver, accept } = require('./fixtures/receiver');
@@ -544,7 +544,6 @@ describe('RemoteWrite', () => {
       [[url, { labels, protocol: 2 }], /protocol must be '1.0' or '2.0': 2/],
       [[url, { labels, headers: { 'a b': 'c' } }], /Header name/],
       [[url, { labels }, {}], /Expected Registry/],
-      [[url, { labels }, new WorkerRegistry()], /does not push the page of a cluster/],
     ];
     for (const [args, message] of invalid) assert.throws(() => new RemoteWrite(...args), { message });
     assert.throws(() => new RemoteWrite(url, { labels }).start({ interval: '5' }), /interval must be/);

@@ -62,7 +62,7 @@ function lowerPriority() {
  * @param {import('./aggregator').RenderResult} result
  */
 function reply(id, result) {
-  const memory = result.bodies?.flatMap(body => ('file' in body ? [] : body.buffer)) ?? [];
+  const memory = result.bodies?.flatMap(body => ('buffer' in body ? body.buffer : [])) ?? [];
   port.postMessage({ op: 'done', id, result }, memory);
 }
 
@@ -86,6 +86,15 @@ function perform(message) {
       break;
     case 'finish':
       reply(message.id, { ...message.result, bodies: runThrough(aggregator.finish(message.request)) });
+      break;
+    case 'deliver':
+      aggregator.deliverPush(message.request).then(
+        result => port.postMessage({ op: 'done', id: message.id, result }),
+        error => port.postMessage({ op: 'done', id: message.id, error: error.message }),
+      );
+      break;
+    case 'supersede':
+      port.postMessage({ op: 'done', id: message.id, result: aggregator.supersedePush(message.session) });
       break;
     case 'remove':
       port.postMessage({ op: 'done', id: message.id, result: aggregator.removeRetired(message.request) });

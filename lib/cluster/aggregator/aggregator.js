@@ -12,6 +12,7 @@ const { compressBody } = require('./gzip');
 const { selectFamilies, textKeyOf } = require('../../exposition/page-format');
 const { selfMetrics } = require('./self-metrics');
 const { CurrentSpool } = require('./current-spool');
+const { RemoteWrites } = require('./remote-writes');
 const { WorkerAnswers } = require('./worker-answers');
 const { Retirement, filesOf } = require('./retirement');
 const { isExitFile } = require('../wire/file-names');
@@ -20,6 +21,7 @@ const debug = debuglog('prom-client-cluster');
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../wire/scrape-callers').PageFile} PageFile */
+/** @typedef {import('../wire/scrape-callers').BuiltPush} BuiltPush */
 
 /** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
 /** @typedef {import('./worker-answers').Answer} Answer */
@@ -36,7 +38,7 @@ const debug = debuglog('prom-client-cluster');
  * @property {number[]} unreadable workers whose file could not be read because it belongs to another user
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
  *   can aggregate
- * @property {(Body | PageFile)[]} [bodies] by format
+ * @property {(Body | PageFile | BuiltPush)[]} [bodies] by format
  * @property {[string, number][]} refused answers that were refused so far, by reason
  * @property {ReturnType<ClusterStore['state']>} state
  * @property {number} seconds duration of merging and writing, as far as it went
@@ -55,6 +57,7 @@ class Aggregator {
    */
   #merged = [];
   #pagePool = new PagePool();
+  #remoteWrites = new RemoteWrites();
 
   /**
    * @param {object} options
@@ -213,7 +216,7 @@ class Aggregator {
    * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON; undefined if
    *   it is left out; null if it is not a metric
    * @param {PrimaryFacts} [request.facts]
-   * @returns {Generator<void, (Body | PageFile)[]>}
+   * @returns {Generator<void, (Body | PageFile | BuiltPush)[]>}
    */
   *finish({ formats, aggregated, facts }) {
     let next = 0;
@@ -227,13 +230,18 @@ class Aggregator {
     const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);
     /** @type {Map<string, Body>} */
     const texts = new Map();
-    /** @type {Body[]} */
+    /** @type {(Body | BuiltPush)[]} */
     const bodies = [];
     for (const format of formats) {
+      const all = format.selfMetrics ? [...families, ...selfFamilies] : families;
+      if (format.push !== undefined) {
+        bodies.push(yield* this.#remoteWrites.build(all, format.openMetrics, format.push));
+        continue;
+      }
       const key = `${textKeyOf(format)} ${format.selfMetrics}`;
       let text = texts.get(key);
       if (text === undefined) {
-        text = yield* this.#write(format.selfMetrics ? [...families, ...selfFamilies] : families, format);
+        text = yield* this.#write(all, format);
         texts.set(key, text);
       }
       if (format.gzip) bodies.push(compressBody(text));
@@ -247,17 +255,18 @@ class Aggregator {
   /**
    * Writes the pages that workers have requested to files. What cannot be written goes over IPC.
    *
-   * @param {Body[]} bodies
+   * @param {(Body | BuiltPush)[]} bodies
    * @param {Format[]} formats
-   * @returns {Generator<void, (Body | PageFile)[]>}
+   * @returns {Generator<void, (Body | PageFile | BuiltPush)[]>}
    */
   *writeFiles(bodies, formats) {
-    /** @type {(Body | PageFile)[]} */
+    /** @type {(Body | PageFile | BuiltPush)[]} */
     const pages = [...bodies];
     const { spool } = this.#current;
     for (const [i, { file }] of formats.entries()) {
-      const { buffer, length, ascii } = bodies[i];
-      if (file === undefined || spool === undefined) continue;
+      const body = bodies[i];
+      if (file === undefined || spool === undefined || !('buffer' in body)) continue;
+      const { buffer, length, ascii } = body;
       try {
         yield* spool.create(file, new Uint8Array(buffer, 0, length));
         pages[i] = { file, length, ascii };
@@ -267,6 +276,21 @@ class Aggregator {
       }
     }
     return pages;
+  }
+
+  /**
+   * Sends the push that a render has built.
+   *
+   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
+   * @returns {Promise<import('../../remote-write/remote-write-session').Outcome>}
+   */
+  deliverPush(request) {
+    return this.#remoteWrites.deliver(request);
+  }
+
+  /** @param {string} session of remote write for which a newer push waits */
+  supersedePush(session) {
+    this.#remoteWrites.supersede(session);
   }
 
   /** @param {ArrayBuffer} memory of an earlier page, for a later one */

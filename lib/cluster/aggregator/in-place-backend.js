@@ -117,6 +117,20 @@ class InPlaceBackend {
   }
 
   /**
+   * Beside the queue, because it may take minutes.
+   *
+   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
+   */
+  deliverPush(request) {
+    return this.#aggregator.deliverPush(request);
+  }
+
+  /** @param {string} session */
+  async supersedePush(session) {
+    this.#aggregator.supersedePush(session);
+  }
+
+  /**
    * @param {import('./aggregator').RemoveRequest} request
    * @returns {Promise<number>}
    */

@@ -157,6 +157,18 @@ class Group {
   }
 
   /**
+   * For RemoteWrite.
+   *
+   * @param {number} timeout milliseconds
+   * @returns {Promise<import('../../registry/push-target').PushTarget | undefined>} undefined if another
+   *   process aggregates
+   */
+  async pushTarget(timeout) {
+    const link = this.#link ?? (await this.#linked(timeout));
+    return this.#holder?.generation === link.generation ? this.#holder.pushTarget() : undefined;
+  }
+
+  /**
    * @param {number} timeout milliseconds
    * @returns {Promise<HolderLink>}
    */

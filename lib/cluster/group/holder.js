@@ -115,6 +115,18 @@ class Holder {
     return page;
   }
 
+  /**
+   * For RemoteWrite.
+   *
+   * @returns {Promise<import('../../registry/push-target').PushTarget | undefined>} undefined if another
+   *   process has taken over
+   */
+  async pushTarget() {
+    await this.#members.settled;
+    if (!this.isCurrent()) return undefined;
+    return { primary: this.#aggregate(), isShared: this.#members.hasOthersThan(this.#key) };
+  }
+
   /** @param {import('./group-directory').MemberList} list */
   #onMembers(list) {
     if (this.#isClosed) return;

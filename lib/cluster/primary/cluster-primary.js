@@ -87,7 +87,7 @@ class ClusterPrimary {
     this.#rounds.onCollected = seconds => this.#durations.collected(seconds);
     this.#requests = new WorkerRequests(workerId => this.#rounds.settle(workerId, false));
     const pageRequests = new PageRequests({
-      collect: (format, timeout) => this.#rounds.collect(format, timeout),
+      collect: (format, timeout) => /** @type {Promise<any>} */ (this.#rounds.collect(format, timeout)),
       hasDirectory: () => this.#supervisor.directory !== '',
       discard: file => this.#supervisor.discard(file),
     });
@@ -124,6 +124,37 @@ class ClusterPrimary {
   /** Starts the aggregator before it is needed. */
   start() {
     void this.#supervisor.start();
+  }
+
+  /**
+   * Builds a push of remote write in the aggregator.
+   *
+   * @param {import('../aggregator/remote-writes').PushRequest} push
+   * @param {boolean} openMetrics whether names are those of OpenMetrics
+   * @param {number} timeout as that of collect()
+   * @returns {Promise<import('../wire/scrape-callers').BuiltPush | undefined>} undefined if there is nothing
+   *   to push
+   * @throws {Error} as collect()
+   */
+  buildPush(push, openMetrics, timeout) {
+    const format = { openMetrics, gzip: false, selfMetrics: true, push };
+    return /** @type {Promise<any>} */ (this.#rounds.collect(format, timeout));
+  }
+
+  /**
+   * Has the aggregator send it.
+   *
+   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
+   * @returns {Promise<import('../../remote-write/remote-write-session').Outcome>}
+   * @throws {Error} if the aggregator is lost
+   */
+  async deliverPush(request) {
+    return this.#supervisor.running.deliverPush(request);
+  }
+
+  /** @param {string} session of remote write for which a newer push waits */
+  async supersedePush(session) {
+    await this.#supervisor.running.supersedePush(session);
   }
 
   /** Whether there is nothing to aggregate, and never was: this process is in no cluster so far. */

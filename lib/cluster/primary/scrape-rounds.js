@@ -18,11 +18,14 @@ const MAX_TRIES = 3;
 // A round that takes longer waits for a slow worker. The next round starts without waiting for its end.
 const OVERLAP_MILLISECONDS = 250;
 
-// How much longer than its timeout a caller may wait for the page, once the workers have answered.
+// How much longer than its timeout a caller may wait for the page, once the workers have answered. Building a
+// push takes several times as long as a page.
 const RENDER_GRACE_MILLISECONDS = 2000;
+const PUSH_GRACE_MILLISECONDS = 20_000;
 
 /** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
 /** @typedef {import('../wire/scrape-callers').PageFile} PageFile */
+/** @typedef {import('../wire/scrape-callers').BuiltPush} BuiltPush */
 /** @typedef {import('../aggregator/aggregator').Format} Format */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
 
@@ -86,8 +89,8 @@ class ScrapeRounds {
    *
    * @param {Format} format
    * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
-   * @returns {Promise<Bytes | PageFile | undefined>} undefined if there is nothing to aggregate, and never
-   *   was
+   * @returns {Promise<Bytes | PageFile | BuiltPush | undefined>} undefined if there is nothing to aggregate,
+   *   and never was
    * @throws {Error} if no worker answered in time and there are no earlier numbers
    */
   collect(format, timeout) {
@@ -262,7 +265,8 @@ class ScrapeRounds {
    * @param {ScrapeCaller} caller
    */
   #boundRendering(caller) {
-    caller.afterDeadline(RENDER_GRACE_MILLISECONDS, () => {
+    const isPush = caller.format.push !== undefined;
+    caller.afterDeadline(isPush ? PUSH_GRACE_MILLISECONDS : RENDER_GRACE_MILLISECONDS, () => {
       for (const { callers } of this.#rounds) callers.delete(caller);
       caller.reject(timedOut());
     });
@@ -328,7 +332,7 @@ class ScrapeRounds {
     (bodies ?? []).forEach((body, i) => {
       // A page that several callers share is not pooled: no caller knows when the others have read it.
       const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;
-      const page = 'file' in body ? body : pooledPage(body, onReleased);
+      const page = 'buffer' in body ? pooledPage(body, onReleased) : body;
       for (const caller of holders[i]) caller.resolve(page);
     });
   }

@@ -33,13 +33,22 @@ function isOutOfMemory(error) {
   return error?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
+/**
+ * A request without a reply.
+ *
+ * @typedef {object} Pending
+ * @property {(result: any) => void} resolve
+ * @property {(error: Error) => void} reject
+ * @property {boolean} isLong whether it may take minutes, and does not keep the process alive
+ */
+
 class ThreadBackend {
   /** @type {import('node:worker_threads').Worker | undefined} */
   #thread = undefined;
   #file;
   #options;
   #events;
-  /** @type {Map<number, {resolve: (result: any) => void, reject: (error: Error) => void}>} */
+  /** @type {Map<number, Pending>} by id */
   #pending = new Map();
   #nextId = 1;
   #directory = '';
@@ -144,7 +153,8 @@ class ThreadBackend {
         if (this.#thread !== undefined) this.#giveUp(this.#thread);
         break;
       default:
-        this.#settle(message.id)?.resolve(message.result);
+        if (message.error !== undefined) this.#settle(message.id)?.reject(new Error(message.error));
+        else this.#settle(message.id)?.resolve(message.result);
     }
   }
 
@@ -152,7 +162,7 @@ class ThreadBackend {
   #settle(id) {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#thread?.unref();
+    if ([...this.#pending.values()].every(({ isLong }) => isLong)) this.#thread?.unref();
     return pending;
   }
 
@@ -238,6 +248,22 @@ class ThreadBackend {
   }
 
   /**
+   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
+   * @returns {Promise<import('../../remote-write/remote-write-session').Outcome>}
+   */
+  deliverPush(request) {
+    return this.#request({ op: 'deliver', request }, true);
+  }
+
+  /**
+   * @param {string} session
+   * @returns {Promise<void>} a reply, so that a thread that hangs is replaced
+   */
+  supersedePush(session) {
+    return this.#request({ op: 'supersede', session });
+  }
+
+  /**
    * @param {import('../aggregator/aggregator').RemoveRequest} request
    * @returns {Promise<number>}
    */
@@ -261,21 +287,26 @@ class ThreadBackend {
     this.#thread?.terminate();
   }
 
-  /** @param {object} message */
-  #request(message) {
+  /**
+   * @param {object} message
+   * @param {boolean} [isLong]
+   * @returns {Promise<any>}
+   */
+  #request(message, isLong = false) {
     const thread = this.#thread;
     if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
     const id = this.#nextId++;
-    thread.ref();
     /** @type {NodeJS.Timeout | undefined} */
     let watchdog;
     const reply = new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
-      watchdog = setTimeout(() => {
-        debug('the aggregator thread does not answer');
-        this.#giveUp(thread);
-      }, HANG_MILLISECONDS);
-      watchdog.unref();
+      this.#pending.set(id, { resolve, reject, isLong });
+      if (!isLong) {
+        thread.ref();
+        watchdog = setTimeout(() => {
+          debug('the aggregator thread does not answer');
+          this.#giveUp(thread);
+        }, HANG_MILLISECONDS).unref();
+      }
       try {
         thread.postMessage({ ...message, id });
       } catch (error) {

@@ -8,10 +8,16 @@ const { MAX_SELECTIONS, textKeyOf } = require('../../exposition/page-format');
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
 /**
- * `file`: bare name of the file to which the aggregator writes the page, for a worker.
+ * `file`: bare name of the file to which the aggregator writes the page, for a worker. `push`: the aggregator
+ * builds a push of remote write instead of a page.
  *
- * @typedef {import('../../exposition/page-format').PageFormat & {selfMetrics: boolean, file?: string}} Format
+ * @typedef {import('../../exposition/page-format').PageFormat & {
+ *   selfMetrics: boolean,
+ *   file?: string,
+ *   push?: import('../aggregator/remote-writes').PushRequest,
+ * }} Format
  */
+/** @typedef {import('../../remote-write/remote-write-session').BuiltPush} BuiltPush */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} Bytes */
 /** @typedef {{file: string, length: number, ascii: boolean}} PageFile a page in a file */
 
@@ -33,7 +39,7 @@ class ScrapeCaller {
     /** Equal for equal formats. */
     this.key = keyOf(format);
     this.deadline = performance.now() + Math.min(timeout, MAX_TIMEOUT_MILLISECONDS);
-    /** @type {Promise<Bytes | PageFile | undefined>} */
+    /** @type {Promise<Bytes | PageFile | BuiltPush | undefined>} */
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -45,7 +51,7 @@ class ScrapeCaller {
     return Math.max(this.deadline - performance.now(), 0);
   }
 
-  /** @param {Bytes | PageFile | undefined} page */
+  /** @param {Bytes | PageFile | BuiltPush | undefined} page */
   resolve(page) {
     clearTimeout(this.#timer);
     this.#resolve(page);
@@ -93,8 +99,8 @@ function hasTooManySelections(callers, { format }) {
  * @param {Format} format
  * @returns {string} equal for equal formats
  */
-function keyOf({ openMetrics, gzip, selfMetrics, names, file }) {
-  return JSON.stringify([openMetrics, gzip, selfMetrics, names, file]);
+function keyOf({ openMetrics, gzip, selfMetrics, names, file, push }) {
+  return JSON.stringify([openMetrics, gzip, selfMetrics, names, file, push?.session]);
 }
 
 module.exports = { ScrapeCaller, distinctFormats, hasTooManySelections };

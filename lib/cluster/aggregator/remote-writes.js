@@ -1,0 +1,70 @@
+'use strict';
+
+// Runs with the aggregator. The sessions of remote write whose pushes are built from the cluster's families.
+
+const { runInSlices } = require('../../event-loop/slices');
+
+/** A program that creates a RemoteWrite for each push leaves sessions behind. */
+const MAX_SESSIONS = 16;
+
+/** @typedef {import('../../exposition/text-format').Family} Family */
+/** @typedef {import('../../remote-write/remote-write-session').RemoteWriteSession} RemoteWriteSession */
+/** @typedef {import('../../remote-write/remote-write-session').BuiltPush} BuiltPush */
+/** @typedef {import('../../remote-write/remote-write-session').Outcome} Outcome */
+/** @typedef {import('../../remote-write/push-senders').DeliveryRequest} DeliveryRequest */
+
+/**
+ * The settings come with each push, so that a new thread can go on.
+ *
+ * @typedef {object} PushRequest
+ * @property {string} session
+ * @property {import('../../remote-write/remote-write-session').SessionSettings} settings
+ * @property {number} timestamp milliseconds since the epoch
+ * @property {import('../../remote-write/remote-write-session').Totals} totals
+ */
+
+class RemoteWrites {
+  /** @type {Map<string, RemoteWriteSession>} by id; the one that was used last is the last */
+  #sessions = new Map();
+
+  /**
+   * @param {Family[]} families
+   * @param {boolean} openMetrics
+   * @param {PushRequest} push
+   * @returns {Generator<void, BuiltPush>}
+   */
+  build(families, openMetrics, { session: id, settings, timestamp, totals }) {
+    // Loaded on first use: few programs need it.
+    const { RemoteWriteSession } = require('../../remote-write/remote-write-session');
+    const session = this.#sessions.get(id) ?? new RemoteWriteSession(settings);
+    this.#sessions.delete(id);
+    this.#sessions.set(id, session);
+    if (this.#sessions.size > MAX_SESSIONS) {
+      const [oldest] = this.#sessions.keys();
+      this.#sessions.delete(oldest);
+    }
+    return session.build(families, { openMetrics, timestamp, totals });
+  }
+
+  /**
+   * @param {DeliveryRequest} request
+   * @returns {Promise<Outcome>}
+   * @throws {Error} if another thread has built the push
+   */
+  async deliver({ session: id, isSuperseded, end }) {
+    const session = this.#sessions.get(id);
+    if (session === undefined) throw new Error('the aggregator thread that had the push is gone');
+    if (end !== undefined) {
+      this.#sessions.delete(id);
+      await runInSlices(session.buildEnd(end));
+    }
+    return session.deliver(isSuperseded);
+  }
+
+  /** @param {string} id of a session for which a newer push waits */
+  supersede(id) {
+    this.#sessions.get(id)?.supersede();
+  }
+}
+
+module.exports = { RemoteWrites };

@@ -1,0 +1,118 @@
+'use strict';
+
+// Where a push is built and sent: in this process, or by the aggregator of a cluster.
+
+const { runInSlices } = require('../event-loop/slices');
+const { UNAVAILABLE } = require('../registry/unavailable');
+
+/** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('./remote-write-session').SessionSettings} SessionSettings */
+/** @typedef {import('./remote-write-session').Totals} Totals */
+/** @typedef {import('./remote-write-session').BuiltPush} BuiltPush */
+/** @typedef {import('./remote-write-session').Outcome} Outcome */
+
+/** @typedef {{openMetrics: boolean, timestamp: number, totals: Totals}} PushHead */
+
+/** @typedef {{id: string, settings: SessionSettings}} Session */
+
+/**
+ * @typedef {object} DeliveryRequest
+ * @property {string} session
+ * @property {boolean} isSuperseded whether a newer push waits
+ * @property {number} [end] send stale markers of all series instead, with this timestamp
+ */
+
+/** Of a Registry, in slices on this loop. */
+class LocalSender {
+  #session;
+
+  /** @param {SessionSettings} settings */
+  constructor(settings) {
+    // Loaded on first use: few programs need it, and the primary of a cluster does not.
+    const { RemoteWriteSession } = require('./remote-write-session');
+    this.#session = new RemoteWriteSession(settings);
+  }
+
+  /**
+   * @param {PushHead} push
+   * @param {Promise<Family[]>} families
+   * @returns {Promise<BuiltPush>}
+   */
+  async build(push, families) {
+    return runInSlices(this.#session.build(await families, push));
+  }
+
+  /**
+   * @param {boolean} isSuperseded
+   * @returns {Promise<Outcome>}
+   */
+  deliver(isSuperseded) {
+    return this.#session.deliver(isSuperseded);
+  }
+
+  /**
+   * @param {number} timestamp
+   * @returns {Promise<Outcome>}
+   */
+  async end(timestamp) {
+    await runInSlices(this.#session.buildEnd(timestamp));
+    return this.#session.deliver(false);
+  }
+
+  supersede() {
+    this.#session.supersede();
+  }
+}
+
+/** Of an AggregatorRegistry or WorkerRegistry. Its aggregator creates the session with the first push. */
+class AggregatorSender {
+  #primary;
+  #session;
+  #registry;
+
+  /**
+   * @param {import('../cluster/primary/cluster-primary').ClusterPrimary} primary
+   * @param {Session} session
+   * @param {any} registry
+   */
+  constructor(primary, session, registry) {
+    this.#primary = primary;
+    this.#session = session;
+    this.#registry = registry;
+  }
+
+  /**
+   * @param {PushHead} push
+   * @returns {Promise<BuiltPush>}
+   */
+  async build({ openMetrics, timestamp, totals }) {
+    const { id, settings } = this.#session;
+    const push = { session: id, settings, timestamp, totals };
+    const built = await this.#primary.buildPush(push, openMetrics, this.#registry.timeout);
+    if (built === undefined) throw new Error(this.#registry[UNAVAILABLE]);
+    return built;
+  }
+
+  /**
+   * @param {boolean} isSuperseded
+   * @returns {Promise<Outcome>}
+   */
+  deliver(isSuperseded) {
+    return this.#primary.deliverPush({ session: this.#session.id, isSuperseded });
+  }
+
+  /**
+   * @param {number} timestamp
+   * @returns {Promise<Outcome>}
+   */
+  end(timestamp) {
+    return this.#primary.deliverPush({ session: this.#session.id, isSuperseded: false, end: timestamp });
+  }
+
+  supersede() {
+    // The aggregator may be gone, and the push with it.
+    this.#primary.supersedePush(this.#session.id).catch(() => {});
+  }
+}
+
+module.exports = { LocalSender, AggregatorSender };

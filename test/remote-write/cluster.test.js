@@ -1,0 +1,340 @@
+'use strict';
+
+// Pushes of a whole cluster: the aggregator builds and sends them.
+
+const assert = require('node:assert');
+const { after, before, beforeEach, describe, it } = require('node:test');
+const client = require('../..');
+const { samples } = require('../../lib/testing/testing');
+const { sharedCluster } = require('../fixtures/shared-cluster');
+const { startCluster } = require('../fixtures/cluster-harness');
+const { TestGroup } = require('../fixtures/group');
+const { joinedThread } = require('../threads/fixtures/start-thread');
+const { FakeReceiver, accept } = require('./fixtures/receiver');
+
+const { Counter, RemoteWrite, WorkerRegistry, register } = client;
+
+const labels = { instance: 'box-1', job: 'shop' };
+
+/** A receiver for all tests of a suite; `answer` is what it does. */
+function sharedReceiver() {
+  const shared = { answer: accept, count: 0 };
+  before(async () => {
+    shared.receiver = await FakeReceiver.start((response, request) =>
+      shared.answer(response, request, ++shared.count),
+    );
+    shared.url = shared.receiver.url;
+  });
+  beforeEach(() => {
+    shared.answer = accept;
+    shared.count = 0;
+    shared.receiver.requests = [];
+  });
+  after(() => shared.receiver.stop());
+  return shared;
+}
+
+/** Pushes once from the primary, with a new RemoteWrite if there are options. */
+function push(cluster, url, options) {
+  return cluster.run(
+    ($, url, options) => {
+      if (options) $.remoteWrite = new $.client.RemoteWrite(url, options, $.aggregator);
+      return $.remoteWrite.push();
+    },
+    url,
+    options,
+  );
+}
+
+function resultsOf({ series }, name) {
+  const counts = ['pushed', 'failed', 'dropped'].map(result => {
+    const key = `prom_client_remote_write_${name}_total${JSON.stringify({ ...labels, result })}`;
+    return [result, series.get(key).value];
+  });
+  return Object.fromEntries(counts);
+}
+
+/** The series of a name. */
+function seriesOf({ series }, name) {
+  return [...series.values()].filter(({ labels: pairs }) => new Map(pairs).get('__name__') === name);
+}
+
+/** Metrics of every kind in a worker. */
+function record({ client }, id) {
+  client.register.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
+  const labelNames = ['path', 'Method'];
+  const counter = new client.Counter({
+    name: 'requests_total',
+    help: 'h1',
+    labelNames,
+    enableExemplars: true,
+  });
+  counter.inc({ labels: { path: 'a"b\\c\nd' }, value: id, exemplarLabels: { trace: `t${id}` } });
+  counter.inc({ labels: { path: `/${id}`, Method: 'GET' }, value: 0.1 });
+  new client.Gauge({ name: 'temperature', help: 'h' }).set(id / 3);
+  const histogram = new client.Histogram({ name: 'sizes', help: 'h', labelNames, buckets: [0.1, 1] });
+  histogram.observe({ path: '/' }, id);
+  new client.Summary({ name: 'times', help: 'h', percentiles: [0.5] }).observe(id);
+}
+
+for (const inPlace of [false, true]) {
+  describe(`RemoteWrite of a cluster${inPlace ? ', in place' : ''}`, () => {
+    const contentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+    const shared = sharedReceiver();
+    const started = sharedCluster({ workers: 2, contentType, options: { inPlace } });
+    let cluster;
+
+    before(async () => {
+      cluster = started();
+      for (const id of [1, 2]) await cluster.inWorker(id, record, id);
+    });
+
+    for (const protocol of ['1.0', '2.0']) {
+      it(`version ${protocol} has the samples of the page, with exemplars`, async () => {
+        const result = await push(cluster, shared.url, { labels, protocol });
+        const page = await samples(await cluster.text({ selfMetrics: true }));
+        // Durations of scrapes, for example, change from one to the next.
+        const comparable = (name, value) => (name.startsWith('prom_client_') ? 'any' : value);
+        const expected = page.map(({ name, labels: own, value }) => [
+          JSON.stringify(
+            Object.entries({ ...labels, ...own, __name__: name })
+              .filter(([, text]) => text !== '')
+              .sort(),
+          ),
+          comparable(name, value),
+        ]);
+        const received = [...shared.receiver.series.values()].flatMap(({ labels: pairs, value }) => {
+          const name = new Map(pairs).get('__name__');
+          if (name.startsWith('prom_client_remote_write_')) return [];
+          return [[JSON.stringify([...pairs].sort()), comparable(name, value)]];
+        });
+        assert.deepStrictEqual(new Map(received), new Map(expected));
+        assert.deepStrictEqual(result, { protocol, samples: expected.length + 8, dropped: 0 });
+        const [{ type, help, exemplar }] = seriesOf(shared.receiver, 'requests_total');
+        assert.deepStrictEqual([type, help], ['counter', 'h1']);
+        assert.match(exemplar.labels[0][1], /^t[12]$/);
+      });
+    }
+
+    it('a series of a worker that has ended gets a stale marker', async () => {
+      const id = await cluster.fork();
+      await cluster.inWorker(id, ({ client }) => new client.Gauge({ name: 'short', help: 'h' }).set(1));
+      await push(cluster, shared.url, { labels });
+      assert.strictEqual(seriesOf(shared.receiver, 'short')[0].value, 1);
+      await cluster.run(($, id) => $.cluster.workers[id].disconnect(), id);
+      await cluster.gone(id);
+      await push(cluster);
+      assert.strictEqual(seriesOf(shared.receiver, 'short')[0].value, 'stale');
+    });
+
+    it('a receiver that fails or hangs leaves the page alone', async () => {
+      const answers = [
+        [response => response.writeHead(500).end(), /status 500/],
+        [response => response.writeHead(429, { 'Retry-After': '0' }).end(), /status 429/],
+        [response => response.writeHead(400).end('no'), /status 400: no/],
+        [response => response.destroy(), /socket hang up/],
+        [() => {}, /not answered within 200 ms/],
+      ];
+      await push(cluster, shared.url, { labels, retries: 1, timeout: 200, protocol: '1.0' });
+      for (const [answer, error] of answers) {
+        shared.answer = answer;
+        const pushed = push(cluster);
+        await Promise.all([assert.rejects(pushed, error), cluster.text()]);
+      }
+      shared.answer = accept;
+      await push(cluster);
+      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 5, dropped: 0 });
+      const { pushed, failed } = resultsOf(shared.receiver, 'samples');
+      assert.ok(pushed > 0 && failed === 5 * pushed, `${pushed} ${failed}`);
+      const [{ value: seconds }] = seriesOf(
+        shared.receiver,
+        'prom_client_remote_write_push_duration_seconds_sum',
+      );
+      // One push has waited for two timeouts of 200 ms; timers may fire a millisecond early.
+      assert.ok(seconds >= 0.39, String(seconds));
+    });
+
+    it('while a receiver hangs, the page is served, and a newer push ends the older one', async () => {
+      let arrived;
+      const hanging = new Promise(resolve => (arrived = resolve));
+      shared.answer = (response, request, count) => {
+        if (count > 1) {
+          accept(response, request);
+          return;
+        }
+        // A minute's pause: the test ends earlier only if the second push cuts it short.
+        response.writeHead(503, { 'Retry-After': '60' }).end();
+        response.on('close', arrived);
+      };
+      const first = push(cluster, shared.url, { labels, protocol: '1.0' });
+      await hanging;
+      assert.match(await cluster.text(), /requests_total/);
+      await Promise.all([assert.rejects(first, /status 503/), push(cluster)]);
+      assert.strictEqual(shared.receiver.requests.length, 2);
+    });
+
+    it('stop() pushes once more and marks all series', async () => {
+      await push(cluster, shared.url, { labels });
+      await cluster.run($ => $.remoteWrite.stop());
+      const last = shared.receiver.requests.at(-1).series;
+      assert.ok(last.every(({ value }) => value === 'stale'));
+      assert.deepStrictEqual(
+        new Set([...shared.receiver.series.values()].map(({ value }) => value)),
+        new Set(['stale']),
+      );
+    });
+
+    if (inPlace) return;
+
+    it('the process of the primary loads nothing that builds or sends', async () => {
+      await push(cluster, shared.url, { labels });
+      const loaded = await cluster.run($ => Object.keys($.require.cache));
+      assert.ok(loaded.some(file => /remote-write.push-senders\.js$/.test(file)));
+      const building = /remote-write-session|written-series|write-request|protobuf|receiver|snappy/;
+      assert.deepStrictEqual(
+        loaded.filter(file => building.test(file)),
+        [],
+      );
+    });
+
+    it('a push whose thread ends is rejected and counted, and the next one goes on', async () => {
+      await push(cluster, shared.url, { labels, protocol: '1.0' });
+      const { pushed } = resultsOf(shared.receiver, 'samples');
+      assert.strictEqual(pushed, 0);
+      let arrived;
+      const hanging = new Promise(resolve => (arrived = resolve));
+      shared.answer = () => arrived();
+      const first = push(cluster);
+      await hanging;
+      await Promise.all([
+        assert.rejects(first, /^Error: the aggregator thread is gone$/),
+        cluster.run($ => $.threads.at(-1).terminate()),
+      ]);
+      shared.answer = accept;
+      const { samples: sent } = await push(cluster);
+      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 1, dropped: 0 });
+      assert.deepStrictEqual(resultsOf(shared.receiver, 'samples'), {
+        pushed: sent,
+        failed: sent,
+        dropped: 0,
+      });
+      assert.strictEqual(seriesOf(shared.receiver, 'requests_total').length, 3);
+    });
+
+    it('a worker does not push', async () => {
+      const pushed = cluster.inWorker(
+        1,
+        ({ client }, url, labels) =>
+          new client.RemoteWrite(url, { labels }, new client.AggregatorRegistry()).push(),
+        shared.url,
+        labels,
+      );
+      await assert.rejects(pushed, /RemoteWrite pushes the metrics of a cluster in its primary/);
+    });
+  });
+}
+
+describe('RemoteWrite of an AggregatorRegistry', () => {
+  const shared = sharedReceiver();
+
+  it('without workers, the metrics of the process are pushed, and those of a cluster once there is one', async t => {
+    const cluster = await startCluster(t);
+    await cluster.run($ => {
+      new $.client.Gauge({ name: 'own', help: 'h' }).set(1);
+      $.aggregator.registerMetric(new $.client.Gauge({ name: 'other', help: 'h', registers: [] }));
+    });
+    await push(cluster, shared.url, { labels });
+    assert.strictEqual(seriesOf(shared.receiver, 'own')[0].value, 1);
+    assert.strictEqual(seriesOf(shared.receiver, 'other')[0].value, 0);
+    const id = await cluster.fork();
+    await cluster.inWorker(id, ({ client }) => new client.Gauge({ name: 'own', help: 'h' }).set(5));
+    await push(cluster);
+    assert.strictEqual(seriesOf(shared.receiver, 'own')[0].value, 5);
+    assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 0, dropped: 0 });
+    await cluster.run($ => $.aggregator.close());
+    await assert.rejects(push(cluster), /The AggregatorRegistry was closed/);
+    await cluster.end();
+  });
+
+  it('pushes in the background keep no primary alive', async t => {
+    let arrived;
+    const hanging = new Promise(resolve => (arrived = resolve));
+    shared.answer = () => arrived();
+    const cluster = await startCluster(t, { workers: 1 });
+    await cluster.run(
+      ($, url, labels) => new $.client.RemoteWrite(url, { labels }, $.aggregator).start({ interval: 60_000 }),
+      shared.url,
+      labels,
+    );
+    await hanging;
+    await cluster.end();
+  });
+});
+
+describe('RemoteWrite in a group', () => {
+  const shared = sharedReceiver();
+
+  it('of the processes that all push, the one that aggregates does, and after it the next', async t => {
+    const group = new TestGroup();
+    t.after(() => group.close());
+    await group.startMany(3);
+    const arrivals = [];
+    shared.answer = (response, request) => {
+      accept(response, request);
+      arrivals.shift()?.();
+    };
+    const options = { url: shared.url, options: { labels } };
+    for (const member of group.running) await member.do('inc', 2);
+    for (const running of [3, 2]) {
+      const { holder, others } = await group.roles();
+      shared.receiver.requests = [];
+      const arrived = new Promise(resolve => arrivals.push(resolve));
+      await Promise.all([holder, ...others].map(member => member.do('startPush', options)));
+      await arrived;
+      for (const member of others) await assert.rejects(member.do('push'), /Call start\(\) in each process/);
+      assert.strictEqual(shared.receiver.requests.length, 1);
+      assert.strictEqual(seriesOf(shared.receiver, 'requests_total')[0].value, 6);
+      const [{ value: count }] = seriesOf(shared.receiver, 'prom_client_cluster_group_members');
+      assert.strictEqual(count, running);
+      // Others end without a push, and this one without stale markers.
+      await others[0].do('stopPush');
+      assert.strictEqual(shared.receiver.requests.length, 1);
+      await holder.do('stopPush');
+      assert.strictEqual(seriesOf(shared.receiver, 'requests_total')[0].value, 6);
+      await holder.do('shutdown');
+      await holder.kill();
+      await group.until(page => page.get('prom_client_cluster_group_members') === running - 1);
+    }
+    const [last] = group.running;
+    await last.do('startPush', options);
+    await last.do('stopPush');
+    assert.strictEqual(seriesOf(shared.receiver, 'requests_total')[0].value, 'stale');
+    assert.deepStrictEqual(await last.do('warnings'), []);
+  });
+});
+
+describe('RemoteWrite of a WorkerRegistry', () => {
+  const shared = sharedReceiver();
+
+  it('has the metrics of all threads, and is refused in a thread that does not serve them', async t => {
+    const registry = new WorkerRegistry();
+    t.after(() => register.clear());
+    new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: 'a' }, 1);
+    const thread = await joinedThread(['inc', { kind: 'a', value: 10 }]);
+    const remoteWrite = new RemoteWrite(shared.url, { labels }, registry);
+    await remoteWrite.push();
+    assert.strictEqual(seriesOf(shared.receiver, 'jobs_total')[0].value, 11);
+    await thread.do('inc', { kind: 'a', value: 100 });
+    await remoteWrite.stop();
+    const values = shared.receiver.requests.map(
+      request => seriesOf({ series: new Map(Object.entries(request.series)) }, 'jobs_total')[0].value,
+    );
+    assert.deepStrictEqual(values, [11, 111, 'stale']);
+    const other = new WorkerRegistry(undefined, false);
+    const refused = new RemoteWrite(shared.url, { labels }, other).push();
+    await assert.rejects(refused, /in the main thread/);
+    await thread.terminate();
+    await other.shutdown();
+    await registry.shutdown();
+  });
+});
