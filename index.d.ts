@@ -1185,19 +1185,26 @@ export interface RemoteWriteResult {
 export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
   /**
    * @param url http or https, with `user:password@` for basic authentication
-   * @param registry default the global registry; not an AggregatorRegistry or WorkerRegistry
+   * @param registry default the global registry. An AggregatorRegistry or WorkerRegistry pushes the metrics of
+   *   the cluster or of all threads; its aggregator builds and sends
    */
   constructor(url: string | { readonly href: string }, options: RemoteWriteOptions, registry?: Registry<T>);
 
   /**
-   * Sends all metrics once. Rejects if the receiver does not accept them, if a `collect` hook fails, or if a
-   * newer push replaces this one.
+   * Sends all metrics once. Rejects if the receiver does not accept them, if a `collect` hook fails, if a newer
+   * push replaces this one, and in a process that does not aggregate its cluster or group.
    */
   push(): Promise<RemoteWriteResult>;
 
-  /** Pushes at an interval, default 15,000 milliseconds. The timer does not keep the process alive. */
+  /**
+   * Pushes at an interval, default 15,000 milliseconds. The timer does not keep the process alive. In a group,
+   * call it in each process: the one that aggregates pushes.
+   */
   start(options?: { interval?: number }): void;
 
-  /** Ends start(): pushes once more, and marks all series as ended. Never rejects. */
+  /**
+   * Ends start(): pushes once more, and marks all series as ended; in a group, the last process does. Never
+   * rejects.
+   */
   stop(): Promise<void>;
 }
