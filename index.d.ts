@@ -1185,20 +1185,20 @@ export interface RemoteWriteResult {
 export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
   /**
    * @param url http or https, with `user:password@` for basic authentication
-   * @param registry default the global registry. An AggregatorRegistry or WorkerRegistry pushes the metrics of
-   *   the cluster or of all threads; its aggregator builds and sends
+   * @param registry default the global registry. With an AggregatorRegistry or WorkerRegistry, its aggregator
+   *   pushes the metrics of the cluster or of all threads
    */
   constructor(url: string | { readonly href: string }, options: RemoteWriteOptions, registry?: Registry<T>);
 
   /**
-   * Sends all metrics once. Rejects if the receiver does not accept them, if a `collect` hook fails, if a newer
-   * push replaces this one, and in a process that does not aggregate its cluster or group.
+   * Sends all metrics once. Rejects if the receiver does not accept them, if a `collect` hook fails, if a
+   * newer push replaces this one, and in a process that does not aggregate its cluster or group.
    */
   push(): Promise<RemoteWriteResult>;
 
   /**
-   * Pushes at an interval, default 15,000 milliseconds. The timer does not keep the process alive. In a group,
-   * call it in each process: the one that aggregates pushes.
+   * Pushes at an interval, default 15,000 milliseconds. The timer does not keep the process alive. In a
+   * group, call it in each process: the one that aggregates pushes.
    */
   start(options?: { interval?: number }): void;
 

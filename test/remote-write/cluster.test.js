@@ -7,7 +7,7 @@ const { after, before, beforeEach, describe, it } = require('node:test');
 const client = require('../..');
 const { samples } = require('../../lib/testing/testing');
 const { sharedCluster } = require('../fixtures/shared-cluster');
-const { startCluster } = require('../fixtures/cluster-harness');
+const { startCluster, until } = require('../fixtures/cluster-harness');
 const { TestGroup } = require('../fixtures/group');
 const { joinedThread } = require('../threads/fixtures/start-thread');
 const { FakeReceiver, accept } = require('./fixtures/receiver');
@@ -127,15 +127,14 @@ for (const inPlace of [false, true]) {
       assert.strictEqual(seriesOf(shared.receiver, 'short')[0].value, 'stale');
     });
 
-    it('a receiver that fails or hangs leaves the page alone', async () => {
+    it('a receiver that fails leaves the page alone', async () => {
       const answers = [
         [response => response.writeHead(500).end(), /status 500/],
         [response => response.writeHead(429, { 'Retry-After': '0' }).end(), /status 429/],
         [response => response.writeHead(400).end('no'), /status 400: no/],
-        [response => response.destroy(), /socket hang up/],
-        [() => {}, /not answered within 200 ms/],
+        [response => response.destroy(), /hang up|ECONNRESET|EPIPE/],
       ];
-      await push(cluster, shared.url, { labels, retries: 1, timeout: 200, protocol: '1.0' });
+      await push(cluster, shared.url, { labels, retries: 1, protocol: '1.0' });
       for (const [answer, error] of answers) {
         shared.answer = answer;
         const pushed = push(cluster);
@@ -143,15 +142,30 @@ for (const inPlace of [false, true]) {
       }
       shared.answer = accept;
       await push(cluster);
-      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 5, dropped: 0 });
+      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 4, dropped: 0 });
       const { pushed, failed } = resultsOf(shared.receiver, 'samples');
-      assert.ok(pushed > 0 && failed === 5 * pushed, `${pushed} ${failed}`);
+      assert.ok(pushed > 0 && failed === 4 * pushed, `${pushed} ${failed}`);
+    });
+
+    it('a push to a receiver that hangs ends after the timeout, and its time is counted', async () => {
+      shared.answer = () => {};
+      const options = { labels, timeout: 300, retries: 0, protocol: '1.0' };
+      const hanging = push(cluster, shared.url, options);
+      await Promise.all([assert.rejects(hanging, /not answered within 300 ms/), cluster.text()]);
+      shared.answer = accept;
+      // A busy machine may miss the timeout, too.
+      const isPushed = () =>
+        push(cluster).then(
+          () => true,
+          () => false,
+        );
+      await until(isPushed, 'a push has arrived');
       const [{ value: seconds }] = seriesOf(
         shared.receiver,
         'prom_client_remote_write_push_duration_seconds_sum',
       );
-      // One push has waited for two timeouts of 200 ms; timers may fire a millisecond early.
-      assert.ok(seconds >= 0.39, String(seconds));
+      // A timer may fire a millisecond early.
+      assert.ok(seconds >= 0.29, String(seconds));
     });
 
     it('while a receiver hangs, the page is served, and a newer push ends the older one', async () => {
