@@ -76,8 +76,14 @@ async function runPrimary() {
   process.on('SIGINT', stop);
 }
 
-async function lastScrapes(metricsServer) {
-  for (let i = 0; i < LAST_SCRAPES; i++) await once(metricsServer, 'request');
+function lastScrapes(metricsServer) {
+  return new Promise(resolve => {
+    let answered = 0;
+    if (LAST_SCRAPES === 0) resolve();
+    metricsServer.on('request', (request, response) => {
+      response.on('finish', () => ++answered === LAST_SCRAPES && resolve());
+    });
+  });
 }
 
 function runWorker() {
