@@ -18,7 +18,7 @@ const EXAMPLE = path.join(__dirname, '../../example/kubernetes');
 const BOXES = 8;
 const WORKERS = 4;
 const CLIENTS_PER_BOX = 2;
-const PAUSE_MS = 50; // between two requests of a client
+const PAUSE_MS = 100; // between two requests of a client
 const PATHS = ['/orders', '/orders', '/', '/nowhere'];
 // A scrape may take as long as the interval. Forty processes on two cores can take a second to answer.
 const SCRAPE_INTERVAL = '3s';
