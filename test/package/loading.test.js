@@ -138,6 +138,7 @@ describe('loading the library', () => {
       'lib/cluster/cluster-options.js',
       'lib/cluster/group-of-process.js',
       'lib/cluster/package-copies.js',
+      'lib/cluster/primary-of-process.js',
       'lib/cluster/primary/json-aggregators.js',
       'lib/cluster/wire/messages.js',
       'lib/cluster/worker/worker-hook.js',
