@@ -222,8 +222,8 @@ class GroupDirectory {
   /**
    * @param {number} generation
    * @param {string} key of its holder
-   * @returns {boolean} whether its directory exists, no newer one has replaced it, and nobody has made another
-   *   one of the same name after somebody had removed it
+   * @returns {boolean} whether its directory exists, no newer one has replaced it, and nobody has made
+   *   another one of the same name after somebody had removed it
    */
   isCurrent(generation, key) {
     return fs.existsSync(path.join(this.placeOf(generation), holderFile(key)));
