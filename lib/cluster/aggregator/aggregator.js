@@ -62,6 +62,7 @@ class Aggregator {
   /**
    * @param {object} options
    * @param {string} [options.directory] where to try first to create the spool
+   * @param {string[]} [options.fallbacks] see Spool.open
    * @param {number} [options.retiredMaxAge] milliseconds
    * @param {string} [options.name] of the directory, if a new one is created
    * @param {string} [options.adopt] directory of an earlier thread, whose totals are continued

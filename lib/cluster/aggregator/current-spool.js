@@ -9,8 +9,9 @@ const { Spool } = require('../spool/spool');
 
 const debug = debuglog('prom-client-cluster');
 
-// Pauses before a directory is created again after no place was writable. They double, up to the longest.
-const FIRST_PAUSE_MILLISECONDS = 5000;
+// Pauses before a directory is created again after no place was writable. They double, up to the longest. The
+// first one is short, because a group creates its directory again within a second.
+const FIRST_PAUSE_MILLISECONDS = 500;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 class CurrentSpool {
@@ -28,6 +29,7 @@ class CurrentSpool {
   /**
    * @param {object} options
    * @param {string} [options.directory] where to try first to create the spool
+   * @param {string[]} [options.fallbacks] see Spool.open
    * @param {boolean} options.lock see Spool.open
    * @param {boolean} [options.retain] whether to retain the workers' last snapshots for a thread that is
    *   started later
@@ -56,10 +58,10 @@ class CurrentSpool {
    * @returns {Promise<void>} never rejected
    */
   async open(adopt, name) {
-    const { directory, lock, retain, onDirectory } = this.#options;
+    const { directory, fallbacks, lock, retain, onDirectory } = this.#options;
     try {
       const onLost = (/** @type {string} */ reason) => this.lose(reason);
-      this.#spool = await Spool.open({ directory, name, adopt, lock, onLost });
+      this.#spool = await Spool.open({ directory, fallbacks, name, adopt, lock, onLost });
       if (retain) this.#lastSnapshots = new LastSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
       this.#pause = FIRST_PAUSE_MILLISECONDS;

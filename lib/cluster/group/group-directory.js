@@ -34,6 +34,10 @@ const MAX_SOCKET_PATH = 103;
 // Entries of the directory change only after their process has ended, so nothing younger is removed.
 const LEFTOVER_MILLISECONDS = 10_000;
 
+// Within this time after somebody has removed the directory, all processes have noticed it and created their
+// sockets again.
+const YOUNG_MILLISECONDS = 2500;
+
 // Directories of groups whose processes were all killed.
 const SWEEP_MILLISECONDS = 600_000;
 
@@ -149,8 +153,14 @@ class GroupDirectory {
     } catch (error) {
       const { code } = /** @type {any} */ (error);
       // Others, as that too many files are open, prove nothing.
-      return code !== 'ECONNREFUSED' && code !== 'ENOENT';
+      return code !== 'ECONNREFUSED' && (code !== 'ENOENT' || this.#isYoung);
     }
+  }
+
+  /** Whether the directory was created a moment ago: sockets of living processes may be missing. */
+  get #isYoung() {
+    const createdAt = ifReadable(() => fs.statSync(this.path).birthtimeMs) ?? Infinity;
+    return Date.now() < createdAt + YOUNG_MILLISECONDS;
   }
 
   /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
@@ -334,11 +344,12 @@ class GroupDirectory {
    * Removes the socket of this process and, if it was the last one, the directory.
    *
    * @param {string} key '' for none
+   * @param {boolean} [isShared] whether other processes have been seen
    */
-  leave(key) {
+  leave(key, isShared = false) {
     try {
       this.removeSocket(key);
-      if (fs.readdirSync(this.path).some(isKey)) return;
+      if (fs.readdirSync(this.path).some(isKey) || (isShared && this.#isYoung)) return;
       this.succeed(Infinity, false);
       fs.rmdirSync(this.path);
     } catch (error) {

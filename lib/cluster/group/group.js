@@ -80,7 +80,7 @@ class Group {
       process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#snapshots.writeExitSnapshot(),
     onExit: () => {
       this.#snapshots.writeExitSnapshot();
-      this.#directory.leave(this.#key);
+      this.#directory.leave(this.#key, this.#holder?.isShared ?? this.#link?.isConnected);
     },
   };
 
@@ -221,10 +221,12 @@ class Group {
         await this.#elect(1);
         return false;
       }
-      const { generation } = newest;
+      const { generation, key } = newest;
       if (this.#link?.generation === generation) return true;
       this.#link?.close();
-      const isHolder = generation !== this.#silent && (await this.#linkTo(newest.key, generation));
+      // An error has ended its election.
+      const isUnfinished = key === this.#key && this.#holder === undefined;
+      const isHolder = !isUnfinished && generation !== this.#silent && (await this.#linkTo(key, generation));
       if (!isHolder) await this.#elect(generation + 1);
       return isHolder;
     } catch (error) {

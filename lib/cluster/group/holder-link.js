@@ -67,8 +67,7 @@ class HolderLink {
     this.#link.trust();
     /** Resolved when the holder has answered; rejected when the link ends before. */
     this.welcome = Promise.race([new Promise(resolve => (this.#onWelcome = resolve)), this.#ended]);
-    const timer = this.#watch();
-    const stop = () => clearTimeout(timer);
+    const stop = this.#watch();
     this.welcome.then(stop, stop);
     this.#link.send({ type: HELLO, key, id, pid: process.pid });
   }
@@ -97,15 +96,13 @@ class HolderLink {
    * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
    */
   async page(format, timeout) {
-    const timer = this.#watch();
-    if (this.#pingTimer === undefined) {
-      const pause = this.#pingedAt + PING_MILLISECONDS - performance.now();
-      this.#pingTimer = setTimeout(() => this.#ping(), Math.max(pause, 0)).unref();
-    }
     const pages = /** @type {ClusterPages} */ (this.#pages);
-    const page = await Promise.race([pages.page(format, timeout), this.#ended]);
-    clearTimeout(timer);
-    return page;
+    const stop = this.#watch();
+    try {
+      return await Promise.race([pages.page(format, timeout), this.#ended]);
+    } finally {
+      stop();
+    }
   }
 
   /** @param {unknown} message */
@@ -133,19 +130,38 @@ class HolderLink {
     this.#onWelcome();
   }
 
-  /** @returns {NodeJS.Timeout} ends the link if the holder sends nothing until then */
+  /**
+   * Ends the link if the holder sends nothing for some time.
+   *
+   * @returns {() => void} stops that
+   */
   #watch() {
     const askedAt = performance.now();
+    if (this.#pages !== undefined) this.#pingSoon();
     const onLastChance = () => {
       if (!this.isConnected) return;
+      if (this.#heardAt >= askedAt && this.#pages !== undefined) {
+        // It may be stopped at any time until it has answered.
+        stop = this.#watch();
+        return;
+      }
       if (this.#heardAt < askedAt) {
         debug('generation %d does not answer', this.generation);
         this.#events.onSilence();
-      } else if (this.#pages !== undefined) return;
+      }
       this.close();
     };
-    const onSilence = () => setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS).unref();
-    return setTimeout(onSilence, SILENCE_MILLISECONDS).unref();
+    let timer = setTimeout(() => {
+      timer = setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS).unref();
+    }, SILENCE_MILLISECONDS).unref();
+    let stop = () => clearTimeout(timer);
+    return () => stop();
+  }
+
+  #pingSoon() {
+    if (this.#pingTimer !== undefined) return;
+    const pause = this.#pingedAt + PING_MILLISECONDS - performance.now();
+    this.#pingTimer = setTimeout(() => this.#ping(), Math.max(pause, 0)).unref();
   }
 
   #ping() {

@@ -95,6 +95,11 @@ class Holder {
     return this.#primary;
   }
 
+  /** Whether the group has other members. */
+  get isShared() {
+    return this.#members.hasOthersThan(this.#key);
+  }
+
   /** @param {import('node:net').Socket} socket of a process that has connected */
   accept(socket) {
     this.#members.accept(socket);
@@ -137,7 +142,7 @@ class Holder {
       debug('the list of members cannot be written: %s', error);
     }
     // A process that is alone starts no aggregator.
-    if (this.#members.hasOthersThan(this.#key)) this.#aggregate();
+    if (this.isShared) this.#aggregate();
   }
 
   #aggregate() {
@@ -148,12 +153,14 @@ class Holder {
         ...this.#options(),
         includePrimary: false,
         directory: this.#directory.placeOf(this.generation),
+        // The next holder finds it there only.
+        fallbacks: [],
         adopt: this.#adopt,
         groupFacts: () => ({
           directory: this.#directory.path,
           generation: this.generation,
           members: this.#members.count,
-          isShared: this.#members.hasOthersThan(this.#key),
+          isShared: this.isShared,
         }),
       };
       // The registries of this process come over its link to itself.

@@ -24,6 +24,9 @@ const MESSAGES_PER_SECOND = 200;
 const MAX_BURST = 2000;
 const BYTES_PER_MESSAGE = 65_536;
 
+// A message that comes byte by byte would take 700 times its memory.
+const MAX_CHUNKS = 1000;
+
 /** How much a process may send: tokens that are refilled all the time. */
 class Budget {
   #now;
@@ -37,7 +40,7 @@ class Budget {
   }
 
   /**
-   * @param {number} bytes of a message
+   * @param {number} bytes that have come; 0 for the end of a message
    * @returns {boolean} false if that exceeds the budget
    */
   spend(bytes) {
@@ -119,14 +122,19 @@ class SocketLink {
 
   /** @param {Buffer} chunk */
   #receive(chunk) {
+    if (!this.#budget.spend(chunk.length)) {
+      this.#refuse('too many bytes');
+      return;
+    }
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
+    if (this.#chunks.length > MAX_CHUNKS) this.#join();
     while (!this.#hasEnded && this.#bytes >= LENGTH_BYTES) {
       const first = this.#chunks[0].length < LENGTH_BYTES ? this.#join() : this.#chunks[0];
       const length = first.readUInt32BE(0);
       if (length > this.#maxBytes) this.#refuse(`a message of ${length} bytes`);
       else if (this.#bytes < LENGTH_BYTES + length) return;
-      else if (!this.#budget.spend(length)) this.#refuse('too many messages');
+      else if (!this.#budget.spend(0)) this.#refuse('too many messages');
       else this.#deliver(this.#join(), LENGTH_BYTES + length);
     }
   }

@@ -34,6 +34,7 @@ const debug = debuglog('prom-client-cluster');
 /**
  * @typedef {object} BackendOptions
  * @property {string} [directory]
+ * @property {string[]} [fallbacks] see Spool.open
  * @property {string} [name] of the spool, if a new one is created
  * @property {number} [retiredMaxAge] milliseconds
  * @property {string} [adopt] directory of an earlier holder of the group

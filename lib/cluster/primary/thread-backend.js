@@ -91,7 +91,7 @@ class ThreadBackend {
    */
   #startThread(options, adopt) {
     const { Worker } = require('node:worker_threads');
-    const { directory, name, retiredMaxAge, totals } = this.#options;
+    const { directory, fallbacks, name, retiredMaxAge, totals } = this.#options;
     const { main, isCode } = this.#file;
     return new Promise((resolve, reject) => {
       const thread = new Worker(main, {
@@ -100,7 +100,7 @@ class ThreadBackend {
         name: 'prom-client-cluster',
         // As much as this process's own heap may have.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
-        workerData: { version: PACKAGE_VERSION, directory, name, retiredMaxAge, adopt, totals },
+        workerData: { version: PACKAGE_VERSION, directory, fallbacks, name, retiredMaxAge, adopt, totals },
       });
       this.#events.onStarting(() => thread.terminate());
       let started = false;

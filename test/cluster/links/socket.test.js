@@ -96,6 +96,17 @@ describe('a link over a socket', () => {
     }
   });
 
+  it('ends with a message that comes byte by byte, but not if that takes its time', () => {
+    for (const milliseconds of [0, 5]) {
+      let now = 0;
+      const { socket, link, ends } = connected();
+      link.trust(new Budget(() => (now += milliseconds)));
+      const bytes = frame(JSON.stringify('x'.repeat(5000)));
+      for (let i = 0; i < bytes.length && ends() === 0; i++) socket.emit('data', bytes.subarray(i, i + 1));
+      assert.equal(ends(), milliseconds === 0 ? 1 : 0);
+    }
+  });
+
   it('survives an error of its listener', () => {
     const socket = new FakeSocket();
     const messages = [];

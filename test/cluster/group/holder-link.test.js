@@ -1,0 +1,95 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { EventEmitter } = require('node:events');
+const { describe, it, beforeEach } = require('node:test');
+
+const { HolderLink } = require('../../../lib/cluster/group/holder-link.js');
+const { HELLO, PING } = require('../../../lib/cluster/wire/messages.js');
+
+const FORMAT = { openMetrics: false, gzip: false, selfMetrics: false };
+
+class FakeSocket extends EventEmitter {
+  writable = true;
+  writableLength = 0;
+  unref() {}
+  write(frame, callback) {
+    callback();
+  }
+  destroy() {
+    this.writable = false;
+    this.emit('close');
+  }
+  receive(message) {
+    const bytes = Buffer.from(`xxxx${JSON.stringify(message)}`);
+    bytes.writeUInt32BE(bytes.length - 4, 0);
+    this.emit('data', bytes);
+  }
+}
+
+describe('the link to the process that aggregates', () => {
+  let socket;
+  let events;
+  let link;
+
+  beforeEach(() => {
+    socket = new FakeSocket();
+    events = [];
+  });
+
+  function open(t) {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    link = new HolderLink(
+      socket,
+      1,
+      { key: '0123456789', id: undefined },
+      {
+        onHello: id => events.push(`hello ${id}`),
+        onRequest: () => {},
+        onSilence: () => events.push('silence'),
+        onEnd: () => events.push('end'),
+      },
+    );
+    link.welcome.catch(() => {});
+  }
+
+  /** So long after a ping, the holder has to have sent something. */
+  function wait(t) {
+    t.mock.timers.tick(2000);
+    t.mock.timers.tick(100);
+  }
+
+  it('ends if it does not answer at all', t => {
+    open(t);
+    wait(t);
+    assert.deepEqual(events, ['silence', 'end']);
+  });
+
+  it('ends, but is not silent, if it sends something else than a greeting', t => {
+    open(t);
+    for (const message of [
+      { type: PING },
+      null,
+      { type: HELLO },
+      { type: HELLO, id: -1 },
+      { type: HELLO, id: '1' },
+    ])
+      socket.receive(message);
+    wait(t);
+    assert.deepEqual(events, ['end']);
+  });
+
+  it('ends if it is stopped at any time before it has sent the page', async t => {
+    open(t);
+    socket.receive({ type: HELLO, id: 7 });
+    const page = link.page(FORMAT, 60_000);
+    for (let i = 0; i < 3; i++) {
+      socket.receive({ type: PING });
+      wait(t);
+    }
+    assert.deepEqual(events, ['hello 7']);
+    wait(t);
+    assert.deepEqual(events, ['hello 7', 'silence', 'end']);
+    await assert.rejects(page, /has ended/);
+  });
+});
