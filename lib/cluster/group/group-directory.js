@@ -35,8 +35,8 @@ const MAX_SOCKET_PATH = 103;
 const LEFTOVER_MILLISECONDS = 10_000;
 
 // Within this time after somebody has removed the directory, all processes have noticed it and created their
-// sockets again.
-const YOUNG_MILLISECONDS = 2500;
+// sockets again: they check every five seconds.
+const RESTORE_MILLISECONDS = 6000;
 
 // Directories of groups whose processes were all killed.
 const SWEEP_MILLISECONDS = 600_000;
@@ -142,10 +142,11 @@ class GroupDirectory {
 
   /**
    * @param {string} key
+   * @param {boolean} [hadSocket] whether this process knows that there was a socket
    * @returns {Promise<boolean>} whether the process with this key lives. A process that does not aggregate
    *   takes the connection for a notice that somebody else does
    */
-  async isAlive(key) {
+  async isAlive(key, hadSocket = false) {
     if (key === '') return false;
     try {
       (await connect(this.socketOf(key))).destroy();
@@ -153,14 +154,14 @@ class GroupDirectory {
     } catch (error) {
       const { code } = /** @type {any} */ (error);
       // Others, as that too many files are open, prove nothing.
-      return code !== 'ECONNREFUSED' && (code !== 'ENOENT' || this.#isYoung);
+      return code !== 'ECONNREFUSED' && (code !== 'ENOENT' || (!hadSocket && this.#isYoung));
     }
   }
 
   /** Whether the directory was created a moment ago: sockets of living processes may be missing. */
   get #isYoung() {
     const createdAt = ifReadable(() => fs.statSync(this.path).birthtimeMs) ?? Infinity;
-    return Date.now() < createdAt + YOUNG_MILLISECONDS;
+    return Date.now() < createdAt + RESTORE_MILLISECONDS;
   }
 
   /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
@@ -344,12 +345,12 @@ class GroupDirectory {
    * Removes the socket of this process and, if it was the last one, the directory.
    *
    * @param {string} key '' for none
-   * @param {boolean} [isShared] whether other processes have been seen
+   * @param {boolean} [hasOthers] whether other processes live, although their sockets may be missing
    */
-  leave(key, isShared = false) {
+  leave(key, hasOthers = false) {
     try {
       this.removeSocket(key);
-      if (fs.readdirSync(this.path).some(isKey) || (isShared && this.#isYoung)) return;
+      if (hasOthers || fs.readdirSync(this.path).some(isKey)) return;
       this.succeed(Infinity, false);
       fs.rmdirSync(this.path);
     } catch (error) {
@@ -397,4 +398,4 @@ function writeJson(file, content) {
   writeFile(file, [Buffer.from(JSON.stringify(content))]);
 }
 
-module.exports = { GroupDirectory, pathOfGroup, newKey, isKey };
+module.exports = { GroupDirectory, pathOfGroup, newKey, isKey, RESTORE_MILLISECONDS };

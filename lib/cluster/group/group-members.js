@@ -29,6 +29,8 @@ class Member {
   link = undefined;
   budget = new Budget();
   isGone = false;
+  /** To this holder. */
+  hadLink = false;
 
   /**
    * @param {number} id
@@ -76,7 +78,7 @@ class GroupMembers extends EventEmitter {
   /**
    * @param {object} options
    * @param {import('./group-directory').MemberList} options.list members of earlier generations that live
-   * @param {(key: string) => Promise<boolean>} options.isAlive
+   * @param {(key: string, hadLink: boolean) => Promise<boolean>} options.isAlive
    * @param {(key: string) => void} options.onDead
    * @param {() => boolean} options.isCurrent whether this process still aggregates; if not, it closes the
    *   links
@@ -159,6 +161,7 @@ class GroupMembers extends EventEmitter {
     this.workers[member.id] = member;
     const earlier = member.link;
     member.link = link;
+    member.hadLink = true;
     earlier?.close();
     link.trust(member.budget);
     member.process.pid = Number.isSafeInteger(pid) ? pid : undefined;
@@ -229,7 +232,10 @@ class GroupMembers extends EventEmitter {
    */
   async #probe(member) {
     // Without a key: the list of members could not be written, or it has died and is not retired yet.
-    const isAlive = member.key === '' ? performance.now() < this.#settlesAt : await this.#isAlive(member.key);
+    const isAlive =
+      member.key === ''
+        ? performance.now() < this.#settlesAt
+        : await this.#isAlive(member.key, member.hadLink);
     if (this.#isClosed || member.link !== undefined || member.isGone) return;
     if (isAlive) {
       this.#probeLater();

@@ -80,7 +80,7 @@ class Group {
       process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#snapshots.writeExitSnapshot(),
     onExit: () => {
       this.#snapshots.writeExitSnapshot();
-      this.#directory.leave(this.#key, this.#holder?.isShared ?? this.#link?.isConnected);
+      this.#directory.leave(this.#key, this.#holder?.isRestored);
     },
   };
 

@@ -4,6 +4,7 @@
 // primary runs, with the group's members for workers, until another process takes over.
 
 const { debuglog } = require('node:util');
+const { RESTORE_MILLISECONDS } = require('./group-directory');
 const { GroupMembers } = require('./group-members');
 
 const debug = debuglog('prom-client-cluster');
@@ -38,6 +39,8 @@ class Holder {
   /** @type {import('../primary/cluster-primary').ClusterPrimary | undefined} */
   #primary = undefined;
   #isClosed = false;
+  /** By performance.now(). */
+  #restoredAt = -Infinity;
 
   /**
    * Tries to become the holder.
@@ -82,7 +85,7 @@ class Holder {
     this.#adopt = adopt;
     this.#members = new GroupMembers({
       list,
-      isAlive: async member => member === key || directory.isAlive(member),
+      isAlive: async (member, hadLink) => member === key || directory.isAlive(member, hadLink),
       onDead: member => directory.removeSocket(member),
       isCurrent: () => this.isCurrent(),
       onChange: changed => this.#onMembers(changed),
@@ -98,6 +101,11 @@ class Holder {
   /** Whether the group has other members. */
   get isShared() {
     return this.#members.hasOthersThan(this.#key);
+  }
+
+  /** Whether the directory was removed a moment ago: sockets of other members may be missing. */
+  get isRestored() {
+    return this.isShared && performance.now() < this.#restoredAt + RESTORE_MILLISECONDS;
   }
 
   /** @param {import('node:net').Socket} socket of a process that has connected */
@@ -192,6 +200,7 @@ class Holder {
       // Of a group that has started in the meantime.
       this.#directory.succeed(this.generation, false);
       this.#onMembers(this.#members.list);
+      this.#restoredAt = performance.now();
       this.#onRestored();
       return true;
     } catch (error) {

@@ -123,10 +123,11 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     const key = newKey();
     // The directory may have been removed a moment ago, with the sockets of living processes.
     assert.equal(await directory.isAlive(key), true);
+    assert.equal(await directory.isAlive(key, true), false);
     directory.leave(key, true);
     assert.ok(fs.existsSync(directory.path));
     const { now } = Date;
-    t.mock.method(Date, 'now', () => now() + 3000);
+    t.mock.method(Date, 'now', () => now() + 7000);
     assert.equal(await directory.isAlive(key), false);
     const server = await listen(directory.socketOf(key), socket => socket.destroy());
     assert.equal(await directory.isAlive(key), true);

@@ -165,13 +165,13 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
   it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
     const processes = await group.startMany(2);
     await count(processes);
-    for (const member of processes) member.signal('SIGSTOP');
+    for (const member of processes) await member.stop();
     fs.rmSync(group.directory, { recursive: true });
     const newcomer = await group.start();
     await newcomer.do('inc', 1);
     assert.equal((await newcomer.page()).get('requests_total'), 1);
     counted++;
-    for (const member of processes) member.signal('SIGCONT');
+    for (const member of processes) member.wake();
     await group.until(samples => samples.get('requests_total') === counted, newcomer);
     await group.until(samples => samples.get('requests_total') === counted, processes[0]);
     await checkPages([...processes, newcomer]);
