@@ -160,7 +160,7 @@ class ClusterStore {
 
   /** @param {number} workerId */
   #newWorker(workerId) {
-    return new WorkerSeries(workerId, (name, error) => this.countFailure('json', name, error));
+    return new WorkerSeries(workerId, (stage, name, error) => this.countFailure(stage, name, error));
   }
 
   /**

@@ -59,7 +59,17 @@ function isObject(value) {
 
 /** @param {any} sample */
 function isSample(sample) {
-  return isObject(sample) && (!sample.metricName || isMetricName(sample.metricName));
+  if (!isObject(sample) || (sample.metricName && !isMetricName(sample.metricName))) return false;
+  return !isIndexed(sample.labels) && !isIndexed(sample.sharedLabels);
+}
+
+/**
+ * Whether it is a text or a list instead of an object with labels. A long one has millions of keys.
+ *
+ * @param {unknown} labels
+ */
+function isIndexed(labels) {
+  return Object.hasOwn(Object(labels ?? {}), '0');
 }
 
 /** @param {unknown} name */
@@ -156,7 +166,7 @@ class PlacedExemplars {
    * @param {any} exemplar
    */
   add(row, column, exemplar) {
-    if (!isObject(exemplar) || !isObject(exemplar.labelSet)) return;
+    if (!isObject(exemplar) || !isObject(exemplar.labelSet) || isIndexed(exemplar.labelSet)) return;
     const { value, timestamp } = exemplar;
     if (typeof value !== 'number' || typeof timestamp !== 'number') return;
     const labels = Object.entries(exemplar.labelSet).map(([name, text]) => [name, String(text)]);

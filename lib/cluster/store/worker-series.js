@@ -8,6 +8,7 @@ const { SnapshotError } = require('../wire/byte-buffers');
 const { widthOf } = require('./column-layout');
 const { readJsonMetric } = require('./json-source');
 const { TableRowMap, LabelRowMap } = require('./row-map');
+const { isValidMetricName } = require('../../registry/names');
 
 const MAX_ROW_MAPS = 8;
 
@@ -44,8 +45,8 @@ class WorkerSeries {
 
   /**
    * @param {number} id the worker's
-   * @param {(name: unknown, error: unknown) => void} [onUnreadable] called for each metric in JSON that is
-   *   left out because it cannot be read, with what it has as its name
+   * @param {(stage: string, name: unknown, error: unknown) => void} [onUnreadable] called for each metric
+   *   that is left out because it cannot be read, with what it has as its name
    */
   constructor(id, onUnreadable = () => {}) {
     this.id = id;
@@ -146,7 +147,7 @@ class WorkerSeries {
     try {
       return [jsonSource(this.id, metric, defaults)];
     } catch (error) {
-      this.#onUnreadable(metric?.name, error);
+      this.#onUnreadable('json', metric?.name, error);
       return [];
     }
   }
@@ -188,6 +189,11 @@ class WorkerSeries {
           throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
         }
         const { definition } = metric;
+        // It would make the page unreadable.
+        if (!isValidMetricName(definition.name) || !/^\w+$/.test(definition.type)) {
+          this.#onUnreadable('merge', definition.name, 'its name or type is not valid');
+          return [];
+        }
         return {
           workerId: this.id,
           definition,

@@ -4,6 +4,7 @@
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { decodeExemplars } = require('./exemplars');
+const { isValidLabelName } = require('../../registry/names');
 const {
   MAGIC,
   END_MARK,
@@ -170,6 +171,8 @@ function readDefinition(reader) {
   const boundsOrQuantiles = reader.list(() => reader.float64());
   const windowed = reader.uint32() === 1;
   const labelNames = reader.list(() => reader.string());
+  if (!labelNames.every(isValidLabelName))
+    throw new SnapshotError('dictionary', `metric ${name} has an invalid label`);
   return { number, name, help, type, aggregator, layout, boundsOrQuantiles, windowed, labelNames };
 }
 
@@ -211,6 +214,8 @@ function readNumbers(reader, columns) {
     () => /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]),
   );
   const entries = reader.list(() => readEntry(reader, columns));
+  if (!defaultLabels.every(labels => labels.every(([name]) => isValidLabelName(name))))
+    throw new SnapshotError('numbers', 'a default label has an invalid name');
   if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
     throw new SnapshotError('numbers', 'a metric refers to default labels that do not exist');
   }

@@ -146,6 +146,19 @@ test('metric in JSON: label names that no series has any more leave', t => {
   assert.ok(most < 2000, `${most} of 4000 label names`);
 });
 
+test('metric in JSON: a text or a list instead of labels costs the metric at once, however long it is', t => {
+  const keys = t.mock.method(Object, 'keys');
+  const metrics = ['x'.repeat(1e6), Array(1e5).fill('x')].flatMap(labels => [
+    gauge([{ value: 1, labels }], { name: 'odd' }),
+    gauge([{ value: 1, sharedLabels: labels }], { name: 'odd' }),
+    histogram([{ ...bucket(1, 1), labels }]),
+  ]);
+  const exemplar = { labelSet: Array(1e5).fill('x'), value: 1, timestamp: 1 };
+  assert.deepStrictEqual(shown(...metrics, gauge([{ value: 1, exemplar }])), new Map([[seriesKey('m'), 1]]));
+  const most = Math.max(...keys.mock.calls.map(({ result }) => result?.length ?? 0));
+  assert.ok(most < 100, `${most} keys`);
+});
+
 test('metric in JSON: more than 10,000 label names, or 1,000 labels of a sample, cost the metric, which is counted', () => {
   const named = count => Array.from({ length: count }, (_, i) => ({ value: 1, labels: { [`n${i}`]: '' } }));
   const labels = count => Object.fromEntries(Array.from({ length: count }, (_, i) => [`n${i}`, '']));

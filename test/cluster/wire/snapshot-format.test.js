@@ -697,6 +697,45 @@ for (const [name, forgery] of [
   });
 }
 
+/** A snapshot with two metrics and a default label, in which one text replaces another of the same length. */
+function withText(text, replacement) {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  worker.registry.setDefaultLabels({ region: 'x' });
+  new Counter({ name: 'first_total', help: 'h', labelNames: ['label'], registers }).inc({ label: 'y' });
+  new Gauge({ name: 'second', help: 'h', registers }).set(2);
+  const bytes = bytesOf(worker.source.capture(WORKER, undefined)).toString('latin1');
+  return copyOf(Buffer.from(bytes.replace(text, replacement), 'latin1'));
+}
+
+for (const [text, replacement] of [
+  ['label', 'la el'],
+  ['region', 'reg"on'],
+]) {
+  test(`a snapshot with a label of the name ${replacement} is refused`, () => {
+    const store = new ClusterStore();
+    store.apply(WORKER, withText('', ''));
+    assert.throws(() => new ClusterStore().apply(WORKER, withText(text, replacement)), SnapshotError);
+  });
+}
+
+test('a metric of a snapshot whose name or type would make the page unreadable is left out and counted', () => {
+  for (const [text, replacement] of [
+    ['first_total', 'first_tot\n1'],
+    ['first_total', 'first_\xe4otal'],
+    ['first_total', '\0irst_total'],
+    ['counter', 'coun\ner'],
+  ]) {
+    const store = new ClusterStore();
+    store.apply(WORKER, withText(text, replacement));
+    assert.deepStrictEqual([...samplesOf(textOf(store)).values()], [2]);
+    const [{ stage, count }] = store.state().failures;
+    assert.deepStrictEqual([stage, count], ['merge', 1]);
+    store.retire(WORKER);
+    assert.strictEqual(samplesOf(textOf(store)).size, 0);
+  }
+});
+
 test('a snapshot with a row in its order that does not exist is refused', () => {
   for (const row of [2, -2, 0x7fffffff]) {
     const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
