@@ -4,11 +4,11 @@
 // compromised, so each field is checked for its type and size before it is used.
 
 const path = require('node:path');
+const { beginningOf } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
 
 // A snapshot of a million label sets has some 100 MB; in base64 a third more.
 const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
-const MAX_TEXT_CHARACTERS = 200;
 const MAX_PATH_CHARACTERS = 4096;
 const SHORTEST_INTERVAL = 100; // milliseconds
 
@@ -67,7 +67,7 @@ const NOT_UNDERSTOOD = { refused: 'answer', error: 'The answer of a worker is no
  * @returns {string} no longer than what may stand on a page or in an error
  */
 function textOr(text, otherwise) {
-  return typeof text === 'string' ? text.slice(0, MAX_TEXT_CHARACTERS) : otherwise;
+  return typeof text === 'string' ? beginningOf(text) : otherwise;
 }
 
 module.exports = { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD };

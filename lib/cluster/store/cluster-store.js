@@ -9,6 +9,7 @@ const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
 const { isLasting } = require('./retired-totals');
 const { encodeRetired, decodeRetired } = require('./retired-format');
+const { beginningOf } = require('../wire/messages');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -21,7 +22,6 @@ const REMEMBERED_DEATHS = 4096;
 // A bound on failures by stage and metric, in case workers create metric names without end. Those beyond it
 // are counted together.
 const MAX_FAILURE_KINDS = 1000;
-const MAX_NAME_CHARACTERS = 200;
 
 /** The built-in aggregators. All but `omit` merge columns, see cluster-family.js. */
 const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
@@ -172,7 +172,7 @@ class ClusterStore {
    */
   countFailure(stage, name, reason) {
     debug('%s %o failed: %s', stage, name, reason);
-    const text = typeof name === 'string' ? name.slice(0, MAX_NAME_CHARACTERS) : '';
+    const text = typeof name === 'string' ? beginningOf(name) : '';
     addFailures(this.#ownFailures, [[stage, text, 1]]);
   }
 

@@ -13,6 +13,8 @@ const HELLO = 'prom-client-cluster:hello';
 const PING = 'prom-client-cluster:ping';
 const LAST = 'prom-client-cluster:last';
 
+const MAX_TEXT_CHARACTERS = 200;
+
 /**
  * How much of a worker's journal the primary has; see docs/snapshot-format.md.
  *
@@ -121,6 +123,18 @@ function hasType(message) {
 }
 
 /**
+ * The beginning of a text that another process has sent, to be stored. It is a copy, because a slice of a
+ * string keeps the whole string in memory.
+ *
+ * @param {string} text
+ * @param {number} [length]
+ * @returns {string}
+ */
+function beginningOf(text, length = MAX_TEXT_CHARACTERS) {
+  return text.length <= length ? text : Buffer.from(text.slice(0, length)).toString();
+}
+
+/**
  * @param {string} base64 a snapshot in a message
  * @returns {Buffer} in an ArrayBuffer of its own, because columns are views that start at a multiple of 8
  */
@@ -129,4 +143,16 @@ function snapshotFrom(base64) {
   return buffer.subarray(0, buffer.write(base64, 'base64'));
 }
 
-module.exports = { REQUEST, RESPONSE, WELCOME, READY, LAST, PAGE, HELLO, PING, hasType, snapshotFrom };
+module.exports = {
+  REQUEST,
+  RESPONSE,
+  WELCOME,
+  READY,
+  LAST,
+  PAGE,
+  HELLO,
+  PING,
+  hasType,
+  beginningOf,
+  snapshotFrom,
+};

@@ -5,8 +5,11 @@
 // 'message' listener keeps a plain fork (of a test runner or process manager) alive. In a cluster worker the
 // channel is open anyway.
 
+const { debuglog } = require('node:util');
 const { REQUEST, WELCOME, PAGE, hasType } = require('../wire/messages');
 const { unavailable } = require('../../registry/unavailable');
+
+const debug = debuglog('prom-client-cluster');
 
 const OWN_EXIT_LISTENERS = 2;
 
@@ -51,20 +54,29 @@ function hookIntoWorker(registries) {
   let pages;
   const linkToPrimary = () => require('../links/ipc').linkToPrimary(/** @type {any} */ (cluster).worker.id);
   const clusterPages = () => (pages ??= new (require('./cluster-pages').ClusterPages)(linkToPrimary()));
+  const receive = (/** @type {any} */ message) => {
+    clusterPages().receive(message);
+    if (message.type === PAGE) return;
+    if (responder === undefined) {
+      // Loaded at the first request: a worker that is never scraped does not pay for it.
+      const { WorkerResponder } = require('./worker-responder');
+      responder = new WorkerResponder(linkToPrimary(), () => allRegistries(sources));
+      if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
+    }
+    listenToExit(state);
+    responder.receive(message);
+  };
   const state = (shared[SHARED] = {
     sources,
     onMessage(message) {
       if (!hasType(message) || ![REQUEST, WELCOME, PAGE].includes(message.type)) return;
-      clusterPages().receive(message);
-      if (message.type === PAGE) return;
-      if (responder === undefined) {
-        // Loaded at the first request: a worker that is never scraped does not pay for it.
-        const { WorkerResponder } = require('./worker-responder');
-        responder = new WorkerResponder(linkToPrimary(), () => allRegistries(sources));
-        if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
+      try {
+        receive(message);
+      } catch (error) {
+        // A file of this package cannot be loaded, because the process has no descriptors, for example. The
+        // next message is another try.
+        debug('a message of the primary failed: %s', error);
       }
-      listenToExit(state);
-      responder.receive(message);
     },
     onExit: () => responder?.writeExitSnapshot(),
     onExitFirst: () => process.listenerCount('exit') > OWN_EXIT_LISTENERS && responder?.writeExitSnapshot(),

@@ -99,7 +99,7 @@ class WorkerResponder {
     } catch (error) {
       // Unexpected, but the application must not see it.
       debug('a scrape failed in worker %d: %s', this.workerId, error);
-      if (this.#newest !== undefined) this.#respond(this.#newest.requestId, { error: textOf(error) });
+      if (this.#newest !== undefined) this.#respondError(this.#newest.requestId, error);
       this.#newest = undefined;
     } finally {
       this.#busy = false;
@@ -163,7 +163,7 @@ class WorkerResponder {
       this.#respond(requestId, inMessage(this.#source.capture(this.workerId, readerPosition), reason));
     } catch (error) {
       this.#source.countFailure('capture', '', error);
-      this.#respond(requestId, { error: textOf(error) });
+      this.#respondError(requestId, error);
     }
   }
 
@@ -178,7 +178,7 @@ class WorkerResponder {
       // Throws if JSON cannot represent what the program's metrics returned.
       this.#respond(requestId, { metrics });
     } catch (error) {
-      this.#respond(requestId, { error: textOf(error) });
+      this.#respondError(requestId, error);
     }
   }
 
@@ -188,6 +188,20 @@ class WorkerResponder {
    */
   #respond(requestId, answer) {
     this.#link.send({ type: RESPONSE, requestId, ...answer });
+  }
+
+  /**
+   * Never throws.
+   *
+   * @param {number} requestId
+   * @param {unknown} error
+   */
+  #respondError(requestId, error) {
+    try {
+      this.#respond(requestId, { error: textOf(error) });
+    } catch (failure) {
+      debug('worker %d cannot answer: %s', this.workerId, failure);
+    }
   }
 
   /**

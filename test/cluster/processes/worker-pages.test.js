@@ -176,6 +176,18 @@ describe('the page from a worker', () => {
     fs.rmSync(path.join(cluster().spool, names[1]));
   });
 
+  it('the page from a worker is right although the primary sends answers of any form', async () => {
+    const shown = await cluster().inWorker(1, async ({ process, state }) => {
+      const shown = state.page();
+      const untextable = { toString: null, valueOf: null };
+      for (let pageId = 0; pageId < 1000; pageId++) {
+        process.emit('message', { type: 'prom-client-cluster:page', pageId, part: '', bytes: untextable });
+      }
+      return shown;
+    });
+    assert.equal(shown, await cluster().inWorker(2, page));
+  });
+
   it('the page from a worker is removed if its worker is killed before it reads it', async () => {
     const id = await cluster().fork();
     await cluster().inWorker(id, ({ process, state }) => {

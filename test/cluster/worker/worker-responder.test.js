@@ -23,4 +23,10 @@ it("a program that has replaced process.send() gets no error in its 'message' ev
   await responder.handOver(1000);
   responder.writeExitSnapshot();
   assert.ok(failing.mock.callCount() >= 4);
+  // Neither an error of a registry can be sent, with this primary or one with prom-client.
+  const broken = new WorkerResponder(linkToPrimary(1), () => [undefined]);
+  const calls = failing.mock.callCount();
+  broken.receive({ type: REQUEST, requestId: 1, ...fields });
+  broken.receive({ type: REQUEST, requestId: 2 });
+  while (failing.mock.callCount() < calls + 2) await new Promise(resolve => setImmediate(resolve));
 });
