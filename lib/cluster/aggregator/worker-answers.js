@@ -9,9 +9,9 @@ const { TRANSIENT_CODES } = require('./retirement');
 
 const debug = debuglog('prom-client-cluster');
 
-// Errors that a second request in the same round may repair: the worker sends its dictionary from the start,
-// or a new file.
-const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers', 'ENOENT']);
+// Errors of a snapshot that a second request in the same round may repair: the worker sends its dictionary
+// from the start.
+const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers']);
 
 // Of a file that belongs to another user, or in a directory that does: one of the processes has changed its
 // user.
@@ -49,7 +49,7 @@ class WorkerAnswers {
     this.again = new Set();
     /** @type {Set<number>} workers whose last answer could not be used: the page shows earlier numbers */
     this.unusable = new Set();
-    /** @type {Set<number>} workers whose last file belongs to another user */
+    /** @type {Set<number>} workers that have to answer over IPC, because their files cannot be used */
     this.unreadable = new Set();
   }
 
@@ -110,21 +110,19 @@ class WorkerAnswers {
    */
   #refuse(workerId, file, error) {
     const { code } = /** @type {any} */ (error);
-    if (file !== undefined) this.#keepOrDiscard(workerId, file, code);
+    const isRepeated = this.unusable.has(workerId);
     this.unusable.add(workerId);
     this.#onRefused(typeof code === 'string' ? code : 'unknown', error);
     if (code === 'dictionary' || code === 'numbers') this.#store.invalidateDictionary(workerId);
     // A worker answers one request at a time, so its answers come in order: the next scrape takes the answer.
     if (code === 'incarnation' || code === 'sequence') this.#store.forgetIdentity(workerId);
     if (ASK_AGAIN_CODES.has(code)) this.again.add(workerId);
-    if (NOT_ALLOWED_CODES.has(code)) {
-      // It is asked again in this scrape, to write into a directory of the primary's user, or to answer over
-      // IPC.
-      this.again.add(workerId);
-      if (!this.#loseIfGone('it belongs to another user')) this.unreadable.add(workerId);
-    } else if (code === 'ENOENT') {
-      this.#loseIfGone(code);
-    }
+    if (file === undefined) return;
+    this.#keepOrDiscard(workerId, file, code);
+    // It is asked again in this scrape: for another file, or to answer over IPC if that would fail as well.
+    this.again.add(workerId);
+    const isInVain = isRepeated || NOT_ALLOWED_CODES.has(code) || TRANSIENT_CODES.has(code);
+    if (!this.#loseIfGone(code) && isInVain) this.unreadable.add(workerId);
   }
 
   /**

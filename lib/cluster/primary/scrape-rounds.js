@@ -137,7 +137,8 @@ class ScrapeRounds {
   #startSoon() {
     const youngest = [...this.#rounds].at(-1);
     if (youngest === undefined) {
-      queueMicrotask(() => this.#startRound());
+      // Not queueMicrotask(), which fake timers of tests replace.
+      Promise.resolve().then(() => this.#startRound());
       return;
     }
     if (this.#overlap !== undefined) return;

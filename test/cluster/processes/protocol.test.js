@@ -280,7 +280,7 @@ describe('a file name that is not a bare name of the expected shape is refused',
     missing: () => {},
     empty: ({ link, fs }) => fs.writeFileSync(link, ''),
   };
-  it('a file that is not a regular one is refused, and the former numbers of its worker stand', async t => {
+  it('a file that is not a regular one is refused, and its worker is asked again in the same scrape', async t => {
     const cluster = shared();
     const target = path.join(makePlace(t), 'target');
     fs.writeFileSync(target, 'secret');
@@ -298,6 +298,7 @@ describe('a file name that is not a bare name of the expected shape is refused',
           const exec = require('node:child_process').execFileSync;
           state.record();
           state.tamper = (message, spool) => {
+            state.tamper = undefined;
             const link = `${spool}/${message.file}`;
             fs.rmSync(link);
             new Function(`return ${put}`)()({ link, target, fs, exec });
@@ -307,16 +308,42 @@ describe('a file name that is not a bare name of the expected shape is refused',
         String(put),
         target,
       );
-      assertCounted(await cluster.scrape(), counted++);
+      assertCounted(await cluster.scrape(), ++counted);
       const total = await refusals();
       assert.ok(total > refused, `${what} is counted`);
       refused = total;
       assert.equal(fs.readFileSync(target, 'utf8'), 'secret');
-      await cluster.inWorker(1, beHonest);
     }
-    assertCounted(await cluster.scrape(), counted);
     const isDirectory = name => fs.lstatSync(path.join(cluster.spool, name)).isDirectory();
     assert.deepEqual(cluster.spooledFiles().filter(isDirectory), [], 'an empty directory is removed');
+  });
+
+  it('a worker whose files cannot be used sends its snapshots over IPC, in the same scrape', async () => {
+    const cluster = shared();
+    for (const [what, tamper] of [
+      ['removed', (message, spool) => require('node:fs').rmSync(`${spool}/${message.file}`)],
+      ['emptied', (message, spool) => require('node:fs').truncateSync(`${spool}/${message.file}`)],
+    ]) {
+      const id = await cluster.fork();
+      const counted = await totalOf(cluster);
+      await cluster.inWorker(
+        id,
+        ({ require, state }, tamper) => {
+          const run = new Function('require', `return ${tamper}`)(require);
+          state.record();
+          state.tamper = (message, spool) => {
+            if (message.file !== undefined) run(message, spool);
+            return message;
+          };
+        },
+        String(tamper),
+      );
+      assert.equal(await totalOf(cluster), counted + 1, what);
+      await cluster.inWorker(id, record);
+      assert.equal(await totalOf(cluster), counted + 2, what);
+      const left = cluster.spooledFiles().filter(name => name.startsWith(`w${id}-`));
+      assert.deepEqual(left, []);
+    }
   });
 });
 
@@ -328,7 +355,7 @@ function addOther(cluster) {
   });
 }
 
-describe("a snapshot that does not fit is rejected and counted, and that worker's former numbers stand", () => {
+describe('a snapshot that does not fit is rejected and counted', () => {
   const shared = sharedCluster({ workers: 2, worker: tampering });
 
   const changes = {
@@ -390,7 +417,10 @@ describe("a snapshot that does not fit is rejected and counted, and that worker'
             state.record();
             state.tamper = (message, spool) => {
               changeFile(message, spool, run);
-              if (!overIpc) return message;
+              if (!overIpc) {
+                state.tamper = undefined;
+                return message;
+              }
               const snapshot = fs.readFileSync(`${spool}/${message.file}`).toString('base64');
               fs.rmSync(`${spool}/${message.file}`);
               return { ...message, file: undefined, snapshot, reason: 'test' };
@@ -401,7 +431,8 @@ describe("a snapshot that does not fit is rejected and counted, and that worker'
         );
         counted++;
         const during = await cluster.scrape();
-        assert.deepEqual(during, before, `${what}: former numbers stand`);
+        if (way === 'over IPC') assert.deepEqual(during, before, `${what}: former numbers stand`);
+        else assert.equal(during.get('done_total'), counted + others, `${what}: it is asked again`);
         const { refused } = await cluster.internals();
         assert.ok(
           (refused[reason] ?? 0) > (rejected.get(reason) ?? 0),
