@@ -25,7 +25,8 @@ const MAX_LOSSES_IN_VAIN = 2;
 // How long the aggregation runs in place before another thread is started.
 const IN_PLACE_MILLISECONDS = 300_000;
 
-// Pauses before another thread is started after one has run out of memory. They double, up to the longest.
+// Pauses before another thread is started after one has run out of memory, or after nothing could be started.
+// They double, up to the longest.
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
@@ -75,15 +76,19 @@ class AggregatorSupervisor {
   #generation = 0;
   /** Whether threads are lost again and again. */
   #isHopeless = false;
-  /** Milliseconds before the next thread is started, after one has run out of memory. */
+  /** Milliseconds before the next start. */
   #pause = 0;
-  /** When a thread last ran out of memory, by performance.now(). */
-  #outOfMemoryAt = -Infinity;
+  /** When the last pause began, by performance.now(). */
+  #pausedAt = -Infinity;
+  /** @type {'memory' | 'start'} why there was one */
+  #pauseReason = 'memory';
   /** @type {NodeJS.Timeout | undefined} */
   #restartTimer = undefined;
   /** @type {NodeJS.Timeout | undefined} while the aggregation runs in place for a time */
   #threadTimer = undefined;
   #closed = false;
+  /** @type {typeof import('../spool/spool') & typeof import('../spool/exit-directory') | undefined} */
+  #removal = undefined;
   #start;
   #onExit = () => {
     // A thread that misses its directory would create another one.
@@ -125,14 +130,15 @@ class AggregatorSupervisor {
   }
 
   /**
-   * Where the aggregation runs, and why not in a thread; `memory`: a thread ran out of memory, and the next
-   * one has not been started yet.
+   * Where the aggregation runs, and why not in a thread; with `none`, why there is a pause: a thread ran out
+   * of memory (`memory`), or nothing could be started (`start`).
    *
    * @returns {{aggregator: 'thread' | 'in place' | 'none', aggregatorReason: '' | 'memory' | InPlaceReason}}
    */
   get place() {
     if (this.#backend === undefined) {
-      return { aggregator: 'none', aggregatorReason: this.#restartTimer === undefined ? '' : 'memory' };
+      const isPausing = this.#restartTimer !== undefined;
+      return { aggregator: 'none', aggregatorReason: isPausing ? this.#pauseReason : '' };
     }
     const { inPlaceReason } = this.#backend;
     return { aggregator: inPlaceReason === '' ? 'thread' : 'in place', aggregatorReason: inPlaceReason };
@@ -193,9 +199,11 @@ class AggregatorSupervisor {
     this.#name = spoolName();
     const options = { ...this.#options, name: this.#name, totals: this.#totals };
     try {
+      // At the end of the process there may be no descriptors to load it.
+      this.#removal ??= { ...require('../spool/spool'), ...require('../spool/exit-directory') };
       this.#backend = await this.#start(options, events, adopt, reason);
     } catch (error) {
-      if (isOutOfMemory(error)) this.#restartLater();
+      this.#restartLater(error);
       throw error;
     } finally {
       this.#name = '';
@@ -224,7 +232,7 @@ class AggregatorSupervisor {
     this.#generation++;
     this.#backend = undefined;
     if (isOutOfMemory(error)) {
-      this.#restartLater();
+      this.#restartLater(error);
       return;
     }
     const now = performance.now();
@@ -258,18 +266,25 @@ class AggregatorSupervisor {
   }
 
   /**
-   * After a thread has run out of memory. Never in place, because this process would run out of memory next,
-   * and takes the application with it. Until the restart, scrapes are rejected.
+   * After a thread has run out of memory: never in place, because this process would run out of memory next,
+   * and takes the application with it. Or after nothing could be started, because the process has no
+   * descriptors, for example. Until the restart, scrapes are rejected.
+   *
+   * @param {any} error
    */
-  #restartLater() {
+  #restartLater(error) {
     if (this.#closed) return;
     const now = performance.now();
-    const isRepeated = now - this.#outOfMemoryAt < 2 * LONGEST_PAUSE_MILLISECONDS;
-    this.#outOfMemoryAt = now;
+    const isRepeated = now - this.#pausedAt < 2 * LONGEST_PAUSE_MILLISECONDS;
+    this.#pausedAt = now;
+    this.#pauseReason = isOutOfMemory(error) ? 'memory' : 'start';
     this.#pause = isRepeated
       ? Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS)
       : FIRST_PAUSE_MILLISECONDS;
-    const message = `The aggregator thread ran out of memory. It is started again after ${this.#pause / 1000} s.`;
+    const cause = isOutOfMemory(error)
+      ? 'The aggregator thread ran out of memory'
+      : `The aggregator cannot be started (${error?.message})`;
+    const message = `${cause}. It is started again after ${this.#pause / 1000} s.`;
     this.#starting = this.#handled(Promise.reject(unavailable(message)));
     this.#restartTimer = setTimeout(() => this.#restart(), this.#pause).unref();
   }
@@ -363,11 +378,10 @@ class AggregatorSupervisor {
   }
 
   #removeDirectory() {
-    for (const { own } of this.#retiring.values()) {
-      if (own !== undefined) require('../spool/exit-directory').removeExitDirectory(own);
-    }
-    if (this.#directory === '' && this.#name === '') return;
-    const { Spool } = require('../spool/spool');
+    // Undefined if nothing could be started.
+    if (this.#removal === undefined) return;
+    const { Spool, removeExitDirectory } = this.#removal;
+    for (const { own } of this.#retiring.values()) if (own !== undefined) removeExitDirectory(own);
     if (this.#directory !== '') Spool.removeSync(this.#directory);
     if (this.#name !== '') Spool.removeNamedSync(this.#name, this.#options.directory);
   }

@@ -17,9 +17,9 @@ const PAUSE_MILLISECONDS = 250;
 // A worker asks for at most 16 pages at a time (worker/cluster-pages.js).
 const MAX_UNANSWERED = 16;
 
-// More than a URL of 16 KiB can have.
+// Far more than a URL has.
 const MAX_NAMES = 10_000;
-const MAX_NAME_CHARACTERS = 16_384;
+const MAX_NAMES_CHARACTERS = 2 ** 20;
 const MAX_TEXT_CHARACTERS = 1000;
 
 // One part is on the channel at a time, so a connection that the primary hands over waits for at most one. A
@@ -168,7 +168,8 @@ function readRequest({ pageId, format, timeout, inParts }) {
 /** @param {unknown} names */
 function isListOfNames(names) {
   if (!Array.isArray(names) || names.length > MAX_NAMES) return false;
-  return names.every(name => typeof name === 'string' && name.length <= MAX_NAME_CHARACTERS);
+  let characters = 0;
+  return names.every(name => typeof name === 'string' && (characters += name.length) <= MAX_NAMES_CHARACTERS);
 }
 
 module.exports = { PageRequests };

@@ -4,6 +4,7 @@
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { decodeExemplars } = require('./exemplars');
+const { beginningOf } = require('./messages');
 const { isValidLabelName } = require('../../registry/names');
 const {
   MAGIC,
@@ -82,6 +83,9 @@ const {
  */
 
 /** @typedef {SnapshotHeader & SnapshotParts} Snapshot */
+
+// Failures are stored by name, also when their worker has died. Workers count no longer names.
+const MAX_NAME_CHARACTERS = 1000;
 
 /** Of a metric that is dropped. */
 const NO_ROWS = { fromRow: 0, rows: 0, values: [], forms: [], tuples: new Int32Array(0) };
@@ -210,9 +214,7 @@ function readRows(reader, metric, labelCount, definition) {
  */
 function readNumbers(reader, columns) {
   const defaultLabels = reader.list(() => reader.labels());
-  const failures = reader.list(
-    () => /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]),
-  );
+  const failures = reader.list(() => readFailure(reader));
   const entries = reader.list(() => readEntry(reader, columns));
   if (!defaultLabels.every(labels => labels.every(([name]) => isValidLabelName(name))))
     throw new SnapshotError('numbers', 'a default label has an invalid name');
@@ -220,6 +222,16 @@ function readNumbers(reader, columns) {
     throw new SnapshotError('numbers', 'a metric refers to default labels that do not exist');
   }
   return { defaultLabels, failures, entries };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @returns {[stage: string, name: string, count: number]}
+ */
+function readFailure(reader) {
+  const [stage, name, count] = [reader.string(), reader.string(), reader.float64()];
+  if (!(count >= 0)) throw new SnapshotError('numbers', `${count} failures`);
+  return [beginningOf(stage), beginningOf(name, MAX_NAME_CHARACTERS), count];
 }
 
 /**

@@ -84,6 +84,21 @@ describe('a thread that runs out of memory', () => {
     );
   });
 
+  it('an aggregator that cannot be started, for any other reason, is started again later, too', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    startError = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+    await assert.rejects(supervisor.start(), startError);
+    await assert.rejects(
+      supervisor.starting,
+      /cannot be started \(EMFILE: .* It is started again after 1 s\./,
+    );
+    assert.deepEqual(supervisor.place, { aggregator: 'none', aggregatorReason: 'start' });
+    startError = undefined;
+    t.mock.timers.tick(1000);
+    await supervisor.starting;
+    assert.ok(supervisor.running);
+  });
+
   it('a thread that runs out of memory is not started after close()', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     await supervisor.start();

@@ -2,6 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
+const v8 = require('node:v8');
+const vm = require('node:vm');
 const { readAnswer, readExitDirectory } = require('../../../lib/cluster/primary/worker-answer');
 const { ReasonCounts } = require('../../../lib/cluster/primary/reason-counts');
 
@@ -52,6 +54,18 @@ describe('the answer of a worker', () => {
     assert.deepEqual(read({ error: 'it failed' }), { refused: 'worker-error', error: 'it failed' });
     assert.equal(read({ error: 'x'.repeat(1e6) }).error.length, 200);
     assert.equal(read({ snapshot: '', reason: 'x'.repeat(1e6) }).overIpc.length, 200);
+  });
+
+  it('the answer of a worker does not stay in memory for a text that is stored of it', () => {
+    v8.setFlagsFromString('--expose-gc');
+    const collect = vm.runInNewContext('gc');
+    const message = () => Buffer.alloc(4e6, 'x').toString('latin1');
+    const used = () => (collect(), process.memoryUsage().external);
+    const before = used();
+    const texts = Array.from({ length: 10 }, () => read({ snapshot: '', reason: message() }).overIpc);
+    const grown = used() - before;
+    assert.equal(texts[9].length, 200);
+    assert.ok(grown < 2e7, `${grown} bytes`);
   });
 });
 

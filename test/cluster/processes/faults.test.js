@@ -447,7 +447,7 @@ describe('a fault in a cluster that goes on', () => {
 });
 
 describe('faults of other kinds', { concurrency: 3 }, () => {
-  it('a primary without file descriptors counts what a worker left when it has some again', async t => {
+  it('a primary without file descriptors gets snapshots over IPC, counts what a worker left when it has some again, and ends', async t => {
     const none = path.join(makePlace(t), 'none');
     const threadPreload = path.join(path.dirname(none), 'preload.js');
     fs.writeFileSync(
@@ -455,7 +455,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
       `const fs = require('node:fs');
       const { openSync } = fs;
       fs.openSync = function (file, ...rest) {
-        if (!/-exit-/.test(file) || !fs.existsSync(${JSON.stringify(none)})) return openSync.call(this, file, ...rest);
+        if (!/-(exit|r\\d+)-/.test(file) || !fs.existsSync(${JSON.stringify(none)})) return openSync.call(this, file, ...rest);
         throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
       };`,
     );
@@ -465,14 +465,25 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
     fs.writeFileSync(none, '');
     cluster.tellWorker(1, exit, 50);
     await cluster.gone(1);
-    for (let i = 0; i < 3; i++) assert.equal(counted(await cluster.scrape()), 200);
+    for (let i = 1; i < 4; i++) {
+      await cluster.inWorkers([2], record, 1);
+      assert.equal(counted(await cluster.scrape()), 200 + i);
+    }
     const { retired, retiring, refused } = await cluster.internals();
     assert.deepEqual({ retired, retiring }, { retired: 0, retiring: 1 });
-    assert.ok(refused['exit-EMFILE'] >= 1, 'it is counted');
+    assert.ok(refused.EMFILE >= 1 && refused['exit-EMFILE'] >= 1, 'it is counted');
     fs.rmSync(none);
-    assert.equal(counted(await cluster.scrape()), 250);
+    assert.equal(counted(await cluster.scrape()), 253);
     await allRetired(cluster);
     assert.deepEqual(cluster.keptFiles(1), []);
+    await cluster.run(({ require }) => {
+      const fs = require('node:fs');
+      const { readFileSync } = fs;
+      fs.readFileSync = (file, ...rest) => {
+        if (!/\.js$/.test(file)) return readFileSync(file, ...rest);
+        throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+      };
+    });
     await cluster.end();
   });
 

@@ -719,6 +719,20 @@ for (const [text, replacement] of [
   });
 }
 
+test('the failures of a snapshot have names of bounded length, and counts that are numbers', () => {
+  const snapshotWith = failure => {
+    const dictionary = dictionaryOf({ epoch: 1, length: 0, segments: [] });
+    return bytesOf(encodeSnapshot({ ...forgedCapture([]), failures: [failure] }, {}, dictionary));
+  };
+  const store = new ClusterStore();
+  store.apply(WORKER, snapshotWith(['s'.repeat(1e5), 'n'.repeat(1e5), 2]));
+  const [{ stage, metric, count }] = store.state().failures;
+  assert.deepStrictEqual([stage.length, metric.length, count], [200, 1000, 2]);
+  for (const count of [NaN, -1]) {
+    assert.throws(() => new ClusterStore().apply(WORKER, snapshotWith(['s', 'n', count])), SnapshotError);
+  }
+});
+
 test('a metric of a snapshot whose name or type would make the page unreadable is left out and counted', () => {
   for (const [text, replacement] of [
     ['first_total', 'first_tot\n1'],
