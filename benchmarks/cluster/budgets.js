@@ -25,7 +25,7 @@ const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is n
  * @property {'at most' | 'at least'} side
  * @property {number | null} limit null: reported only
  * @property {string} unit
- * @property {'scrape' | 'latency'} measure the measurement it applies to
+ * @property {'scrape' | 'latency' | 'idle'} measure the measurement it applies to
  * @property {(result: object) => number | null} value null: it was not measured
  * @property {{floor: import('../shared/floors.js').Floor, value: (result: object) => number | null}} [gate]
  */
@@ -39,6 +39,7 @@ function allBudgets() {
     ...wallBudgets(),
     ...ipcBudgets(),
     ...latencyBudgets(),
+    ...groupBudgets(),
   ];
 }
 
@@ -168,7 +169,7 @@ function ipcBudgets() {
     KINDS.map(kind => {
       const value = lanes =>
         valueOf(
-          oursOnAllPaths(lanes).flatMap(lane => runsOf(lane, 'ipcPerWorker')),
+          oursOnPathsOfPrimary(lanes).flatMap(lane => runsOf(lane, 'ipcPerWorker')),
           largest,
         );
       const gate = gateOf(`IPC, ${samples} samples`, value);
@@ -196,6 +197,47 @@ function latencyBudgets() {
     const value = ({ lanes }) => latencyRatio(lanes.find(({ client }) => client === OURS));
     return { title, samples, kind: 'integers', side: 'at most', limit, unit: 'x', measure: 'latency', value };
   });
+}
+
+/** The page from a worker, and groups. Of each, the difference to what a cluster's primary serves. */
+function groupBudgets() {
+  const at10k = { samples: 10_000, kind: 'integers', side: 'at most' };
+  const scrape = (title, limit, unit, value) => ({ ...at10k, title, limit, unit, measure: 'scrape', value });
+  const medianOf = (lanes, path, key) => valueOf(runsOf(laneOf(lanes, OURS, path), key), median);
+  return [
+    scrape("page from a worker: CPU of the primary's main thread, more than bytes", 0.2, 'ms', lanes =>
+      combined(
+        (own, worker) => worker - own,
+        [medianOf(lanes, 'bytes', 'primaryMain'), medianOf(lanes, 'worker', 'primaryMain')],
+      ),
+    ),
+    scrape('page from a worker: its longest section while it reads the page', 2, 'ms', lanes =>
+      valueOf(runsOf(laneOf(lanes, OURS, 'worker'), 'sectionsByName').flatMap(pageSection), median),
+    ),
+    scrape('page from a member of a group: wall time against http', 1.5, 'x', lanes =>
+      combined(
+        (own, group) => group / own,
+        [medianOf(lanes, 'http', 'wall'), medianOf(lanes, 'group', 'wall')],
+      ),
+    ),
+    {
+      ...at10k,
+      title: 'idle member of a group: CPU, more than in no group',
+      limit: 0.1,
+      unit: '% of a CPU',
+      measure: 'idle',
+      value: ({ group, alone }) => median(group) - median(alone),
+    },
+  ];
+}
+
+function pageSection(sections) {
+  return sections['worker: worker:page'] ?? [];
+}
+
+/** Null if one of the values is missing. */
+function combined(combine, values) {
+  return values.includes(null) ? null : combine(...values);
 }
 
 /**
@@ -281,8 +323,9 @@ function laneOf(lanes, client, path) {
   return lanes.find(lane => lane.client === client && lane.path === path);
 }
 
-function oursOnAllPaths(lanes) {
-  return lanes.filter(({ client }) => client === OURS);
+/** A worker that is asked for the page sends a request for it, too. */
+function oursOnPathsOfPrimary(lanes) {
+  return lanes.filter(({ client, path }) => client === OURS && path !== 'worker' && path !== 'group');
 }
 
 function runsOf(lane, key) {

@@ -5,6 +5,7 @@
 const { CLIENTS, OURS } = require('../shared/clients.js');
 
 const ALL = CLIENTS.map(({ key }) => key);
+const PRIMARY_PATHS = ['string', 'bytes', 'http', 'gzip'];
 const KINDS = ['integers', 'floats'];
 const WORKERS = [2, 4];
 
@@ -21,10 +22,11 @@ const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
 
 /**
  * @typedef {object} Step
- * @property {'scrape' | 'latency' | 'growth'} measure
+ * @property {'scrape' | 'latency' | 'growth' | 'idle'} measure
  * @property {string} title
  * @property {number} seconds rough guess of what it takes, for the progress report only
- * @property {import('./scenario.js').Scenario | import('./latency.js').LatencyScenario} scenario
+ * @property {import('./scenario.js').Scenario | import('./latency.js').LatencyScenario |
+ *   import('./idle.js').IdleScenario} scenario
  */
 
 /**
@@ -53,9 +55,10 @@ function allSteps({ short, growth, samples, workers, kind }) {
 }
 
 function shortPlan() {
-  return KINDS.map(kind =>
+  const steps = KINDS.map(kind =>
     scrapeStep({ samples: 10_000, workers: 4, kind, warmUps: 6, runs: 5, timeLimit: 30_000 }),
   );
+  return [...steps, idleStep({ settle: 2, seconds: 8 })];
 }
 
 function fullPlan() {
@@ -66,12 +69,20 @@ function fullPlan() {
       ),
     ),
   );
-  steps.push(millionStep(), latencyStep(10_000, 9), latencyStep(100_000, 5));
+  steps.push(
+    millionStep(),
+    idleStep({ settle: 10, seconds: 40 }),
+    latencyStep(10_000, 9),
+    latencyStep(100_000, 5),
+  );
   return steps;
 }
 
-function scrapeStep(scenario) {
-  const { samples, workers, kind, runs } = scenario;
+/** Pages from workers and members have budgets with one size only, and would double the processes. */
+function scrapeStep(given) {
+  const { samples, workers, kind, runs } = given;
+  const isWhole = samples === 10_000 && workers === 4 && kind === 'integers';
+  const scenario = { ...given, paths: given.paths ?? (isWhole ? undefined : PRIMARY_PATHS) };
   const title = `${samples.toLocaleString('en')} samples x ${workers} workers, ${kind}`;
   const seconds = 5 + runs * (1 + (samples * workers) / 25_000);
   return { measure: 'scrape', title, seconds, scenario: { clients: ALL, ...scenario } };
@@ -115,6 +126,11 @@ function latencyStep(samples, segments) {
   return { measure: 'latency', title, seconds: 15 + segments * 2 * 9, scenario };
 }
 
+function idleStep({ settle, seconds }) {
+  const scenario = { clients: [OURS], samples: 10_000, workers: 4, kind: 'integers', settle, seconds };
+  return { measure: 'idle', title: 'idle processes', seconds: 5 + settle + seconds, scenario };
+}
+
 function isWanted({ measure, scenario }, { samples, workers, kind, clients, latency }) {
   if (measure === 'latency' && !latency) return false;
   if (clients && !scenario.clients.some(client => clients.includes(client))) return false;
@@ -127,7 +143,7 @@ function isWanted({ measure, scenario }, { samples, workers, kind, clients, late
 function adapted(step, { clients, runs }) {
   const scenario = { ...step.scenario };
   if (clients) scenario.clients = scenario.clients.filter(client => clients.includes(client));
-  if (runs && step.measure !== 'latency') scenario.runs = runs;
+  if (runs && scenario.runs !== undefined) scenario.runs = runs;
   return { ...step, scenario };
 }
 

@@ -1,11 +1,15 @@
 'use strict';
 
 // The primary of one tree: forks the workers, aggregates with the measured library, and executes the runner's
-// commands. The runner checks the page, so checking costs nothing here.
+// commands. The runner checks the page, so checking costs nothing here. Of a tree that is a group, it only
+// starts the members and passes on commands, and figures of the member that aggregates are given as the
+// primary's.
 
+const { fork } = require('node:child_process');
 const cluster = require('node:cluster');
 const fs = require('node:fs');
 const http = require('node:http');
+const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { askWorkers } = require('./control-messages.js');
@@ -19,25 +23,35 @@ const { StoredResponse, plainRequest } = require('./stored-response.js');
 const SLEEP_BEFORE = 10;
 const SLEEP_AFTER = 25;
 
+const WORKER = path.join(__dirname, 'worker.js');
+
 /** @type {import('./tree.js').TreeSettings} */
 const settings = JSON.parse(process.argv[2]);
 const client = loadClient(settings.client);
 const { aggregator } = client;
 const handler = handlerOf(settings.client, client);
 const workers = [];
+/** Its place among the workers, if they are a group. */
+let aggregating = -1;
 let window;
 let writtenBefore;
 let body = '';
 
 const commands = {
   async ready() {
-    forkWorkers();
-    await Promise.all(workers.map(({ worker }) => new Promise(resolve => worker.once('online', resolve))));
+    if (settings.group || settings.alone) forkProcesses();
+    else await forkWorkers();
     const [{ port }] = await askAll('ready');
-    return { servicePort: port, metricsPort: await serveMetrics() };
+    if (settings.group) await grouped();
+    const workerPorts = settings.workersServeMetrics ? await askAll('serveMetrics') : [];
+    return { servicePort: port, metricsPort: await serveMetrics(), workerPorts };
   },
 
   change: ({ round }) => askAll('change', { round }),
+
+  collectGarbage: () => askAll('collectGarbage'),
+
+  pids: () => workers.map(({ worker }) => worker.pid ?? worker.process.pid),
 
   async begin({ gaps }) {
     await askAll('begin', { gaps });
@@ -71,7 +85,11 @@ const commands = {
     await sleep(SLEEP_AFTER);
     const primary = window.end();
     const written = workers.map(({ meter }, index) => meter.written.bytes - writtenBefore[index]);
-    return { primary, written, workers: await askAll('end') };
+    const readings = await askAll('end');
+    if (!settings.group) return { primary, written, workers: readings };
+    // A group's messages go over sockets, and are not counted.
+    const [holder] = readings.splice(aggregating, 1);
+    return { primary: holder, written: [], workers: readings };
   },
 
   saveBody({ file }) {
@@ -98,12 +116,40 @@ process.on('message', async ({ id, command, settings: given }) => {
 process.on('disconnect', () => process.exit(1));
 
 function forkWorkers() {
-  cluster.setupPrimary({ exec: path.join(__dirname, 'worker.js'), serialization: 'json' });
+  cluster.setupPrimary({ exec: WORKER, serialization: 'json' });
   for (let number = 1; number <= settings.workers; number++) {
-    cluster.setupPrimary({ args: [JSON.stringify({ ...settings, seed: number })] });
+    cluster.setupPrimary({ args: [argumentOf(number)] });
     const worker = cluster.fork();
     workers.push({ worker, meter: new IpcMeter(worker.process) });
   }
+  return Promise.all(workers.map(({ worker }) => new Promise(resolve => worker.once('online', resolve))));
+}
+
+/** Processes without a primary of the measured library. */
+function forkProcesses() {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-group-'));
+  process.on('exit', () => fs.rmSync(directory, { recursive: true, force: true }));
+  const group = settings.group ? path.join(directory, 'group') : 'false';
+  const env = { ...process.env, PROM_CLIENT_CLUSTER_GROUP: group };
+  for (let number = 1; number <= settings.workers; number++) {
+    const worker = fork(WORKER, [argumentOf(number)], { env });
+    workers.push({ worker, meter: new IpcMeter(worker) });
+  }
+}
+
+/** Settles when all members are linked. */
+async function grouped() {
+  for (;;) {
+    const states = await askAll('group');
+    aggregating = states.findIndex(({ isAggregator }) => isAggregator);
+    if (aggregating >= 0 && states[aggregating].members === settings.workers) return;
+    await sleep(20);
+  }
+}
+
+/** The seed of a worker's values is its number. */
+function argumentOf(number) {
+  return JSON.stringify({ ...settings, seed: number });
 }
 
 function askAll(command, parameters) {

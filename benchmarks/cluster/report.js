@@ -101,6 +101,19 @@ function latencyTable({ rate, saturation, lanes }) {
   ]);
 }
 
+/** @param {import('./idle.js').IdleResult} result */
+function idleTable({ group, alone }) {
+  const share = value => value.toFixed(3);
+  const row = (title, values) => {
+    const { median, min, max } = summarise(values);
+    return [title, `${share(median)} (${share(min)}–${share(max)})`];
+  };
+  return table(
+    ['CPU of an idle process, % of one CPU', 'median (least–most)'],
+    [row('member of a group', group), row('in no group', alone)],
+  );
+}
+
 function spread(values) {
   if (values.length === 0) return '–';
   const { median, min, max } = summarise(values);
@@ -174,4 +187,4 @@ const LEGEND =
   `Columns: ${CLIENTS.map(({ title, paths }) => paths.map(path => `${title} ${path}`).join(', ')).join(', ')}. ` +
   '"Nx Mx": 15.1.3 needs N times as much as ours, and 0.16.1 M times as much.';
 
-module.exports = { scrapeTable, latencyTable, budgetTable, remarks, failuresOf, LEGEND };
+module.exports = { scrapeTable, latencyTable, idleTable, budgetTable, remarks, failuresOf, LEGEND };

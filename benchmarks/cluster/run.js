@@ -11,16 +11,36 @@ const { judge } = require('./budgets.js');
 const { clientNamed, OURS } = require('../shared/clients.js');
 const { GrowthLimits, growthOf, growthTable } = require('./growth.js');
 const { drawGrowth } = require('./growth-drawing.js');
+const { runIdleScenario } = require('./idle.js');
 const { runLatencyScenario } = require('./latency.js');
 const { describeMachine } = require('../shared/machine.js');
 const { planFor } = require('./plan.js');
 const { Progress } = require('../shared/progress.js');
-const { budgetTable, failuresOf, latencyTable, LEGEND, remarks, scrapeTable } = require('./report.js');
+const {
+  budgetTable,
+  failuresOf,
+  idleTable,
+  latencyTable,
+  LEGEND,
+  remarks,
+  scrapeTable,
+} = require('./report.js');
 const { runScenario } = require('./scenario.js');
 const { stopAllTrees } = require('./tree.js');
 
 const RESULTS = path.join(__dirname, '..', 'results');
 const DOCUMENTED_DRAWING = path.join(__dirname, '..', '..', 'docs', 'benchmark-cluster-growth.svg');
+
+/** By measure: what runs a step, and what shows its result. */
+const MEASURES = {
+  scrape: { run: runScenario, show: lanes => [scrapeTable(lanes), ...remarks(lanes)] },
+  growth: { run: runScenario, show: lanes => [scrapeTable(lanes), ...remarks(lanes)] },
+  latency: {
+    run: runLatencyScenario,
+    show: result => [latencyTable(result), ...failuresOf(result.lanes)],
+  },
+  idle: { run: runIdleScenario, show: result => [idleTable(result)] },
+};
 
 const USAGE = `Usage: npm run bench:cluster -- [options]
   --short             a few scenarios in under 90 seconds; fails when a gate fails
@@ -150,8 +170,7 @@ async function runSteps(steps, { directory, progress }) {
     const step = isOfGrowth(planned) ? limits.applyTo(planned) : planned;
     progress.begin();
     const onRepetition = (done, of) => progress.repetition(done, of);
-    const run = step.measure === 'latency' ? runLatencyScenario : runScenario;
-    const result = await run(step.scenario, { directory, onRepetition });
+    const result = await MEASURES[step.measure].run(step.scenario, { directory, onRepetition });
     progress.end();
     if (isOfGrowth(step)) limits.note(step, result);
     const verdicts = judge(step, result);
@@ -162,9 +181,7 @@ async function runSteps(steps, { directory, progress }) {
 }
 
 function describeOutcome({ measure, title }, result, verdicts) {
-  const isLatency = measure === 'latency';
-  const parts = [`## ${title}`, '', isLatency ? latencyTable(result) : scrapeTable(result)];
-  parts.push(...(isLatency ? failuresOf(result.lanes) : remarks(result)));
+  const parts = [`## ${title}`, '', ...MEASURES[measure].show(result)];
   if (verdicts.length > 0) parts.push('', budgetTable(verdicts, { gates: false }));
   return parts.join('\n');
 }
@@ -175,10 +192,16 @@ function gatesHold(outcomes) {
     ...verdicts
       .filter(({ gate }) => gate && !gate.holds)
       .map(({ budget }) => `${step.title}: ${budget.title}`),
-    ...failuresOf(oursAmong(result.lanes ?? result)).map(failure => `${step.title}: ${failure}`),
+    ...failuresOf(oursAmong(lanesOf(result))).map(failure => `${step.title}: ${failure}`),
   ]);
   for (const problem of problems) console.error(`GATE FAILED: ${problem}`);
   return problems.length === 0;
+}
+
+/** Idle processes have none. */
+function lanesOf(result) {
+  if (Array.isArray(result)) return result;
+  return result.lanes ?? [];
 }
 
 function oursAmong(lanes) {

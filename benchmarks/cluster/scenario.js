@@ -20,7 +20,7 @@ const { Tree } = require('./tree.js');
  * @property {'integers' | 'floats'} kind
  * @property {number} warmUps scrapes before anything is measured
  * @property {number} runs measured repetitions
- * @property {number} timeLimit milliseconds; no further repetition begins after that
+ * @property {number} timeLimit milliseconds after the warm-up; no further repetition begins after that
  * @property {boolean} [gaps] false: the event loops' gaps are left out, which halves the scrapes
  */
 
@@ -37,9 +37,10 @@ const { Tree } = require('./tree.js');
  * @property {number} workerMain CPU of a worker's main thread, mean of the workers, ms
  * @property {number} workerProcess CPU of a whole worker, mean of the workers, ms
  * @property {number} allProcesses CPU of the whole tree, ms
- * @property {number} ipcToWorkers bytes, all workers
- * @property {number} ipcFromWorkers bytes, all workers
- * @property {number} ipcPerWorker bytes both ways, the worker with the most
+ * @property {number | null} ipcToWorkers bytes, all workers; null: a group, which has no IPC; also the next
+ *   two
+ * @property {number | null} ipcFromWorkers bytes, all workers
+ * @property {number | null} ipcPerWorker bytes both ways, the worker with the most
  * @property {number} peakPrimary MiB
  * @property {number} peakWorker MiB, the worker with the most
  * @property {(number | null)[]} primarySections the longest section of each scraped window, ms; null: none
@@ -77,7 +78,9 @@ async function runScenario(scenario, { directory, onRepetition }) {
     const bodyFile = path.join(directory, 'body.txt');
     for (const client of scenario.clients) {
       for (const each of pathsOf(client, scenario)) {
-        const tree = await Tree.start({ client, samples, workers, kind });
+        const group = each === 'group';
+        const workersServeMetrics = group || each === 'worker';
+        const tree = await Tree.start({ client, samples, workers, kind, group, workersServeMetrics });
         trees.push(tree);
         lanes.push(new LaneRunner(tree, each, bodyFile));
       }
@@ -96,10 +99,10 @@ function pathsOf(client, { paths }) {
 
 /** Warm-ups, then repetitions; each begins with another lane. */
 async function repeat(lanes, { warmUps, runs, timeLimit, gaps = true }, onRepetition) {
-  const until = performance.now() + timeLimit;
   for (let warmUp = 0; warmUp < warmUps; warmUp++) {
     for (const lane of lanes) await lane.warmUp(warmUp);
   }
+  const until = performance.now() + timeLimit;
   for (let run = 0; run < runs && performance.now() < until; run++) {
     onRepetition(run, runs);
     for (let turn = 0; turn < lanes.length; turn++) {
@@ -114,6 +117,7 @@ class LaneRunner {
   #path;
   #bodyFile;
   #lastWall = 100;
+  #scrapes = 0;
   #when = '';
 
   constructor(tree, lanePath, bodyFile) {
@@ -125,7 +129,9 @@ class LaneRunner {
 
   /** @param {number} warmUp its number */
   async warmUp(warmUp) {
-    await this.#guarded(`warm-up ${warmUp + 1}`, () => this.#scrapedWindow({ gaps: false }));
+    // Each process that serves pages has to warm up.
+    for (let i = 0; i < Math.max(this.#tree.workerPorts.length, 1); i++)
+      await this.#guarded(`warm-up ${warmUp + 1}`, () => this.#scrapedWindow({ gaps: false }));
   }
 
   /**
@@ -175,7 +181,18 @@ class LaneRunner {
   #scrape() {
     if (this.#path === 'string') return this.#tree.call('scrape');
     if (this.#path === 'bytes') return this.#tree.call('scrapeBytes');
+    if (this.#tree.settings.workersServeMetrics) return this.#scrapeNextWorker();
     return scrapeOverHttp(this.#tree.metricsPort, { gzip: this.#path === 'gzip' });
+  }
+
+  /** The primary gets a command meanwhile, as with the other ways to which its CPU time is compared. */
+  async #scrapeNextWorker() {
+    const { workerPorts } = this.#tree;
+    const port = workerPorts[this.#scrapes++ % workerPorts.length];
+    const command = this.#tree.call('pause', { milliseconds: 0 });
+    const scrape = await scrapeOverHttp(port, { gzip: false });
+    await command;
+    return scrape;
   }
 
   /** Reads a page that was not sent over HTTP from a file, after the window has ended. */
@@ -202,7 +219,7 @@ class LaneRunner {
  */
 function runOf(cpu, gaps) {
   const { scraped, idle } = cpu;
-  const both = scraped.workers.map(({ written }, worker) => written + scraped.written[worker]);
+  const both = scraped.written.map((written, worker) => written + scraped.workers[worker].written);
   const windows = gaps ? [scraped, gaps.scraped] : [scraped];
   return {
     wall: scraped.wall,
@@ -212,9 +229,9 @@ function runOf(cpu, gaps) {
     workerMain: mean(scraped.workers, 'mainThreadCpu') - mean(idle.workers, 'mainThreadCpu'),
     workerProcess: mean(scraped.workers, 'processCpu') - mean(idle.workers, 'processCpu'),
     allProcesses: processCpuOfTree(scraped) - processCpuOfTree(idle),
-    ipcToWorkers: sum(scraped.written),
-    ipcFromWorkers: sum(scraped.workers.map(({ written }) => written)),
-    ipcPerWorker: Math.max(...both),
+    ipcToWorkers: both.length > 0 ? sum(scraped.written) : null,
+    ipcFromWorkers: both.length > 0 ? sum(scraped.workers.map(({ written }) => written)) : null,
+    ipcPerWorker: both.length > 0 ? Math.max(...both) : null,
     peakPrimary: scraped.primary.peakMemory,
     peakWorker: Math.max(...scraped.workers.map(({ peakMemory }) => peakMemory)),
     primarySections: windows.map(({ primary }) => longestSection(primary)),

@@ -16,6 +16,9 @@ const CALL_DEADLINE = 90_000;
  * @property {number} workers
  * @property {'integers' | 'floats'} kind of the values recorded
  * @property {boolean} [serve] workers also serve HTTP requests
+ * @property {boolean} [group] the workers are a group, and the primary none of the measured library's
+ * @property {boolean} [alone] the workers are processes that have nothing to do with each other
+ * @property {boolean} [workersServeMetrics] each on a port of its own
  */
 
 /** @type {Set<Tree>} */
@@ -57,9 +60,10 @@ class Tree {
    */
   static async start(settings, program = PRIMARY) {
     const tree = new Tree(settings, program);
-    const { servicePort, metricsPort } = await tree.call('ready');
+    const { servicePort, metricsPort, workerPorts } = await tree.call('ready');
     tree.servicePort = servicePort;
     tree.metricsPort = metricsPort;
+    tree.workerPorts = workerPorts;
     return tree;
   }
 

@@ -3,22 +3,32 @@
 // One worker of a tree: records the workload, and answers the primary's control messages.
 
 const http = require('node:http');
+const v8 = require('node:v8');
+const vm = require('node:vm');
 const { isControl } = require('./control-messages.js');
 const { IpcMeter } = require('./ipc-meter.js');
 const { ProcessWindow } = require('./process-window.js');
-const { loadClient } = require('../shared/clients.js');
+const { handlerOf, loadClient } = require('../shared/clients.js');
 const { Workload } = require('../shared/workload.js');
 
 /** @type {import('./tree.js').TreeSettings & {seed: number}} */
 const settings = JSON.parse(process.argv[2]);
 const meter = new IpcMeter(process);
-const { library } = loadClient(settings.client);
+const client = loadClient(settings.client);
+const { library, aggregator } = client;
 const workload = new Workload(library, settings);
 let window;
 let writtenBefore;
 
 const commands = {
   ready: () => (settings.serve ? serveRequests() : {}),
+
+  serveMetrics,
+
+  group() {
+    const { workers, group } = aggregator.clusterState();
+    return { isAggregator: group.isAggregator, members: workers };
+  },
 
   change({ round }) {
     workload.change(round);
@@ -36,6 +46,12 @@ const commands = {
     return { ...readings, written: meter.written.bytes - writtenBefore.bytes };
   },
 
+  collectGarbage() {
+    v8.setFlagsFromString('--expose-gc');
+    vm.runInNewContext('gc')();
+    return {};
+  },
+
   stop: () => process.exit(0),
 };
 
@@ -44,6 +60,14 @@ process.on('message', async message => {
   const answer = await commands[message.bench](message);
   process.send({ bench: message.bench, id: message.id, answer });
 });
+
+/** The page of the whole cluster or group. The primary does not accept this port's connections. */
+function serveMetrics() {
+  const server = http.createServer(handlerOf(settings.client, client));
+  return new Promise(resolve => {
+    server.listen({ port: 0, host: '127.0.0.1', exclusive: true }, () => resolve(server.address().port));
+  });
+}
 
 /** A small service that records what services record, for the measurement of latencies. */
 function serveRequests() {

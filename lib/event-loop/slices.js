@@ -25,15 +25,19 @@ function runThrough(steps) {
  * @template T
  * @param {Generator<unknown, T>} steps
  * @param {number} [sliceMilliseconds] the longest time that the loop is held, apart from a single step
+ * @param {<R>(slice: () => R) => R} [timed] runs each slice, to time it
  * @returns {Promise<T>}
  */
-async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS) {
+async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS, timed = slice => slice()) {
   for (;;) {
     const end = performance.now() + sliceMilliseconds;
-    do {
-      const step = steps.next();
-      if (step.done) return step.value;
-    } while (performance.now() < end);
+    const step = timed(() => {
+      for (;;) {
+        const each = steps.next();
+        if (each.done || performance.now() >= end) return each;
+      }
+    });
+    if (step.done) return step.value;
     await turn();
   }
 }

@@ -9,6 +9,7 @@ const path = require('node:path');
 const { debuglog } = require('node:util');
 const { unavailable } = require('../../registry/unavailable');
 const { runInSlices } = require('../../event-loop/slices');
+const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { isPageNameOf } = require('../wire/file-names');
 const { ScrapeCaller, hasTooManySelections } = require('../wire/scrape-callers');
@@ -210,7 +211,8 @@ class ClusterPages {
     const directory = this.#directory;
     try {
       checkDirectory(directory);
-      const content = await runInSlices(readInSteps(path.join(directory, file), MAX_PAGE_BYTES));
+      const steps = readInSteps(path.join(directory, file), MAX_PAGE_BYTES);
+      const content = await runInSlices(steps, undefined, slice => timedSection('worker:page', slice));
       if (content.length !== bytes) throw new Error(`${content.length} bytes instead of ${bytes}`);
       page.resolve({ bytes: content, ascii: ascii === true });
     } catch (error) {
