@@ -314,7 +314,8 @@ function reportFailure(error) {
   if (error instanceof NotAggregatingError) return;
   const { message } = /** @type {Error} */ (error);
   debug('remote write: %s', message);
-  warnOnce('remote write', `Remote write has failed: ${message}. It is tried again, without another warning`);
+  const reason = message.replace(/\.$/, '');
+  warnOnce('remote write', `Remote write has failed: ${reason}. It is tried again, without another warning`);
 }
 
 /**

@@ -14,6 +14,7 @@ const PIECE_BYTES = 65536;
  */
 function* compressSteps(parts) {
   const bytes = Buffer.concat(parts);
+  yield;
   /** @type {Uint8Array[]} */
   const pieces = [lengthPrefix(bytes.length)];
   for (let start = 0; start < bytes.length; start += PIECE_BYTES) {

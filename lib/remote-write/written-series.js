@@ -12,7 +12,8 @@ const { compressSteps } = require('./snappy');
 // Receivers limit what they decode, and refuse the whole request if one sample is refused.
 const REQUEST_BYTES = 2 ** 20;
 
-const SAMPLES_PER_STEP = 128;
+const SAMPLES_PER_STEP = 64;
+const SERIES_PER_STEP = 4096;
 
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('../exposition/label-text').Label} Label */
@@ -125,9 +126,11 @@ class WrittenSeries {
 
     /** @type {Push['ended']} */
     const ended = [];
+    let compared = 0;
     for (const { name, markers, pushes } of this.#series.values()) {
       const sampleName = { name: labelOf('__name__', name), marker: undefined };
       for (const [key, last] of pushes) {
+        if (++compared % SERIES_PER_STEP === 0) yield;
         if (last === number) continue;
         ended.push({ pushes, key });
         const labels = /** @type {Label[]} */ (parseLabels(joinLabels(key, markers)));

@@ -10,7 +10,7 @@ const { sharedCluster } = require('../fixtures/shared-cluster');
 const { startCluster, until } = require('../fixtures/cluster-harness');
 const { TestGroup } = require('../fixtures/group');
 const { joinedThread } = require('../threads/fixtures/start-thread');
-const { FakeReceiver, accept } = require('./fixtures/receiver');
+const { FakeReceiver, accept, answerForever } = require('./fixtures/receiver');
 
 const { Counter, RemoteWrite, WorkerRegistry, register } = client;
 
@@ -128,23 +128,25 @@ for (const inPlace of [false, true]) {
     });
 
     it('a receiver that fails leaves the page alone', async () => {
+      const counted = { written: 0 };
       const answers = [
         [response => response.writeHead(500).end(), /status 500/],
         [response => response.writeHead(429, { 'Retry-After': '0' }).end(), /status 429/],
         [response => response.writeHead(400).end('no'), /status 400: no/],
         [response => response.destroy(), /hang up|ECONNRESET|EPIPE/],
+        [response => answerForever(response, counted), /status 400: x{100}/],
       ];
       await push(cluster, shared.url, { labels, retries: 1, protocol: '1.0' });
       for (const [answer, error] of answers) {
         shared.answer = answer;
-        const pushed = push(cluster);
-        await Promise.all([assert.rejects(pushed, error), cluster.text()]);
+        await Promise.all([assert.rejects(push(cluster), error), cluster.text()]);
       }
       shared.answer = accept;
       await push(cluster);
-      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 4, dropped: 0 });
+      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 5, dropped: 0 });
       const { pushed, failed } = resultsOf(shared.receiver, 'samples');
-      assert.ok(pushed > 0 && failed === 4 * pushed, `${pushed} ${failed}`);
+      assert.ok(pushed > 0 && failed === 5 * pushed, `${pushed} ${failed}`);
+      assert.ok(counted.written < 2 ** 28, `${counted.written} bytes`);
     });
 
     it('a push to a receiver that hangs ends after the timeout, and its time is counted', async () => {

@@ -9,7 +9,7 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
 const { samples } = require('../../lib/testing/testing');
 const { Program } = require('../fixtures/program');
-const { FakeReceiver, accept } = require('./fixtures/receiver');
+const { FakeReceiver, accept, answerForever } = require('./fixtures/receiver');
 
 const labels = { instance: 'box-1', job: 'batch' };
 
@@ -254,19 +254,10 @@ describe('RemoteWrite', () => {
 
   it('an endless answer is not read', async () => {
     gauge('value', 1);
-    let written = 0;
-    const to = await receiver(response => {
-      response.writeHead(400);
-      const chunk = Buffer.alloc(65536, 'x');
-      const more = () => {
-        do written += chunk.length;
-        while (!response.destroyed && response.write(chunk));
-        response.once('drain', more);
-      };
-      more();
-    });
+    const counted = { written: 0 };
+    const to = await receiver(response => answerForever(response, counted));
     await assert.rejects(remoteWrite(to).push(), /status 400: x{100}/);
-    assert.ok(written < 2 ** 28, `${written} bytes`);
+    assert.ok(counted.written < 2 ** 28, `${counted.written} bytes`);
   });
 
   it('what is no HTTP server fails', async () => {
