@@ -248,8 +248,8 @@ describe('RemoteWrite', () => {
     const to = await receiver(() => {});
     const push = remoteWrite(to, { timeout: 300, retries: 1 });
     await assert.rejects(push.push(), /not answered within 300 ms/);
-    // On a busy machine, a request may be given up before it has arrived.
-    assert.ok(to.requests.length > 0 && to.requests.length <= 2);
+    // On a busy machine, requests may be given up before they have arrived.
+    assert.ok(to.requests.length <= 2);
   });
 
   it('an endless answer is not read', async () => {
