@@ -1,6 +1,6 @@
 'use strict';
 
-// The budgets of a scrape (four workers), and what a result says about each.
+// The budgets of a scrape (four workers, unless they grow), and what a result says about each.
 //
 // A gate is a budget that `--short` enforces, at the floor that benchmarks/floors.json has for it: the budget
 // with a margin for noise. How the margins were found is in docs/benchmark-cluster.md. Wall times and
@@ -15,6 +15,7 @@ const KINDS = ['integers', 'floats'];
 // Preemption only ever lengthens a section, so the lower quartile is nearer to what the library causes than
 // the median.
 const SECTION_QUANTILE = 0.25;
+const MANY_WORKERS = 16;
 const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is noise
 
 /**
@@ -25,8 +26,8 @@ const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is n
  * @property {'at most' | 'at least'} side
  * @property {number | null} limit null: reported only
  * @property {string} unit
- * @property {'scrape' | 'latency' | 'idle'} measure the measurement it applies to
- * @property {(result: object) => number | null} value null: it was not measured
+ * @property {'scrape' | 'latency' | 'workers' | 'idle'} measure the measurement it applies to
+ * @property {(result: object, workers: number) => number | null} value null: it was not measured
  * @property {{floor: import('../shared/floors.js').Floor, value: (result: object) => number | null}} [gate]
  */
 
@@ -40,6 +41,7 @@ function allBudgets() {
     ...ipcBudgets(),
     ...latencyBudgets(),
     ...groupBudgets(),
+    workerBudget(),
   ];
 }
 
@@ -231,6 +233,26 @@ function groupBudgets() {
   ];
 }
 
+/** With few workers, most of the primary's CPU time does not depend on how many they are. */
+function workerBudget() {
+  return {
+    title: "CPU of the primary's main thread, bytes, for each worker",
+    samples: 2000,
+    kind: 'integers',
+    side: 'at most',
+    limit: 0.15,
+    unit: 'ms',
+    measure: 'workers',
+    value: (lanes, workers) => {
+      if (workers < MANY_WORKERS) return null;
+      return valueOf(
+        runsOf(laneOf(lanes, OURS, 'bytes'), 'primaryMain').map(cpu => cpu / workers),
+        median,
+      );
+    },
+  };
+}
+
 function pageSection(sections) {
   return sections['worker: worker:page'] ?? [];
 }
@@ -256,15 +278,15 @@ function combined(combine, values) {
  * @returns {Verdict[]}
  */
 function judge({ measure, scenario }, result) {
-  if (scenario.workers !== 4) return [];
+  if (scenario.workers !== 4 && measure !== 'workers') return [];
   return allBudgets()
     .filter(budget => budget.measure === measure)
     .filter(budget => budget.samples === scenario.samples && budget.kind === scenario.kind)
-    .map(budget => verdictOf(budget, result));
+    .map(budget => verdictOf(budget, result, scenario.workers));
 }
 
-function verdictOf(budget, result) {
-  const value = budget.value(result);
+function verdictOf(budget, result, workers) {
+  const value = budget.value(result, workers);
   const holds = budget.limit === null || value === null ? null : isWithin(value, budget.limit, budget.side);
   return { budget, value, holds, gate: budget.gate ? gateVerdict(budget, result) : null };
 }

@@ -5,7 +5,7 @@
 // marker, and every line has its name at its end.
 
 const { CLIENTS, OURS } = require('../shared/clients.js');
-const { curveTitle } = require('./growth.js');
+const { AXES, curveTitle } = require('./growth.js');
 const { escaped, rounded, segment, spread, text } = require('../shared/svg.js');
 const { count } = require('../shared/table.js');
 
@@ -37,21 +37,21 @@ const SMALLEST = 0.05; // ms; a smaller difference of two windows is noise; a ne
  * @returns {string} the text of an SVG file
  * @throws {Error} if there is nothing to draw
  */
-function drawGrowth({ curves, notes }, { machine, date }) {
+function drawGrowth({ curves, notes, axis = AXES.growth }, { machine, date }) {
   if (curves.length === 0) throw new Error('no curve to draw');
   const footer = footLines(notes);
   const height = HEADER + PANELS.length * PANEL_HEIGHT + footer.length * NOTE_HEIGHT + 16;
   const workerCounts = [...new Set(curves.map(({ workers }) => workers))];
   const panels = PANELS.map((panel, index) =>
-    drawPanel(panel, curves, { top: HEADER + index * PANEL_HEIGHT, workerCounts }),
+    drawPanel(panel, curves, { top: HEADER + index * PANEL_HEIGHT, workerCounts, axis }),
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}"`,
     ' role="img" font-family="sans-serif" font-size="12" fill="#222222">\n',
-    '<title>Cost of a scrape by samples and workers</title>\n',
+    `<title>${axis.title}</title>\n`,
     `<desc>${escaped(curves.map(curveTitle).join('; '))}. ${escaped(notes.join('; '))}</desc>\n`,
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>\n`,
-    text(20, 26, 'Cost of a scrape by samples and workers', 'font-size="18" font-weight="bold"'),
+    text(20, 26, axis.title, 'font-size="18" font-weight="bold"'),
     text(
       20,
       46,
@@ -82,9 +82,9 @@ function wrapped(note) {
   return lines;
 }
 
-function drawPanel({ cost, title }, curves, { top, workerCounts }) {
+function drawPanel({ cost, title }, curves, { top, workerCounts, axis }) {
   const plot = { ...PLOT, top: top + PLOT_OFFSET };
-  const sizes = [...new Set(curves.flatMap(({ points }) => points.map(({ samples }) => samples)))];
+  const sizes = [...new Set(curves.flatMap(({ points }) => points.map(point => point[axis.key])))];
   const values = curves.flatMap(({ points }) => points.map(point => drawable(point[cost])));
   const decades = decadesAround(values);
   const x = scale([Math.min(...sizes), Math.max(...sizes)], [plot.left + 16, plot.left + plot.width - 16]);
@@ -93,14 +93,14 @@ function drawPanel({ cost, title }, curves, { top, workerCounts }) {
     curve,
     style: STYLES[CLIENTS.findIndex(({ key }) => key === curve.client)],
     marker: MARKERS[workerCounts.indexOf(curve.workers) % MARKERS.length],
-    places: curve.points.map(point => [x(point.samples), y(drawable(point[cost]))]),
+    places: curve.points.map(point => [x(point[axis.key]), y(drawable(point[cost]))]),
   }));
   return [
     '<g>\n',
     text(plot.left, top + 20, title, 'font-size="14" font-weight="bold"'),
-    drawAxes(plot, { sizes, decades, x, y }),
+    drawAxes(plot, { sizes, decades, x, y, label: axis.label }),
     ...lines.map(drawLine),
-    drawNames(lines, plot, Math.max(...sizes)),
+    drawNames(lines, plot, { key: axis.key, largest: Math.max(...sizes) }),
     '</g>\n',
   ].join('');
 }
@@ -122,7 +122,7 @@ function scale([from, to], [start, end]) {
   return value => start + (end - start) * (extent === 0 ? 0.5 : Math.log10(value / from) / extent);
 }
 
-function drawAxes(plot, { sizes, decades, x, y }) {
+function drawAxes(plot, { sizes, decades, x, y, label }) {
   const right = plot.left + plot.width;
   const bottom = plot.top + plot.height;
   const horizontal = decades.flatMap(decade => [
@@ -138,7 +138,7 @@ function drawAxes(plot, { sizes, decades, x, y }) {
     ...vertical,
     ...horizontal,
     `<rect x="${plot.left}" y="${plot.top}" width="${plot.width}" height="${plot.height}" fill="none" stroke="#666666"/>\n`,
-    text(plot.left + plot.width / 2, bottom + 36, 'samples per worker', 'text-anchor="middle"'),
+    text(plot.left + plot.width / 2, bottom + 36, label, 'text-anchor="middle"'),
     text(22, middle, 'milliseconds', `text-anchor="middle" transform="rotate(-90 22 ${middle})"`),
   ].join('');
 }
@@ -160,7 +160,7 @@ function drawLine({ curve, style, marker, places }) {
 }
 
 /** Labels right of the plot, each at the end of its line, moved apart where they would overlap. */
-function drawNames(lines, plot, largest) {
+function drawNames(lines, plot, ends) {
   const column = plot.left + plot.width + 24;
   const byHeight = [...lines].sort((one, other) => endOf(one)[1] - endOf(other)[1]);
   const heights = spread(
@@ -174,16 +174,16 @@ function drawNames(lines, plot, largest) {
       return [
         segment(x + 6, y, column - 4, heights[index], `stroke="${stroke}" stroke-width="0.6"`),
         `<g fill="${stroke}">${line.marker(column + 5, heights[index])}</g>\n`,
-        text(column + 14, heights[index] + 4, nameOf(line.curve, largest), `fill="${stroke}"`),
+        text(column + 14, heights[index] + 4, nameOf(line.curve, ends), `fill="${stroke}"`),
       ].join('');
     })
     .join('');
 }
 
 /** Includes the largest measured size if other lines go further. */
-function nameOf(curve, largest) {
-  const { samples } = curve.points.at(-1);
-  return samples < largest ? `${curveTitle(curve)} (to ${count(samples)})` : curveTitle(curve);
+function nameOf(curve, { key, largest }) {
+  const size = curve.points.at(-1)[key];
+  return size < largest ? `${curveTitle(curve)} (to ${count(size)})` : curveTitle(curve);
 }
 
 function endOf({ places }) {

@@ -1,6 +1,6 @@
 'use strict';
 
-// How the cost of a scrape grows with samples and workers: the sizes measured for each client, and the
+// How the cost of a scrape grows with samples, or with workers: the sizes measured for each client, and the
 // curves.
 
 const { CLIENTS, clientNamed } = require('../shared/clients.js');
@@ -10,6 +10,18 @@ const { count, number, table } = require('../shared/table.js');
 const SLOWEST = 10_000; // ms of a scrape; a slower client is not measured with more samples
 
 /**
+ * What grows, by the measure of a step. `key` is its name in a scenario and a point.
+ *
+ * @typedef {{key: 'samples' | 'workers', title: string, label: string}} Axis
+ */
+
+/** @type {Record<'growth' | 'workers', Axis>} */
+const AXES = {
+  growth: { key: 'samples', title: 'Cost of a scrape by samples and workers', label: 'samples per worker' },
+  workers: { key: 'workers', title: 'Cost of a scrape by workers, 2,000 samples each', label: 'workers' },
+};
+
+/**
  * The panels of the drawing.
  *
  * @typedef {'wall' | 'primaryMain' | 'allProcesses'} Cost
@@ -17,7 +29,8 @@ const SLOWEST = 10_000; // ms of a scrape; a slower client is not measured with 
 
 /**
  * @typedef {object} Point
- * @property {number} samples of each worker
+ * @property {number} [samples] of each worker, if these grow
+ * @property {number} [workers] if these grow
  * @property {number} wall ms
  * @property {number} primaryMain CPU of the primary's main thread, ms
  * @property {number} allProcesses CPU of all processes, ms
@@ -26,19 +39,20 @@ const SLOWEST = 10_000; // ms of a scrape; a slower client is not measured with 
 /**
  * @typedef {object} Curve
  * @property {string} client see clients.js
- * @property {number} workers
- * @property {Point[]} points medians, from few samples to many
+ * @property {number} [workers] unless these grow
+ * @property {Point[]} points medians, from few samples or workers to many
  */
 
 /**
  * @typedef {object} Growth
+ * @property {Axis} [axis] default samples
  * @property {Curve[]} curves those that have a point
  * @property {string[]} notes curves that end early, with the reason, and scrapes that failed
  */
 
 /** @typedef {{step: import('./plan.js').Step, result: import('./scenario.js').Lane[]}} Outcome */
 
-/** Leaves out clients that were too slow, or did not answer, with fewer samples and as many workers. */
+/** Leaves out clients that were too slow, or did not answer, earlier in the same curve. */
 class GrowthLimits {
   #ended = new Set();
 
@@ -47,8 +61,8 @@ class GrowthLimits {
    * @returns {import('./plan.js').Step}
    */
   applyTo(step) {
-    const { clients, workers } = step.scenario;
-    const left = clients.filter(client => !this.#ended.has(curveKey(client, workers)));
+    const { clients } = step.scenario;
+    const left = clients.filter(client => !this.#ended.has(curveKey(client, step)));
     return { ...step, scenario: { ...step.scenario, clients: left } };
   }
 
@@ -56,15 +70,15 @@ class GrowthLimits {
    * @param {import('./plan.js').Step} step
    * @param {import('./scenario.js').Lane[]} lanes what it showed
    */
-  note({ scenario }, lanes) {
+  note(step, lanes) {
     for (const lane of lanes) {
-      if (endsAt(lane)) this.#ended.add(curveKey(lane.client, scenario.workers));
+      if (endsAt(lane)) this.#ended.add(curveKey(lane.client, step));
     }
   }
 }
 
-function curveKey(client, workers) {
-  return `${client} ${workers}`;
+function curveKey(client, { measure, scenario }) {
+  return measure === 'workers' ? client : `${client} ${scenario.workers}`;
 }
 
 function endsAt(lane) {
@@ -76,79 +90,85 @@ function costOf({ runs }, cost) {
 }
 
 /**
- * @param {Outcome[]} outcomes of the growth steps, with fewer samples before more
+ * @param {Outcome[]} outcomes of the steps of one measure, with fewer samples or workers before more
  * @returns {Growth}
  */
 function growthOf(outcomes) {
-  const workerCounts = [...new Set(outcomes.map(({ step }) => step.scenario.workers))];
+  const axis = AXES[outcomes[0].step.measure];
+  const isByWorkers = axis.key === 'workers';
+  const workerCounts = isByWorkers
+    ? [undefined]
+    : [...new Set(outcomes.map(({ step }) => step.scenario.workers))];
   const candidates = CLIENTS.flatMap(({ key }) => workerCounts.map(workers => ({ client: key, workers })));
-  const curves = candidates.map(candidate => ({ ...candidate, points: pointsOf(candidate, outcomes) }));
+  const curves = candidates.map(candidate => ({ ...candidate, points: pointsOf(candidate, outcomes, axis) }));
   return {
+    axis,
     curves: curves.filter(({ points }) => points.length > 0),
-    notes: candidates.flatMap(candidate => notesOn(candidate, outcomes)),
+    notes: candidates.flatMap(candidate => notesOn(candidate, outcomes, axis)),
   };
 }
 
-function pointsOf(curve, outcomes) {
-  return lanesOf(curve, outcomes)
+function pointsOf(curve, outcomes, { key }) {
+  return lanesOf(curve, outcomes, key)
     .filter(({ lane }) => lane.runs.length > 0)
-    .map(({ samples, lane }) => pointOf(samples, lane));
+    .map(({ size, lane }) => pointOf(key, size, lane));
 }
 
-function notesOn(curve, outcomes) {
-  const largest = Math.max(...outcomes.map(({ step }) => step.scenario.samples));
-  return lanesOf(curve, outcomes)
-    .map(({ samples, lane }) => noteOn(lane, samples, largest))
+function notesOn(curve, outcomes, { key }) {
+  const largest = Math.max(...outcomes.map(({ step }) => step.scenario[key]));
+  return lanesOf(curve, outcomes, key)
+    .map(({ size, lane }) => noteOn(lane, key, { size, largest }))
     .filter(note => note !== '')
     .map(note => `${curveTitle(curve)}: ${note}`);
 }
 
-function lanesOf({ client, workers }, outcomes) {
+function lanesOf({ client, workers }, outcomes, key) {
   return outcomes
-    .filter(({ step }) => step.scenario.workers === workers)
+    .filter(({ step }) => workers === undefined || step.scenario.workers === workers)
     .map(({ step, result }) => ({
-      samples: step.scenario.samples,
+      size: step.scenario[key],
       lane: result.find(lane => lane.client === client),
     }))
     .filter(({ lane }) => lane);
 }
 
-function pointOf(samples, lane) {
+function pointOf(key, size, lane) {
   const costs = ['wall', 'primaryMain', 'allProcesses'].map(cost => [cost, costOf(lane, cost)]);
-  return { samples, ...Object.fromEntries(costs) };
+  return { [key]: size, ...Object.fromEntries(costs) };
 }
 
-function noteOn(lane, samples, largest) {
+function noteOn(lane, key, { size, largest }) {
   const { runs, failures } = lane;
-  const size = `${count(samples)} samples`;
-  if (runs.length === 0) return `no scrape of ${size} came through (${failures[0] ?? 'no time was left'})`;
+  const text = `${count(size)} ${key}`;
+  if (runs.length === 0) return `no scrape of ${text} came through (${failures[0] ?? 'no time was left'})`;
   const notes =
-    failures.length > 0 ? [`failures with ${size}: ${failures.length} (the first: ${failures[0]})`] : [];
-  if (endsAt(lane) && samples < largest) {
-    notes.push(`not measured above ${size}, where a scrape took ${number(costOf(lane, 'wall') / 1e3)} s`);
+    failures.length > 0 ? [`failures with ${text}: ${failures.length} (the first: ${failures[0]})`] : [];
+  if (endsAt(lane) && size < largest) {
+    notes.push(`not measured above ${text}, where a scrape took ${number(costOf(lane, 'wall') / 1e3)} s`);
   }
   return notes.join('; ');
 }
 
 /**
- * @param {{client: string, workers: number}} curve
+ * @param {{client: string, workers?: number}} curve
  * @returns {string} how drawings and tables name it
  */
 function curveTitle({ client, workers }) {
-  return `${clientNamed(client).title}, ${workers} workers`;
+  const { title } = clientNamed(client);
+  return workers === undefined ? title : `${title}, ${workers} workers`;
 }
 
 /**
  * @param {Growth} growth
  * @returns {string} Markdown: a row for each curve, a column for each size, with all three costs in a cell
  */
-function growthTable({ curves }) {
-  const sizes = [...new Set(curves.flatMap(({ points }) => points.map(({ samples }) => samples)))];
+function growthTable({ curves, axis: { key } = AXES.growth }) {
+  const sizes = [...new Set(curves.flatMap(({ points }) => points.map(point => point[key])))];
   sizes.sort((one, other) => one - other);
   const head = ['wall time / CPU primary, main thread / CPU all processes, ms', ...sizes.map(count)];
   const rows = curves.map(curve => [
     curveTitle(curve),
-    ...sizes.map(size => cell(curve.points.find(({ samples }) => samples === size))),
+    ...sizes.map(size => cell(curve.points.find(point => point[key] === size))),
   ]);
   return table(head, rows);
 }
@@ -158,4 +178,4 @@ function cell(point) {
   return [point.wall, point.primaryMain, point.allProcesses].map(number).join(' / ');
 }
 
-module.exports = { GrowthLimits, growthOf, growthTable, curveTitle };
+module.exports = { AXES, GrowthLimits, growthOf, growthTable, curveTitle };

@@ -18,11 +18,13 @@ const REPETITIONS = {
 // a curve needs many sizes; three repetitions are enough because its ends are far apart
 const GROWTH_WARM_UPS = { 1000: 10, 5000: 10, 20_000: 5, 50_000: 3, 100_000: 2, 200_000: 2 };
 const GROWTH_WORKERS = [2, 4, 8];
+// of a large machine: as many as asked for, and half as many, and so on
+const MANY = { samples: 2000, least: 4, most: 1024 };
 const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
 
 /**
  * @typedef {object} Step
- * @property {'scrape' | 'latency' | 'growth' | 'idle'} measure
+ * @property {'scrape' | 'latency' | 'growth' | 'workers' | 'idle'} measure
  * @property {string} title
  * @property {number} seconds rough guess of what it takes, for the progress report only
  * @property {import('./scenario.js').Scenario | import('./latency.js').LatencyScenario |
@@ -35,7 +37,7 @@ const TIME_LIMITS = { 1000: 30_000, 10_000: 60_000, 100_000: 180_000 };
  * @param {boolean} [options.growth] true: only the growth curves; false: without them; default: after the
  *   rest, unless a filter leaves out sizes
  * @param {number} [options.samples] a filter, as the next three
- * @param {number} [options.workers]
+ * @param {number} [options.workers] more than 4: instead of all else, how the cost grows to so many
  * @param {string} [options.kind]
  * @param {string[]} [options.clients]
  * @param {boolean} options.latency
@@ -49,6 +51,7 @@ function planFor(options) {
 
 function allSteps({ short, growth, samples, workers, kind }) {
   if (growth) return growthPlan();
+  if (workers > MANY.least) return workersPlan(Math.min(workers, MANY.most));
   if (short) return shortPlan();
   const isEverything = [samples, workers, kind].every(filter => filter === undefined);
   return isEverything && growth !== false ? [...fullPlan(), ...growthPlan()] : fullPlan();
@@ -112,6 +115,16 @@ function growthStep(samples, workers, warmUps) {
   return { ...step, measure: 'growth', title, seconds: 3 + (samples * workers) / 20_000 };
 }
 
+function workersPlan(most) {
+  const counts = [];
+  for (let workers = most; workers >= MANY.least; workers = Math.floor(workers / 2)) counts.unshift(workers);
+  return counts.map(workers => {
+    const size = { samples: MANY.samples, workers, kind: 'integers', paths: ['bytes'], gaps: false };
+    const step = scrapeStep({ ...size, warmUps: 5, runs: 5, timeLimit: 120_000 });
+    return { ...step, measure: 'workers', seconds: 5 + workers * 2 };
+  });
+}
+
 function latencyStep(samples, segments) {
   const scenario = {
     clients: ALL,
@@ -136,7 +149,9 @@ function isWanted({ measure, scenario }, { samples, workers, kind, clients, late
   if (clients && !scenario.clients.some(client => clients.includes(client))) return false;
   const agrees = (wanted, value) => wanted === undefined || wanted === value;
   return (
-    agrees(samples, scenario.samples) && agrees(workers, scenario.workers) && agrees(kind, scenario.kind)
+    agrees(samples, scenario.samples) &&
+    (measure === 'workers' || agrees(workers, scenario.workers)) &&
+    agrees(kind, scenario.kind)
   );
 }
 

@@ -86,7 +86,7 @@ const commands = {
     const primary = window.end();
     const written = workers.map(({ meter }, index) => meter.written.bytes - writtenBefore[index]);
     const readings = await askAll('end');
-    if (!settings.group) return { primary, written, workers: readings };
+    if (!settings.group) return { primary, written, workers: readings, ...resources() };
     // A group's messages go over sockets, and are not counted.
     const [holder] = readings.splice(aggregating, 1);
     return { primary: holder, written: [], workers: readings };
@@ -158,6 +158,13 @@ function askAll(command, parameters) {
     command,
     parameters,
   );
+}
+
+/** Open descriptors of this process, and files in the library's directory. */
+function resources() {
+  const { directory } = aggregator.clusterState?.() ?? {};
+  const files = directory ? fs.readdirSync(directory).length : null;
+  return { descriptors: fs.readdirSync('/proc/self/fd').length, files };
 }
 
 /** The address of the metrics. */

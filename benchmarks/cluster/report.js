@@ -26,6 +26,8 @@ const ROWS = [
   { title: 'IPC to workers, bytes', key: 'ipcToWorkers' },
   { title: 'IPC from workers, bytes', key: 'ipcFromWorkers', ratio: true },
   { title: 'IPC per worker, both ways, bytes', key: 'ipcPerWorker', ratio: true },
+  { title: 'open descriptors, primary', key: 'descriptors' },
+  { title: 'files in the directory', key: 'files' },
   { title: 'peak memory, primary, MiB', key: 'peakPrimary', ratio: true },
   { title: 'peak memory, largest worker, MiB', key: 'peakWorker', ratio: true },
   { title: 'body, bytes', key: 'bodyBytes' },
@@ -126,7 +128,7 @@ function spread(values) {
  * @returns {string}
  */
 function budgetTable(verdicts, { gates }) {
-  const head = ['budget, 4 workers', 'samples', 'values', 'ours', 'budget', 'verdict'];
+  const head = ['budget', 'samples', 'values', 'ours', 'budget', 'verdict'];
   if (gates) head.push('gate (with margin)');
   const rows = verdicts.map(verdict => {
     const { budget, value, holds, gate } = verdict;

@@ -29,12 +29,15 @@ const { runScenario } = require('./scenario.js');
 const { stopAllTrees } = require('./tree.js');
 
 const RESULTS = path.join(__dirname, '..', 'results');
-const DOCUMENTED_DRAWING = path.join(__dirname, '..', '..', 'docs', 'benchmark-cluster-growth.svg');
+const DOCUMENTS = path.join(__dirname, '..', '..', 'docs');
+/** By measure: the files of its results and, in docs/, of its drawing. */
+const GROWTH_FILES = { growth: 'cluster-growth', workers: 'cluster-workers' };
 
 /** By measure: what runs a step, and what shows its result. */
 const MEASURES = {
   scrape: { run: runScenario, show: lanes => [scrapeTable(lanes), ...remarks(lanes)] },
   growth: { run: runScenario, show: lanes => [scrapeTable(lanes), ...remarks(lanes)] },
+  workers: { run: runScenario, show: lanes => [scrapeTable(lanes), ...remarks(lanes)] },
   latency: {
     run: runLatencyScenario,
     show: result => [latencyTable(result), ...failuresOf(result.lanes)],
@@ -49,7 +52,8 @@ const USAGE = `Usage: npm run bench:cluster -- [options]
   --no-growth         leave that out
   --document          if the growth is measured, write its drawing to docs/
   --samples N         only scenarios with so many samples a worker (1000, 10000, 100000, 1000000)
-  --workers N         only scenarios with so many workers (2, 4)
+  --workers N         only scenarios with so many workers (2, 4); above 4: how the cost grows up to so many,
+                      with 2,000 samples each
   --kind KIND         only integers or floats
   --clients A,B       only these of prom-client, prometheus-io, ours
   --runs N            repetitions instead of the plan's
@@ -90,7 +94,7 @@ async function main() {
 }
 
 function isOfGrowth({ measure }) {
-  return measure === 'growth';
+  return Object.hasOwn(GROWTH_FILES, measure);
 }
 
 function reportBudgets(options, outcomes) {
@@ -102,9 +106,11 @@ function reportBudgets(options, outcomes) {
 function reportGrowth(options, outcomes) {
   const growth = growthOf(outcomes);
   console.log([`## Growth\n\n${growthTable(growth)}\n`, ...growth.notes, ''].join('\n'));
-  const file = writeResults('cluster-growth', options, outcomes);
+  const name = GROWTH_FILES[outcomes[0].step.measure];
+  const file = writeResults(name, options, outcomes);
   const drawing = drawGrowth(growth, { machine, date: new Date().toISOString().slice(0, 10) });
-  for (const target of [file.replace(/json$/, 'svg'), ...(options.document ? [DOCUMENTED_DRAWING] : [])]) {
+  const documented = path.join(DOCUMENTS, `benchmark-${name}.svg`);
+  for (const target of [file.replace(/json$/, 'svg'), ...(options.document ? [documented] : [])]) {
     fs.writeFileSync(target, drawing);
     sayWritten(target);
   }

@@ -41,6 +41,8 @@ const { Tree } = require('./tree.js');
  *   two
  * @property {number | null} ipcFromWorkers bytes, all workers
  * @property {number | null} ipcPerWorker bytes both ways, the worker with the most
+ * @property {number | null} descriptors that the primary has open; null: a group
+ * @property {number | null} files in the directory of snapshots; null: the library has none, or a group
  * @property {number} peakPrimary MiB
  * @property {number} peakWorker MiB, the worker with the most
  * @property {(number | null)[]} primarySections the longest section of each scraped window, ms; null: none
@@ -232,6 +234,8 @@ function runOf(cpu, gaps) {
     ipcToWorkers: both.length > 0 ? sum(scraped.written) : null,
     ipcFromWorkers: both.length > 0 ? sum(scraped.workers.map(({ written }) => written)) : null,
     ipcPerWorker: both.length > 0 ? Math.max(...both) : null,
+    descriptors: scraped.descriptors ?? null,
+    files: scraped.files ?? null,
     peakPrimary: scraped.primary.peakMemory,
     peakWorker: Math.max(...scraped.workers.map(({ peakMemory }) => peakMemory)),
     primarySections: windows.map(({ primary }) => longestSection(primary)),

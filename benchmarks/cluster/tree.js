@@ -8,6 +8,7 @@ const path = require('node:path');
 const PRIMARY = path.join(__dirname, 'primary.js');
 const STOP_GRACE = 5000;
 const CALL_DEADLINE = 90_000;
+const WORKER_DEADLINE = 5000; // more for each, because they all start at once
 
 /**
  * @typedef {object} TreeSettings
@@ -87,13 +88,14 @@ class Tree {
    *
    * @param {string} command
    * @param {object} [settings]
-   * @returns {Promise<any>} rejects with the primary's error, if it has exited, or after 90 s
+   * @returns {Promise<any>} rejects with the primary's error, if it has exited, or after 90 s and 5 s a worker
    */
   call(command, settings = {}) {
     const id = ++this.#lastId;
+    const deadline = CALL_DEADLINE + this.settings.workers * WORKER_DEADLINE;
     return new Promise((resolve, reject) => {
-      const overdue = () => this.#settle({ id, error: `no answer to ${command} within ${CALL_DEADLINE} ms` });
-      const timer = setTimeout(overdue, CALL_DEADLINE);
+      const overdue = () => this.#settle({ id, error: `no answer to ${command} within ${deadline} ms` });
+      const timer = setTimeout(overdue, deadline);
       this.#waiting.set(id, { resolve, reject, timer });
       this.#primary.send(
         { id, command, settings },

@@ -228,6 +228,27 @@ test('a short run and one of selected sizes do not measure growth', () => {
   }
 });
 
+test('more than four workers: how the cost grows up to so many, in one curve of each client', () => {
+  const steps = planFor({ short: false, latency: true, workers: 64 });
+  assert.ok(steps.every(({ measure, scenario }) => measure === 'workers' && scenario.samples === 2000));
+  const counts = steps.map(({ scenario }) => scenario.workers);
+  assert.deepEqual(counts, [4, 8, 16, 32, 64]);
+  const limits = new GrowthLimits();
+  limits.note(steps[0], [lane('prom-client', [10_001])]);
+  assert.deepEqual(limits.applyTo(steps[1]).scenario.clients, ['prometheus-io', 'ours']);
+  const growth = growthOf(
+    steps.map(each => ({ step: each, result: [lane('ours', [each.scenario.workers])] })),
+  );
+  assert.deepEqual(
+    growth.curves.map(({ client, points }) => [client, points.map(({ workers, wall }) => [workers, wall])]),
+    [['ours', counts.map(workers => [workers, workers])]],
+  );
+  assert.match(growthTable(growth), /\| 4 +\| 8 +\| 16 +\| 32 +\| 64 +\|\n.*\n\| ours +\| 4 \/ 2 \/ 12 \|/);
+  const texts = parseXml(drawGrowth(growth, WHERE)).filter(({ name }) => name === 'text');
+  for (const label of ['ours', 'workers', '64'])
+    assert.equal(texts.filter(({ text }) => text === label).length, 3, label);
+});
+
 test(
   'options that exclude each other are errors',
   { skip: process.platform !== 'linux' && 'reads /proc' },
