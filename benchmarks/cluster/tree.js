@@ -94,7 +94,7 @@ class Tree {
     const id = ++this.#lastId;
     const deadline = CALL_DEADLINE + this.settings.workers * WORKER_DEADLINE;
     return new Promise((resolve, reject) => {
-      const overdue = () => this.#settle({ id, error: `no answer to ${command} within ${deadline} ms` });
+      const overdue = () => this.#settle({ id, error: `no answer to ${command} in ${deadline} ms` });
       const timer = setTimeout(overdue, deadline);
       this.#waiting.set(id, { resolve, reject, timer });
       this.#primary.send(
