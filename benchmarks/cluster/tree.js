@@ -88,7 +88,7 @@ class Tree {
    *
    * @param {string} command
    * @param {object} [settings]
-   * @returns {Promise<any>} rejects with the primary's error, if it has exited, or after 90 s and 5 s a worker
+   * @returns {Promise<any>} rejects with the primary's error, if it has exited, or after 90 s + 5 s a worker
    */
   call(command, settings = {}) {
     const id = ++this.#lastId;
