@@ -1,17 +1,48 @@
 'use strict';
 
 // One process of the benchmark: a main thread that scrapes, and four threads that have metrics and an event
-// loop whose gaps are measured. Prints its figures as JSON.
+// loop whose gaps are measured. Prints its figures as JSON. With `bytes` as the third argument, these are the
+// bytes of all messages between threads instead: counting them takes longer than sending them.
 
 const { once } = require('node:events');
-const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+const v8 = require('node:v8');
+const {
+  BroadcastChannel,
+  MessagePort,
+  Worker,
+  isMainThread,
+  parentPort,
+  workerData,
+} = require('node:worker_threads');
 const { setTimeout: pause } = require('node:timers/promises');
 
 const THREADS = 4;
 const SCRAPES = 10;
 
-const [client, samples] = isMainThread ? process.argv.slice(2) : workerData;
+const [client, samples, mode] = isMainThread ? process.argv.slice(2) : workerData;
+let sentBytes = 0;
+if (mode === 'bytes') for (const { prototype } of [BroadcastChannel, MessagePort]) countBytes(prototype);
+
 const { Counter, WorkerRegistry } = require(client === 'ours' ? '../..' : '@prometheus-io/client');
+
+/** @param {any} channel on which messages are posted; those of this program are no objects */
+function countBytes(channel) {
+  const { postMessage } = channel;
+  channel.postMessage = function (/** @type {any} */ message, /** @type {any} */ transfer) {
+    if (typeof message === 'object') sentBytes += v8.serialize(copied(message)).length;
+    return postMessage.call(this, message, transfer);
+  };
+}
+
+/**
+ * @param {any} message
+ * @returns {any} the message without memory, which is shared or transferred
+ */
+function copied(message) {
+  if (ArrayBuffer.isView(message) || message instanceof SharedArrayBuffer) return 0;
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) return message;
+  return Object.fromEntries(Object.entries(message).map(([name, value]) => [name, copied(value)]));
+}
 
 /** Longest time between two turns of this thread's event loop, since the last call. */
 function gapMeter() {
@@ -51,7 +82,7 @@ async function main() {
   const registry = new WorkerRegistry();
   const threads = Array.from(
     { length: THREADS },
-    () => new Worker(__filename, { workerData: [client, samples] }),
+    () => new Worker(__filename, { workerData: [client, samples, mode] }),
   );
   await Promise.all(threads.map(thread => once(thread, 'message')));
   // The first scrape sends and reads the label sets.
@@ -63,6 +94,13 @@ async function main() {
   };
   const sum = Number(/^requests_total\{[^}]*path="\/0"[^}]*\} (\d+)$/m.exec(page)?.[1]);
   if (sum !== THREADS * 3) throw new Error(`not the sum of all threads: ${sum}`);
+  if (mode === 'bytes') {
+    const bytes = await bytesOf(threads);
+    await registry.workerMetrics();
+    const figures = { 'first scrape, bytes': bytes, 'scrape, bytes': (await bytesOf(threads)) - bytes };
+    console.log(JSON.stringify(figures));
+    process.exit();
+  }
   const gap = gapMeter();
   /** @type {Record<string, number[]>} */
   const figures = {
@@ -91,13 +129,23 @@ async function main() {
   process.exit();
 }
 
+/**
+ * @param {Worker[]} threads
+ * @returns {Promise<number>} how many bytes were sent so far, by all
+ */
+async function bytesOf(threads) {
+  threads.forEach(thread => thread.postMessage('bytes'));
+  const counts = await Promise.all(threads.map(async thread => (await once(thread, 'message'))[0]));
+  return counts.reduce((sum, count) => sum + count, sentBytes);
+}
+
 function thread() {
   new WorkerRegistry();
   const labelNames = ['method', 'path', 'status'];
   const counter = new Counter({ name: 'requests_total', help: 'Requests', labelNames });
   for (let i = 0; i < Number(samples); i++) counter.inc({ method: 'GET', path: `/${i}`, status: 200 }, 3);
   const gap = gapMeter();
-  parentPort?.on('message', () => parentPort?.postMessage(gap()));
+  parentPort?.on('message', asked => parentPort?.postMessage(asked === 'bytes' ? sentBytes : gap()));
   parentPort?.postMessage('ready');
 }
 

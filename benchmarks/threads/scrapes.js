@@ -20,16 +20,21 @@ function median(numbers) {
   return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 }
 
+/**
+ * @param {string} client
+ * @param {...string} mode
+ * @returns {Record<string, number>} figures of one process
+ */
+function run(client, ...mode) {
+  const program = path.join(__dirname, 'process.js');
+  const output = execFileSync(process.execPath, [program, client, values.samples, ...mode]);
+  return JSON.parse(output.toString());
+}
+
 /** @type {Record<string, Record<string, number>[]>} */
 const results = { ours: [], 'prometheus-io': [] };
-for (let round = 0; round < Number(values.rounds); round++) {
-  for (const client of CLIENTS) {
-    const program = path.join(__dirname, 'process.js');
-    results[client].push(
-      JSON.parse(execFileSync(process.execPath, [program, client, values.samples]).toString()),
-    );
-  }
-}
+for (let round = 0; round < Number(values.rounds); round++)
+  for (const client of CLIENTS) results[client].push(run(client));
 
 console.log(`Node.js ${process.version}, 4 threads x ${values.samples} samples, medians of ${values.rounds}`);
 for (const figure of Object.keys(results.ours[0])) {
@@ -38,3 +43,6 @@ for (const figure of Object.keys(results.ours[0])) {
     `${figure}: ${ours.toFixed(2)}, successor ${theirs.toFixed(2)}, ratio ${(theirs / ours).toFixed(1)}`,
   );
 }
+const [ours, theirs] = CLIENTS.map(client => run(client, 'bytes'));
+for (const figure of Object.keys(ours))
+  console.log(`${figure}: ${ours[figure]}, successor ${theirs[figure]}`);
