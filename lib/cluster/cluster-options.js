@@ -60,11 +60,13 @@ const VARIABLES = {
  * The options of an AggregatorRegistry, with those of the environment that the program does not set.
  *
  * @param {ClusterOptions} options of the program
+ * @param {string} [owner] another class that has them
+ * @param {ReadonlySet<string>} [names] those that it has
  * @returns {ClusterOptions}
  * @throws {TypeError} if an option of the program is not valid
  */
-function clusterOptions(options) {
-  checkOptionNames('AggregatorRegistry', options, NAMES);
+function clusterOptions(options, owner = 'AggregatorRegistry', names = NAMES) {
+  checkOptionNames(owner, options, names);
   checkOptions(options);
   const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   return { ...fromEnvironment(), ...set };
@@ -136,16 +138,35 @@ function checkOptions({ timeout, formats, directory, retiredMaxAge, thread, chec
 }
 
 /**
+ * Reports that options differ from those of the first object, which apply to all. Once.
+ *
+ * @param {string} owner of the options, the class of the objects
+ * @param {readonly string[]} names of the options that all objects share
+ * @param {{options: Record<string, unknown>, hasWarned: boolean}} shared the options of the first object
+ * @param {Record<string, unknown>} options of another one
+ */
+function warnIfOptionsDiffer(owner, names, shared, options) {
+  const name = names.find(
+    option =>
+      options[option] !== undefined && String(options[option] || '') !== String(shared.options[option] || ''),
+  );
+  if (name === undefined || shared.hasWarned) return;
+  shared.hasWarned = true;
+  process.emitWarning(
+    `${owner}: the option '${name}' differs from that of the first ${owner}, which applies to all`,
+    { code: 'PROM_CLIENT_CLUSTER_OPTIONS' },
+  );
+}
+
+/**
  * Reports a directory that does not exist: another one is used.
  *
  * @param {string | undefined} directory
+ * @param {string} [owner] of the option
  */
-function warnIfMissing(directory) {
+function warnIfMissing(directory, owner = 'AggregatorRegistry') {
   if (directory === undefined || fs.existsSync(directory)) return;
-  warnOnce(
-    'directory',
-    `AggregatorRegistry: the directory ${inspect(directory)} does not exist: another is used`,
-  );
+  warnOnce('directory', `${owner}: the directory ${inspect(directory)} does not exist: another is used`);
 }
 
 /**
@@ -175,4 +196,11 @@ function isCheckpointInterval(value) {
   return value === 0 || value >= SHORTEST_CHECKPOINT_INTERVAL;
 }
 
-module.exports = { clusterOptions, checkOptions, checkPageOptions, checkCallOptions, warnIfMissing };
+module.exports = {
+  clusterOptions,
+  checkOptions,
+  checkPageOptions,
+  checkCallOptions,
+  warnIfMissing,
+  warnIfOptionsDiffer,
+};

@@ -45,8 +45,9 @@ function registriesOfAllCopies() {
 
 /** @returns {Set<any>} the same, and those of the threads that take part, see lib/threads */
 function registriesOfProcess() {
-  const { hub } = /** @type {{[THREADS]?: {hub?: {registries: () => any[]}}}} */ (globalThis)[THREADS] ?? {};
-  return new Set([...registriesOfAllCopies(), ...(hub?.registries() ?? [])]);
+  const { hub } =
+    /** @type {{[THREADS]?: {hub?: {registriesOfMember: () => any[]}}}} */ (globalThis)[THREADS] ?? {};
+  return new Set([...registriesOfAllCopies(), ...(hub?.registriesOfMember() ?? [])]);
 }
 
 module.exports = {

@@ -3,6 +3,8 @@
 // Runs in the primary, on its event loop. The ClusterPrimary that all AggregatorRegistry objects of a process
 // share, those of other copies of this package too, as long as one of them is in use.
 
+const { warnIfOptionsDiffer } = require('./cluster-options');
+
 const SHARED = Symbol.for('prom-client-cluster.primary.v1');
 
 /** Options that all AggregatorRegistry objects of a process share. */
@@ -59,7 +61,7 @@ function holdPrimary(holder, given, effective, create) {
     isReleased: false,
     hasWarned: false,
   });
-  warnIfOptionsDiffer(shared, /** @type {any} */ (given));
+  warnIfOptionsDiffer('AggregatorRegistry', SHARED_OPTIONS, shared, /** @type {any} */ (given));
   shared.holders.add(holder);
   shared.count++;
   shared.isReleased = false;
@@ -85,25 +87,6 @@ async function closeIfUnused(shared) {
   if (shared.count > 0 || processWide[SHARED] !== shared) return;
   delete processWide[SHARED];
   await shared.primary.close();
-}
-
-/**
- * Those of the first AggregatorRegistry apply to all.
- *
- * @param {SharedPrimary} shared
- * @param {Record<string, unknown>} options of another one
- */
-function warnIfOptionsDiffer(shared, options) {
-  const name = SHARED_OPTIONS.find(
-    option =>
-      options[option] !== undefined && String(options[option] || '') !== String(shared.options[option] || ''),
-  );
-  if (name === undefined || shared.hasWarned) return;
-  shared.hasWarned = true;
-  process.emitWarning(
-    `AggregatorRegistry: the option '${name}' differs from that of the first AggregatorRegistry, which applies to all`,
-    { code: 'PROM_CLIENT_CLUSTER_OPTIONS' },
-  );
 }
 
 module.exports = { primaryOfProcess, holdPrimary, releasePrimary };

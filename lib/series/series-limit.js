@@ -29,8 +29,12 @@ class SeriesLimit {
     this.#onFirstOverflow = onFirstOverflow;
     /** The overflow series while it is live, else -1. */
     this.row = NO_ROW;
-    /** How many look-ups returned the overflow series because the table was full. */
-    this.count = 0;
+    /**
+     * How many look-ups returned the overflow series because the table was full. Its memory may be replaced.
+     *
+     * @type {Float64Array}
+     */
+    this.counter = new Float64Array(1);
   }
 
   /** At how many live rows the table is full. */
@@ -54,8 +58,7 @@ class SeriesLimit {
       // Once more: the label set may be the overflow series itself.
       return table.locate(labels);
     }
-    this.count++;
-    if (this.count === 1) this.#onFirstOverflow?.();
+    if (++this.counter[0] === 1) this.#onFirstOverflow?.();
     return this.row;
   }
 

@@ -301,7 +301,17 @@ class SeriesTable {
 
   /** How many look-ups returned the overflow series because the table was full. */
   get overflowCount() {
-    return this.#limit === undefined ? 0 : this.#limit.count;
+    return this.#limit === undefined ? 0 : this.#limit.counter[0];
+  }
+
+  /** The memory of that number; undefined if there is no limit. */
+  get overflowCounter() {
+    return this.#limit?.counter;
+  }
+
+  /** Other memory with the same number. */
+  set overflowCounter(counter) {
+    if (this.#limit !== undefined && counter !== undefined) this.#limit.counter = counter;
   }
 
   /**

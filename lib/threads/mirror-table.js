@@ -7,8 +7,6 @@ const { SeriesTable } = require('../series/series-table');
 const { LiveRows } = require('../series/live-rows');
 const { grown } = require('../series/row-array');
 
-const NUMBER_BYTES = 8;
-
 /** The label sets by row. They are read only, so there is nothing to find a row by. */
 class MirrorIndex {
   #tuples = new Int32Array(0);
@@ -46,6 +44,9 @@ class MirrorIndex {
 }
 
 class MirrorTable extends SeriesTable {
+  /** @type {Float64Array} */
+  #overflowCount = new Float64Array(1);
+
   /**
    * @param {readonly string[]} labelNames
    * @param {number} width
@@ -75,9 +76,21 @@ class MirrorTable extends SeriesTable {
     const isShorter = number < this.pages.length && length < this.pages[number].length;
     if (number > this.pages.length || isShorter || length > (1 << this.pageShift) * this.width)
       throw new RangeError('a page is not valid');
-    if (byteOffset % NUMBER_BYTES !== 0 || byteOffset + length * NUMBER_BYTES > memory.byteLength)
-      throw new RangeError('a page is outside its memory');
+    // Throws if the memory does not have them.
     this.pages[number] = new Float64Array(memory, byteOffset, length);
+  }
+
+  /**
+   * @param {SharedArrayBuffer} memory
+   * @param {number} byteOffset
+   * @throws {Error} if the memory does not have it
+   */
+  setOverflowCount(memory, byteOffset) {
+    this.#overflowCount = new Float64Array(memory, byteOffset, 1);
+  }
+
+  get overflowCount() {
+    return this.#overflowCount[0];
   }
 
   /**

@@ -1,15 +1,20 @@
 'use strict';
 
 // Runs in the process's hub. What threads that have ended had counted: counters, histograms and summaries
-// with the aggregator `sum`, added up. Gauges end with their thread.
+// with the aggregator `sum`, added up. Gauges end with their thread. As in a cluster, totals of label sets
+// that no living thread has are dropped some time later.
 
-const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
+const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { mergeCentroids } = require('../metric/centroids');
 const { SeriesTable } = require('../series/series-table');
 
 const DELTA = 0.01; // as lib/metric/observations.js has it
 const TYPES = new Set(['counter', 'histogram', 'summary']);
 const NO_CENTROIDS = new Float64Array(0);
+const DEFAULT_MAX_AGE = 3_600_000;
+/** Which label sets living threads have is found out so often within the maximum age. */
+const CHECKS_PER_AGE = 10;
+const ROWS_PER_STEP = 64;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./thread-mirror').MirrorRegistry} MirrorRegistry */
@@ -18,8 +23,22 @@ const NO_CENTROIDS = new Float64Array(0);
  * Totals of one metric. `rest` has the rounding error of each total: the page adds it up with the totals, so
  * that a sum never falls when a thread becomes a part of it.
  *
- * @typedef {{registry: string, view: MetricView, rest: MetricView, digests: RetiredDigest[]}} Totals
+ * @typedef {object} Totals
+ * @property {string} registry
+ * @property {MetricView & {table: TotalsTable}} view
+ * @property {MetricView} rest
+ * @property {RetiredDigest[]} digests by row
+ * @property {number[]} lastSeen by row: when a thread with it ended, or was found to have it, by the clock
  */
+
+class TotalsTable extends SeriesTable {
+  /** That of the threads. */
+  overflows = 0;
+
+  get overflowCount() {
+    return this.overflows;
+  }
+}
 
 class RetiredDigest {
   version = 0;
@@ -43,6 +62,18 @@ class RetiredThreads {
   #totals = new Map();
   /** @type {Map<string, MirrorRegistry>} by default labels */
   #registries = new Map();
+  #maxAge;
+  #now;
+  #nextCheck = 0;
+
+  /**
+   * @param {number} [maxAge] milliseconds that a label set stays which no living thread has
+   * @param {() => number} [now] milliseconds of a clock that never jumps
+   */
+  constructor(maxAge = DEFAULT_MAX_AGE, now = () => performance.now()) {
+    this.#maxAge = maxAge;
+    this.#now = now;
+  }
 
   /** @returns {MirrorRegistry[]} */
   get registries() {
@@ -53,11 +84,43 @@ class RetiredThreads {
   add(registries) {
     for (const registry of registries) {
       for (const metric of registry.getMetricsAsArray()) {
-        const view = metric[VIEW]?.();
+        const view = viewOf(metric);
         if (view === undefined || view.aggregator !== 'sum' || !TYPES.has(view.type)) continue;
         this.#addMetric(this.#totalsOf(view, registry[DEFAULT_LABELS]), view);
       }
     }
+  }
+
+  /**
+   * Drops the label sets that have been without a living thread for too long.
+   *
+   * @param {any[]} live registries
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *expire(live) {
+    const now = this.#now();
+    if (now < this.#nextCheck) return;
+    this.#nextCheck = now + this.#maxAge / CHECKS_PER_AGE;
+    const oldest = now - this.#maxAge;
+    const isOld = (/** @type {Totals} */ { lastSeen }) => lastSeen.some(time => time < oldest);
+    const old = [...this.#totals].filter(([, totals]) => isOld(totals));
+    if (old.length === 0) return;
+    for (const registry of live) {
+      const labels = textOf(registry[DEFAULT_LABELS]);
+      for (const metric of registry.getMetricsAsArray()) {
+        const same = old.filter(([, { registry, view }]) => registry === labels && view.name === metric.name);
+        for (const [, totals] of same) yield* touch(totals, viewOf(metric)?.table, now);
+      }
+    }
+    for (const [key, totals] of old) {
+      // They may have been found, or another thread may have ended meanwhile.
+      if (!isOld(totals)) continue;
+      const left = withoutOld(totals, oldest);
+      if (left.view.table.rowCount + left.view.table.overflowCount > 0) this.#totals.set(key, left);
+      else this.#totals.delete(key);
+    }
+    const used = new Set(Array.from(this.#totals.values(), ({ registry }) => registry));
+    for (const key of this.#registries.keys()) if (!used.has(key)) this.#registries.delete(key);
   }
 
   /**
@@ -66,23 +129,12 @@ class RetiredThreads {
    * @returns {Totals}
    */
   #totalsOf(view, defaultLabels) {
-    const { name, help, type, aggregator, layout, windowed } = view;
-    const { labelNames, width } = view.table;
-    const registry = JSON.stringify(Object.entries(defaultLabels));
-    const key = JSON.stringify([registry, name, type, windowed, layout, labelNames]);
+    const { name, type, layout, windowed } = view;
+    const registry = textOf(defaultLabels);
+    const key = JSON.stringify([registry, name, type, windowed, layout, view.table.labelNames]);
     let totals = this.#totals.get(key);
     if (totals === undefined) {
-      /** @type {RetiredDigest[]} */
-      const digests = [];
-      const digestOf = (/** @type {number} */ row) => (digests[row] ??= new RetiredDigest());
-      const withTable = () => {
-        const table = new SeriesTable(labelNames, width);
-        const more = layout.kind === 'summary' ? { digestOf, windowed } : {};
-        return /** @type {any} */ ({ name, help, type, aggregator, layout, table, ...more });
-      };
-      totals = { registry, view: withTable(), rest: withTable(), digests };
-      // The digests belong to the totals alone.
-      if (layout.kind === 'summary') totals.rest.digestOf = () => /** @type {any} */ (new RetiredDigest());
+      totals = emptyTotals(view, registry);
       this.#totals.set(key, totals);
       this.#addRegistry(registry, defaultLabels);
     }
@@ -110,11 +162,13 @@ class RetiredThreads {
    * @param {Totals} totals
    * @param {MetricView} view of a thread
    */
-  #addMetric({ view: { table, digestOf, windowed }, rest }, view) {
+  #addMetric({ view: { table, digestOf, windowed }, rest, lastSeen }, view) {
     const { width } = table;
+    table.overflows += view.table.overflowCount;
     for (const from of view.table.liveRows()) {
       const labels = view.table.labelsOf(from);
       const row = table.start(labels);
+      lastSeen[row] = this.#now();
       const page = table.pageOf(row);
       const offset = table.offsetOf(row);
       const source = view.table.pageOf(from);
@@ -133,6 +187,76 @@ class RetiredThreads {
       if (centroids !== undefined && centroids.length > 0) /** @type {any} */ (digestOf)(row).add(centroids);
     }
   }
+}
+
+/**
+ * @param {MetricView} view of a thread's metric
+ * @param {string} registry
+ * @returns {Totals}
+ */
+function emptyTotals({ name, help, type, aggregator, layout, windowed, table }, registry) {
+  /** @type {RetiredDigest[]} */
+  const digests = [];
+  const withTable = (/** @type {(row: number) => RetiredDigest} */ digestOf) => {
+    const more = layout.kind === 'summary' ? { digestOf, windowed } : {};
+    const totals = new TotalsTable(table.labelNames, table.width);
+    return /** @type {any} */ ({ name, help, type, aggregator, layout, table: totals, ...more });
+  };
+  const view = withTable(row => (digests[row] ??= new RetiredDigest()));
+  // The digests belong to the totals alone.
+  return { registry, view, rest: withTable(() => new RetiredDigest()), digests, lastSeen: [] };
+}
+
+/**
+ * @param {Totals} totals
+ * @param {SeriesTable | undefined} table of a living thread
+ * @param {number} now
+ * @returns {Generator<void>}
+ */
+function* touch({ view, lastSeen }, table, now) {
+  let count = 0;
+  for (const own of table?.liveRows() ?? []) {
+    const row = view.table.find(/** @type {SeriesTable} */ (table).labelsOf(own));
+    if (row !== -1) lastSeen[row] = now;
+    if (++count % ROWS_PER_STEP === 0) yield;
+  }
+}
+
+/**
+ * @param {Totals} totals
+ * @param {number} oldest
+ * @returns {Totals} with the label sets that were seen since
+ */
+function withoutOld({ registry, view, rest, digests, lastSeen }, oldest) {
+  const left = emptyTotals(view, registry);
+  left.view.table.overflows = view.table.overflows;
+  for (const from of view.table.liveRows()) {
+    if (lastSeen[from] < oldest) continue;
+    const row = copyRow(view.table, from, left.view.table);
+    left.lastSeen[row] = lastSeen[from];
+    if (digests[from] !== undefined) left.digests[row] = digests[from];
+  }
+  for (const from of rest.table.liveRows())
+    if (left.view.table.find(rest.table.labelsOf(from)) !== -1) copyRow(rest.table, from, left.rest.table);
+  return left;
+}
+
+/**
+ * @param {SeriesTable} table
+ * @param {number} from its row
+ * @param {SeriesTable} to a table that does not have it
+ * @returns {number} the row there
+ */
+function copyRow(table, from, to) {
+  const row = to.start(table.labelsOf(from));
+  const start = table.offsetOf(from);
+  to.pageOf(row).set(table.pageOf(from).subarray(start, start + table.width), to.offsetOf(row));
+  return row;
+}
+
+/** @param {Record<string, unknown>} defaultLabels */
+function textOf(defaultLabels) {
+  return JSON.stringify(Object.keys(defaultLabels).map(name => [name, String(defaultLabels[name])]));
 }
 
 /** @param {MetricView} view */

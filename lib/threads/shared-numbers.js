@@ -4,6 +4,8 @@
 // threads read them. Pages that the table creates later are moved as soon as they exist, before anything is
 // recorded in them. The numbers of tables without labels share blocks, as in lib/series/number-blocks.js.
 
+const { isSharedArrayBuffer } = require('node:util/types');
+
 const BLOCK_NUMBERS = 512;
 const MOST_IN_BLOCK = BLOCK_NUMBERS / 8;
 const NUMBER_BYTES = 8;
@@ -21,13 +23,27 @@ class SharedNumbers {
    */
   share(table, number) {
     const page = table.pages[number];
-    if (page.buffer instanceof SharedArrayBuffer) return page;
+    if (isSharedArrayBuffer(page.buffer)) return page;
     const isSmall = table.index === undefined && page.length <= MOST_IN_BLOCK;
     const shared = isSmall ? this.#inBlock(page.length) : sharedArray(page.length);
     shared.set(page);
     table.pages[number] = shared;
     // Children have to bind to the new page.
     table.generation++;
+    return shared;
+  }
+
+  /**
+   * @param {SeriesTable} table
+   * @returns {Float64Array | undefined} the number of label sets beyond its limit, which is in shared memory
+   *   from now on; undefined if it has none
+   */
+  shareOverflowCount(table) {
+    const { overflowCounter } = table;
+    if (overflowCounter === undefined || isSharedArrayBuffer(overflowCounter.buffer)) return overflowCounter;
+    const shared = this.#inBlock(1);
+    shared.set(overflowCounter);
+    table.overflowCounter = shared;
     return shared;
   }
 

@@ -3,7 +3,7 @@
 // Runs in a thread that takes part. Publishes one table: its pages as shared memory, and each change of its
 // rows as a record of the log, before the number that caused it is recorded.
 
-const { PAGE, FORM, VALUE, ROW, ORDER, REMOVE, CLEAR } = require('./thread-messages');
+const { PAGE, FORM, VALUE, ROW, ORDER, REMOVE, CLEAR, OVERFLOW } = require('./thread-messages');
 
 /** Where the numbers of a row's values begin in its record. */
 const VALUES = 3;
@@ -64,6 +64,8 @@ class TablePublisher {
     for (let page = 0; page < table.pages.length; page++) this.#publishPage(page);
     for (let row = 0; row < table.rowCount; row++) this.#publishRow(row);
     if (table.live !== undefined) this.#log.append(ORDER, [this.number, ...table.live]);
+    const count = this.#numbers.shareOverflowCount(table);
+    if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count)]);
     table.listener = this;
   }
 
@@ -122,9 +124,17 @@ class TablePublisher {
   /** @param {number} number */
   #publishPage(number) {
     const page = this.#numbers.share(this.table, number);
-    const memory = this.#log.memoryNumber(/** @type {any} */ (page.buffer));
-    this.#log.append(PAGE, [this.number, number, memory, page.byteOffset, page.length]);
+    const [memory, byteOffset] = this.#placeOf(page);
+    this.#log.append(PAGE, [this.number, number, memory, byteOffset, page.length]);
     this.#pages[number] = page;
+  }
+
+  /**
+   * @param {Float64Array} numbers in shared memory
+   * @returns {[memory: number, byteOffset: number]}
+   */
+  #placeOf({ buffer, byteOffset }) {
+    return [this.#log.memoryNumber(/** @type {any} */ (buffer)), byteOffset];
   }
 
   /** @param {number} row */

@@ -5,6 +5,7 @@
 // for its own page and for a cluster's.
 
 const { debuglog } = require('node:util');
+const { isSharedArrayBuffer } = require('node:util/types');
 const { randomUUID } = require('node:crypto');
 const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
@@ -51,14 +52,18 @@ class ThreadHub {
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
-  #retired = new RetiredThreads();
+  #retired;
   /** Ids of the threads whose end is reported. */
   #followed = new Set();
   #nextRequest = 1;
   #isReading = false;
+  /** Whether the registries are on the page of a cluster or group. */
+  #isMember = false;
   #isClosed = false;
 
-  constructor() {
+  /** @param {{retiredMaxAge?: number}} options see RetiredThreads */
+  constructor({ retiredMaxAge }) {
+    this.#retired = new RetiredThreads(retiredMaxAge);
     // A hub of a thread of its own (of a test runner, for example) is that of the threads below it only.
     if (!worker.isMainThread) worker.setEnvironmentData(SCOPE, `${scopeOf()}.${randomUUID()}`);
     const scope = scopeOf();
@@ -79,9 +84,20 @@ class ThreadHub {
   /** @returns {any[]} as they are now */
   registries() {
     this.#receiveAll();
-    const threads = [...this.#threads.values()];
-    for (const { mirror } of threads) runThrough(mirror.read());
-    return [...this.#retired.registries, ...threads.flatMap(({ mirror }) => mirror.registries)];
+    for (const { mirror } of this.#threads.values()) runThrough(mirror.read());
+    // Those of living threads first: if two metrics of one name have different types, the first is shown.
+    return [...this.#liveRegistries(), ...this.#retired.registries];
+  }
+
+  /** @returns {any[]} the same, for the page of a cluster or group */
+  registriesOfMember() {
+    this.#isMember = true;
+    return this.registries();
+  }
+
+  /** @returns {any[]} */
+  #liveRegistries() {
+    return [...this.#threads.values()].flatMap(({ mirror }) => mirror.registries);
   }
 
   close() {
@@ -137,8 +153,11 @@ class ThreadHub {
 
   /** @param {any} message */
   #add({ thread: id, join, flags, threadId, previous }) {
-    const isValid = isMemory(join) && isMemory(flags) && flags.byteLength === FLAG_BYTES;
+    const isValid =
+      isSharedArrayBuffer(join) && isSharedArrayBuffer(flags) && flags.byteLength === FLAG_BYTES;
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
+    // This thread's own registries are shown in any case.
+    if (threadId === worker.threadId) return;
     const replaced = this.#threads.get(previous);
     if (replaced !== undefined) this.#remove(replaced);
     /** @type {ThreadRecord} */
@@ -165,8 +184,8 @@ class ThreadHub {
     try {
       const { mirror } = record;
       const { chunk, memory, memoryNumber, started, extras, answer, failed, ended } = message;
-      if (isMemory(chunk)) mirror.addChunk(chunk);
-      if (isMemory(memory)) mirror.addMemory(memoryNumber, memory);
+      if (isSharedArrayBuffer(chunk)) mirror.addChunk(chunk);
+      if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
       if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
       if (extras !== undefined) {
         // The rows that they belong to.
@@ -199,6 +218,16 @@ class ThreadHub {
     this.#receiveAll();
     const end = performance.now() + timeout;
     for (const { mirror } of [...this.#threads.values()]) await runInSlices(until(mirror.read(), end));
+  }
+
+  /**
+   * Drops totals of ended threads that are too old, in slices. Not if they are part of sums over several
+   * processes: these sums would fall, and Prometheus would take that for a reset.
+   *
+   * @param {Iterable<any>} own registries of this thread
+   */
+  async expire(own) {
+    if (!this.#isMember) await runInSlices(this.#retired.expire([...own, ...this.#liveRegistries()]));
   }
 
   /**
@@ -279,14 +308,6 @@ class ThreadHub {
  */
 function* until(steps, end) {
   while (performance.now() < end && !steps.next().done) yield;
-}
-
-/**
- * @param {unknown} value
- * @returns {value is SharedArrayBuffer}
- */
-function isMemory(value) {
-  return value instanceof SharedArrayBuffer;
 }
 
 module.exports = { ThreadHub };

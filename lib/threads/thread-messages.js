@@ -34,6 +34,7 @@ const ROW = 8; // metric, row, form, number of its value of each label
 const ORDER = 9; // metric, all live rows
 const REMOVE = 10; // metric, row
 const CLEAR = 11; // metric
+const OVERFLOW = 12; // metric, number of the memory of its count, byte offset
 
 /** @returns {string} the scope of this thread: threads see the hub that was created above them */
 function scopeOf() {
@@ -71,6 +72,7 @@ module.exports = {
   ORDER,
   REMOVE,
   CLEAR,
+  OVERFLOW,
   scopeOf,
   inboxOf,
   helloOf,

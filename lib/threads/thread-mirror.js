@@ -5,6 +5,7 @@
 // first record that is not valid, nothing more is read, and what is known stays.
 
 const { debuglog } = require('node:util');
+const { isFloat64Array } = require('node:util/types');
 const { VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { LogReader } = require('./shared-log');
@@ -21,12 +22,20 @@ const {
   ORDER,
   REMOVE,
   CLEAR,
+  OVERFLOW,
 } = require('./thread-messages');
 
 const debug = debuglog('prom-client-cluster');
 
 const MOST_SHIFT = 20;
 const MOST_WIDTH = 2 ** 20;
+/**
+ * Where the records that need memory have its number.
+ *
+ * @type {Record<number, number>}
+ */
+const MEMORY_AT = { [PAGE]: 2, [OVERFLOW]: 1 };
+
 /** This takes 0.05 ms. */
 const RECORDS_PER_STEP = 128;
 const NO_CENTROIDS = new Float64Array(0);
@@ -121,7 +130,7 @@ class ThreadMirror {
       for (let i = 0; i < RECORDS_PER_STEP; i++) {
         if (!log.next()) return false;
         // Its message may come a moment after the record.
-        if (log.kind === PAGE && !this.#memories.has(this.#integer(2))) return false;
+        if (log.kind in MEMORY_AT && !this.#memories.has(this.#integer(MEMORY_AT[log.kind]))) return false;
         this.#apply();
         log.skip();
       }
@@ -215,6 +224,9 @@ class ThreadMirror {
       case CLEAR:
         table.clear();
         break;
+      case OVERFLOW:
+        table.setOverflowCount(this.#memoryAt(1), this.#integer(2));
+        break;
       default:
         throw new Error('a record is of an unknown kind');
     }
@@ -222,11 +234,14 @@ class ThreadMirror {
 
   /** @param {MirrorTable} table */
   #setPage(table) {
-    const memoryNumber = this.#integer(2);
-    const memory = /** @type {SharedArrayBuffer} */ (this.#memories.get(memoryNumber));
-    table.setPage(this.#integer(1), memory, this.#integer(3), this.#integer(4));
+    table.setPage(this.#integer(1), this.#memoryAt(2), this.#integer(3), this.#integer(4));
     // Nothing else is in it.
-    if (table.index !== undefined) this.#memories.delete(memoryNumber);
+    if (table.index !== undefined) this.#memories.delete(this.#integer(2));
+  }
+
+  /** @param {number} i where the record has its number */
+  #memoryAt(i) {
+    return /** @type {SharedArrayBuffer} */ (this.#memories.get(this.#integer(i)));
   }
 
   /** @param {number} position of a label of the row that the log has found */
@@ -348,7 +363,7 @@ class ThreadMirror {
     if (!this.#metrics.has(number)) return;
     const { view, table } = this.#tableOf(number);
     checkInteger(row);
-    if (!(centroids instanceof Float64Array) || centroids.length % 2 === 1 || row >= table.rowCount)
+    if (!isFloat64Array(centroids) || centroids.length % 2 === 1 || row >= table.rowCount)
       throw new Error('a digest is not valid');
     /** @type {any} */ (view).digestOf?.(row).set(centroids);
   }

@@ -7,27 +7,27 @@ const { UNAVAILABLE } = require('../registry/unavailable');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { AggregatorRegistry } = require('../cluster/aggregator-registry');
-const { checkOptionNames } = require('../options/option-names');
-const { checkOptions, checkPageOptions, checkCallOptions } = require('../cluster/cluster-options');
 const {
-  TAKING_PART,
-  THREADS,
-  joinCopies,
-  registriesOfAllCopies,
-  registriesOfProcess,
-} = require('../cluster/package-copies');
+  clusterOptions,
+  checkOptions,
+  checkPageOptions,
+  checkCallOptions,
+  warnIfMissing,
+  warnIfOptionsDiffer,
+} = require('../cluster/cluster-options');
+const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { RELEASE } = require('../exposition/pooled-page');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
-const OPTIONS = new Set(['timeout', 'formats', 'directory', 'inPlace', 'thread']);
+const SHARED_OPTIONS = ['directory', 'retiredMaxAge', 'inPlace', 'thread'];
+const OPTIONS = new Set(['timeout', 'formats', ...SHARED_OPTIONS]);
 
 const PUSH_IN_MAIN_THREAD =
   'This thread does not serve the metrics: RemoteWrite pushes the metrics of all threads in the main thread.';
 
-/** Symbols and not private fields, because Registry keeps its state in the same way. */
+/** A symbol and not a private field, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
-const SERVES = Symbol('serves');
 
 /**
  * What all WorkerRegistry objects of a thread share, of all copies of this package.
@@ -36,6 +36,8 @@ const SERVES = Symbol('serves');
  * @property {import('./thread-hub').ThreadHub} [hub] of a thread that serves the page
  * @property {import('../cluster/primary/cluster-primary').ClusterPrimary} [primary] aggregates for the page
  * @property {import('./thread-publisher').ThreadPublisher} [publisher] of a thread that takes part
+ * @property {Record<string, unknown>} options of the first object
+ * @property {boolean} hasWarned whether options that differ were reported
  * @property {WeakSet<object>} holders
  * @property {number} count of the holders
  */
@@ -51,28 +53,36 @@ function shared() {
  */
 class WorkerRegistry extends Registry {
   /**
+   * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
+   * _FORMATS, _DIRECTORY and _RETIRED_MAX_AGE.
+   *
    * @param {string} [contentType] the format of workerMetrics(), default Prometheus text
    * @param {boolean} [primary] whether this thread serves the page, default in the main thread only
+   * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
+   * _DIRECTORY and _RETIRED_MAX_AGE.
+   *
    * @param {object} [options] except for `timeout` and `formats`, those of the first WorkerRegistry of a
    *   thread apply
    * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default
    *   5000
    * @param {readonly string[]} [options.formats] as setFormats()
    * @param {string} [options.directory] as that of AggregatorRegistry
+   * @param {number} [options.retiredMaxAge] milliseconds that label sets of ended threads stay if no thread
+   *   has them, default one hour; in a cluster or group they stay
    * @param {boolean} [options.inPlace] aggregate in slices on this loop instead of in a thread
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
   constructor(contentType, primary = isMain(), options = {}) {
     super(contentType);
-    checkOptionNames('WorkerRegistry', options, OPTIONS);
-    checkOptions(options);
-    Object.defineProperty(this, TIMEOUT, { value: options.timeout ?? DEFAULT_TIMEOUT, configurable: true });
-    if (options.formats !== undefined) this.setFormats(options.formats);
-    Object.defineProperty(this, SERVES, { value: Boolean(primary), configurable: true });
+    const effective = /** @type {any} */ (clusterOptions(options, 'WorkerRegistry', OPTIONS));
+    Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
+    if (effective.formats !== undefined) this.setFormats(effective.formats);
     joinCopies(AggregatorRegistry);
-    const threads = (shared()[THREADS] ??= { holders: new WeakSet(), count: 0 });
-    if (primary) serve(threads, options);
+    const first = { options: effective, hasWarned: false, holders: new WeakSet(), count: 0 };
+    const threads = (shared()[THREADS] ??= first);
+    warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, /** @type {any} */ (options));
+    if (primary) serve(threads, effective);
     else takePart(threads);
     threads.holders.add(this);
     threads.count++;
@@ -117,13 +127,14 @@ class WorkerRegistry extends Registry {
     names,
   } = {}) {
     checkPageOptions({ timeout, contentType, names });
-    if (!(/** @type {any} */ (this)[SERVES])) return undefined;
-    const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
     const { hub, primary } = shared()[THREADS] ?? {};
+    if (hub === undefined || primary === undefined) return undefined;
+    const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
     // Its thread starts while the label sets are read.
-    primary?.start();
-    await hub?.readInSlices(timeout / 2);
-    return primary?.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
+    primary.start();
+    await read(hub, timeout);
+    if (!selfMetrics && ![...registriesOf(hub)].some(hasMetrics)) return undefined;
+    return primary.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
   }
 
   /**
@@ -133,9 +144,9 @@ class WorkerRegistry extends Registry {
    * @throws {Error} in a thread that does not serve the page
    */
   async [PUSH_TARGET]() {
-    const { hub, primary } = /** @type {any} */ (this)[SERVES] ? (shared()[THREADS] ?? {}) : {};
-    if (primary === undefined) throw new Error(PUSH_IN_MAIN_THREAD);
-    await hub?.readInSlices(this.timeout / 2);
+    const { hub, primary } = shared()[THREADS] ?? {};
+    if (hub === undefined || primary === undefined) throw new Error(PUSH_IN_MAIN_THREAD);
+    await read(hub, this.timeout);
     return { primary };
   }
 
@@ -234,7 +245,7 @@ function isMain() {
 
 /**
  * @param {SharedThreads} threads
- * @param {object} options
+ * @param {import('../cluster/cluster-options').ClusterOptions} options
  */
 function serve(threads, options) {
   if (threads.hub !== undefined) return;
@@ -242,13 +253,40 @@ function serve(threads, options) {
   const { ThreadHub } = require('./thread-hub');
   const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
   const { hookIntoWorker } = require('../cluster/worker/worker-hook');
-  const hub = new ThreadHub();
+  warnIfMissing(options.directory, 'WorkerRegistry');
+  const hub = new ThreadHub(options);
   threads.hub = hub;
-  hookIntoWorker(() => (shared()[THREADS]?.hub === hub ? hub.registries() : []));
+  hookIntoWorker(() => (shared()[THREADS]?.hub === hub ? hub.registriesOfMember() : []));
   // The page of this process: its workers, if it is a cluster's primary, are on the page of
   // AggregatorRegistry.
   const noWorkers = /** @type {any} */ (new EventEmitter());
-  threads.primary = new ClusterPrimary(noWorkers, { ...options, includePrimary: true }, registriesOfProcess);
+  threads.primary = new ClusterPrimary(noWorkers, { ...options, includePrimary: true }, () =>
+    registriesOf(hub),
+  );
+}
+
+/**
+ * Reads what the threads have published, before a capture.
+ *
+ * @param {import('./thread-hub').ThreadHub} hub
+ * @param {number} timeout of the capture
+ */
+async function read(hub, timeout) {
+  await hub.readInSlices(timeout / 2);
+  await hub.expire(registriesOfAllCopies());
+}
+
+/**
+ * @param {import('./thread-hub').ThreadHub} hub
+ * @returns {Set<any>} the registries of all threads
+ */
+function registriesOf(hub) {
+  return new Set([...registriesOfAllCopies(), ...hub.registries()]);
+}
+
+/** @param {Registry} registry */
+function hasMetrics(registry) {
+  return registry.getMetricsAsArray().length > 0;
 }
 
 /** @param {SharedThreads} threads */

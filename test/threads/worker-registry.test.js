@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
+const { setImmediate: turn } = require('node:timers/promises');
 const { BroadcastChannel } = require('node:worker_threads');
 const client = require('../../index');
 const { TestThread, joinedThread } = require('./fixtures/start-thread');
@@ -180,6 +181,7 @@ describe('WorkerRegistry', () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }]);
     registry = new WorkerRegistry();
     await thread.do('inc', { kind: 'a', value: 3 });
+    while (registry.workerCount() === 0) await turn();
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 5);
   });
 
@@ -270,10 +272,68 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
   });
 
+  it('WorkerRegistry counts the label sets beyond the limit of a metric, also those of ended threads', async () => {
+    const count = 'prom_client_cluster_failures_total{stage="max-series",metric="limited_total"}';
+    const ended = await start('limited', ['incLimited', { kind: 'd' }]);
+    const thread = new TestThread();
+    threads.push(thread);
+    await thread.doAll(
+      'create',
+      'limited',
+      'join',
+      ['incLimited', { kind: 'd' }],
+      ['incLimited', { kind: 'a' }],
+    );
+    assert.equal(valueOf(await registry.workerMetrics({ selfMetrics: true }), count), 4);
+    await ended.terminate();
+    await thread.do('incLimited', { kind: 'e' });
+    const page = await registry.workerMetrics({ selfMetrics: true });
+    assert.equal(valueOf(page, count), 5);
+    assert.equal(valueOf(page, 'limited_total{kind="overflow"}'), 5);
+  });
+
+  it('WorkerRegistry shows the metrics of its own thread once, even if one takes part in it', async () => {
+    new Counter({ name: 'jobs_total', help: 'h' }).inc(2);
+    const other = new WorkerRegistry(undefined, false);
+    await start(['plain', { value: 1 }]);
+    for (const page of [await registry.workerMetrics(), await other.workerMetrics()])
+      assert.equal(valueOf(page, 'jobs_total'), 2);
+    assert.equal(registry.workerCount(), 1);
+    await other.shutdown();
+  });
+
+  it('WorkerRegistry shows nothing where there are no metrics', async () => {
+    assert.equal(await registry.workerMetrics(), '');
+    const request = new Request('http://localhost/metrics');
+    const response = await client.metricsResponse(registry, request, { selfMetrics: false, onError() {} });
+    assert.equal(response.status, 503);
+    assert.equal((await client.metricsResponse(registry, request)).status, 200);
+  });
+
   it('WorkerRegistry rejects a scrape that has no numbers in time, and shows no empty page', async () => {
     const collect = () => new Promise(() => {});
     new client.Gauge({ name: 'pending', help: 'h', collect: /** @type {any} */ (collect) });
     await assert.rejects(registry.workerMetrics({ timeout: 1 }), /Operation timed out/);
+  });
+
+  it('WorkerRegistry reports options that differ from the first ones, and near misses', async t => {
+    /** @type {string[]} */
+    const warnings = [];
+    const emitWarning = t.mock.method(process, 'emitWarning', (/** @type {string} */ text) =>
+      warnings.push(text),
+    );
+    const others = [{ inPlace: true }, { retiredMaxAge: 5 }, { retiredMaxAgeMs: 5 }].map(
+      options => new WorkerRegistry(undefined, true, options),
+    );
+    emitWarning.mock.restore();
+    assert.deepEqual(
+      warnings.map(text => text.replace(/^\S+: /, '')),
+      [
+        "the option 'inPlace' differs from that of the first WorkerRegistry, which applies to all",
+        'WorkerRegistry has no option `retiredMaxAgeMs`: did you mean `retiredMaxAge`?',
+      ],
+    );
+    for (const other of others) await other.shutdown();
   });
 
   it('WorkerRegistry checks its options, and has the static methods of AggregatorRegistry', () => {

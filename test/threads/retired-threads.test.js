@@ -1,0 +1,110 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { beforeEach, describe, it } = require('node:test');
+const { Counter, Histogram, Registry, Summary } = require('../../index');
+const { RetiredThreads } = require('../../lib/threads/retired-threads');
+const { viewOf } = require('../../lib/registry/metric-view');
+
+const MAX_AGE = 1000;
+
+/** @param {Record<string, number>} jobs by kind */
+function threadWith(jobs, defaultLabels = {}) {
+  const registry = new Registry();
+  registry.setDefaultLabels(defaultLabels);
+  const registers = [registry];
+  const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'], registers });
+  const summary = new Summary({ name: 'sizes', help: 'h', labelNames: ['kind'], registers });
+  const histogram = new Histogram({ name: 'seconds', help: 'h', buckets: [1], registers });
+  for (const [kind, count] of Object.entries(jobs)) {
+    counter.inc({ kind }, count);
+    summary.observe({ kind }, count);
+    histogram.observe(count);
+  }
+  return { registry: /** @type {any} */ (registry), counter };
+}
+
+describe('totals of threads that have ended', () => {
+  let now = 0;
+  /** @type {RetiredThreads} */
+  let retired;
+
+  beforeEach(() => {
+    now = 0;
+    retired = new RetiredThreads(MAX_AGE, () => now);
+  });
+
+  /** @param {any[]} live */
+  function expire(...live) {
+    const steps = retired.expire(live);
+    while (!steps.next().done);
+  }
+
+  /** @param {string} name */
+  function totalsOf(name) {
+    const metrics = retired.registries.flatMap(registry => registry.getMetricsAsArray());
+    /** @type {Record<string, number>} */
+    const sums = {};
+    for (const metric of metrics.filter(each => each.name === name)) {
+      const { table } = /** @type {any} */ (viewOf(metric));
+      for (const row of table.liveRows()) {
+        const { kind = '' } = table.labelsOf(row);
+        sums[kind] = (sums[kind] ?? 0) + table.pageOf(row)[table.offsetOf(row)];
+      }
+    }
+    return sums;
+  }
+
+  it('are dropped after the maximum age, label set by label set', () => {
+    retired.add([threadWith({ a: 1, b: 2 }).registry]);
+    now = 600;
+    retired.add([threadWith({ b: 3 }).registry]);
+    now = 1100;
+    expire();
+    assert.deepEqual(totalsOf('jobs_total'), { b: 5 });
+    assert.deepEqual(totalsOf('sizes'), { b: 5 });
+    assert.deepEqual(totalsOf('seconds'), { '': 1 });
+    now = 1700;
+    expire();
+    assert.deepEqual(retired.registries, []);
+  });
+
+  it('stay as long as a living thread has the label set', () => {
+    retired.add([threadWith({ a: 1, b: 2 }).registry]);
+    const living = threadWith({ b: 10 });
+    for (now = 500; now <= 5000; now += 500) expire(living.registry);
+    assert.deepEqual(totalsOf('jobs_total'), { b: 2 });
+    living.counter.remove({ kind: 'b' });
+    for (now = 5000; now <= 6500; now += 500) expire(living.registry);
+    assert.deepEqual(totalsOf('jobs_total'), {});
+  });
+
+  it('of other default labels belong to other series', () => {
+    retired.add([threadWith({ a: 1 }, { app: 'x' }).registry]);
+    now = 1500;
+    expire(threadWith({ a: 1 }, { app: 'y' }).registry);
+    assert.deepEqual(retired.registries, []);
+  });
+
+  it('that are left are exact, with digests and rounding errors', () => {
+    for (let i = 0; i < 10; i++) retired.add([threadWith({ a: 0.1, b: 0.1 }).registry]);
+    now = 900;
+    retired.add([threadWith({ a: 0.1 }).registry]);
+    now = 1100;
+    expire();
+    assert.equal(totalsOf('jobs_total').a, 1.1);
+    const [registry] = retired.registries;
+    const sizes = /** @type {any} */ (registry.getMetricsAsArray().map(viewOf)).find(
+      (/** @type {any} */ view) => view.name === 'sizes',
+    );
+    const [digest] = sizes.digestOf(0).slices();
+    assert.deepEqual(sizes.table.labelsOf(0), { kind: 'a' });
+    const weights = digest
+      .centroids()
+      .filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 1);
+    assert.equal(
+      weights.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b),
+      11,
+    );
+  });
+});
