@@ -450,6 +450,11 @@ export interface WorkerRegistryOptions {
   formats?: readonly MetricsFormat[];
   /** Where the aggregator's directory is created, default `os.tmpdir()`. */
   directory?: string;
+  /**
+   * Milliseconds that label sets of ended threads stay if no thread has them, default one hour. In a cluster
+   * or group they stay as long as the process.
+   */
+  retiredMaxAge?: number;
   /** Aggregate in slices on this event loop instead of in a thread. */
   inPlace?: boolean;
   /** Path or file: URL of the bundle of `prom-client-cluster/aggregator-thread`. */
