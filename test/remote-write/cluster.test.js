@@ -346,11 +346,11 @@ describe('RemoteWrite of a WorkerRegistry', () => {
       request => seriesOf({ series: new Map(Object.entries(request.series)) }, 'jobs_total')[0].value,
     );
     assert.deepStrictEqual(values, [11, 111, 'stale']);
+    await thread.terminate();
+    await registry.shutdown();
     const other = new WorkerRegistry(undefined, false);
     const refused = new RemoteWrite(shared.url, { labels }, other).push();
     await assert.rejects(refused, /in the main thread/);
-    await thread.terminate();
     await other.shutdown();
-    await registry.shutdown();
   });
 });
