@@ -13,6 +13,7 @@ const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
 
 const PM2 = path.join(__dirname, 'pm2/node_modules/pm2/bin/pm2');
+const EXAMPLE = path.join(__dirname, '../../example/pm2/run.js');
 const APPLICATION = path.join(__dirname, 'fixtures/pm2-application.js');
 
 const INSTANCES = 4;
@@ -152,5 +153,24 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
     await settled();
     isOver = true;
     await scrapes;
+  });
+
+  it('example/pm2 runs, and its page shows all requests, also after a reload and with fewer instances', async () => {
+    const server = net.createServer().listen(0);
+    await once(server, 'listening');
+    const { port: free } = /** @type {net.AddressInfo} */ (server.address());
+    server.close();
+    const env = { ...process.env, TMPDIR: place, PM2, PORT: String(free) };
+    const child = spawn(process.execPath, [EXAMPLE], { env });
+    let output = '';
+    child.stdout.on('data', data => (output += data));
+    child.stderr.on('data', data => (output += data));
+    const [code] = await once(child, 'close');
+    assert.equal(code, 0, output);
+    const lines = output.trim().split('\n');
+    assert.match(lines[0], /^200 requests to [234] instances: http_requests_total 200$/);
+    assert.match(lines[1], /^after pm2 reload: +http_requests_total 200$/);
+    assert.match(lines[2], /^after pm2 scale example 2: +http_requests_total 200$/);
+    assert.equal(lines.length, 3, output);
   });
 });

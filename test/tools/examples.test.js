@@ -339,7 +339,7 @@ jobs_processed_total{queue="import",result="done"} 1000
       .filter(name => /\.(js|mjs|ts)$/.test(name))
       // These have test files of their own.
       .filter(name => !/^(demo|concurrency|heap-sizing|kubernetes)\//.test(name))
-      // test/package/examples.test.js. That of PM2 is run by hand; test/package/pm2.test.js has one like it.
+      // test/package/examples.test.js and pm2.test.js.
       .filter(name => !/^(koa\.|hono\.|nest\/|next\/|pm2\/|testing\/|threads\/)/.test(name));
     assert.deepStrictEqual([...tested].sort(), examples.sort());
   });
