@@ -1,6 +1,5 @@
 'use strict';
 
-const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
@@ -11,10 +10,6 @@ const {
   stateOf,
   tableOf,
   locate,
-  childHandle,
-  rowByPosition,
-  OTHER_ORDER,
-  bind,
   viewWith,
   singleValues,
   isObject,
@@ -22,6 +17,7 @@ const {
   adviseOnOrder,
   runCollect,
 } = require('./metric');
+const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -84,9 +80,12 @@ class Counter extends Metric {
    */
   labels(...labels) {
     const table = tableOf(this);
-    const row = rowByPosition(this, table, labels);
-    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, false));
-    return childOf(this, new SeriesHandle(table, labels, row));
+    const row = rowOfArguments(this, table, labels);
+    if (row >= 0 && table.rowCount <= MOST_CACHED) {
+      const { inc } = cachedChild(this, table, row, childOf);
+      return { inc };
+    }
+    return childOf(this, handleOf(this, table, labels, row, false));
   }
 
   /** Drops all series; the one of a counter without labels starts again at 0. */
@@ -153,7 +152,7 @@ function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) 
 
 /**
  * @param {Counter} counter
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @returns {{inc: (value?: number | null) => void}}
  */
 function childOf(counter, handle) {
@@ -162,7 +161,7 @@ function childOf(counter, handle) {
 
 /**
  * @param {Counter} counter
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {number | null | undefined} value
  */
 function incChild(counter, handle, value) {

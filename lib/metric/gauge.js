@@ -1,7 +1,6 @@
 'use strict';
 
 const { format } = require('util');
-const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
@@ -10,10 +9,6 @@ const {
   createTable,
   tableOf,
   locate,
-  childHandle,
-  rowByPosition,
-  OTHER_ORDER,
-  bind,
   viewWith,
   singleValues,
   isObject,
@@ -21,6 +16,7 @@ const {
   adviseOnOrder,
   runCollect,
 } = require('./metric');
+const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS } = require('./label-sets');
 const { timer, callAndThen, labelsAndCall } = require('./stopwatch');
 
@@ -127,9 +123,12 @@ class Gauge extends Metric {
    */
   labels(...labels) {
     const table = tableOf(this);
-    const row = rowByPosition(this, table, labels);
-    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, true));
-    return childOf(this, new SeriesHandle(table, labels, row));
+    const row = rowOfArguments(this, table, labels);
+    if (row >= 0 && table.rowCount <= MOST_CACHED) {
+      const { inc, dec, set, setToCurrentTime, startTimer } = cachedChild(this, table, row, childOf);
+      return { inc, dec, set, setToCurrentTime, startTimer };
+    }
+    return childOf(this, handleOf(this, table, labels, row, true));
   }
 
   /** Drops all series; the one of a gauge without labels starts again at 0. */
@@ -188,7 +187,7 @@ const { inc, dec, set } = Gauge.prototype;
 
 /**
  * @param {Gauge} gauge
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @returns {{inc: (value?: number) => void, dec: (value?: number) => void, set: (value: number) => void,
  *   setToCurrentTime: () => void, startTimer: () => (labels?: Labels) => number}}
  */
@@ -231,7 +230,7 @@ function addToRow(gauge, labels, delta, sign) {
 
 /**
  * @param {Gauge} gauge
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {unknown} value
  */
 function setChild(gauge, handle, value) {
@@ -242,7 +241,7 @@ function setChild(gauge, handle, value) {
 
 /**
  * @param {Gauge} gauge
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {unknown} delta
  * @param {1 | -1} sign
  */

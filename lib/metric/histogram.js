@@ -1,7 +1,6 @@
 'use strict';
 
 const { inspect } = require('util');
-const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
@@ -13,10 +12,6 @@ const {
   stateOf,
   tableOf,
   locate,
-  childHandle,
-  rowByPosition,
-  OTHER_ORDER,
-  bind,
   viewWith,
   isObject,
   notANumber,
@@ -24,6 +19,7 @@ const {
   adviseOnOrder,
   runCollect,
 } = require('./metric');
+const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
 
@@ -146,9 +142,12 @@ class Histogram extends Metric {
    */
   labels(...labels) {
     const table = tableOf(this);
-    const row = rowByPosition(this, table, labels);
-    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, true));
-    return childOf(this, new SeriesHandle(table, labels, row));
+    const row = rowOfArguments(this, table, labels);
+    if (row >= 0 && table.rowCount <= MOST_CACHED) {
+      const { observe, startTimer } = cachedChild(this, table, row, childOf);
+      return { observe, startTimer };
+    }
+    return childOf(this, handleOf(this, table, labels, row, true));
   }
 
   /**
@@ -221,7 +220,7 @@ class Histogram extends Metric {
 
 /**
  * @param {Histogram} histogram
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @returns {{observe: (value: number) => void, startTimer: (labels?: Labels, exemplarLabels?: Labels) =>
  *   (labels?: Labels, exemplarLabels?: Labels) => number}}
  */
@@ -235,7 +234,7 @@ function childOf(histogram, handle) {
 
 /**
  * @param {Histogram} histogram
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {number} value
  */
 function observeChild(histogram, handle, value) {

@@ -11,9 +11,7 @@ const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names'
 const { reportIfMisspelt } = require('../options/option-names');
 const { adviseOnce } = require('../options/warnings');
 const { SeriesTable } = require('../series/series-table');
-const { SeriesHandle } = require('../series/series-handle');
 const { matchingRows } = require('../series/matching-rows');
-const { OTHER_ORDER } = require('../series/label-index');
 const { hashMapOf, SERIES } = require('./hash-map');
 const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet, setOwn } = require('./label-sets');
 
@@ -307,59 +305,6 @@ function locateAnew(metric, table, labels) {
 }
 
 /**
- * The handle of a child.
- *
- * @param {Metric} metric
- * @param {any[]} args of labels(): one object of labels, or all values in the order of `labelNames`
- * @param {boolean} checksNames whether the type refuses unknown labels here; otherwise they are refused at
- *   the first use
- * @returns {SeriesHandle}
- * @throws {Error} if the number of values does not fit, or a label that is checked is not one of `labelNames`
- */
-function childHandle(metric, args, checksNames) {
-  const table = tableOf(metric);
-  const { index } = table;
-  if (typeof args[0] === 'object' && index?.hasNames(metric.labelNames)) {
-    const values = new Array(index.width);
-    // The usual object, of all labels in order, is handled as a list of values: it needs no copy.
-    const row = index.findInOrder(args[0], values);
-    if (row !== OTHER_ORDER) return new SeriesHandle(table, values, row);
-  }
-  const labels = labelSetOf(metric, args);
-  if (checksNames) checkLabelNames(metric, labels);
-  return new SeriesHandle(table, labels);
-}
-
-/**
- * The row of a child by the values of its labels. It is found before the child's handle is created, so that
- * V8 inlines all that creates and uses the child into the program's code: that takes a fifth off
- * `labels(...).inc()`.
- *
- * @param {Metric} metric
- * @param {SeriesTable} table the metric's
- * @param {any[]} args of labels()
- * @returns {number} the row; -1 if there is none yet; OTHER_ORDER if childHandle() has to look at `args`
- */
-function rowByPosition(metric, table, args) {
-  return table.index === undefined ? OTHER_ORDER : table.index.findByPosition(metric.labelNames, args);
-}
-
-/**
- * Binds a child to its row again. Labels are checked here and not when the child is made, as in prom-client.
- *
- * @param {Metric} metric
- * @param {import('../series/series-handle').SeriesHandle} handle
- * @throws {Error} if a label is not one of `labelNames`
- */
-function bind(metric, handle) {
-  if (handle.row === -1) {
-    checkLabelNames(metric, handle.labels);
-    handle.table.addLabelNames(metric.labelNames);
-  }
-  handle.bind();
-}
-
-/**
  * The state of a metric, for its `[VIEW]`.
  *
  * @param {Metric & {type: string}} metric
@@ -423,10 +368,6 @@ module.exports = {
   stateOf,
   tableOf,
   locate,
-  childHandle,
-  rowByPosition,
-  bind,
-  OTHER_ORDER,
   viewWith,
   singleValues,
   isObject,

@@ -2,7 +2,6 @@
 
 const { inspect } = require('util');
 const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
-const { SeriesHandle } = require('../series/series-handle');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
@@ -13,16 +12,13 @@ const {
   stateOf,
   tableOf,
   locate,
-  childHandle,
-  rowByPosition,
-  OTHER_ORDER,
-  bind,
   viewWith,
   isObject,
   notANumber,
   checkArray,
   runCollect,
 } = require('./metric');
+const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
 const { timer, timeCall } = require('./stopwatch');
@@ -162,9 +158,12 @@ class Summary extends Metric {
    */
   labels(...labels) {
     const table = tableOf(this);
-    const row = rowByPosition(this, table, labels);
-    if (row === OTHER_ORDER) return childOf(this, childHandle(this, labels, true));
-    return childOf(this, new SeriesHandle(table, labels, row));
+    const row = rowOfArguments(this, table, labels);
+    if (row >= 0 && table.rowCount <= MOST_CACHED) {
+      const { observe, startTimer } = cachedChild(this, table, row, childOf);
+      return { observe, startTimer };
+    }
+    return childOf(this, handleOf(this, table, labels, row, true));
   }
 
   /** Removes the observations of all series. The series remain. */
@@ -238,7 +237,7 @@ function adviseOnHalfWindow({ name, maxAgeSeconds, ageBuckets }) {
 
 /**
  * @param {Summary} summary
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @returns {{observe: (value: number) => void, startTimer: () => (labels?: Labels) => number}}
  */
 function childOf(summary, handle) {
@@ -250,7 +249,7 @@ function childOf(summary, handle) {
 
 /**
  * @param {Summary} summary
- * @param {SeriesHandle} handle
+ * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {number} value
  */
 function observeChild(summary, handle, value) {

@@ -17,6 +17,9 @@ const FIRST_SLOTS = 8;
 // Anything above 2 finishes before the successor is full.
 const SLOTS_MOVED_PER_ROW = 16;
 
+/** A bit for each position says which values were numbers. */
+const MOST_POSITIONS = 32;
+
 const EMPTY = 0;
 const OTHER_ORDER = -2;
 
@@ -60,7 +63,7 @@ class LabelIndex {
   #moved = 0;
   /** Of the tuple that #translate() has found. */
   #hash = 0;
-  /** @type {readonly string[] | undefined} the last list that hasNames() found to be equal */
+  /** @type {readonly string[] | undefined} the last list that #hasNames() found to be equal */
   #equalNames = undefined;
 
   /** @param {readonly string[]} names the label names that a label set may have */
@@ -79,6 +82,14 @@ class LabelIndex {
     /** @type {Int32Array[]} the rows' tuples, TUPLE_ROWS_PER_PAGE rows per page (the first page grows) */
     this.tuplePages = [];
     this.rowCount = 0;
+    /** Which values of the last look-up without an object were numbers: a bit for each position. */
+    this.numbers = 0;
+    /**
+     * What a metric caches by row (metric/children.js), which is valid as long as the row numbers are.
+     *
+     * @type {{metric: object, children: any[], numbers: number[]} | undefined}
+     */
+    this.children = undefined;
   }
 
   /**
@@ -173,25 +184,43 @@ class LabelIndex {
   }
 
   /**
-   * Finds the row of a label set that has all labels in the order of the names, and lists its values.
-   *
-   * @param {Labels} labels
-   * @param {unknown[]} values an array as long as there are names, which is filled
-   * @returns {number} the row; -1 if there is none; OTHER_ORDER if it is no such label set
+   * @param {readonly string[]} names
+   * @returns {boolean} whether a list of values by these names is one by the names of this index
    */
-  findInOrder(labels, values) {
-    const { names, dictionaries, ids } = this;
+  #hasNames(names) {
+    if (names.length !== this.width) return false;
+    // Programs add names to the list of a metric. None is known that changes one.
+    if (names === this.#equalNames) return true;
+    if (this.positions.size !== this.width || this.width > MOST_POSITIONS) return false;
+    for (let i = 0; i < names.length; i++) if (names[i] !== this.names[i]) return false;
+    this.#equalNames = names;
+    return true;
+  }
+
+  /**
+   * Finds the row of a label set that has all labels in the order of the names, and notes which values are
+   * numbers.
+   *
+   * @param {readonly string[]} names
+   * @param {Labels} labels
+   * @returns {number} the row; -1 if there is none, or if a value is neither a string nor a number;
+   *   OTHER_ORDER if it is no such label set, or the names are not those of this index
+   */
+  findInOrder(names, labels) {
+    const { dictionaries, ids } = this;
+    if (!this.#hasNames(names)) return OTHER_ORDER;
     let sum = 0;
     let isKnown = true;
+    let numbers = 0;
     let count = 0;
     for (const name in labels) {
-      if (names[count] !== name) return OTHER_ORDER;
+      if (this.names[count] !== name) return OTHER_ORDER;
       const value = labels[name];
-      values[count] = value;
       if (typeof value === 'string' || typeof value === 'number') {
         const id = dictionaries[count].find(value);
         ids[count] = id;
         if (id === MISSING) isKnown = false;
+        if (typeof value === 'number') numbers |= 1 << count;
         sum = (sum + Math.imul(id, MULTIPLIERS[count])) | 0;
       } else {
         isKnown = false;
@@ -199,25 +228,12 @@ class LabelIndex {
       count++;
     }
     if (count !== this.width) return OTHER_ORDER;
+    this.numbers = numbers;
     return isKnown ? this.#lookUp(mixed(sum)) : -1;
   }
 
   /**
-   * @param {readonly string[]} names
-   * @returns {boolean} whether a list of values by these names is one by the names of this index
-   */
-  hasNames(names) {
-    if (names.length !== this.width) return false;
-    // Programs add names to the list of a metric. None is known that changes one.
-    if (names === this.#equalNames) return true;
-    if (this.positions.size !== this.width) return false;
-    for (let i = 0; i < names.length; i++) if (names[i] !== this.names[i]) return false;
-    this.#equalNames = names;
-    return true;
-  }
-
-  /**
-   * Finds a row without an object of labels.
+   * Finds a row without an object of labels, and notes which values are numbers.
    *
    * @param {readonly string[]} names
    * @param {readonly unknown[]} values one for each of these names, in their order
@@ -227,17 +243,37 @@ class LabelIndex {
   findByPosition(names, values) {
     const { ids, dictionaries } = this;
     if (values.length !== this.width || typeof values[0] === 'object') return OTHER_ORDER;
-    if (!this.hasNames(names)) return OTHER_ORDER;
+    if (!this.#hasNames(names)) return OTHER_ORDER;
     let sum = 0;
+    let numbers = 0;
     for (let i = 0; i < ids.length; i++) {
       const value = values[i];
-      if (typeof value !== 'string' && typeof value !== 'number') return -1;
+      if (typeof value !== 'string') {
+        if (typeof value !== 'number') return -1;
+        numbers |= 1 << i;
+      }
       const id = dictionaries[i].find(value);
       if (id === MISSING) return -1;
       ids[i] = id;
       sum = (sum + Math.imul(id, MULTIPLIERS[i])) | 0;
     }
+    this.numbers = numbers;
     return this.#lookUp(mixed(sum));
+  }
+
+  /**
+   * The values that findByPosition() or findInOrder() has found a row for.
+   *
+   * @returns {(string | number)[]}
+   */
+  foundValues() {
+    const { ids, dictionaries, numbers } = this;
+    const found = new Array(ids.length);
+    for (let i = 0; i < ids.length; i++) {
+      const text = dictionaries[i].values[ids[i]];
+      found[i] = (numbers >>> i) & 1 ? Number(text) : text;
+    }
+    return found;
   }
 
   /**

@@ -36,6 +36,48 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
       assert.deepEqual(await valueOf(gauge), [[{ a: 'x', b: '1' }, 5]]);
     });
 
+    it(`labels() of ${name} returns another object each time: a replaced method stays with its own`, async () => {
+      for (const args of [['x', 1], [{ a: 'x', b: 1 }]]) {
+        const counter = make('Counter');
+        counter.labels(...args).inc();
+        const first = counter.labels(...args);
+        const second = counter.labels(...args);
+        first.inc = () => {};
+        first.inc();
+        second.inc();
+        counter.labels(...args).inc();
+        assert.deepEqual(await valueOf(counter), [[{ a: 'x', b: 1 }, 3]]);
+      }
+    });
+
+    it(`labels() of ${name} gives a removed series back the values of its own call, text or number`, async () => {
+      const gauge = make('Gauge');
+      gauge.labels('x', '1').inc();
+      const children = [gauge.labels('x', 1), gauge.labels('x', '1'), gauge.labels({ a: 'x', b: 1 })];
+      const seen = [];
+      for (const child of children) {
+        gauge.remove('x', '1');
+        child.inc();
+        seen.push(...(await valueOf(gauge)));
+      }
+      assert.deepEqual(
+        seen,
+        [1, '1', 1].map(b => [{ a: 'x', b }, 1]),
+      );
+    });
+
+    it(`labels() of ${name} records into its series after a reset, and with hundreds of series in between`, async () => {
+      const counter = make('Counter');
+      const inc = (i, child = counter.labels('x', i)) => child.inc();
+      for (let round = 0; round < 3; round++) for (let i = 0; i < 400; i++) inc(i);
+      const child = counter.labels('x', 7);
+      counter.reset();
+      for (let i = 400; i >= 0; i--) inc(i);
+      inc(7, child);
+      const expected = Array.from({ length: 401 }, (_, i) => [{ a: 'x', b: 400 - i }, i === 393 ? 2 : 1]);
+      assert.deepEqual(await valueOf(counter), expected);
+    });
+
     // prom-client's child follows the object.
     it(
       `labels() of ${name} keeps its labels if the program changes the object`,
@@ -75,4 +117,47 @@ describe('a child of values by position', () => {
       assert.deepEqual(await run(ours), await run(promClient));
     });
   }
+});
+
+describe('labels() of an object that has a metric as its prototype', () => {
+  it('calls the methods of that object, and the metric its own', async () => {
+    const counter = new ours.Counter({ name: 'm', help: 'm', labelNames: ['a'], registers: [] });
+    const seen = [];
+    const derived = Object.create(counter, { inc: { value: labels => seen.push(labels) } });
+    for (let i = 0; i < 2; i++) for (const metric of [counter, derived]) metric.labels('x').inc();
+    assert.deepEqual(seen, [{ a: 'x' }, { a: 'x' }]);
+    assert.equal(counter.value({ a: 'x' }), 2);
+  });
+});
+
+describe('labels() of a label set beyond maxSeries', () => {
+  it('counts each recording, though the label set once had a series', () => {
+    const counter = new ours.Counter({
+      name: 'm',
+      help: 'm',
+      labelNames: ['a'],
+      maxSeries: 1,
+      registers: [],
+    });
+    counter.labels('x').inc();
+    counter.labels('x').inc();
+    counter.remove('x');
+    counter.labels('y').inc();
+    for (let i = 0; i < 3; i++) counter.labels('x').inc();
+    assert.equal(counter.overflowCount, 3);
+  });
+});
+
+describe('labels() of more label names than a number has bits', () => {
+  it('finds the series, with texts and numbers as they were given', async () => {
+    const labelNames = Array.from({ length: 40 }, (_, i) => `l${i}`);
+    const counter = new ours.Counter({ name: 'm', help: 'm', labelNames, registers: [] });
+    const values = labelNames.map((_, i) => (i < 33 ? String(i) : i));
+    counter.labels(...values).inc();
+    const child = counter.labels(...values);
+    counter.remove(...values);
+    child.inc(2);
+    const [{ labels, value }] = (await counter.get()).values;
+    assert.deepEqual([Object.values(labels), value], [values, 2]);
+  });
 });
