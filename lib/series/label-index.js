@@ -201,30 +201,31 @@ class LabelIndex {
    * Finds the row of a label set that has all labels in the order of the names, and notes which values are
    * numbers.
    *
-   * @param {readonly string[]} names
+   * @param {readonly string[]} labelNames
    * @param {Labels} labels
    * @returns {number} the row; -1 if there is none, or if a value is neither a string nor a number;
    *   OTHER_ORDER if it is no such label set, or the names are not those of this index
    */
-  findInOrder(names, labels) {
-    const { dictionaries, ids } = this;
-    if (!this.#hasNames(names)) return OTHER_ORDER;
+  findInOrder(labelNames, labels) {
+    const { names, dictionaries, ids } = this;
+    if (!this.#hasNames(labelNames)) return OTHER_ORDER;
     let sum = 0;
     let isKnown = true;
     let numbers = 0;
     let count = 0;
     for (const name in labels) {
-      if (this.names[count] !== name) return OTHER_ORDER;
+      if (names[count] !== name) return OTHER_ORDER;
       const value = labels[name];
-      if (typeof value === 'string' || typeof value === 'number') {
-        const id = dictionaries[count].find(value);
-        ids[count] = id;
-        if (id === MISSING) isKnown = false;
-        if (typeof value === 'number') numbers |= 1 << count;
-        sum = (sum + Math.imul(id, MULTIPLIERS[count])) | 0;
-      } else {
-        isKnown = false;
+      let id = MISSING;
+      if (typeof value === 'string') {
+        id = dictionaries[count].find(value);
+      } else if (typeof value === 'number') {
+        id = dictionaries[count].find(value);
+        numbers |= 1 << count;
       }
+      ids[count] = id;
+      if (id === MISSING) isKnown = false;
+      sum = (sum + Math.imul(id, MULTIPLIERS[count])) | 0;
       count++;
     }
     if (count !== this.width) return OTHER_ORDER;
