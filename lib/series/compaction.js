@@ -33,9 +33,8 @@ class Compaction {
   /** @type {number[]} old rows that have to be copied (again), from `#copied` on */
   #written = [];
   #copied = 0;
-  /** The new rows that are live. */
-  #live;
-  #hasRemoved = false;
+  /** @type {LiveRows | undefined} the new rows that are live; undefined while that is all, in order */
+  #live = undefined;
   /** @type {RowMove | undefined} of what the table's listener has of each row */
   #move;
   #steps;
@@ -57,10 +56,7 @@ class Compaction {
     // Zeros: the kernel provides their memory when it is used, not all of it in the first step.
     this.#newRows = new Int32Array(table.rowCount);
     this.#places = new Int32Array(table.rowCount);
-    this.#live = new LiveRows(table.liveCount);
     this.#move = table.listener?.startMove();
-    /** @type {number[]} the old number of each new row */
-    this.rows = [];
     /** @type {Float64Array[]} */
     this.pages = [];
     this.pageShift = pageShiftOf(table.width);
@@ -108,11 +104,14 @@ class Compaction {
   /** @param {number} old a live row that is removed */
   rowRemoved(old) {
     if (old >= this.#newRows.length) this.#growRows(old);
-    this.#hasRemoved = true;
     this.#places[old] = 0;
     const row = this.#newRows[old] - 1;
-    if (row < 0) this.#newRows[old] = REMOVED;
-    else if (this.#live.has(row)) this.#live.remove(row);
+    if (row < 0) {
+      this.#newRows[old] = REMOVED;
+      return;
+    }
+    this.#live ??= LiveRows.all(this.index.rowCount);
+    if (this.#live.has(row)) this.#live.remove(row);
   }
 
   /**
@@ -122,8 +121,8 @@ class Compaction {
    */
   finish() {
     this.#copyWritten(this.#left);
-    this.#move?.finish(this.rows.length);
-    return this.#hasRemoved ? this.#live : undefined;
+    this.#move?.finish(this.index.rowCount);
+    return this.#live;
   }
 
   /**
@@ -156,7 +155,7 @@ class Compaction {
   #copy(old) {
     let row = this.#newRows[old] - 1;
     if (row < 0) row = this.#add(old);
-    if (!this.#live.has(row)) this.#live.append(row);
+    if (this.#live !== undefined && !this.#live.has(row)) this.#live.append(row);
     this.#copyNumbers(old, row);
     this.rowForms.set(row, this.#table.formOf(old));
     this.#move?.copy(old, row);
@@ -179,7 +178,6 @@ class Compaction {
     }
     const row = index.addTuple();
     this.#newRows[old] = row + 1;
-    this.rows.push(old);
     growPages(this.pages, row, this.#table.width);
     return row;
   }

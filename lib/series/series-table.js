@@ -258,12 +258,14 @@ class SeriesTable {
   }
 
   #stepCompaction() {
-    if (this.#compaction === undefined) {
-      this.#compaction = new Compaction(this, this.labelNames);
-      // Handles must report what they write from now on.
-      this.generation++;
+    if (this.#compaction !== undefined) {
+      if (this.#compaction.step()) this.#takeOver(this.#compaction);
+      return;
     }
-    if (this.#compaction.step()) this.#takeOver(this.#compaction);
+    // A step of its own, because the memory that it allocates takes as long as hundreds of rows.
+    this.#compaction = new Compaction(this, this.labelNames);
+    // Handles must report what they write from now on.
+    this.generation++;
   }
 
   /** What a bound handle compares with `generation`; during a compaction it binds again with each use. */
@@ -381,7 +383,7 @@ class SeriesTable {
    */
   #takeOver(compaction) {
     const live = compaction.finish();
-    const { index, pages, pageShift, rows } = compaction;
+    const { index, pages, pageShift } = compaction;
     if (this.index === undefined) {
       this.forms = new LabelForms(index.names, index.positions);
       // Its row has no labels.
@@ -396,8 +398,8 @@ class SeriesTable {
     this.pageShift = pageShift;
     this.pageMask = (1 << pageShift) - 1;
     this.live = live;
-    this.liveCount = live?.count ?? rows.length;
-    this.rowCount = rows.length;
+    this.liveCount = live?.count ?? index.rowCount;
+    this.rowCount = index.rowCount;
     this.#compaction = undefined;
     this.epoch++;
     this.generation++;
