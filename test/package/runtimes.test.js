@@ -49,12 +49,14 @@ for (const [name, { version, args, lacks }] of Object.entries(RUNTIMES)) {
       const programs = path.join(place, name);
       fs.mkdirSync(programs);
       fs.writeFileSync(path.join(programs, 'package.json'), '{"name": "programs", "private": true}');
+      const program = path.join(programs, 'node_modules/.bin', name);
       try {
         await npm(['install', `${name}@${version}`], programs);
+        await run(program, ['--version']);
       } catch (error) {
         return t.skip(`${name} cannot be installed: ${error.message.split('\n')[0]}`);
       }
-      const found = await results(path.join(programs, 'node_modules/.bin', name), args);
+      const found = await results(program, args);
       assert.deepStrictEqual(found.results, expected.results);
       const missing = expected.names.filter(metric => !found.names.includes(metric));
       assert.deepStrictEqual(missing, lacks);
