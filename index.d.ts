@@ -1208,8 +1208,8 @@ export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
   start(options?: { interval?: number }): void;
 
   /**
-   * Ends start(): pushes once more, and marks all series as ended; in a group, the last process does. Never
-   * rejects.
+   * Ends start(): pushes once more, and marks all series as ended; in a group, only a process without others
+   * marks them. Never rejects.
    */
   stop(): Promise<void>;
 }

@@ -106,7 +106,8 @@ class RemoteWrite {
       labels: checkedLabels(labels),
       headers: checkedHeaders(headers),
     };
-    this.#session = { id: crypto.randomUUID(), settings: { ...settings, timeout, retries, protocol } };
+    const { randomUUID } = require('crypto');
+    this.#session = { id: randomUUID(), settings: { ...settings, timeout, retries, protocol } };
     this.#registry = registry;
     this.#isAggregated = PUSH_TARGET in registry;
   }
@@ -139,7 +140,7 @@ class RemoteWrite {
 
   /**
    * Ends start(): pushes once more, and then marks all series as ended, so that queries do not show them any
-   * longer. In a group, the last process does.
+   * longer. In a group, only a process without others marks them.
    *
    * @returns {Promise<void>} never rejects
    */
