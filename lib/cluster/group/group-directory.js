@@ -119,12 +119,19 @@ class GroupDirectory {
 
   /**
    * @param {string} key
-   * @param {boolean} isListening
-   * @returns {boolean} whether there is a socket for this key
+   * @returns {boolean} whether the directory has the socket of this key
    */
-  hasSocket(key, isListening) {
-    // A named pipe of Windows is no file: nobody can remove it.
-    return process.platform === 'win32' ? isListening : fs.existsSync(this.socketOf(key));
+  hasSocket(key) {
+    return fs.existsSync(path.join(this.path, key));
+  }
+
+  /**
+   * On Windows, a named pipe is not in the directory. A file stands for it there.
+   *
+   * @param {string} key
+   */
+  showPipe(key) {
+    if (process.platform === 'win32') writeFile(path.join(this.path, key), []);
   }
 
   /**
@@ -134,7 +141,7 @@ class GroupDirectory {
    * @param {number} [generation] if this process aggregates
    */
   freshen(key, generation) {
-    touch(this.socketOf(key));
+    touch(path.join(this.path, key));
     if (generation === undefined) return;
     const place = this.placeOf(generation);
     for (const name of ['', holderFile(key), MEMBERS_FILE]) touch(path.join(place, name));

@@ -241,15 +241,19 @@ class Group {
   /** Creates the directory and the socket, if they are missing. */
   async #open() {
     this.#directory.open();
-    if (this.#directory.hasSocket(this.#key, this.#server !== undefined)) return;
-    this.#server?.close();
-    this.#server = undefined;
-    this.#server = await listen(this.#directory.socketOf(this.#key), socket => this.#onConnection(socket));
+    if (this.#directory.hasSocket(this.#key)) return;
+    // A pipe of Windows is not removed with the directory.
+    if (this.#server === undefined || process.platform !== 'win32') {
+      this.#server?.close();
+      this.#server = undefined;
+      this.#server = await listen(this.#directory.socketOf(this.#key), socket => this.#onConnection(socket));
+    }
+    this.#directory.showPipe(this.#key);
   }
 
   /** Somebody has removed the directory: without a socket, this process would be taken for dead. */
   #openAgain() {
-    if (this.#isFollowing || this.#directory.hasSocket(this.#key, this.#server !== undefined)) return;
+    if (this.#isFollowing || this.#directory.hasSocket(this.#key)) return;
     void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
   }
 

@@ -175,6 +175,33 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.deepEqual(young.generations(), [1]);
   });
 
+  it('has a file for each named pipe on Windows, and no mode and length there', t => {
+    const { platform } = process;
+    t.after(() => Object.defineProperty(process, 'platform', { value: platform }));
+    Object.defineProperty(process, 'platform', { value: 'win32' });
+    const long = path.join(place, 'x'.repeat(200));
+    assert.equal(pathOfGroup(long), long);
+    fs.chmodSync(directory.path, 0o755);
+    directory.open();
+    const [a, b] = [newKey(), newKey()];
+    assert.match(
+      directory.socketOf(a),
+      new RegExp(`^\\\\\\\\\\.\\\\pipe\\\\prom-client-group-[0-9a-f]{24}-${a}$`),
+    );
+    assert.equal(directory.socketOf(a), new GroupDirectory(directory.path).socketOf(a));
+    assert.notEqual(directory.socketOf(a).slice(0, -10), new GroupDirectory(long).socketOf(a).slice(0, -10));
+    assert.equal(directory.hasSocket(a), false);
+    for (const key of [a, b]) directory.showPipe(key);
+    assert.equal(directory.hasSocket(a), true);
+    directory.claim(1, a);
+    // The other one lives.
+    directory.leave(a);
+    assert.deepEqual(directory.newest(), { generation: 1, key: a });
+    assert.equal(directory.hasSocket(a), false);
+    directory.leave(b);
+    assert.equal(fs.existsSync(directory.path), false);
+  });
+
   it('leaves what is not its own', () => {
     const key = newKey();
     fs.writeFileSync(path.join(directory.path, key), '');
