@@ -204,6 +204,23 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await checkPages(processes);
   });
 
+  it('with named pipes, as on Windows: processes that end leave the group to the others', async () => {
+    group.env.TEMP = group.place;
+    group.env.NODE_OPTIONS = `--require ${require.resolve('../../fixtures/named-pipes.js')}`;
+    const processes = await group.startMany(3);
+    await count(processes);
+    await checkPages(processes);
+    const { holder, others } = await group.roles();
+    await others[0].do('exit');
+    await others[0].ended;
+    await count([others[1]]);
+    await checkPages([others[1], holder]);
+    await holder.do('exit');
+    await holder.ended;
+    await checkPages([others[1]]);
+    assert.equal((await others[1].do('state')).group.isAggregator, true);
+  });
+
   it("a squatter's directory is refused", async () => {
     fs.mkdirSync(group.directory, { mode: 0o755 });
     const refused = await group.start();
