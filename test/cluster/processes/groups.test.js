@@ -204,21 +204,16 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await checkPages(processes);
   });
 
-  it('with named pipes, as on Windows: processes that end leave the group to the others', async () => {
+  it('with named pipes, as on Windows: a process that ends leaves the group to the others', async () => {
     group.env.TEMP = group.place;
     group.env.NODE_OPTIONS = `--require ${require.resolve('../../fixtures/named-pipes.js')}`;
-    const processes = await group.startMany(3);
+    const processes = await group.startMany(2);
     await count(processes);
-    await checkPages(processes);
     const { holder, others } = await group.roles();
-    await others[0].do('exit');
-    await others[0].ended;
-    await count([others[1]]);
-    await checkPages([others[1], holder]);
     await holder.do('exit');
     await holder.ended;
-    await checkPages([others[1]]);
-    assert.equal((await others[1].do('state')).group.isAggregator, true);
+    await checkPages(others);
+    assert.equal((await others[0].do('state')).group.isAggregator, true);
   });
 
   it("a squatter's directory is refused", async () => {
