@@ -69,7 +69,7 @@ class LastSnapshots {
    */
   read(workerId) {
     const log = this.#spool.readIfPresent(dictionaryName(workerId)) ?? Buffer.alloc(0);
-    const last = this.#spool.readIfPresent(lastName(workerId));
+    const last = this.#spool.readSnapshotIfPresent(lastName(workerId));
     const pieces = piecesOf(log);
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
     // Nothing can be appended to an incomplete piece.

@@ -204,7 +204,7 @@ class Retirement {
     const files = [
       ...filesOf(spool, workerId, onUnreadable).map(file => ({
         file,
-        read: () => spool?.readIfPresent(file),
+        read: () => spool?.readSnapshotIfPresent(file),
       })),
       ...(own === undefined ? [] : exitFilesIn(own)),
       ...(lastSnapshot === undefined ? [] : [{ file: OVER_IPC, read: () => snapshotFrom(lastSnapshot) }]),

@@ -10,7 +10,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { debuglog } = require('node:util');
 const { OWN_EXIT_PREFIX } = require('../wire/file-names');
-const { readRegularFile, unlessMissing, ifReadable, messageOf } = require('./safe-files');
+const { readSnapshot, unlessMissing, ifReadable, messageOf } = require('./safe-files');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -28,7 +28,7 @@ const debug = debuglog('prom-client-cluster');
 function exitFilesIn(exit) {
   if (!isTrusted(exit)) return [];
   return namesIn(exit).map(file => {
-    return { file: path.basename(file), read: () => unlessMissing(() => readRegularFile(file)) };
+    return { file: path.basename(file), read: () => unlessMissing(() => readSnapshot(file)) };
   });
 }
 

@@ -7,6 +7,8 @@ const fs = require('node:fs');
 const { debuglog } = require('node:util');
 
 const { runThrough } = require('../../event-loop/slices');
+const { MAGIC, HEADER_BYTES, HEADER_OFFSETS } = require('../wire/snapshot-format');
+const { viewOf, LITTLE_ENDIAN } = require('../wire/byte-buffers');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -18,6 +20,9 @@ const OPEN_TO_APPEND = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constan
 
 // Far more than a snapshot of a million series needs. A larger (sparse) file would exhaust the memory.
 const MAX_FILE_BYTES = 1 << 30;
+
+// So much is read of any file.
+const UNCHECKED_BYTES = 1 << 20;
 
 // Reading or writing so much takes 0.1 to 0.2 ms.
 const STEP_BYTES = 262_144;
@@ -46,6 +51,28 @@ function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
 }
 
 /**
+ * The same for a snapshot. One that is not as long as its header states is not read if it is large: it may be
+ * a sparse file, which takes no space on the disk, but memory.
+ *
+ * @param {string} file
+ * @param {number} [maxBytes]
+ * @returns {Buffer}
+ * @throws {NodeJS.ErrnoException} also with the code 'length'
+ */
+function readSnapshot(file, maxBytes) {
+  withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
+    if (size <= UNCHECKED_BYTES) return;
+    const head = Buffer.alloc(HEADER_BYTES);
+    fs.readSync(descriptor, head, 0, HEADER_BYTES, 0);
+    const isSnapshot = head.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) === 0;
+    const stated = viewOf(head).getFloat64(HEADER_OFFSETS.bytes, LITTLE_ENDIAN);
+    if (isSnapshot && stated === size) return;
+    throw Object.assign(new Error(`${size} bytes, the header states ${stated}`), { code: 'length' });
+  });
+  return readRegularFile(file, maxBytes);
+}
+
+/**
  * The same for an event loop that must not be held.
  *
  * @param {string} file
@@ -67,13 +94,13 @@ function* readInSteps(file, maxBytes = MAX_FILE_BYTES) {
  * @template T
  * @param {string} file
  * @param {number} flags
- * @param {(descriptor: number) => T} use
+ * @param {(descriptor: number, size: number) => T} use
  * @returns {T}
  */
 function withRegularFile(file, flags, use) {
-  const { descriptor } = openRegularFile(file, flags);
+  const { descriptor, size } = openRegularFile(file, flags);
   try {
-    return use(descriptor);
+    return use(descriptor, size);
   } finally {
     fs.closeSync(descriptor);
   }
@@ -248,6 +275,7 @@ function messageOf(error) {
 module.exports = {
   isOurs,
   readRegularFile,
+  readSnapshot,
   readInSteps,
   createInSteps,
   writeFile,

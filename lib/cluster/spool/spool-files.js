@@ -11,6 +11,7 @@ const { LOCK } = require('./sweep');
 const {
   isOurs,
   readRegularFile,
+  readSnapshot,
   createInSteps,
   writeFile,
   appendFile,
@@ -54,6 +55,17 @@ class SpoolFiles {
    */
   read(name, maxBytes) {
     return readRegularFile(this.#pathOf(name), maxBytes);
+  }
+
+  /**
+   * The same for a snapshot; undefined if there is none.
+   *
+   * @param {string} name bare file name
+   * @returns {Buffer | undefined}
+   * @throws {NodeJS.ErrnoException} also 'length' if it is not as long as its header states
+   */
+  readSnapshotIfPresent(name) {
+    return unlessMissing(() => readSnapshot(this.#pathOf(name)));
   }
 
   /**

@@ -431,6 +431,23 @@ describe('files of a spool', () => {
     assert.equal(spool.read(name, 5).length, 5);
   });
 
+  it('a snapshot that is longer than its header states is not read', onlyPosix, async t => {
+    const spool = await open(t);
+    const name = exitSnapshotName(1);
+    const file = path.join(spool.directory, name);
+    const allocations = t.mock.method(Buffer, 'allocUnsafeSlow');
+    fs.writeFileSync(file, 'PCCSNAP\x01');
+    fs.truncateSync(file, 2 ** 30);
+    assert.throws(() => spool.readSnapshotIfPresent(name), { code: 'length' });
+    fs.writeFileSync(file, 'nothing of ours');
+    fs.truncateSync(file, 2 ** 30);
+    assert.throws(() => spool.readSnapshotIfPresent(name), { code: 'length' });
+    assert.equal(allocations.mock.callCount(), 0);
+    fs.truncateSync(file, 100);
+    assert.equal(spool.readSnapshotIfPresent(name).length, 100, 'the aggregator refuses and counts it');
+    assert.equal(spool.readSnapshotIfPresent(exitSnapshotName(2)), undefined);
+  });
+
   it('appending and writing follow no links and wait for no readers', onlyPosix, async t => {
     const spool = await open(t);
     const pathOf = name => path.join(spool.directory, name);
