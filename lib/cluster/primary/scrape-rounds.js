@@ -286,13 +286,15 @@ class ScrapeRounds {
     try {
       // The aggregator may be about to start again.
       await this.#cluster.ready();
+      // Before the render: what comes meanwhile is not on the page.
+      const answered = round?.answered ?? false;
       const result = await this.#render([caller], true, round?.startedAt ?? performance.now());
       // This caller does not wait for second answers, but others may.
       for (const { again } of this.#rounds) for (const workerId of result.again) again.add(workerId);
       // A page with fewer numbers than the last one would look like a reset of all counters.
       if (!this.#cluster.isComplete())
         throw new ThreadLostError('workers have to answer the new aggregator first');
-      this.#deliver([caller], result, round?.answered ?? false);
+      this.#deliver([caller], result, answered);
     } catch (error) {
       const lost = error instanceof ThreadLostError;
       caller.reject(lost ? timedOut() : /** @type {Error} */ (error));

@@ -129,6 +129,22 @@ describe('a worker that has to be asked again', () => {
   });
 });
 
+describe('a caller whose time is up before any worker has ever answered', () => {
+  it('a caller whose time is up before any worker has ever answered gets an error, also if one answers while the page is written', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    cluster.connected = () => [1];
+    cluster.ask = () => new Map([[1, 60_000]]);
+    cluster.failure = () => new Error('nobody has answered');
+    const impatient = rounds.collect(TEXT, 100);
+    await new Promise(resolve => setImmediate(resolve));
+    t.mock.timers.tick(100);
+    while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
+    rounds.settle(1, true);
+    renders[0].resolve({ again: [], bodies: [bodyOf('')], isEmpty: true });
+    await assert.rejects(impatient, { message: 'nobody has answered' });
+  });
+});
+
 describe('a worker that is waited for a shorter time than the callers wait', () => {
   it('a worker that is waited for a shorter time than the callers wait does not delay them any longer', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
