@@ -83,6 +83,18 @@ test('text format: a value of a custom metric object is a number or NaN', () => 
   for (const [value, number] of cases) assert.strictEqual(toNumber(value), number);
 });
 
+test('text format: long label values and help texts are escaped in pieces', t => {
+  const text = '"\\\n.'.repeat(1e6);
+  const replace = t.mock.method(String.prototype, 'replace');
+  const [pair, help] = [labelPair('a', text), escapeHelp(text)];
+  const lengths = replace.mock.calls.map(call => String(call.this).length);
+  replace.mock.restore();
+  assert.ok(pair === `a="${'\\"\\\\\\n.'.repeat(1e6)}"`);
+  assert.ok(help === '"\\\\\\n.'.repeat(1e6));
+  // 30 million matches of one expression end the process.
+  assert.ok(Math.max(...lengths) <= 2 ** 20, `${lengths}`);
+});
+
 test('text format: label values and help texts are escaped, each by its own rules', () => {
   assert.strictEqual(labelPair('a', 'back\\slash "quoted"\nnext'), 'a="back\\\\slash \\"quoted\\"\\nnext"');
   assert.strictEqual(labelPair('a', ''), 'a=""');
