@@ -42,6 +42,7 @@ const ELSEWHERE = 0.6; // seconds that a process takes beyond measuring, an esti
  * @property {string} key
  * @property {string} title
  * @property {Record<string, string>} figures what `measure` resolves to, and the unit of each; less is better
+ * @property {string[]} [clients] that can be measured; default: all
  * @property {number} [seconds] rough guess of what one process takes, for the progress report; default: what
  *   is needed for the time to measure
  * @property {(process: {client: string, library: any, seconds: number}) => Promise<Record<string, number>>}
@@ -105,7 +106,8 @@ function planFor({ short, only, clients, repetitions, seconds }) {
     for (const each of subjectNamed(name).cases) {
       const id = `${name}/${each.key}`;
       if (only && !only.some(beginning => id.startsWith(beginning))) continue;
-      const wanted = gated ? (gated.get(id) ?? []) : CLIENTS.map(({ key }) => key);
+      const able = each.clients ?? CLIENTS.map(({ key }) => key);
+      const wanted = gated ? (gated.get(id) ?? []) : able;
       const measured = wanted.filter(client => clients?.includes(client) ?? true);
       if (measured.length === 0) continue;
       const times = repetitions ?? (gated && measured.length === 1 ? REPETITIONS_ALONE : REPETITIONS);

@@ -7,9 +7,13 @@ const { Workload } = require('../../shared/workload.js');
 const { OURS, clusterClassOf } = require('../../shared/clients.js');
 const { millisecondsPerCall } = require('../timing.js');
 const { median } = require('../../shared/statistics.js');
+const { LABEL_NAMES, labelSet } = require('../../shared/label-sets.js');
 
 const WORKER_ID = 1;
 const HOOK_TIME = 1000; // ms; there are no hooks
+const LABEL_SETS = 100_000;
+/** More than half of a table has to be removed before it is compacted. */
+const REMOVED = 150_000;
 
 /** A worker's answer, and how the primary processes it, without transport. */
 function exchanging(samples, { isFirst = false }) {
@@ -50,6 +54,39 @@ async function timeExchange(makeExchange, { workload, library, directory, second
     },
   });
   return { write: writing.wall, gap: writing.gap, read: reading.wall, bytes: median(sizes) };
+}
+
+/** What a worker with many label sets writes: for the first time, or after most of them were removed. */
+function writingLabelSets({ isFirst }) {
+  return async ({ client, library, seconds }) => {
+    const counter = new library.Counter({ name: 'requests', help: 'Requests', labelNames: LABEL_NAMES });
+    const addUpTo = count => {
+      for (let number = 0; number < count; number++) counter.inc(labelSet(number));
+    };
+    addUpTo(LABEL_SETS);
+    const makeExchange = client === OURS ? fileExchange : () => jsonExchange(clusterClassOf(client, library));
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-snapshot-'));
+    let exchange = makeExchange(library.register, directory);
+    await exchange.write(library.register);
+    const before = () => {
+      exchange.read();
+      if (isFirst) {
+        exchange = makeExchange(library.register, directory);
+        return;
+      }
+      addUpTo(LABEL_SETS + REMOVED);
+      for (let number = 0; number < REMOVED; number++) counter.remove(labelSet(LABEL_SETS + number));
+    };
+    try {
+      const { wall, gap } = await millisecondsPerCall(() => exchange.write(library.register), {
+        seconds,
+        before,
+      });
+      return { write: wall, gap };
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  };
 }
 
 /** This library: a binary file, and the store of the aggregator thread. */
@@ -95,6 +132,7 @@ function jsonExchange(ClusterRegistry) {
 }
 
 const figures = { write: 'ms', gap: 'ms', read: 'ms', bytes: 'bytes' };
+const FIGURES_OF_LABEL_SETS = { write: 'ms', gap: 'ms' };
 
 module.exports = {
   title: 'Snapshots of a cluster',
@@ -108,6 +146,22 @@ module.exports = {
       figures,
       seconds: 15,
       measure: exchanging(100_000, { isFirst: true }),
+    },
+    {
+      key: 'first-100k-label-sets',
+      title: 'the first one of a counter with 100,000 label sets',
+      figures: FIGURES_OF_LABEL_SETS,
+      seconds: 10,
+      measure: writingLabelSets({ isFirst: true }),
+    },
+    {
+      key: 'compaction',
+      title: 'after 150,000 of 250,000 label sets were removed',
+      figures: FIGURES_OF_LABEL_SETS,
+      // With the others this takes minutes.
+      clients: [OURS],
+      seconds: 15,
+      measure: writingLabelSets({ isFirst: false }),
     },
   ],
 };
