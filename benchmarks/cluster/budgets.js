@@ -15,7 +15,7 @@ const KINDS = ['integers', 'floats'];
 // Preemption only ever lengthens a section, so the lower quartile is nearer to what the library causes than
 // the median.
 const SECTION_QUANTILE = 0.25;
-const MANY_WORKERS = 16;
+const MANY_WORKERS = 64;
 const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is noise
 
 /**
