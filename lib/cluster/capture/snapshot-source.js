@@ -34,6 +34,11 @@ class SnapshotSource {
   #failures = new Map();
   /** @type {Map<object, CopiedNumbers> | undefined} by table, for a capture after asynchronous hooks */
   #copies = undefined;
+  /**
+   * @type {Map<any, any[]> | undefined} by registry: its metrics when the hooks of a capture were started. A
+   *   hook may remove metrics, and prom-client shows those, too
+   */
+  #started = undefined;
   /** @type {WeakMap<object, string>} by custom metric object: what its get() returned last */
   #lastJson = new WeakMap();
   /** @type {WeakMap<object, {name: string, collect: () => Promise<void> | void}>} by custom metric object */
@@ -63,8 +68,9 @@ class SnapshotSource {
     const views = viewsOf(this.#metrics());
     await this.#encode(views);
     const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
+    const started = timeout === undefined ? undefined : this.#metricsByRegistry();
     const unfinished = timeout === undefined ? undefined : this.#runHooks(timeout, isLast);
-    if (unfinished === undefined) return dictionary && capture?.(dictionary);
+    if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
     const copies = this.#copyNumbers(unfinished.pending);
     await unfinished.ended;
     const current = viewsOf(this.#metrics());
@@ -73,10 +79,26 @@ class SnapshotSource {
     // What the hooks have added.
     await this.#extendDictionary(dictionary, current, onProgress);
     this.#copies = copies;
+    return this.#afterHooks(started, () => capture(dictionary));
+  }
+
+  /** @returns {Map<any, any[]>} */
+  #metricsByRegistry() {
+    return new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
+  }
+
+  /**
+   * @template T
+   * @param {Map<any, any[]> | undefined} started
+   * @param {() => T} capture
+   * @returns {T}
+   */
+  #afterHooks(started, capture) {
+    this.#started = started;
     try {
-      return capture(dictionary);
+      return capture();
     } finally {
-      this.#copies = undefined;
+      this.#started = this.#copies = undefined;
     }
   }
 
@@ -181,7 +203,7 @@ class SnapshotSource {
     for (const registry of this.registries()) {
       const defaults = defaultLabels.push(registry[DEFAULT_LABELS] ?? {}) - 1;
       const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
-      for (const metric of readableMetrics(registry, onUnreadable)) {
+      for (const metric of this.#withRemoved(registry, readableMetrics(registry, onUnreadable))) {
         const view = viewOf(metric);
         if (view !== undefined) {
           const copy = this.#copies?.get(view.table);
@@ -235,6 +257,18 @@ class SnapshotSource {
     const failure = this.#failures.get(key);
     if (failure !== undefined) failure[2]++;
     else if (this.#failures.size < MAX_FAILURE_KINDS) this.#failures.set(key, [stage, name, 1]);
+  }
+
+  /**
+   * @param {any} registry
+   * @param {any[]} metrics of the registry now
+   * @returns {any[]} the same, and those that were removed since the hooks were started
+   */
+  #withRemoved(registry, metrics) {
+    const started = this.#started?.get(registry) ?? [];
+    if (started.every((metric, i) => metric === metrics[i])) return metrics;
+    const names = new Set(metrics.map(({ name }) => name));
+    return [...metrics, ...started.filter(({ name }) => !names.has(name))];
   }
 
   /** @returns {any[]} */

@@ -322,3 +322,34 @@ test('SnapshotSource: a metric whose properties cannot be read costs itself only
   assert.deepStrictEqual([...samplesOf(textOf(store)).keys()], ['good_total []']);
   assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 4 }]);
 });
+
+test('capture: metrics that a hook removes are shown once more, as by prom-client', async () => {
+  for (const isAsync of [false, true]) {
+    for (const remove of [registry => registry.clear(), registry => registry.removeSingleMetric('hooked')]) {
+      const { registry, source } = makeWorker();
+      const registers = [registry];
+      new Counter({ name: 'other_total', help: 'h', registers }).inc(3);
+      const hooked = new Gauge({ name: 'hooked', help: 'h', registers });
+      hooked.collect = () => {
+        hooked.set(5);
+        remove(registry);
+        return isAsync ? new Promise(resolve => setImmediate(resolve)) : undefined;
+      };
+      const store = new ClusterStore();
+      const shown = async () => {
+        const readerPosition = store.journalPositionOf(WORKER);
+        await source.prepare(1000, {
+          readerPosition,
+          capture: dictionary =>
+            store.apply(WORKER, bytesOf(source.capture(WORKER, readerPosition, { dictionary }))),
+        });
+        return samplesOf(textOf(store));
+      };
+      assert.deepStrictEqual([...(await shown()).values()], [3, 5]);
+      // A metric of the same name takes its place.
+      if (registry.getSingleMetric('hooked') === undefined)
+        new Gauge({ name: 'hooked', help: 'h', registers }).set(6);
+      assert.strictEqual([...(await shown()).values()].at(-1), 6);
+    }
+  }
+});
