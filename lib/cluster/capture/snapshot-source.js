@@ -68,8 +68,8 @@ class SnapshotSource {
     const views = viewsOf(this.#metrics());
     await this.#encode(views);
     const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
-    const started = timeout === undefined ? undefined : this.#metricsByRegistry();
-    const unfinished = timeout === undefined ? undefined : this.#runHooks(timeout, isLast);
+    const started = this.#metricsByRegistry();
+    const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout, isLast);
     if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
     const copies = this.#copyNumbers(unfinished.pending);
     await unfinished.ended;
@@ -89,7 +89,7 @@ class SnapshotSource {
 
   /**
    * @template T
-   * @param {Map<any, any[]> | undefined} started
+   * @param {Map<any, any[]>} started
    * @param {() => T} capture
    * @returns {T}
    */
@@ -103,11 +103,13 @@ class SnapshotSource {
   }
 
   /**
+   * @param {Map<any, any[]>} metrics by registry
    * @param {number} timeout milliseconds
    * @param {boolean} [isLast]
    */
-  #runHooks(timeout, isLast) {
-    const hooks = this.#metrics().map(metric =>
+  #runHooks(metrics, timeout, isLast) {
+    // The hook of a metric that is in two registries runs once.
+    const hooks = [...new Set([...metrics.values()].flat())].map(metric =>
       viewOf(metric) === undefined ? this.#asHook(metric) : metric,
     );
     return this.#hooks.run(
@@ -273,7 +275,6 @@ class SnapshotSource {
 
   /** @returns {any[]} */
   #metrics() {
-    // The hook of a metric that is in two registries runs once.
     return [...new Set([...this.registries()].flatMap(registry => readableMetrics(registry)))];
   }
 
