@@ -1,0 +1,177 @@
+'use strict';
+
+// Threads that are started in another way, end in another way, or publish what is not valid.
+
+const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const path = require('node:path');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { BroadcastChannel, Worker } = require('node:worker_threads');
+const { Counter, WorkerRegistry, register } = require('../../index');
+const { joinedThread } = require('./fixtures/start-thread');
+
+const LIBRARY = JSON.stringify(path.join(__dirname, '../../index.js'));
+const PRELUDE = `
+  const { parentPort, Worker } = require('node:worker_threads');
+  const { Counter, Gauge, WorkerRegistry } = require(${LIBRARY});
+  const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] });
+  new WorkerRegistry();
+`;
+const STAYS = `parentPort.postMessage('ready'); parentPort.on('message', () => {});`;
+
+describe('unusual threads', () => {
+  /** @type {WorkerRegistry} */
+  let registry;
+  /** @type {Worker[]} */
+  let threads;
+
+  beforeEach(() => {
+    threads = [];
+    registry = new WorkerRegistry();
+  });
+
+  afterEach(async () => {
+    await Promise.all(threads.map(thread => thread.terminate()));
+    await registry.shutdown();
+    register.clear();
+  });
+
+  /**
+   * @param {string} code
+   * @param {import('node:worker_threads').WorkerOptions} [options]
+   */
+  async function start(code, options) {
+    const thread = new Worker(PRELUDE + code, { eval: true, ...options });
+    threads.push(thread);
+    await once(thread, 'message');
+    return thread;
+  }
+
+  async function jobs() {
+    const page = await registry.workerMetrics();
+    return Object.fromEntries(
+      Array.from(page.matchAll(/^jobs_total\{kind="(\w+)"\} (\d+)$/gm), ([, kind, count]) => [
+        kind,
+        Number(count),
+      ]),
+    );
+  }
+
+  it('a thread whose code is a text, with execArgv and an environment of its own, is read', async () => {
+    await start(`counter.inc({ kind: 'a' }); ${STAYS}`, { execArgv: ['--no-warnings'], env: {} });
+    assert.deepEqual(await jobs(), { a: 1 });
+  });
+
+  it('a thread that runs out of memory leaves its counts', async () => {
+    const thread = await start(
+      `counter.inc({ kind: 'a' }, 3); ${STAYS}
+       parentPort.on('message', () => { const all = []; for (;;) all.push(new Array(1000).fill({})); });`,
+      { resourceLimits: { maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 2 } },
+    );
+    /** @type {any[]} */
+    const errors = [];
+    thread.on('error', error => errors.push(error));
+    thread.postMessage('fill');
+    await new Promise(resolve => thread.on('exit', resolve));
+    assert.equal(errors[0]?.code, 'ERR_WORKER_OUT_OF_MEMORY');
+    assert.deepEqual(await jobs(), { a: 3 });
+    assert.equal(registry.workerCount(), 0);
+  });
+
+  it('a thread of a thread is read, and leaves its counts if it ends', async () => {
+    const inner = `${PRELUDE} counter.inc({ kind: 'inner' }, 5); parentPort.postMessage('ready');
+      parentPort.once('message', () => process.exit());`;
+    const outer = await start(`
+      counter.inc({ kind: 'outer' }, 2);
+      const inner = new Worker(${JSON.stringify(inner)}, { eval: true });
+      inner.once('message', () => parentPort.postMessage('ready'));
+      inner.on('exit', () => parentPort.postMessage('ended'));
+      parentPort.on('message', () => inner.postMessage('end'));`);
+    assert.deepEqual(await jobs(), { inner: 5, outer: 2 });
+    assert.equal(registry.workerCount(), 2);
+    outer.postMessage('end');
+    await once(outer, 'message');
+    assert.deepEqual(await jobs(), { inner: 5, outer: 2 });
+    assert.equal(registry.workerCount(), 1);
+  });
+
+  it('of two metrics of one name and different types, that of this thread or of the older thread is shown', async () => {
+    new Counter({ name: 'size', help: 'h' }).inc(4);
+    await start(
+      `new Gauge({ name: 'size', help: 'h' }).set(7); new Gauge({ name: 'other', help: 'h' }).set(1); ${STAYS}`,
+    );
+    await start(`new Counter({ name: 'other', help: 'h' }).inc(2); ${STAYS}`);
+    const page = await registry.workerMetrics({ selfMetrics: true });
+    assert.match(page, /^# TYPE size counter\nsize 4$/m);
+    assert.match(page, /^# TYPE other gauge\nother 1$/m);
+    assert.match(page, /^prom_client_cluster_conflicts_total 2$/m);
+  });
+
+  it('an ended thread hides no metric of a living one', async () => {
+    const ended = await start(`new Counter({ name: 'size', help: 'h' }).inc(4); ${STAYS}`);
+    await start(`new Gauge({ name: 'size', help: 'h' }).set(7); ${STAYS}`);
+    await ended.terminate();
+    assert.match(await registry.workerMetrics(), /^# TYPE size gauge\nsize 7$/m);
+  });
+
+  it('a thread that ends without a message, at its start, or before it takes part, leaves nothing', async () => {
+    await once(new Worker('', { eval: true }), 'exit');
+    const early = new Worker(`${PRELUDE} process.exit();`, { eval: true });
+    await once(early, 'exit');
+    await new Worker(`${PRELUDE} for (;;);`, { eval: true }).terminate();
+    assert.deepEqual(await jobs(), {});
+    assert.equal(registry.workerCount(), 0);
+  });
+
+  it('memory that is not valid affects only the thread that has shared it', async () => {
+    const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
+    threads.push(good.worker);
+    const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
+    const random = randomOf(1);
+    for (let i = 0; i < 300; i++) {
+      const log = new SharedArrayBuffer(256);
+      const words = new Int32Array(log);
+      for (let word = 2; word < words.length; word++) words[word] = Math.floor(random() ** 4 * 40);
+      // Records that are whole: a registry, a metric with one label, then anything.
+      const end = write(words, 2, 1, [0], '[]');
+      const start = i % 2 === 0 ? 2 : write(words, end, 2, [0, 0], '{"a":');
+      words[0] = start + Math.floor(random() * 60);
+      const thread = `bad${i}`;
+      inbox.postMessage({ thread, join: log, flags: new SharedArrayBuffer(4), threadId: 10_000 + i });
+      inbox.postMessage({ thread, memory: new SharedArrayBuffer(8 * (i % 9)), memoryNumber: i % 40 });
+      inbox.postMessage({ thread, chunk: new SharedArrayBuffer(i % 20) });
+      inbox.postMessage({
+        thread,
+        extras: { digests: [[0, 0, new Float64Array(3)]] },
+        customs: i,
+        failed: 5,
+      });
+      if (i % 3 === 0) inbox.postMessage({ thread, ended: true });
+    }
+    inbox.close();
+    assert.deepEqual(await jobs(), { a: 2 });
+    await good.do('inc', { kind: 'a', value: 1 });
+    assert.deepEqual(await jobs(), { a: 3 });
+  });
+});
+
+/**
+ * @param {Int32Array} words
+ * @param {number} start
+ * @param {number} kind
+ * @param {number[]} integers
+ * @param {string} text
+ * @returns {number} where the next record begins
+ */
+function write(words, start, kind, integers, text) {
+  words.set([kind, integers.length, text.length, ...integers], start);
+  const textStart = start + 3 + integers.length;
+  Buffer.from(/** @type {any} */ (words.buffer)).write(text, textStart * 4);
+  return textStart + Math.ceil(text.length / 4);
+}
+
+/** @param {number} seed */
+function randomOf(seed) {
+  let state = seed;
+  return () => (state = (state * 16807) % 2147483647) / 2147483647;
+}
