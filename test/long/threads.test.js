@@ -1,0 +1,208 @@
+'use strict';
+
+// Threads for several minutes. The short forms are in test/threads.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { setTimeout: pause } = require('node:timers/promises');
+const v8 = require('node:v8');
+const vm = require('node:vm');
+const { WorkerRegistry, register } = require('../../index');
+const { samples } = require('../../lib/testing/testing');
+const { TestThread, joinedThread } = require('../threads/fixtures/start-thread');
+
+const STRESS_MILLISECONDS = 120_000;
+const POOL_THREADS = 200;
+const SEEDS = 10;
+/** Of heap and array buffers, while a hundred threads come and go. */
+const MOST_GROWTH_BYTES = 4 * 2 ** 20;
+
+describe('threads, for minutes', () => {
+  /** @type {WorkerRegistry} */
+  let registry;
+  /** @type {TestThread[]} */
+  let threads;
+
+  beforeEach(() => {
+    threads = [];
+    registry = new WorkerRegistry();
+  });
+
+  afterEach(async () => {
+    await Promise.all(threads.map(thread => thread.terminate()));
+    await registry.shutdown();
+    register.clear();
+  });
+
+  /** @param {...(string | [string, object])} actions */
+  async function start(...actions) {
+    const thread = await joinedThread(...actions);
+    threads.push(thread);
+    return thread;
+  }
+
+  it('a histogram never contradicts itself, and nothing falls, while two threads observe without end', async t => {
+    const shared = new SharedArrayBuffer(4);
+    for (const thread of [await start(), await start()])
+      assert.equal(await thread.do('observeOnes', { shared }), 'observes');
+    const end = performance.now() + STRESS_MILLISECONDS;
+    /** @type {number[]} */
+    let last = [];
+    let scrapes = 0;
+    while (performance.now() < end) {
+      const page = await registry.workerMetrics();
+      const lines = page.matchAll(/^seconds_(?:bucket|sum|count)\{.*kind="ones"\} (\d+)$/gm);
+      const numbers = Array.from(lines, ([, text]) => Number(text));
+      assert.equal(numbers.length, 6, page);
+      const [one, two, four, all, sum, count] = numbers;
+      assert.ok(one <= two && two <= four && four <= all, String(numbers));
+      assert.equal(count, all);
+      // The values are 1, 2 and 3; a thread may be in the middle of an observation.
+      const bounds = one + 2 * (two - one) + 3 * (all - two);
+      assert.ok(Math.abs(sum - bounds) <= 2 * 3, String(numbers));
+      numbers.forEach((number, i) => assert.ok(!(number < last[i]), `${number} after ${last[i]}`));
+      last = numbers;
+      scrapes++;
+    }
+    Atomics.store(new Int32Array(shared), 0, 1);
+    t.diagnostic(`${scrapes} scrapes, ${last[3]} observations`);
+    assert.ok(scrapes > 100);
+  });
+
+  it(`${POOL_THREADS} threads that come and go leave their counts, and nothing else`, async t => {
+    v8.setFlagsFromString('--expose-gc');
+    const collectGarbage = vm.runInNewContext('gc');
+    /** @type {number[]} */
+    const memory = [];
+    /** @type {number[]} */
+    const descriptors = [];
+    for (let i = 1; i <= POOL_THREADS; i++) {
+      const actions = /** @type {[string, object][]} */ ([
+        ['inc', { kind: 'a', value: 1 }],
+        ['observe', { kind: 'x', value: 3 }],
+        ['set', { value: 1 }],
+        ['many', { count: 100 }],
+      ]);
+      const thread = await joinedThread(...actions);
+      if (i % 3 === 0) await thread.terminate();
+      else await thread.end(i % 3 === 1 ? 'exit' : 'throw');
+      const page = await registry.workerMetrics();
+      assert.match(page, new RegExp(`^jobs_total\\{kind="a"\\} ${i}$`, 'm'));
+      assert.match(page, new RegExp(`^seconds_count\\{kind="x"\\} ${i}$`, 'm'));
+      assert.match(page, new RegExp(`^jobs_total\\{kind="kind99"\\} ${2 * i}$`, 'm'));
+      assert.doesNotMatch(page, /^queue_size\{/m);
+      assert.equal(registry.workerCount(), 0);
+      if (i % (POOL_THREADS / 2) !== 0) continue;
+      await pause(100);
+      collectGarbage();
+      const { heapUsed, external } = process.memoryUsage();
+      memory.push(heapUsed + external);
+      if (fs.existsSync('/proc/self/fd')) descriptors.push(fs.readdirSync('/proc/self/fd').length);
+    }
+    t.diagnostic(`bytes ${memory.join(', ')}; descriptors ${descriptors.join(', ')}`);
+    assert.ok(memory[1] - memory[0] < MOST_GROWTH_BYTES, `${memory}`);
+    assert.equal(descriptors[1], descriptors[0]);
+    assert.equal(process.listenerCount('worker'), 1);
+  });
+
+  it('a thread that loops for 10 s and is scraped each 100 ms is exact, and loses no throughput', async t => {
+    const thread = await start();
+    const shared = new SharedArrayBuffer(16);
+    assert.equal(await thread.do('spin', { shared }), 'spins');
+    const counted = new Float64Array(shared, 8, 1);
+    /** @type {{scraped: number[], alone: number[]}} */
+    const rates = { scraped: [], alone: [] };
+    for (let second = 0; second < 20; second++) {
+      const isScraped = second % 2 === 0;
+      const [from, start] = [counted[0], performance.now()];
+      while (performance.now() < start + 1000) {
+        if (isScraped) {
+          const before = counted[0];
+          const page = await registry.workerMetrics();
+          const shown = Number(/^jobs_total\{kind="spin"\} (\d+)$/m.exec(page)?.[1]);
+          assert.ok(before <= shown && shown <= counted[0] + 1, `${before}, ${shown}, ${counted[0]}`);
+        }
+        await pause(100);
+      }
+      rates[isScraped ? 'scraped' : 'alone'].push((counted[0] - from) / (performance.now() - start));
+    }
+    Atomics.store(new Int32Array(shared), 0, 1);
+    // A ratio of two wall-clock rates: a busy machine would break any bound.
+    const ratios = rates.scraped.map((rate, i) => rate / rates.alone[i]).sort((a, b) => a - b);
+    t.diagnostic(
+      `throughput while scraped, as a part of that without: ${ratios.map(r => r.toFixed(3)).join(' ')}`,
+    );
+  });
+
+  it('a thread that is terminated while it creates label sets leaves what it has counted', async () => {
+    let total = 0;
+    for (let round = 0; round < 40; round++) {
+      const thread = await start();
+      const shared = new SharedArrayBuffer(16);
+      const counted = new Float64Array(shared, 8, 1);
+      assert.equal(await thread.do('createForever', { shared, from: round * 1e7 }), 'creates');
+      await pause(round * 3);
+      await thread.terminate();
+      const page = await registry.workerMetrics();
+      const values = page.matchAll(/^jobs_total\{kind="kind\d+"\} (\d+)$/gm);
+      const sum = Array.from(values).reduce((all, [, value]) => all + Number(value), 0);
+      // The one that it was recording may have been recorded.
+      const added = sum - total;
+      assert.ok(added === counted[0] || added === counted[0] + 1, `${added}, ${counted[0]}`);
+      total = sum;
+      // A page of millions of samples takes long.
+      if (round % 8 === 7) {
+        await registry.shutdown();
+        registry = new WorkerRegistry();
+        total = 0;
+      }
+    }
+  });
+
+  it('100,000 label sets that a thread creates while it is scraped are all there, and nothing falls', async t => {
+    const thread = await start();
+    const created = thread.do('many', { count: 100_000 });
+    let isDone = false;
+    created.then(() => (isDone = true));
+    let last = 0;
+    let scrapes = 0;
+    for (let isLast = false; !isLast; scrapes++) {
+      isLast = isDone;
+      const page = await registry.workerMetrics();
+      const count = page.match(/^jobs_total\{/gm)?.length ?? 0;
+      assert.ok(count >= last, `${count} after ${last}`);
+      last = count;
+    }
+    t.diagnostic(`${scrapes} scrapes`);
+    assert.equal(last, 100_000);
+  });
+
+  it(`the page of a thread is its own, whatever it does with its metrics, ${SEEDS} times`, async t => {
+    const first = Number(process.env.PROPERTY_SEED ?? Math.floor(Math.random() * 2 ** 30));
+    t.diagnostic(`PROPERTY_SEED=${first}`);
+    for (let seed = first; seed < first + SEEDS; seed++) {
+      const worker = path.join(__dirname, 'fixtures/random-metrics.js');
+      const thread = new TestThread({ seed }, worker);
+      threads.push(thread);
+      await thread.do('join');
+      for (const count of [10, 100, 1000, 3000, 10, 3000]) {
+        const own = await thread.do('act', { count });
+        const page = await registry.workerMetrics();
+        assert.deepEqual(await sorted(page), await sorted(String(own)), `PROPERTY_SEED=${seed}`);
+      }
+      await thread.terminate();
+      await registry.shutdown();
+      registry = new WorkerRegistry();
+    }
+  });
+});
+
+/** @param {string} page @returns {Promise<string[]>} its samples, in an order of its own */
+async function sorted(page) {
+  const all = await samples(page);
+  return all
+    .map(({ name, labels, value }) => JSON.stringify([name, Object.entries(labels).sort(), String(value)]))
+    .sort();
+}
