@@ -4,9 +4,9 @@
 // take part. Their registries, and what ended threads had counted, are further registries of this process,
 // for its own page and for a cluster's.
 
+const diagnosticsChannel = require('node:diagnostics_channel');
 const { debuglog } = require('node:util');
 const { isSharedArrayBuffer } = require('node:util/types');
-const { randomUUID } = require('node:crypto');
 const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
 const { ThreadMirror } = require('./thread-mirror');
@@ -31,6 +31,9 @@ const { setTimeout, clearTimeout } = globalThis;
  * until it has answered.
  */
 const RESPONSE_MILLISECONDS = 250;
+
+/** Also where `process` is a copy without events, as in Jest. */
+const THREAD_CREATED = 'worker_threads';
 
 /**
  * A request to run hooks. `failed` is resolved with the names of the metrics whose hook failed.
@@ -64,11 +67,13 @@ class ThreadHub {
   /** @param {{retiredMaxAge?: number}} options see RetiredThreads */
   constructor({ retiredMaxAge }) {
     this.#retired = new RetiredThreads(retiredMaxAge);
-    // A hub of a thread of its own (of a test runner, for example) is that of the threads below it only.
-    if (!worker.isMainThread) worker.setEnvironmentData(SCOPE, `${scopeOf()}.${randomUUID()}`);
+    // A hub of another thread (of a test runner, for example) is that of the threads below it only.
+    const own = `.${worker.threadId}`;
+    if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
     const scope = scopeOf();
     this.#inbox = this.#listen(inboxOf(scope), message => this.#receive(message));
     process.on('worker', this.#follow);
+    diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
     const hello = new worker.BroadcastChannel(helloOf(scope));
     hello.postMessage('hello');
@@ -103,13 +108,17 @@ class ThreadHub {
   close() {
     this.#isClosed = true;
     process.removeListener('worker', this.#follow);
+    diagnosticsChannel.unsubscribe(THREAD_CREATED, this.#onThread);
     this.#inbox.close();
     for (const record of this.#threads.values()) this.#remove(record);
   }
 
+  #onThread = (/** @type {any} */ message) => this.#follow(message.worker);
+
   /** @param {import('node:worker_threads').Worker} thread */
   #follow = thread => {
     const { threadId } = thread;
+    if (this.#isClosed || this.#followed.has(threadId)) return;
     this.#followed.add(threadId);
     thread.once('exit', () => {
       this.#receiveAll();

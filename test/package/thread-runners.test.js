@@ -1,0 +1,116 @@
+'use strict';
+
+// WorkerRegistry in tests of applications: Jest runs test files in contexts of their own, Vitest in threads.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { after, before, describe, it } = require('node:test');
+
+const ROOT = path.join(__dirname, '../..');
+const PROGRAMS = path.join(__dirname, 'programs/node_modules');
+const PATIENCE = 120_000;
+
+const THREAD = `
+  const { Counter, WorkerRegistry } = require('prom-client');
+  const { parentPort } = require('node:worker_threads');
+  new WorkerRegistry();
+  new Counter({ name: 'jobs_total', help: 'h' }).inc(5);
+  parentPort.on('message', () => {});
+  parentPort.postMessage('ready');`;
+
+/** @param {boolean} releases whether the test file releases its WorkerRegistry */
+const testFile = releases => `
+  test('the metrics of a thread', async () => {
+    const listeners = process.listenerCount('worker');
+    const registry = new WorkerRegistry(undefined, true);
+    expect(registry.workerCount()).toBe(0);
+    const thread = new Worker(THREAD);
+    await once(thread, 'message');
+    expect(await registry.workerMetrics()).toContain('jobs_total 5');
+    await thread.terminate();
+    expect(await registry.workerMetrics()).toContain('jobs_total 5');
+    expect(registry.workerCount()).toBe(0);
+    if (!${releases}) return;
+    await registry.shutdown();
+    expect(process.listenerCount('worker')).toBe(listeners);
+  });
+
+  test('nothing is left of an earlier WorkerRegistry', async () => {
+    const registry = new WorkerRegistry(undefined, true);
+    if (${releases}) expect(await registry.workerMetrics()).toBe('');
+    await registry.shutdown();
+  });`;
+
+const MODULES = [
+  ['{ once }', 'node:events'],
+  ['{ Worker }', 'node:worker_threads'],
+  ['{ WorkerRegistry }', 'prom-client'],
+];
+
+describe('test runners', () => {
+  const project = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'thread-runners-'));
+
+  before(() => {
+    fs.mkdirSync(path.join(project, 'node_modules'));
+    fs.symlinkSync(ROOT, path.join(project, 'node_modules/prom-client'), 'junction');
+    fs.symlinkSync(path.join(PROGRAMS, 'vitest'), path.join(project, 'node_modules/vitest'), 'junction');
+    const jest = { testEnvironment: 'node', testTimeout: PATIENCE };
+    fs.writeFileSync(path.join(project, 'package.json'), JSON.stringify({ jest }));
+    const thread = path.join(project, 'thread.cjs');
+    fs.writeFileSync(thread, THREAD);
+    const required = MODULES.map(([names, module]) => `const ${names} = require('${module}');`);
+    const imported = [['{ test, expect }', 'vitest'], ...MODULES].map(
+      ([names, module]) => `import ${names} from '${module}';`,
+    );
+    for (const [name, releases] of /** @type {const} */ ([
+      ['one', true],
+      ['two', true],
+      ['three', false],
+    ])) {
+      const code = [`const THREAD = ${JSON.stringify(thread)};`, testFile(releases)];
+      fs.writeFileSync(path.join(project, `${name}.test.js`), [...required, ...code].join('\n'));
+      fs.writeFileSync(path.join(project, `${name}.spec.mjs`), [...imported, ...code].join('\n'));
+    }
+  });
+
+  after(() => fs.rmSync(project, { recursive: true, force: true }));
+
+  /**
+   * @param {string} program
+   * @param {...string} args
+   * @returns {Promise<string>} what it writes
+   */
+  async function outputOf(program, ...args) {
+    const child = spawn(process.execPath, [path.join(PROGRAMS, program), ...args], {
+      cwd: project,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'test', NO_COLOR: '1', FORCE_COLOR: undefined },
+      timeout: PATIENCE,
+      killSignal: 'SIGKILL',
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', text => (output += text));
+    const status = await new Promise(resolve => child.on('close', (code, signal) => resolve(code ?? signal)));
+    assert.equal(status, 0, output);
+    assert.doesNotMatch(output, /open handle|did not exit|failed to exit|force exited|Warning|hanging/i);
+    return output;
+  }
+
+  for (const args of [['--detectOpenHandles'], ['--workerThreads', '--maxWorkers=2']]) {
+    it(`WorkerRegistry works in Jest, and leaves nothing: ${args.join(' ')}`, async () => {
+      const output = await outputOf('jest/bin/jest.js', '--ci', '--no-cache', '--watchman=false', ...args);
+      assert.match(output, /Tests: +6 passed/);
+    });
+  }
+
+  for (const pool of ['threads', 'vmThreads']) {
+    it(`WorkerRegistry works in Vitest, and leaves nothing: ${pool}`, async () => {
+      const args = ['run', `--pool=${pool}`, '--maxWorkers=2', `--testTimeout=${PATIENCE}`, 'spec'];
+      assert.match(await outputOf('vitest/vitest.mjs', ...args), /Tests +6 passed/);
+    });
+  }
+});
