@@ -46,7 +46,7 @@ const MEASURES = {
 };
 
 const USAGE = `Usage: npm run bench:cluster -- [options]
-  --short             a few scenarios in under 90 seconds; fails when a gate fails
+  --short             a few scenarios in some two minutes; fails when a gate fails
   --growth            only how the cost grows from 1,000 to 200,000 samples and 2 to 8 workers, also as a drawing;
                       without --short, --samples, --workers and --kind this is measured after the rest
   --no-growth         leave that out
