@@ -5,7 +5,6 @@ const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
 const {
-  OPTIONS,
   Metric,
   register,
   createTable,
@@ -15,10 +14,10 @@ const {
   viewWith,
   isObject,
   notANumber,
-  checkArray,
   adviseOnOrder,
   runCollect,
 } = require('./metric');
+const { OPTIONS, checkArray } = require('./metric-options');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');

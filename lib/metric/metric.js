@@ -1,19 +1,17 @@
 'use strict';
 
-// What the four metric types share: validation of the configuration, registration, and finding the row of a
-// label set.
+// What the four metric types share: construction, registration, and finding the row of a label set.
 
-const { debuglog, format, inspect } = require('util');
+const { debuglog, format } = require('util');
 const { Registry } = require('../registry/registry');
 const { takenNameText } = require('../registry/metric-definition');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
-const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names');
-const { reportIfMisspelt } = require('../options/option-names');
 const { adviseOnce } = require('../options/warnings');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
-const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet, setOwn } = require('./label-sets');
+const { OPTIONS, applyOptions, maxSeriesOf } = require('./metric-options');
+const { NO_LABELS, labelSetOf, checkLabelNames, checkLabelSet } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
 
@@ -26,11 +24,6 @@ const STATE = Symbol('state');
 
 /** @type {readonly string[]} */
 const NO_NAMES = Object.freeze([]);
-
-/** The options of every metric. */
-const OPTIONS = new Set([
-  ...['name', 'help', 'labelNames', 'registers', 'aggregator', 'collect', 'enableExemplars', 'maxSeries'],
-]);
 
 const debug = debuglog('prom-client-cluster');
 
@@ -64,18 +57,7 @@ class Metric {
     /** @type {boolean} */
     this.enableExemplars = false;
     Object.assign(this, defaults);
-    for (const key of Object.keys(config)) {
-      if (!options.has(key)) reportIfMisspelt(`Metric ${config.name}`, key, options);
-      // An option that is there but undefined or null means its default.
-      if (config[key] != null || !(key in this)) setOwn(this, key, config[key]);
-    }
-    if (!this.help) throw new Error('Missing mandatory help parameter');
-    if (!this.name) throw new Error('Missing mandatory name parameter');
-    checkMetricName(this.name);
-    checkArray('labelNames', this.labelNames);
-    checkLabelNamesAreValid(this.labelNames);
-    if (typeof this.registers[Symbol.iterator] !== 'function') checkArray('registers', this.registers);
-    adviseOnReservedNames(this);
+    applyOptions(this, config, options);
     if (config.collect != null) {
       // Not among the defaults: a subclass may have it as a method.
       /** @type {((this: any) => void | Promise<void>) | undefined} */
@@ -163,27 +145,6 @@ class Metric {
 }
 
 /**
- * @param {string} option
- * @param {unknown} value
- * @throws {TypeError} if it is not an array
- */
-function checkArray(option, value) {
-  if (Array.isArray(value)) return;
-  throw new TypeError(`${option} must be an array: ${inspect(value, { depth: 0 })}`);
-}
-
-/** @param {Metric} metric */
-function adviseOnReservedNames({ name, labelNames }) {
-  for (const label of labelNames) {
-    if (/^__/.test(label))
-      adviseOnce(
-        'label __',
-        `Metric ${name}: Prometheus reserves labels that begin with __, such as ${label}`,
-      );
-  }
-}
-
-/**
  * Reports a call with the value first, of which the labels are ignored.
  *
  * @param {Metric} metric
@@ -247,11 +208,9 @@ function withAdvice(error) {
  * @returns {SeriesTable}
  * @throws {TypeError} if `maxSeries` is not a positive integer
  */
-function createTable({ name, labelNames, maxSeries }, width) {
-  const limit = maxSeries ?? Infinity;
-  if (limit !== Infinity && !(Number.isInteger(limit) && limit > 0)) {
-    throw new TypeError(`maxSeries must be a positive integer: ${inspect(limit)}`);
-  }
+function createTable(metric, width) {
+  const { name, labelNames } = metric;
+  const limit = maxSeriesOf(metric);
   if (limit === Infinity) return new SeriesTable(labelNames, width);
   return new SeriesTable(labelNames, width, limit, () =>
     debug('%s has its %d series: other label sets are recorded as overflow', name, limit),
@@ -361,7 +320,6 @@ function runCollect(metric) {
 }
 
 module.exports = {
-  OPTIONS,
   Metric,
   register,
   createTable,
@@ -372,7 +330,6 @@ module.exports = {
   singleValues,
   isObject,
   notANumber,
-  checkArray,
   adviseOnOrder,
   runCollect,
 };

@@ -5,7 +5,6 @@ const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const {
-  OPTIONS,
   Metric,
   register,
   createTable,
@@ -15,9 +14,9 @@ const {
   viewWith,
   isObject,
   notANumber,
-  checkArray,
   runCollect,
 } = require('./metric');
+const { OPTIONS, checkArray } = require('./metric-options');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');

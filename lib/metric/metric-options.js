@@ -1,0 +1,72 @@
+'use strict';
+
+// The options of a metric, as the program passes them to the constructor.
+
+const { inspect } = require('util');
+const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names');
+const { reportIfMisspelt } = require('../options/option-names');
+const { adviseOnce } = require('../options/warnings');
+const { setOwn } = require('./label-sets');
+
+/** The options of every metric. */
+const OPTIONS = new Set([
+  ...['name', 'help', 'labelNames', 'registers', 'aggregator', 'collect', 'enableExemplars', 'maxSeries'],
+]);
+
+/**
+ * Copies the keys of a configuration to a metric that has the defaults, and checks what all types share.
+ *
+ * @param {any} metric
+ * @param {any} config
+ * @param {ReadonlySet<string>} options names of all options of the type
+ * @throws {TypeError} if `labelNames` or `registers` is not an array
+ * @throws {Error} if help or name is missing, or a name is not valid
+ */
+function applyOptions(metric, config, options) {
+  for (const key of Object.keys(config)) {
+    if (!options.has(key)) reportIfMisspelt(`Metric ${config.name}`, key, options);
+    // An option that is there but undefined or null means its default.
+    if (config[key] != null || !(key in metric)) setOwn(metric, key, config[key]);
+  }
+  if (!metric.help) throw new Error('Missing mandatory help parameter');
+  if (!metric.name) throw new Error('Missing mandatory name parameter');
+  checkMetricName(metric.name);
+  checkArray('labelNames', metric.labelNames);
+  checkLabelNamesAreValid(metric.labelNames);
+  if (typeof metric.registers[Symbol.iterator] !== 'function') checkArray('registers', metric.registers);
+  adviseOnReservedNames(metric);
+}
+
+/**
+ * @param {string} option
+ * @param {unknown} value
+ * @throws {TypeError} if it is not an array
+ */
+function checkArray(option, value) {
+  if (Array.isArray(value)) return;
+  throw new TypeError(`${option} must be an array: ${inspect(value, { depth: 0 })}`);
+}
+
+/** @param {{name: string, labelNames: readonly string[]}} metric */
+function adviseOnReservedNames({ name, labelNames }) {
+  for (const label of labelNames) {
+    if (/^__/.test(label))
+      adviseOnce(
+        'label __',
+        `Metric ${name}: Prometheus reserves labels that begin with __, such as ${label}`,
+      );
+  }
+}
+
+/**
+ * @param {any} metric
+ * @returns {number} its option `maxSeries`; Infinity if there is no limit
+ * @throws {TypeError} if it is not a positive integer
+ */
+function maxSeriesOf({ maxSeries }) {
+  const limit = maxSeries ?? Infinity;
+  if (limit === Infinity || (Number.isInteger(limit) && limit > 0)) return limit;
+  throw new TypeError(`maxSeries must be a positive integer: ${inspect(limit)}`);
+}
+
+module.exports = { OPTIONS, applyOptions, checkArray, maxSeriesOf };
