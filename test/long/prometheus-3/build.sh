@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
 # Builds Prometheus 3.8.1 from its Go modules, once, and prints the path of the program. It needs Go 1.25 or
-# later, and ten minutes on 2 cores. To run the conformance tests with it:
-#
-#   PROMETHEUS_3="$(test/long/prometheus-3/build.sh)" node scripts/run-tests.js test/remote-write
+# later, and ten minutes on 2 cores. After that, `npm run test:long` runs the conformance tests with it, too.
 set -euo pipefail
 version=v0.308.1 # of the module; 3.8.1 of the server
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/prom-client-cluster/prometheus-$version"

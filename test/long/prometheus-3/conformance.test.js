@@ -1,0 +1,32 @@
+'use strict';
+
+// The conformance tests with Prometheus 3, which build.sh builds.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+
+const TESTS = path.join(__dirname, '../..');
+
+const [, version] = /^version=(\S+)/m.exec(fs.readFileSync(path.join(__dirname, 'build.sh'), 'utf8'));
+const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+const PROMETHEUS = path.join(cache, `prom-client-cluster/prometheus-${version}/prometheus`);
+
+const skip = !fs.existsSync(PROMETHEUS) && 'not built: run test/long/prometheus-3/build.sh';
+
+describe('conformance to Prometheus 3', { skip }, () => {
+  for (const file of ['remote-write', 'cluster/processes']) {
+    it(file, () => {
+      const test = path.join(TESTS, file, 'conformance-prometheus.test.js');
+      const { status, stdout } = spawnSync(process.execPath, ['--test', '--test-reporter=tap', test], {
+        env: { ...process.env, PROMETHEUS, REQUIRE_PROMETHEUS: '1', NODE_TEST_CONTEXT: undefined },
+        encoding: 'utf8',
+        maxBuffer: 2 ** 28,
+      });
+      assert.equal(status, 0, stdout);
+    });
+  }
+});
