@@ -7,7 +7,6 @@
 
 const { SeriesHandle } = require('../series/series-handle');
 const { OTHER_ORDER } = require('../series/label-index');
-const { NO_LIMIT } = require('../series/series-table');
 const { labelSetOf, checkLabelNames } = require('./label-sets');
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
@@ -49,7 +48,10 @@ function rowOfArguments({ labelNames }, { index }, args) {
 function cachedChild(metric, table, row, create) {
   const index = /** @type {import('../series/label-index').LabelIndex} */ (table.index);
   const cached = index.children;
-  const isCached = cached?.metric === metric && cached.numbers[row] === index.numbers;
+  // A child that is bound to the overflow series is counted once, but each call of labels() has to be. So a
+  // metric that is full gets new children.
+  const isFull = table.liveCount >= table.fullAt;
+  const isCached = cached?.metric === metric && cached.numbers[row] === index.numbers && !isFull;
   return isCached ? cached.children[row] : cacheChild(metric, table, row, create);
 }
 
@@ -66,9 +68,8 @@ function cacheChild(metric, table, row, create) {
   const index = /** @type {import('../series/label-index').LabelIndex} */ (table.index);
   const child = create(metric, new SeriesHandle(table, index.foundValues(), row));
   const cached = (index.children ??= { metric, children: [], numbers: [] });
-  // An object that has the metric as its prototype may have methods of its own, which its children call. A
-  // child that is bound to the overflow series is counted once, but each call of labels() has to be.
-  if (cached.metric === metric && table.fullAt === NO_LIMIT) {
+  // An object that has the metric as its prototype may have methods of its own, which its children call.
+  if (cached.metric === metric) {
     cached.children[row] = child;
     cached.numbers[row] = index.numbers;
   }
