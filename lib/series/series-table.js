@@ -413,4 +413,4 @@ function isEmpty(labels) {
   return true;
 }
 
-module.exports = { SeriesTable, NO_LIMIT };
+module.exports = { SeriesTable };
