@@ -25,6 +25,8 @@ function joinCopies(copy) {
   const shared = /** @type {{[COPIES]?: WeakRef<Copy>[]}} */ (globalThis);
   const others = (shared[COPIES] ?? []).filter(other => ![undefined, copy].includes(other.deref()));
   Object.defineProperty(shared, COPIES, { value: [...others, new WeakRef(copy)], configurable: true });
+  // Where this thread takes part, its registries are followed from now on.
+  threads()?.publisher?.sync();
 }
 
 /**
@@ -45,9 +47,12 @@ function registriesOfAllCopies() {
 
 /** @returns {Set<any>} the same, and those of the threads that take part, see lib/threads */
 function registriesOfProcess() {
-  const { hub } =
-    /** @type {{[THREADS]?: {hub?: {registriesOfMember: () => any[]}}}} */ (globalThis)[THREADS] ?? {};
-  return new Set([...registriesOfAllCopies(), ...(hub?.registriesOfMember() ?? [])]);
+  return new Set([...registriesOfAllCopies(), ...(threads()?.hub?.registriesOfMember() ?? [])]);
+}
+
+/** @returns {{hub?: {registriesOfMember: () => any[]}, publisher?: {sync: () => void}} | undefined} */
+function threads() {
+  return /** @type {any} */ (globalThis)[THREADS];
 }
 
 module.exports = {

@@ -1,6 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
@@ -9,6 +11,8 @@ const client = require('../../index');
 const { TestThread, joinedThread } = require('./fixtures/start-thread');
 
 const { AggregatorRegistry, Counter, Registry, WorkerRegistry, register } = client;
+
+const ROOT = path.join(__dirname, '../..');
 
 /**
  * @param {string} page
@@ -275,12 +279,25 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
   });
 
-  it('WorkerRegistry takes threads of another copy of the package', async () => {
-    const copy = path.join(__dirname, '../../index.js');
-    const thread = new TestThread({ client: copy });
-    threads.push(thread);
-    await thread.doAll('create', 'join', ['inc', { kind: 'a', value: 2 }]);
-    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
+  it('WorkerRegistry takes threads of another copy of the package, and threads with two copies', async t => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'copy-of-the-package-'));
+    t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+    for (const name of ['index.js', 'package.json', 'lib'])
+      fs.cpSync(path.join(ROOT, name), path.join(directory, name), { recursive: true });
+    fs.symlinkSync(path.join(ROOT, 'node_modules'), path.join(directory, 'node_modules'), 'junction');
+    const copy = path.join(directory, 'index.js');
+    const [ofCopy, ofBoth] = [new TestThread({ client: copy }), new TestThread()];
+    threads.push(ofCopy, ofBoth);
+    await ofCopy.doAll('create', 'join', ['inc', { kind: 'a', value: 2 }]);
+    await ofBoth.doAll(
+      'create',
+      'join',
+      ['inc', { kind: 'a', value: 20 }],
+      ['otherCopy', { copy, value: 200 }],
+    );
+    // Now it answers nobody.
+    await ofBoth.do('sleep');
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 222);
   });
 
   it('WorkerRegistry counts the label sets beyond the limit of a metric, also those of ended threads', async () => {
