@@ -35,6 +35,7 @@ const STRICT = [
 /** Tests, and folders of tests, whose subject depends on the version of Node.js. */
 const NODE_TESTS = [
   'test/runtime',
+  'test/threads',
   'test/package/loading.test.js',
   'test/http/metrics-handler.test.js',
   'test/cluster/spool/spool.test.js',
