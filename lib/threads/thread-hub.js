@@ -52,6 +52,7 @@ const THREAD_CREATED = 'worker_threads';
  */
 
 class ThreadHub {
+  #onJoined;
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
@@ -64,8 +65,12 @@ class ThreadHub {
   #isMember = false;
   #isClosed = false;
 
-  /** @param {{retiredMaxAge?: number}} options see RetiredThreads */
-  constructor({ retiredMaxAge }) {
+  /**
+   * @param {{retiredMaxAge?: number}} options see RetiredThreads
+   * @param {() => void} onJoined called when a thread has joined
+   */
+  constructor({ retiredMaxAge }, onJoined) {
+    this.#onJoined = onJoined;
     this.#retired = new RetiredThreads(retiredMaxAge);
     // A hub of another thread (of a test runner, for example) is that of the threads below it only.
     const own = `.${worker.threadId}`;
@@ -183,6 +188,7 @@ class ThreadHub {
     };
     this.#threads.set(id, record);
     Atomics.store(new Int32Array(flags), IS_SUBSCRIBED, 1);
+    this.#onJoined();
   }
 
   /**

@@ -15,6 +15,7 @@ const {
   warnIfMissing,
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
+const { groupOfProcess } = require('../cluster/group-of-process');
 const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { RELEASE } = require('../exposition/pooled-page');
 
@@ -130,8 +131,6 @@ class WorkerRegistry extends Registry {
     const { hub, primary } = shared()[THREADS] ?? {};
     if (hub === undefined || primary === undefined) return undefined;
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    // Its thread starts while the label sets are read.
-    primary.start();
     await read(hub, timeout);
     if (!selfMetrics && ![...registriesOf(hub)].some(hasMetrics)) return undefined;
     return primary.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
@@ -254,7 +253,9 @@ function serve(threads, options) {
   const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
   const { hookIntoWorker } = require('../cluster/worker/worker-hook');
   warnIfMissing(options.directory, 'WorkerRegistry');
-  const hub = new ThreadHub(options);
+  // A member's threads are on the page of its cluster or group.
+  const isMember = () => /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess();
+  const hub = new ThreadHub(options, () => void (isMember() || threads.primary?.start()));
   threads.hub = hub;
   hookIntoWorker(() => (shared()[THREADS]?.hub === hub ? hub.registriesOfMember() : []));
   // The page of this process: its workers, if it is a cluster's primary, are on the page of
