@@ -1,0 +1,124 @@
+'use strict';
+
+// Groups for minutes, and of many processes. The short forms are in test/cluster/processes/groups.test.js and
+// test/package/groups.test.js. Each page is compared with what the processes have counted themselves.
+
+const assert = require('node:assert/strict');
+const { randomInt } = require('node:crypto');
+const fs = require('node:fs');
+const { describe, it } = require('node:test');
+const { setTimeout: pause } = require('node:timers/promises');
+
+const { TestGroup } = require('../fixtures/group.js');
+
+const MINUTE = 60_000;
+const MEMBERS = 64;
+const AT_A_TIME = 9;
+const CHAOS_ROUNDS = 60;
+
+describe('groups', { skip: process.platform === 'win32' }, () => {
+  it('a holder that is stopped for a minute is a member when it wakes, and its counts are there again', async t => {
+    const group = new TestGroup();
+    t.after(() => group.close());
+    const processes = await group.startMany(4);
+    const watch = group.watch({ pause: 100 });
+    await Promise.all(processes.map(member => member.do('busy')));
+    await watch.exact(10);
+    const { holder, others } = await group.roles();
+    await holder.stop();
+    const end = performance.now() + MINUTE;
+    await watch.settled();
+    await others[0].end('SIGTERM');
+    await others[1].kill();
+    const newcomer = await group.start();
+    await newcomer.do('busy');
+    await watch.settled();
+    while (performance.now() < end) await watch.exact(10);
+    const generations = () => fs.readdirSync(group.directory).filter(name => /^g\d/.test(name));
+    const before = generations();
+    holder.wake();
+    await watch.settled();
+    await watch.exact(50);
+    assert.deepEqual(generations(), before);
+    assert.equal((await holder.do('state')).group.isAggregator, false);
+    await holder.end('SIGTERM');
+    await watch.settled();
+    await watch.exact(10);
+    await watch.stop();
+    assert.deepEqual(fs.readdirSync(group.place).length, 1, 'no directory of the old holder is left');
+  });
+
+  it(`${MEMBERS} members: each shows the numbers of all, the holder is killed, all are replaced`, async t => {
+    const group = new TestGroup();
+    t.after(() => group.close());
+    const processes = await group.startMany(MEMBERS);
+    const watch = group.watch({ pause: 50 });
+    await Promise.all(processes.map(member => member.do('busy', 200)));
+    await watch.settled();
+    await watch.exact(MEMBERS);
+    const { holder } = await group.roles();
+    await holder.kill();
+    await watch.settled();
+    const old = group.running;
+    while (old.length > 0) {
+      const replace = async member => {
+        const [newcomer] = await Promise.all([group.start(), member.end('SIGTERM')]);
+        await newcomer.do('busy', 200);
+      };
+      await Promise.all(old.splice(0, AT_A_TIME).map(replace));
+    }
+    await watch.settled();
+    await watch.exact(10);
+    await watch.stop();
+    await group.until(page => page.get('open') === MEMBERS - 1);
+  });
+
+  it('what happens to processes at random costs no count', async t => {
+    const group = new TestGroup({ option: { group: 'test', checkpointInterval: 100 } });
+    t.after(() => group.close());
+    const start = async () => (await group.start()).do('busy');
+    await group.startMany(3);
+    await Promise.all(group.running.map(member => member.do('busy')));
+    const watch = group.watch();
+    /** Every other time the one that aggregates. */
+    const any = async () => {
+      const { holder = group.running[0] } = await group.roles();
+      return randomInt(2) === 0 ? holder : group.running[randomInt(group.running.length)];
+    };
+    const events = {
+      start,
+      exit: async () => {
+        await (await any()).end('SIGTERM');
+        await start();
+      },
+      kill: async () => {
+        await (await any()).kill();
+        await start();
+      },
+      stop: async () => {
+        const member = await any();
+        await member.stop();
+        await pause(randomInt(4000));
+        member.wake();
+      },
+      hold: async () => (await any()).do('hold', randomInt(4000)),
+      kills: async () => {
+        await Promise.all([(await any()).kill(), start()]);
+      },
+    };
+    const names = Object.keys(events);
+    for (let i = 0; i < CHAOS_ROUNDS; i++) {
+      const name = names[randomInt(names.length)];
+      const holder = (await group.roles()).holder?.name;
+      t.diagnostic(`${i}: ${name}, ${group.running.length} processes, ${holder} aggregates`);
+      await events[name]();
+      // Often while the last event still has effects.
+      if (randomInt(3) === 0) await watch.settled();
+      while (group.running.length > 6) await (await any()).end('SIGTERM');
+      while (group.running.length < 2) await start();
+    }
+    await watch.settled();
+    await watch.exact(10);
+    await watch.stop();
+  });
+});

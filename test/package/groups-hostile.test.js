@@ -1,0 +1,195 @@
+'use strict';
+
+// A process that has joined a group, or that pretends to aggregate it, and sends what it likes. Others go on,
+// with exact numbers and bounded memory; whoever asks for a page gets it, or an error in time.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const { describe, it, afterEach } = require('node:test');
+
+const { TestGroup } = require('../fixtures/group.js');
+const { hostileMessage } = require('../fixtures/hostile-input.js');
+const { effort, seed } = require('../fixtures/seeded-fast-check.js');
+const { randomFrom } = require('../../benchmarks/shared/random.js');
+const { GroupDirectory, newKey } = require('../../lib/cluster/group/group-directory.js');
+const { connect, listen } = require('../../lib/cluster/links/socket.js');
+const messages = require('../../lib/cluster/wire/messages.js');
+
+const { REQUEST, RESPONSE, WELCOME, READY, PAGE, HELLO, PING, LAST } = messages;
+
+const TIMEOUT = 1000;
+const MESSAGES = 300 * effort;
+const DEPTH = 100_000;
+const MEGABYTE = 2 ** 20;
+
+const FIELDS = ['type', 'requestId', 'file', 'bytes', 'snapshot', 'reason', 'metrics', 'error', 'id', 'key'];
+FIELDS.push('pageId', 'format', 'timeout', 'inParts', 'exitDirectory', 'checkpointInterval', 'directory');
+FIELDS.push('exitName', 'known', 'pages', 'part', 'ascii', 'pid');
+
+/** @param {string} text */
+function frame(text) {
+  const bytes = Buffer.from(`xxxx${text}`);
+  bytes.writeUInt32BE(bytes.length - 4, 0);
+  return bytes;
+}
+
+const messageFrame = message => frame(JSON.stringify(message));
+
+/** @returns {{socket: net.Socket, ended: Promise<void>}} which notes every message */
+function withMessages(socket, onMessage = () => {}) {
+  let bytes = Buffer.alloc(0);
+  socket.on('error', () => {});
+  socket.on('data', chunk => {
+    bytes = Buffer.concat([bytes, chunk]);
+    while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUInt32BE(0)) {
+      const end = 4 + bytes.readUInt32BE(0);
+      onMessage(JSON.parse(bytes.toString('utf8', 4, end)));
+      bytes = bytes.subarray(end);
+    }
+  });
+  return { socket, ended: new Promise(resolve => socket.on('close', resolve)) };
+}
+
+describe(
+  `a hostile process of a group (PROPERTY_SEED=${seed})`,
+  { skip: process.platform === 'win32' },
+  () => {
+    /** @type {TestGroup} */
+    let group;
+    const random = randomFrom(seed);
+
+    afterEach(() => group.close());
+
+    /** A connection to the process that aggregates. */
+    async function join({ onMessage, hello = {} } = {}) {
+      const directory = new GroupDirectory(group.directory);
+      const joined = withMessages(await connect(directory.socketOf(directory.newest().key)), onMessage);
+      joined.socket.ref();
+      joined.socket.write(messageFrame({ type: HELLO, key: newKey(), pid: 1, ...hello }));
+      return joined;
+    }
+
+    const watchPages = () => {
+      let next = 0;
+      return group.watch({ scrape: () => group.running[next++ % group.running.length].page(TIMEOUT) });
+    };
+
+    it('that floods, nests or answers anything is cut off or ignored, and all others are exact', async () => {
+      group = new TestGroup();
+      const processes = await group.startMany(2);
+      const watch = watchPages();
+      await Promise.all(processes.map(member => member.do('busy')));
+      await watch.settled();
+      const { holder } = await group.roles();
+      const before = await holder.do('memory');
+
+      const deep = `${'['.repeat(DEPTH)}${']'.repeat(DEPTH)}`;
+      const deepObject = `${'{"a":'.repeat(DEPTH)}1${'}'.repeat(DEPTH)}`;
+      const answers = [
+        ...[deep, deepObject, '1e400', '-0', '"x"', 'null'].flatMap(value =>
+          FIELDS.map(
+            field => requestId => `{"type":"${RESPONSE}","requestId":${requestId},"${field}":${value}}`,
+          ),
+        ),
+      ];
+      // It answers each request with the next of these, and sends more that nobody has asked for.
+      const hostile = await join({
+        onMessage: ({ type, requestId }) => {
+          if (type !== REQUEST) return;
+          const answer = answers.pop();
+          if (answer !== undefined) hostile.socket.write(frame(answer(requestId)));
+          else hostile.socket.write(messageFrame({ type: RESPONSE, requestId, error: 'no more' }));
+        },
+      });
+      for (let i = 0; i < MESSAGES; i++) {
+        const type = [RESPONSE, READY, PAGE, LAST, PING, HELLO][i % 6];
+        const valid = { type, requestId: i, pageId: i, format: {}, timeout: 1, metrics: [], snapshot: '' };
+        hostile.socket.write(messageFrame(hostileMessage(valid, random, FIELDS)));
+        if (i % 50 === 0) await watch.settled();
+      }
+      await watch.settled();
+      hostile.socket.destroy();
+      for (const value of [deep, deepObject])
+        for (const type of [HELLO, PAGE, LAST, READY]) {
+          const { socket, ended } = await join();
+          socket.write(frame(`{"type":"${type}","snapshot":${value},"format":${value},"pageId":${value}}`));
+          socket.end();
+          await ended;
+        }
+
+      const floods = {
+        'short messages': socket => socket.write(Buffer.concat(Array(5000).fill(frame('1')))),
+        'long messages': socket => {
+          for (let i = 0; i < 300; i++) socket.write(frame(`"${'x'.repeat(MEGABYTE)}"`));
+        },
+        'a length without end': socket => socket.write(Buffer.from([0xff, 0xff, 0xff, 0xff])),
+        'no JSON': socket => socket.write(frame('{"type":')),
+        'no greeting': async socket => socket.write(frame('{"type":"x"}')),
+      };
+      for (const [what, flood] of Object.entries(floods)) {
+        const { socket, ended } = await join(what === 'no greeting' ? { hello: { type: PING } } : {});
+        await flood(socket);
+        await ended;
+      }
+      await watch.settled();
+      await watch.exact(3);
+      await watch.stop();
+      const grown = (await holder.do('memory')) - before;
+      assert.ok(grown < 400 * MEGABYTE, `${grown} bytes`);
+      assert.equal((await group.roles()).holder, holder);
+      await group.until(page => page.get('prom_client_cluster_group_members') === 2);
+    });
+
+    const pretenders = {
+      'says nothing': () => {},
+      'ends each connection': socket => socket.end(),
+      'sends no message': socket => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
+      'sends half a message': socket => socket.write(messageFrame({ type: HELLO, id: 1 }).subarray(0, 20)),
+      'sends messages with fields of any type': socket => {
+        socket.write(messageFrame({ type: HELLO, id: 1 }));
+        for (let i = 0; i < MESSAGES; i++) {
+          const type = [REQUEST, WELCOME, PAGE, HELLO, PING][i % 5];
+          const directory = ['', 'relative', group.place, `${group.place}/missing`][i % 4];
+          const valid = {
+            type,
+            requestId: i,
+            directory,
+            exitName: 'w1-exit-00.snap',
+            timeout: 1000,
+            pageId: i,
+          };
+          const { directory: any, ...message } = hostileMessage(valid, random, FIELDS);
+          // Where a process writes is decided by the one that aggregates, so other places are left out.
+          socket.write(
+            messageFrame(
+              typeof any === 'string' ? { ...message, directory } : { ...message, directory: any },
+            ),
+          );
+        }
+      },
+    };
+    for (const [what, onConnection] of Object.entries(pretenders)) {
+      it(`that pretends to aggregate and ${what} is replaced, or delays pages until their timeout`, async () => {
+        group = new TestGroup();
+        fs.mkdirSync(group.directory, { mode: 0o700 });
+        const directory = new GroupDirectory(group.directory);
+        const key = newKey();
+        directory.claim(1, key);
+        const sockets = new Set();
+        const server = await listen(directory.socketOf(key), socket => {
+          sockets.add(withMessages(socket).socket);
+          onConnection(socket);
+        });
+        const [first, second] = await Promise.all([group.start(), group.start()]);
+        await Promise.all([first.do('inc', 1), second.do('inc', 2)]);
+        await first
+          .page(TIMEOUT)
+          .catch(error => assert.match(error.message, /cannot be collected|timed out/));
+        server.close();
+        for (const socket of sockets) socket.destroy();
+        for (const member of [first, second])
+          await group.until(page => page.get('requests_total') === 3 && page.get('open') === 2, member);
+      });
+    }
+  },
+);
