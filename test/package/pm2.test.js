@@ -25,8 +25,9 @@ const SCRAPE_PAUSE = 100;
 const CLIENTS = 4;
 const CLIENT_PAUSE = 20;
 
-// Otherwise PM2 kills an instance 1.6 seconds after it has asked it to end, also on a busy machine.
-const KILL_TIMEOUT = 60_000;
+// PM2 kills an instance that it has asked to end after 1.6 seconds, and asks it although the new one does not
+// listen yet after 3 seconds. On a busy machine, all old ones would have ended before a new one has started.
+const TIMEOUTS = ['--kill-timeout', '60000', '--listen-timeout', '60000'];
 
 // How long no data comes before a connection is given up. Pages have five seconds.
 const HANGING = 10_000;
@@ -78,7 +79,7 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
 
     async start() {
       this.port = await freePort();
-      const args = ['--name', this.name, '-i', String(INSTANCES), '--kill-timeout', String(KILL_TIMEOUT)];
+      const args = ['--name', this.name, '-i', String(INSTANCES), ...TIMEOUTS];
       const env = {
         PORT: String(this.port),
         BOOKS: this.bookPlace,
@@ -141,7 +142,10 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
       return url !== '/' && fs.existsSync(path.join(this.arrived, path.basename(url)));
     }
 
-    /** PM2 ends an instance by SIGINT: unless it listens to that, it may lose what it has counted since it was asked last. */
+    /**
+     * PM2 ends an instance by SIGINT. Unless it listens to that, it may lose what it has counted since it was
+     * asked last.
+     */
     books() {
       return fs.readdirSync(this.bookPlace).map(name => ({
         name,

@@ -29,16 +29,19 @@ class Member {
   link = undefined;
   budget = new Budget();
   isGone = false;
+  #isCurrent;
   /** To this holder. */
   hadLink = false;
 
   /**
    * @param {number} id
    * @param {string} key
+   * @param {() => boolean} isCurrent whether this process still aggregates; if not, it closes the links
    */
-  constructor(id, key) {
+  constructor(id, key, isCurrent) {
     this.id = id;
     this.key = key;
+    this.#isCurrent = isCurrent;
     /** @type {{pid?: number}} */
     this.process = {};
   }
@@ -56,6 +59,9 @@ class Member {
    * @param {(error: Error | null) => void} onSent
    */
   send(message, onSent) {
+    // While this process was stopped, another one may have taken over, whose pages have newer numbers.
+    if (hasType(message) && message.type === PAGE) this.#isCurrent();
+    this.budget.refund();
     if (this.link === undefined) onSent(new Error('the member has no link'));
     else this.link.send(message, onSent);
   }
@@ -94,7 +100,7 @@ class GroupMembers extends EventEmitter {
     this.#next = list.next;
     /** @type {Record<number, Member>} by id */
     this.workers = {};
-    for (const [id, key] of list.keys) this.workers[id] = new Member(id, key);
+    for (const [id, key] of list.keys) this.workers[id] = new Member(id, key, isCurrent);
     /** Settles when all of them are linked again, or after a second: one may be stopped. */
     this.settled = this.#settle();
     for (const member of this.#all) void this.#probe(member);
@@ -190,7 +196,7 @@ class GroupMembers extends EventEmitter {
     }
     const given = owner === undefined ? wanted : this.#next;
     this.#next = Math.max(this.#next, given + 1);
-    return new Member(given, key);
+    return new Member(given, key, this.#isCurrent);
   }
 
   /** @returns {import('./group-directory').MemberList} */

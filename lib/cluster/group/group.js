@@ -66,6 +66,8 @@ class Group {
   #silent = 0;
   /** Generation of a holder whose socket was missing. */
   #missing = 0;
+  /** Whether this process has ever met another one: then the group does not end with that. */
+  #hasMet = false;
   #isFollowing = false;
   /** @type {(() => void)[]} called when the link to a holder is there */
   #onLinked = [];
@@ -282,6 +284,7 @@ class Group {
     let socket;
     try {
       socket = await connect(this.#directory.socketOf(key));
+      this.#hasMet = true;
     } catch (error) {
       const { code } = /** @type {any} */ (error);
       if (code === 'ECONNREFUSED' || (code === 'ENOENT' && this.#missing === generation)) return false;
@@ -324,6 +327,7 @@ class Group {
       directory: this.#directory,
       generation,
       key: this.#key,
+      isContinuing: this.#hasMet,
       options: () => this.#options,
       onDeposed: () => {
         this.#holder = undefined;

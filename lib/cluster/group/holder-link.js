@@ -5,7 +5,7 @@
 // does not answer.
 
 const { debuglog } = require('node:util');
-const { SocketLink } = require('../links/socket');
+const { SocketLink, UNLIMITED } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
 const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
 
@@ -64,7 +64,7 @@ class HolderLink {
         events.onEnd();
       },
     });
-    this.#link.trust();
+    this.#link.trust(UNLIMITED);
     /** Resolved when the holder has answered; rejected when the link ends before. */
     this.welcome = Promise.race([new Promise(resolve => (this.#onWelcome = resolve)), this.#ended]);
     const stop = this.#watch();

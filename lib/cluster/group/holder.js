@@ -21,6 +21,7 @@ const DEPOSED = 'another process aggregates';
  * @property {import('./group-directory').GroupDirectory} directory
  * @property {number} generation
  * @property {string} key of this process
+ * @property {boolean} isContinuing whether this process has met another one of the group
  * @property {() => import('../cluster-options').ClusterOptions} options read when there is anything to
  *   aggregate
  * @property {() => void} onDeposed called when this process has found that another one has taken over
@@ -49,7 +50,7 @@ class Holder {
    * @returns {Promise<Holder | undefined>} undefined if another process was first
    */
   static async claim(options) {
-    const { directory, generation, key } = options;
+    const { directory, generation, key, isContinuing } = options;
     if (!directory.claim(generation, key)) return undefined;
     debug('process %d aggregates, generation %d', process.pid, generation);
     const list = directory.readMembers(generation);
@@ -57,7 +58,7 @@ class Holder {
     const alive = await Promise.all([...list.keys.values()].map(isAlive));
     if (!directory.isCurrent(generation, key)) return undefined;
     // Without any of its members, an earlier group has ended: this one is a new one.
-    const isContinued = alive.some(Boolean);
+    const isContinued = isContinuing || alive.some(Boolean);
     if (!isContinued) list.keys.clear();
     const adopt = directory.succeed(generation, isContinued);
     for (const id of adopt === undefined ? [] : directory.idsIn(adopt)) {

@@ -19,10 +19,11 @@ const MAX_FIRST_BYTES = 1024;
 // For a process that is stopped and reads nothing.
 const MAX_UNSENT_BYTES = 2 ** 26;
 
-// A member that is scraped all the time sends some ten messages a second.
+// A member that is scraped all the time sends some ten messages a second, and answers to requests.
 const MESSAGES_PER_SECOND = 200;
 const MAX_BURST = 2000;
 const BYTES_PER_MESSAGE = 65_536;
+const TOKENS_PER_ANSWER = 8;
 
 // A message that comes byte by byte would take 700 times its memory.
 const MAX_CHUNKS = 1000;
@@ -50,7 +51,19 @@ class Budget {
     this.#tokens -= 1 + bytes / BYTES_PER_MESSAGE;
     return this.#tokens >= 0;
   }
+
+  /** For the answer to a message that is sent to the process. */
+  refund() {
+    this.#tokens = Math.min(this.#tokens + TOKENS_PER_ANSWER, MAX_BURST);
+  }
 }
+
+/**
+ * Of the process that aggregates: it asks as often as it is scraped.
+ *
+ * @type {Pick<Budget, 'spend'>}
+ */
+const UNLIMITED = { spend: () => true };
 
 /**
  * @typedef {object} LinkEvents
@@ -62,6 +75,7 @@ class SocketLink {
   #socket;
   #events;
   #maxBytes = MAX_FIRST_BYTES;
+  /** @type {Pick<Budget, 'spend'>} */
   #budget = new Budget();
   /** @type {Buffer[]} of a message that is not complete */
   #chunks = [];
@@ -84,7 +98,7 @@ class SocketLink {
   /**
    * Accepts long messages from now on: the other side has introduced itself.
    *
-   * @param {Budget} [budget] that this link shares with earlier ones of the same process
+   * @param {Pick<Budget, 'spend'>} [budget] that this link shares with earlier ones of the same process
    */
   trust(budget = this.#budget) {
     this.#budget = budget;
@@ -207,4 +221,4 @@ function listen(place, onConnection) {
   });
 }
 
-module.exports = { SocketLink, Budget, connect, listen };
+module.exports = { SocketLink, Budget, UNLIMITED, connect, listen };

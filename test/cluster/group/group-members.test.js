@@ -9,8 +9,8 @@ const { describe, it, beforeEach, afterEach } = require('node:test');
 
 const { GroupMembers } = require('../../../lib/cluster/group/group-members.js');
 const { newKey } = require('../../../lib/cluster/group/group-directory.js');
-const { SocketLink, connect, listen } = require('../../../lib/cluster/links/socket.js');
-const { HELLO, PING } = require('../../../lib/cluster/wire/messages.js');
+const { SocketLink, UNLIMITED, connect, listen } = require('../../../lib/cluster/links/socket.js');
+const { HELLO, PING, PAGE } = require('../../../lib/cluster/wire/messages.js');
 
 describe('members of a group', { skip: process.platform === 'win32' }, () => {
   let place;
@@ -45,7 +45,10 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
       list,
       isAlive: async key => alive.has(key),
       onDead: () => {},
-      isCurrent: () => isCurrent,
+      isCurrent: () => {
+        if (!isCurrent) members.close();
+        return isCurrent;
+      },
       onChange: changed => lists.push(changed),
     });
     for (const event of ['fork', 'online', 'message', 'disconnect'])
@@ -66,7 +69,7 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
       },
       onEnd,
     });
-    socketLink.trust();
+    socketLink.trust(UNLIMITED);
     socketLink.send(hello);
     const next = async () => {
       while (messages.length === 0) await new Promise(resolve => (onMessage = resolve));
@@ -159,10 +162,29 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     const passed = once(members, 'message');
     member.send({ type: 'x', n: 1 });
     assert.deepEqual((await passed)[1], { type: 'x', n: 1 });
+  });
+
+  it('get no page after another process has taken over, which may have all the numbers', async () => {
+    const { ended, next, id } = await join();
+    const { [id]: member } = members.workers;
+    member.send({ type: PAGE, pageId: 1 }, () => {});
+    assert.deepEqual(await next(), { type: PAGE, pageId: 1 });
     isCurrent = false;
-    member.send({ type: 'x', n: 2 });
-    isCurrent = true;
-    member.send({ type: PING });
+    member.send({ type: PAGE, pageId: 2 }, () => {});
+    assert.equal(await Promise.race([next(), ended]), undefined);
+  });
+
+  it('may answer as often as they are asked', async () => {
+    const { link: member, id } = await join();
+    for (let round = 0; round < 30; round++) {
+      for (let i = 0; i < 100; i++) {
+        members.workers[id].send({ type: 'question' }, () => {});
+        member.send({ type: 'answer', isLast: i === 99 });
+      }
+      const [, { isLast }] = await once(members, 'message');
+      if (!isLast) while (!events.at(-1)[2].isLast) await once(members, 'message');
+      events.length = 0;
+    }
   });
 
   it('that flood are cut off, and not admitted again at once', async () => {

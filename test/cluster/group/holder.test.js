@@ -1,0 +1,60 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { describe, it, beforeEach, afterEach } = require('node:test');
+
+const { Holder } = require('../../../lib/cluster/group/holder.js');
+const { GroupDirectory, newKey } = require('../../../lib/cluster/group/group-directory.js');
+
+const SPOOL = 'prom-client-cluster-abc';
+
+describe('a process that takes over from one that is dead', { skip: process.platform === 'win32' }, () => {
+  let place;
+  let directory;
+  let holder;
+
+  beforeEach(() => {
+    place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-holder-'));
+    directory = new GroupDirectory(path.join(place, 'd'));
+    directory.open();
+    const dead = newKey();
+    directory.claim(1, dead);
+    directory.writeMembers(1, { next: 8, keys: new Map([[7, dead]]) });
+    fs.mkdirSync(path.join(directory.placeOf(1), SPOOL));
+    fs.writeFileSync(path.join(directory.placeOf(1), SPOOL, 'owner.json'), '{"version":1,"pid":1}');
+    // The directory is not a young one.
+    fs.writeFileSync(path.join(directory.path, dead), '');
+  });
+  afterEach(() => {
+    holder.close();
+    fs.rmSync(place, { recursive: true, force: true });
+  });
+
+  async function claim(isContinuing) {
+    holder = await Holder.claim({
+      directory,
+      generation: 2,
+      key: newKey(),
+      isContinuing,
+      options: () => ({ inPlace: true }),
+      onDeposed: () => {},
+      onRestored: () => {},
+    });
+  }
+
+  it('continues if it has met that while it lived', async () => {
+    await claim(true);
+    assert.ok(fs.existsSync(path.join(directory.placeOf(2), SPOOL)));
+  });
+
+  it('starts an empty group if it has not', async () => {
+    await claim(false);
+    assert.deepEqual(
+      fs.readdirSync(directory.placeOf(2)).filter(name => name === SPOOL),
+      [],
+    );
+  });
+});
