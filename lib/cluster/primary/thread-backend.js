@@ -69,14 +69,16 @@ class ThreadBackend {
 
   /**
    * Starts the thread without the options of this process or, if that fails, with them: Yarn PnP needs its
-   * loader.
+   * loader. Under Node's permission model always with them, because the thread is not subject to it otherwise
+   * and would write where this process may not remove anything.
    *
    * @param {string} [adopt] directory of a lost thread
    * @returns {Promise<void>} rejected if no thread can be started
    */
   async start(adopt) {
+    const clean = { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } };
     try {
-      await this.#startThread({ execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }, adopt);
+      await this.#startThread('permission' in process ? {} : clean, adopt);
     } catch (error) {
       if (isOutOfMemory(error)) throw error;
       debug('the thread does not start clean, trying with inherited options: %s', error);

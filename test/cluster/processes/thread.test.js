@@ -5,6 +5,8 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { describe, it } = require('node:test');
+const { execFile } = require('node:child_process');
+const { promisify } = require('node:util');
 
 const { startCluster, copyPackage, makePlace, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
 
@@ -337,6 +339,37 @@ function nicenessOfThreads(pid) {
 }
 
 describe('the thread', { concurrency: 2 }, () => {
+  it("a running thread may do no more than its process under Node's permission model", async t => {
+    const place = makePlace(t);
+    const program = path.join(place, 'program.js');
+    fs.writeFileSync(
+      program,
+      `const cluster = require('node:cluster');
+      const client = require(${JSON.stringify(LIBRARY)});
+      if (cluster.isPrimary) {
+        const registry = new client.AggregatorRegistry();
+        cluster.fork().once('online', async () => {
+          const page = await registry.clusterMetrics();
+          console.log(registry.clusterState().aggregator, /^done_total .*$/m.exec(page)[0]);
+          process.exit();
+        });
+      } else {
+        new client.Counter({ name: 'done_total', help: 'h' }).inc(7);
+      }`,
+    );
+    const tmp = path.join(place, 'tmp');
+    fs.mkdirSync(tmp);
+    const isStable = process.allowedNodeEnvironmentFlags.has('--permission');
+    const flags = [isStable ? '--permission' : '--experimental-permission', '--allow-fs-read=*'];
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [...flags, '--allow-child-process', '--allow-worker', program],
+      { env: { ...process.env, TMPDIR: tmp } },
+    );
+    assert.equal(stdout, 'thread done_total 7\n');
+    assert.deepEqual(fs.readdirSync(tmp), []);
+  });
+
   it('a running thread leaves its process as it was', async t => {
     const place = makePlace(t);
     const preload = path.join(place, 'preload.js');
