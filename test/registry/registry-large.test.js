@@ -3,6 +3,8 @@
 // A large registry is written in slices that leave the loop to the application, from numbers of one instant.
 
 const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 const fc = require('../fixtures/seeded-fast-check');
 
@@ -249,4 +251,15 @@ describe('a page rendered in slices', () => {
     }
     assert.equal(new Own()[PAGES], undefined);
   });
+});
+
+it('a large registry is written in a sandbox without `performance`', async () => {
+  const program = `delete globalThis.performance;
+    const { Registry, Gauge } = require(${JSON.stringify(require.resolve('../..'))});
+    const registry = new Registry();
+    const gauge = new Gauge({ name: 'many', help: 'h', labelNames: ['i'], registers: [registry] });
+    for (let i = 0; i < ${SERIES}; i++) gauge.set({ i }, i);
+    registry.metrics().then(page => console.log(page.split('\\n').length));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
+  assert.equal(Number(stdout), SERIES + 3);
 });
