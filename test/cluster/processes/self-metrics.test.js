@@ -75,10 +75,9 @@ const tamper = (cluster, workerId, change) =>
 const answerTruly = (cluster, workerId) =>
   cluster.inWorker(workerId, ({ state }) => void (state.tamper = undefined));
 const withError = ({ type, requestId }) => ({ type, requestId, error: 'it has none' });
-const withBrokenFile = (message, spool, changeFile) =>
-  changeFile(message, spool, bytes => {
-    bytes.fill(0, 0, 4);
-  });
+const withBrokenSnapshot = ({ type, requestId }) => {
+  return { type, requestId, snapshot: Buffer.alloc(256).toString('base64'), reason: 'a test' };
+};
 
 /** A file that a thread loads first, which then cannot create a directory. */
 function readOnly(t) {
@@ -307,7 +306,7 @@ describe('self-metrics of a cluster', () => {
     const before = await cluster.scrape({ selfMetrics: true });
     await cluster.inWorker(2, ({ state }) => state.counter.inc());
     for (const [reason, change] of [
-      ['magic', withBrokenFile],
+      ['magic', withBrokenSnapshot],
       ['worker-error', withError],
     ]) {
       await tamper(cluster, 2, change);
