@@ -127,6 +127,33 @@ for (const inPlace of [false, true]) {
       assert.strictEqual(seriesOf(shared.receiver, 'short')[0].value, 'stale');
     });
 
+    it("a metric with an aggregator of the application's own is pushed as it aggregates", async () => {
+      await cluster.run(({ client }) => {
+        client.aggregators.largest = ([{ name, help, type, values }, ...others]) => {
+          const all = [values, ...others.map(metric => metric.values)];
+          return {
+            name,
+            help,
+            type,
+            values: [{ labels: {}, value: Math.max(...all.map(([{ value }]) => value)) }],
+          };
+        };
+      });
+      for (const id of [1, 2]) {
+        await cluster.inWorker(
+          id,
+          ({ client }, value) =>
+            new client.Gauge({ name: 'top', help: 'h', aggregator: 'largest' }).set(value),
+          id * 3,
+        );
+      }
+      await push(cluster, shared.url, { labels });
+      assert.deepStrictEqual(
+        seriesOf(shared.receiver, 'top').map(({ value }) => value),
+        [6],
+      );
+    });
+
     it('a receiver that fails leaves the page alone', async () => {
       const counted = { written: 0 };
       const answers = [
