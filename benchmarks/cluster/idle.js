@@ -5,7 +5,11 @@
 
 const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
+const { median } = require('../shared/statistics.js');
 const { Tree } = require('./tree.js');
+
+// The median of these. Once or twice in its first minutes, any idle process collects garbage or compiles.
+const WINDOWS = 8;
 
 /**
  * @typedef {object} IdleScenario
@@ -18,7 +22,7 @@ const { Tree } = require('./tree.js');
  */
 
 /**
- * Shares of a CPU, all threads of a process, in percent.
+ * Shares of a CPU, all threads of a process, in percent: medians of several windows.
  *
  * @typedef {object} IdleResult
  * @property {number[]} group of each member
@@ -41,18 +45,28 @@ async function runIdleScenario({ clients: [client], samples, workers, kind, sett
     await sleep(settle * 1000);
     const pids = await Promise.all(trees.map(tree => tree.call('pids')));
     await sleep(1000);
-    const before = pids.map(each => each.map(cpuOf));
-    const began = performance.now();
-    await sleep(seconds * 1000);
-    const after = pids.map(each => each.map(cpuOf));
-    const elapsed = performance.now() - began;
-    const [group, alone] = after.map((cpus, i) =>
-      cpus.map((cpu, j) => ((cpu - before[i][j]) / elapsed) * 100),
-    );
+    const windows = [];
+    for (let i = 0; i < WINDOWS; i++) windows.push(await window(pids.flat(), (seconds * 1000) / WINDOWS));
+    const shares = pids.flat().map((_, place) => median(windows.map(each => each[place])));
+    const group = shares.slice(0, pids[0].length);
+    const alone = shares.slice(pids[0].length);
     return { group, alone };
   } finally {
     await Promise.all(trees.map(tree => tree.stop()));
   }
+}
+
+/**
+ * @param {number[]} pids
+ * @param {number} milliseconds
+ * @returns {Promise<number[]>} share of a CPU of each, in percent
+ */
+async function window(pids, milliseconds) {
+  const before = pids.map(cpuOf);
+  const began = performance.now();
+  await sleep(milliseconds);
+  const elapsed = performance.now() - began;
+  return pids.map((pid, place) => ((cpuOf(pid) - before[place]) / elapsed) * 100);
 }
 
 /**
