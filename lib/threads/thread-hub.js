@@ -68,6 +68,7 @@ class ThreadHub {
   /**
    * @param {{retiredMaxAge?: number}} options see RetiredThreads
    * @param {() => void} onJoined called when a thread has joined
+   * @throws {Error} in another runtime than Node.js
    */
   constructor({ retiredMaxAge }, onJoined) {
     this.#onJoined = onJoined;
@@ -77,12 +78,23 @@ class ThreadHub {
     if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
     const scope = scopeOf();
     this.#inbox = this.#listen(inboxOf(scope), message => this.#receive(message));
+    this.#checkRuntime();
     process.on('worker', this.#follow);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
     const hello = new worker.BroadcastChannel(helloOf(scope));
     hello.postMessage('hello');
     hello.close();
+  }
+
+  /** @throws {Error} in a runtime, such as Deno, that does not read a channel when it is asked to */
+  #checkRuntime() {
+    try {
+      this.#takeFrom(this.#inbox, message => this.#receive(message));
+    } catch (cause) {
+      this.#inbox.close();
+      throw new Error('WorkerRegistry needs Node.js: this runtime cannot read a BroadcastChannel', { cause });
+    }
   }
 
   /** How many threads take part. */

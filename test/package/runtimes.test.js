@@ -16,6 +16,7 @@ const RUNTIMES = {
     // Without --allow-env, --allow-read and --allow-sys, which prom-client does not need either.
     args: ['run', '--no-prompt', '--allow-net=127.0.0.1'],
     lacks: ['process_virtual_memory_bytes', 'process_heap_bytes', 'process_open_fds', 'process_max_fds'],
+    threads: 'WorkerRegistry needs Node.js: this runtime cannot read a BroadcastChannel',
   },
 };
 
@@ -43,7 +44,7 @@ before(async () => {
   expected = await results(process.execPath);
 });
 
-for (const [name, { version, args, lacks }] of Object.entries(RUNTIMES)) {
+for (const [name, { version, args, lacks, threads = 'served' }] of Object.entries(RUNTIMES)) {
   describe(name, () => {
     it(`${name} has the metrics, pages and endpoints of Node.js`, async t => {
       const programs = path.join(place, name);
@@ -60,6 +61,7 @@ for (const [name, { version, args, lacks }] of Object.entries(RUNTIMES)) {
       assert.deepStrictEqual(found.results, expected.results);
       const missing = expected.names.filter(metric => !found.names.includes(metric));
       assert.deepStrictEqual(missing, lacks);
+      assert.strictEqual(found.threads, threads);
     });
   });
 }
