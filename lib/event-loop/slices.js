@@ -9,9 +9,6 @@ const SLICE_MILLISECONDS = 1;
 // good.
 const nextTurn = immediateOf();
 
-// Sandboxes of old test runners have no `performance`.
-const clock = typeof performance === 'undefined' ? Date : performance;
-
 /**
  * @template T
  * @param {Generator<unknown, T>} steps
@@ -33,16 +30,24 @@ function runThrough(steps) {
  */
 async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS, timed = slice => slice()) {
   for (;;) {
-    const end = clock.now() + sliceMilliseconds;
+    const end = milliseconds() + sliceMilliseconds;
     const step = timed(() => {
       for (;;) {
         const each = steps.next();
-        if (each.done || clock.now() >= end) return each;
+        if (each.done || milliseconds() >= end) return each;
       }
     });
     if (step.done) return step.value;
     await turn();
   }
+}
+
+/**
+ * Sandboxes of old test runners have no `performance`. Looked up at each call: to look it up at load would load
+ * perf_hooks.
+ */
+function milliseconds() {
+  return typeof performance === 'undefined' ? Date.now() : performance.now();
 }
 
 /** @returns {Promise<void>} fulfilled in the next turn of the event loop */

@@ -16,6 +16,52 @@ const MEMBERS = 64;
 const AT_A_TIME = 9;
 const CHAOS_ROUNDS = 60;
 
+/** @param {string} directory in which others may create files meanwhile */
+function removeDirectory(directory) {
+  for (;;) {
+    try {
+      fs.rmSync(directory, { recursive: true });
+      return;
+    } catch (error) {
+      if (error.code !== 'ENOTEMPTY') throw error;
+    }
+  }
+}
+
+describe('the directory of a group', { skip: process.platform === 'win32' }, () => {
+  for (const [what, pathOf] of [
+    ['that is removed', group => group.directory],
+    ['of snapshot files that is removed', group => group.spool],
+  ]) {
+    it(`${what} under load is created again: no scrape fails, and the next holder finds what it needs`, async t => {
+      const group = new TestGroup();
+      t.after(() => group.close());
+      const processes = await group.startMany(4);
+      const watch = group.watch();
+      await Promise.all(processes.map(member => member.do('busy')));
+      await watch.settled();
+      const { holder, others } = await group.roles();
+      // Its totals are in the file that is removed.
+      await others[0].kill();
+      await watch.settled();
+      await group.until(page => page.get('open') === 3);
+      for (let i = 0; i < 3; i++) {
+        removeDirectory(pathOf(group));
+        await watch.settled();
+      }
+      await others[1].end('SIGTERM');
+      await watch.settled();
+      await holder.kill();
+      await watch.settled();
+      const newcomer = await group.start();
+      await newcomer.do('busy');
+      await watch.settled();
+      await watch.exact(3);
+      await watch.stop();
+    });
+  }
+});
+
 describe('groups', { skip: process.platform === 'win32' }, () => {
   it('a holder that is stopped for a minute is a member when it wakes, and its counts are there again', async t => {
     const group = new TestGroup();

@@ -1,7 +1,7 @@
 'use strict';
 
-// Groups on a real system: processes that share a port by reusePort, a disk of their own that is full or
-// vanishes, other users, other pid namespaces, threads. Each page is compared with what the processes have
+// Groups on a real system: processes that share a port by reusePort, a disk of their own that is full,
+// other users, other pid namespaces, threads. Each page is compared with what the processes have
 // counted themselves.
 
 const assert = require('node:assert/strict');
@@ -68,18 +68,6 @@ function get(port, place) {
       })
       .on('error', fail);
   });
-}
-
-/** @param {string} directory in which others may create files meanwhile */
-function removeDirectory(directory) {
-  for (;;) {
-    try {
-      fs.rmSync(directory, { recursive: true });
-      return;
-    } catch (error) {
-      if (error.code !== 'ENOTEMPTY') throw error;
-    }
-  }
 }
 
 const node = nodeWithReusePort();
@@ -175,40 +163,6 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     await watch.exact(3);
     await watch.stop();
   });
-});
-
-describe('the directory of a group', { skip: process.platform === 'win32' }, () => {
-  for (const [what, pathOf] of [
-    ['that is removed', group => group.directory],
-    ['of snapshot files that is removed', group => group.spool],
-  ]) {
-    it(`${what} under load is created again: no scrape fails, and the next holder finds what it needs`, async t => {
-      const group = new TestGroup();
-      t.after(() => group.close());
-      const processes = await group.startMany(4);
-      const watch = group.watch();
-      await Promise.all(processes.map(member => member.do('busy')));
-      await watch.settled();
-      const { holder, others } = await group.roles();
-      // Its totals are in the file that is removed.
-      await others[0].kill();
-      await watch.settled();
-      await group.until(page => page.get('open') === 3);
-      for (let i = 0; i < 3; i++) {
-        removeDirectory(pathOf(group));
-        await watch.settled();
-      }
-      await others[1].end('SIGTERM');
-      await watch.settled();
-      await holder.kill();
-      await watch.settled();
-      const newcomer = await group.start();
-      await newcomer.do('busy');
-      await watch.settled();
-      await watch.exact(3);
-      await watch.stop();
-    });
-  }
 });
 
 describe(

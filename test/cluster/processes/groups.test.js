@@ -112,73 +112,6 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await checkPages(others);
   });
 
-  it('a holder that is stopped is replaced, and is a member when it wakes', async () => {
-    const processes = await group.startMany(3);
-    const watch = group.watch();
-    await Promise.all(processes.map(member => member.do('busy')));
-    await watch.settled();
-    const { holder, others } = await group.roles();
-    await holder.stop();
-    await watch.settled();
-    // A death that only the new one can have added to the totals.
-    await others[0].end('SIGTERM');
-    await watch.settled();
-    const generations = fs.readdirSync(group.directory).filter(name => name.startsWith('g'));
-    holder.wake();
-    await watch.settled();
-    await watch.exact(5);
-    assert.deepEqual(
-      fs.readdirSync(group.directory).filter(name => name.startsWith('g')),
-      generations,
-    );
-    const states = await Promise.all([holder, others[1]].map(member => member.do('state')));
-    assert.deepEqual(
-      states.map(({ group: { isAggregator } }) => isAggregator),
-      [false, true],
-    );
-    assert.equal(`g${states[0].group.generation}`, generations[0]);
-    // It still knows how to end.
-    await holder.end('SIGTERM');
-    await watch.settled();
-    await watch.stop();
-    await group.until(samples => samples.get('open') === 1);
-  });
-
-  it('a removed directory is created again, and no counter falls', async () => {
-    const processes = await group.startMany(3);
-    await count(processes);
-    const { others } = await group.roles();
-    await checkPages(others);
-    await others[0].kill();
-    const living = group.running;
-    await group.until(samples => samples.get('open') === 2);
-    fs.rmSync(group.directory, { recursive: true });
-    await checkPages(living);
-    await count(living);
-    await checkPages(living);
-    const newcomer = await group.start();
-    await count([newcomer]);
-    await group.until(samples => samples.get('requests_total') === counted, newcomer);
-    await checkPages(living);
-  });
-
-  it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
-    const processes = await group.startMany(2);
-    await count(processes);
-    for (const member of processes) await member.stop();
-    fs.rmSync(group.directory, { recursive: true });
-    const newcomer = await group.start();
-    await newcomer.do('inc', 1);
-    assert.equal((await newcomer.page()).get('requests_total'), 1);
-    counted++;
-    for (const member of processes) member.wake();
-    await group.until(samples => samples.get('requests_total') === counted, newcomer);
-    await group.until(samples => samples.get('requests_total') === counted, processes[0]);
-    await checkPages([...processes, newcomer]);
-    const states = await Promise.all(group.running.map(member => member.do('state')));
-    assert.equal(states.filter(({ group: { isAggregator } }) => isAggregator).length, 1);
-  });
-
   it('after all have ended, the next process starts an empty group', async () => {
     const processes = await group.startMany(2);
     await count(processes);
@@ -202,18 +135,6 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     assert.equal((await other.do('page')).includes('requests_total 5'), true);
     assert.equal((await other.do('state')).group, undefined);
     await checkPages(processes);
-  });
-
-  it('with named pipes, as on Windows: a process that ends leaves the group to the others', async () => {
-    group.env.TEMP = group.place;
-    group.env.NODE_OPTIONS = `--require ${require.resolve('../../fixtures/named-pipes.js')}`;
-    const processes = await group.startMany(2);
-    await count(processes);
-    const { holder, others } = await group.roles();
-    await holder.do('exit');
-    await holder.ended;
-    await checkPages(others);
-    assert.equal((await others[0].do('state')).group.isAggregator, true);
   });
 
   it("a squatter's directory is refused", async () => {

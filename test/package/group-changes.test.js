@@ -1,0 +1,113 @@
+'use strict';
+
+// Groups of plain processes whose holder stops, whose directory is removed, or that are linked by named pipes.
+// What each group does is in test/cluster/processes/groups.test.js.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const { describe, it, beforeEach, afterEach } = require('node:test');
+
+const { TestGroup } = require('../fixtures/group.js');
+
+describe('a group of plain processes that changes', { skip: process.platform === 'win32' }, () => {
+  /** @type {TestGroup} */
+  let group;
+  let counted = 0;
+
+  beforeEach(() => {
+    group = new TestGroup({ option: { group: 'test', checkpointInterval: 100 } });
+    counted = 0;
+  });
+  afterEach(() => group.close());
+
+  /** Each process counts, and each page shows all that was counted before. */
+  async function count(processes) {
+    for (const member of processes) {
+      await member.do('inc', 1);
+      counted++;
+    }
+  }
+
+  async function checkPages(processes) {
+    for (const member of processes) assert.equal((await member.page()).get('requests_total'), counted);
+  }
+
+  it('a holder that is stopped is replaced, and is a member when it wakes', async () => {
+    const processes = await group.startMany(3);
+    const watch = group.watch();
+    await Promise.all(processes.map(member => member.do('busy')));
+    await watch.settled();
+    const { holder, others } = await group.roles();
+    await holder.stop();
+    await watch.settled();
+    // A death that only the new one can have added to the totals.
+    await others[0].end('SIGTERM');
+    await watch.settled();
+    const generations = fs.readdirSync(group.directory).filter(name => name.startsWith('g'));
+    holder.wake();
+    await watch.settled();
+    await watch.exact(5);
+    assert.deepEqual(
+      fs.readdirSync(group.directory).filter(name => name.startsWith('g')),
+      generations,
+    );
+    const states = await Promise.all([holder, others[1]].map(member => member.do('state')));
+    assert.deepEqual(
+      states.map(({ group: { isAggregator } }) => isAggregator),
+      [false, true],
+    );
+    assert.equal(`g${states[0].group.generation}`, generations[0]);
+    // It still knows how to end.
+    await holder.end('SIGTERM');
+    await watch.settled();
+    await watch.stop();
+    await group.until(samples => samples.get('open') === 1);
+  });
+
+  it('a removed directory is created again, and no counter falls', async () => {
+    const processes = await group.startMany(3);
+    await count(processes);
+    const { others } = await group.roles();
+    await checkPages(others);
+    await others[0].kill();
+    const living = group.running;
+    await group.until(samples => samples.get('open') === 2);
+    fs.rmSync(group.directory, { recursive: true });
+    await checkPages(living);
+    await count(living);
+    await checkPages(living);
+    const newcomer = await group.start();
+    await count([newcomer]);
+    await group.until(samples => samples.get('requests_total') === counted, newcomer);
+    await checkPages(living);
+  });
+
+  it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
+    const processes = await group.startMany(2);
+    await count(processes);
+    for (const member of processes) await member.stop();
+    fs.rmSync(group.directory, { recursive: true });
+    const newcomer = await group.start();
+    await newcomer.do('inc', 1);
+    assert.equal((await newcomer.page()).get('requests_total'), 1);
+    counted++;
+    for (const member of processes) member.wake();
+    await group.until(samples => samples.get('requests_total') === counted, newcomer);
+    await group.until(samples => samples.get('requests_total') === counted, processes[0]);
+    await checkPages([...processes, newcomer]);
+    const states = await Promise.all(group.running.map(member => member.do('state')));
+    assert.equal(states.filter(({ group: { isAggregator } }) => isAggregator).length, 1);
+  });
+
+  it('with named pipes, as on Windows: a process that ends leaves the group to the others', async () => {
+    group.env.TEMP = group.place;
+    group.env.NODE_OPTIONS = `--require ${require.resolve('../fixtures/named-pipes.js')}`;
+    const processes = await group.startMany(2);
+    await count(processes);
+    const { holder, others } = await group.roles();
+    await holder.do('exit');
+    await holder.ended;
+    await checkPages(others);
+    assert.equal((await others[0].do('state')).group.isAggregator, true);
+  });
+});
