@@ -43,8 +43,8 @@ async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS, timed 
 }
 
 /**
- * Sandboxes of old test runners have no `performance`. Looked up at each call: to look it up at load would load
- * perf_hooks.
+ * Sandboxes of old test runners have no `performance`. Looked up at each call, because a look-up when this file
+ * is loaded would load perf_hooks.
  */
 function milliseconds() {
   return typeof performance === 'undefined' ? Date.now() : performance.now();

@@ -1,7 +1,7 @@
 'use strict';
 
-// Groups of plain processes whose holder stops, whose directory is removed, or that are linked by named pipes.
-// What each group does is in test/cluster/processes/groups.test.js.
+// Groups of plain processes whose holder stops, whose directory is removed, or that named pipes link. What
+// each group does is in test/cluster/processes/groups.test.js.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -72,7 +72,8 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await others[0].kill();
     const living = group.running;
     await group.until(samples => samples.get('open') === 2);
-    fs.rmSync(group.directory, { recursive: true });
+    // The processes create files meanwhile.
+    fs.rmSync(group.directory, { recursive: true, maxRetries: 100, retryDelay: 1 });
     await checkPages(living);
     await count(living);
     await checkPages(living);
