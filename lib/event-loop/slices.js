@@ -43,7 +43,7 @@ async function runInSlices(steps, sliceMilliseconds = SLICE_MILLISECONDS, timed 
 }
 
 /**
- * Sandboxes of old test runners have no `performance`. Looked up at each call, because a look-up when this file
+ * Sandboxes of old test runners have no `performance`. It is looked up at each call: a look-up when this file
  * is loaded would load perf_hooks.
  */
 function milliseconds() {
