@@ -1,7 +1,7 @@
 'use strict';
 
 // Groups for minutes, and of many processes. The short forms are in test/cluster/processes/groups.test.js and
-// test/package/groups.test.js. Each page is compared with what the processes have counted themselves.
+// test/package/group*.test.js. Each page is compared with what the processes have counted themselves.
 
 const assert = require('node:assert/strict');
 const { randomInt } = require('node:crypto');
