@@ -8,6 +8,7 @@ const { debuglog } = require('node:util');
 const { spoolName } = require('../wire/file-names');
 const { startBackend } = require('./aggregator-backend');
 const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
+const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
 
 const debug = debuglog('prom-client-cluster');
@@ -15,20 +16,8 @@ const debug = debuglog('prom-client-cluster');
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
 
-// After more losses within this time, no other thread is started for some minutes.
-const MAX_LOSSES = 5;
-const LOSS_WINDOW_MILLISECONDS = 60_000;
-
-// The same after so many losses without a page, so that the last try of a round succeeds.
-const MAX_LOSSES_IN_VAIN = 2;
-
 // How long the aggregation runs in place before another thread is started.
 const IN_PLACE_MILLISECONDS = 300_000;
-
-// Pauses before another thread is started after one has run out of memory, or after nothing could be started.
-// They double, up to the longest.
-const FIRST_PAUSE_MILLISECONDS = 1000;
-const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('./aggregator-backend').InPlaceReason} InPlaceReason */
@@ -69,18 +58,9 @@ class AggregatorSupervisor {
   /** @type {string[]} files to remove as soon as there is a backend */
   #orphans = [];
   #lostThreads = 0;
-  /** @type {number[]} times of recent losses, by performance.now() */
-  #losses = [];
-  /** Losses since the last page was written. */
-  #lossesInVain = 0;
   #generation = 0;
-  /** Whether threads are lost again and again. */
-  #isHopeless = false;
-  /** Milliseconds before the next start. */
-  #pause = 0;
-  /** When the last pause began, by performance.now(). */
-  #pausedAt = -Infinity;
-  /** @type {'memory' | 'start'} why there was one */
+  #policy = new RestartPolicy();
+  /** @type {'memory' | 'start'} why the last start was put off */
   #pauseReason = 'memory';
   /** @type {NodeJS.Timeout | undefined} */
   #restartTimer = undefined;
@@ -195,7 +175,7 @@ class AggregatorSupervisor {
         this.#noteRetired(workerIds, totals),
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
-    const reason = this.#isHopeless ? 'lost' : undefined;
+    const reason = this.#policy.isHopeless ? 'lost' : undefined;
     this.#name = spoolName();
     const options = { ...this.#options, name: this.#name, totals: this.#totals };
     try {
@@ -235,10 +215,7 @@ class AggregatorSupervisor {
       this.#restartLater(error);
       return;
     }
-    const now = performance.now();
-    this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
-    this.#lossesInVain++;
-    this.#isHopeless = this.#losses.length > MAX_LOSSES || this.#lossesInVain >= MAX_LOSSES_IN_VAIN;
+    this.#policy.noteLoss();
     this.#restart();
   }
 
@@ -247,9 +224,7 @@ class AggregatorSupervisor {
     const backend = /** @type {import('../aggregator/in-place-backend').InPlaceBackend} */ (this.#backend);
     this.#backend = undefined;
     this.#generation++;
-    this.#isHopeless = false;
-    this.#losses = [];
-    this.#lossesInVain = 0;
+    this.#policy.forgetLosses();
     this.#starting = this.#handled(
       backend
         .handOver()
@@ -274,19 +249,14 @@ class AggregatorSupervisor {
    */
   #restartLater(error) {
     if (this.#closed) return;
-    const now = performance.now();
-    const isRepeated = now - this.#pausedAt < 2 * LONGEST_PAUSE_MILLISECONDS;
-    this.#pausedAt = now;
     this.#pauseReason = isOutOfMemory(error) ? 'memory' : 'start';
-    this.#pause = isRepeated
-      ? Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS)
-      : FIRST_PAUSE_MILLISECONDS;
+    const pause = this.#policy.nextPause();
     const cause = isOutOfMemory(error)
       ? 'The aggregator thread ran out of memory'
       : `The aggregator cannot be started (${error?.message})`;
-    const message = `${cause}. It is started again after ${this.#pause / 1000} s.`;
+    const message = `${cause}. It is started again after ${pause / 1000} s.`;
     this.#starting = this.#handled(Promise.reject(unavailable(message)));
-    this.#restartTimer = setTimeout(() => this.#restart(), this.#pause).unref();
+    this.#restartTimer = setTimeout(() => this.#restart(), pause).unref();
   }
 
   /** @param {string} directory */
@@ -354,7 +324,7 @@ class AggregatorSupervisor {
 
   /** Notes that a page was written. */
   noteWritten() {
-    this.#lossesInVain = 0;
+    this.#policy.noteWritten();
   }
 
   /** Stops the aggregator and removes its directory. */
