@@ -2,7 +2,6 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { CLIENTS } = require('../shared/clients.js');
 
 const DIRECTORY = path.join(__dirname, '..', 'results');
 const PREFIX = 'micro-';
@@ -30,12 +29,12 @@ function writeResults(results) {
 }
 
 /**
- * @param {string[]} ids of all cases
+ * @param {{id: string, clients: string[]}[]} plan all cases, with the clients that each can be measured with
  * @returns {Results & {measuredAgain: string[]}} the newest complete results; cases that were measured
- *   again later, with all libraries and not with --short, replace theirs
+ *   again later, with all these clients and not with --short, replace theirs
  * @throws {Error} if there are none
  */
-function newestCompleteResults(ids) {
+function newestCompleteResults(plan) {
   const files = fs.existsSync(DIRECTORY) ? fs.readdirSync(DIRECTORY) : [];
   const newestFirst = files
     .filter(name => name.startsWith(PREFIX))
@@ -46,9 +45,11 @@ function newestCompleteResults(ids) {
   for (const file of newestFirst) {
     const results = JSON.parse(fs.readFileSync(path.join(DIRECTORY, file), 'utf8'));
     if (results.options.short) continue;
-    const measured = results.outcomes.filter(({ runs }) => CLIENTS.every(({ key }) => key in runs));
-    const known = new Set(measured.map(({ id }) => id));
-    if (ids.every(id => known.has(id))) {
+    const byId = new Map(results.outcomes.map(outcome => [outcome.id, outcome]));
+    const measured = plan
+      .filter(({ id, clients }) => clients.every(client => client in (byId.get(id)?.runs ?? {})))
+      .map(({ id }) => /** @type {import('./budgets.js').Outcome} */ (byId.get(id)));
+    if (measured.length === plan.length) {
       const outcomes = measured.map(outcome => again.get(outcome.id) ?? outcome);
       return { ...results, outcomes, measuredAgain: [...again.keys()].sort() };
     }

@@ -168,7 +168,7 @@ function problemsOf(outcomes, verdicts) {
 }
 
 async function writeDocument() {
-  const results = newestCompleteResults(planFor({ short: false }).map(({ id }) => id));
+  const results = newestCompleteResults(planFor({ short: false }));
   fs.writeFileSync(DOCUMENT, await documentOf(results));
   console.log(`Written: ${path.relative(process.cwd(), DOCUMENT)}, from the results of ${results.date}`);
   await writeOverheadDocument();
