@@ -103,7 +103,7 @@ function scrape(cluster, source, directory) {
   const file = path.join(directory, name);
   for (let workerId = 1; workerId <= WORKERS; workerId++) {
     const snapshot = phases.time('capture', () =>
-      source.capture(workerId, store.journalPositionOf(workerId)),
+      source.capture(workerId, store.worker(workerId)?.journalPosition),
     );
     phases.time('write', () => new SnapshotFile(directory, name).finish(snapshot));
     const bytes = phases.time('read', () => readRegularFile(file));

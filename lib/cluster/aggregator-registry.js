@@ -2,20 +2,14 @@
 
 // Runs in workers and in the primary, on their event loops. The public class AggregatorRegistry.
 
-const { Registry, pagesOf } = require('../registry/registry');
+const { Registry } = require('../registry/registry');
 const { DEFAULT_LABELS, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { UNAVAILABLE } = require('../registry/unavailable');
 const { PUSH_TARGET } = require('../registry/push-target');
-const { coalesce } = require('../registry/coalesce');
 const { checkLabelSet } = require('../metric/label-sets');
-const { aggregators } = require('./primary/json-aggregators');
-const {
-  TAKING_PART,
-  joinCopies,
-  joinOthers,
-  registriesOfAllCopies,
-  registriesOfProcess,
-} = require('./package-copies');
+const { aggregateJson } = require('./aggregate-json');
+const { ownPage, ownRegistries, shownRegistries } = require('./own-page');
+const { TAKING_PART, joinCopies, joinOthers, registriesOfProcess } = require('./package-copies');
 const { groupOfProcess, joinGroup, joinByEnvironment } = require('./group-of-process');
 const { primaryOfProcess, holdPrimary, releasePrimary } = require('./primary-of-process');
 const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
@@ -35,9 +29,8 @@ const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 const PUSH_IN_PRIMARY =
   'This process is a worker: RemoteWrite pushes the metrics of a cluster in its primary.';
 
-/** Symbols and not private fields, because Registry keeps its state in the same way. */
+/** A symbol and not a private field, because Registry keeps its state in the same way. */
 const TIMEOUT = Symbol('timeout');
-const OWN_PAGE = Symbol('own page');
 
 /** @type {Registry[]} the registries of this process that take part in the cluster */
 let registries = [Registry.globalRegistry];
@@ -82,8 +75,6 @@ class AggregatorRegistry extends Registry {
     const effective = clusterOptions(given);
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
-    const ownPage = coalesce(formats => ownPages(this, formats));
-    Object.defineProperty(this, OWN_PAGE, { value: ownPage, configurable: true });
     const group = joinGroup(effective, registriesOfProcess);
     if (group !== undefined) {
       joinCopies(AggregatorRegistry);
@@ -158,8 +149,7 @@ class AggregatorRegistry extends Registry {
     if (primary === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
     if (!primary.isAlone) return primary.collect(format, timeout);
     if (ownRegistries(this).length === 0) return undefined;
-    const bytes = await /** @type {any} */ (this)[OWN_PAGE]({ openMetrics, gzip, names });
-    return { bytes, ascii: false };
+    return { bytes: await ownPage(this, { openMetrics, gzip, names }), ascii: false };
   }
 
   /**
@@ -291,62 +281,14 @@ class AggregatorRegistry extends Registry {
    * @returns {Registry} whose metrics are plain objects with a get()
    * @throws {Error} if a metric names an unknown aggregator
    */
-  static aggregate(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
-    /** @type {Map<string, any[]>} */
-    const byName = new Map();
-    for (const metric of lists.flat()) {
-      const same = byName.get(metric.name);
-      if (same === undefined) byName.set(metric.name, [metric]);
-      else same.push(metric);
-    }
-    const registry = new Registry(contentType);
-    for (const metrics of byName.values()) {
-      const name = metrics[0].aggregator ?? 'sum';
-      const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;
-      if (typeof aggregator !== 'function') throw new Error(`'${name}' is not a defined aggregator.`);
-      const metric = aggregator(metrics);
-      if (metric) registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric }));
-    }
-    return registry;
+  static aggregate(lists, contentType) {
+    return aggregateJson(lists, contentType);
   }
 }
 
 /** @returns {import('node:cluster').Cluster} */
 function clusterModule() {
   return /** @type {any} */ (require('node:cluster'));
-}
-
-/**
- * @param {Registry} registry an AggregatorRegistry
- * @returns {any[]} the registries with metrics that a process shows which has never had a worker
- */
-function ownRegistries(registry) {
-  const all = new Set([registry, ...registriesOfAllCopies()]);
-  return [...all].filter(each => each.getMetricsAsArray().length > 0);
-}
-
-/**
- * @param {Registry} registry an AggregatorRegistry
- * @param {import('../exposition/page-format').PageFormat[]} formats
- * @returns {Promise<Buffer[]>} the page of this process's own metrics, in each format
- */
-async function ownPages(registry, formats) {
-  return pagesOf(await shownRegistries(registry), formats);
-}
-
-/**
- * @param {Registry} registry an AggregatorRegistry
- * @returns {Promise<any[]>} own registries, without two metrics of the same name
- */
-async function shownRegistries(registry) {
-  const registries = ownRegistries(registry);
-  const names = registries.flatMap(each =>
-    each.getMetricsAsArray().map((/** @type {any} */ metric) => metric.name),
-  );
-  if (new Set(names).size === names.length) return registries;
-  // Added up as in a cluster.
-  const lists = await Promise.all(registries.map(each => each.getMetricsAsJSON()));
-  return [AggregatorRegistry.aggregate(lists)];
 }
 
 /**

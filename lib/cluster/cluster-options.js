@@ -25,19 +25,9 @@ const PREFIX = 'PROM_CLIENT_CLUSTER_';
  * @property {string | false} [group] name, or absolute path of its directory; false for none
  */
 
-const NAMES = new Set([
-  ...[
-    'timeout',
-    'formats',
-    'directory',
-    'retiredMaxAge',
-    'inPlace',
-    'thread',
-    'includePrimary',
-    'checkpointInterval',
-    'group',
-  ],
-]);
+const NAMES = new Set(
+  'timeout formats directory retiredMaxAge inPlace thread includePrimary checkpointInterval group'.split(' '),
+);
 
 /** Options of clusterMetrics() and clusterMetricsBytes(). */
 const CALL_NAMES = new Set(['timeout', 'selfMetrics', 'gzip', 'contentType', 'names']);

@@ -7,7 +7,7 @@ const { debuglog, inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
 const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { UNAVAILABLE, unavailable } = require('../registry/unavailable');
-const { coalesce } = require('../registry/coalesce');
+const { coalesceByRegistry } = require('../registry/coalesce');
 const { OPENMETRICS_CONTENT_TYPE, contentTypesOf } = require('../exposition/content-type');
 const { RELEASE } = require('../exposition/pooled-page');
 const { compress } = require('../exposition/gzip');
@@ -23,12 +23,8 @@ const OPTION_NAMES = new Set(['selfMetrics', 'formats', 'onError']);
 
 let isQuiet = false;
 
-/**
- * Pages of each registry, which concurrent requests share.
- *
- * @type {WeakMap<object, ReturnType<typeof coalesce>>}
- */
-const sharedPages = new WeakMap();
+/** The page of a registry, which concurrent requests share. */
+const pageOf = coalesceByRegistry(pagesOf);
 
 /**
  * @typedef {object} EndpointOptions
@@ -159,20 +155,6 @@ function responseOf(status, contentType, vary, body, { gzip = false, release } =
   if (gzip) headers['Content-Encoding'] = 'gzip';
   // A compressed page is small: reusing its buffer saves nothing.
   return { status, headers, vary, body, release: gzip ? undefined : release };
-}
-
-/**
- * @param {any} registry
- * @param {import('../exposition/page-format').PageFormat} format
- * @returns {Promise<Buffer>}
- */
-function pageOf(registry, format) {
-  let shared = sharedPages.get(registry);
-  if (shared === undefined) {
-    shared = coalesce(formats => pagesOf(registry, formats));
-    sharedPages.set(registry, shared);
-  }
-  return shared(format);
 }
 
 /**

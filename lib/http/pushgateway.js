@@ -2,41 +2,23 @@
 
 const { Registry } = require('../registry/registry');
 const { checkOptionNames } = require('../options/option-names');
+const { compress } = require('../exposition/gzip');
 
-// http, https, url and zlib are loaded on first use, so runtimes without them can load the library. Their
+// http, https and url are loaded on first use, so runtimes without them can load the library. Their
 // names have no 'node:' prefix, because applications mock them: some test tools take 'http' and 'node:http'
 // for two modules.
 
 const BASE64 = '@base64';
 
 /** Our own option, and those of http.request() and https.request(). Others are passed on, too. */
-const OPTIONS = new Set([
-  ...['requireJobName', 'agent', 'auth', 'createConnection', 'defaultPort', 'family', 'headers', 'hints'],
-  ...[
-    'host',
-    'hostname',
-    'insecureHTTPParser',
-    'joinDuplicateHeaders',
-    'localAddress',
-    'localPort',
-    'lookup',
-  ],
-  ...['maxHeaderSize', 'method', 'path', 'port', 'protocol', 'setDefaultHeaders', 'setHost', 'signal'],
-  ...[
-    'socketPath',
-    'timeout',
-    'uniqueHeaders',
-    'ca',
-    'cert',
-    'ciphers',
-    'clientCertEngine',
-    'crl',
-    'dhparam',
-  ],
-  ...['ecdhCurve', 'honorCipherOrder', 'key', 'passphrase', 'pfx', 'rejectUnauthorized', 'secureOptions'],
-  ...['secureProtocol', 'servername', 'sessionIdContext', 'highWaterMark', 'checkServerIdentity'],
-  ...['minVersion', 'maxVersion'],
-]);
+const OPTIONS = new Set(
+  `requireJobName agent auth createConnection defaultPort family headers hints host hostname
+   insecureHTTPParser joinDuplicateHeaders localAddress localPort lookup maxHeaderSize method path port
+   protocol setDefaultHeaders setHost signal socketPath timeout uniqueHeaders ca cert ciphers
+   clientCertEngine crl dhparam ecdhCurve honorCipherOrder key passphrase pfx rejectUnauthorized
+   secureOptions secureProtocol servername sessionIdContext highWaterMark checkServerIdentity
+   minVersion maxVersion`.split(/\s+/),
+);
 
 /**
  * Label values that cannot be a path segment. The gateway decodes the path before it splits it and resolves
@@ -187,8 +169,9 @@ function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
     };
     request.on('error', reject);
     request.on('timeout', () => fail(new Error('Pushgateway request timed out')));
+    const { headers } = /** @type {any} */ (requestOptions);
     if (isDelete) request.end();
-    else sendMetrics(request, registry, asksForGzip(requestOptions.headers)).catch(fail);
+    else sendMetrics(request, registry, headers?.['Content-Encoding'] === 'gzip').catch(fail);
   });
 }
 
@@ -310,21 +293,7 @@ async function bodyOf(registry, gzip) {
   }
   // In the same turn: a program may reset its metrics right after calling push().
   const text = await registry.metrics();
-  return gzip ? compress(text) : text;
-}
-
-/**
- * @param {string} text
- * @returns {Promise<Buffer>}
- */
-function compress(text) {
-  const { promisify } = require('util');
-  return promisify(require('zlib').gzip)(text);
-}
-
-/** @param {any} headers */
-function asksForGzip(headers) {
-  return headers?.['Content-Encoding'] === 'gzip';
+  return gzip ? compress(Buffer.from(text)) : text;
 }
 
 /**

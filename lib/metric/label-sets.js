@@ -31,25 +31,15 @@ function labelSetOf({ labelNames }, args) {
 
 /**
  * @param {readonly string[]} labelNames
- * @param {readonly unknown[]} values
- * @throws {Error} if there are more or fewer values than names
+ * @param {readonly unknown[]} values one for each name
+ * @returns {Labels}
+ * @throws {Error} if there are more or fewer
  */
-function checkValueCount(labelNames, values) {
-  if (values.length === labelNames.length) return;
+function labelsByPosition(labelNames, values) {
+  if (values.length === labelNames.length) return labelsFrom(labelNames, values);
   throw new Error(
     `Invalid number of arguments (${values.length}): "${values.join(', ')}" for label names (${labelNames.length}): "${labelNames.join(', ')}".`,
   );
-}
-
-/**
- * @param {readonly string[]} labelNames
- * @param {readonly unknown[]} values one for each name
- * @returns {Labels}
- * @throws {Error} if there are more or less
- */
-function labelsByPosition(labelNames, values) {
-  checkValueCount(labelNames, values);
-  return labelsFrom(labelNames, values);
 }
 
 /**
@@ -65,17 +55,6 @@ function mergedLabels(first, second) {
   for (const name of Object.keys(first ?? NO_LABELS)) setLabel(labels, name, first?.[name]);
   for (const name of Object.keys(second ?? NO_LABELS)) setLabel(labels, name, second?.[name]);
   return labels;
-}
-
-/**
- * Sets a property of an object's own, whatever its prototypes have by that name.
- *
- * @param {object} object
- * @param {string} key
- * @param {unknown} value
- */
-function setOwn(object, key, value) {
-  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
 /**
@@ -105,9 +84,7 @@ module.exports = {
   NO_LABELS,
   labelSetOf,
   labelsByPosition,
-  checkValueCount,
   mergedLabels,
   checkLabelNames,
   checkLabelSet,
-  setOwn,
 };

@@ -6,7 +6,7 @@ const { inspect } = require('util');
 const { checkMetricName, checkLabelNamesAreValid } = require('../registry/names');
 const { reportIfMisspelt } = require('../options/option-names');
 const { adviseOnce } = require('../options/warnings');
-const { setOwn } = require('./label-sets');
+const { setOwn } = require('../series/label-form');
 
 /** The options of every metric. */
 const OPTIONS = new Set([

@@ -4,7 +4,7 @@
 
 const { debuglog, format } = require('util');
 const { Registry } = require('../registry/registry');
-const { takenNameText } = require('../registry/metric-definition');
+const { withAdvice } = require('../registry/metric-definition');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { adviseOnce } = require('../options/warnings');
 const { SeriesTable } = require('../series/series-table');
@@ -186,18 +186,8 @@ function register(metric, state) {
   } catch (error) {
     // The constructor throws, so the metric must not stay in some of the registries.
     for (const registry of done) registry.removeSingleMetric(metric.name);
-    throw withAdvice(error);
+    throw withAdvice(error, 'To use the one that exists, call registry.getOrCreate()');
   }
-}
-
-/**
- * @param {any} error of a registry
- * @returns {Error} the same or, if the name is taken, one that says what to do
- */
-function withAdvice(error) {
-  const text = takenNameText(error);
-  if (text === undefined) return error;
-  return new Error(`${text} To use the one that exists, call registry.getOrCreate()`);
 }
 
 /**

@@ -14,11 +14,28 @@ const HUNG_MILLISECONDS = 5000;
 /** @typedef {import('../exposition/page-format').PageFormat} PageFormat */
 
 /**
- * Makes concurrent calls of a function share its runs. A call never shares a run that began before it,
- * because the numbers of that run may be older than the call. It gets the next one.
+ * Makes concurrent calls for one registry share runs of a function.
  *
- * @param {(formats: PageFormat[]) => Promise<Buffer[]>} run writes a page for each format
- * @returns {(format: PageFormat) => Promise<Buffer>} rejects if concurrent calls have too many selections
+ * @param {(registry: any, formats: PageFormat[]) => Promise<Buffer[]>} run writes a page for each format
+ * @returns {(registry: object, format: PageFormat) => Promise<Buffer>} rejects if concurrent calls have too
+ *   many selections
+ */
+function coalesceByRegistry(run) {
+  /** @type {WeakMap<object, ReturnType<typeof coalesce>>} */
+  const pages = new WeakMap();
+  return (registry, format) => {
+    const page = pages.get(registry) ?? coalesce(formats => run(registry, formats));
+    pages.set(registry, page);
+    return page(format);
+  };
+}
+
+/**
+ * A call never shares a run that began before it, because the numbers of that run may be older than the call.
+ * It gets the next one.
+ *
+ * @param {(formats: PageFormat[]) => Promise<Buffer[]>} run
+ * @returns {(format: PageFormat) => Promise<Buffer>}
  */
 function coalesce(run) {
   /** @type {Promise<void> | undefined} settles when the youngest run has ended or hangs */
@@ -66,4 +83,4 @@ function coalesce(run) {
   };
 }
 
-module.exports = { coalesce };
+module.exports = { coalesceByRegistry };

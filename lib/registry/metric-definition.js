@@ -41,12 +41,13 @@ function nameTaken(name) {
 }
 
 /**
- * @param {any} error
- * @returns {string | undefined} prom-client's text if the error is about a name that is taken, whichever copy
- *   of this package has thrown it
+ * @param {any} error of a registry, whichever copy of this package has thrown it
+ * @param {string} advice
+ * @returns {any} the same or, if it is about a name that is taken, one with advice after prom-client's text
  */
-function takenNameText(error) {
-  return /^A metric with the name .* has already been registered\./s.exec(error?.message)?.[0];
+function withAdvice(error, advice) {
+  const text = /^A metric with the name .* has already been registered\./s.exec(error?.message)?.[0];
+  return text === undefined ? error : new Error(`${text} ${advice}`);
 }
 
-module.exports = { isMetric, differenceOf, nameTaken, takenNameText };
+module.exports = { isMetric, differenceOf, nameTaken, withAdvice };

@@ -8,7 +8,7 @@ const {
 } = require('../exposition/content-type');
 const { joinFamilies } = require('../exposition/text-format');
 const { compress } = require('../exposition/gzip');
-const { scrapeText, scrapePages, scrapeFamilies, scrapeOne } = require('./scrape');
+const { scrapeText, scrapePages, scrapeOne } = require('./scrape');
 const {
   DEFAULT_LABELS,
   PAGES,
@@ -67,13 +67,10 @@ class Registry {
    * @returns {Promise<string>}
    */
   async metrics() {
-    const metrics = this.getMetricsAsArray();
-    if (this.getMetricsAsString !== Registry.prototype.getMetricsAsString) {
-      // A subclass or a spy renders single metrics itself.
-      const texts = await Promise.all(metrics.map(metric => this.getMetricsAsString(metric)));
-      return joinFamilies(texts, isOpenMetrics(this));
-    }
-    return scrapeText(sourceOf(this));
+    if (this.getMetricsAsString === Registry.prototype.getMetricsAsString) return scrapeText(this);
+    // A subclass or a spy renders single metrics itself.
+    const texts = await Promise.all(this.getMetricsAsArray().map(metric => this.getMetricsAsString(metric)));
+    return joinFamilies(texts, isOpenMetrics(this));
   }
 
   /**
@@ -96,7 +93,7 @@ class Registry {
    * @returns {Promise<string>}
    */
   async getMetricsAsString(metric) {
-    return scrapeOne(metric, () => settingOf(this));
+    return scrapeOne(metric, this);
   }
 
   /**
@@ -187,7 +184,7 @@ class Registry {
     const { metrics } = stateOf(this);
     const metric = metrics.get(name);
     metrics.delete(name);
-    notifyRemoved(metric);
+    dropped(metric);
     notifyObserver(this);
   }
 
@@ -197,7 +194,7 @@ class Registry {
     const removed = state.metrics;
     state.metrics = new Map();
     state.defaultLabels = {};
-    for (const metric of removed.values()) notifyRemoved(metric);
+    for (const metric of removed.values()) dropped(metric);
     notifyObserver(this);
   }
 
@@ -297,7 +294,7 @@ class Registry {
   get [PAGES]() {
     const { metrics, getMetricsAsString } = Registry.prototype;
     if (this.metrics !== metrics || this.getMetricsAsString !== getMetricsAsString) return undefined;
-    return formats => pagesOf([this], formats);
+    return formats => scrapePages([this], formats);
   }
 
   /** For endpoints. */
@@ -333,49 +330,8 @@ function isOpenMetrics(registry) {
   return registry.contentType === OPENMETRICS_CONTENT_TYPE;
 }
 
-/**
- * @param {any} registry possibly of another copy of this package
- * @returns {import('./scrape').Setting}
- */
-function settingOf(registry) {
-  return { defaultLabels: registry[DEFAULT_LABELS] ?? {}, openMetrics: isOpenMetrics(registry) };
-}
-
-/**
- * @param {any} registry possibly of another copy of this package
- * @returns {import('./scrape').Source}
- */
-function sourceOf(registry) {
-  return { metrics: registry.getMetricsAsArray(), setting: () => settingOf(registry) };
-}
-
-/**
- * Writes one page of several registries in several formats.
- *
- * @param {any[]} registries without two metrics of the same name
- * @param {import('../exposition/page-format').PageFormat[]} formats
- * @returns {Promise<Buffer[]>}
- */
-function pagesOf(registries, formats) {
-  return scrapePages(registries.map(sourceOf), formats);
-}
-
-/**
- * Captures the families of one page of several registries.
- *
- * @param {any[]} registries without two metrics of the same name
- * @returns {ReturnType<typeof scrapeFamilies>}
- */
-function familiesOf(registries) {
-  return scrapeFamilies(registries.map(sourceOf));
-}
-
-/**
- * Lets a metric stop its observers and timers.
- *
- * @param {any} metric the removed metric, or undefined
- */
-function notifyRemoved(metric) {
+/** @param {any} metric that may have observers and timers to stop; undefined if there was none */
+function dropped(metric) {
   metric?.[REMOVED]?.();
 }
 
@@ -408,4 +364,4 @@ Registry.globalRegistry = new Registry();
 Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
 Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
 
-module.exports = { Registry, pagesOf, familiesOf };
+module.exports = { Registry };

@@ -12,7 +12,8 @@ const { compress } = require('../exposition/gzip');
 const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
-const { viewOf } = require('./metric-view');
+const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
+const { viewOf, DEFAULT_LABELS } = require('./metric-view');
 const { reportOtherClients } = require('./other-clients');
 
 // Up to here a page is rendered at once, in about 2 ms, and without a copy of the numbers: 100 metrics take
@@ -50,21 +51,18 @@ const LEAST_BYTES = 1 << 18;
  *
  * @typedef {object} Started
  * @property {RegisteredMetric} metric
- * @property {() => Setting} setting called whenever the metric is read
+ * @property {any} registry whose setting applies when the metric is read
  * @property {MetricView | undefined} view undefined for a custom metric object
  * @property {any} hook a promise if it is asynchronous; for a custom metric object, its JSON
  */
 
-/** @typedef {{metrics: RegisteredMetric[], setting: () => Setting}} Source a registry */
-
 /**
- * @param {Source} source
+ * @param {any} registry
  * @returns {Promise<string>} the page
  */
-async function scrapeText({ metrics, setting }) {
-  reportOtherClients();
-  const { openMetrics } = setting();
-  const started = metrics.map(metric => start(metric, setting));
+async function scrapeText(registry) {
+  const { openMetrics } = settingOf(registry);
+  const started = startAll([registry]);
   const samples = sampleCount(started);
   if (samples <= AT_ONCE_SAMPLES) {
     const texts = await all(started.map(each => read(each, writeFamily)));
@@ -78,13 +76,12 @@ async function scrapeText({ metrics, setting }) {
 }
 
 /**
- * @param {Source[]} sources
+ * @param {any[]} registries without two metrics of the same name
  * @param {PageFormat[]} formats
- * @returns {Promise<Buffer[]>} for each format a page of all sources
+ * @returns {Promise<Buffer[]>} for each format a page of all registries
  */
-async function scrapePages(sources, formats) {
-  reportOtherClients();
-  const started = sources.flatMap(({ metrics, setting }) => metrics.map(metric => start(metric, setting)));
+async function scrapePages(registries, formats) {
+  const started = startAll(registries);
   const texts = new Map(formats.map(format => [textKeyOf(format), format]));
   const bodies = await writeInSlices(started, [...texts.values()]);
   const pages = new Map(
@@ -101,12 +98,11 @@ async function scrapePages(sources, formats) {
 /**
  * The families of a page, for protocols that are not text.
  *
- * @param {Source[]} sources
+ * @param {any[]} registries without two metrics of the same name
  * @returns {Promise<Family[]>} with the numbers of this call
  */
-async function scrapeFamilies(sources) {
-  reportOtherClients();
-  const started = sources.flatMap(({ metrics, setting }) => metrics.map(metric => start(metric, setting)));
+async function scrapeFamilies(registries) {
+  const started = startAll(registries);
   const families = await all(started.map(each => read(each, captureFamily)));
   await compact(started);
   return families;
@@ -148,23 +144,45 @@ async function compact(started) {
 
 /**
  * @param {RegisteredMetric} metric
- * @param {() => Setting} setting called whenever the metric is read
+ * @param {any} registry whose setting applies
  * @returns {string | Promise<string>} one metric, without a line feed at its end
  */
-function scrapeOne(metric, setting) {
-  return read(start(metric, setting), writeFamily);
+function scrapeOne(metric, registry) {
+  return read(start(metric, registry), writeFamily);
+}
+
+/**
+ * @param {any[]} registries possibly of other copies of this package
+ * @returns {Started[]} all of their metrics
+ */
+function startAll(registries) {
+  reportOtherClients();
+  // Listed first: a hook may register metrics.
+  const listed = registries.map(registry => ({ registry, metrics: registry.getMetricsAsArray() }));
+  return listed.flatMap(({ registry, metrics }) =>
+    metrics.map((/** @type {RegisteredMetric} */ metric) => start(metric, registry)),
+  );
+}
+
+/**
+ * @param {any} registry
+ * @returns {Setting}
+ */
+function settingOf(registry) {
+  const openMetrics = registry.contentType === OPENMETRICS_CONTENT_TYPE;
+  return { defaultLabels: registry[DEFAULT_LABELS] ?? {}, openMetrics };
 }
 
 /**
  * Starts the `collect` hook of a metric, or get() of a custom metric object.
  *
  * @param {RegisteredMetric} metric
- * @param {() => Setting} setting
+ * @param {any} registry
  * @returns {Started}
  */
-function start(metric, setting) {
+function start(metric, registry) {
   const view = viewOf(metric);
-  return { metric, setting, view, hook: startHook(metric, view !== undefined) };
+  return { metric, registry, view, hook: startHook(metric, view !== undefined) };
 }
 
 /**
@@ -187,14 +205,15 @@ function startHook(metric, isOurs) {
  * @param {(family: MetricView | Family, setting: Setting) => T} make creates the result from the family
  * @returns {T | Promise<T>} no promise if there is nothing to wait for
  */
-function read({ metric, setting, view, hook }, make) {
+function read({ metric, registry, view, hook }, make) {
   /** @param {any} json of a custom metric object */
   const now = json => {
     // A hook may change more of its metric than numbers.
     const current = metric.collect || view === undefined ? viewOf(metric) : view;
-    if (current === undefined) return make(sampleFamily(json, setting().defaultLabels), setting());
+    const setting = settingOf(registry);
+    if (current === undefined) return make(sampleFamily(json, setting.defaultLabels), setting);
     current.beforeRead?.();
-    return make(current, setting());
+    return make(current, setting);
   };
   try {
     return isThenable(hook) ? Promise.resolve(hook).then(now) : now(hook);

@@ -1,7 +1,8 @@
 'use strict';
 
 const { debuglog, inspect } = require('util');
-const { Registry, familiesOf } = require('../registry/registry');
+const { Registry } = require('../registry/registry');
+const { scrapeFamilies } = require('../registry/scrape');
 const { checkLabelNamesAreValid } = require('../registry/names');
 const { checkOptionNames } = require('../options/option-names');
 const { warnOnce } = require('../options/warnings');
@@ -243,7 +244,7 @@ class RemoteWrite {
     return new Promise((resolve, reject) => {
       const error = new Error(`the collect hooks have not ended within ${timeout} ms`);
       const timer = setTimeout(() => reject(error), timeout).unref();
-      familiesOf(registries)
+      scrapeFamilies(registries)
         .then(resolve, reject)
         .finally(() => clearTimeout(timer));
     });

@@ -2,7 +2,7 @@
 
 const { inspect } = require('util');
 const { Registry } = require('../registry/registry');
-const { takenNameText } = require('../registry/metric-definition');
+const { withAdvice } = require('../registry/metric-definition');
 const { checkOptionNames } = require('../options/option-names');
 
 // Loaded with the library, so that it binds the real timers before a test fakes them.
@@ -49,6 +49,8 @@ const RUNTIME_FAMILIES = {
   process: () => require('./families/process-usage'),
   cgroup: () => require('./families/cgroup'),
 };
+
+const ONCE = 'Call collectDefaultMetrics() once for each registry, or with another prefix';
 
 const OPTIONS = new Set([
   ...['register', 'prefix', 'labels', 'gcDurationBuckets', 'eventLoopMonitoringPrecision'],
@@ -104,21 +106,11 @@ function collectDefaultMetrics(config) {
     }
   } catch (error) {
     for (const group of groups) group.remove();
-    throw withAdvice(error);
+    throw withAdvice(error, ONCE);
   }
   return () => {
     for (const group of groups) group.stop();
   };
-}
-
-/**
- * @param {any} error of a metric's constructor
- * @returns {Error} the same or, if a name is taken, one that says what is usually the cause
- */
-function withAdvice(error) {
-  const taken = takenNameText(error);
-  if (taken === undefined) return error;
-  return new Error(`${taken} Call collectDefaultMetrics() once for each registry, or with another prefix`);
 }
 
 /**

@@ -66,13 +66,19 @@ function labelsFrom(names, values) {
  * @param {unknown} value
  */
 function setLabel(labels, name, value) {
-  if (name === '__proto__') Object.defineProperty(labels, name, ownProperty(value));
+  if (name === '__proto__') setOwn(labels, name, value);
   else labels[name] = value;
 }
 
-/** @param {unknown} value */
-function ownProperty(value) {
-  return { value, writable: true, enumerable: true, configurable: true };
+/**
+ * Sets a property of an object's own, whatever its prototypes have by that name.
+ *
+ * @param {object} object
+ * @param {string} key
+ * @param {unknown} value
+ */
+function setOwn(object, key, value) {
+  Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
 /** The number of each row's form. */
@@ -174,4 +180,4 @@ function keyOf(form) {
   return form.positions.map((position, i) => `${position}${form.kinds[i]}`).join();
 }
 
-module.exports = { LabelForms, RowForms, valueOfKind, labelsFrom, setLabel };
+module.exports = { LabelForms, RowForms, valueOfKind, labelsFrom, setLabel, setOwn };

@@ -354,7 +354,7 @@ async function codesOfRefusal() {
   const offsetOf = field => Number(HEADER.find(row => row[2] === field)[0]);
   const store = new ClusterStore();
   store.apply(WORKER_ID, Buffer.from(new Uint8Array(first).buffer));
-  const position = store.journalPositionOf(WORKER_ID);
+  const position = store.worker(WORKER_ID)?.journalPosition;
   requests.inc({ path: '/more' });
   const second = await captured(source, position);
   await source.prepare(1000);

@@ -101,7 +101,7 @@ function fileExchange(registry, directory) {
   return {
     async write() {
       await source.prepare(HOOK_TIME);
-      const position = store.journalPositionOf(WORKER_ID);
+      const position = store.worker(WORKER_ID)?.journalPosition;
       const file = new SnapshotFile(directory, 'snapshot');
       const dictionary = await source.encodeDictionary(position, part => file.writeAhead(part));
       const snapshot = source.capture(WORKER_ID, position, { dictionary });

@@ -124,21 +124,15 @@ const opened = aggregator.open().then(() => {
     try {
       perform(message);
     } catch (error) {
-      // The scrape is tried again in another thread.
-      reportBroken(error);
+      // The state may be half changed: another thread takes over, and the scrape is tried again in it.
+      port.postMessage({ op: 'broken', message: String(/** @type {any} */ (error)?.message ?? error) });
     }
   });
   port.postMessage({ op: 'ready' });
 });
 // The thread ends with the error, whatever the application does about unhandled rejections.
-opened.catch(error => setImmediate(() => throwIt(error)));
-
-/** @param {unknown} error */
-function throwIt(error) {
-  throw error;
-}
-
-/** @param {unknown} error after which the state may be half changed: another thread takes over */
-function reportBroken(error) {
-  port.postMessage({ op: 'broken', message: String(/** @type {any} */ (error)?.message ?? error) });
-}
+opened.catch(error =>
+  setImmediate(() => {
+    throw error;
+  }),
+);

@@ -129,7 +129,7 @@ class Aggregator {
 
   #onReopened() {
     // There are no retained dictionaries in a new one.
-    for (const { id } of this.#store.workers()) this.#store.requestFullDictionary(id);
+    for (const worker of this.#store.workers()) worker.requestFullDictionary();
     this.#retirement.save();
   }
 

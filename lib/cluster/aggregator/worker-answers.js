@@ -113,9 +113,10 @@ class WorkerAnswers {
     const isRepeated = this.unusable.has(workerId);
     this.unusable.add(workerId);
     this.#onRefused(typeof code === 'string' ? code : 'unknown', error);
-    if (code === 'dictionary' || code === 'numbers') this.#store.invalidateDictionary(workerId);
+    const worker = this.#store.worker(workerId);
+    if (code === 'dictionary' || code === 'numbers') worker?.invalidateDictionary();
     // A worker answers one request at a time, so its answers come in order: the next scrape takes the answer.
-    if (code === 'incarnation' || code === 'sequence') this.#store.forgetIdentity(workerId);
+    if (code === 'incarnation' || code === 'sequence') worker?.forgetIdentity();
     if (ASK_AGAIN_CODES.has(code)) this.again.add(workerId);
     if (file === undefined) return;
     this.#keepOrDiscard(workerId, file, code);
@@ -168,7 +169,8 @@ class WorkerAnswers {
   #retain(workerId, file, snapshot) {
     const { spool, lastSnapshots } = this.#current;
     if (lastSnapshots === undefined) spool?.unlink(file);
-    else if (lastSnapshots.store(workerId, file, snapshot)) this.#store.requestFullDictionary(workerId);
+    else if (lastSnapshots.store(workerId, file, snapshot))
+      this.#store.worker(workerId)?.requestFullDictionary();
   }
 
   /**

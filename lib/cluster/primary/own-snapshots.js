@@ -8,6 +8,7 @@ const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
 const { hookTime } = require('../capture/collect-hooks');
 const { isLonger } = require('./worker-requests');
+const { joined } = require('../wire/byte-buffers');
 const { timedSection } = require('../../event-loop/timed-section');
 
 const debug = debuglog('prom-client-cluster');
@@ -72,8 +73,7 @@ class OwnSnapshots {
         readerPosition: this.position,
         capture: dictionary =>
           timedSection('primary:capture', () => {
-            const { chunks, bytes } = this.#source.capture(OWN_ID, this.position, { dictionary });
-            return joined(chunks, bytes);
+            return joined(this.#source.capture(OWN_ID, this.position, { dictionary }).chunks);
           }),
       });
     } catch (error) {
@@ -83,21 +83,6 @@ class OwnSnapshots {
       this.#isBusy = false;
     }
   }
-}
-
-/**
- * @param {Uint8Array[]} chunks
- * @param {number} bytes
- * @returns {Buffer} in memory that can be transferred to a thread, aligned to 8 bytes for the columns
- */
-function joined(chunks, bytes) {
-  const buffer = Buffer.allocUnsafeSlow(bytes);
-  let end = 0;
-  for (const chunk of chunks) {
-    buffer.set(chunk, end);
-    end += chunk.length;
-  }
-  return buffer;
 }
 
 module.exports = { OwnSnapshots, OWN_ID };

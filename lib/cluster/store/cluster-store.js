@@ -77,11 +77,10 @@ class ClusterStore {
 
   /**
    * @param {number} workerId
-   * @returns {import('../wire/messages').JournalPosition | undefined} what the primary has of the worker's
-   *   journal
+   * @returns {WorkerSeries | undefined} undefined if it has sent nothing, or was retired
    */
-  journalPositionOf(workerId) {
-    return this.#workers.get(workerId)?.journalPosition;
+  worker(workerId) {
+    return this.#workers.get(workerId);
   }
 
   /** @returns {IterableIterator<WorkerSeries>} */
@@ -117,33 +116,6 @@ class ClusterStore {
     const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
     worker.apply(buffer);
     this.#workers.set(workerId, worker);
-  }
-
-  /**
-   * Requests a worker's full dictionary once more, so that it can be retained. The one in memory stays valid.
-   *
-   * @param {number} workerId
-   */
-  requestFullDictionary(workerId) {
-    this.#workers.get(workerId)?.requestFullDictionary();
-  }
-
-  /**
-   * Discards a worker's dictionary, because a snapshot did not fit it. The worker has to send all of it.
-   *
-   * @param {number} workerId
-   */
-  invalidateDictionary(workerId) {
-    this.#workers.get(workerId)?.invalidateDictionary();
-  }
-
-  /**
-   * Takes the next snapshot of a worker as its first one.
-   *
-   * @param {number} workerId
-   */
-  forgetIdentity(workerId) {
-    this.#workers.get(workerId)?.forgetIdentity();
   }
 
   /**

@@ -4,6 +4,8 @@
 // label names, and one for the value. Labels that a series does not have take no memory, so a family whose
 // label names differ from series to series costs no more than another one.
 
+const { grown } = require('../../series/row-array');
+
 /** @typedef {number} LabelNumber numbers the label names of a family */
 
 const FIRST_ROWS = 16;
@@ -183,16 +185,6 @@ class FamilyIndex {
     }
     this.#slots = slots;
   }
-}
-
-/**
- * @param {Int32Array} array
- * @param {number} length that is needed
- */
-function grown(array, length) {
-  const longer = new Int32Array(Math.max(array.length * 2, length));
-  longer.set(array);
-  return longer;
 }
 
 module.exports = { FamilyIndex };

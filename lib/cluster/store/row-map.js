@@ -3,6 +3,10 @@
 // Maps a worker's rows to the family's rows. A row is translated once, by integers: each label value of a
 // worker is looked up once in the family's dictionary, and each row once in the family's index.
 
+const { grown } = require('../../series/row-array');
+
+const NOTHING = new Int32Array(0);
+
 /** A row whose family row has not been looked up yet. */
 const UNMAPPED = -1;
 
@@ -47,10 +51,7 @@ class TableRowMap {
    */
   extend(metric) {
     this.#metric = metric;
-    if (this.rows.length >= metric.rows) return;
-    const rows = new Int32Array(Math.max(metric.rows, this.rows.length * 2)).fill(UNMAPPED);
-    rows.set(this.rows);
-    this.rows = rows;
+    if (this.rows.length < metric.rows) this.rows = grown(this.rows, metric.rows, UNMAPPED);
   }
 
   /**
@@ -113,11 +114,7 @@ class TableRowMap {
   #idOf(family, label, id) {
     const values = this.#metric.values[label];
     let ids = this.#ids[label];
-    if (ids === undefined || id >= ids.length) {
-      const longer = new Int32Array(Math.max(values.length, (ids?.length ?? 0) * 2));
-      if (ids !== undefined) longer.set(ids);
-      ids = this.#ids[label] = longer;
-    }
+    if (ids === undefined || id >= ids.length) ids = this.#ids[label] = grown(ids ?? NOTHING, values.length);
     if (ids[id] === 0) ids[id] = family.index.idOf(this.#labels[label], values[id].toWellFormed());
     return ids[id];
   }

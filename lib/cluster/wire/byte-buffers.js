@@ -174,16 +174,8 @@ class ByteWriter {
 
   /** @returns {Buffer} all bytes so far; copied if there are several blocks */
   finish() {
-    const chunks = this.chunks();
     if (this.#complete.length === 0) return this.#block.subarray(0, this.length - this.#blockStart);
-    const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
-    const joined = Buffer.allocUnsafeSlow(bytes);
-    let end = 0;
-    for (const chunk of chunks) {
-      joined.set(chunk, end);
-      end += chunk.length;
-    }
-    return joined;
+    return joined(this.chunks());
   }
 
   /** @param {number} more bytes that must fit into the block */
@@ -204,6 +196,20 @@ class ByteWriter {
     this.#view = viewOf(this.#block);
     this.#blockStart = this.length;
   }
+}
+
+/**
+ * @param {readonly Uint8Array[]} chunks
+ * @returns {Buffer} in an ArrayBuffer of its own, which can be transferred to a thread
+ */
+function joined(chunks) {
+  const bytes = Buffer.allocUnsafeSlow(chunks.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, end);
+    end += chunk.length;
+  }
+  return bytes;
 }
 
 /** @param {Buffer} buffer */
@@ -306,10 +312,6 @@ class ByteReader {
     this.position = Math.ceil(this.position / boundary) * boundary;
   }
 
-  get atEnd() {
-    return this.position >= this.end;
-  }
-
   /** @param {number} bytes */
   #need(bytes) {
     if (this.position + bytes > this.end) {
@@ -320,4 +322,4 @@ class ByteReader {
 
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-module.exports = { ByteWriter, ByteReader, SnapshotError, viewOf, LITTLE_ENDIAN };
+module.exports = { ByteWriter, ByteReader, SnapshotError, joined, viewOf, LITTLE_ENDIAN };

@@ -105,12 +105,12 @@ class ScrapedWorker {
   /** Requests what the store does not have, then reads and retains the file, as a scrape does. */
   scrape() {
     const snapshot = bytesOf(
-      this.program.source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true }),
+      this.program.source.capture(this.id, this.store.worker(this.id)?.journalPosition, { isLast: true }),
     );
     const file = snapshotName(this.id, ++this.requestId);
     spool.writeAtomically(file, [snapshot]);
     this.store.apply(this.id, copyOf(snapshot));
-    if (this.last.store(this.id, file, snapshot)) this.store.requestFullDictionary(this.id);
+    if (this.last.store(this.id, file, snapshot)) this.store.worker(this.id)?.requestFullDictionary();
   }
 
   /** Applies an answer over IPC, as if no file could be written. */
@@ -118,7 +118,7 @@ class ScrapedWorker {
     const { source } = this.program;
     this.store.apply(
       this.id,
-      bytesOf(source.capture(this.id, this.store.journalPositionOf(this.id), { isLast: true })),
+      bytesOf(source.capture(this.id, this.store.worker(this.id)?.journalPosition, { isLast: true })),
     );
   }
 
@@ -160,7 +160,7 @@ class ScrapedWorker {
         this.startThread();
         break;
       case 'invalidate':
-        this.store.invalidateDictionary(this.id);
+        this.store.worker(this.id)?.invalidateDictionary();
         break;
     }
     this.scrape();
@@ -260,7 +260,7 @@ describe('the retained snapshots of a worker', () => {
     const long = worker.logBytes;
     for (let number = 5000; number < 6000; number++) worker.remove('b', number);
     await worker.program.source.prepare(1000);
-    worker.store.invalidateDictionary(worker.id);
+    worker.store.worker(worker.id)?.invalidateDictionary();
     worker.scrape();
     assert.ok(worker.logBytes < long, `${worker.logBytes} bytes of ${long}`);
     worker.check();
@@ -323,7 +323,7 @@ describe('the retained snapshots of a worker', () => {
     const worker = new ScrapedWorker();
     worker.define('a_total', 'counter', ['x'], 'help');
     for (let number = 1; number <= 4; number++) {
-      if (number === 4) worker.store.invalidateDictionary(worker.id);
+      if (number === 4) worker.store.worker(worker.id)?.invalidateDictionary();
       const [before, states] = [textOf(worker.store), []];
       for (const method of ['append', 'writeAtomically', 'rename']) {
         const { [method]: original } = spool;

@@ -30,7 +30,7 @@ async function captureWith({
   source,
   store,
   meanwhile = () => {},
-  readerPosition = store.journalPositionOf(WORKER),
+  readerPosition = store.worker(WORKER)?.journalPosition,
 }) {
   let called = false;
   const dictionary = await source.encodeDictionary(readerPosition, () => {
@@ -130,7 +130,7 @@ test('SnapshotSource: a dictionary that was encoded for another position is not 
   const store = new ClusterStore();
   await captureWith({ source, store });
   counter.inc({ a: 'new', b: 'new' });
-  const onlyNew = await source.encodeDictionary(store.journalPositionOf(WORKER));
+  const onlyNew = await source.encodeDictionary(store.worker(WORKER)?.journalPosition);
   // The reader has lost its state.
   const other = new ClusterStore();
   other.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary: onlyNew })));
@@ -183,12 +183,12 @@ test('SnapshotSource: readers at any position have all label sets after random c
           if (registry.getSingleMetric(name)) registry.removeSingleMetric(name);
           else registry.registerMetric(counters[absent]);
         }
-        if (capture !== undefined) source.capture(WORKER, stores[capture].journalPositionOf(WORKER));
+        if (capture !== undefined) source.capture(WORKER, stores[capture].worker(WORKER)?.journalPosition);
       };
       for (const { reader, forget, steps } of rounds) {
         if (forget) stores[reader] = new ClusterStore();
         const left = [...steps];
-        const readerPosition = stores[reader].journalPositionOf(WORKER);
+        const readerPosition = stores[reader].worker(WORKER)?.journalPosition;
         const dictionary = await source.encodeDictionary(
           readerPosition,
           () => left.length > 0 && perform(left.shift()),
@@ -233,7 +233,7 @@ for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
       await captureWith({
         source,
         store: whole,
-        readerPosition: { ...store.journalPositionOf(WORKER), series },
+        readerPosition: { ...store.worker(WORKER)?.journalPosition, series },
       });
       await assertShows(whole, registry);
     }
@@ -337,7 +337,7 @@ test('capture: metrics that a hook removes are shown once more, as by prom-clien
       };
       const store = new ClusterStore();
       const shown = async () => {
-        const readerPosition = store.journalPositionOf(WORKER);
+        const readerPosition = store.worker(WORKER)?.journalPosition;
         await source.prepare(1000, {
           readerPosition,
           capture: dictionary =>

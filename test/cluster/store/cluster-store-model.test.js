@@ -278,7 +278,7 @@ class Cluster {
 
   /** Scrapes a worker: requests a snapshot and applies it. */
   scrape(worker) {
-    this.deliver(worker, worker.write(this.store.journalPositionOf(worker.id)));
+    this.deliver(worker, worker.write(this.store.worker(worker.id)?.journalPosition));
     assert.strictEqual(
       this.model.last.get(worker.id)?.sequence,
       worker.sequence,
@@ -372,7 +372,7 @@ class Cluster {
         worker.metrics[metric].help = `help ${third}`;
         return;
       case 'write':
-        return void worker.write(this.store.journalPositionOf(worker.id));
+        return void worker.write(this.store.worker(worker.id)?.journalPosition);
       case 'deliver':
         if (worker.written.length > 0) this.deliver(worker, this.pick(worker.written, second));
         return;

@@ -653,7 +653,7 @@ test('ClusterStore: isClosed() distinguishes retired worker ids from new ones', 
   assert.strictEqual(store.retire(99), false);
   assert.strictEqual(store.isClosed(99), true);
   assert.strictEqual(store.isClosed(2), false);
-  assert.strictEqual(store.journalPositionOf(1), undefined);
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
 });
 
 test('ClusterStore: a late snapshot, and one that was applied before, are refused', () => {
@@ -673,10 +673,10 @@ test('ClusterStore: a new store refuses a delta snapshot as incomplete, and acce
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
   worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.journalPositionOf(1)));
+  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
   const fresh = new ClusterStore();
   assert.throws(() => fresh.apply(1, continued), { code: 'dictionary-start' });
-  assert.strictEqual(fresh.journalPositionOf(1), undefined);
+  assert.strictEqual(fresh.worker(1)?.journalPosition, undefined);
   scrape(worker, fresh, 1);
   assert.strictEqual(samplesOf(textOf(fresh)).size, 2);
 });
@@ -685,15 +685,14 @@ test('ClusterStore: after invalidateDictionary() the full dictionary is requeste
   const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
-  store.invalidateDictionary(1);
-  store.invalidateDictionary(5);
-  assert.strictEqual(store.journalPositionOf(1), undefined);
+  store.worker(1)?.invalidateDictionary();
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
   assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 1);
   worker.metric.inc({ a: 'y' });
   const buffer = scrape(worker, store, 1);
   assert.ok(buffer.includes('x'));
   assert.strictEqual(samplesOf(textOf(store)).size, 2);
-  assert.notStrictEqual(store.journalPositionOf(1), undefined);
+  assert.notStrictEqual(store.worker(1)?.journalPosition, undefined);
 });
 
 test('ClusterStore: after requestFullDictionary() a delta snapshot that an earlier round requested is still accepted', () => {
@@ -701,18 +700,17 @@ test('ClusterStore: after requestFullDictionary() a delta snapshot that an earli
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
   worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.journalPositionOf(1)));
-  store.requestFullDictionary(1);
-  store.requestFullDictionary(5);
-  assert.strictEqual(store.journalPositionOf(1), undefined);
+  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
+  store.worker(1)?.requestFullDictionary();
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
   store.apply(1, continued);
   assert.strictEqual(samplesOf(textOf(store)).size, 2);
-  assert.strictEqual(store.journalPositionOf(1), undefined, 'the full dictionary has not arrived yet');
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined, 'the full dictionary has not arrived yet');
   worker.metric.inc({ a: 'y' });
   const buffer = scrape(worker, store, 1);
   assert.ok(buffer.includes('x'));
   assert.strictEqual(valueOf(store, 'm', { a: 'y' }), 2);
-  const position = store.journalPositionOf(1);
+  const position = store.worker(1)?.journalPosition;
   assert.notStrictEqual(position, undefined);
   worker.metric.inc({ a: 'z' });
   store.apply(1, bytesOf(worker.source.capture(1, position)));
@@ -724,8 +722,8 @@ test('ClusterStore: a delta snapshot for an invalidated dictionary is refused, a
   worker.metric.inc({ a: 'x' });
   const store = cluster([worker]);
   worker.metric.inc({ a: 'y' });
-  const continued = bytesOf(worker.source.capture(1, store.journalPositionOf(1)));
-  store.invalidateDictionary(1);
+  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
+  store.worker(1)?.invalidateDictionary();
   assert.throws(() => store.apply(1, continued), { code: 'dictionary-start' });
   assert.strictEqual(samplesOf(textOf(store)).size, 1);
 });

@@ -59,7 +59,7 @@ async function snapshotsOf(worker) {
   const text = textOf(store);
   worker.use(3);
   await worker.source.prepare(1000);
-  const delta = bytesOf(worker.source.capture(WORKER, store.journalPositionOf(WORKER)));
+  const delta = bytesOf(worker.source.capture(WORKER, store.worker(WORKER)?.journalPosition));
   const full = bytesOf(worker.source.capture(WORKER, undefined));
   return { first, text, later: [delta, full] };
 }

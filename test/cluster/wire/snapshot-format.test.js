@@ -443,7 +443,9 @@ async function firstAndLater({ full }) {
     1,
   );
   await worker.source.prepare(1000);
-  const later = bytesOf(worker.source.capture(WORKER, full ? undefined : control.journalPositionOf(WORKER)));
+  const later = bytesOf(
+    worker.source.capture(WORKER, full ? undefined : control.worker(WORKER)?.journalPosition),
+  );
   return { first, later, text: bothTexts(control) };
 }
 
@@ -583,7 +585,7 @@ test('random bytes, and an empty file, are refused as a snapshot', () => {
       const store = new ClusterStore();
       assert.throws(() => store.apply(WORKER, copyOf(Buffer.from(bytes))), SnapshotError);
       assert.strictEqual(store.isEmpty, true);
-      assert.strictEqual(store.journalPositionOf(WORKER), undefined);
+      assert.strictEqual(store.worker(WORKER)?.journalPosition, undefined);
     }),
   );
 });
@@ -819,7 +821,7 @@ test('after a refused snapshot the next one is applied', async () => {
   scrape(worker, store, WORKER);
   for (let round = 0; round < 5; round++) {
     worker.counter.inc({ labels: { a: `round ${round}` } });
-    const damaged = bytesOf(worker.source.capture(WORKER, store.journalPositionOf(WORKER)));
+    const damaged = bytesOf(worker.source.capture(WORKER, store.worker(WORKER)?.journalPosition));
     damaged.fill(0xff, HEADER_BYTES + 8, HEADER_BYTES + 12); // the segment's kind is neither rows nor dropped
     assert.throws(() => store.apply(WORKER, damaged), SnapshotError);
     scrape(worker, store, WORKER);

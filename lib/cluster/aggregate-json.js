@@ -1,0 +1,35 @@
+'use strict';
+
+// AggregatorRegistry.aggregate().
+
+const { Registry } = require('../registry/registry');
+const { aggregators } = require('./primary/json-aggregators');
+
+/**
+ * Aggregates metrics given as JSON, one list per process.
+ *
+ * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them
+ * @param {string} [contentType] of the returned registry, default Prometheus text
+ * @returns {Registry} whose metrics are plain objects with a get()
+ * @throws {Error} if a metric names an unknown aggregator
+ */
+function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
+  /** @type {Map<string, any[]>} */
+  const byName = new Map();
+  for (const metric of lists.flat()) {
+    const same = byName.get(metric.name);
+    if (same === undefined) byName.set(metric.name, [metric]);
+    else same.push(metric);
+  }
+  const registry = new Registry(contentType);
+  for (const metrics of byName.values()) {
+    const name = metrics[0].aggregator ?? 'sum';
+    const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;
+    if (typeof aggregator !== 'function') throw new Error(`'${name}' is not a defined aggregator.`);
+    const metric = aggregator(metrics);
+    if (metric) registry.registerMetric(/** @type {any} */ ({ get: () => metric, ...metric }));
+  }
+  return registry;
+}
+
+module.exports = { aggregateJson };
