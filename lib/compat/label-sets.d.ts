@@ -8,3 +8,6 @@ export function hashObject(labels: object, labelNames?: readonly string[]): stri
 
 /** Labels by name, from values in the order of the names. Throws an Error if their number differs. */
 export function getLabels(labelNames: readonly string[], values: readonly unknown[]): Record<string, any>;
+
+/** Whether a value is an object; null and functions are not. */
+export function isObject(value: unknown): boolean;

@@ -4,5 +4,6 @@
 
 const { hashObject } = require('../metric/hash-map');
 const { labelsByPosition } = require('../metric/label-sets');
+const { isObject } = require('../metric/metric');
 
-module.exports = { hashObject, getLabels: labelsByPosition };
+module.exports = { hashObject, getLabels: labelsByPosition, isObject };

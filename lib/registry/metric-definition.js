@@ -27,12 +27,12 @@ function differenceOf(existing, Type, config) {
   return `has the ${option} ${inspect(existing[option], ONE_LINE)}, not ${inspect(wanted[option], ONE_LINE)}`;
 }
 
-/** @param {any} value */
+/**
+ * @param {any} value its name is not needed: what it exposes has one
+ * @returns {boolean} whether it is a metric
+ */
 function isMetric(value) {
-  return (
-    typeof value?.name === 'string' &&
-    (typeof value.get === 'function' || typeof value.getForPromString === 'function')
-  );
+  return typeof value?.get === 'function' || typeof value?.getForPromString === 'function';
 }
 
 /** @param {string} name */

@@ -21,10 +21,10 @@ const { isMetric, differenceOf, nameTaken } = require('./metric-definition');
 const { checkLabelNamesAreValid } = require('./names');
 
 /**
- * A member of a registry: a metric of this library, or any object with a name and a get().
+ * A member of a registry: a metric of this library, or any object with a get().
  *
  * @typedef {object} RegisteredMetric
- * @property {string} name
+ * @property {string} name undefined if only what get() returns has one
  * @property {() => any} get
  * @property {() => any} [getForPromString] used instead of get() for text
  * @property {() => void} [reset]
@@ -150,7 +150,7 @@ class Registry {
    * @throws {Error} if another metric has that name
    */
   registerMetric(metric) {
-    if (!isMetric(metric)) throw new TypeError('registerMetric() expected an object with a name and a get()');
+    if (!isMetric(metric)) throw new TypeError('registerMetric() expected an object with a get()');
     const { metrics } = stateOf(this);
     const existing = metrics.get(metric.name);
     if (existing !== undefined && existing !== metric) throw nameTaken(metric.name);

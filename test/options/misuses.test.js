@@ -200,7 +200,7 @@ const REGISTRIES = [
     },
     { throws: /^Error: A metric with the name a has already been registered\.$/ }],
   ['registerMetric() with something else',
-    $ => $.registry.registerMetric({}), { throws: /^TypeError: registerMetric\(\) expected an object with a name and a get\(\)$/ }],
+    $ => $.registry.registerMetric({}), { throws: /^TypeError: registerMetric\(\) expected an object with a get\(\)$/ }],
   ['collectDefaultMetrics() twice',
     $ => {
       const collect = () => $.client.collectDefaultMetrics({ register: $.registry });

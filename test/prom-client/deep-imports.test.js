@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
 const { Counter, Histogram, Registry, openMetricsContentType } = require('prom-client-cluster');
-const { getLabels } = require('prom-client-cluster/lib/util');
+const { getLabels, isObject } = require('prom-client-cluster/lib/util');
 const TimeWindowQuantiles = require('prom-client-cluster/lib/timeWindowQuantiles');
 const Exemplar = require('prom-client-cluster/lib/exemplar.js');
 const { Metric } = require('prom-client-cluster/lib/metric');
@@ -34,6 +34,12 @@ describe('deep import lib/util', () => {
       }
     };
     for (const args of calls) assert.deepEqual(outcome(getLabels, args), outcome(stock.util.getLabels, args));
+  });
+
+  it('deep import lib/util has isObject(), with the results of prom-client', () => {
+    for (const value of [{}, [], Object.create(null), new Map(), null, undefined, 0, '', () => 1]) {
+      assert.equal(isObject(value), stock.util.isObject(value));
+    }
   });
 });
 

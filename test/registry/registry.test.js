@@ -288,6 +288,28 @@ test('custom metric objects are rendered, sync or async, by getForPromString() i
   assert.throws(() => registry.resetMetrics(), TypeError);
 });
 
+test('a custom metric object may have no name of its own', () =>
+  assertSame(async ({ Registry }) => {
+    const registry = new Registry();
+    const { get } = duck('m');
+    registry.registerMetric({ get });
+    const messageOf = run => {
+      try {
+        return run();
+      } catch ({ message }) {
+        return message;
+      }
+    };
+    return [
+      await registry.metrics(),
+      await registry.getMetricsAsJSON(),
+      registry.getMetricsAsArray(),
+      registry.getSingleMetric('m'),
+      messageOf(() => registry.registerMetric({ get })),
+      await Registry.merge([registry]).metrics(),
+    ].map(result => JSON.stringify(result));
+  }));
+
 test('a metric with a replaced get() is rendered from it', async () => {
   class Doubled extends Gauge {
     async get() {
