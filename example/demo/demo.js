@@ -40,14 +40,15 @@ class Demo {
       // The last one goes on serving with --keep.
       if (client !== clients.at(-1)) await this.#runs.at(-1).cleanUp();
     }
-    print(`\n${tableOf(measurements)}\n`);
-    for (const { client, scraped } of measurements) reportFailedScrapes(client, scraped.failedScrapes);
+    print(`\nthe last page began with\n\n${firstLines(measurements.at(-1).totals.exposition)}\n`);
     for (const { client, totals, warmUp, unscraped, scraped } of measurements) {
       print(
         `\n${clients.length > 1 ? `${client}\n` : ''}${totalsText(totals, [warmUp, unscraped, scraped])}\n`,
       );
     }
-    print(`\n${firstLines(measurements.at(-1).totals.exposition)}\n`);
+    for (const { client, scraped } of measurements) reportFailedScrapes(client, scraped.failedScrapes);
+    // Last, because a terminal shows the last lines.
+    print(`\n${tableOf(measurements)}\n`);
     return measurements.every(({ totals }) => totals.counted === totals.arrived);
   }
 

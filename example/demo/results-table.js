@@ -14,6 +14,9 @@ const ROWS = [
   { title: 'scraped body as sent', text: phase => bodySize(phase.scrapes) },
 ];
 
+/** Unscraped requests that wait so long wait for other programs. */
+const BUSY_MILLISECONDS = 100;
+
 const TITLE_WIDTH = Math.max(...ROWS.map(({ title }) => title.length));
 const GAP = '   ';
 
@@ -46,16 +49,22 @@ function comparisonTable(measurements) {
 
 /**
  * @param {import('./client-run').Measurement[]} measurements
- * @returns {string} the result in a line for each client
+ * @returns {string} the result in a line for each client, and whether it means anything
  */
 function comparisonText(measurements) {
   const widest = Math.max(...measurements.map(({ client }) => client.length));
-  return measurements
-    .map(({ client, unscraped, scraped }) => {
-      const [before, after] = [unscraped, scraped].map(phase => quantile(phase, 0.99));
-      return `P99 with ${client.padEnd(widest)}   ${before} unscraped, ${after} scraped every second`;
-    })
-    .join('\n');
+  const lines = measurements.map(({ client, unscraped, scraped }) => {
+    const [before, after] = [unscraped, scraped].map(p99Of);
+    const p99 = `P99 with ${client.padEnd(widest)}   ${milliseconds(before)} unscraped, ${milliseconds(after)}`;
+    return `${p99} scraped every second: ${(after / before).toFixed(1)} times as long`;
+  });
+  if (measurements.some(({ unscraped }) => p99Of(unscraped) > BUSY_MILLISECONDS))
+    lines.push('Requests waited without scrapes, too: this machine is busy. Try a lower --rate, or later.');
+  return lines.join('\n');
+}
+
+function p99Of({ latencies }) {
+  return latencies.quantiles([0.99])[0];
 }
 
 /** Lines of the same length: the columns' titles, then a line for each row. All columns are equally wide. */

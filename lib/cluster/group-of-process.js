@@ -35,7 +35,7 @@ function groupOfEnvironment() {
   if (text) return /^(0|false)$/i.test(text) ? undefined : text;
   if (environmentVariable('exec_mode') !== 'cluster_mode' || !process.connected) return undefined;
   const application = environmentVariable('unique_id') ?? '';
-  // Also a child of an instance has its environment.
+  // A child of an instance has its environment, too.
   if (
     !(/** @type {any} */ (require('node:cluster')).isWorker) ||
     !/^[0-9a-f]{8}-[0-9a-f]{4}/.test(application)
@@ -51,8 +51,7 @@ function groupOfEnvironment() {
  * @param {() => ClusterOptions} options of the environment
  */
 function joinByEnvironment(registries, options) {
-  // Not an instance of PM2 that never creates an AggregatorRegistry: a group would cost it something for
-  // nothing.
+  // An instance of PM2 joins when it creates an AggregatorRegistry. Without one, nothing would show the group.
   if (!environmentVariable(VARIABLE) || SHARED in shared) return;
   setImmediate(() => joinGroup(options(), registries)).unref();
 }

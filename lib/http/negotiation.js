@@ -54,7 +54,7 @@ function acceptsGzip(header) {
  *
  * @param {Header} header Accept
  * @param {string[]} contentTypes at least one
- * @returns {string} the first if the scraper accepts none: a page is more use than an error
+ * @returns {string} the first if the scraper accepts none: a page is more useful than an error
  */
 function chooseContentType(header, contentTypes) {
   if (contentTypes.length === 1) return contentTypes[0];

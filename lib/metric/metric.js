@@ -97,7 +97,7 @@ class Metric {
   }
 
   /**
-   * Forgets a label set. It starts from zero when it is used again.
+   * Drops the series of a label set. It starts from zero when it is used again.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
@@ -111,7 +111,7 @@ class Metric {
   }
 
   /**
-   * Forgets all series that have these labels, whatever their other labels are.
+   * Drops all series that have these labels, whatever their other labels are.
    *
    * @param {Labels} labels a value of undefined stands for series without that label; `{}` for all series
    * @returns {number} how many there were

@@ -1,6 +1,6 @@
 'use strict';
 
-// That of package.json, which a bundle does not contain. The primary's code and that of the thread, which an
-// application bundles apart from each other, compare it.
+// The version in package.json, which is not part of a bundle. The primary and the thread, which an application
+// bundles separately, compare their versions.
 
 module.exports = { PACKAGE_VERSION: '15.2.0' };

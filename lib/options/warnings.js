@@ -22,7 +22,7 @@ function warnOnce(subject, text) {
 }
 
 /**
- * The same for what only the developer can mend: not in production.
+ * The same for mistakes in the program's code: not in production.
  *
  * @param {string} subject
  * @param {string} text

@@ -377,7 +377,7 @@ class SeriesTable {
   }
 
   /**
-   * Goes on with the index and the pages of a compaction.
+   * Continues with the index and the pages of a compaction.
    *
    * @param {Compaction} compaction
    */

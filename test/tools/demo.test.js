@@ -154,7 +154,7 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
     assert.match(demo.output, /^ +unscraped +scraped +unscraped +scraped$/m);
     assert.match(demo.output, /^requests answered +100 +100 +100 +100$/m);
     for (const client of ['prom-client        ', 'prom-client-cluster']) {
-      const line = `^P99 with ${client}   [\\d.]+ ms unscraped, [\\d.]+ ms scraped every second$`;
+      const line = `^P99 with ${client}   [\\d.]+ ms unscraped, [\\d.]+ ms scraped every second: [\\d.]+ times as long$`;
       assert.match(demo.output, new RegExp(line, 'm'));
     }
     assert.strictEqual(demo.output.match(/own count: 300 {3}equal$/gm).length, 2);

@@ -117,7 +117,7 @@ class InPlaceBackend {
   }
 
   /**
-   * Beside the queue, because it may take minutes.
+   * Not in the queue, because it may take minutes.
    *
    * @param {import('../../remote-write/push-senders').DeliveryRequest} request
    */

@@ -122,8 +122,8 @@ class WorkerAnswers {
     this.#keepOrDiscard(workerId, file, code);
     // It is asked again in this scrape: for another file, or to answer over IPC if that would fail as well.
     this.again.add(workerId);
-    const isInVain = isRepeated || NOT_ALLOWED_CODES.has(code) || TRANSIENT_CODES.has(code);
-    if (!this.#loseIfGone(code) && isInVain) this.unreadable.add(workerId);
+    const wouldRepeat = isRepeated || NOT_ALLOWED_CODES.has(code) || TRANSIENT_CODES.has(code);
+    if (!this.#loseIfGone(code) && wouldRepeat) this.unreadable.add(workerId);
   }
 
   /**

@@ -175,7 +175,7 @@ class AggregatorSupervisor {
         this.#noteRetired(workerIds, totals),
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
-    const reason = this.#policy.isHopeless ? 'lost' : undefined;
+    const reason = this.#policy.isUnstable ? 'lost' : undefined;
     this.#name = spoolName();
     const options = { ...this.#options, name: this.#name, totals: this.#totals };
     try {

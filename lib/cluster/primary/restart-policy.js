@@ -8,7 +8,7 @@ const MAX_LOSSES = 5;
 const LOSS_WINDOW_MILLISECONDS = 60_000;
 
 // The same after so many losses without a page, so that the last try of a round succeeds.
-const MAX_LOSSES_IN_VAIN = 2;
+const MAX_LOSSES_WITHOUT_PAGE = 2;
 
 // Pauses before another thread is started after one has run out of memory, or after nothing could be started.
 // They double, up to the longest.
@@ -19,32 +19,32 @@ class RestartPolicy {
   /** @type {number[]} times of recent losses, by performance.now() */
   #losses = [];
   /** Losses since the last page was written. */
-  #lossesInVain = 0;
+  #lossesWithoutPage = 0;
   /** Milliseconds of the last pause. */
   #pause = 0;
   /** When it began, by performance.now(). */
   #pausedAt = -Infinity;
   /** Whether threads are lost again and again. */
-  isHopeless = false;
+  isUnstable = false;
 
   /** Notes that a thread was lost. */
   noteLoss() {
     const now = performance.now();
     this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
-    this.#lossesInVain++;
-    this.isHopeless = this.#losses.length > MAX_LOSSES || this.#lossesInVain >= MAX_LOSSES_IN_VAIN;
+    this.#lossesWithoutPage++;
+    this.isUnstable = this.#losses.length > MAX_LOSSES || this.#lossesWithoutPage >= MAX_LOSSES_WITHOUT_PAGE;
   }
 
   /** Notes that a page was written. */
   noteWritten() {
-    this.#lossesInVain = 0;
+    this.#lossesWithoutPage = 0;
   }
 
   /** Forgets all losses, because threads are tried again. */
   forgetLosses() {
     this.#losses = [];
-    this.#lossesInVain = 0;
-    this.isHopeless = false;
+    this.#lossesWithoutPage = 0;
+    this.isUnstable = false;
   }
 
   /** @returns {number} milliseconds before the next start: longer each time, unless the last is long ago */

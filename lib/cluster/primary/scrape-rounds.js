@@ -274,7 +274,7 @@ class ScrapeRounds {
   }
 
   /**
-   * Answers a caller whose time is up with the numbers at hand.
+   * Answers a caller whose time is up with the last known numbers.
    *
    * @param {ScrapeCaller} caller
    */

@@ -102,7 +102,7 @@ function isOnline(worker) {
 
 /**
  * @param {Worker} worker
- * @returns {number | undefined} id of the user as whom it runs; undefined if the system does not show it
+ * @returns {number | undefined} id of its user; undefined if the system does not show it
  */
 function userOf({ process: { pid } }) {
   try {

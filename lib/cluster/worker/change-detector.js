@@ -53,7 +53,8 @@ class ChangeDetector {
    */
   *#parts(registries) {
     for (const registry of registries) {
-      yield Buffer.from(textOf(registry[DEFAULT_LABELS] ?? {}));
+      const labels = registry[DEFAULT_LABELS] ?? {};
+      yield Buffer.from(JSON.stringify(Object.keys(labels).map(name => [name, String(labels[name])])));
       for (const metric of readableMetrics(registry)) {
         const view = viewOf(metric);
         if (view === undefined) continue;
@@ -82,11 +83,6 @@ class ChangeDetector {
     if (number === undefined) this.#numbers.set(table, (number = this.#nextNumber++));
     return number;
   }
-}
-
-/** @param {Record<string, unknown>} labels */
-function textOf(labels) {
-  return JSON.stringify(Object.keys(labels).map(name => [name, String(labels[name])]));
 }
 
 /**

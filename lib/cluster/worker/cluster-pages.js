@@ -238,7 +238,7 @@ class ClusterPages {
 
 /**
  * @param {string} directory
- * @throws {NodeJS.ErrnoException} if it is a link: that may lead to a directory of somebody else
+ * @throws {NodeJS.ErrnoException} if it is a link, which may lead to another user's directory
  */
 function checkDirectory(directory) {
   if (directory !== '' && fs.lstatSync(directory).isDirectory()) return;

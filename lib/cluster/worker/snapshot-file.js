@@ -99,7 +99,7 @@ class SnapshotFile {
   #open() {
     if (this.#descriptor === undefined) {
       const directory = path.dirname(this.#path);
-      // Not through a link that has replaced it: that may lead to a directory of somebody else.
+      // Not through a link that has replaced it: it may lead to another user's directory.
       if (!fs.lstatSync(directory).isDirectory())
         throw Object.assign(new Error(`ENOTDIR: not a directory, '${directory}'`), { code: 'ENOTDIR' });
       this.#descriptor = fs.openSync(this.#path, 'wx', 0o600);

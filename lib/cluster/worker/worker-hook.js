@@ -29,6 +29,8 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  *   releases
  */
 
+const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis);
+
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 
@@ -40,7 +42,6 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
 function hookIntoWorker(registries) {
   const { cluster } = processAsWorker() ?? {};
   if (cluster === undefined) return;
-  const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis);
   if (shared[SHARED] !== undefined) {
     shared[SHARED].sources.push(registries);
     return;
@@ -60,7 +61,9 @@ function hookIntoWorker(registries) {
     if (responder === undefined) {
       // Loaded at the first request: a worker that is never scraped does not pay for it.
       const { WorkerResponder } = require('./worker-responder');
-      responder = new WorkerResponder(linkToPrimary(), () => allRegistries(sources));
+      // Each registry once, even if two copies return the same one.
+      const all = () => new Set(sources.flatMap(each => [...each()]));
+      responder = new WorkerResponder(linkToPrimary(), all);
       if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
     }
     listenToExit(state);
@@ -123,15 +126,6 @@ function processAsWorker() {
 }
 
 /**
- * Each registry once, even if two copies return the same one.
- *
- * @param {(() => Iterable<any>)[]} sources
- */
-function allRegistries(sources) {
-  return new Set(sources.flatMap(registries => [...registries()]));
-}
-
-/**
  * Writes the worker's exit snapshot for its primary. Resolves at once in any other process, and if no primary
  * has sent a request.
  *
@@ -139,7 +133,7 @@ function allRegistries(sources) {
  * @returns {Promise<void>} never rejected
  */
 async function handOver(timeout) {
-  await /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED]?.handOver(timeout);
+  await shared[SHARED]?.handOver(timeout);
 }
 
 /**
@@ -148,8 +142,7 @@ async function handOver(timeout) {
  * @param {number | undefined} interval milliseconds between them; undefined leaves it to the primary
  */
 function requestCheckpoints(interval) {
-  if (interval === undefined) return;
-  /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED]?.requestCheckpoints?.(interval);
+  if (interval !== undefined) shared[SHARED]?.requestCheckpoints?.(interval);
 }
 
 /**
@@ -161,9 +154,9 @@ function requestCheckpoints(interval) {
  * @throws {Error} if this process is no worker, or its primary does not aggregate
  */
 async function clusterPage(format, timeout) {
-  const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis)[SHARED];
-  if (shared?.page === undefined) throw unavailable('This worker is not connected to a primary.');
-  return shared.page(format, timeout);
+  const page = shared[SHARED]?.page;
+  if (page === undefined) throw unavailable('This worker is not connected to a primary.');
+  return page(format, timeout);
 }
 
 module.exports = { hookIntoWorker, listenToExit, handOver, requestCheckpoints, clusterPage };
