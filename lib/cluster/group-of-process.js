@@ -51,7 +51,7 @@ function groupOfEnvironment() {
  * @param {() => ClusterOptions} options of the environment
  */
 function joinByEnvironment(registries, options) {
-  // An instance of PM2 joins when it creates an AggregatorRegistry. Without one, nothing would show the group.
+  // An instance of PM2 joins when it creates an AggregatorRegistry. Without one, nothing shows the group.
   if (!environmentVariable(VARIABLE) || SHARED in shared) return;
   setImmediate(() => joinGroup(options(), registries)).unref();
 }

@@ -35,11 +35,6 @@ class LiveRows {
     return live;
   }
 
-  /** How many rows there is space for. */
-  get capacity() {
-    return Math.max(this.order.length, this.#position.length);
-  }
-
   /** @param {number} row */
   has(row) {
     return row < this.#position.length && this.#position[row] !== NOT_LIVE;

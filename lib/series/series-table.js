@@ -233,20 +233,8 @@ class SeriesTable {
   }
 
   /**
-   * Drops the rows that are not live if they are more than half of a large table, in one go. Rows get new
-   * numbers, and the epoch rises.
-   *
-   * @returns {boolean} whether that was the case
-   */
-  compactIfSparse() {
-    const { epoch } = this;
-    const steps = this.compactionSteps();
-    while (!steps.next().done);
-    return this.epoch !== epoch;
-  }
-
-  /**
-   * The same in steps of 32 rows. The table can be used between steps.
+   * Drops the rows that are not live if they are more than half of a large table, in steps of 32 rows. Rows
+   * get new numbers, and the epoch rises. The table can be used between steps.
    *
    * @returns {Generator<void>}
    */
