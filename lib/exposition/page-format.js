@@ -30,11 +30,22 @@ function selectFamilies(families, names) {
 }
 
 /**
- * @param {PageFormat} format
+ * @param {Pick<PageFormat, 'openMetrics' | 'names'>} format
  * @returns {string} equal for pages with the same text
  */
 function textKeyOf({ openMetrics, names }) {
   return JSON.stringify([openMetrics, names]);
 }
 
-module.exports = { MAX_SELECTIONS, TOO_MANY_SELECTIONS, selectFamilies, textKeyOf };
+/**
+ * @param {Iterable<PageFormat>} formats of concurrent callers
+ * @param {PageFormat} format of one more
+ * @returns {boolean} whether they have enough selections of families without this one
+ */
+function hasTooManySelections(formats, format) {
+  if (format.names === undefined) return false;
+  const keys = new Set([...formats].filter(({ names }) => names !== undefined).map(textKeyOf));
+  return keys.size >= MAX_SELECTIONS && !keys.has(textKeyOf(format));
+}
+
+module.exports = { TOO_MANY_SELECTIONS, hasTooManySelections, selectFamilies, textKeyOf };

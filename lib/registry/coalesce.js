@@ -4,7 +4,7 @@
 // so many concurrent scrapers cost no more than two: `collect` hooks run once for all of them, and each
 // format is written once.
 
-const { MAX_SELECTIONS, TOO_MANY_SELECTIONS } = require('../exposition/page-format');
+const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../exposition/page-format');
 const { unavailable } = require('./unavailable');
 
 // A `collect` hook that never finishes must not delay scrapes forever: those that wait for a run of this age
@@ -73,10 +73,8 @@ function coalesce(run) {
       const formats = new Map();
       next = { formats, pages: ended.then(() => start(formats)) };
     }
-    const selections = [...(next?.formats.values() ?? [])].filter(({ names }) => names !== undefined);
-    if (format.names !== undefined && selections.length >= MAX_SELECTIONS && !next?.formats.has(key)) {
+    if (next !== undefined && hasTooManySelections(next.formats.values(), format))
       throw unavailable(TOO_MANY_SELECTIONS);
-    }
     next?.formats.set(key, format);
     const pages = await (next?.pages ?? start(new Map([[key, format]])));
     return /** @type {Buffer} */ (pages.get(key));

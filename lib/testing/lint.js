@@ -7,9 +7,9 @@
 
 /** Units that Prometheus advises against, by name, with the base unit. Base units stand for themselves. */
 const BASE_UNITS = new Map([
-  ...['amperes', 'bytes', 'celsius', 'grams', 'joules', 'kelvin', 'meters', 'metres', 'seconds', 'volts'].map(
-    unit => /** @type {[string, string]} */ ([unit, unit]),
-  ),
+  ...'amperes bytes celsius grams joules kelvin meters metres seconds volts'
+    .split(' ')
+    .flatMap(unit => unitsOf(unit, unit)),
   ...unitsOf('seconds', 'minutes', 'hours', 'days', 'weeks'),
   ...unitsOf('kelvin', 'kelvins'),
   ...unitsOf('celsius', 'fahrenheit', 'rankine'),
@@ -19,12 +19,10 @@ const BASE_UNITS = new Map([
   ...unitsOf('grams', 'pounds', 'ounces'),
 ]);
 
-const PREFIXES = [
-  ...['pico', 'nano', 'micro', 'milli', 'centi', 'deci', 'deca', 'hecto', 'kilo', 'kibi', 'mega', 'mibi'],
-  ...['giga', 'gibi', 'tera', 'tebi', 'peta', 'pebi'],
-];
+const PREFIXES =
+  'pico nano micro milli centi deci deca hecto kilo kibi mega mibi giga gibi tera tebi peta pebi'.split(' ');
 
-const ABBREVIATIONS = [...['s', 'ms', 'us', 'ns', 'sec', 'b', 'kb', 'mb', 'gb', 'tb', 'pb', 'm', 'h', 'd']];
+const ABBREVIATIONS = 's ms us ns sec b kb mb gb tb pb m h d'.split(' ');
 
 const TYPES = ['counter', 'gauge', 'summary', 'histogram', 'gauge_histogram'];
 

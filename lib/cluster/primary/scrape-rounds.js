@@ -5,8 +5,8 @@
 // Callers that arrive while a round collects share the next one; each keeps its own deadline. A slow round
 // does not delay later callers.
 
-const { ScrapeCaller, distinctFormats, hasTooManySelections } = require('../wire/scrape-callers');
-const { TOO_MANY_SELECTIONS } = require('../../exposition/page-format');
+const { ScrapeCaller, distinctFormats } = require('../wire/scrape-callers');
+const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { ThreadLostError } = require('./thread-backend');
 const { unavailable } = require('../../registry/unavailable');
 const { pooledPage } = require('../../exposition/pooled-page');
@@ -95,7 +95,8 @@ class ScrapeRounds {
    */
   collect(format, timeout) {
     const caller = new ScrapeCaller(format, timeout);
-    if (hasTooManySelections(this.#next, caller)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
+    const formats = Array.from(this.#next, other => other.format);
+    if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
     this.#next.add(caller);
     // From its own call on, also while it waits for the end of an earlier round.
     caller.afterDeadline(0, () => this.#expire(caller));

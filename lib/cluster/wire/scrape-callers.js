@@ -2,8 +2,6 @@
 
 // The callers that wait for the cluster's metrics, each with a deadline and a format.
 
-const { MAX_SELECTIONS, textKeyOf } = require('../../exposition/page-format');
-
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
@@ -84,18 +82,6 @@ function distinctFormats(callers) {
 }
 
 /**
- * @param {Iterable<ScrapeCaller>} callers of a round
- * @param {ScrapeCaller} caller
- * @returns {boolean} whether the round writes enough selections of families without this caller's
- */
-function hasTooManySelections(callers, { format }) {
-  if (format.names === undefined) return false;
-  const selections = [...callers].filter(other => other.format.names !== undefined);
-  const keys = new Set(selections.map(other => textKeyOf(other.format)));
-  return keys.size >= MAX_SELECTIONS && !keys.has(textKeyOf(format));
-}
-
-/**
  * @param {Format} format
  * @returns {string} equal for equal formats
  */
@@ -103,4 +89,4 @@ function keyOf({ openMetrics, gzip, selfMetrics, names, file, push }) {
   return JSON.stringify([openMetrics, gzip, selfMetrics, names, file, push?.session]);
 }
 
-module.exports = { ScrapeCaller, distinctFormats, hasTooManySelections };
+module.exports = { ScrapeCaller, distinctFormats };

@@ -12,8 +12,8 @@ const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { isPageNameOf } = require('../wire/file-names');
-const { ScrapeCaller, hasTooManySelections } = require('../wire/scrape-callers');
-const { TOO_MANY_SELECTIONS } = require('../../exposition/page-format');
+const { ScrapeCaller } = require('../wire/scrape-callers');
+const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { readInSteps } = require('../spool/safe-files');
 
 const debug = debuglog('prom-client-cluster');
@@ -105,8 +105,8 @@ class ClusterPages {
     }
     // Any client of a public port can ask for some of the metrics only. They do not delay those who ask for
     // all.
-    if (hasTooManySelections(this.#waiting.values(), page))
-      return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
+    const formats = Array.from(this.#waiting.values(), other => other.format);
+    if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
     this.#waiting.set(page.key, page);
     this.#requestWaiting();
     return page.promise;
