@@ -483,7 +483,9 @@ export class WorkerRegistry<T extends RegistryContentType = RegistryContentType>
    * @param primary whether this thread serves the page, default in the main thread only
    * @throws {TypeError} if the format is unknown, or an option is not valid
    */
-  constructor(contentType?: T, primary?: boolean, options?: WorkerRegistryOptions);
+  constructor(contentType?: T, primary?: boolean, options?: WorkerRegistryOptions | null);
+  constructor(contentType: T | undefined, options: WorkerRegistryOptions);
+  constructor(options: WorkerRegistryOptions, primary?: boolean);
 
   /** The metrics of all threads as text; '' in a thread that does not serve the page. */
   workerMetrics(options?: ClusterMetricsOptions): Promise<string>;

@@ -15,6 +15,7 @@ const { primaryOfProcess, holdPrimary, releasePrimary } = require('./primary-of-
 const { hookIntoWorker, handOver, requestCheckpoints, clusterPage } = require('./worker/worker-hook');
 const {
   clusterOptions,
+  isOptions,
   checkOptions,
   checkPageOptions,
   checkCallOptions,
@@ -68,10 +69,10 @@ class AggregatorRegistry extends Registry {
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
   constructor(contentType, options) {
-    const isOptions = isPlainObject(contentType);
-    super(isOptions ? undefined : /** @type {any} */ (contentType));
+    const isFirst = isOptions(contentType);
+    super(isFirst ? undefined : /** @type {any} */ (contentType));
     /** @type {import('./cluster-options').ClusterOptions} */
-    const given = (isOptions ? contentType : options) ?? {};
+    const given = /** @type {any} */ (isFirst ? contentType : options) ?? {};
     const effective = clusterOptions(given);
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
@@ -300,14 +301,6 @@ function textsOf(labels) {
     name,
     value === undefined ? undefined : `${value}`.toWellFormed(),
   ]);
-}
-
-/**
- * @param {unknown} value
- * @returns {value is object} false for a registry or a list of registries, which are no options
- */
-function isPlainObject(value) {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRegistry(value);
 }
 
 /**

@@ -8,6 +8,7 @@ const { checkOptionNames } = require('../options/option-names');
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
 const { isSupported, contentTypesOf } = require('../exposition/content-type');
+const { DEFAULT_LABELS } = require('../registry/metric-view');
 
 const SHORTEST_CHECKPOINT_INTERVAL = 100;
 const PREFIX = 'PROM_CLIENT_CLUSTER_';
@@ -60,6 +61,15 @@ function clusterOptions(options, owner = 'AggregatorRegistry', names = NAMES) {
   checkOptions(options);
   const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   return { ...fromEnvironment(), ...set };
+}
+
+/**
+ * @param {any} argument of a constructor
+ * @returns {boolean} whether it can be the options; a registry or a list of registries is none
+ */
+function isOptions(argument) {
+  const isObject = typeof argument === 'object' && argument !== null && !Array.isArray(argument);
+  return isObject && argument[DEFAULT_LABELS] === undefined;
 }
 
 /** @returns {ClusterOptions} without those that are not valid, which are reported once */
@@ -188,6 +198,7 @@ function isCheckpointInterval(value) {
 
 module.exports = {
   clusterOptions,
+  isOptions,
   checkOptions,
   checkPageOptions,
   checkCallOptions,

@@ -141,6 +141,15 @@ class MirrorTable extends SeriesTable {
   }
 
   /**
+   * @param {number} row
+   * @throws {Error} if it is not live
+   */
+  removeLive(row) {
+    if (row >= this.rowCount || !this.isLive(row)) throw new Error('a row is not live');
+    this.removeRow(row);
+  }
+
+  /**
    * @param {number[]} rows the live ones, in order
    * @throws {Error} if they are not rows, or not different ones
    */

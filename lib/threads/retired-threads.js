@@ -7,10 +7,10 @@
 const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { mergeCentroids } = require('../metric/centroids');
 const { SeriesTable } = require('../series/series-table');
+const { RowDigest } = require('./mirror-metric');
 
 const DELTA = 0.01; // as lib/metric/observations.js has it
 const TYPES = new Set(['counter', 'histogram', 'summary']);
-const NO_CENTROIDS = new Float64Array(0);
 const DEFAULT_MAX_AGE = 3_600_000;
 /** Which label sets living threads have is found out so often within the maximum age. */
 const CHECKS_PER_AGE = 10;
@@ -27,7 +27,7 @@ const ROWS_PER_STEP = 64;
  * @property {string} registry
  * @property {MetricView & {table: TotalsTable}} view
  * @property {MetricView} rest
- * @property {RetiredDigest[]} digests by row
+ * @property {RowDigest[]} digests by row
  * @property {number[]} lastSeen by row: when a thread with it ended, or was found to have it, by the clock
  */
 
@@ -37,23 +37,6 @@ class TotalsTable extends SeriesTable {
 
   get overflowCount() {
     return this.overflows;
-  }
-}
-
-class RetiredDigest {
-  version = 0;
-  /** @type {Float64Array} */
-  #centroids = NO_CENTROIDS;
-
-  /** @param {Float64Array} centroids of another thread */
-  add(centroids) {
-    this.#centroids = mergeCentroids([this.#centroids, centroids], DELTA);
-    this.version++;
-  }
-
-  /** @returns {any[]} as TimeWindowQuantiles.slices() */
-  slices() {
-    return [{ isEmpty: this.#centroids.length === 0, centroids: () => this.#centroids }];
   }
 }
 
@@ -184,7 +167,9 @@ class RetiredThreads {
         rest.table.pageOf(restRow)[rest.table.offsetOf(restRow) + column] += error;
       }
       const centroids = windowed ? undefined : view.digestOf?.(from).slices()[0].centroids();
-      if (centroids !== undefined && centroids.length > 0) /** @type {any} */ (digestOf)(row).add(centroids);
+      if (centroids === undefined || centroids.length === 0) continue;
+      const digest = /** @type {any} */ (digestOf)(row);
+      digest.set(mergeCentroids([digest.centroids, centroids], DELTA));
     }
   }
 }
@@ -195,16 +180,16 @@ class RetiredThreads {
  * @returns {Totals}
  */
 function emptyTotals({ name, help, type, aggregator, layout, windowed, table }, registry) {
-  /** @type {RetiredDigest[]} */
+  /** @type {RowDigest[]} */
   const digests = [];
-  const withTable = (/** @type {(row: number) => RetiredDigest} */ digestOf) => {
+  const withTable = (/** @type {(row: number) => RowDigest} */ digestOf) => {
     const more = layout.kind === 'summary' ? { digestOf, windowed } : {};
     const totals = new TotalsTable(table.labelNames, table.width);
     return /** @type {any} */ ({ name, help, type, aggregator, layout, table: totals, ...more });
   };
-  const view = withTable(row => (digests[row] ??= new RetiredDigest()));
+  const view = withTable(row => (digests[row] ??= new RowDigest()));
   // The digests belong to the totals alone.
-  return { registry, view, rest: withTable(() => new RetiredDigest()), digests, lastSeen: [] };
+  return { registry, view, rest: withTable(() => new RowDigest()), digests, lastSeen: [] };
 }
 
 /**

@@ -71,8 +71,8 @@ class LogReader {
   #next = HEAD_WORDS;
 
   kind = 0;
-  /** How many integers it has. */
-  count = 0;
+  /** How many integers the record has. */
+  #count = 0;
   #textBytes = 0;
 
   /** @param {SharedArrayBuffer} chunk the next one */
@@ -110,14 +110,29 @@ class LogReader {
     this.#position = this.#next;
   }
 
-  /** @param {number} i less than `count` */
+  /**
+   * @param {number} i
+   * @returns {number} that integer of the record, not negative
+   * @throws {RangeError} if the record has none
+   */
   integer(i) {
-    return this.#words[this.#position + RECORD_WORDS + i];
+    const value = i < this.#count ? this.#words[this.#position + RECORD_WORDS + i] : -1;
+    if (value < 0) throw new RangeError('a record of the log is not valid');
+    return value;
+  }
+
+  /**
+   * @param {number} first
+   * @returns {number[]} that integer and all that follow
+   * @throws {RangeError} if one of them is negative
+   */
+  integersFrom(first) {
+    return Array.from({ length: this.#count - first }, (_, i) => this.integer(first + i));
   }
 
   /** The text of the record. */
   get text() {
-    const start = (this.#position + RECORD_WORDS + this.count) * WORD_BYTES;
+    const start = (this.#position + RECORD_WORDS + this.#count) * WORD_BYTES;
     return this.#bytes.toString('utf8', start, start + this.#textBytes);
   }
 
@@ -128,10 +143,10 @@ class LogReader {
     if (end > words.length || start + RECORD_WORDS > end)
       throw new RangeError('the end of the log is not valid');
     this.kind = words[start];
-    this.count = words[start + 1];
+    this.#count = words[start + 1];
     this.#textBytes = words[start + 2];
-    this.#next = start + RECORD_WORDS + this.count + wordsOf(this.#textBytes);
-    if (!(this.count >= 0 && this.#textBytes >= 0 && this.#next <= end))
+    this.#next = start + RECORD_WORDS + this.#count + wordsOf(this.#textBytes);
+    if (!(this.#count >= 0 && this.#textBytes >= 0 && this.#next <= end))
       throw new RangeError('a record of the log is not valid');
   }
 }

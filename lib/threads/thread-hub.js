@@ -11,6 +11,7 @@ const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
 const { ThreadMirror } = require('./thread-mirror');
 const { RetiredThreads } = require('./retired-threads');
+const { runningTasks } = require('./kernel-tasks');
 const {
   SCOPE,
   IS_SUBSCRIBED,
@@ -46,6 +47,7 @@ const THREAD_CREATED = 'worker_threads';
  * @typedef {object} ThreadRecord
  * @property {string} id
  * @property {number} threadId
+ * @property {unknown} task see ownTask()
  * @property {ThreadMirror} mirror
  * @property {import('node:worker_threads').BroadcastChannel} channel
  * @property {Request | undefined} request
@@ -151,6 +153,18 @@ class ThreadHub {
     this.#takeFrom(this.#inbox, message => this.#receive(message));
     for (const record of this.#threads.values())
       this.#takeFrom(record.channel, message => this.#apply(record, message));
+    this.#retireEnded();
+  }
+
+  /** Retires threads whose end nobody reports: those that were created before this hub or by another thread. */
+  #retireEnded() {
+    const all = [...this.#threads.values()];
+    const unreported = all.filter(
+      ({ task, threadId }) => task !== undefined && !this.#followed.has(threadId),
+    );
+    const running = unreported.length > 0 ? runningTasks() : undefined;
+    if (running === undefined) return;
+    for (const record of unreported) if (!running.includes(String(record.task))) this.#retire(record);
   }
 
   /**
@@ -178,7 +192,7 @@ class ThreadHub {
   }
 
   /** @param {any} message */
-  #add({ thread: id, join, flags, threadId, previous }) {
+  #add({ thread: id, join, flags, threadId, task, previous }) {
     const isValid =
       isSharedArrayBuffer(join) && isSharedArrayBuffer(flags) && flags.byteLength === FLAG_BYTES;
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
@@ -190,6 +204,7 @@ class ThreadHub {
     const record = {
       id,
       threadId,
+      task,
       mirror: new ThreadMirror(join, name => this.#collect(record, name)),
       channel: this.#listen(channelOf(id), message => {
         // What it has sent before is there.

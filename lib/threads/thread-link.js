@@ -6,6 +6,7 @@
 const { randomUUID } = require('node:crypto');
 const { BroadcastChannel, threadId } = require('node:worker_threads');
 const { IS_SUBSCRIBED, FLAG_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
+const { ownTask } = require('./kernel-tasks');
 
 class ThreadLink {
   #scope = scopeOf();
@@ -37,7 +38,7 @@ class ThreadLink {
     this.#id = randomUUID();
     this.#flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
     this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
-    this.send({ join: log, flags: this.#flags.buffer, threadId, previous });
+    this.send({ join: log, flags: this.#flags.buffer, threadId, task: ownTask(), previous });
   }
 
   /** @param {object} message */

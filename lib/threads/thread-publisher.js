@@ -181,8 +181,9 @@ class ThreadPublisher {
   /**
    * @param {any} metric
    * @param {number} registry
+   * @param {number} [replaces] number of the metric that is shown until this one is complete
    */
-  #publish(metric, registry) {
+  #publish(metric, registry, replaces) {
     const byMetric = this.#metrics[registry];
     if (byMetric.has(metric) || OF_PROCESS.test(metric.name)) return;
     const view = viewOf(metric);
@@ -200,7 +201,7 @@ class ThreadPublisher {
     const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
     const hasExtras = digestOf !== undefined || exemplars !== undefined;
     const hasHook = hasExtras || typeof metric.collect === 'function';
-    const definition = { name, help, type, aggregator, layout, windowed, hasHook };
+    const definition = { name, help, type, aggregator, layout, windowed, hasHook, replaces };
     const text = JSON.stringify({ ...definition, labelNames, width, pageShift });
     this.#append(DEFINE, [number, registry], text);
     published.table = new TablePublisher(table, number, {
@@ -211,8 +212,10 @@ class ThreadPublisher {
       numbers: this.#numbers,
       onFailure: error => this.#fail(error),
       onRenumbered: () => {
-        this.#drop(published);
-        this.#publish(metric, registry);
+        published.table?.close();
+        byMetric.delete(metric);
+        this.#publish(metric, registry, number);
+        this.#append(DROP, [number]);
       },
     });
     published.table.open();

@@ -9,6 +9,7 @@ const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { AggregatorRegistry } = require('../cluster/aggregator-registry');
 const {
   clusterOptions,
+  isOptions,
   checkOptions,
   checkPageOptions,
   checkCallOptions,
@@ -57,11 +58,10 @@ class WorkerRegistry extends Registry {
    * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
    * _FORMATS, _DIRECTORY and _RETIRED_MAX_AGE.
    *
-   * @param {string} [contentType] the format of workerMetrics(), default Prometheus text
-   * @param {boolean} [primary] whether this thread serves the page, default in the main thread only
-   * Options that are not given are taken from the environment, if it has them: PROM_CLIENT_CLUSTER_TIMEOUT,
-   * _DIRECTORY and _RETIRED_MAX_AGE.
-   *
+   * @param {string | object} [contentType] the format of workerMetrics(), default Prometheus text; or the
+   *   options
+   * @param {boolean | object} [primary] whether this thread serves the page, default in the main thread only;
+   *   or the options
    * @param {object} [options] except for `timeout` and `formats`, those of the first WorkerRegistry of a
    *   thread apply
    * @param {number} [options.timeout] milliseconds that workerMetrics() waits for `collect` hooks, default
@@ -74,16 +74,18 @@ class WorkerRegistry extends Registry {
    * @param {string | URL} [options.thread] as that of AggregatorRegistry
    * @throws {TypeError} if the content type is unknown, or an option is not valid
    */
-  constructor(contentType, primary = isMain(), options = {}) {
-    super(contentType);
-    const effective = /** @type {any} */ (clusterOptions(options, 'WorkerRegistry', OPTIONS));
+  constructor(contentType, primary, options) {
+    super(isOptions(contentType) ? undefined : /** @type {any} */ (contentType));
+    const given = /** @type {any} */ ([contentType, primary, options].find(isOptions) ?? {});
+    const serves = primary === undefined || isOptions(primary) ? isMain() : primary;
+    const effective = /** @type {any} */ (clusterOptions(given, 'WorkerRegistry', OPTIONS));
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
     joinCopies(AggregatorRegistry);
     const first = { options: effective, hasWarned: false, holders: new WeakSet(), count: 0 };
     const threads = (shared()[THREADS] ??= first);
-    warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, /** @type {any} */ (options));
-    if (primary) serve(threads, effective);
+    warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, given);
+    if (serves) serve(threads, effective);
     else takePart(threads);
     threads.holders.add(this);
     threads.count++;

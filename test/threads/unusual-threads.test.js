@@ -4,7 +4,9 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
+const fs = require('node:fs');
 const path = require('node:path');
+const { setImmediate: turn } = require('node:timers/promises');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { BroadcastChannel, Worker } = require('node:worker_threads');
 const { Counter, WorkerRegistry, register } = require('../../index');
@@ -93,6 +95,36 @@ describe('unusual threads', () => {
     await once(outer, 'message');
     assert.deepEqual(await jobs(), { inner: 5, outer: 2 });
     assert.equal(registry.workerCount(), 1);
+  });
+
+  const noTasks = !fs.existsSync('/proc/thread-self') && 'needs /proc/thread-self';
+
+  it('a thread of a thread that is terminated leaves its counts', { skip: noTasks }, async () => {
+    const inner = `${PRELUDE} counter.inc({ kind: 'inner' }, 5); new Gauge({ name: 'busy', help: 'h' }).set(1);
+      parentPort.postMessage('ready'); ${STAYS}`;
+    // The outer thread takes no part, and another inner thread stays.
+    const outer = new Worker(
+      `const { parentPort, Worker } = require('node:worker_threads');
+      const code = ${JSON.stringify(inner)};
+      const threads = [new Worker(code, { eval: true }), new Worker(code, { eval: true })];
+      let ready = 0;
+      for (const thread of threads)
+        thread.once('message', () => ++ready === 2 && parentPort.postMessage('ready'));
+      parentPort.on('message', () => threads[0].terminate().then(() => parentPort.postMessage('ended')));`,
+      { eval: true },
+    );
+    threads.push(outer);
+    await once(outer, 'message');
+    assert.match(await registry.workerMetrics(), /^busy 2$/m);
+    outer.postMessage('end');
+    await once(outer, 'message');
+    while (registry.workerCount() === 2) await turn();
+    const page = await registry.workerMetrics();
+    assert.match(page, /^jobs_total\{kind="inner"\} 10$/m);
+    assert.match(page, /^busy 1$/m);
+    await outer.terminate();
+    while (registry.workerCount() === 1) await turn();
+    assert.deepEqual(await jobs(), { inner: 10 });
   });
 
   it('of two metrics of one name and different types, that of this thread or of the older thread is shown', async () => {

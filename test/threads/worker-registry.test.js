@@ -364,8 +364,38 @@ describe('WorkerRegistry', () => {
     for (const other of others) await other.shutdown();
   });
 
+  it('WorkerRegistry takes its options as any argument, and says whether it serves the page', async () => {
+    const { OPENMETRICS_CONTENT_TYPE } = Registry;
+    const options = { timeout: 7 };
+    for (const args of /** @type {any[][]} */ ([
+      [options],
+      [undefined, options],
+      [OPENMETRICS_CONTENT_TYPE, options],
+      [OPENMETRICS_CONTENT_TYPE, true, options],
+      [options, true],
+      [undefined, undefined, options],
+    ])) {
+      const other = new WorkerRegistry(...args);
+      assert.equal(other.timeout, 7);
+      assert.equal(
+        other.contentType,
+        args[0] === options
+          ? Registry.PROMETHEUS_CONTENT_TYPE
+          : (args[0] ?? Registry.PROMETHEUS_CONTENT_TYPE),
+      );
+      await other.shutdown();
+    }
+    await new WorkerRegistry(undefined, true, /** @type {any} */ (null)).shutdown();
+    await registry.shutdown();
+    // This one does not serve, whatever its options are.
+    registry = new WorkerRegistry(/** @type {any} */ (options), false);
+    assert.equal(await registry.workerMetricsBytes({ selfMetrics: true }), undefined);
+    assert.throws(() => new WorkerRegistry(/** @type {any} */ (register)), /Content type .* is unsupported/);
+  });
+
   it('WorkerRegistry checks its options, and has the static methods of AggregatorRegistry', () => {
     assert.throws(() => new WorkerRegistry('text/html'), TypeError);
+    assert.throws(() => new WorkerRegistry({ timeout: /** @type {any} */ ('x') }), TypeError);
     assert.throws(() => new WorkerRegistry(undefined, true, { timeout: 'x' }), TypeError);
     assert.throws(() => new WorkerRegistry(undefined, true, { formats: ['json'] }), TypeError);
     assert.throws(() => WorkerRegistry.setRegistries(/** @type {any} */ ({})), TypeError);

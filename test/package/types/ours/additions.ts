@@ -160,6 +160,12 @@ const alias: AggregatorRegistry<PrometheusContentType> = new ClusterRegistry(pro
 new AggregatorRegistry(undefined, { directory: '/tmp', retiredMaxAge: 0, inPlace: true });
 new AggregatorRegistry({ timeout: 100, formats: ['text', 'openmetrics'] });
 new WorkerRegistry(undefined, true, { formats: ['openmetrics'] });
+new WorkerRegistry({ timeout: 100 });
+new WorkerRegistry({ timeout: 100 }, true);
+const threads = new WorkerRegistry(openMetricsContentType, { timeout: 100 });
+assert<Same<typeof threads, WorkerRegistry<OpenMetricsContentType>>>();
+// @ts-expect-error: not an option
+new WorkerRegistry({ timout: 100 });
 new AggregatorRegistry(undefined, null);
 cluster.removeMatching({ tenant: 'a' }, 'requests_total').then(count => count.toFixed());
 new AggregatorRegistry(undefined, { thread: new URL('file:///thread.js') });

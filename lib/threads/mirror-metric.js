@@ -1,0 +1,208 @@
+'use strict';
+
+// Runs in the process's hub. A metric of another thread, as far as that thread has published it. Whatever
+// comes from the thread is checked.
+
+const { isFloat64Array } = require('node:util/types');
+const { VIEW } = require('../registry/metric-view');
+const { Exemplar, Exemplars } = require('../metric/exemplar');
+const { MirrorTable } = require('./mirror-table');
+const { PAGE, FORM, VALUE, ROW, ORDER, REMOVE, CLEAR, OVERFLOW } = require('./thread-messages');
+
+const MOST_SHIFT = 20;
+const MOST_WIDTH = 2 ** 20;
+/** Where the record of a row has the number of its value of the first label. */
+const FIRST_VALUE = 3;
+const NO_CENTROIDS = new Float64Array(0);
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./shared-log').LogReader} LogReader */
+
+/**
+ * Has the thread run its hooks. Rejects if that of the metric failed; undefined if the thread does not answer.
+ *
+ * @typedef {(name: string) => Promise<void> | undefined} Collect
+ */
+
+/** The digest of one row. */
+class RowDigest {
+  version = 0;
+  /** @type {Float64Array} */
+  centroids = NO_CENTROIDS;
+
+  /** @param {Float64Array} centroids */
+  set(centroids) {
+    this.centroids = centroids;
+    this.version++;
+  }
+
+  /** @returns {any[]} as TimeWindowQuantiles.slices() */
+  slices() {
+    return [{ isEmpty: this.centroids.length === 0, centroids: () => this.centroids }];
+  }
+}
+
+class MirrorMetric {
+  /** @type {RowDigest[]} by row */
+  #digests = [];
+  #table;
+  /** @type {MetricView} */
+  #view;
+
+  /**
+   * @param {any} definition
+   * @param {Collect} collect
+   * @throws {Error} if the definition is not valid
+   */
+  constructor({ layout, windowed, hasHook, labelNames, width, pageShift, ...texts }, collect) {
+    [width, pageShift].forEach(checkInteger);
+    if (pageShift > MOST_SHIFT || width < 1 || width > MOST_WIDTH) throw new Error('a table is not valid');
+    this.name = text(texts.name);
+    this.#table = new MirrorTable(labelNames.map(text), width, pageShift);
+    const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new RowDigest());
+    this.#view = /** @type {any} */ ({
+      ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
+      ...{ aggregator: text(texts.aggregator), layout: checkedLayout(layout, width), table: this.#table },
+      ...(layout.kind === 'summary' ? { digestOf, windowed: windowed === true } : {}),
+    });
+    if (hasHook) this.collect = () => collect(this.name);
+  }
+
+  /** @returns {MetricView} */
+  [VIEW]() {
+    return this.#view;
+  }
+
+  /**
+   * Applies a record about the metric's table.
+   *
+   * @param {LogReader} record
+   * @param {Map<number, SharedArrayBuffer>} memories with that of the record
+   * @throws {Error} if it is not valid
+   */
+  apply(record, memories) {
+    const table = this.#table;
+    const memoryAt = (/** @type {number} */ i) =>
+      /** @type {SharedArrayBuffer} */ (memories.get(record.integer(i)));
+    switch (record.kind) {
+      case ROW: {
+        const row = record.integer(1);
+        table.follow(row, record.integer(2), position => record.integer(FIRST_VALUE + position));
+        this.#digests[row]?.set(NO_CENTROIDS);
+        break;
+      }
+      case VALUE:
+        table.addValue(record.integer(1), record.text);
+        break;
+      case FORM:
+        table.addForm(record.integersFrom(1));
+        break;
+      case PAGE:
+        table.setPage(record.integer(1), memoryAt(2), record.integer(3), record.integer(4));
+        // The pages of a table with labels share their memory with no other table.
+        if (table.index !== undefined) memories.delete(record.integer(2));
+        break;
+      case ORDER:
+        table.setOrder(record.integersFrom(1));
+        break;
+      case REMOVE:
+        table.removeLive(record.integer(1));
+        break;
+      case CLEAR:
+        table.clear();
+        break;
+      case OVERFLOW:
+        table.setOverflowCount(memoryAt(1), record.integer(2));
+        break;
+      default:
+        throw new Error('a record is of an unknown kind');
+    }
+  }
+
+  /**
+   * @param {number} row
+   * @param {unknown} centroids
+   * @throws {Error} if they are not valid
+   */
+  setDigest(row, centroids) {
+    this.#checkRow(row);
+    if (!isFloat64Array(centroids) || centroids.length % 2 === 1) throw new Error('a digest is not valid');
+    /** @type {any} */ (this.#view).digestOf?.(row).set(centroids);
+  }
+
+  /**
+   * @param {any[]} list all exemplars of the metric
+   * @throws {Error} if one is not valid
+   */
+  setExemplars(list) {
+    const exemplars = new Exemplars(this.#table.width);
+    for (const [row, column, labels, value, timestamp] of list) {
+      this.#checkRow(row);
+      checkInteger(column);
+      if (column >= this.#table.width) throw new Error('an exemplar is not valid');
+      const labelSet = Object.fromEntries(labels.map((/** @type {any} */ pair) => pair.map(text)));
+      exemplars.put(row, column, new Exemplar(labelSet, Number(value), Number(timestamp)));
+    }
+    this.#view.exemplars = exemplars;
+  }
+
+  /** @param {number} row */
+  #checkRow(row) {
+    checkInteger(row);
+    if (row >= this.#table.rowCount) throw new RangeError('a row is unknown');
+  }
+}
+
+/** A custom metric object of another thread. */
+class MirrorCustomMetric {
+  #collect;
+  /** What its get() returned last. */
+  json = /** @type {unknown} */ (undefined);
+
+  /**
+   * @param {string} name
+   * @param {Collect} collect
+   */
+  constructor(name, collect) {
+    this.name = name;
+    this.#collect = collect;
+  }
+
+  get() {
+    const collected = this.#collect(this.name);
+    return collected === undefined ? this.json : collected.then(() => this.json);
+  }
+}
+
+/** @param {unknown} value */
+function checkInteger(value) {
+  if (!Number.isSafeInteger(value) || /** @type {number} */ (value) < 0)
+    throw new TypeError('a number of a thread is not valid');
+}
+
+/**
+ * @param {unknown} value
+ * @returns {string}
+ */
+function text(value) {
+  if (typeof value !== 'string') throw new TypeError('a text of a thread is not valid');
+  return value;
+}
+
+/**
+ * @param {any} layout
+ * @param {number} width that a table of this layout has
+ * @returns {any}
+ */
+function checkedLayout(layout, width) {
+  const list = layout.kind === 'histogram' ? layout.bounds : layout.quantiles;
+  const columns = { value: 1, summary: 2, histogram: (list?.length ?? 0) + 2 }[String(layout.kind)];
+  if (columns !== width) throw new Error('a layout is not valid');
+  if (layout.kind === 'value') return { kind: 'value' };
+  const numbers = Array.from(list, Number);
+  return layout.kind === 'histogram'
+    ? { kind: 'histogram', bounds: numbers }
+    : { kind: 'summary', quantiles: numbers };
+}
+
+module.exports = { MirrorMetric, MirrorCustomMetric, RowDigest, text };
