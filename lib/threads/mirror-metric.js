@@ -19,7 +19,8 @@ const NO_CENTROIDS = new Float64Array(0);
 /** @typedef {import('./shared-log').LogReader} LogReader */
 
 /**
- * Has the thread run its hooks. Rejects if that of the metric failed; undefined if the thread does not answer.
+ * Has the thread run its hooks. Rejects if that of the metric failed; undefined if the thread does not
+ * answer.
  *
  * @typedef {(name: string) => Promise<void> | undefined} Collect
  */

@@ -156,7 +156,7 @@ class ThreadHub {
     this.#retireEnded();
   }
 
-  /** Retires threads whose end nobody reports: those that were created before this hub or by another thread. */
+  /** Nothing reports the end of threads that were created before this hub, or by another thread. */
   #retireEnded() {
     const all = [...this.#threads.values()];
     const unreported = all.filter(

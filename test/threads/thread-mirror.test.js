@@ -43,8 +43,9 @@ it('no count falls while a table whose rows are renumbered is published again', 
     }
     const published = /** @type {ThreadMirror} */ (mirror);
     const sums = [sumOf(published)];
-    for (const _ of published.read()) sums.push(sumOf(published));
-    return [...sums, sumOf(published)];
+    const steps = published.read();
+    for (let isLast = false; !isLast; sums.push(sumOf(published))) isLast = steps.next().done === true;
+    return sums;
   };
 
   for (let i = 0; i < 4000; i++) counter.inc({ kind: `kind${i}` });
