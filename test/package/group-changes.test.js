@@ -83,6 +83,27 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await checkPages(living);
   });
 
+  for (const [what, pathOf] of [
+    ['the directory', () => group.directory],
+    ['the directory of snapshot files', () => group.spool],
+  ]) {
+    it(`${what} is removed, and the holder is killed after the next page: its counts and those of the dead are there`, async () => {
+      // No process writes a checkpoint.
+      group.option = { group: 'test', checkpointInterval: 60_000 };
+      const processes = await group.startMany(3);
+      await count(processes);
+      const { holder, others } = await group.roles();
+      await checkPages(others);
+      await others[0].kill();
+      await group.until(samples => samples.get('open') === 2);
+      fs.rmSync(pathOf(), { recursive: true, maxRetries: 100, retryDelay: 1 });
+      await count(group.running);
+      await checkPages([others[1]]);
+      await holder.kill();
+      await checkPages([others[1]]);
+    });
+  }
+
   it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
     const processes = await group.startMany(2);
     await count(processes);

@@ -78,6 +78,9 @@ function perform(message) {
     case 'retire':
       aggregator.retire(message.workerId, message.death);
       break;
+    case 'reopen':
+      aggregator.reopen();
+      break;
     case 'reuse':
       aggregator.reuse(message.memory);
       break;

@@ -127,9 +127,17 @@ class Aggregator {
     this.#answers.again.delete(workerId);
   }
 
+  /** Creates the spool again, if it is gone. Never rejects. */
+  reopen() {
+    return this.#current.reopen();
+  }
+
   #onReopened() {
-    // There are no retained dictionaries in a new one.
-    for (const worker of this.#store.workers()) worker.requestFullDictionary();
+    // Nothing is retained in a new one.
+    for (const worker of this.#store.workers()) {
+      worker.requestFullDictionary();
+      if (this.#current.lastSnapshots !== undefined) this.#answers.unretained.add(worker.id);
+    }
     this.#retirement.save();
   }
 
@@ -180,11 +188,12 @@ class Aggregator {
   *render({ formats, custom, final, facts }) {
     const start = performance.now();
     this.#answers.readUnread();
-    const again = [...this.#answers.again];
+    const again = [...new Set([...this.#answers.again, ...this.#answers.unretained])];
     // Read before the merge: it drops series that are too old, and this page still shows them.
     const { isEmpty } = this.#store;
     if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
     this.#answers.again.clear();
+    this.#answers.unretained.clear();
     for (const workerId of this.#retirement.unread) this.retire(workerId);
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));

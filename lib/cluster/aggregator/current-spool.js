@@ -9,8 +9,7 @@ const { Spool } = require('../spool/spool');
 
 const debug = debuglog('prom-client-cluster');
 
-// Pauses before a directory is created again after no place was writable. They double, up to the longest. The
-// first one is short, because a group creates its directory again within a second.
+// Pauses before a directory is created again after no place was writable. They double, up to the longest.
 const FIRST_PAUSE_MILLISECONDS = 500;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
@@ -92,9 +91,16 @@ class CurrentSpool {
     if (lost !== undefined && lost.directory !== this.spool?.directory) await lost.close({ remove: true });
   }
 
+  /** Replaces the directory at once if it is gone or could not be created: a group has restored its own. */
+  async reopen() {
+    if (this.#spool === undefined) await this.#reopen();
+    else if (!this.#spool.isPresent()) await this.lose('the directory of the group was removed');
+  }
+
   /** @param {string} [lost] is continued if it is still there */
   async #reopen(lost) {
     if (this.#isClosed) return;
+    clearTimeout(this.#timer);
     await this.open(lost);
     this.#onReopened();
   }

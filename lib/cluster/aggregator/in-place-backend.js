@@ -38,8 +38,8 @@ class InPlaceBackend {
       adopt,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
-      // A thread that is started later needs the workers' snapshots.
-      retain: this.isTemporary,
+      // A thread that is started later, or the next holder of a group, needs the workers' snapshots.
+      retain: this.isTemporary || options.groupFacts !== undefined,
       onDirectory: created => {
         this.#directory = created;
         onDirectory(created);
@@ -85,6 +85,10 @@ class InPlaceBackend {
    */
   retire(workerId, death) {
     this.#enqueue(() => this.#aggregator.retire(workerId, death));
+  }
+
+  reopen() {
+    this.#enqueue(() => this.#aggregator.reopen());
   }
 
   /** Pages are not pooled in place: a caller that still reads the bytes would see those of another page. */

@@ -117,7 +117,9 @@ class Retirement {
     this.#unread.delete(workerId);
     this.#store.retire(workerId);
     this.#unsaved.push(workerId);
-    this.#scheduleSave();
+    // Without a file, the next page would show what only this process has.
+    if (death?.lastSnapshot === undefined) this.#scheduleSave();
+    else this.save();
     return true;
   }
 

@@ -47,6 +47,11 @@ class WorkerAnswers {
     this.#onRefused = onRefused;
     /** @type {Set<number>} workers to ask again */
     this.again = new Set();
+    /**
+     * @type {Set<number>} workers to ask again, because the directory with what was retained of them is lost:
+     *   what is on a page must not depend on this process's memory
+     */
+    this.unretained = new Set();
     /** @type {Set<number>} workers whose last answer could not be used: the page shows earlier numbers */
     this.unusable = new Set();
     /** @type {Set<number>} workers that have to answer over IPC, because their files cannot be used */
@@ -68,6 +73,8 @@ class WorkerAnswers {
         // need a new one.
         if (snapshot !== undefined) this.#loseIfGone('a worker found it gone');
       }
+      // Nothing is retained of these.
+      if (metrics !== undefined || bytes !== undefined) this.unretained.delete(workerId);
       this.again.delete(workerId);
       this.unusable.delete(workerId);
       this.unreadable.delete(workerId);
@@ -98,6 +105,7 @@ class WorkerAnswers {
   /** @param {number} workerId of a worker that has been retired */
   forget(workerId) {
     this.again.delete(workerId);
+    this.unretained.delete(workerId);
     this.unusable.delete(workerId);
     this.unreadable.delete(workerId);
     this.#unread.delete(workerId);
@@ -171,6 +179,7 @@ class WorkerAnswers {
     if (lastSnapshots === undefined) spool?.unlink(file);
     else if (lastSnapshots.store(workerId, file, snapshot))
       this.#store.worker(workerId)?.requestFullDictionary();
+    else this.unretained.delete(workerId);
   }
 
   /**

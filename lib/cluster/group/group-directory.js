@@ -249,6 +249,18 @@ class GroupDirectory {
 
   /**
    * @param {number} generation
+   * @param {string} key of its holder
+   * @returns {boolean} whether another process aggregates instead. Not while somebody is removing the directory
+   *   and only the holder's file is gone
+   */
+  isTakenOver(generation, key) {
+    const newest = this.newest();
+    if (newest?.generation === generation) return newest.key !== '' && newest.key !== key;
+    return newest !== undefined && newest.generation > generation;
+  }
+
+  /**
+   * @param {number} generation
    * @param {MemberList} list
    */
   writeMembers(generation, { next, keys }) {
@@ -349,6 +361,14 @@ class GroupDirectory {
   }
 
   /**
+   * @param {string} key
+   * @returns {boolean} whether there are sockets of other processes
+   */
+  hasOthersThan(key) {
+    return namesIn(this.path).some(name => isKey(name) && name !== key);
+  }
+
+  /**
    * Removes the socket of this process and, if it was the last one, the directory.
    *
    * @param {string} key '' for none
@@ -357,7 +377,7 @@ class GroupDirectory {
   leave(key, hasOthers = false) {
     try {
       this.removeSocket(key);
-      if (hasOthers || fs.readdirSync(this.path).some(isKey)) return;
+      if (hasOthers || this.hasOthersThan(key)) return;
       this.succeed(Infinity, false);
       fs.rmdirSync(this.path);
     } catch (error) {

@@ -16,6 +16,7 @@ const debug = debuglog('prom-client-cluster');
 const HELLO_MILLISECONDS = 5000;
 const MAX_STRANGERS = 100;
 const MAX_MEMBERS = 10_000;
+const MAX_DEAD = 10_000;
 
 // How often it is tried whether a member without a link lives.
 const PROBE_MILLISECONDS = 250;
@@ -73,6 +74,10 @@ class GroupMembers extends EventEmitter {
   #onChange;
   #isCurrent;
   #next;
+  /** Smaller ids were given before, to `list` and to members that have died. */
+  #first;
+  /** @type {Map<number, string>} keys of members that have died meanwhile, by id */
+  #dead = new Map();
   /** By performance.now(). */
   #settlesAt = performance.now() + SETTLE_MILLISECONDS;
   /** @type {Set<SocketLink>} connected, not introduced yet */
@@ -97,7 +102,7 @@ class GroupMembers extends EventEmitter {
     this.#isCurrent = isCurrent;
     this.#isAlive = isAlive;
     this.#onChange = onChange;
-    this.#next = list.next;
+    this.#next = this.#first = list.next;
     /** @type {Record<number, Member>} by id */
     this.workers = {};
     for (const [id, key] of list.keys) this.workers[id] = new Member(id, key, isCurrent);
@@ -194,9 +199,17 @@ class GroupMembers extends EventEmitter {
       owner.key = key;
       return owner;
     }
-    const given = owner === undefined ? wanted : this.#next;
+    const given = owner === undefined && this.#isFree(wanted, key) ? wanted : this.#next;
     this.#next = Math.max(this.#next, given + 1);
     return new Member(given, key, this.#isCurrent);
+  }
+
+  /**
+   * @param {number} id
+   * @param {string} key of the process that had it, possibly in a group that has been another one until now
+   */
+  #isFree(id, key) {
+    return id >= this.#first && (this.#dead.get(id) ?? key) === key;
   }
 
   /** @returns {import('./group-directory').MemberList} */
@@ -250,6 +263,8 @@ class GroupMembers extends EventEmitter {
     debug('member %d is dead', member.id);
     member.isGone = true;
     delete this.workers[member.id];
+    this.#dead.set(member.id, member.key);
+    if (this.#dead.size > MAX_DEAD) this.#dead.delete(/** @type {number} */ (this.#dead.keys().next().value));
     this.#onDead(member.key);
     this.#onChange(this.list);
     this.emit('disconnect', member);

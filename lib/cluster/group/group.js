@@ -82,7 +82,7 @@ class Group {
       process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#snapshots.writeExitSnapshot(),
     onExit: () => {
       this.#snapshots.writeExitSnapshot();
-      this.#directory.leave(this.#key, this.#holder?.isRestored);
+      this.#directory.leave(this.#key, this.#holder?.isContinued);
     },
   };
 
@@ -217,8 +217,8 @@ class Group {
   async #isSettled() {
     try {
       await this.#open();
-      const newest = this.#directory.newest();
-      if (this.#holder !== undefined && this.#holder.generation !== newest?.generation) this.#stepDown();
+      const own = this.#holder?.isCurrent() ? this.#holder.generation : undefined;
+      const newest = own === undefined ? this.#directory.newest() : { generation: own, key: this.#key };
       if (newest === undefined) {
         await this.#elect(1);
         return false;
@@ -226,11 +226,12 @@ class Group {
       const { generation, key } = newest;
       if (this.#link?.generation === generation) return true;
       this.#link?.close();
-      // An error has ended its election.
-      const isUnfinished = key === this.#key && this.#holder === undefined;
-      const isHolder = !isUnfinished && generation !== this.#silent && (await this.#linkTo(key, generation));
-      if (!isHolder) await this.#elect(generation + 1);
-      return isHolder;
+      if (own !== undefined) return await this.#linkTo(key, generation);
+      // With the key of this process, an error has ended its election.
+      const mayAnswer = key !== this.#key && generation !== this.#silent;
+      if (mayAnswer && (await this.#linkTo(key, generation))) return true;
+      await this.#elect(generation + 1);
+      return false;
     } catch (error) {
       debug('no link to the group: %s', error);
       this.#failure = error;

@@ -86,7 +86,8 @@ class Holder {
     this.#adopt = adopt;
     this.#members = new GroupMembers({
       list,
-      isAlive: async (member, hadLink) => member === key || directory.isAlive(member, hadLink),
+      isAlive: async (member, hadLink) =>
+        member === key || directory.isAlive(member, hadLink && !this.#areSocketsMissing),
       onDead: member => directory.removeSocket(member),
       isCurrent: () => this.isCurrent(),
       onChange: changed => this.#onMembers(changed),
@@ -104,9 +105,19 @@ class Holder {
     return this.#members.hasOthersThan(this.#key);
   }
 
-  /** Whether the directory was removed a moment ago: sockets of other members may be missing. */
-  get isRestored() {
-    return this.isShared && performance.now() < this.#restoredAt + RESTORE_MILLISECONDS;
+  /** Whether another process continues with the group's directory when this one ends. */
+  get isContinued() {
+    return (
+      (this.isShared && this.#areSocketsMissing) ||
+      // Also one that has just started, and is no member yet.
+      this.#directory.hasOthersThan(this.#key)
+    );
+  }
+
+  /** Whether the directory was removed a moment ago: sockets of living members may be missing. */
+  get #areSocketsMissing() {
+    const isRestored = performance.now() < this.#restoredAt + RESTORE_MILLISECONDS;
+    return isRestored || !this.#directory.hasSocket(this.#key);
   }
 
   /** @param {import('node:net').Socket} socket of a process that has connected */
@@ -122,7 +133,7 @@ class Holder {
    */
   async collect(format, deadline) {
     await this.#members.settled;
-    if (this.#isClosed) throw new Error(DEPOSED);
+    if (!this.isCurrent()) throw new Error(DEPOSED);
     const page = await this.#aggregate().collect(format, Math.max(deadline - performance.now(), 1));
     // While this process was stopped, another one may have taken over, whose pages have newer numbers.
     if (!this.isCurrent()) throw new Error(DEPOSED);
@@ -169,8 +180,8 @@ class Holder {
           directory: this.#directory.path,
           generation: this.generation,
           members: this.#members.count,
-          isShared: this.isShared,
         }),
+        isContinued: () => this.isContinued,
       };
       // The registries of this process come over its link to itself.
       this.#primary = new ClusterPrimary(/** @type {any} */ (this.#members), options, () => []);
@@ -193,16 +204,18 @@ class Holder {
    * @returns {boolean} false if another process has taken over
    */
   #restore() {
+    const isTakenOver = () => this.#directory.isTakenOver(this.generation, this.#key);
     try {
       this.#directory.open();
-      const [newest = 0] = this.#directory.generations();
-      if (newest > this.generation) return false;
-      if (!this.#directory.claim(this.generation, this.#key)) return false;
+      if (isTakenOver()) return false;
+      // Fails also while it is being removed. Then the next call tries again.
+      if (!this.#directory.claim(this.generation, this.#key)) return !isTakenOver();
       // Of a group that has started in the meantime.
       this.#directory.succeed(this.generation, false);
       this.#onMembers(this.#members.list);
       this.#restoredAt = performance.now();
       this.#onRestored();
+      this.#primary?.reopen();
       return true;
     } catch (error) {
       debug('the directory cannot be restored: %s', error);

@@ -6,7 +6,8 @@
 const { WorkerResponder } = require('../worker/worker-responder');
 const { WELCOME } = require('../wire/messages');
 
-const MAX_EXIT_TRIES = 3;
+// Another process may take over at any moment, and move the directory to which the snapshot goes.
+const MAX_TRIES = 3;
 
 class MemberSnapshots {
   #directory;
@@ -18,6 +19,7 @@ class MemberSnapshots {
   /** Where the exit snapshot goes, and its name. */
   #spool = '';
   #exitName = '';
+  #checkpointInterval = 0;
 
   /**
    * @param {import('./group-directory').GroupDirectory} directory
@@ -48,6 +50,7 @@ class MemberSnapshots {
   receive(message) {
     this.#spool = message.directory;
     this.#exitName = message.exitName;
+    this.#checkpointInterval = message.checkpointInterval;
     this.#responder ??= new WorkerResponder(this.#link(), this.#registries);
     this.#responder.receive(message);
   }
@@ -72,24 +75,34 @@ class MemberSnapshots {
    * @param {number} timeout milliseconds
    */
   async handOver(timeout) {
-    await this.#responder?.handOver(timeout);
+    for (let i = 0; i < MAX_TRIES; i++) {
+      const spool = this.#aimAtCurrent();
+      await this.#responder?.handOver(timeout);
+      if (this.#directory.spool() === spool) return;
+    }
   }
 
-  /** Another process may take over at this moment, and move the directory to which the snapshot goes. */
   writeExitSnapshot() {
-    for (let i = 0; i < MAX_EXIT_TRIES; i++) {
-      const spool = this.#directory.spool();
-      if (spool !== undefined && spool !== this.#spool) this.#aimAt(spool);
+    for (let i = 0; i < MAX_TRIES; i++) {
+      const spool = this.#aimAtCurrent();
       this.#responder?.writeExitSnapshot();
       if (this.#directory.spool() === spool) return;
     }
+  }
+
+  /** @returns {string | undefined} the directory of snapshot files, if there is one */
+  #aimAtCurrent() {
+    const spool = this.#directory.spool();
+    if (spool !== undefined && spool !== this.#spool) this.#aimAt(spool);
+    return spool;
   }
 
   /** @param {string} directory of snapshot files; '' ends checkpoints */
   #aimAt(directory) {
     this.#spool = directory;
     const exitName = this.#exitName;
-    this.#responder?.receive({ type: WELCOME, directory, exitName, checkpointInterval: 0 });
+    const checkpointInterval = directory === '' ? 0 : this.#checkpointInterval;
+    this.#responder?.receive({ type: WELCOME, directory, exitName, checkpointInterval });
   }
 }
 

@@ -39,6 +39,8 @@ const debug = debuglog('prom-client-cluster');
  * @property {number} [retiredMaxAge] milliseconds
  * @property {string} [adopt] directory of an earlier holder of the group
  * @property {() => import('../wire/messages').GroupFacts} [groupFacts] if the members are those of a group
+ * @property {() => boolean} [isContinued] whether another process of the group continues with the directory
+ *   when this one ends
  * @property {boolean} [inPlace] start no thread
  * @property {Uint8Array} [totals] of dead workers, which a lost thread could not write
  * @property {string | URL} [thread] main file of the thread; default findThread()

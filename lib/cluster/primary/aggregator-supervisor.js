@@ -74,8 +74,7 @@ class AggregatorSupervisor {
     // A thread that misses its directory would create another one.
     this.#backend?.terminate();
     this.#terminate();
-    // Another process of the group continues with it.
-    if (!this.group?.isShared) this.#removeDirectory();
+    if (!this.#options.isContinued?.()) this.#removeDirectory();
   };
 
   /**
@@ -236,7 +235,7 @@ class AggregatorSupervisor {
 
   #restart() {
     this.#restartTimer = undefined;
-    this.#starting = this.#handled(this.#startBackend(this.#directory || undefined));
+    this.#starting = this.#handled(this.#startBackend(this.#directory || this.#options.adopt));
     this.#events.onLost();
   }
 
@@ -295,6 +294,11 @@ class AggregatorSupervisor {
   retire(workerId, death) {
     this.#retiring.set(workerId, death);
     this.#backend?.retire(workerId, death);
+  }
+
+  /** Creates the directory of snapshot files again, if it is gone. */
+  reopen() {
+    this.#backend?.reopen();
   }
 
   /**

@@ -227,6 +227,11 @@ class ThreadBackend {
     this.#thread?.postMessage({ op: 'retire', workerId, death });
   }
 
+  /** Creates the spool again, if it is gone. */
+  reopen() {
+    this.#thread?.postMessage({ op: 'reopen' });
+  }
+
   /** @param {ArrayBuffer} memory of a page that was sent, for a later page */
   reuse(memory) {
     if (memory.byteLength >= MIN_REUSED_BYTES) this.#thread?.postMessage({ op: 'reuse', memory }, [memory]);

@@ -109,7 +109,6 @@ const MAX_TEXT_CHARACTERS = 200;
  * @property {string} directory
  * @property {number} generation rises by 1 whenever another process aggregates
  * @property {number} members of the group
- * @property {boolean} isShared whether there are others than this process
  */
 
 /**

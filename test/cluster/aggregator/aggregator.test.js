@@ -40,6 +40,7 @@ async function openAggregator(t, Class = Aggregator, options = {}) {
   const opened = new Class({
     directory: makePlace(t),
     lock: false,
+    fallbacks: [],
     onDirectory: created => (directory = created),
     onRetired() {},
     ...options,
@@ -89,6 +90,83 @@ describe('a bit of a snapshot that has changed on the way', () => {
       }
     });
   }
+});
+
+describe('after the directory is removed', () => {
+  const turn = () => new Promise(resolve => setImmediate(resolve));
+
+  function answerOverIpc() {
+    counter.inc();
+    counted++;
+    const snapshot = bytesOf(worker.source.capture(WORKER, position)).toString('base64');
+    aggregator.answer({ workerId: WORKER, snapshot });
+  }
+
+  async function assertIsRetained(t) {
+    await aggregator.close({ remove: false });
+    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
+    assert.equal(page().total, counted);
+  }
+
+  beforeEach(async t => {
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, { retain: true });
+    answer();
+    assert.deepEqual(page(), { again: [], total: 1 });
+  });
+
+  it('after the directory is removed, workers that answer over IPC are asked again: the next thread finds what a page shows', async t => {
+    fs.rmSync(directory, { recursive: true });
+    // The second answer, too, is to a request with the old directory.
+    for (let i = 0; i < 2; i++) {
+      answerOverIpc();
+      await turn();
+    }
+    assert.deepEqual(page(false), { again: [WORKER], total: NaN });
+    answer();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    await assertIsRetained(t);
+  });
+
+  it('after the directory is removed, a worker that cannot write a file is asked again in one scrape only', async () => {
+    fs.rmSync(directory, { recursive: true });
+    answerOverIpc();
+    await turn();
+    answerOverIpc();
+    assert.deepEqual(page(false).again, [WORKER]);
+    assert.deepEqual(page(true), { again: [WORKER], total: counted });
+    answerOverIpc();
+    assert.deepEqual(page(false), { again: [], total: counted });
+  });
+
+  it('after the directory is removed with its place, another one is created as soon as there is the place', async t => {
+    const place = path.dirname(directory);
+    fs.rmSync(place, { recursive: true });
+    answerOverIpc();
+    await turn();
+    assert.equal(page().total, counted);
+    assert.equal(directory, '');
+    fs.mkdirSync(place);
+    await aggregator.reopen();
+    assert.equal(path.dirname(directory), place);
+    answer();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    await assertIsRetained(t);
+  });
+
+  it('after the directory is removed, a snapshot without label sets is of no use for another thread', async t => {
+    const before = directory;
+    await aggregator.reopen();
+    assert.equal(directory, before);
+    fs.rmSync(directory, { recursive: true });
+    await aggregator.reopen();
+    assert.notEqual(directory, before);
+    answer();
+    assert.deepEqual(page(false).again, [WORKER]);
+    answer();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    await assertIsRetained(t);
+  });
 });
 
 it('a directory that cannot be created is tried again after pauses that double up to five minutes', async t => {

@@ -60,6 +60,12 @@ describe('retired totals that cannot be written', () => {
   });
 });
 
+it('a last snapshot that came over IPC is written with the totals at once', () => {
+  const { retirement, spool } = retirementWith({});
+  retirement.retire(1, { isSnapshotExpected: true, lastSnapshot: 'AAAA' });
+  assert.strictEqual(spool.writeAtomically.mock.callCount(), 1);
+});
+
 it('a dead worker is retired later if the directory cannot be read for want of descriptors', () => {
   const { retirement, spool } = retirementWith({ isDiskFull: false });
   spool.filesOfWorker = () => {
@@ -88,6 +94,7 @@ function retirementWith({ isDiskFull = false, hasSpool = true }) {
   const store = {
     restored: [],
     isClosed: () => false,
+    apply() {},
     retire: () => true,
     encodeRetired: () => TOTALS,
     restoreRetired: totals => store.restored.push(totals),

@@ -137,6 +137,20 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     assert.equal((await join()).id, 13);
   });
 
+  it('of another group that was in the same place get ids that nobody had here', async () => {
+    const { id, key, link: member } = await join();
+    alive.delete(key);
+    member.close();
+    await once(members, 'disconnect');
+    assert.equal((await join(newKey(), id)).id, id + 1);
+    // It was taken for dead, and is not.
+    assert.equal((await join(key, id)).id, id);
+    members.close();
+    server.close();
+    await open({ next: 7, keys: new Map() });
+    assert.equal((await join(newKey(), 3)).id, 7);
+  });
+
   it('that send no valid greeting are refused', async () => {
     const hellos = [
       {},

@@ -50,6 +50,28 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     assert.ok(fs.existsSync(path.join(directory.placeOf(2), SPOOL)));
   });
 
+  it('goes on while somebody is removing its directory', async t => {
+    await claim(true);
+    const deposed = t.mock.method(holder, 'close');
+    const place = directory.placeOf(2);
+    for (const name of fs.readdirSync(place).filter(entry => entry.startsWith('holder-')))
+      fs.rmSync(path.join(place, name));
+    assert.equal(holder.isCurrent(), true);
+    fs.rmSync(place, { recursive: true });
+    assert.equal(holder.isCurrent(), true);
+    assert.equal(directory.newest().generation, 2);
+    assert.match(directory.newest().key, /./);
+    fs.rmSync(directory.path, { recursive: true });
+    assert.equal(holder.isCurrent(), true);
+    assert.equal(directory.newest().generation, 2);
+    // Until another process has created it.
+    fs.rmSync(directory.path, { recursive: true });
+    directory.open();
+    directory.claim(2, newKey());
+    assert.equal(holder.isCurrent(), false);
+    assert.equal(deposed.mock.callCount(), 1);
+  });
+
   it('starts an empty group if it has not', async () => {
     await claim(false);
     assert.deepEqual(

@@ -1,0 +1,37 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { it } = require('node:test');
+
+const { Registry } = require('../../..');
+const { GroupDirectory, newKey } = require('../../../lib/cluster/group/group-directory.js');
+const { MemberSnapshots } = require('../../../lib/cluster/group/member-snapshots.js');
+const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names.js');
+const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
+
+const SPOOL = 'prom-client-cluster-abc';
+
+it('what a process hands over goes to where another process has moved the directory', async t => {
+  const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'member-snapshots-'));
+  t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+  const directory = new GroupDirectory(path.join(place, 'd'));
+  directory.open();
+  directory.claim(1, newKey());
+  const first = path.join(directory.placeOf(1), SPOOL);
+  fs.mkdirSync(first);
+  const snapshots = new MemberSnapshots(
+    directory,
+    () => [new Registry()],
+    () => undefined,
+  );
+  snapshots.identify(1);
+  const exitName = exitSnapshotName(1);
+  snapshots.receive({ type: WELCOME, directory: first, exitName, checkpointInterval: 0 });
+  directory.claim(2, newKey());
+  fs.renameSync(first, path.join(directory.placeOf(2), SPOOL));
+  await snapshots.handOver(100);
+  assert.deepEqual(fs.readdirSync(directory.spool()), [exitName]);
+});
