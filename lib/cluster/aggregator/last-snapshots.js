@@ -40,23 +40,25 @@ class LastSnapshots {
    * Retains a snapshot in place of the one before it.
    *
    * @param {number} workerId
-   * @param {string} file in the spool
-   * @param {Buffer} snapshot its content, which has been applied
+   * @param {Buffer} snapshot that has been applied
+   * @param {string} [file] in the spool, of the snapshot; without it, the snapshot came over IPC
    * @returns {boolean} whether the worker should send its full dictionary next: the log is too long or has a
    *   gap
    */
-  store(workerId, file, snapshot) {
+  store(workerId, snapshot, file) {
     try {
       // In this order: the snapshot itself contains its new label sets, in case this thread is lost in
       // between.
-      this.#spool.rename(file, lastName(workerId));
+      if (file === undefined) this.#spool.writeAtomically(lastName(workerId), [snapshot]);
+      else this.#spool.rename(file, lastName(workerId));
       return this.#log(workerId, snapshot);
     } catch (error) {
       // A full disk, for example. Only a thread that is lost before the next scrape would miss the snapshot.
       debug('the snapshot of worker %d is not retained: %s', workerId, error);
       this.#logs.delete(workerId);
-      this.#discard(file);
-      return true;
+      if (file !== undefined) this.#discard(file);
+      // Over IPC, a full dictionary at each scrape would cost too much.
+      return file !== undefined;
     }
   }
 

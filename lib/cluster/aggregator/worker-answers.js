@@ -68,7 +68,7 @@ class WorkerAnswers {
       } else {
         const buffer = this.#snapshotOf({ file, maxBytes, snapshot, bytes });
         this.#store.apply(workerId, buffer);
-        if (file !== undefined) this.#retain(workerId, file, buffer);
+        if (bytes === undefined) this.#retain(workerId, buffer, file);
         // The worker did not find the directory. If it has been removed, exit files and the other workers
         // need a new one.
         if (snapshot !== undefined) this.#loseIfGone('a worker found it gone');
@@ -171,15 +171,14 @@ class WorkerAnswers {
    * Retains a snapshot for the next thread, or removes it if there will be none.
    *
    * @param {number} workerId
-   * @param {string} file
    * @param {Buffer} snapshot
+   * @param {string} [file]
    */
-  #retain(workerId, file, snapshot) {
+  #retain(workerId, snapshot, file) {
     const { spool, lastSnapshots } = this.#current;
-    if (lastSnapshots === undefined) spool?.unlink(file);
-    else if (lastSnapshots.store(workerId, file, snapshot))
-      this.#store.worker(workerId)?.requestFullDictionary();
+    if (lastSnapshots?.store(workerId, snapshot, file)) this.#store.worker(workerId)?.requestFullDictionary();
     else this.unretained.delete(workerId);
+    if (lastSnapshots === undefined && file !== undefined) spool?.unlink(file);
   }
 
   /**

@@ -128,14 +128,24 @@ describe('after the directory is removed', () => {
     await assertIsRetained(t);
   });
 
-  it('after the directory is removed, a worker that cannot write a file is asked again in one scrape only', async () => {
+  it('after the directory is removed, what a worker goes on sending over IPC is retained', async t => {
     fs.rmSync(directory, { recursive: true });
     answerOverIpc();
     await turn();
+    assert.deepEqual(page(false).again, [WORKER]);
     answerOverIpc();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    answerOverIpc();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    await assertIsRetained(t);
+  });
+
+  it('after the directory is removed, a worker that does not answer again delays one page', async () => {
+    fs.rmSync(directory, { recursive: true });
+    answerOverIpc();
+    await turn();
     assert.deepEqual(page(false).again, [WORKER]);
     assert.deepEqual(page(true), { again: [WORKER], total: counted });
-    answerOverIpc();
     assert.deepEqual(page(false), { again: [], total: counted });
   });
 

@@ -110,7 +110,7 @@ class ScrapedWorker {
     const file = snapshotName(this.id, ++this.requestId);
     spool.writeAtomically(file, [snapshot]);
     this.store.apply(this.id, copyOf(snapshot));
-    if (this.last.store(this.id, file, snapshot)) this.store.worker(this.id)?.requestFullDictionary();
+    if (this.last.store(this.id, snapshot, file)) this.store.worker(this.id)?.requestFullDictionary();
   }
 
   /** Applies an answer over IPC, as if no file could be written. */
