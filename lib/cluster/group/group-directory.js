@@ -250,8 +250,8 @@ class GroupDirectory {
   /**
    * @param {number} generation
    * @param {string} key of its holder
-   * @returns {boolean} whether another process aggregates instead. Not while somebody is removing the directory
-   *   and only the holder's file is gone
+   * @returns {boolean} whether another process aggregates instead: not if only the holder's file is gone,
+   *   because somebody is removing the directory
    */
   isTakenOver(generation, key) {
     const newest = this.newest();
