@@ -132,23 +132,27 @@ class Receiver {
         clearTimeout(timer);
         reject(new Error('the receiver has closed the connection'));
       });
-      request.on('response', response => readAnswer(response, resolve));
+      request.on('response', response => readAnswer(request, response, resolve));
       request.end(body);
     });
   }
 }
 
 /**
+ * @param {import('node:http').ClientRequest} request
  * @param {import('node:http').IncomingMessage} response
  * @param {(answer: Answer) => void} resolve
  */
-function readAnswer(response, resolve) {
+function readAnswer(request, response, resolve) {
   const { statusCode: status = 0, headers } = response;
   const written = headers['x-prometheus-remote-write-samples-written'];
   const samples = typeof written === 'string' && /^\d{1,15}$/.test(written) ? Number(written) : undefined;
   let text = '';
   const done = () => {
-    const reason = text.trim().replaceAll(/\s+/g, ' ').slice(0, MAX_REASON_CHARACTERS);
+    const reason = text
+      .trim()
+      .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+      .slice(0, MAX_REASON_CHARACTERS);
     resolve({ status, reason, retryAfter: millisecondsOf(headers['retry-after']), samples });
   };
   let bytes = 0;
@@ -157,7 +161,8 @@ function readAnswer(response, resolve) {
     if (text.length < MAX_REASON_CHARACTERS) text += chunk.toString('utf8', 0, MAX_ANSWER_BYTES);
     if (bytes > MAX_ANSWER_BYTES) response.destroy();
   });
-  // The status counts, even if the connection breaks after it.
+  // The status counts, even if the connection breaks after it, or the time is up.
+  request.prependListener('error', done);
   response.on('error', done);
   response.on('close', done);
   response.on('end', done);

@@ -41,6 +41,9 @@ const NOT_AGGREGATING =
 /** Another process of the group pushes. */
 class NotAggregatingError extends Error {}
 
+/** A newer push was asked for before this one had begun. */
+class ReplacedError extends Error {}
+
 /**
  * Sends metrics to a receiver of Prometheus' remote write, for processes that cannot be scraped. One push is
  * under way at a time, and the newest one waits for it.
@@ -128,9 +131,12 @@ class RemoteWrite {
    * process warning. The timer does not keep the process alive.
    *
    * @param {{interval?: number}} [options] milliseconds, default 15,000
-   * @throws {TypeError} if it is not a number of milliseconds
+   * @throws {TypeError} if it is not an object, or the interval is not a number of milliseconds
    */
   start(options = {}) {
+    // start(5000) would push every 15 seconds otherwise.
+    if (typeof options !== 'object' || options === null)
+      throw new TypeError(`start() expected options, as in { interval: 15000 }: ${inspect(options)}`);
     checkOptionNames('start()', options, START_OPTIONS);
     const { interval = DEFAULT_INTERVAL } = options;
     checkMilliseconds('interval', interval);
@@ -257,7 +263,7 @@ class RemoteWrite {
    */
   #enqueue(push) {
     return new Promise((resolve, reject) => {
-      this.#waiting?.drop(new Error('The push was replaced by a newer one.'));
+      this.#waiting?.drop(new ReplacedError('The push was replaced by a newer one.'));
       this.#waiting = {
         run: () => push().then(resolve, error => this.#fail(error, reject)),
         drop: error => {
@@ -313,7 +319,7 @@ function lost(samples, { message }) {
 
 /** @param {unknown} error */
 function reportFailure(error) {
-  if (error instanceof NotAggregatingError) return;
+  if (error instanceof NotAggregatingError || error instanceof ReplacedError) return;
   const { message } = /** @type {Error} */ (error);
   debug('remote write: %s', message);
   const reason = message.replace(/\.$/, '');
@@ -336,11 +342,40 @@ function checkMilliseconds(name, value) {
  * @throws {TypeError}
  */
 function checkedUrl(url) {
-  const text = String(url);
+  const text = String(/** @type {any} */ (url)?.href ?? url);
   // The text is not shown: it may contain a password.
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
     throw new TypeError('RemoteWrite expected the URL of a receiver, http: or https:');
+  const { username, password } = new URL(text);
+  if (!isEncoded(username) || !isEncoded(password))
+    throw new TypeError("RemoteWrite expected a URL whose user and password have '%' as %25");
   return text;
+}
+
+/** @param {string} text percent-encoded */
+function isEncoded(text) {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Labels or headers, as texts.
+ *
+ * @param {string} option
+ * @param {Record<string, unknown>} values
+ * @returns {[string, string][]}
+ * @throws {TypeError} for the first one that has no text, such as a variable that is missing
+ */
+function textsOf(option, values) {
+  return Object.entries(values).map(([name, value]) => {
+    if (!['string', 'number', 'boolean'].includes(typeof value))
+      throw new TypeError(`${option}.${name} must be a text: ${inspect(value)}`);
+    return [name, String(value)];
+  });
 }
 
 /**
@@ -357,21 +392,20 @@ function checkedLabels(labels) {
   }
   checkLabelNamesAreValid(Object.keys(labels));
   if (Object.hasOwn(labels, '__name__')) throw new TypeError('labels must not have a __name__');
-  return Object.fromEntries(
-    Object.entries(labels).map(([name, value]) => [name, String(value).toWellFormed()]),
-  );
+  return Object.fromEntries(textsOf('labels', labels).map(([name, value]) => [name, value.toWellFormed()]));
 }
 
 /**
- * @param {Record<string, unknown>} headers
+ * @param {any} headers
  * @returns {Record<string, string>}
- * @throws {TypeError} if a name or value is not valid
+ * @throws {TypeError} if it is not an object of texts, or a name or value is not valid
  */
 function checkedHeaders(headers) {
+  // Headers, Map and lists have no entries of an object: requests would have no authorization.
+  if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers)
+    throw new TypeError(`headers must be an object, as in { Authorization: '...' }: ${typeof headers}`);
   const { validateHeaderName, validateHeaderValue } = require('http');
-  const entries = Object.entries(headers).map(
-    ([name, value]) => /** @type {[string, string]} */ ([name, String(value)]),
-  );
+  const entries = textsOf('headers', headers);
   for (const [name, value] of entries) {
     validateHeaderName(name);
     validateHeaderValue(name, value);

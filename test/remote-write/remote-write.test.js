@@ -260,6 +260,22 @@ describe('RemoteWrite', () => {
     assert.ok(counted.written < 2 ** 28, `${counted.written} bytes`);
   });
 
+  it('the status counts if the rest of an answer does not come', async () => {
+    gauge('value', 1);
+    let status = 200;
+    const to = await receiver(response => {
+      response.writeHead(status, {
+        'X-Prometheus-Remote-Write-Samples-Written': '9',
+        'Content-Length': '100',
+      });
+      response.write('begin');
+    });
+    const push = remoteWrite(to, { timeout: 400, retries: 2 });
+    assert.strictEqual((await push.push()).samples, 9);
+    status = 400;
+    await assert.rejects(push.push(), /status 400: begin$/);
+  });
+
   it('what is no HTTP server fails', async () => {
     gauge('value', 1);
     const server = net.createServer(socket => socket.end('nonsense\n')).listen(0, '127.0.0.1');
@@ -464,6 +480,22 @@ describe('RemoteWrite', () => {
     assert.strictEqual(resultsOf(to, 'pushes').failed, 2);
   });
 
+  it('stop() while stop() runs is no failure', async () => {
+    const to = await receiver();
+    gauge('value', 1);
+    const push = remoteWrite(to);
+    const warnings = [];
+    const onWarning = ({ message }) => warnings.push(message);
+    process.on('warning', onWarning);
+    push.start({ interval: 10_000 });
+    await Promise.all([push.stop(), push.stop(), push.stop()]);
+    await new Promise(resolve => setImmediate(resolve));
+    process.removeListener('warning', onWarning);
+    assert.deepStrictEqual(warnings, []);
+    const stale = to.requests.at(-1).series.filter(({ value }) => value === 'stale');
+    assert.strictEqual(stale.length, 9);
+  });
+
   it('start() pushes at an interval; stop() pushes once more and ends all series', async () => {
     let arrived;
     const third = new Promise(resolve => (arrived = resolve));
@@ -533,11 +565,19 @@ describe('RemoteWrite', () => {
       [[url, { labels, timeout: 0 }], /timeout must be a number of milliseconds: 0/],
       [[url, { labels, retries: -1 }], /retries must be a whole number: -1/],
       [[url, { labels, protocol: 2 }], /protocol must be '1.0' or '2.0': 2/],
+      [[url, { labels: { instance: 'i', job: undefined } }], /labels\.job must be a text: undefined/],
       [[url, { labels, headers: { 'a b': 'c' } }], /Header name/],
+      [[url, { labels, headers: { Authorization: undefined } }], /headers\.Authorization must be a text/],
+      [[url, { labels, headers: new Headers({ Authorization: 'x' }) }], /headers must be an object/],
+      [[url, { labels, headers: [['Authorization', 'x']] }], /headers must be an object/],
+      [[url, { labels, headers: null }], /headers must be an object/],
+      [['http://user:100%@host/', { labels }], /'%' as %25/],
       [[url, { labels }, {}], /Expected Registry/],
     ];
     for (const [args, message] of invalid) assert.throws(() => new RemoteWrite(...args), { message });
     assert.throws(() => new RemoteWrite(url, { labels }).start({ interval: '5' }), /interval must be/);
+    assert.throws(() => new RemoteWrite(url, { labels }).start(5000), /start\(\) expected options/);
+    assert.ok(new RemoteWrite({ href: url }, { labels }));
     assert.doesNotMatch(
       getError(() => new RemoteWrite('x://user:secret@host', { labels })).message,
       /secret/,
