@@ -60,10 +60,11 @@ function mergedLabels(first, second) {
 /**
  * @param {string} method that takes it
  * @param {unknown} labels
- * @throws {TypeError} if it is not an object
+ * @throws {TypeError} if it is not an object. A list, a Map or a promise has no labels: removeMatching() would
+ *   drop all series
  */
 function checkLabelSet(method, labels) {
-  if (typeof labels === 'object' && labels !== null) return;
+  if (Object.prototype.toString.call(labels) === '[object Object]') return;
   throw new TypeError(`${method}() expected an object of labels: ${inspect(labels)}`);
 }
 

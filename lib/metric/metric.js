@@ -132,10 +132,12 @@ class Metric {
    *
    * @param {Labels} [labels] all labels of the series
    * @returns {any} a number; of a histogram or summary `{count, sum}`; undefined if there is no such series
+   * @throws {TypeError} if the labels are no object
    * @throws {Error} if a label is not one of `labelNames`
    */
   value(labels) {
     const set = labels ?? NO_LABELS;
+    checkLabelSet('value', set);
     checkLabelNames(this, set);
     const row = tableOf(this).find(set);
     if (row === -1) return undefined;

@@ -64,11 +64,20 @@ function callAndThen(call, onEnd) {
     onEnd();
     throw error;
   }
-  if (typeof result?.then !== 'function') {
+  if (!isThenable(result)) {
     onEnd();
     return result;
   }
   return Promise.resolve(result).finally(onEnd);
+}
+
+/** @param {any} result possibly one that throws, as a Proxy may: it is returned as it is */
+function isThenable(result) {
+  try {
+    return typeof result?.then === 'function';
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -42,6 +42,14 @@ for (const Type of [Histogram, Summary]) {
       assert.equal(metric.value().count, 1);
     });
 
+    it(`${Type.name}.time() returns what cannot be tried for a promise as it is`, () => {
+      const metric = made(Type);
+      const { proxy, revoke } = Proxy.revocable({}, {});
+      revoke();
+      assert.ok(metric.time(() => proxy) === proxy);
+      assert.equal(metric.value().count, 1);
+    });
+
     it(`${Type.name}.time() observes calls that fail, and fails with their error`, async () => {
       const metric = made(Type);
       const error = new Error('of the call');
@@ -151,6 +159,8 @@ describe('metric.value()', () => {
     assert.equal(counter.value(), undefined);
     assert.deepEqual((await counter.get()).values, []);
     assert.throws(() => counter.value({ b: 1 }), /Added label "b" is not included/);
+    for (const wrong of ['a', 5, [], new Map()])
+      assert.throws(() => counter.value(wrong), /^TypeError: value\(\) expected an object of labels: /);
   });
 
   it('metric.value() gives way to an option or a method of a program with its name', () => {
@@ -220,7 +230,7 @@ describe('metric.removeMatching()', () => {
     const metric = filled(Counter);
     assert.throws(() => metric.removeMatching({ tennant: 'a' }), /Added label "tennant" is not included/);
     assert.equal((await labelsOf(metric)).length, 5);
-    for (const wrong of [undefined, null, 5, 'tenant'])
+    for (const wrong of [undefined, null, 5, 'tenant', [], new Map([['tenant', 'a']]), Promise.resolve({})])
       assert.throws(
         () => metric.removeMatching(wrong),
         /^TypeError: removeMatching\(\) expected an object of labels: /,
