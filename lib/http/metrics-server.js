@@ -1,5 +1,6 @@
 'use strict';
 
+const { inspect } = require('node:util');
 const { Registry } = require('../registry/registry');
 const { checkOptionNames } = require('../options/option-names');
 const { OPTION_NAMES } = require('./metrics-endpoint');
@@ -35,6 +36,9 @@ async function startMetricsServer({
 } = {}) {
   checkOptionNames('startMetricsServer()', options, SERVER_OPTIONS);
   if (port == null) throw new TypeError('startMetricsServer expected a port, as in { port: 9100 }');
+  // For Node.js, null and '' stand for all interfaces.
+  if (typeof host !== 'string' || host === '')
+    throw new TypeError(`host must be an address, 0.0.0.0 or :: for all: ${inspect(host)}`);
   if (typeof path !== 'string' || !path.startsWith('/')) throw new TypeError('path must begin with /');
   const handleMetrics = metricsHandler(registry, options);
   const server = require('node:http').createServer((req, res) => {

@@ -210,6 +210,8 @@ describe('startMetricsServer()', () => {
     await assert.rejects(startMetricsServer({ port }), { code: 'EADDRINUSE' });
     for (const [options, message] of [
       [undefined, 'startMetricsServer expected a port, as in { port: 9100 }'],
+      [{ port: 0, host: '' }, "host must be an address, 0.0.0.0 or :: for all: ''"],
+      [{ port: 0, host: null }, 'host must be an address, 0.0.0.0 or :: for all: null'],
       [{ port: 0, path: 'metrics' }, 'path must begin with /'],
       [{ port: 0, registry: {} }, 'metricsHandler expected a Registry'],
     ]) {
