@@ -92,8 +92,11 @@ function sampleOf(line) {
     if (line[at++] !== '}') throw new SyntaxError(`The labels of this line cannot be read: ${line}`);
   }
   // A time stamp or an exemplar may follow.
-  const [value] = line.slice(at).trim().split(/\s/);
-  return { name, labels, value: numberOf(value) };
+  const [text] = line.slice(at).trim().split(/\s/);
+  const value = numberOf(text);
+  if (text === '' || (Number.isNaN(value) && !/^nan$/i.test(text)))
+    throw new SyntaxError(`This line has no value: ${line}`);
+  return { name, labels, value };
 }
 
 /** @param {string} text */

@@ -4,6 +4,7 @@
 // registries of any copy of this package or of prom-client, because it reads pages.
 
 const { AssertionError } = require('node:assert');
+const { inspect } = require('node:util');
 const { parsePage } = require('./parse-page');
 const { lintFamilies } = require('./lint');
 
@@ -34,21 +35,30 @@ async function samples(registry, name) {
 
 /**
  * Compares the metrics of a registry with a text in the Prometheus text format. The order of metrics, samples
- * and labels does not matter, nor does indentation. HELP and TYPE are compared if the text has them.
+ * and labels does not matter, nor does indentation. HELP and TYPE are compared if the text has them. If the
+ * text has metrics and none of them is compared, because the names are misspelt, that is an error.
  *
  * @param {Source} registry
  * @param {string} text
  * @param {string | readonly string[]} [names] of metrics; default all of the registry
  * @returns {Promise<void>}
  * @throws {AssertionError} with the difference
+ * @throws {TypeError} if `text` is no text
  */
 async function assertMetrics(registry, text, names) {
+  if (typeof text !== 'string') throw new TypeError(`assertMetrics() expected a text: ${inspect(text)}`);
   const wanted = names === undefined ? undefined : new Set([names].flat());
   const isWanted = (/** @type {Family} */ { name }) => wanted === undefined || wanted.has(name);
   const all = parsePage(await pageOf(registry));
   const familyNames = new Map(all.flatMap(family => family.samples.map(({ name }) => [name, family.name])));
   const actualFamilies = all.filter(isWanted);
-  const expectedFamilies = parsePage(text, name => familyNames.get(name) ?? name).filter(isWanted);
+  const allOfText = parsePage(text, name => familyNames.get(name) ?? name);
+  const expectedFamilies = allOfText.filter(isWanted);
+  if (allOfText.length > 0 && actualFamilies.length + expectedFamilies.length === 0)
+    throw new AssertionError({
+      message: `No metric has the name ${inspect(names)}`,
+      stackStartFn: assertMetrics,
+    });
   const given = new Map(expectedFamilies.map(family => [family.name, family]));
   const expected = comparable(expectedFamilies, given);
   const actual = comparable(actualFamilies, given);

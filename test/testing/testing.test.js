@@ -82,6 +82,8 @@ describe('samples()', () => {
     await assert.rejects(samples(undefined), /^TypeError: expected a Registry, or the text of a page$/);
     await assert.rejects(samples(new client.Counter({ name: 'x', help: 'h', registers: [] })), TypeError);
     await assert.rejects(samples('<html>'), /^SyntaxError: This line is not a sample: <html>$/);
+    for (const line of ['a', 'a{b="1"}', 'a 1O', 'a{b="1"}2x'])
+      await assert.rejects(samples(line), /^SyntaxError: This line has no value: a/);
     await assert.rejects(samples('a{b=1} 1'), /^SyntaxError: The labels of this line cannot be read/);
   });
 });
@@ -110,8 +112,16 @@ describe('assertMetrics()', () => {
     await assertMetrics(registry, text, 'requests_total');
     await assertMetrics(registry, text, ['requests_total', 'missing']);
     await assertMetrics(registry, '', ['missing']);
+    await assert.rejects(assertMetrics(registry, text, 'request_total'), {
+      name: 'AssertionError',
+      message: "No metric has the name 'request_total'",
+    });
     await assert.rejects(assertMetrics(registry, text), { name: 'AssertionError' });
     await assert.rejects(assertMetrics(registry, '', ['requests_total']), { name: 'AssertionError' });
+  });
+
+  it('assertMetrics() needs a text', async () => {
+    await assert.rejects(assertMetrics(exampleOf(client)), /^TypeError: assertMetrics\(\) expected a text/);
   });
 
   it('assertMetrics() rejects with an AssertionError that shows the difference', async () => {
