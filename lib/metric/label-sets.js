@@ -60,8 +60,8 @@ function mergedLabels(first, second) {
 /**
  * @param {string} method that takes it
  * @param {unknown} labels
- * @throws {TypeError} if it is not an object. A list, a Map or a promise has no labels: removeMatching() would
- *   drop all series
+ * @throws {TypeError} if it is not an object. A list, a Map or a promise has no labels: removeMatching()
+ *   would drop all series
  */
 function checkLabelSet(method, labels) {
   if (Object.prototype.toString.call(labels) === '[object Object]') return;
