@@ -9,7 +9,7 @@ const { checkOptionNames } = require('../options/option-names');
 require('./sampling/loop-turn');
 
 /** @typedef {import('./sampling/metric-group').MetricGroup} MetricGroup */
-/** @typedef {(registry?: Registry, config?: any) => MetricGroup | undefined} Family */
+/** @typedef {import('./sampling/metric-group').Family} Family */
 
 /**
  * prom-client's families by name, in order of output. Each is loaded by the first call, so that an

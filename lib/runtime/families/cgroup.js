@@ -1,6 +1,6 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { followTotal } = require('../sampling/followed-total');
 const { findMemoryFiles, findCpuFiles } = require('../sources/cgroup-files');
 
@@ -15,24 +15,22 @@ const CPU_THROTTLED_PERIODS = 'process_cgroup_cpu_throttled_periods_total';
 const aggregator = 'max';
 
 /** @typedef {import('../../metric/gauge').Gauge} Gauge */
+/** @typedef {import('../sampling/metric-group').MetricGroup} MetricGroup */
 
 /**
  * Limits and usage of the process's cgroup, which usually is the container: memory, CPU quota and throttling.
  * Only on systems with cgroups.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig} [config]
- * @param {import('../sources/cgroup-files').Places} [places] default: those of Linux
  */
-function cgroup(registry, config = {}, places) {
-  const memory = findMemoryFiles(places);
-  const cpu = findCpuFiles(places);
-  if (memory === undefined && cpu === undefined) return undefined;
-  return MetricGroup.build(registry, config, group => {
+const cgroup = defineFamily(
+  [MEMORY_LIMIT, MEMORY_USAGE, CPU_QUOTA, CPU_THROTTLED, CPU_PERIODS, CPU_THROTTLED_PERIODS],
+  (group, config, places) => {
+    const memory = findMemoryFiles(places);
+    const cpu = findCpuFiles(places);
+    if (memory === undefined && cpu === undefined) return false;
     if (memory !== undefined) addMemory(group, memory);
     if (cpu !== undefined) addCpu(group, cpu);
-  });
-}
+  },
+);
 
 /**
  * @param {MetricGroup} group
@@ -108,11 +106,3 @@ function setOrRemove(gauge, labels, value) {
 }
 
 module.exports = cgroup;
-module.exports.metricNames = [
-  MEMORY_LIMIT,
-  MEMORY_USAGE,
-  CPU_QUOTA,
-  CPU_THROTTLED,
-  CPU_PERIODS,
-  CPU_THROTTLED_PERIODS,
-];

@@ -1,7 +1,7 @@
 'use strict';
 
 const { inspect } = require('util');
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { DelayProbe } = require('../sources/delay-probe');
 
 /** @typedef {import('../../metric/histogram').Histogram} Histogram */
@@ -18,26 +18,21 @@ const MILLISECONDS = 1e3;
  * How long a callback that becomes due at any time waits for the event loop. A histogram, so that the
  * quantiles of a cluster can be computed. In a worker thread: of that thread's loop.
  *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig & {eventLoopMonitoringPrecision?: number | null,
- *   eventLoopDelayBuckets?: readonly number[] | null}} [config]
  * @throws {TypeError} if the buckets are not finite numbers in rising order
  */
-function eventLoopDelay(registry, config = {}) {
-  const buckets = config?.eventLoopDelayBuckets ?? DEFAULT_BUCKETS;
+const eventLoopDelay = defineFamily([DELAY], (group, config) => {
+  const buckets = config.eventLoopDelayBuckets ?? DEFAULT_BUCKETS;
   checkBuckets(buckets);
-  const interval = config?.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION;
-  return MetricGroup.build(registry, config, group => {
-    const histogram = group.histogram({
-      name: DELAY,
-      help: 'Delay of the event loop in seconds: how long a callback that is due waits to run.',
-      buckets,
-    });
-    // Prometheus sees the first stall as an increase only if it has scraped a zero before.
-    histogram.zero(group.labels);
-    group.onStop(startProbe(interval, new WeakRef(histogram), group.labels));
+  const interval = config.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION;
+  const histogram = group.histogram({
+    name: DELAY,
+    help: 'Delay of the event loop in seconds: how long a callback that is due waits to run.',
+    buckets,
   });
-}
+  // Prometheus sees the first stall as an increase only if it has scraped a zero before.
+  histogram.zero(group.labels);
+  group.onStop(startProbe(interval, new WeakRef(histogram), group.labels));
+});
 
 /**
  * @param {unknown} buckets
@@ -66,4 +61,3 @@ function startProbe(interval, histogram, labels) {
 }
 
 module.exports = eventLoopDelay;
-module.exports.metricNames = [DELAY];

@@ -1,6 +1,6 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
 
 /** @typedef {import('perf_hooks').IntervalHistogram} IntervalHistogram */
@@ -55,27 +55,22 @@ function percentile(rank) {
  * Lag of the event loop: at this scrape, and statistics of the time since the last scrape. Only if the
  * runtime monitors its event loop.
  *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig & {eventLoopMonitoringPrecision?: number | null}}
- *   [config]
  * @throws {RangeError | TypeError} if the precision is not a whole number of milliseconds, at least 1
  */
-function eventLoopLag(registry, config = {}) {
-  const monitor = createMonitor(config?.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION);
-  if (monitor === undefined) return undefined;
-  return MetricGroup.build(registry, config, group => {
-    const lag = group.gauge({
-      name: LAG,
-      help: 'Lag of event loop in seconds.',
-      aggregator: 'average',
-    });
-    group.collectTogether([lag], async () => lag.set(group.labels, await loopTurn()));
-    addStatistics(group, monitor);
+const eventLoopLag = defineFamily([LAG, ...STATISTICS.map(({ name }) => name)], (group, config) => {
+  const monitor = createMonitor(config.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION);
+  if (monitor === undefined) return false;
+  const lag = group.gauge({
+    name: LAG,
+    help: 'Lag of event loop in seconds.',
+    aggregator: 'average',
   });
-}
+  group.collectTogether([lag], async () => lag.set(group.labels, await loopTurn()));
+  addStatistics(group, monitor);
+});
 
 /**
- * @param {MetricGroup} group
+ * @param {import('../sampling/metric-group').MetricGroup} group
  * @param {IntervalHistogram} monitor
  */
 function addStatistics(group, monitor) {
@@ -110,4 +105,3 @@ function createMonitor(resolution) {
 }
 
 module.exports = eventLoopLag;
-module.exports.metricNames = [LAG, ...STATISTICS.map(({ name }) => name)];

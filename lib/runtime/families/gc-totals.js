@@ -1,8 +1,7 @@
 'use strict';
 
 const { setTimeout, clearTimeout } = require('timers');
-const { Registry } = require('../../registry/registry');
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
 const { COMMON_KINDS, kindOfNumber, profiledKindOfNumber } = require('../sources/gc-kinds');
 const { isObservable, observeCollections } = require('../sources/gc-observer');
@@ -18,44 +17,35 @@ const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
 /**
  * Garbage collections since this call as counters by kind: runs, pauses, bytes freed. Only if the runtime
  * reports them.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig} [config]
  */
-function gcTotals(registry, config = {}) {
+const gcTotals = defineFamily([RUNS, PAUSE, RECLAIMED], group => {
   const { GCProfiler } = /** @type {any} */ (require('v8'));
-  if (!isObservable()) return undefined;
-  return MetricGroup.build(registry, config, group => {
-    const counters = [
-      counterByKind(group, RUNS, 'Number of garbage collections, by kind.'),
-      counterByKind(group, PAUSE, 'Time in seconds that garbage collections paused the program, by kind.'),
-    ];
-    if (typeof GCProfiler === 'function') {
-      counters.push(
-        counterByKind(
-          group,
-          RECLAIMED,
-          'Bytes of the JavaScript heap freed by garbage collections, by kind.',
-        ),
-      );
-    }
+  if (!isObservable()) return false;
+  const counters = [
+    counterByKind(group, RUNS, 'Number of garbage collections, by kind.'),
+    counterByKind(group, PAUSE, 'Time in seconds that garbage collections paused the program, by kind.'),
+  ];
+  if (typeof GCProfiler === 'function') {
+    counters.push(
+      counterByKind(group, RECLAIMED, 'Bytes of the JavaScript heap freed by garbage collections, by kind.'),
+    );
+  }
+  startAtZero(counters, group.labels);
+  const refs = counters.map(counter => new WeakRef(counter));
+  const { update, stop } = countCollections(group.registry, refs, group.labels);
+  group.onStop(stop);
+  group.collectTogether(counters, async () => {
+    // Prometheus sees the first collection of a kind as an increase only if it has scraped a zero before.
     startAtZero(counters, group.labels);
-    const refs = counters.map(counter => new WeakRef(counter));
-    const { update, stop } = countCollections(registry ?? Registry.globalRegistry, refs, group.labels);
-    group.onStop(stop);
-    group.collectTogether(counters, async () => {
-      // Prometheus sees the first collection of a kind as an increase only if it has scraped a zero before.
-      startAtZero(counters, group.labels);
-      // The runtime queues its entries in the next turn of the loop; the observer's callback would run one
-      // turn later.
-      await loopTurn();
-      update();
-    });
+    // The runtime queues its entries in the next turn of the loop; the observer's callback would run one
+    // turn later.
+    await loopTurn();
+    update();
   });
-}
+});
 
 /**
- * @param {MetricGroup} group
+ * @param {import('../sampling/metric-group').MetricGroup} group
  * @param {string} name
  * @param {string} help
  */
@@ -75,7 +65,7 @@ function startAtZero(counters, labels) {
  * Counts every collection from now on. References are weak, because the runtime holds the observer: with
  * strong ones, a registry that the application drops would never be garbage.
  *
- * @param {Registry} registry
+ * @param {import('../../registry/registry').Registry} registry
  * @param {WeakRef<Counter>[]} counters of runs, pauses and, if V8 has a profiler, bytes
  * @param {Labels} labels
  * @returns {{update: () => void, stop: () => void}}
@@ -114,4 +104,3 @@ function startReclaimedBytes(counter, labels) {
 }
 
 module.exports = gcTotals;
-module.exports.metricNames = [RUNS, PAUSE, RECLAIMED];

@@ -1,7 +1,6 @@
 'use strict';
 
-const { Registry } = require('../../registry/registry');
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
 const { isObservable, observeCollections } = require('../sources/gc-observer');
 const { kindOfNumber } = require('../sources/gc-kinds');
@@ -18,33 +17,25 @@ const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
  */
 const KINDS = new Set(['major', 'minor', 'incremental', 'weakcb']);
 
-/**
- * Durations of garbage collections. Only if the runtime reports them.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig & {gcDurationBuckets?: readonly number[] | null}}
- *   [config]
- */
-function gc(registry, config = {}) {
-  if (!isObservable()) return undefined;
-  return MetricGroup.build(registry, config, group => {
-    const histogram = group.histogram({
-      name: GC_DURATION,
-      help: 'Garbage collection duration by kind, one of major, minor, incremental or weakcb.',
-      labelNames: ['kind'],
-      buckets: config?.gcDurationBuckets ?? DEFAULT_BUCKETS,
-    });
-    const subscriber = recorder(new WeakRef(histogram), group.labels);
-    const { deliver, stop } = observeCollections(registry ?? Registry.globalRegistry, subscriber);
-    group.onStop(stop);
-    group.collectTogether([histogram], async () => {
-      // The runtime queues its entries in the next turn of the loop; the observer's callback would run one
-      // turn later.
-      await loopTurn();
-      deliver();
-    });
+/** Durations of garbage collections. Only if the runtime reports them. */
+const gc = defineFamily([GC_DURATION], (group, config) => {
+  if (!isObservable()) return false;
+  const histogram = group.histogram({
+    name: GC_DURATION,
+    help: 'Garbage collection duration by kind, one of major, minor, incremental or weakcb.',
+    labelNames: ['kind'],
+    buckets: config.gcDurationBuckets ?? DEFAULT_BUCKETS,
   });
-}
+  const subscriber = recorder(new WeakRef(histogram), group.labels);
+  const { deliver, stop } = observeCollections(group.registry, subscriber);
+  group.onStop(stop);
+  group.collectTogether([histogram], async () => {
+    // The runtime queues its entries in the next turn of the loop; the observer's callback would run one
+    // turn later.
+    await loopTurn();
+    deliver();
+  });
+});
 
 /**
  * @param {WeakRef<Histogram>} histogram
@@ -59,4 +50,3 @@ function recorder(histogram, labels) {
 }
 
 module.exports = gc;
-module.exports.metricNames = [GC_DURATION];

@@ -1,46 +1,39 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 
 const TOTAL = 'nodejs_heap_space_size_total_bytes';
 const USED = 'nodejs_heap_space_size_used_bytes';
 const AVAILABLE = 'nodejs_heap_space_size_available_bytes';
 
-/**
- * Sizes of the spaces of V8's heap.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig} [config]
- */
-function heapSpacesSizeAndUsed(registry, config = {}) {
+/** Sizes of the spaces of V8's heap. */
+const heapSpacesSizeAndUsed = defineFamily([TOTAL, USED, AVAILABLE], group => {
   const v8 = require('v8');
-  return MetricGroup.build(registry, config, group => {
-    const labelNames = ['space'];
-    const total = group.gauge({
-      name: TOTAL,
-      help: 'Process heap space size total from Node.js in bytes.',
-      labelNames,
-    });
-    const used = group.gauge({
-      name: USED,
-      help: 'Process heap space size used from Node.js in bytes.',
-      labelNames,
-    });
-    const available = group.gauge({
-      name: AVAILABLE,
-      help: 'Process heap space size available from Node.js in bytes.',
-      labelNames,
-    });
-    group.collectLater([total, used, available], () => {
-      for (const space of v8.getHeapSpaceStatistics()) {
-        const labels = { space: shortNameOf(space.space_name), ...group.labels };
-        total.set(labels, space.space_size);
-        used.set(labels, space.space_used_size);
-        available.set(labels, space.space_available_size);
-      }
-    });
+  const labelNames = ['space'];
+  const total = group.gauge({
+    name: TOTAL,
+    help: 'Process heap space size total from Node.js in bytes.',
+    labelNames,
   });
-}
+  const used = group.gauge({
+    name: USED,
+    help: 'Process heap space size used from Node.js in bytes.',
+    labelNames,
+  });
+  const available = group.gauge({
+    name: AVAILABLE,
+    help: 'Process heap space size available from Node.js in bytes.',
+    labelNames,
+  });
+  group.collectLater([total, used, available], () => {
+    for (const space of v8.getHeapSpaceStatistics()) {
+      const labels = { space: shortNameOf(space.space_name), ...group.labels };
+      total.set(labels, space.space_size);
+      used.set(labels, space.space_used_size);
+      available.set(labels, space.space_available_size);
+    }
+  });
+});
 
 /**
  * @param {string} spaceName V8's name, e.g. new_large_object_space
@@ -51,6 +44,4 @@ function shortNameOf(spaceName) {
   return end === -1 ? spaceName : spaceName.slice(0, end);
 }
 
-module.exports = heapSpacesSizeAndUsed;
-module.exports.metricNames = [TOTAL, USED, AVAILABLE];
-module.exports.shortNameOf = shortNameOf;
+module.exports = Object.assign(heapSpacesSizeAndUsed, { shortNameOf });

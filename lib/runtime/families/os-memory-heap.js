@@ -1,6 +1,6 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { isOnProcSelf, readProcSelf } = require('../sources/proc-self');
 
 const RESIDENT = 'process_resident_memory_bytes';
@@ -12,32 +12,23 @@ const KILOBYTE = 1024;
 /**
  * Memory of the process as reported by the operating system: resident, virtual and data size from /proc; only
  * the resident size on other systems.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig} [config]
  */
-function osMemoryHeap(registry, config = {}) {
-  return isOnProcSelf('status') ? memoryOfProc(registry, config) : memoryOfNode(registry, config);
-}
-
-/**
- * @param {import('../../registry/registry').Registry | undefined} registry
- * @param {import('../sampling/metric-group').FamilyConfig} config
- */
-function memoryOfProc(registry, config) {
-  return MetricGroup.build(registry, config, group => {
-    const resident = residentGauge(group);
-    const virtual = group.gauge({ name: VIRTUAL, help: 'Virtual memory size in bytes.' });
-    const data = group.gauge({ name: DATA, help: 'Process heap size in bytes.' });
-    group.collectLater([resident, virtual, data], () => {
-      const status = readProcSelf('status');
-      if (status === undefined) return;
-      setFrom(status, /^VmRSS:\s*(\d+)/m, resident, group.labels);
-      setFrom(status, /^VmSize:\s*(\d+)/m, virtual, group.labels);
-      setFrom(status, /^VmData:\s*(\d+)/m, data, group.labels);
-    });
+const osMemoryHeap = defineFamily([RESIDENT, VIRTUAL, DATA], group => {
+  const resident = group.gauge({ name: RESIDENT, help: 'Resident memory size in bytes.' });
+  if (!isOnProcSelf('status')) {
+    followNode(group, resident);
+    return;
+  }
+  const virtual = group.gauge({ name: VIRTUAL, help: 'Virtual memory size in bytes.' });
+  const data = group.gauge({ name: DATA, help: 'Process heap size in bytes.' });
+  group.collectLater([resident, virtual, data], () => {
+    const status = readProcSelf('status');
+    if (status === undefined) return;
+    setFrom(status, /^VmRSS:\s*(\d+)/m, resident, group.labels);
+    setFrom(status, /^VmSize:\s*(\d+)/m, virtual, group.labels);
+    setFrom(status, /^VmData:\s*(\d+)/m, data, group.labels);
   });
-}
+});
 
 /**
  * @param {string} status
@@ -51,24 +42,15 @@ function setFrom(status, line, gauge, labels) {
 }
 
 /**
- * @param {import('../../registry/registry').Registry | undefined} registry
- * @param {import('../sampling/metric-group').FamilyConfig} config
+ * @param {import('../sampling/metric-group').MetricGroup} group
+ * @param {import('../../metric/gauge').Gauge} resident
  */
-function memoryOfNode(registry, config) {
+function followNode(group, resident) {
   const { memoryUsage } = require('../sources/node-memory');
-  return MetricGroup.build(registry, config, group => {
-    const resident = residentGauge(group);
-    group.collectTogether([resident], () => {
-      const usage = memoryUsage();
-      if (usage !== undefined) resident.set(group.labels, usage.rss);
-    });
+  group.collectTogether([resident], () => {
+    const usage = memoryUsage();
+    if (usage !== undefined) resident.set(group.labels, usage.rss);
   });
 }
 
-/** @param {MetricGroup} group */
-function residentGauge(group) {
-  return group.gauge({ name: RESIDENT, help: 'Resident memory size in bytes.' });
-}
-
 module.exports = osMemoryHeap;
-module.exports.metricNames = [RESIDENT, VIRTUAL, DATA];

@@ -1,6 +1,6 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 
 const USER = 'process_cpu_user_seconds_total';
 const SYSTEM = 'process_cpu_system_seconds_total';
@@ -11,43 +11,39 @@ const MICROSECONDS = 1e6;
 /**
  * CPU time of the process, all threads, since this call.
  *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig & {enableExemplars?: boolean}} [config]
  * @throws {TypeError} if exemplars are enabled and the registry writes Prometheus text
  */
-function processCpuTotal(registry, config = {}) {
-  return MetricGroup.build(registry, config, group => {
-    const enableExemplars = Boolean(config?.enableExemplars);
-    const user = group.counter({
-      name: USER,
-      help: 'Total user CPU time spent in seconds.',
-      enableExemplars,
-    });
-    const system = group.counter({
-      name: SYSTEM,
-      help: 'Total system CPU time spent in seconds.',
-      enableExemplars,
-    });
-    const total = group.counter({
-      name: TOTAL,
-      help: 'Total user and system CPU time spent in seconds.',
-      enableExemplars,
-    });
-    const add = adder(group.labels, enableExemplars);
-    let last = process.cpuUsage();
-    group.collectTogether([user, system, total], () => {
-      const usage = process.cpuUsage();
-      // Never negative: the counter would throw, and fail the scrape. The kernel scales the split of the
-      // total into user and system time, so one of them may fall a little.
-      const userTime = Math.max(0, usage.user - last.user);
-      const systemTime = Math.max(0, usage.system - last.system);
-      last = usage;
-      add(user, userTime / MICROSECONDS);
-      add(system, systemTime / MICROSECONDS);
-      add(total, (userTime + systemTime) / MICROSECONDS);
-    });
+const processCpuTotal = defineFamily([USER, SYSTEM, TOTAL], (group, config) => {
+  const enableExemplars = Boolean(config.enableExemplars);
+  const user = group.counter({
+    name: USER,
+    help: 'Total user CPU time spent in seconds.',
+    enableExemplars,
   });
-}
+  const system = group.counter({
+    name: SYSTEM,
+    help: 'Total system CPU time spent in seconds.',
+    enableExemplars,
+  });
+  const total = group.counter({
+    name: TOTAL,
+    help: 'Total user and system CPU time spent in seconds.',
+    enableExemplars,
+  });
+  const add = adder(group.labels, enableExemplars);
+  let last = process.cpuUsage();
+  group.collectTogether([user, system, total], () => {
+    const usage = process.cpuUsage();
+    // Never negative: the counter would throw, and fail the scrape. The kernel scales the split of the
+    // total into user and system time, so one of them may fall a little.
+    const userTime = Math.max(0, usage.user - last.user);
+    const systemTime = Math.max(0, usage.system - last.system);
+    last = usage;
+    add(user, userTime / MICROSECONDS);
+    add(system, systemTime / MICROSECONDS);
+    add(total, (userTime + systemTime) / MICROSECONDS);
+  });
+});
 
 /**
  * @param {Record<string, string | number>} labels
@@ -61,4 +57,3 @@ function adder(labels, enableExemplars) {
 }
 
 module.exports = processCpuTotal;
-module.exports.metricNames = [USER, SYSTEM, TOTAL];

@@ -1,6 +1,6 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { readProcSelf } = require('../sources/proc-self');
 
 const MAX_FDS = 'process_max_fds';
@@ -8,20 +8,14 @@ const MAX_FDS = 'process_max_fds';
 /**
  * Limit of open files, sockets and pipes: the soft limit at the time of this call. Only on systems with
  * /proc.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig} [config]
  */
-function processMaxFileDescriptors(registry, config = {}) {
+const processMaxFileDescriptors = defineFamily([MAX_FDS], group => {
   const limits = readProcSelf('limits');
   const match = /^Max open files\s+(\d+)/m.exec(limits ?? '');
-  if (match === null) return undefined;
+  if (match === null) return false;
   const softLimit = Number(match[1]);
-  return MetricGroup.build(registry, config, group => {
-    const gauge = group.gauge({ name: MAX_FDS, help: 'Maximum number of open file descriptors.' });
-    group.collectTogether([gauge], () => gauge.set(group.labels, softLimit));
-  });
-}
+  const gauge = group.gauge({ name: MAX_FDS, help: 'Maximum number of open file descriptors.' });
+  group.collectTogether([gauge], () => gauge.set(group.labels, softLimit));
+});
 
 module.exports = processMaxFileDescriptors;
-module.exports.metricNames = [MAX_FDS];

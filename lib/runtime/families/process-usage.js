@@ -1,6 +1,6 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 const { followTotal } = require('../sampling/followed-total');
 
 const UPTIME = 'process_uptime_seconds';
@@ -14,43 +14,36 @@ const CONTEXT_SWITCH_FIELDS = {
   involuntary: 'involuntaryContextSwitches',
 };
 
-/**
- * Uptime, page faults and context switches of the process since it started.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig} [config]
- */
-function processUsage(registry, config = {}) {
-  if (typeof process.resourceUsage !== 'function') return undefined;
-  return MetricGroup.build(registry, config, group => {
-    const uptime = group.gauge({
-      name: UPTIME,
-      help: 'Time in seconds since the process started.',
-      // The uptime of the youngest worker falls when a worker is replaced.
-      aggregator: 'min',
-    });
-    const labelNames = ['kind'];
-    const pageFaults = group.counter({
-      name: PAGE_FAULTS,
-      help: 'Page faults by kind: major ones read from a disk, minor ones do not.',
-      labelNames,
-    });
-    const contextSwitches = group.counter({
-      name: CONTEXT_SWITCHES,
-      help: 'Context switches by kind: voluntary when a thread waits, involuntary when it is preempted.',
-      labelNames,
-    });
-    const follow = [
-      ...followFields(pageFaults, PAGE_FAULT_FIELDS, group.labels),
-      ...followFields(contextSwitches, CONTEXT_SWITCH_FIELDS, group.labels),
-    ];
-    group.collectLater([uptime, pageFaults, contextSwitches], () => {
-      uptime.set(group.labels, process.uptime());
-      const usage = process.resourceUsage();
-      for (const update of follow) update(usage);
-    });
+/** Uptime, page faults and context switches of the process since it started. */
+const processUsage = defineFamily([UPTIME, PAGE_FAULTS, CONTEXT_SWITCHES], group => {
+  if (typeof process.resourceUsage !== 'function') return false;
+  const uptime = group.gauge({
+    name: UPTIME,
+    help: 'Time in seconds since the process started.',
+    // The uptime of the youngest worker falls when a worker is replaced.
+    aggregator: 'min',
   });
-}
+  const labelNames = ['kind'];
+  const pageFaults = group.counter({
+    name: PAGE_FAULTS,
+    help: 'Page faults by kind: major ones read from a disk, minor ones do not.',
+    labelNames,
+  });
+  const contextSwitches = group.counter({
+    name: CONTEXT_SWITCHES,
+    help: 'Context switches by kind: voluntary when a thread waits, involuntary when it is preempted.',
+    labelNames,
+  });
+  const follow = [
+    ...followFields(pageFaults, PAGE_FAULT_FIELDS, group.labels),
+    ...followFields(contextSwitches, CONTEXT_SWITCH_FIELDS, group.labels),
+  ];
+  group.collectLater([uptime, pageFaults, contextSwitches], () => {
+    uptime.set(group.labels, process.uptime());
+    const usage = process.resourceUsage();
+    for (const update of follow) update(usage);
+  });
+});
 
 /**
  * @param {import('../../metric/counter').Counter} counter
@@ -66,4 +59,3 @@ function followFields(counter, fields, labels) {
 }
 
 module.exports = processUsage;
-module.exports.metricNames = [UPTIME, PAGE_FAULTS, CONTEXT_SWITCHES];

@@ -1,28 +1,20 @@
 'use strict';
 
-const { MetricGroup } = require('../sampling/metric-group');
+const { defineFamily } = require('../sampling/metric-group');
 
 const VERSION = 'nodejs_version_info';
 
-/**
- * The version of Node.js, in the labels of a gauge with the value 1.
- *
- * @param {import('../../registry/registry').Registry} [registry] default: the global one
- * @param {import('../sampling/metric-group').FamilyConfig} [config]
- */
-function version(registry, config = {}) {
+/** The version of Node.js, in the labels of a gauge with the value 1. */
+const version = defineFamily([VERSION], group => {
   const [major, minor, patch] = process.versions.node.split('.').map(part => Number.parseInt(part, 10));
-  return MetricGroup.build(registry, config, group => {
-    const gauge = group.gauge({
-      name: VERSION,
-      help: 'Node.js version info.',
-      labelNames: ['version', 'major', 'minor', 'patch'],
-      aggregator: 'first',
-    });
-    const labels = { version: process.version, major, minor, patch, ...group.labels };
-    group.collectTogether([gauge], () => gauge.set(labels, 1));
+  const gauge = group.gauge({
+    name: VERSION,
+    help: 'Node.js version info.',
+    labelNames: ['version', 'major', 'minor', 'patch'],
+    aggregator: 'first',
   });
-}
+  const labels = { version: process.version, major, minor, patch, ...group.labels };
+  group.collectTogether([gauge], () => gauge.set(labels, 1));
+});
 
 module.exports = version;
-module.exports.metricNames = [VERSION];

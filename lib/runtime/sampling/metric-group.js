@@ -10,12 +10,23 @@ const { REMOVED } = require('../../registry/metric-view');
 const { sampleLater } = require('./sample-queue');
 
 /**
- * The options of all families. A family ignores options of others.
+ * The options of all families. A family ignores options of others. `null` means the default.
  *
  * @typedef {object} FamilyConfig
  * @property {string | null} [prefix] in front of every name
  * @property {Record<string, string | number> | null} [labels] added to every sample, after the family's own
  *   labels
+ * @property {readonly number[] | null} [gcDurationBuckets]
+ * @property {number | null} [eventLoopMonitoringPrecision] milliseconds
+ * @property {readonly number[] | null} [eventLoopDelayBuckets]
+ * @property {boolean | null} [enableExemplars]
+ */
+
+/**
+ * Registers a family. Undefined if the runtime or the system does not have what it measures.
+ *
+ * @typedef {((registry?: Registry | null, config?: FamilyConfig | null, ...more: any[]) => MetricGroup
+ *   | undefined) & {metricNames: string[]}} Family
  */
 
 /** @typedef {{name: string, help: string, labelNames?: string[], aggregator?: string}} MetricOptions */
@@ -28,8 +39,6 @@ const abandoned = new FinalizationRegistry(stopAll);
 
 /** Metrics of one registry that are sampled together. */
 class MetricGroup {
-  /** @type {Registry} */
-  #registry;
   #prefix;
   /** @type {any[]} */
   #metrics = [];
@@ -42,31 +51,12 @@ class MetricGroup {
    * @param {FamilyConfig | null | undefined} config
    */
   constructor(registry, config) {
-    this.#registry = registry ?? Registry.globalRegistry;
+    /** @type {Registry} */
+    this.registry = registry ?? Registry.globalRegistry;
     this.#prefix = config?.prefix || '';
     /** The labels of every sample. A copy, which later changes to the caller's object do not affect. */
     this.labels = Object.freeze({ ...config?.labels });
-  }
-
-  /**
-   * Makes a group. If `build` throws, none of its metrics stay registered and nothing stays running.
-   *
-   * @param {Registry | null | undefined} registry default: the global one
-   * @param {FamilyConfig | null | undefined} config
-   * @param {(group: MetricGroup) => void} build adds metrics to the group
-   * @returns {MetricGroup}
-   * @throws {Error} if a name is taken, or a prefix or label is not valid
-   */
-  static build(registry, config, build) {
-    const group = new MetricGroup(registry, config);
-    try {
-      build(group);
-    } catch (error) {
-      group.remove();
-      throw error;
-    }
-    abandoned.register(group, group.#stops);
-    return group;
+    abandoned.register(this, this.#stops);
   }
 
   /**
@@ -157,7 +147,7 @@ class MetricGroup {
   remove() {
     this.stop();
     for (const metric of this.#metrics.filter(metric => this.#holds(metric))) {
-      this.#registry.removeSingleMetric(metric.name);
+      this.registry.removeSingleMetric(metric.name);
     }
   }
 
@@ -166,7 +156,7 @@ class MetricGroup {
    * @param {MetricOptions} options
    */
   #add(MetricClass, options) {
-    const registry = this.#registry;
+    const registry = this.registry;
     const name = this.#prefix + options.name;
     if (stopped.has(registry.getSingleMetric?.(name))) registry.removeSingleMetric(name);
     // A set, because a configured label may replace one of the metric's own labels.
@@ -184,8 +174,30 @@ class MetricGroup {
 
   /** @param {any} metric */
   #holds(metric) {
-    return this.#registry.getSingleMetric?.(metric.name) === metric;
+    return this.registry.getSingleMetric?.(metric.name) === metric;
   }
+}
+
+/**
+ * @param {string[]} metricNames without the prefix
+ * @param {(group: MetricGroup, config: FamilyConfig, ...more: any[]) => void | false} build adds the metrics
+ *   to a group; false if there is nothing to measure. If it throws, no metric stays registered and nothing
+ *   stays running
+ * @returns {Family}
+ */
+function defineFamily(metricNames, build) {
+  /** @type {(...args: Parameters<Family>) => ReturnType<Family>} */
+  const family = (registry, config, ...more) => {
+    const group = new MetricGroup(registry, config);
+    try {
+      if (build(group, config ?? {}, ...more) === false) return undefined;
+    } catch (error) {
+      group.remove();
+      throw error;
+    }
+    return group;
+  };
+  return Object.assign(family, { metricNames });
 }
 
 /** @param {(() => void)[]} stops each is called once: the array is emptied */
@@ -193,4 +205,4 @@ function stopAll(stops) {
   for (const stop of stops.splice(0)) stop();
 }
 
-module.exports = { MetricGroup };
+module.exports = { MetricGroup, defineFamily };
