@@ -5,6 +5,7 @@
 
 const { isFloat64Array } = require('node:util/types');
 const { VIEW } = require('../registry/metric-view');
+const { checkLabelNamesAreValid } = require('../registry/names');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { MirrorTable } = require('./mirror-table');
 const { PAGE, FORM, VALUE, ROW, ORDER, REMOVE, CLEAR, OVERFLOW } = require('./thread-messages');
@@ -59,7 +60,8 @@ class MirrorMetric {
     [width, pageShift].forEach(checkInteger);
     if (pageShift > MOST_SHIFT || width < 1 || width > MOST_WIDTH) throw new Error('a table is not valid');
     this.name = text(texts.name);
-    this.#table = new MirrorTable(labelNames.map(text), width, pageShift);
+    checkNames(labelNames.map(text));
+    this.#table = new MirrorTable(labelNames, width, pageShift);
     const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new RowDigest());
     this.#view = /** @type {any} */ ({
       ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
@@ -191,6 +193,17 @@ function text(value) {
 }
 
 /**
+ * The aggregator refuses all numbers of this process if one of these names is not valid.
+ *
+ * @param {string[]} names of labels
+ * @throws {Error} if one of them is not valid, or there twice
+ */
+function checkNames(names) {
+  checkLabelNamesAreValid(names);
+  if (new Set(names).size < names.length) throw new Error('a name of a label is there twice');
+}
+
+/**
  * @param {any} layout
  * @param {number} width that a table of this layout has
  * @returns {any}
@@ -206,4 +219,4 @@ function checkedLayout(layout, width) {
     : { kind: 'summary', quantiles: numbers };
 }
 
-module.exports = { MirrorMetric, MirrorCustomMetric, RowDigest, text };
+module.exports = { MirrorMetric, MirrorCustomMetric, RowDigest, text, checkNames };

@@ -7,7 +7,7 @@
 const { debuglog } = require('node:util');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
-const { MirrorMetric, MirrorCustomMetric, text } = require('./mirror-metric');
+const { MirrorMetric, MirrorCustomMetric, text, checkNames } = require('./mirror-metric');
 const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW } = require('./thread-messages');
 
 const debug = debuglog('prom-client-cluster');
@@ -164,6 +164,7 @@ class ThreadMirror {
     const labels = Object.fromEntries(
       pairs.map((/** @type {any} */ [name, value]) => [text(name), text(value)]),
     );
+    checkNames(Object.keys(labels));
     const registry = this.#registries.get(number);
     if (registry !== undefined) registry[DEFAULT_LABELS] = labels;
     else

@@ -155,6 +155,35 @@ describe('unusual threads', () => {
     assert.equal(registry.workerCount(), 0);
   });
 
+  it('names that are not valid affect only the thread that has shared them', async () => {
+    const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
+    threads.push(good.worker);
+    const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
+    const definition = {
+      name: 'm',
+      help: 'h',
+      type: 'counter',
+      aggregator: 'sum',
+      layout: { kind: 'value' },
+    };
+    for (const [i, [defaultLabels, labelNames]] of [
+      [[['not valid', 'x']], []],
+      [[], ['not valid']],
+      [[], ['a', 'a']],
+    ].entries()) {
+      const log = new SharedArrayBuffer(1024);
+      const words = new Int32Array(log);
+      const text = JSON.stringify({ ...definition, labelNames, width: 1, pageShift: 0 });
+      words[0] = write(words, write(words, 2, 1, [0], JSON.stringify(defaultLabels)), 2, [0, 0], text);
+      const flags = new SharedArrayBuffer(4);
+      inbox.postMessage({ thread: `bad${i}`, join: log, flags, threadId: 10_000 + i });
+    }
+    inbox.close();
+    assert.deepEqual(await jobs(), { a: 2 });
+    await good.do('inc', { kind: 'a', value: 1 });
+    assert.deepEqual(await jobs(), { a: 3 });
+  });
+
   it('memory that is not valid affects only the thread that has shared it', async () => {
     const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
     threads.push(good.worker);
