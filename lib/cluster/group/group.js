@@ -31,6 +31,8 @@ const FRESHEN_CHECKS = 720;
 
 const OWN_EXIT_LISTENERS = 2;
 
+const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
+
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 
@@ -181,11 +183,14 @@ class Group {
         resolve(/** @type {HolderLink} */ (this.#link));
       };
       // Not unref'd, because somebody waits.
-      const timer = setTimeout(() => {
-        this.#onLinked = this.#onLinked.filter(each => each !== onLinked);
-        const { message = 'no process of the group answers' } = /** @type {any} */ (this.#failure ?? {});
-        reject(unavailable(`The group's metrics cannot be collected: ${message}`));
-      }, timeout);
+      const timer = setTimeout(
+        () => {
+          this.#onLinked = this.#onLinked.filter(each => each !== onLinked);
+          const { message = 'no process of the group answers' } = /** @type {any} */ (this.#failure ?? {});
+          reject(unavailable(`The group's metrics cannot be collected: ${message}`));
+        },
+        Math.min(timeout, MAX_TIMER),
+      );
       this.#onLinked.push(onLinked);
       void this.#follow();
     });
@@ -208,6 +213,7 @@ class Group {
     while (!(await this.#isSettled())) {
       await new Promise(resolve => setTimeout(resolve, Math.random() * longest).unref());
       longest = Math.min(longest * PAUSE_FACTOR, LONGEST_PAUSE_MILLISECONDS);
+      if (longest === LONGEST_PAUSE_MILLISECONDS && this.#server === undefined) this.#warn();
     }
     this.#isFollowing = false;
     for (const resolve of this.#onLinked.splice(0)) resolve();
@@ -235,10 +241,16 @@ class Group {
     } catch (error) {
       debug('no link to the group: %s', error);
       this.#failure = error;
-      const { code, message } = /** @type {any} */ (error);
-      if (code === undefined && this.#server === undefined) warnOnce('group', message);
+      // Errors of the system, such as too many open files, may pass.
+      if (/** @type {any} */ (error).code === undefined && this.#server === undefined) this.#warn();
       return false;
     }
+  }
+
+  /** Reports that the counts of this process are on no page. */
+  #warn() {
+    const { message } = /** @type {Error} */ (this.#failure);
+    warnOnce('group', `This process takes no part in its group: ${message}`);
   }
 
   /** Creates the directory and the socket, if they are missing. */

@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -29,5 +30,27 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       { failed: failing.mock.callCount() > 0, isAggregator: group.state().group.isAggregator },
       { failed: true, isAggregator: true },
     );
+  });
+
+  it('that cannot create its directory reports that, and scrapes fail at their timeout, also without one', async t => {
+    const delays = [];
+    const { setTimeout } = globalThis;
+    t.mock.method(globalThis, 'setTimeout', (callback, delay) => {
+      delays.push(delay);
+      return setTimeout(callback, delay > 1000 ? 10 : 0);
+    });
+    // The group's own timers keep no process alive.
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const warned = once(process, 'warning');
+    const group = new Group(path.join(os.tmpdir(), 'missing', 'group'), {}, () => []);
+    group.join();
+    await assert.rejects(
+      group.collect({}, Infinity),
+      /^Error: The group's metrics cannot be collected: ENOENT/,
+    );
+    assert.equal(Math.max(...delays), 2 ** 31 - 1);
+    const [{ message }] = await warned;
+    assert.match(message, /^This process takes no part in its group: ENOENT: .*missing/);
   });
 });
