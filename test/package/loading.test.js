@@ -134,9 +134,11 @@ describe('loading the library', () => {
     );
     // Of the cluster: the listener of a worker, and the class of the primary.
     assert.deepStrictEqual(files.filter(file => /^lib\/(cluster|runtime)\//.test(file)).sort(), [
+      'lib/cluster/aggregate-json.js',
       'lib/cluster/aggregator-registry.js',
       'lib/cluster/cluster-options.js',
       'lib/cluster/group-of-process.js',
+      'lib/cluster/own-page.js',
       'lib/cluster/package-copies.js',
       'lib/cluster/primary-of-process.js',
       'lib/cluster/primary/json-aggregators.js',

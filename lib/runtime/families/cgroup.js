@@ -21,16 +21,13 @@ const aggregator = 'max';
  * Limits and usage of the process's cgroup, which usually is the container: memory, CPU quota and throttling.
  * Only on systems with cgroups.
  */
-const cgroup = defineFamily(
-  [MEMORY_LIMIT, MEMORY_USAGE, CPU_QUOTA, CPU_THROTTLED, CPU_PERIODS, CPU_THROTTLED_PERIODS],
-  (group, config, places) => {
-    const memory = findMemoryFiles(places);
-    const cpu = findCpuFiles(places);
-    if (memory === undefined && cpu === undefined) return false;
-    if (memory !== undefined) addMemory(group, memory);
-    if (cpu !== undefined) addCpu(group, cpu);
-  },
-);
+const cgroup = defineFamily((group, config, places) => {
+  const memory = findMemoryFiles(places);
+  const cpu = findCpuFiles(places);
+  if (memory === undefined && cpu === undefined) return false;
+  if (memory !== undefined) addMemory(group, memory);
+  if (cpu !== undefined) addCpu(group, cpu);
+});
 
 /**
  * @param {MetricGroup} group
@@ -106,3 +103,11 @@ function setOrRemove(gauge, labels, value) {
 }
 
 module.exports = cgroup;
+module.exports.metricNames = [
+  MEMORY_LIMIT,
+  MEMORY_USAGE,
+  CPU_QUOTA,
+  CPU_THROTTLED,
+  CPU_PERIODS,
+  CPU_THROTTLED_PERIODS,
+];

@@ -20,7 +20,7 @@ const MILLISECONDS = 1e3;
  *
  * @throws {TypeError} if the buckets are not finite numbers in rising order
  */
-const eventLoopDelay = defineFamily([DELAY], (group, config) => {
+const eventLoopDelay = defineFamily((group, config) => {
   const buckets = config.eventLoopDelayBuckets ?? DEFAULT_BUCKETS;
   checkBuckets(buckets);
   const interval = config.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION;
@@ -61,3 +61,4 @@ function startProbe(interval, histogram, labels) {
 }
 
 module.exports = eventLoopDelay;
+module.exports.metricNames = [DELAY];

@@ -57,7 +57,7 @@ function percentile(rank) {
  *
  * @throws {RangeError | TypeError} if the precision is not a whole number of milliseconds, at least 1
  */
-const eventLoopLag = defineFamily([LAG, ...STATISTICS.map(({ name }) => name)], (group, config) => {
+const eventLoopLag = defineFamily((group, config) => {
   const monitor = createMonitor(config.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION);
   if (monitor === undefined) return false;
   const lag = group.gauge({
@@ -105,3 +105,4 @@ function createMonitor(resolution) {
 }
 
 module.exports = eventLoopLag;
+module.exports.metricNames = [LAG, ...STATISTICS.map(({ name }) => name)];

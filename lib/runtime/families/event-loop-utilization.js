@@ -12,7 +12,7 @@ const MILLISECONDS = 1e3;
  * Seconds that the event loop was active and idle since it started. Counters can be added up over processes;
  * the active share of both is the loop's utilisation. In a worker thread: of that thread's loop.
  */
-const eventLoopUtilization = defineFamily([ACTIVE, IDLE], group => {
+const eventLoopUtilization = defineFamily(group => {
   const { performance } = require('perf_hooks');
   if (typeof performance?.eventLoopUtilization !== 'function') return false;
   const active = group.counter({
@@ -34,3 +34,4 @@ const eventLoopUtilization = defineFamily([ACTIVE, IDLE], group => {
 });
 
 module.exports = eventLoopUtilization;
+module.exports.metricNames = [ACTIVE, IDLE];

@@ -18,7 +18,7 @@ const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
  * Garbage collections since this call as counters by kind: runs, pauses, bytes freed. Only if the runtime
  * reports them.
  */
-const gcTotals = defineFamily([RUNS, PAUSE, RECLAIMED], group => {
+const gcTotals = defineFamily(group => {
   const { GCProfiler } = /** @type {any} */ (require('v8'));
   if (!isObservable()) return false;
   const counters = [
@@ -104,3 +104,4 @@ function startReclaimedBytes(counter, labels) {
 }
 
 module.exports = gcTotals;
+module.exports.metricNames = [RUNS, PAUSE, RECLAIMED];

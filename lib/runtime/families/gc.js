@@ -18,7 +18,7 @@ const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 const KINDS = new Set(['major', 'minor', 'incremental', 'weakcb']);
 
 /** Durations of garbage collections. Only if the runtime reports them. */
-const gc = defineFamily([GC_DURATION], (group, config) => {
+const gc = defineFamily((group, config) => {
   if (!isObservable()) return false;
   const histogram = group.histogram({
     name: GC_DURATION,
@@ -50,3 +50,4 @@ function recorder(histogram, labels) {
 }
 
 module.exports = gc;
+module.exports.metricNames = [GC_DURATION];

@@ -1,7 +1,7 @@
 'use strict';
 
 const { defineFamily } = require('../sampling/metric-group');
-const { shortNameOf } = require('./heap-spaces-size-and-used');
+const { shortNameOf } = require('../sources/heap-space-name');
 
 const LIMIT = 'nodejs_heap_limit_bytes';
 const USED = 'nodejs_heap_space_used_bytes';
@@ -12,7 +12,7 @@ const PHYSICAL = 'nodejs_heap_space_physical_bytes';
  * The figures for sizing the old and the new space: the heap's limit, and the used, committed and physical
  * bytes of each space. In a worker thread: of that thread's heap.
  */
-const heapLimits = defineFamily([LIMIT, USED, COMMITTED, PHYSICAL], group => {
+const heapLimits = defineFamily(group => {
   const v8 = require('v8');
   const limit = group.gauge({
     name: LIMIT,
@@ -42,3 +42,4 @@ const heapLimits = defineFamily([LIMIT, USED, COMMITTED, PHYSICAL], group => {
 });
 
 module.exports = heapLimits;
+module.exports.metricNames = [LIMIT, USED, COMMITTED, PHYSICAL];

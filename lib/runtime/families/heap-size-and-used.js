@@ -11,7 +11,7 @@ const EXTERNAL = 'nodejs_external_memory_bytes';
  * Size of the JavaScript heap, and of the memory outside it that its objects hold. In a worker thread: of
  * that thread's heap.
  */
-const heapSizeAndUsed = defineFamily([TOTAL, USED, EXTERNAL], group => {
+const heapSizeAndUsed = defineFamily(group => {
   if (typeof process.memoryUsage !== 'function') return false;
   const total = group.gauge({ name: TOTAL, help: 'Process heap size from Node.js in bytes.' });
   const used = group.gauge({ name: USED, help: 'Process heap size used from Node.js in bytes.' });
@@ -29,3 +29,4 @@ const heapSizeAndUsed = defineFamily([TOTAL, USED, EXTERNAL], group => {
 });
 
 module.exports = heapSizeAndUsed;
+module.exports.metricNames = [TOTAL, USED, EXTERNAL];

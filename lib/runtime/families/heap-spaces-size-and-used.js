@@ -1,13 +1,14 @@
 'use strict';
 
 const { defineFamily } = require('../sampling/metric-group');
+const { shortNameOf } = require('../sources/heap-space-name');
 
 const TOTAL = 'nodejs_heap_space_size_total_bytes';
 const USED = 'nodejs_heap_space_size_used_bytes';
 const AVAILABLE = 'nodejs_heap_space_size_available_bytes';
 
 /** Sizes of the spaces of V8's heap. */
-const heapSpacesSizeAndUsed = defineFamily([TOTAL, USED, AVAILABLE], group => {
+const heapSpacesSizeAndUsed = defineFamily(group => {
   const v8 = require('v8');
   const labelNames = ['space'];
   const total = group.gauge({
@@ -35,13 +36,5 @@ const heapSpacesSizeAndUsed = defineFamily([TOTAL, USED, AVAILABLE], group => {
   });
 });
 
-/**
- * @param {string} spaceName V8's name, e.g. new_large_object_space
- * @returns {string} e.g. new_large_object
- */
-function shortNameOf(spaceName) {
-  const end = spaceName.indexOf('_space');
-  return end === -1 ? spaceName : spaceName.slice(0, end);
-}
-
-module.exports = Object.assign(heapSpacesSizeAndUsed, { shortNameOf });
+module.exports = heapSpacesSizeAndUsed;
+module.exports.metricNames = [TOTAL, USED, AVAILABLE];

@@ -8,7 +8,7 @@ const MALLOCED = 'nodejs_malloced_memory_bytes';
 const MALLOCED_PEAK = 'nodejs_malloced_memory_peak_bytes';
 
 /** Memory outside the heap spaces: of buffers, and of V8 itself. In a worker thread: of that thread. */
-const memoryOutsideHeap = defineFamily([ARRAY_BUFFERS, MALLOCED, MALLOCED_PEAK], group => {
+const memoryOutsideHeap = defineFamily(group => {
   const v8 = require('v8');
   const arrayBuffers = group.gauge({
     name: ARRAY_BUFFERS,
@@ -34,3 +34,4 @@ const memoryOutsideHeap = defineFamily([ARRAY_BUFFERS, MALLOCED, MALLOCED_PEAK],
 });
 
 module.exports = memoryOutsideHeap;
+module.exports.metricNames = [ARRAY_BUFFERS, MALLOCED, MALLOCED_PEAK];

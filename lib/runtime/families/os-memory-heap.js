@@ -13,7 +13,7 @@ const KILOBYTE = 1024;
  * Memory of the process as reported by the operating system: resident, virtual and data size from /proc; only
  * the resident size on other systems.
  */
-const osMemoryHeap = defineFamily([RESIDENT, VIRTUAL, DATA], group => {
+const osMemoryHeap = defineFamily(group => {
   const resident = group.gauge({ name: RESIDENT, help: 'Resident memory size in bytes.' });
   if (!isOnProcSelf('status')) {
     followNode(group, resident);
@@ -54,3 +54,4 @@ function followNode(group, resident) {
 }
 
 module.exports = osMemoryHeap;
+module.exports.metricNames = [RESIDENT, VIRTUAL, DATA];

@@ -13,7 +13,7 @@ const MICROSECONDS = 1e6;
  *
  * @throws {TypeError} if exemplars are enabled and the registry writes Prometheus text
  */
-const processCpuTotal = defineFamily([USER, SYSTEM, TOTAL], (group, config) => {
+const processCpuTotal = defineFamily((group, config) => {
   const enableExemplars = Boolean(config.enableExemplars);
   const user = group.counter({
     name: USER,
@@ -57,3 +57,4 @@ function adder(labels, enableExemplars) {
 }
 
 module.exports = processCpuTotal;
+module.exports.metricNames = [USER, SYSTEM, TOTAL];

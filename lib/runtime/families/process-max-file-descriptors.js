@@ -9,7 +9,7 @@ const MAX_FDS = 'process_max_fds';
  * Limit of open files, sockets and pipes: the soft limit at the time of this call. Only on systems with
  * /proc.
  */
-const processMaxFileDescriptors = defineFamily([MAX_FDS], group => {
+const processMaxFileDescriptors = defineFamily(group => {
   const limits = readProcSelf('limits');
   const match = /^Max open files\s+(\d+)/m.exec(limits ?? '');
   if (match === null) return false;
@@ -19,3 +19,4 @@ const processMaxFileDescriptors = defineFamily([MAX_FDS], group => {
 });
 
 module.exports = processMaxFileDescriptors;
+module.exports.metricNames = [MAX_FDS];

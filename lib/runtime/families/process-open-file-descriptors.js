@@ -6,7 +6,7 @@ const { isOnProcSelf, fileDescriptorCounter } = require('../sources/proc-self');
 const OPEN_FDS = 'process_open_fds';
 
 /** Open files, sockets and pipes of the process. Only on systems with /proc. */
-const processOpenFileDescriptors = defineFamily([OPEN_FDS], group => {
+const processOpenFileDescriptors = defineFamily(group => {
   if (!isOnProcSelf('fd')) return false;
   const gauge = group.gauge({ name: OPEN_FDS, help: 'Number of open file descriptors.' });
   const count = fileDescriptorCounter();
@@ -17,3 +17,4 @@ const processOpenFileDescriptors = defineFamily([OPEN_FDS], group => {
 });
 
 module.exports = processOpenFileDescriptors;
+module.exports.metricNames = [OPEN_FDS];

@@ -2,9 +2,11 @@
 
 const { activeCounts } = require('../sampling/active-counts');
 
+const names = ['nodejs_active_resources', 'nodejs_active_resources_total'];
+
 /** Resources that keep the event loop alive: timers, sockets. Only if the runtime reports them. */
 module.exports = activeCounts({
-  names: ['nodejs_active_resources', 'nodejs_active_resources_total'],
+  names,
   helps: [
     'Number of active resources that are currently keeping the event loop alive, grouped by async resource type.',
     'Total number of active resources.',
@@ -12,3 +14,4 @@ module.exports = activeCounts({
   isSupported: () => typeof process.getActiveResourcesInfo === 'function',
   types: () => process.getActiveResourcesInfo(),
 });
+module.exports.metricNames = names;

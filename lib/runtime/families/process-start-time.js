@@ -5,7 +5,7 @@ const { defineFamily } = require('../sampling/metric-group');
 const START_TIME = 'process_start_time_seconds';
 
 /** Start time of the process. */
-const processStartTime = defineFamily([START_TIME], group => {
+const processStartTime = defineFamily(group => {
   // Computed once: a later correction of the system's clock must not move it.
   const startTime = Math.round(Date.now() / 1000 - process.uptime());
   const gauge = group.gauge({
@@ -17,3 +17,4 @@ const processStartTime = defineFamily([START_TIME], group => {
 });
 
 module.exports = processStartTime;
+module.exports.metricNames = [START_TIME];

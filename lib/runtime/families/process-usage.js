@@ -15,7 +15,7 @@ const CONTEXT_SWITCH_FIELDS = {
 };
 
 /** Uptime, page faults and context switches of the process since it started. */
-const processUsage = defineFamily([UPTIME, PAGE_FAULTS, CONTEXT_SWITCHES], group => {
+const processUsage = defineFamily(group => {
   if (typeof process.resourceUsage !== 'function') return false;
   const uptime = group.gauge({
     name: UPTIME,
@@ -59,3 +59,4 @@ function followFields(counter, fields, labels) {
 }
 
 module.exports = processUsage;
+module.exports.metricNames = [UPTIME, PAGE_FAULTS, CONTEXT_SWITCHES];

@@ -5,7 +5,7 @@ const { defineFamily } = require('../sampling/metric-group');
 const VERSION = 'nodejs_version_info';
 
 /** The version of Node.js, in the labels of a gauge with the value 1. */
-const version = defineFamily([VERSION], group => {
+const version = defineFamily(group => {
   const [major, minor, patch] = process.versions.node.split('.').map(part => Number.parseInt(part, 10));
   const gauge = group.gauge({
     name: VERSION,
@@ -18,3 +18,4 @@ const version = defineFamily([VERSION], group => {
 });
 
 module.exports = version;
+module.exports.metricNames = [VERSION];

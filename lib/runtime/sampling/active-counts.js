@@ -14,7 +14,7 @@ const { defineFamily } = require('./metric-group');
 function activeCounts({ names, helps, isSupported, types }) {
   const [name, totalName] = names;
   const [help, totalHelp] = helps;
-  return defineFamily(names, group => {
+  return defineFamily(group => {
     if (!isSupported()) return false;
     const byType = group.gauge({ name, help, labelNames: ['type'] });
     const total = group.gauge({ name: totalName, help: totalHelp });

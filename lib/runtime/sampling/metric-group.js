@@ -26,7 +26,7 @@ const { sampleLater } = require('./sample-queue');
  * Registers a family. Undefined if the runtime or the system does not have what it measures.
  *
  * @typedef {((registry?: Registry | null, config?: FamilyConfig | null, ...more: any[]) => MetricGroup
- *   | undefined) & {metricNames: string[]}} Family
+ *   | undefined) & {metricNames?: string[]}} Family
  */
 
 /** @typedef {{name: string, help: string, labelNames?: string[], aggregator?: string}} MetricOptions */
@@ -179,15 +179,13 @@ class MetricGroup {
 }
 
 /**
- * @param {string[]} metricNames without the prefix
  * @param {(group: MetricGroup, config: FamilyConfig, ...more: any[]) => void | false} build adds the metrics
  *   to a group; false if there is nothing to measure. If it throws, no metric stays registered and nothing
  *   stays running
  * @returns {Family}
  */
-function defineFamily(metricNames, build) {
-  /** @type {(...args: Parameters<Family>) => ReturnType<Family>} */
-  const family = (registry, config, ...more) => {
+function defineFamily(build) {
+  return (registry, config, ...more) => {
     const group = new MetricGroup(registry, config);
     try {
       if (build(group, config ?? {}, ...more) === false) return undefined;
@@ -197,7 +195,6 @@ function defineFamily(metricNames, build) {
     }
     return group;
   };
-  return Object.assign(family, { metricNames });
 }
 
 /** @param {(() => void)[]} stops each is called once: the array is emptied */
