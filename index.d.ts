@@ -910,7 +910,7 @@ export interface Histogram<T extends string = string> {
   /** The metric with its samples, after its `collect` hook has run. Buckets are cumulative. */
   get(): Promise<MetricObjectWithValues<MetricValueWithName<T>>>;
 
-  /** Removes all series; the series of a histogram without labels starts again without observations. */
+  /** Removes all series. That of a histogram without labels is back with its next observation. */
   reset(): void;
 
   /** Removes a label set. It starts from zero when it is used again. */
@@ -969,7 +969,7 @@ export interface SummaryConfiguration<T extends string> extends MetricConfigurat
   ageBuckets?: number;
   /** Remove label sets whose window is empty. Default false. */
   pruneAgedBuckets?: boolean;
-  /** Observations to buffer before they are merged, at most 512. Default 1000. */
+  /** Observations to buffer before they are merged. More than 512 mean 512. Default 1000. */
   compressCount?: number;
   collect?: CollectFunction<Summary<T>>;
 }
