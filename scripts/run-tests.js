@@ -23,7 +23,7 @@ const TESTS = path.join(ROOT, 'test');
 const FOLDERS = { tools: ['tools'], package: ['package', 'docs'], long: ['long'] };
 
 // Test files with child processes wait much of the time, so there may be more of them than cores.
-const LANES_PER_CORE = 1.5;
+const LANES_PER_CORE = 2;
 
 // Much longer than any file takes: only a file that hangs exceeds this.
 const FILE_TIMEOUT_MINUTES = { library: 5, tools: 15, package: 15, long: 90 };

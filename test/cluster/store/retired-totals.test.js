@@ -268,7 +268,7 @@ test('retired totals: a wall clock that jumps drops nothing, in this thread or t
 test('retired totals: labels of workers that come and go do not accumulate', () => {
   const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
   const worker = lastingWorker();
-  for (let id = 1; id <= 60; id++) {
+  for (let id = 1; id <= 30; id++) {
     const passing = lastingWorker();
     for (let i = 0; i < 20; i++) passing.use(1, `${id} ${i}`);
     scrape(passing, store, id);
@@ -291,10 +291,10 @@ test('ClusterStore: it stores the ids of the last few thousand dead workers', ()
   assert.strictEqual(restarted(store).isClosed(6000), true);
 });
 
-// `npm run test:long` has ten times as many steps, and every position of a file.
-const STEPS = fc.effort > 1 ? 400 : 40;
-const BYTE_STEP = fc.effort > 1 ? 1 : 17;
-const NUMBER_STEP = fc.effort > 1 ? 1 : 11;
+// `npm run test:long` has 16 times as many steps, and every position of a file.
+const STEPS = fc.effort > 1 ? 400 : 25;
+const BYTE_STEP = fc.effort > 1 ? 1 : 37;
+const NUMBER_STEP = fc.effort > 1 ? 1 : 23;
 
 test('retired totals: no counter falls while workers die and join at random', () => {
   const random = randomFrom(2026);

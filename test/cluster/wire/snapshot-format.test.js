@@ -139,12 +139,10 @@ test('snapshot: removed series are not shown, in 30 snapshots of changing series
 test('snapshot: a table may have many pages, with and without removed rows', async () => {
   const worker = makeWorker();
   const registers = [worker.registry];
-  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers });
   const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['a'], registers });
-  for (let a = 0; a < 17_000; a++) counter.inc({ a }, a);
   for (let a = 0; a < 1300; a++) histogram.observe({ a }, a / 100);
+  assert.ok(viewOf(histogram).table.pages.length > 1);
   await assertRoundTrip(worker);
-  for (let a = 0; a < 17_000; a += 3) counter.remove({ a });
   for (let a = 0; a < 1300; a += 2) histogram.remove({ a });
   await assertRoundTrip(worker);
 });
@@ -385,8 +383,8 @@ test('snapshot: a reader at any earlier position of a growing dictionary shows w
 // `npm run test:long` tests every position. `npm test` uses a step that is not a multiple of any field's
 // size.
 const BIT_STEP = fc.effort > 1 ? 1 : 5;
-const BYTE_STEP = fc.effort > 1 ? 1 : 11;
-const NUMBER_STEP = fc.effort > 1 ? 1 : 7;
+const BYTE_STEP = fc.effort > 1 ? 1 : 23;
+const NUMBER_STEP = fc.effort > 1 ? 1 : 13;
 
 /** A worker with a small example of everything that a snapshot may contain. */
 async function richWorker() {
