@@ -77,7 +77,7 @@ class ClusterPrimary {
       ready: () => this.#ready(),
       generation: () => this.#supervisor.generation,
       connected: () => this.#connected(),
-      ask: (workerIds, timeout) => this.#ask(workerIds, timeout),
+      ask: (workerId, timeout) => this.#ask(workerId, timeout),
       giveUp: (workerIds, waited) => this.#giveUp(workerIds, waited),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
       reuse: memory => this.#supervisor.reuse(memory),
@@ -259,25 +259,14 @@ class ClusterPrimary {
   }
 
   /**
-   * @param {number[]} workerIds
-   * @param {number} timeout milliseconds
-   * @returns {Map<number, number>} by worker, the milliseconds to wait for it; 0 for not at all
-   */
-  #ask(workerIds, timeout) {
-    const { fields } = this.#messages;
-    return new Map(workerIds.map(workerId => [workerId, this.#askOne(workerId, timeout, fields)]));
-  }
-
-  /**
    * @param {number} workerId
    * @param {number} timeout milliseconds
-   * @param {import('./worker-requests').RequestFields} fields
-   * @returns {number} milliseconds to wait for it
+   * @returns {number} milliseconds to wait for it; 0 for not at all
    */
-  #askOne(workerId, timeout, fields) {
+  #ask(workerId, timeout) {
     if (workerId === OWN_ID) return this.#own?.ask(timeout) ?? 0;
     const record = this.#roster.get(workerId);
-    return record === undefined ? 0 : this.#requests.ask(record, timeout, fields);
+    return record === undefined ? 0 : this.#requests.ask(record, timeout, this.#messages.fields);
   }
 
   /**

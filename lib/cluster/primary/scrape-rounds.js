@@ -10,6 +10,7 @@ const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/
 const { ThreadLostError } = require('./thread-backend');
 const { unavailable } = require('../../registry/unavailable');
 const { pooledPage } = require('../../exposition/pooled-page');
+const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 
 // How often a round asks a worker again if its answer could not be used, or renders again if the thread died.
@@ -17,6 +18,9 @@ const MAX_TRIES = 3;
 
 // A round that takes longer waits for a slow worker. The next round starts without waiting for its end.
 const OVERLAP_MILLISECONDS = 250;
+
+// Sending a request takes 0.03 to 0.05 ms, so many workers are asked in several turns of the loop.
+const ASK_MILLISECONDS = 0.5;
 
 // How much longer than its timeout a caller may wait for the page, once the workers have answered. Building a
 // push takes several times as long as a page.
@@ -38,8 +42,8 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  * @property {() => number} generation of the aggregator; another one has none of the answers that this one
  *   got
  * @property {() => number[]} connected ids of the workers that can be asked now
- * @property {(workerIds: number[], timeout: number) => Map<number, number>} ask with a timeout in
- *   milliseconds, unless they are asked already; returns the milliseconds to wait for each
+ * @property {(workerId: number, timeout: number) => number} ask with a timeout in milliseconds, unless it is
+ *   asked already; returns the milliseconds to wait for it, 0 for not at all
  * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many
  *   milliseconds, for those that have not answered
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
@@ -189,7 +193,7 @@ class ScrapeRounds {
     for (let tries = 1; ; tries++) {
       await cluster.ready();
       const generation = cluster.generation();
-      timedSection('primary:ask', () => this.#ask(round, ask));
+      await runInSlices(this.#ask(round, ask), ASK_MILLISECONDS, slice => timedSection('primary:ask', slice));
       await this.#wait(round);
       if (round.callers.size === 0) return;
       if (generation !== cluster.generation() && tries < MAX_TRIES) {
@@ -219,15 +223,18 @@ class ScrapeRounds {
   /**
    * @param {Round} round
    * @param {number[]} workerIds
+   * @returns {Generator<void, void>}
    */
-  #ask(round, workerIds) {
-    if (round.callers.size === 0) return;
-    const deadline = Math.max(...Array.from(round.callers, caller => caller.deadline));
-    const timeout = Math.max(Math.round(deadline - performance.now()), 1);
-    for (const [workerId, wait] of this.#cluster.ask(workerIds, timeout)) {
+  *#ask(round, workerIds) {
+    for (const workerId of workerIds) {
+      if (round.callers.size === 0) return;
+      const deadline = Math.max(...Array.from(round.callers, caller => caller.deadline));
+      const timeout = Math.max(Math.round(deadline - performance.now()), 1);
+      const wait = this.#cluster.ask(workerId, timeout);
       if (wait > 0) round.waiting.add(workerId);
       // The callers' own timers keep the process alive.
       if (wait > 0 && wait < timeout) setTimeout(() => this.#stopWaiting(round, workerId), wait).unref();
+      yield;
     }
   }
 
