@@ -10,15 +10,16 @@ const OPTIONS = { level: 1 };
 
 /**
  * @param {Uint8Array} bytes
+ * @param {import('node:zlib').ZlibOptions} [options]
  * @returns {Promise<Buffer>} gzipped, in the thread pool
  */
-function compress(bytes) {
+function compress(bytes, options = OPTIONS) {
   const { gzip } = require('node:zlib');
   return promisify(
     /** @type {(bytes: Uint8Array, options: object, done: (error: Error | null, result: Buffer) => void) => void} */ (
       gzip
     ),
-  )(bytes, OPTIONS);
+  )(bytes, options);
 }
 
 /**
