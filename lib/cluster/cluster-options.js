@@ -121,7 +121,7 @@ function checkOptions({ timeout, formats, directory, retiredMaxAge, thread, chec
     }
   }
   if (formats !== undefined) contentTypesOf(formats);
-  if (checkpointInterval !== undefined && !isCheckpointInterval(checkpointInterval)) {
+  if (checkpointInterval && checkpointInterval < SHORTEST_CHECKPOINT_INTERVAL) {
     throw new TypeError(
       `checkpointInterval must be 0 or at least 100 milliseconds: ${inspect(checkpointInterval)}`,
     );
@@ -189,11 +189,6 @@ function checkPageOptions({ timeout, contentType, names }) {
  */
 function checkCallOptions(options) {
   checkOptionNames('clusterMetrics()', options, CALL_NAMES);
-}
-
-/** @param {number} value */
-function isCheckpointInterval(value) {
-  return value === 0 || value >= SHORTEST_CHECKPOINT_INTERVAL;
 }
 
 module.exports = {

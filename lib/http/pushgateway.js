@@ -77,14 +77,14 @@ class Pushgateway {
    *   AggregatorRegistry pushes the metrics of its cluster, or its own if there never was a worker
    */
   constructor(gatewayUrl, options, registry) {
-    const secondIsRegistry = isRegistry(options);
+    const secondIsRegistry = typeof (/** @type {any} */ (options)?.metrics) === 'function';
     if (!secondIsRegistry) checkOptionNames('Pushgateway', options, OPTIONS);
     const { requireJobName, ...requestOptions } = {
       requireJobName: true,
       .../** @type {PushgatewayOptions} */ (secondIsRegistry ? undefined : options),
     };
     /** @type {PushedRegistry} */
-    this.registry = registry ?? (secondIsRegistry ? options : Registry.globalRegistry);
+    this.registry = registry ?? /** @type {any} */ (secondIsRegistry ? options : Registry.globalRegistry);
     this.gatewayUrl = gatewayUrl;
     this.requireJobName = requireJobName;
     this.requestOptions = requestOptions;
@@ -125,14 +125,6 @@ class Pushgateway {
     checkJobName(this, params);
     return exchange(this, 'DELETE', params);
   }
-}
-
-/**
- * @param {any} value
- * @returns {value is PushedRegistry}
- */
-function isRegistry(value) {
-  return typeof value?.metrics === 'function';
 }
 
 /**

@@ -61,7 +61,8 @@ class Histogram extends Metric {
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, this.buckets.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
-    register(this, { table, exemplars, columnOf: columnFinderOf(this.buckets) });
+    const columnOf = this.buckets === DEFAULT_BUCKETS ? defaultColumnOf : columnFinder(this.buckets);
+    register(this, { table, exemplars, columnOf });
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
 
@@ -290,11 +291,6 @@ function boundsOf(buckets) {
   if (bounds.some(bound => Number.isNaN(Number(bound))))
     throw new TypeError(`buckets must be numbers: ${inspect(bounds)}`);
   return Object.freeze(bounds.filter(bound => bound !== Infinity).sort((a, b) => Number(a) - Number(b)));
-}
-
-/** @param {readonly number[]} bounds */
-function columnFinderOf(bounds) {
-  return bounds === DEFAULT_BUCKETS ? defaultColumnOf : columnFinder(bounds);
 }
 
 /**

@@ -16,7 +16,9 @@ function matchingRows(table, labels) {
   for (const name in labels) {
     const value = labels[name];
     const position = index?.positions.get(name);
-    const id = index === undefined || position === undefined ? MISSING : idOf(index, position, value);
+    const dictionary =
+      position === undefined || value === undefined ? undefined : index?.dictionaries[position];
+    const id = dictionary?.find(`${value}`) ?? MISSING;
     // No row has this value.
     if (id === MISSING && value !== undefined) return [];
     if (position !== undefined) wanted.push({ position, id });
@@ -27,16 +29,6 @@ function matchingRows(table, labels) {
       rows.push(row);
   }
   return rows;
-}
-
-/**
- * @param {import('./label-index').LabelIndex} index
- * @param {number} position of the label name
- * @param {unknown} value
- * @returns {number} MISSING if no row has it
- */
-function idOf(index, position, value) {
-  return value === undefined ? MISSING : index.dictionaries[position].find(`${value}`);
 }
 
 module.exports = { matchingRows };

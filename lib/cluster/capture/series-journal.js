@@ -181,7 +181,7 @@ class SeriesJournal {
       toValues,
     };
     this.#segments.push(segment);
-    this.length += lengthOf(segment);
+    this.length += (defines ? 1 : 0) + table.rowCount - metric.rows;
     metric.rows = table.rowCount;
     metric.values = toValues;
   }
@@ -189,29 +189,18 @@ class SeriesJournal {
 
 const NO_ROWS = { fromRow: 0, toRow: 0, fromValues: [], toValues: [] };
 
-/** @param {Segment} segment */
-function lengthOf({ defines, drops, fromRow, toRow }) {
-  return (defines || drops ? 1 : 0) + toRow - fromRow;
-}
-
 /**
  * @param {JournalMetric} metric
  * @param {MetricView} view
+ * @returns {boolean} whether it has been redefined, or its rows have been renumbered
  */
-function isOutdated(metric, view) {
-  return metric.tableEpoch !== view.table.epoch || isRedefined(metric.view, view);
-}
-
-/**
- * @param {MetricView} before
- * @param {MetricView} now
- */
-function isRedefined(before, now) {
+function isOutdated({ tableEpoch, view: before }, view) {
   return (
-    before.name !== now.name ||
-    before.help !== now.help ||
-    before.type !== now.type ||
-    before.aggregator !== now.aggregator
+    tableEpoch !== view.table.epoch ||
+    before.name !== view.name ||
+    before.help !== view.help ||
+    before.type !== view.type ||
+    before.aggregator !== view.aggregator
   );
 }
 

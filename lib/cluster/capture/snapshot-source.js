@@ -68,7 +68,7 @@ class SnapshotSource {
     const views = viewsOf(this.#metrics());
     await this.#encode(views);
     const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
-    const started = this.#metricsByRegistry();
+    const started = new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout, isLast);
     if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
     const copies = this.#copyNumbers(unfinished.pending);
@@ -80,11 +80,6 @@ class SnapshotSource {
     await this.#extendDictionary(dictionary, current, onProgress);
     this.#copies = copies;
     return this.#afterHooks(started, () => capture(dictionary));
-  }
-
-  /** @returns {Map<any, any[]>} */
-  #metricsByRegistry() {
-    return new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
   }
 
   /**

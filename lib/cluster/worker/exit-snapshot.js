@@ -145,7 +145,8 @@ class ExitSnapshot {
     this.#directory = this.#writable(this.#directory);
     try {
       if (this.#directory === '') throw new Error(NO_DIRECTORY);
-      if (user !== undefined && user !== ROOT && user !== process.geteuid?.()) throw notReadable();
+      if (user !== undefined && user !== ROOT && user !== process.geteuid?.())
+        throw Object.assign(new Error('the primary cannot read files of this user'), { code: 'EACCES' });
       this.#writeMakingRoom();
     } catch (error) {
       this.#sendOverIpc(error);
@@ -288,10 +289,6 @@ function mayWrite(directory) {
     const { code } = /** @type {any} */ (error);
     return code !== 'EACCES' && code !== 'EPERM';
   }
-}
-
-function notReadable() {
-  return Object.assign(new Error('the primary cannot read files of this user'), { code: 'EACCES' });
 }
 
 /** @returns {number | undefined} a descriptor */
