@@ -9,6 +9,9 @@
 // A character of a JavaScript string is at most this many bytes of UTF-8.
 const BYTES_PER_CHARACTER = 3;
 
+// A page of a million series has some 150 MB.
+const MAX_BYTES = 2 ** 30;
+
 /**
  * A page of text as UTF-8, in a buffer that grows. Growing moves the whole page at once (about 6 ms for 12
  * MB), so callers start with the expected size. Bytes that are never written take no physical memory.
@@ -57,6 +60,21 @@ class Page {
     return this.#bytes.subarray(start, this.length);
   }
 
+  /**
+   * Removes what was written since some point.
+   *
+   * @param {{length: number, characters: number}} position a former `position`
+   */
+  cutAt({ length, characters }) {
+    this.length = length;
+    this.#characters = characters;
+  }
+
+  /** Where the next text is written, for cutAt(). */
+  get position() {
+    return { length: this.length, characters: this.#characters };
+  }
+
   /** @returns {Body} what was written */
   get body() {
     const { buffer } = this.#bytes;
@@ -67,8 +85,12 @@ class Page {
     };
   }
 
-  /** @param {number} bytes to be written next */
+  /**
+   * @param {number} bytes to be written next
+   * @throws {RangeError} if the page becomes too long
+   */
   #reserve(bytes) {
+    if (this.length + bytes > MAX_BYTES) throw new RangeError(`a page of more than ${MAX_BYTES} bytes`);
     if (this.#bytes.length - this.length >= bytes) return;
     const larger = Buffer.allocUnsafeSlow(this.#bytes.length * 2 + bytes);
     this.#bytes.copy(larger, 0, 0, this.length);

@@ -160,6 +160,13 @@ function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
       request.destroy?.();
     };
     request.on('error', reject);
+    // A response that upgrades the connection is none that anybody reads.
+    request.on('upgrade', (response, socket) => {
+      reject(
+        new Error(`push failed with status ${response.statusCode}, the gateway upgrades the connection`),
+      );
+      socket.destroy();
+    });
     request.on('timeout', () => fail(new Error('Pushgateway request timed out')));
     const { headers } = /** @type {any} */ (requestOptions);
     if (isDelete) request.end();

@@ -4,6 +4,8 @@ const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
 const { renderFamily } = require('../../lib/exposition/text-format');
+const { renderBytes } = require('../../lib/exposition/text-bytes');
+const { runThrough } = require('../../lib/event-loop/slices');
 const { formatNumber, toNumber } = require('../../lib/exposition/number-format');
 const { labelPair, escapeHelp, joinLabels } = require('../../lib/exposition/label-text');
 const { sampleFamily } = require('../../lib/exposition/sample-family');
@@ -386,4 +388,34 @@ test('text format: random families can be read back unchanged', () => {
     }),
     { numRuns: 150 },
   );
+});
+
+test('families that cannot be written are left out of the page, wherever they are, and reported', () => {
+  const good = name => family({ name, rows: [{ labels: 'a="ä"', numbers: [1] }] });
+  const bad = at => {
+    const rows = Array.from({ length: at + 1 }, (_, i) => ({ labels: `a="${i} ä"`, numbers: [i] }));
+    const labelText = row => (row === at ? assert.fail('no text') : rows[row].labels);
+    return family({ name: `bad_${at}`, rows, labelText });
+  };
+  const written = (families, openMetrics, onFailure) => {
+    const { buffer, length, ascii } = runThrough(renderBytes(families, openMetrics, 16, onFailure));
+    return { text: Buffer.from(buffer, 0, length).toString(), ascii };
+  };
+  for (const openMetrics of [false, true]) {
+    const families = [bad(0), good('x'), bad(20_000), bad(1), good('y'), bad(20_000)];
+    const failed = [];
+    const page = written(families, openMetrics, ({ name }, { message }) =>
+      failed.push(`${name}: ${message}`),
+    );
+    assert.deepStrictEqual(page, written([good('x'), good('y')], openMetrics));
+    assert.deepStrictEqual(
+      failed,
+      ['bad_0', 'bad_20000', 'bad_1', 'bad_20000'].map(name => `${name}: no text`),
+    );
+    assert.deepStrictEqual(
+      written([bad(0)], openMetrics, () => {}),
+      written([], openMetrics),
+    );
+    assert.throws(() => written(families, openMetrics), /no text/);
+  }
 });

@@ -385,6 +385,14 @@ describe('Pushgateway: the response', LIMITS, () => {
     await serve((_request, response) => response.destroy());
     await assert.rejects(push(), { code: 'ECONNRESET' });
   });
+
+  it('a push rejects if the response upgrades the connection', async () => {
+    await serve(answerWith(101, undefined, { Connection: 'Upgrade', Upgrade: 'other' }));
+    await assert.rejects(
+      push(),
+      failsWith('push failed with status 101, the gateway upgrades the connection'),
+    );
+  });
 });
 
 describe('Pushgateway: an error before the response', LIMITS, () => {

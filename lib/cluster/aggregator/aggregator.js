@@ -326,7 +326,9 @@ class Aggregator {
    */
   *#write(families, { openMetrics, names }) {
     const shown = selectFamilies(families, names);
-    const body = yield* renderBytes(shown, openMetrics, this.#pagePool.take());
+    const body = yield* renderBytes(shown, openMetrics, this.#pagePool.take(), ({ name }, error) =>
+      this.#store.countFailure('merge', name, error),
+    );
     // A page of some families does not say how long the next one is.
     if (names === undefined) this.#pagePool.setLastLength(body.length);
     return body;

@@ -56,11 +56,22 @@ function inFirstPlace(places, create) {
  * @returns {string} absolute path of a new directory
  */
 function makeDirectory(place, name, inThread) {
-  // Loading `tmp` adds an 'exit' listener to `process`, which on a main thread is the application's.
-  if (inThread) return require('tmp').dirSync({ tmpdir: place, name, mode: 0o700, keep: true }).name;
-  const directory = path.join(fs.realpathSync(place), name);
-  fs.mkdirSync(directory, { mode: 0o700 });
+  const directory = inThread ? makeWithTmp(place, name) : path.join(fs.realpathSync(place), name);
+  if (!inThread) fs.mkdirSync(directory, { mode: 0o700 });
+  // Whatever the umask is: a directory that this process may not use stays behind.
+  fs.chmodSync(directory, 0o700);
   return directory;
+}
+
+/**
+ * Not on a main thread: loading `tmp` adds an 'exit' listener to `process`, which is the application's there.
+ *
+ * @param {string} place
+ * @param {string} name
+ * @returns {string} absolute path of a new directory
+ */
+function makeWithTmp(place, name) {
+  return require('tmp').dirSync({ tmpdir: place, name, mode: 0o700, keep: true }).name;
 }
 
 module.exports = { placesFor, inFirstPlace, makeDirectory };

@@ -10,6 +10,9 @@ const { FamilyIndex } = require('./family-index');
 const { labelPair } = require('../../exposition/label-text');
 const { NAME_LABEL } = require('./row-map');
 
+// Far more than labels need. Escaping so many characters takes up to 0.1 s, and each row has its own text.
+const MAX_LABELS_CHARACTERS = 2 ** 20;
+
 let nextGeneration = 0;
 
 class FamilyRows {
@@ -49,6 +52,7 @@ class FamilyRows {
    * @param {readonly string[]} names of its labels, in output order
    * @param {readonly string[]} values
    * @returns {number}
+   * @throws {RangeError} if their text is too long
    */
   rowOfSet(names, values) {
     const row = this.index.row();
@@ -139,7 +143,11 @@ class FamilyRows {
  */
 function textOf(names, values, except) {
   const pairs = [];
+  let characters = 0;
   for (let i = 0; i < names.length; i++) {
+    characters += names[i].length + values[i].length;
+    if (characters > MAX_LABELS_CHARACTERS)
+      throw new RangeError(`labels of more than ${MAX_LABELS_CHARACTERS} characters`);
     if (names[i] !== NAME_LABEL && names[i] !== except) pairs.push(labelPair(names[i], values[i]));
   }
   // join() makes a flat string; one that is built with + takes several times the memory of its characters.

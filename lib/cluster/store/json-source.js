@@ -6,6 +6,7 @@
 
 const { toNumber } = require('../../exposition/number-format');
 const { isValidMetricName, isValidLabelName } = require('../../registry/names');
+const { beginningOf } = require('../wire/messages');
 const { NAME_LABEL } = require('./row-map');
 
 /** A number that the JSON of a row does not contain. */
@@ -14,6 +15,12 @@ const MISSING = NaN;
 // Far more than a metric needs. Each name that is in use takes some 300 bytes.
 const MAX_LABEL_NAMES = 10_000;
 const MAX_LABELS_OF_SAMPLE = 1000;
+
+// Of a metric or a label. Each sample of a page has these names.
+const MAX_NAME_CHARACTERS = 10_000;
+
+// Metrics, samples and labels of one answer. Reading so many takes seconds.
+const MAX_PARTS = 2 ** 25;
 
 // A page has all quantiles of a family for each row, so more would multiply the rows of other workers.
 const MAX_QUANTILES = 100;
@@ -35,18 +42,41 @@ const SMALL_TABLE_CELLS = 4096;
  */
 
 /**
+ * Bounds the time that an answer takes. With the serialization `advanced`, a short message can have a list of
+ * billions of holes, or one list in many places.
+ */
+class ReadBudget {
+  #left = MAX_PARTS;
+
+  /**
+   * @param {number} parts to be read next
+   * @throws {RangeError} if they are too many, and from then on
+   */
+  spend(parts) {
+    this.#left -= parts;
+    if (this.#left < 0) throw new RangeError(`more than ${MAX_PARTS} metrics, samples and labels`);
+  }
+}
+
+/**
  * @param {any} metric
+ * @param {ReadBudget} [budget] of the answer that it is part of
  * @returns {JsonRows}
  * @throws {Error} if it is not a metric, or a part of it has no text or number
  */
-function readJsonMetric(metric) {
+function readJsonMetric(metric, budget = new ReadBudget()) {
   if (!isMetricName(metric?.name)) throw new TypeError('not a metric with a valid name');
   const samples = metric.values ?? [];
-  if (!Array.isArray(samples) || !samples.every(isSample)) throw new TypeError('values are not samples');
+  if (!Array.isArray(samples)) throw new TypeError('values are not samples');
+  budget.spend(samples.length);
+  // Unlike some() and every(), this also visits the holes of a sparse list.
+  if (samples.findIndex(sample => !isSample(sample)) !== -1) throw new TypeError('values are not samples');
   const marker = metric.type === 'histogram' ? 'le' : metric.type === 'summary' ? 'quantile' : undefined;
   const isRegular = marker !== undefined && samples.every(sample => fits(sample, metric.name, marker));
-  const read = isRegular && (marker === 'le' ? readHistogram(metric, samples) : readSummary(metric, samples));
-  return read || readValues(metric, samples);
+  const read =
+    isRegular &&
+    (marker === 'le' ? readHistogram(metric, samples, budget) : readSummary(metric, samples, budget));
+  return read || readValues(metric, samples, budget);
 }
 
 /**
@@ -119,6 +149,7 @@ function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantile
 
 /** Numbers label sets in the order in which they first appear. */
 class RowsByLabels {
+  #budget;
   /** @type {Map<string, number>} */
   #rows = new Map();
   /** @type {Set<string>} */
@@ -126,12 +157,18 @@ class RowsByLabels {
   /** @type {JsonRows['labels']} */
   labels = [];
 
+  /** @param {ReadBudget} budget */
+  constructor(budget) {
+    this.#budget = budget;
+  }
+
   /**
    * @param {Record<string, unknown>} labels
    * @param {string} [except]
    */
   rowOf(labels, except) {
     const names = Object.keys(labels ?? {}).filter(name => name !== except && labels[name] !== undefined);
+    this.#budget.spend(names.length);
     if (names.length > MAX_LABELS_OF_SAMPLE) throw new RangeError(`a sample with ${names.length} labels`);
     for (const name of names) this.#check(name);
     const values = names.map(name => String(labels[name]));
@@ -148,7 +185,8 @@ class RowsByLabels {
   /** @param {string} name */
   #check(name) {
     if (this.#names.has(name)) return;
-    if (!isValidLabelName(name)) throw new TypeError(`not a valid label name: ${name}`);
+    if (name.length > MAX_NAME_CHARACTERS || !isValidLabelName(name))
+      throw new TypeError(`not a valid label name: ${beginningOf(name)}`);
     if (this.#names.size === MAX_LABEL_NAMES)
       throw new RangeError(`more than ${MAX_LABEL_NAMES} label names`);
     this.#names.add(name);
@@ -196,11 +234,12 @@ function isTooSparse(rows, boundsOrQuantiles, samples) {
 /**
  * @param {any} metric
  * @param {any[]} samples
+ * @param {ReadBudget} budget
  * @returns {JsonRows | undefined} undefined if it is too sparse for a table
  */
-function readHistogram(metric, samples) {
+function readHistogram(metric, samples, budget) {
   const bucketName = `${metric.name}_bucket`;
-  const rows = new RowsByLabels();
+  const rows = new RowsByLabels(budget);
   const rowOf = samples.map(({ metricName, labels }) =>
     rows.rowOf(labels, metricName === bucketName ? 'le' : undefined),
   );
@@ -277,10 +316,11 @@ function undoCumulation(columns, start, boundCount, total) {
 /**
  * @param {any} metric
  * @param {any[]} samples
+ * @param {ReadBudget} budget
  * @returns {JsonRows | undefined} undefined if it is too sparse for a table
  */
-function readSummary(metric, samples) {
-  const rows = new RowsByLabels();
+function readSummary(metric, samples, budget) {
+  const rows = new RowsByLabels(budget);
   /** @type {number[]} */
   const columns = [];
   /** @type {Map<number, number>[]} */
@@ -309,10 +349,11 @@ function readSummary(metric, samples) {
 /**
  * @param {any} metric
  * @param {any[]} samples
+ * @param {ReadBudget} budget
  * @returns {JsonRows}
  */
-function readValues(metric, samples) {
-  const rows = new RowsByLabels();
+function readValues(metric, samples, budget) {
+  const rows = new RowsByLabels(budget);
   /** @type {number[]} */
   const columns = [];
   const exemplars = new PlacedExemplars();
@@ -332,4 +373,4 @@ function readValues(metric, samples) {
   };
 }
 
-module.exports = { readJsonMetric };
+module.exports = { readJsonMetric, ReadBudget, MAX_NAME_CHARACTERS };

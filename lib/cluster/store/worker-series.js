@@ -6,11 +6,14 @@
 const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('../wire/snapshot-decoder');
 const { SnapshotError } = require('../wire/byte-buffers');
 const { widthOf } = require('./column-layout');
-const { readJsonMetric } = require('./json-source');
+const { readJsonMetric, ReadBudget, MAX_NAME_CHARACTERS } = require('./json-source');
 const { TableRowMap, LabelRowMap } = require('./row-map');
 const { isValidMetricName } = require('../../registry/names');
 
 const MAX_ROW_MAPS = 8;
+
+// Far more than a metric needs.
+const MAX_HELP_CHARACTERS = 2 ** 20;
 
 /** @typedef {import('../wire/snapshot-decoder').Snapshot} Snapshot */
 /** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
@@ -133,19 +136,26 @@ class WorkerSeries {
    * @param {number} now milliseconds since the epoch
    */
   applyJson(registries, now) {
-    const metrics = Array.isArray(registries) ? registries.flat() : [];
-    this.sources = metrics.flatMap(metric => this.#jsonSources(metric, []));
+    const budget = new ReadBudget();
+    this.sources = [];
     this.capturedAt = now;
+    try {
+      for (const metric of metricsIn(registries, budget))
+        this.sources.push(...this.#jsonSources(metric, [], budget));
+    } catch (error) {
+      this.#onUnreadable('json', '', error);
+    }
   }
 
   /**
    * @param {any} metric
    * @param {[string, string][]} defaults
+   * @param {ReadBudget} [budget]
    * @returns {Source[]} none if the metric cannot be read: that affects neither other metrics nor the page
    */
-  #jsonSources(metric, defaults) {
+  #jsonSources(metric, defaults, budget) {
     try {
-      return [jsonSource(this.id, metric, defaults)];
+      return [jsonSource(this.id, metric, defaults, budget)];
     } catch (error) {
       this.#onUnreadable('json', metric?.name, error);
       return [];
@@ -189,9 +199,9 @@ class WorkerSeries {
           throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
         }
         const { definition } = metric;
-        // It would make the page unreadable.
-        if (!isValidMetricName(definition.name) || !/^\w+$/.test(definition.type)) {
-          this.#onUnreadable('merge', definition.name, 'its name or type is not valid');
+        const problem = problemOf(definition);
+        if (problem !== undefined) {
+          this.#onUnreadable('merge', definition.name, problem);
           return [];
         }
         return {
@@ -322,15 +332,48 @@ function rowMapOf(metric, defaults) {
 }
 
 /**
+ * @param {Definition} definition
+ * @returns {string | undefined} why it would make the page unreadable, or very long
+ */
+function problemOf({ name, help, type }) {
+  if (!isValidMetricName(name) || !/^\w+$/.test(type)) return 'its name or type is not valid';
+  if (name.length > MAX_NAME_CHARACTERS || help.length > MAX_HELP_CHARACTERS)
+    return 'its name or help is too long';
+  return undefined;
+}
+
+/**
+ * @param {unknown} registries lists of metrics, or metrics
+ * @param {ReadBudget} budget
+ * @returns {Generator<unknown>} metrics as JSON
+ * @throws {RangeError} if there are too many
+ */
+function* metricsIn(registries, budget) {
+  if (!Array.isArray(registries)) return;
+  budget.spend(registries.length);
+  for (const registry of registries) {
+    if (!Array.isArray(registry)) {
+      yield registry;
+      continue;
+    }
+    budget.spend(registry.length);
+    yield* registry;
+  }
+}
+
+/**
  * @param {number} workerId
  * @param {any} metric as JSON
  * @param {[string, string][]} defaults
+ * @param {ReadBudget} [budget]
  * @returns {Source}
  * @throws {Error} if it cannot be read
  */
-function jsonSource(workerId, metric, defaults) {
-  const read = readJsonMetric(metric);
+function jsonSource(workerId, metric, defaults, budget) {
+  const read = readJsonMetric(metric, budget);
   const { definition, columns, digestOf, exemplars } = read;
+  const problem = problemOf(definition);
+  if (problem !== undefined) throw new RangeError(problem);
   const labels = read.labels.map(({ names, values }) => {
     const missing = defaults.filter(([name]) => !names.includes(name));
     return {

@@ -27,6 +27,7 @@ let counter;
 let position;
 let counted;
 let requests = 0;
+const textless = { toString: null };
 beforeEach(async t => {
   aggregator = await openAggregator(t);
   worker = makeWorker();
@@ -182,7 +183,7 @@ describe('after the directory is removed', () => {
 it('a directory that cannot be created is tried again after pauses that double up to five minutes', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const place = makePlace(t);
-  const create = t.mock.method(fs, 'mkdtempSync', () => {
+  const create = t.mock.method(fs, 'mkdirSync', () => {
     throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
   });
   const directories = [];
@@ -194,6 +195,7 @@ it('a directory that cannot be created is tried again after pauses that double u
   });
   await homeless.open();
   const places = create.mock.callCount();
+  assert.ok(places > 0);
   for (const [i, seconds] of [0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].entries()) {
     t.mock.timers.tick(seconds * 1000 - 1);
     assert.equal(create.mock.callCount(), places * (i + 1));
@@ -223,6 +225,29 @@ function assertIsReadLater(t, code) {
   assert.ok(!fs.existsSync(file));
   assert.equal(aggregator.refused.get(code), 2);
 }
+
+it('a metric that cannot be written costs the page nothing but that metric, and is counted', () => {
+  const metric = { name: 'odd', help: 'h', type: 'gauge' };
+  const values = [
+    ...Array.from({ length: 5000 }, (_, i) => ({ value: i })),
+    { value: 1, labels: { a: textless } },
+  ];
+  new Counter({ name: 'odd_total', help: 'h', aggregator: 'odd', registers: [worker.registry] });
+  answer();
+  const { custom } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: ['odd'], final: true }));
+  assert.deepEqual(
+    custom.map(({ name }) => name),
+    ['odd_total'],
+  );
+  const [{ buffer, length, ascii }] = runThrough(
+    aggregator.finish({ formats: [PLAIN_TEXT], aggregated: [{ ...metric, values }] }),
+  );
+  const text = Buffer.from(buffer, 0, length).toString();
+  assert.equal(text, '# HELP done_total h\n# TYPE done_total counter\ndone_total 1\n');
+  assert.equal(ascii, true);
+  const { state } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: true }));
+  assert.deepEqual(state.failures[0], { stage: 'merge', metric: 'odd', count: 1 });
+});
 
 it('an answer that cannot be read for want of descriptors is read at the next page', t =>
   assertIsReadLater(t, 'EMFILE'));

@@ -138,6 +138,16 @@ describe('opening a spool', () => {
     assert.equal(spool.isPresent(), true);
   });
 
+  it(
+    'a new spool has a directory that this process can use, and remove, whatever the umask is',
+    onlyPosix,
+    async t => {
+      const umask = process.umask(0o777);
+      t.after(() => process.umask(umask));
+      assert.equal(modeOf((await open(t)).directory), 0o700);
+    },
+  );
+
   it('a new spool of a thread has the same, and a lock in the directory', onlyPosix, async t => {
     const { directory, modules } = await openInThread(t);
     assert.equal(path.dirname(directory), place);

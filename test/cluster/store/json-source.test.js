@@ -5,7 +5,7 @@ const inspector = require('node:inspector');
 const { test } = require('node:test');
 const fc = require('../../fixtures/seeded-fast-check');
 const stock = require('prom-client');
-const { readJsonMetric } = require('../../../lib/cluster/store/json-source');
+const { readJsonMetric, ReadBudget } = require('../../../lib/cluster/store/json-source');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { FamilyIndex } = require('../../../lib/cluster/store/family-index');
 const { textOf, samplesOf, seriesKey } = require('../../fixtures/unit-scrape');
@@ -157,6 +157,43 @@ test('metric in JSON: a text or a list instead of labels costs the metric at onc
   assert.deepStrictEqual(shown(...metrics, gauge([{ value: 1, exemplar }])), new Map([[seriesKey('m'), 1]]));
   const most = Math.max(...keys.mock.calls.map(({ result }) => result?.length ?? 0));
   assert.ok(most < 100, `${most} keys`);
+});
+
+test('an answer whose lists have billions of holes costs its metrics at once', () => {
+  const sparse = new Array(2 ** 32 - 1);
+  for (const registries of [sparse, [sparse], [[gauge(sparse)]]]) {
+    const store = new ClusterStore();
+    store.applyJson(1, registries);
+    store.applyJson(2, [[gauge([{ value: 2, labels: {} }], { name: 'other' })]]);
+    assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('other'), 2]]));
+    assert.strictEqual(store.state().failures.length, 1);
+  }
+});
+
+test('metrics of one answer share a limit of samples and labels, as one list may be in many places', () => {
+  const budget = new ReadBudget();
+  const metric = gauge([{ value: 1, labels: { a: 1, b: 2 } }]);
+  budget.spend(2 ** 25 - 5);
+  readJsonMetric(metric, budget);
+  assert.throws(() => readJsonMetric(metric, budget), /^RangeError: more than 33554432 metrics/);
+  assert.throws(() => readJsonMetric(gauge([]), budget), RangeError);
+});
+
+test('a metric with a very long name, help, label name or label cost the page nothing but that metric', () => {
+  const one = rest => gauge([{ value: 1, labels: {} }], rest);
+  const labelled = labels => gauge([{ value: 1, labels }], { name: 'other' });
+  const long = 'a'.repeat(2 ** 20 + 1);
+  for (const metric of [
+    one({ name: long }),
+    one({ name: 'other', help: long }),
+    labelled({ [long]: 1 }),
+    labelled({ a: '"'.repeat(2 ** 20 + 1) }),
+  ]) {
+    const store = new ClusterStore();
+    store.applyJson(1, [[metric, one({ name: 'm' })]]);
+    assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 1]]));
+    assert.strictEqual(store.state().failures.length, 1);
+  }
 });
 
 test('metric in JSON: more than 10,000 label names, or 1,000 labels of a sample, cost the metric, which is counted', () => {
