@@ -1,32 +1,27 @@
 'use strict';
 
-// The metrics of a cluster scrape about itself, in situations that change them; and the document that
-// explains them.
+// The metrics of a cluster scrape about itself, in situations that change them, and their table in
+// docs/self-metrics.md. test/docs/self-metrics.test.js has its alerts.
 
 const assert = require('node:assert/strict');
-const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const http = require('node:http');
 const { once } = require('node:events');
 const path = require('node:path');
-const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
 
 const { startCluster, makePlace, until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 const { ExpositionReader, missingReader } = require('../../fixtures/exposition-reader.js');
-const { assertAlertsFire } = require('../../fixtures/alert-tests.js');
 const { missingPrograms, promtoolCheckMetrics } = require('../../fixtures/prometheus-server.js');
 
 const DOCUMENT = fs.readFileSync(path.join(__dirname, '../../../docs/self-metrics.md'), 'utf8');
-const [, RULES] = /^```yaml\n([^]*?)^```$/m.exec(DOCUMENT);
 const TAMPERING = path.join(__dirname, 'fixtures/cluster-tampering.js');
 const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 const PREFIX = 'prom_client_cluster_';
 
 const required = process.env.REQUIRE_PROMETHEUS === '1';
-const withPromtool = { skip: !required && missingPrograms(['promtool']) };
 const withBoth = { skip: !required && (missingPrograms(['promtool']) ?? missingReader()) };
 
 const counting = {
@@ -475,59 +470,3 @@ describe('self-metrics of other clusters', () => {
     await cluster.end();
   });
 });
-
-describe('docs/self-metrics.md', () => {
-  it('promtool accepts the alerts of docs/self-metrics.md', withPromtool, async t => {
-    const file = path.join(makePlace(t), 'rules.yml');
-    fs.writeFileSync(file, RULES);
-    const { stdout } = await promisify(execFile)('promtool', ['check', 'rules', file]);
-    assert.match(stdout, new RegExp(`SUCCESS: ${RULES.match(/^ +- alert: /gm).length} rules found`));
-  });
-
-  it('alerts of docs/self-metrics.md fire on bad values, and not on good ones', withPromtool, t =>
-    assertAlertsFire(
-      makePlace(t),
-      RULES,
-      [...Object.entries(BAD), ...Object.entries(FIRST)].map(([alert, series]) => {
-        const prefixed = series.map(([name, values]) => [PREFIX + name, values]);
-        return { alert, series: prefixed, quiet: '59m', firing: alert in FIRST ? '65m' : '110m' };
-      }),
-    ),
-  );
-});
-
-/** A series of a sample each minute: quiet for an hour, and then as something is wrong. */
-const BAD = {
-  ClusterWorkerSilent: [['workers{state="silent"}', '0x60 1x60']],
-  ClusterNoFreshWorker: [['workers{state="fresh"}', '4x60 0x60']],
-  ClusterWorkerStale: [['workers{state="stale"}', '0x60 1x60']],
-  ClusterWorkersDieOften: [['workers{state="retired"}', '2x60 3+1x60']],
-  ClusterNumbersOld: [['oldest_numbers_age_seconds', '0.01x60 60+60x60']],
-  ClusterSnapshotsLarge: [['snapshot_bytes', '1000000x60 200000000x60']],
-  ClusterCollectSlow: durations('collect'),
-  ClusterMergeSlow: durations('merge'),
-  ClusterMetricConflict: [['conflicts_total', '0x60 1+1x60']],
-  ClusterAnswersRefused: [['refused_answers_total{reason="magic"}', '1x60 2+1x60']],
-  ClusterThreadLost: [['lost_threads_total', '0x60 1x60']],
-  ClusterAggregatesInPlace: [['in_place{reason="lost"}', '0x60 1x60']],
-  ClusterSnapshotsOverIpc: [['snapshots_over_ipc_total{reason="ENOSPC"}', '1x60 2+1x60']],
-};
-
-/** The same for alerts that fire at the first event: series that are at 0, or do not exist. */
-const FIRST = {
-  ClusterCollectHookFails: [['failures_total{stage="collect",metric="m"}', '_x60 1x60']],
-  ClusterSeriesOverflow: [['failures_total{stage="max-series",metric="m"}', '_x60 1x60']],
-  ClusterMetricLeftOut: [['failures_total{stage="json",metric="m"}', '_x60 1x60']],
-  ClusterSnapshotNotWritten: [['failures_total{stage="checkpoint",metric=""}', '0x60 1x60']],
-};
-
-/** A scrape a minute that takes less than 0.1 seconds, and then more than 2.5. */
-function durations(name) {
-  const bucket = le => `${name}_duration_seconds_bucket{le="${le}"}`;
-  return [
-    [bucket('0.1'), '0+1x60 60x60'],
-    [bucket('2.5'), '0+1x60 60x60'],
-    [bucket('5'), '0+1x60 61+1x60'],
-    [bucket('+Inf'), '0+1x60 61+1x60'],
-  ];
-}

@@ -18,7 +18,7 @@ const PROMETHEUS = path.join(cache, `prom-client-cluster/prometheus-${version}/p
 const skip = !fs.existsSync(PROMETHEUS) && 'not built: run test/long/prometheus-3/build.sh';
 
 describe('conformance to Prometheus 3', { skip }, () => {
-  for (const file of ['remote-write', 'cluster/processes']) {
+  for (const file of ['remote-write', 'package']) {
     it(file, () => {
       const test = path.join(TESTS, file, 'conformance-prometheus.test.js');
       const { status, stdout } = spawnSync(process.execPath, ['--test', '--test-reporter=tap', test], {

@@ -4,13 +4,9 @@
 
 const assert = require('node:assert');
 const { after, before, describe, it } = require('node:test');
-const { ClusterProcess } = require('../../../example/demo/cluster-process');
-const { LoadGenerator } = require('../../../example/demo/load-generator');
-const {
-  PrometheusServer,
-  missingPrograms,
-  promtoolCheckMetrics,
-} = require('../../fixtures/prometheus-server');
+const { ClusterProcess } = require('../../example/demo/cluster-process');
+const { LoadGenerator } = require('../../example/demo/load-generator');
+const { PrometheusServer, missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheus-server');
 
 const SCRAPES = 4;
 const RATE = 100;
