@@ -7,16 +7,8 @@ const { ProtobufWriter } = require('./protobuf-writer');
 
 const FIRST_BYTES = 1024;
 
-/** @typedef {import('../exposition/label-text').Label} Label */
-
-/**
- * The labels that all samples of a row have, sorted by name.
- *
- * @typedef {object} Row
- * @property {Label[]} labels
- * @property {number} nameAt how many of them are before `__name__`
- * @property {number} markerAt how many are before the marker, which is `le` or `quantile`
- */
+/** @typedef {import('./label-rows').Label} Label */
+/** @typedef {import('./label-rows').Row} Row */
 
 /**
  * The labels that samples of different rows have in common.

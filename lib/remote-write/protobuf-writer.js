@@ -13,7 +13,7 @@ const FIRST_BYTES = 65536;
 /** Up to this length, text is written here if it is ASCII: Buffer.write() takes 100 ns. */
 const SHORT_TEXT = 48;
 
-/** The same for copies, and Buffer.copy(). */
+/** The same for copies. */
 const SHORT_COPY = 48;
 
 /** One message, in memory that grows. */
@@ -48,10 +48,14 @@ class ProtobufWriter {
    * @param {Uint8Array} bytes 8 of them, little endian
    */
   fixed64(field, bytes) {
-    this.#reserve(LONGEST_VARINT + bytes.length);
+    this.#reserve(LONGEST_VARINT);
     this.#tag(field, FIXED64);
-    this.#bytes.set(bytes, this.length);
-    this.length += bytes.length;
+    this.append(bytes);
+  }
+
+  /** @param {Uint8Array} bytes of fields */
+  append(bytes) {
+    this.#copy(bytes, 0, bytes.length);
   }
 
   /**
@@ -62,12 +66,7 @@ class ProtobufWriter {
    * @param {number} end
    */
   copy(source, start, end) {
-    const length = end - start;
-    this.#reserve(length);
-    const from = source.#bytes;
-    if (length > SHORT_COPY) from.copy(this.#bytes, this.length, start, end);
-    else for (let i = 0; i < length; i++) this.#bytes[this.length + i] = from[start + i];
-    this.length += length;
+    this.#copy(source.#bytes, start, end);
   }
 
   /**
@@ -149,6 +148,20 @@ class ProtobufWriter {
     }
     this.length = start + text.length;
     return true;
+  }
+
+  /**
+   * @param {Uint8Array} from
+   * @param {number} start
+   * @param {number} end
+   */
+  #copy(from, start, end) {
+    const length = end - start;
+    this.#reserve(length);
+    const to = this.#bytes;
+    if (length > SHORT_COPY) to.set(from.subarray(start, end), this.length);
+    else for (let i = start, j = this.length; i < end; i++, j++) to[j] = from[i];
+    this.length += length;
   }
 
   /** @param {number} bytes to be written next */

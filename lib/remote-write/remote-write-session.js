@@ -10,6 +10,9 @@ const { Receiver } = require('./receiver');
 
 const NAME = 'prom_client_remote_write';
 
+/** Answers to what a request contains: the next one may be accepted. Mimir writes all samples but the refused. */
+const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
+
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./written-series').Push} Push */
@@ -109,7 +112,6 @@ class RemoteWriteSession {
     try {
       if (push === undefined) throw new Error('the push was lost');
       outcome.protocol = await this.#sendAll(push, outcome);
-      this.#series.forget(push.ended);
     } catch (error) {
       const { message, code } = /** @type {NodeJS.ErrnoException} */ (error);
       // No message if none of several addresses of a host accepts a connection.
@@ -132,8 +134,10 @@ class RemoteWriteSession {
    */
   async #sendAll({ requests }, outcome) {
     let [[protocol, list]] = requests;
+    /** @type {Error | undefined} */
+    let refusal;
     for (let i = 0; i < list.length; i++) {
-      const { body, samples } = list[i];
+      const { body, samples, ended } = list[i];
       const answer = await this.#receiver.send(body, protocol);
       const other = protocol === '2.0' && i === 0 && lacksVersion2(answer) ? requests.get('1.0') : undefined;
       if (other !== undefined) {
@@ -146,8 +150,12 @@ class RemoteWriteSession {
       if (this.#isNegotiated) this.#protocol = answer.status === 415 ? undefined : protocol;
       const written = writtenBy(answer, protocol, samples);
       outcome.pushed += written;
-      checkAnswer(answer, written, samples);
+      const error = errorOf(answer, written, samples);
+      if (error === undefined) this.#series.forget(ended);
+      else if (!REFUSED_CONTENT.has(answer.status) && !isAccepted(answer.status)) throw error;
+      refusal ??= error;
     }
+    if (refusal !== undefined) throw refusal;
     return protocol;
   }
 }
@@ -167,13 +175,13 @@ function writtenBy({ status, samples: written = 0 }, protocol, samples) {
  * @param {Answer} answer
  * @param {number} written
  * @param {number} samples of the request
- * @throws {Error} if the receiver has not accepted all of them
+ * @returns {Error | undefined} if the receiver has not accepted all of them
  */
-function checkAnswer({ status, reason, samples: said }, written, samples) {
-  if (!isAccepted(status)) throw new Error(`the receiver has answered with status ${status}: ${reason}`);
-  if (written === samples) return;
+function errorOf({ status, reason, samples: said }, written, samples) {
+  if (!isAccepted(status)) return new Error(`the receiver has answered with status ${status}: ${reason}`);
+  if (written === samples) return undefined;
   const missing = said === undefined ? ' It may not have version 2.0 of the protocol.' : '';
-  throw new Error(`the receiver has written ${written} of ${samples} samples.${missing}`);
+  return new Error(`the receiver has written ${written} of ${samples} samples.${missing}`);
 }
 
 /** @param {number} status */

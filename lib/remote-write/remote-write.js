@@ -1,24 +1,20 @@
 'use strict';
 
-const { debuglog, inspect } = require('util');
+const { debuglog } = require('util');
 const { Registry } = require('../registry/registry');
 const { scrapeFamilies } = require('../registry/scrape');
-const { checkLabelNamesAreValid } = require('../registry/names');
 const { checkOptionNames } = require('../options/option-names');
 const { warnOnce } = require('../options/warnings');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { LocalSender, AggregatorSender } = require('./push-senders');
+const { MAX_TIMER, checkMilliseconds, sessionSettings } = require('./remote-write-options');
 
 const debug = debuglog('prom-client-cluster');
 
-const OPTIONS = new Set(['labels', 'headers', 'timeout', 'retries', 'protocol']);
 const START_OPTIONS = new Set(['interval']);
 
-const DEFAULT_TIMEOUT = 30_000;
-const DEFAULT_RETRIES = 5;
 const DEFAULT_INTERVAL = 15_000;
-const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
 const NOT_AGGREGATING =
   'Another process of the group aggregates the metrics. Call start() in each process: that one pushes.';
@@ -90,28 +86,11 @@ class RemoteWrite {
    * @throws {TypeError} if an argument is not valid
    */
   constructor(url, options, registry = Registry.globalRegistry) {
-    checkOptionNames('RemoteWrite', options, OPTIONS);
-    const {
-      labels,
-      headers = {},
-      timeout = DEFAULT_TIMEOUT,
-      retries = DEFAULT_RETRIES,
-      protocol,
-    } = options ?? {};
-    checkMilliseconds('timeout', timeout);
-    if (!Number.isInteger(retries) || retries < 0)
-      throw new TypeError(`retries must be a whole number: ${inspect(retries)}`);
-    if (protocol !== undefined && protocol !== '1.0' && protocol !== '2.0')
-      throw new TypeError(`protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
+    const settings = sessionSettings(url, options);
     if (typeof registry?.getMetricsAsArray !== 'function')
       throw new TypeError(`Expected Registry, got ${typeof registry}`);
-    const settings = {
-      url: checkedUrl(url),
-      labels: checkedLabels(labels),
-      headers: checkedHeaders(headers),
-    };
     const { randomUUID } = require('crypto');
-    this.#session = { id: randomUUID(), settings: { ...settings, timeout, retries, protocol } };
+    this.#session = { id: randomUUID(), settings };
     this.#registry = registry;
     this.#isAggregated = PUSH_TARGET in registry;
   }
@@ -324,93 +303,6 @@ function reportFailure(error) {
   debug('remote write: %s', message);
   const reason = message.replace(/\.$/, '');
   warnOnce('remote write', `Remote write has failed: ${reason}. It is tried again, without another warning`);
-}
-
-/**
- * @param {string} name
- * @param {unknown} value
- * @throws {TypeError}
- */
-function checkMilliseconds(name, value) {
-  if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
-  throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
-}
-
-/**
- * @param {unknown} url
- * @returns {string}
- * @throws {TypeError}
- */
-function checkedUrl(url) {
-  const text = String(/** @type {any} */ (url)?.href ?? url);
-  // The text is not shown: it may contain a password.
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    throw new TypeError('RemoteWrite expected the URL of a receiver, http: or https:');
-  const { username, password } = new URL(text);
-  if (!isEncoded(username) || !isEncoded(password))
-    throw new TypeError("RemoteWrite expected a URL whose user and password have '%' as %25");
-  return text;
-}
-
-/** @param {string} text percent-encoded */
-function isEncoded(text) {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/**
- * Labels or headers, as texts.
- *
- * @param {string} option
- * @param {Record<string, unknown>} values
- * @returns {[string, string][]}
- * @throws {TypeError} for the first one that has no text, such as a variable that is missing
- */
-function textsOf(option, values) {
-  return Object.entries(values).map(([name, value]) => {
-    if (!['string', 'number', 'boolean'].includes(typeof value))
-      throw new TypeError(`${option}.${name} must be a text: ${inspect(value)}`);
-    return [name, String(value)];
-  });
-}
-
-/**
- * @param {any} labels
- * @returns {Record<string, string>}
- * @throws {TypeError} if there is no `instance`
- * @throws {Error} if a name is not valid
- */
-function checkedLabels(labels) {
-  if (typeof labels?.instance !== 'string' || labels.instance === '') {
-    throw new TypeError(
-      'RemoteWrite needs labels.instance: series of several processes that have no label to tell them apart overwrite each other',
-    );
-  }
-  checkLabelNamesAreValid(Object.keys(labels));
-  if (Object.hasOwn(labels, '__name__')) throw new TypeError('labels must not have a __name__');
-  return Object.fromEntries(textsOf('labels', labels).map(([name, value]) => [name, value.toWellFormed()]));
-}
-
-/**
- * @param {any} headers
- * @returns {Record<string, string>}
- * @throws {TypeError} if it is not an object of texts, or a name or value is not valid
- */
-function checkedHeaders(headers) {
-  // Headers, Map and lists have no entries of an object: requests would have no authorization.
-  if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers)
-    throw new TypeError(`headers must be an object, as in { Authorization: '...' }: ${typeof headers}`);
-  const { validateHeaderName, validateHeaderValue } = require('http');
-  const entries = textsOf('headers', headers);
-  for (const [name, value] of entries) {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-  }
-  return Object.fromEntries(entries);
 }
 
 module.exports = { RemoteWrite };

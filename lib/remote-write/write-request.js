@@ -8,8 +8,8 @@ const { ProtobufWriter } = require('./protobuf-writer');
 const { EncodedLabels } = require('./encoded-labels');
 
 /** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
-/** @typedef {import('../exposition/label-text').Label} Label */
-/** @typedef {import('./encoded-labels').Row} Row */
+/** @typedef {import('./label-rows').Label} Label */
+/** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./encoded-labels').SampleName} SampleName */
 /** @typedef {{name: string, help: string, type: string}} Metadata of a family */
 
@@ -31,18 +31,17 @@ const TYPES = ['', 'counter', 'gauge', 'histogram', '', 'summary'];
 /** Values, little endian. Which NaN a Float64Array holds is not JavaScript's concern, but Prometheus'. */
 const STALE = Buffer.from('020000000000f07f', 'hex');
 const NOT_A_NUMBER = Buffer.from('010000000000f87f', 'hex');
-const number = Buffer.alloc(8);
 
 /** Of a sample, and of the tags and lengths in a series of version 2.0, at most. */
 const SAMPLE_BYTES = 32;
 
-/** @param {number | undefined} value */
-function bytesOf(value) {
-  if (value === undefined) return STALE;
-  if (Number.isNaN(value)) return NOT_A_NUMBER;
-  number.writeDoubleLE(value);
-  return number;
-}
+/** Of a label, usually. */
+const LABEL_BYTES = 64;
+
+let nextId = 1;
+
+/** Where the value of a sample is: after its tag, its length and the tag of the value. */
+const VALUE_AT = 3;
 
 /** @param {string} type */
 function typeNumber(type) {
@@ -50,15 +49,50 @@ function typeNumber(type) {
 }
 
 /**
- * @param {ProtobufWriter} writer
+ * @param {Buffer} bytes
  * @param {number | undefined} value
- * @param {number} timestamp milliseconds since the epoch
+ * @param {number} position
  */
-function writeSample(writer, value, timestamp) {
+function writeValue(bytes, value, position) {
+  if (value === undefined) STALE.copy(bytes, position);
+  else if (Number.isNaN(value)) NOT_A_NUMBER.copy(bytes, position);
+  else bytes.writeDoubleLE(value, position);
+}
+
+/**
+ * @param {number} value
+ * @returns {Buffer}
+ */
+function valueBytes(value) {
+  const bytes = Buffer.alloc(8);
+  writeValue(bytes, value, 0);
+  return bytes;
+}
+
+/**
+ * @param {number} timestamp milliseconds since the epoch
+ * @returns {Buffer} a sample, in which only the value has to be set
+ */
+function encodedSample(timestamp) {
+  const writer = new ProtobufWriter(SAMPLE_BYTES);
   const start = writer.begin(2);
-  writer.fixed64(1, bytesOf(value));
+  writer.fixed64(1, STALE);
   writer.integer(2, timestamp);
   writer.end(start);
+  return writer.bytes;
+}
+
+/**
+ * @param {Label} label
+ * @returns {Buffer} as version 1.0 has it
+ */
+function encodedLabel({ name, value }) {
+  const writer = new ProtobufWriter(LABEL_BYTES);
+  const start = writer.begin(1);
+  writer.text(1, name);
+  writer.text(2, value);
+  writer.end(start);
+  return Buffer.from(writer.bytes);
 }
 
 /**
@@ -71,23 +105,23 @@ function timestampOf({ timestamp }) {
 
 /**
  * @param {Exemplar} exemplar
- * @returns {{name: string, value: string}[]}
+ * @returns {Label[]}
  */
 function exemplarLabels({ labelSet }) {
-  return Object.entries(labelSet ?? {}).map(([name, value]) => ({ name, value: String(value) }));
+  return Object.entries(labelSet ?? {}).map(([name, value]) => ({ name, value: String(value), pair: '' }));
 }
 
 /** `prometheus.WriteRequest`. */
 class WriteRequest1 {
   #writer = new ProtobufWriter();
   #labels = new EncodedLabels(writeLabel);
-  #timestamp;
+  #sample;
   /** @type {Metadata | undefined} of the last sample */
   #metadata = undefined;
 
   /** @param {number} timestamp of all samples, milliseconds since the epoch */
   constructor(timestamp) {
-    this.#timestamp = timestamp;
+    this.#sample = encodedSample(timestamp);
   }
 
   /** How many bytes the request has so far. */
@@ -105,11 +139,12 @@ class WriteRequest1 {
     const expected = this.#labels.select(row, name) + SAMPLE_BYTES;
     const start = writer.begin(1, expected);
     this.#labels.copyTo(writer);
-    writeSample(writer, value, this.#timestamp);
+    writeValue(this.#sample, value, VALUE_AT);
+    writer.append(this.#sample);
     if (exemplar) {
       const exemplarStart = writer.begin(3);
       for (const label of exemplarLabels(exemplar)) writeLabel(writer, label);
-      writer.fixed64(2, bytesOf(exemplar.value));
+      writer.fixed64(2, valueBytes(exemplar.value));
       writer.integer(3, timestampOf(exemplar));
       writer.end(exemplarStart);
     }
@@ -136,13 +171,11 @@ class WriteRequest1 {
 
 /**
  * @param {ProtobufWriter} writer
- * @param {{name: string, value: string}} label
+ * @param {Label} label
  */
-function writeLabel(writer, { name, value }) {
-  const start = writer.begin(1);
-  writer.text(1, name);
-  writer.text(2, value);
-  writer.end(start);
+function writeLabel(writer, label) {
+  label.encoded ??= encodedLabel(label);
+  writer.append(label.encoded);
 }
 
 /** `io.prometheus.write.v2.Request`. */
@@ -151,13 +184,14 @@ class WriteRequest2 {
   #symbolWriter = new ProtobufWriter();
   #writer = new ProtobufWriter();
   #labels = new EncodedLabels((writer, label) => this.#writeReferences(writer, label));
-  #timestamp;
+  #sample;
+  #id = nextId++;
   /** @type {Map<string, number>} */
   #symbols = new Map();
 
   /** @param {number} timestamp of all samples, milliseconds since the epoch */
   constructor(timestamp) {
-    this.#timestamp = timestamp;
+    this.#sample = encodedSample(timestamp);
     this.#symbol('');
   }
 
@@ -178,13 +212,14 @@ class WriteRequest2 {
     const labelStart = writer.begin(1, labelBytes);
     this.#labels.copyTo(writer);
     writer.end(labelStart, labelBytes);
-    writeSample(writer, value, this.#timestamp);
+    writeValue(this.#sample, value, VALUE_AT);
+    writer.append(this.#sample);
     if (exemplar) {
       const exemplarStart = writer.begin(4);
       const labelsStart = writer.begin(1);
       for (const label of exemplarLabels(exemplar)) this.#writeReferences(writer, label);
       writer.end(labelsStart);
-      writer.fixed64(2, bytesOf(exemplar.value));
+      writer.fixed64(2, valueBytes(exemplar.value));
       writer.integer(3, timestampOf(exemplar));
       writer.end(exemplarStart);
     }
@@ -204,11 +239,16 @@ class WriteRequest2 {
 
   /**
    * @param {ProtobufWriter} writer
-   * @param {{name: string, value: string}} label
+   * @param {Label} label
    */
-  #writeReferences(writer, { name, value }) {
-    writer.varint(this.#symbol(name));
-    writer.varint(this.#symbol(value));
+  #writeReferences(writer, label) {
+    if (label.request !== this.#id) {
+      label.request = this.#id;
+      label.nameReference = this.#symbol(label.name);
+      label.valueReference = this.#symbol(label.value);
+    }
+    writer.varint(/** @type {number} */ (label.nameReference));
+    writer.varint(/** @type {number} */ (label.valueReference));
   }
 
   /** @param {string} text */

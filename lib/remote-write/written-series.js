@@ -4,8 +4,8 @@
 // with a stale marker, so queries do not show its last value for five more minutes.
 
 const { familyName, sampleReader } = require('../exposition/family-samples');
-const { joinLabels, labelPair, parseLabels } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
+const { LabelRows, labelOf, rowOfKey } = require('./label-rows');
 const { WriteRequest1, WriteRequest2 } = require('./write-request');
 const { compressSteps } = require('./snappy');
 
@@ -15,15 +15,22 @@ const REQUEST_BYTES = 2 ** 20;
 const SAMPLES_PER_STEP = 64;
 const SERIES_PER_STEP = 4096;
 
+/**
+ * In how many pushes a series that has ended has a stale marker, if none is accepted. After five minutes
+ * queries stop showing it in any case.
+ */
+const MARKERS_PER_SERIES = 20;
+
 /** @typedef {import('../exposition/text-format').Family} Family */
-/** @typedef {import('../exposition/label-text').Label} Label */
-/** @typedef {import('./encoded-labels').Row} Row */
+/** @typedef {import('./label-rows').Label} Label */
+/** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./encoded-labels').SampleName} SampleName */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./write-request').Metadata} Metadata */
 /** @typedef {import('./write-request').SeriesSample} SeriesSample */
 
-/** @typedef {{body: Buffer, samples: number}} Request compressed */
+/** @typedef {{pushes: Map<string, number>, key: string}} Ended a series that has ended */
+/** @typedef {{body: Buffer, samples: number, ended: Ended[]}} Request `body`: compressed */
 
 /**
  * All series of a metric name, and for buckets and quantiles of a marker.
@@ -36,8 +43,6 @@ const SERIES_PER_STEP = 4096;
 
 /** @typedef {SampleName & {series: SeriesOfName | undefined}} KnownName `series`: undefined if not valid */
 
-/** @typedef {Row & {key: string, markers: string}} KnownRow `key`: its labels as text, without `markers` */
-
 /**
  * What one push sends.
  *
@@ -46,18 +51,17 @@ const SERIES_PER_STEP = 4096;
  *   receiver has
  * @property {number} samples how many there are, stale markers included
  * @property {number} dropped how many samples are left out: series that are not valid, or there twice
- * @property {{pushes: Map<string, number>, key: string}[]} ended series that have a stale marker
  */
 
 class WrittenSeries {
-  #labels;
+  #rows;
   /** @type {Map<string, SeriesOfName>} by name and markers */
   #series = new Map();
   #pushes = 0;
 
   /** @param {Record<string, string>} labels that all series get that do not have a label of that name */
   constructor(labels) {
-    this.#labels = Object.entries(labels).map(([name, value]) => labelOf(name, value));
+    this.#rows = new LabelRows(labels);
   }
 
   /**
@@ -76,7 +80,7 @@ class WrittenSeries {
     /** @type {Metadata | undefined} */
     let metadata;
 
-    /** @type {KnownRow | undefined} of the last sample */
+    /** @type {Row | undefined} of the last sample */
     let row;
     /** @type {string | undefined} */
     let rowText;
@@ -90,7 +94,7 @@ class WrittenSeries {
         if (labels !== rowText || name.marker?.name !== rowMarker) {
           rowText = labels;
           rowMarker = name.marker?.name;
-          row = this.#rowOf(labels, rowMarker);
+          row = this.#rows.rowOf(labels, rowMarker);
         }
         const pushes = row && this.#pushesOf(name, row);
         if (row === undefined || pushes === undefined || pushes.get(row.key) === number) {
@@ -124,31 +128,34 @@ class WrittenSeries {
       yield;
     }
 
-    /** @type {Push['ended']} */
-    const ended = [];
+    let ended = 0;
     let compared = 0;
     for (const { name, markers, pushes } of this.#series.values()) {
       const sampleName = { name: labelOf('__name__', name), marker: undefined };
       for (const [key, last] of pushes) {
         if (++compared % SERIES_PER_STEP === 0) yield;
         if (last === number) continue;
-        ended.push({ pushes, key });
-        const labels = /** @type {Label[]} */ (parseLabels(joinLabels(key, markers)));
-        const row = rowFrom(labels.sort(byName), undefined);
+        if (number - last > MARKERS_PER_SERIES) {
+          pushes.delete(key);
+          continue;
+        }
+        ended++;
+        const row = rowOfKey(key, markers);
         const marker = { row, name: sampleName, value: undefined, exemplar: undefined };
-        for (const writer of writers) writer.add(marker, undefined);
-        if (ended.length % SAMPLES_PER_STEP === 0) yield* completeAll(writers, REQUEST_BYTES);
+        for (const writer of writers) writer.addMarker(marker, { pushes, key });
+        if (ended % SAMPLES_PER_STEP === 0) yield* completeAll(writers, REQUEST_BYTES);
       }
     }
+    this.#rows.clean();
     yield* completeAll(writers, 1);
     const requests = new Map(writers.map(writer => [writer.protocol, writer.requests]));
-    return { requests, samples: samples + ended.length, dropped, ended };
+    return { requests, samples: samples + ended, dropped };
   }
 
   /**
    * Forgets series whose stale marker was received.
    *
-   * @param {Push['ended']} ended
+   * @param {Ended[]} ended
    */
   forget(ended) {
     for (const { pushes, key } of ended) pushes.delete(key);
@@ -182,7 +189,7 @@ class WrittenSeries {
 
   /**
    * @param {KnownName} name
-   * @param {KnownRow} row
+   * @param {Row} row
    * @returns {Map<string, number> | undefined} undefined if the name is not valid
    */
   #pushesOf({ name, marker, series }, { markers }) {
@@ -191,73 +198,6 @@ class WrittenSeries {
     const all = marker === undefined ? markers : [markers, marker.pair].sort().join();
     return this.#seriesOf(name.value, all).pushes;
   }
-
-  /**
-   * @param {string} text of labels
-   * @param {string | undefined} marker name of the label that the sample has in addition
-   * @returns {KnownRow | undefined} undefined if Prometheus would refuse the labels
-   */
-  #rowOf(text, marker) {
-    const labels = parseLabels(text.toWellFormed());
-    if (labels === undefined) return undefined;
-    const own = labels.length;
-    for (const label of this.#labels)
-      if (label.name !== marker && !hasName(labels, own, label.name)) labels.push(label);
-    labels.sort(byName);
-    for (let i = 0; i < labels.length; i++) {
-      const { name } = labels[i];
-      if (name === '__name__' || name === marker || name === labels[i + 1]?.name) return undefined;
-    }
-    return rowFrom(labels.every(hasValue) ? labels : labels.filter(hasValue), marker);
-  }
-}
-
-/**
- * @param {Label[]} labels sorted by name
- * @param {string | undefined} marker name of the label that the sample has in addition
- * @returns {KnownRow}
- */
-function rowFrom(labels, marker) {
-  const row = { labels, nameAt: 0, markerAt: 0, key: '', markers: '' };
-  for (const { name, pair } of labels) {
-    if (name < '__name__') row.nameAt++;
-    if (marker === undefined || name < marker) row.markerAt++;
-    if (name === 'le' || name === 'quantile') row.markers = joinLabels(row.markers, pair);
-    else row.key = joinLabels(row.key, pair);
-  }
-  return row;
-}
-
-/**
- * @param {string} name
- * @param {string} value
- * @returns {Label}
- */
-function labelOf(name, value) {
-  return { name, value, pair: labelPair(name, value) };
-}
-
-/**
- * @param {Label[]} labels
- * @param {number} count how many of them to search
- * @param {string} name
- */
-function hasName(labels, count, name) {
-  for (let i = 0; i < count; i++) if (labels[i].name === name) return true;
-  return false;
-}
-
-/**
- * @param {Label} a
- * @param {Label} b
- */
-function byName(a, b) {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
-}
-
-/** @param {Label} label */
-function hasValue({ value }) {
-  return value !== '';
 }
 
 /** Requests of one protocol. */
@@ -265,6 +205,8 @@ class RequestWriter {
   #request;
   #timestamp;
   #samples = 0;
+  /** @type {Ended[]} */
+  #ended = [];
 
   /**
    * @param {Protocol} protocol
@@ -288,6 +230,15 @@ class RequestWriter {
   }
 
   /**
+   * @param {SeriesSample} marker
+   * @param {Ended} ended whose stale marker it is
+   */
+  addMarker(marker, ended) {
+    this.add(marker, undefined);
+    this.#ended.push(ended);
+  }
+
+  /**
    * Completes the request if it is long enough.
    *
    * @param {number} bytes
@@ -296,9 +247,10 @@ class RequestWriter {
   *complete(bytes) {
     if (this.#samples === 0 || this.#request.length < bytes) return;
     const body = yield* compressSteps(this.#request.parts);
-    this.requests.push({ body, samples: this.#samples });
+    this.requests.push({ body, samples: this.#samples, ended: this.#ended });
     this.#request = newRequest(this.protocol, this.#timestamp);
     this.#samples = 0;
+    this.#ended = [];
   }
 }
 

@@ -350,6 +350,41 @@ describe('RemoteWrite', () => {
     assert.deepStrictEqual(sent, [0, 1, 1]);
   });
 
+  it('a stale marker that is refused again and again is given up after twenty pushes', async () => {
+    const to = await receiver((response, request, count) =>
+      count > 1 ? response.writeHead(400).end() : accept(response, request),
+    );
+    gauge('value', 1);
+    const push = remoteWrite(to, { protocol: '1.0' });
+    await push.push();
+    registry.clear();
+    for (let i = 0; i < 22; i++) await assert.rejects(push.push());
+    const sent = to.requests.map(({ series }) => series.filter(({ value }) => value === 'stale').length);
+    assert.deepStrictEqual(sent, [0, ...Array(20).fill(1), 0, 0]);
+  });
+
+  it('label sets that end in great numbers get one stale marker each, and may come back', async () => {
+    const to = await receiver();
+    const options = { name: 'many', help: 'h', labelNames: ['of'], registers: [registry] };
+    const metric = new Gauge(options);
+    const push = remoteWrite(to);
+    const set = count => {
+      for (let i = 0; i < count; i++) metric.set({ of: `a${i}` }, i);
+    };
+    const stale = () => to.requests.at(-1).series.filter(({ value }) => value === 'stale').length;
+    set(1500);
+    await push.push();
+    metric.reset();
+    set(1);
+    await push.push();
+    assert.strictEqual(stale(), 1499);
+    set(2);
+    await push.push();
+    assert.strictEqual(stale(), 0);
+    assert.strictEqual(to.requests.at(-1).series.length, 10);
+    assert.strictEqual(to.series.get(`many${JSON.stringify({ ...labels, of: 'a1' })}`).value, 1);
+  });
+
   it('timestamps rise with each push', async () => {
     const to = await receiver();
     gauge('value', 1);
@@ -462,6 +497,27 @@ describe('RemoteWrite', () => {
       assert.strictEqual(to.series.size, count + 8);
       const values = [...to.series.values()].slice(0, count);
       assert.ok(values.every(({ labels: [, [, own]], value }) => own === `${text}${value}`));
+    }
+  });
+
+  it('a request whose content is refused does not hold up the others of its push', async () => {
+    const metric = new Counter({ name: 'many_total', help: 'h', labelNames: ['a'], registers: [registry] });
+    const text = 'x'.repeat(1000);
+    for (let i = 0; i < 1500; i++) metric.inc({ a: `${text}${i}` });
+    for (const [status, sent] of [
+      [400, 2],
+      [401, 1],
+    ]) {
+      const to = await receiver((response, request, count) =>
+        count === 1 ? response.writeHead(status).end() : accept(response, request),
+      );
+      const push = remoteWrite(to, { protocol: '1.0' });
+      await assert.rejects(push.push(), { message: new RegExp(`status ${status}`) });
+      assert.strictEqual(to.requests.length, sent);
+      const arrived = to.requests.slice(1).reduce((sum, { series }) => sum + series.length, 0);
+      await push.push();
+      const { pushed, failed } = resultsOf(to, 'samples');
+      assert.deepStrictEqual([pushed, pushed + failed], [arrived, 1508]);
     }
   });
 

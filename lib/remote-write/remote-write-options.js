@@ -1,0 +1,132 @@
+'use strict';
+
+// Checks the options of RemoteWrite.
+
+const { inspect } = require('util');
+const { checkLabelNamesAreValid } = require('../registry/names');
+const { checkOptionNames } = require('../options/option-names');
+
+const OPTIONS = new Set(['labels', 'headers', 'timeout', 'retries', 'protocol']);
+
+const DEFAULT_TIMEOUT = 30_000;
+const DEFAULT_RETRIES = 5;
+const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
+
+/**
+ * @param {unknown} url
+ * @param {any} options as RemoteWrite's constructor gets them
+ * @returns {import('./remote-write-session').SessionSettings}
+ * @throws {Error} if one is not valid
+ */
+function sessionSettings(url, options) {
+  checkOptionNames('RemoteWrite', options, OPTIONS);
+  const {
+    labels,
+    headers = {},
+    timeout = DEFAULT_TIMEOUT,
+    retries = DEFAULT_RETRIES,
+    protocol,
+  } = options ?? {};
+  checkMilliseconds('timeout', timeout);
+  if (!Number.isInteger(retries) || retries < 0)
+    throw new TypeError(`retries must be a whole number: ${inspect(retries)}`);
+  if (protocol !== undefined && protocol !== '1.0' && protocol !== '2.0')
+    throw new TypeError(`protocol must be '1.0' or '2.0': ${inspect(protocol)}`);
+  return {
+    url: checkedUrl(url),
+    labels: checkedLabels(labels),
+    headers: checkedHeaders(headers),
+    timeout,
+    retries,
+    protocol,
+  };
+}
+
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @throws {TypeError}
+ */
+function checkMilliseconds(name, value) {
+  if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
+  throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
+}
+
+/**
+ * @param {unknown} url
+ * @returns {string}
+ * @throws {TypeError}
+ */
+function checkedUrl(url) {
+  const text = String(/** @type {any} */ (url)?.href ?? url);
+  // The text is not shown: it may contain a password.
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw new TypeError('RemoteWrite expected the URL of a receiver, http: or https:');
+  const { username, password } = new URL(text);
+  if (!isEncoded(username) || !isEncoded(password))
+    throw new TypeError("RemoteWrite expected a URL whose user and password have '%' as %25");
+  return text;
+}
+
+/** @param {string} text percent-encoded */
+function isEncoded(text) {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Labels or headers, as texts.
+ *
+ * @param {string} option
+ * @param {Record<string, unknown>} values
+ * @returns {[string, string][]}
+ * @throws {TypeError} for the first one that has no text, such as a variable that is missing
+ */
+function textsOf(option, values) {
+  return Object.entries(values).map(([name, value]) => {
+    if (!['string', 'number', 'boolean'].includes(typeof value))
+      throw new TypeError(`${option}.${name} must be a text: ${inspect(value)}`);
+    return [name, String(value)];
+  });
+}
+
+/**
+ * @param {any} labels
+ * @returns {Record<string, string>}
+ * @throws {TypeError} if there is no `instance`
+ * @throws {Error} if a name is not valid
+ */
+function checkedLabels(labels) {
+  if (typeof labels?.instance !== 'string' || labels.instance === '') {
+    throw new TypeError(
+      'RemoteWrite needs labels.instance: series of several processes that have no label to tell them apart overwrite each other',
+    );
+  }
+  checkLabelNamesAreValid(Object.keys(labels));
+  if (Object.hasOwn(labels, '__name__')) throw new TypeError('labels must not have a __name__');
+  return Object.fromEntries(textsOf('labels', labels).map(([name, value]) => [name, value.toWellFormed()]));
+}
+
+/**
+ * @param {any} headers
+ * @returns {Record<string, string>}
+ * @throws {TypeError} if it is not an object of texts, or a name or value is not valid
+ */
+function checkedHeaders(headers) {
+  // Headers, Map and lists have no entries of an object: requests would have no authorization.
+  if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers)
+    throw new TypeError(`headers must be an object, as in { Authorization: '...' }: ${typeof headers}`);
+  const { validateHeaderName, validateHeaderValue } = require('http');
+  const entries = textsOf('headers', headers);
+  for (const [name, value] of entries) {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  }
+  return Object.fromEntries(entries);
+}
+
+module.exports = { MAX_TIMER, checkMilliseconds, sessionSettings };
