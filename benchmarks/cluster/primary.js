@@ -36,6 +36,7 @@ let aggregating = -1;
 let window;
 let writtenBefore;
 let body = '';
+let remoteWrite;
 
 const commands = {
   async ready() {
@@ -73,6 +74,14 @@ const commands = {
     await handler(plainRequest(), response);
     if (response.statusCode !== 200) throw new Error(`the handler answered ${response.statusCode}`);
     body = response.body;
+    return { milliseconds: performance.now() - began };
+  },
+
+  async push({ url }) {
+    const { RemoteWrite } = client.library;
+    remoteWrite ??= new RemoteWrite(url, { labels: { instance: 'bench' }, protocol: '2.0' }, aggregator);
+    const began = performance.now();
+    await remoteWrite.push();
     return { milliseconds: performance.now() - began };
   },
 

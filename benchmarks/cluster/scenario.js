@@ -8,6 +8,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { clientNamed, OURS } = require('../shared/clients.js');
 const { checkBody, expectedTotals } = require('./body-check.js');
+const { PushReceiver } = require('./push-receiver.js');
 const { scrapeOverHttp } = require('./scraper.js');
 const { Tree } = require('./tree.js');
 
@@ -74,6 +75,7 @@ const { Tree } = require('./tree.js');
  */
 async function runScenario(scenario, { directory, onRepetition }) {
   const trees = [];
+  const receiver = await PushReceiver.start();
   try {
     const lanes = [];
     const { samples, workers, kind } = scenario;
@@ -84,13 +86,14 @@ async function runScenario(scenario, { directory, onRepetition }) {
         const workersServeMetrics = group || each === 'worker';
         const tree = await Tree.start({ client, samples, workers, kind, group, workersServeMetrics });
         trees.push(tree);
-        lanes.push(new LaneRunner(tree, each, bodyFile));
+        lanes.push(new LaneRunner(tree, each, bodyFile, receiver));
       }
     }
     await repeat(lanes, scenario, onRepetition);
     return lanes.map(lane => lane.result);
   } finally {
     await Promise.all(trees.map(tree => tree.stop()));
+    receiver.stop();
   }
 }
 
@@ -118,14 +121,16 @@ class LaneRunner {
   #tree;
   #path;
   #bodyFile;
+  #receiver;
   #lastWall = 100;
   #scrapes = 0;
   #when = '';
 
-  constructor(tree, lanePath, bodyFile) {
+  constructor(tree, lanePath, bodyFile, receiver) {
     this.#tree = tree;
     this.#path = lanePath;
     this.#bodyFile = bodyFile;
+    this.#receiver = receiver;
     this.result = { client: tree.settings.client, path: lanePath, runs: [], bodies: 0, failures: [] };
   }
 
@@ -183,8 +188,15 @@ class LaneRunner {
   #scrape() {
     if (this.#path === 'string') return this.#tree.call('scrape');
     if (this.#path === 'bytes') return this.#tree.call('scrapeBytes');
+    if (this.#path === 'push') return this.#push();
     if (this.#tree.settings.workersServeMetrics) return this.#scrapeNextWorker();
     return scrapeOverHttp(this.#tree.metricsPort, { gzip: this.#path === 'gzip' });
+  }
+
+  async #push() {
+    const { milliseconds } = await this.#tree.call('push', { url: this.#receiver.url });
+    const { bytes, text } = this.#receiver.take();
+    return { milliseconds, bytes, text };
   }
 
   /** The primary gets a command meanwhile, as with the other ways to which its CPU time is compared. */

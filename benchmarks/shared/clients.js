@@ -16,7 +16,7 @@ const SUCCESSOR = 'prometheus-io';
  * @property {string[]} paths the ways to its scrape body that are measured: `string` is `clusterMetrics()`,
  *   `bytes` is `metricsHandler` with a response that goes nowhere, `http` and `gzip` are the same over HTTP
  *   on loopback, `worker` is the cluster's page over HTTP from one worker after the other, `group` the same
- *   from the members of a group
+ *   from the members of a group, `push` is remote write
  */
 
 /** @type {Client[]} */
@@ -27,7 +27,7 @@ const CLIENTS = [
     key: OURS,
     title: 'ours',
     module: path.join(__dirname, '..', '..', 'index.js'),
-    paths: ['string', 'bytes', 'http', 'gzip', 'worker', 'group'],
+    paths: ['string', 'bytes', 'http', 'gzip', 'worker', 'group', 'push'],
   },
 ];
 
