@@ -1,6 +1,6 @@
 'use strict';
 
-const { debuglog } = require('util');
+const { debuglog, inspect } = require('util');
 const { Registry } = require('../registry/registry');
 const { scrapeFamilies } = require('../registry/scrape');
 const { checkOptionNames } = require('../options/option-names');
