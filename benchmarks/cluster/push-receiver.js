@@ -26,7 +26,7 @@ class PushReceiver {
     return receiver;
   }
 
-  /** @returns {{bytes: number, text: () => string}} what has arrived since the last call; as lines of a page */
+  /** @returns {{bytes: number, text: () => string}} what has arrived since the last call, as a page */
   take() {
     const bodies = this.#bodies;
     this.#bodies = [];

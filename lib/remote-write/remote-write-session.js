@@ -10,7 +10,7 @@ const { Receiver } = require('./receiver');
 
 const NAME = 'prom_client_remote_write';
 
-/** Answers to what a request contains: the next one may be accepted. Mimir writes all samples but the refused. */
+/** What a request contains is refused: the next one may be accepted. */
 const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
 
 /** @typedef {import('../exposition/text-format').Family} Family */

@@ -15,6 +15,7 @@ const { FakeReceiver, accept, answerForever } = require('./fixtures/receiver');
 const { Counter, RemoteWrite, WorkerRegistry, register } = client;
 
 const labels = { instance: 'box-1', job: 'shop' };
+const IN_AN_HOUR = new Date(Date.now() + 3_600_000).toUTCString();
 
 /** A receiver for all tests of a suite; `answer` is what it does. */
 function sharedReceiver() {
@@ -32,6 +33,12 @@ function sharedReceiver() {
   });
   after(() => shared.receiver.stop());
   return shared;
+}
+
+/** Answers as a receiver that does not have version 2.0. */
+function refuseVersion2(response, request) {
+  if (request.protocol === '2.0') response.writeHead(415).end();
+  else accept(response, request);
 }
 
 /** Pushes once from the primary, with a new RemoteWrite if there are options. */
@@ -116,15 +123,36 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       });
     }
 
-    it('a series of a worker that has ended gets a stale marker', async () => {
+    it('a receiver without version 2.0 gets 1.0, and stays with it', async () => {
+      shared.answer = refuseVersion2;
+      const results = [await push(cluster, shared.url, { labels }), await push(cluster)];
+      assert.deepStrictEqual(
+        results.map(({ protocol }) => protocol),
+        ['1.0', '1.0'],
+      );
+      assert.deepStrictEqual(
+        shared.receiver.requests.map(({ protocol }) => protocol),
+        ['2.0', '1.0', '1.0'],
+      );
+      assert.strictEqual(seriesOf(shared.receiver, 'requests_total').length, 3);
+    });
+
+    it('a series of a worker that has ended gets a stale marker, unless others have it', async () => {
       const id = await cluster.fork();
-      await cluster.inWorker(id, ({ client }) => new client.Gauge({ name: 'short', help: 'h' }).set(1));
+      await cluster.inWorker(id, ({ client }) => {
+        new client.Gauge({ name: 'short', help: 'h' }).set(1);
+        new client.Gauge({ name: 'temperature', help: 'h' }).set(100);
+        new client.Counter({ name: 'jobs_total', help: 'h' }).inc(5);
+      });
       await push(cluster, shared.url, { labels });
       assert.strictEqual(seriesOf(shared.receiver, 'short')[0].value, 1);
       await cluster.run(($, id) => $.cluster.workers[id].disconnect(), id);
       await cluster.gone(id);
       await push(cluster);
-      assert.strictEqual(seriesOf(shared.receiver, 'short')[0].value, 'stale');
+      const values = ['short', 'temperature', 'jobs_total'].map(
+        name => seriesOf(shared.receiver, name)[0].value,
+      );
+      assert.deepStrictEqual(values, ['stale', 1 / 3 + 2 / 3, 5]);
     });
 
     it("a metric with an aggregator of the application's own is pushed as it aggregates", async () => {
@@ -159,6 +187,8 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       const answers = [
         [response => response.writeHead(500).end(), /status 500/],
         [response => response.writeHead(429, { 'Retry-After': '0' }).end(), /status 429/],
+        [response => response.writeHead(429, { 'Retry-After': IN_AN_HOUR }).end(), /status 429/],
+        [response => response.writeHead(415).end(), /status 415/],
         [response => response.writeHead(400).end('no'), /status 400: no/],
         [response => response.destroy(), /hang up|ECONNRESET|EPIPE/],
         [response => answerForever(response, counted), /status 400: x{100}/],
@@ -170,9 +200,9 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       }
       shared.answer = accept;
       await push(cluster);
-      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 5, dropped: 0 });
+      assert.deepStrictEqual(resultsOf(shared.receiver, 'pushes'), { pushed: 1, failed: 7, dropped: 0 });
       const { pushed, failed } = resultsOf(shared.receiver, 'samples');
-      assert.ok(pushed > 0 && failed === 5 * pushed, `${pushed} ${failed}`);
+      assert.ok(pushed > 0 && failed === 7 * pushed, `${pushed} ${failed}`);
       assert.ok(counted.written < 2 ** 28, `${counted.written} bytes`);
     });
 
@@ -360,6 +390,7 @@ describe('RemoteWrite of a WorkerRegistry', () => {
   const shared = sharedReceiver();
 
   it('has the metrics of all threads, and is refused in a thread that does not serve them', async t => {
+    shared.answer = refuseVersion2;
     const registry = new WorkerRegistry();
     t.after(() => register.clear());
     new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: 'a' }, 1);
@@ -369,15 +400,17 @@ describe('RemoteWrite of a WorkerRegistry', () => {
     assert.strictEqual(seriesOf(shared.receiver, 'jobs_total')[0].value, 11);
     await thread.do('inc', { kind: 'a', value: 100 });
     await remoteWrite.stop();
-    const values = shared.receiver.requests.map(
+    const [refused, ...accepted] = shared.receiver.requests;
+    assert.strictEqual(refused.protocol, '2.0');
+    const values = accepted.map(
       request => seriesOf({ series: new Map(Object.entries(request.series)) }, 'jobs_total')[0].value,
     );
     assert.deepStrictEqual(values, [11, 111, 'stale']);
     await thread.terminate();
     await registry.shutdown();
     const other = new WorkerRegistry(undefined, false);
-    const refused = new RemoteWrite(shared.url, { labels }, other).push();
-    await assert.rejects(refused, /in the main thread/);
+    const pushed = new RemoteWrite(shared.url, { labels }, other).push();
+    await assert.rejects(pushed, /in the main thread/);
     await other.shutdown();
   });
 });
