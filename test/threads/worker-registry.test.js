@@ -279,7 +279,7 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 2);
   });
 
-  it('WorkerRegistry takes threads of another copy of the package, and threads with two copies', async t => {
+  it('WorkerRegistry takes threads of another copy of the package, and threads with two copies, but not those of another version', async t => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'copy-of-the-package-'));
     t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
     for (const name of ['index.js', 'package.json', 'lib'])
@@ -298,6 +298,20 @@ describe('WorkerRegistry', () => {
     // Now it answers nobody.
     await ofBoth.do('sleep');
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 222);
+    // A copy with another version of the messages: neither side takes the other's for its own.
+    const messages = path.join(directory, 'lib/threads/thread-messages.js');
+    const code = fs.readFileSync(messages, 'utf8');
+    assert.match(code, /threads\.v1'/);
+    fs.writeFileSync(messages, code.replace("threads.v1'", "threads.v2'"));
+    const ofVersion = new TestThread({ client: copy });
+    threads.push(ofVersion);
+    await ofVersion.doAll('create', 'hook', 'join', ['inc', { kind: 'a', value: 2000 }]);
+    const page = await registry.workerMetrics({ selfMetrics: true });
+    assert.equal(valueOf(page, 'jobs_total{kind="a"}'), 222);
+    assert.equal(valueOf(page, 'hooked'), undefined);
+    assert.equal(registry.workerCount(), 2);
+    await ofVersion.doAll(['inc', { kind: 'b', value: 1 }], 'leave');
+    assert.equal(ofVersion.error, undefined);
   });
 
   it('WorkerRegistry counts the label sets beyond the limit of a metric, also those of ended threads', async () => {
