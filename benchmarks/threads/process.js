@@ -108,25 +108,38 @@ async function main() {
     'main thread CPU ms': [],
     'main thread gap ms': [],
     'thread gap ms': [],
+    'thread gap without a scrape ms': [],
   };
   for (let scrape = 0; scrape < SCRAPES; scrape++) {
     await pause(100);
-    threads.forEach(thread => thread.postMessage('start'));
-    await Promise.all(threads.map(thread => once(thread, 'message')));
+    await longestGap(threads);
     gap();
     const [cpu, start] = [threadCpu(), performance.now()];
     if (client === 'ours') await registry.workerMetricsBytes();
     else await registry.workerMetrics();
-    figures['scrape ms'].push(performance.now() - start);
+    const duration = performance.now() - start;
+    figures['scrape ms'].push(duration);
     figures['main thread CPU ms'].push(threadCpu() - cpu);
     figures['main thread gap ms'].push(gap());
-    threads.forEach(thread => thread.postMessage('gap'));
-    const gaps = await Promise.all(threads.map(async thread => (await once(thread, 'message'))[0]));
-    figures['thread gap ms'].push(Math.max(...gaps));
+    figures['thread gap ms'].push(await longestGap(threads));
+    await pause(100);
+    await longestGap(threads);
+    await pause(duration);
+    figures['thread gap without a scrape ms'].push(await longestGap(threads));
   }
   const medians = Object.entries(figures).map(([name, numbers]) => [name, median(numbers)]);
   console.log(JSON.stringify({ ...firstFigures, ...Object.fromEntries(medians) }));
   process.exit();
+}
+
+/**
+ * @param {Worker[]} threads
+ * @returns {Promise<number>} the longest gap of all threads since the last call, in milliseconds
+ */
+async function longestGap(threads) {
+  threads.forEach(thread => thread.postMessage('gap'));
+  const gaps = await Promise.all(threads.map(async thread => (await once(thread, 'message'))[0]));
+  return Math.max(...gaps);
 }
 
 /**

@@ -62,7 +62,10 @@ class TablePublisher {
   open() {
     const { table } = this;
     for (let page = 0; page < table.pages.length; page++) this.#publishPage(page);
-    for (let row = 0; row < table.rowCount; row++) this.#publishRow(row);
+    for (let row = 0; row < table.rowCount; row++) {
+      this.#publishRow(row);
+      if (!table.isLive(row)) this.#log.append(REMOVE, [this.number, row]);
+    }
     if (table.live !== undefined) this.#log.append(ORDER, [this.number, ...table.live]);
     const count = this.#numbers.shareOverflowCount(table);
     if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count)]);
@@ -73,12 +76,18 @@ class TablePublisher {
   close() {
     // Another one may have followed it: a metric may be in two registries.
     this.#isClosed = true;
-    if (this.table.listener === this) this.table.listener = this.#inner;
+    if (this.table.listener === this) this.table.listener = this.#listener;
+  }
+
+  /** What is called first. A publisher that was closed may still be called by another one: it is skipped. */
+  get #listener() {
+    while (this.#inner instanceof TablePublisher && this.#inner.#isClosed) this.#inner = this.#inner.#inner;
+    return this.#inner;
   }
 
   /** @param {number} row */
   rowStarted(row) {
-    this.#inner?.rowStarted(row);
+    this.#listener?.rowStarted(row);
     this.#guard(() => {
       const page = row >> this.table.pageShift;
       if (this.#pages[page] !== this.table.pages[page]) this.#publishPage(page);
@@ -88,22 +97,22 @@ class TablePublisher {
 
   /** @returns {import('../series/series-table').RowMove | undefined} */
   startMove() {
-    return this.#inner?.startMove();
+    return this.#listener?.startMove();
   }
 
   /** @param {number} row */
   rowRemoved(row) {
-    this.#inner?.rowRemoved?.(row);
+    this.#listener?.rowRemoved?.(row);
     this.#guard(() => this.#log.append(REMOVE, [this.number, row]));
   }
 
   cleared() {
-    this.#inner?.cleared?.();
+    this.#listener?.cleared?.();
     this.#guard(() => this.#log.append(CLEAR, [this.number]));
   }
 
   renumbered() {
-    this.#inner?.renumbered?.();
+    this.#listener?.renumbered?.();
     this.#guard(() => this.#onRenumbered(this));
   }
 

@@ -3,7 +3,10 @@
 // What a reader has seen after any number of records: a thread that is terminated publishes no more of them.
 
 const assert = require('node:assert/strict');
-const { it } = require('node:test');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { setImmediate: turn } = require('node:timers/promises');
+const v8 = require('node:v8');
+const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
 const { Counter, Registry } = require('../../index');
 const { viewOf } = require('../../lib/registry/metric-view');
@@ -21,41 +24,101 @@ function sumOf(mirror) {
   return sum;
 }
 
-it('no count falls while a table whose rows are renumbered is published again', t => {
-  const inbox = new BroadcastChannel(inboxOf(''));
-  const registry = new Registry();
-  const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'], registers: [registry] });
-  const publisher = new ThreadPublisher(() => [registry]);
-  t.after(() => {
-    publisher.close();
-    inbox.close();
-  });
+describe('the metrics of a thread as its reader sees them', () => {
+  /** @type {any} */
+  let inbox;
+  /** @type {Registry[]} */
+  let registries;
+  /** @type {any} */
+  let counter;
+  /** @type {ThreadPublisher | undefined} */
+  let publisher;
   /** @type {ThreadMirror | undefined} */
   let mirror;
-  /** Reads what was published, a few records at a time, with the sum after each time. */
-  const read = () => {
-    for (;;) {
-      const { message } = receiveMessageOnPort(/** @type {any} */ (inbox)) ?? {};
-      if (message === undefined) break;
-      if (message.join !== undefined) mirror = new ThreadMirror(message.join, () => undefined);
-      if (message.chunk !== undefined) mirror?.addChunk(message.chunk);
-      if (message.memory !== undefined) mirror?.addMemory(message.memoryNumber, message.memory);
+
+  beforeEach(() => {
+    inbox = new BroadcastChannel(inboxOf(''));
+    registries = [new Registry()];
+    counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'], registers: registries });
+  });
+
+  afterEach(() => {
+    publisher?.close();
+    inbox.close();
+  });
+
+  /**
+   * @param {number} from
+   * @param {number} to
+   */
+  function inc(from, to) {
+    for (let i = from; i < to; i++) counter.inc({ kind: `kind${i}` });
+  }
+
+  /**
+   * @param {number} from
+   * @param {number} to
+   */
+  function remove(from, to) {
+    for (let i = from; i < to; i++) counter.remove({ kind: `kind${i}` });
+  }
+
+  const publish = () => (publisher = new ThreadPublisher(() => registries));
+
+  /** Reads what was published, a few records at a time, and returns the sum after each time. */
+  function read() {
+    for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) {
+      const { join, chunk, memory, memoryNumber } = received.message;
+      if (join !== undefined) mirror = new ThreadMirror(join, () => undefined);
+      if (chunk !== undefined) mirror?.addChunk(chunk);
+      if (memory !== undefined) mirror?.addMemory(memoryNumber, memory);
     }
     const published = /** @type {ThreadMirror} */ (mirror);
     const sums = [sumOf(published)];
     const steps = published.read();
     for (let isLast = false; !isLast; sums.push(sumOf(published))) isLast = steps.next().done === true;
     return sums;
-  };
+  }
 
-  for (let i = 0; i < 4000; i++) counter.inc({ kind: `kind${i}` });
-  for (let i = 0; i < 3000; i++) counter.remove({ kind: `kind${i}` });
-  assert.equal(read().at(-1), 1000);
-  const { epoch } = viewOf(counter).table;
-  for (let i = 4000; i < 8000; i++) counter.inc({ kind: `kind${i}` });
-  assert.equal(viewOf(counter).table.epoch, epoch + 1);
-  const sums = read();
-  assert.equal(sums.at(-1), 5000);
-  assert.ok(sums.length > 20);
-  sums.forEach((sum, i) => assert.ok(!(sum < sums[i - 1]), `${sum} after ${sums[i - 1]}`));
+  it('no count falls while a table whose rows are renumbered is published again', () => {
+    publish();
+    inc(0, 4000);
+    remove(0, 3000);
+    assert.equal(read().at(-1), 1000);
+    const { epoch } = viewOf(counter).table;
+    inc(4000, 8000);
+    assert.equal(viewOf(counter).table.epoch, epoch + 1);
+    const sums = read();
+    assert.equal(sums.at(-1), 5000);
+    assert.ok(sums.length > 20);
+    sums.forEach((sum, i) => assert.ok(!(sum < sums[i - 1]), `${sum} after ${sums[i - 1]}`));
+  });
+
+  it('a label set that was removed before the thread took part is not shown', () => {
+    inc(0, 900);
+    remove(0, 800);
+    publish();
+    const sums = read();
+    assert.equal(sums.at(-1), 100);
+    for (const sum of sums) assert.ok(sum <= 100, String(sums));
+  });
+
+  it('the memory of a table that was compacted is released, also if the metric is in two registries', async () => {
+    registries.push(new Registry());
+    registries[1].registerMetric(counter);
+    publish();
+    inc(0, 4000);
+    remove(0, 3000);
+    // Now the table is about to be compacted.
+    inc(4000, 4100);
+    const { epoch } = viewOf(counter).table;
+    const page = new WeakRef(viewOf(counter).table.pages[0]);
+    inc(4100, 8000);
+    assert.equal(viewOf(counter).table.epoch, epoch + 1);
+    assert.notEqual(viewOf(counter).table.pages[0], page.deref());
+    await turn();
+    v8.setFlagsFromString('--expose-gc');
+    vm.runInNewContext('gc')();
+    assert.equal(page.deref(), undefined);
+  });
 });
