@@ -363,10 +363,10 @@ export interface ClusterState {
   snapshotBytes: number;
   /**
    * The group of this process, if it is in one: its directory, whether this process aggregates (in all
-   * others, the rest of this state is empty), and a number that rises by 1 whenever another process takes
-   * over.
+   * others, the rest of this state is empty), a number that rises by 1 whenever another process takes over,
+   * and why this process is not linked to the one that aggregates ('' if it is).
    */
-  group?: { directory: string; isAggregator: boolean; generation: number };
+  group?: { directory: string; isAggregator: boolean; generation: number; failure: string };
 }
 
 /** Buffer, if the types of Node.js are installed. */

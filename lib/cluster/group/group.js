@@ -24,6 +24,10 @@ const LONGEST_PAUSE_MILLISECONDS = 1000;
 // How long it takes a holder to listen again, after somebody has removed the directory.
 const MISSING_MILLISECONDS = 100;
 
+// A process that accepts connections and does not greet for so long is replaced. One that has just won the
+// election needs less.
+const GREETING_MILLISECONDS = 5000;
+
 // What a check notices is rare and harms no page: the holder checks at each message. So an idle process is
 // woken seldom.
 const CHECK_MILLISECONDS = 5000;
@@ -66,6 +70,8 @@ class Group {
   #holder = undefined;
   /** Generation of a holder that does not answer. */
   #silent = 0;
+  /** Since when the holder of a generation has not greeted, by performance.now(). */
+  #unanswered = { generation: 0, since: 0 };
   /** Generation of a holder whose socket was missing. */
   #missing = 0;
   /** Whether this process has ever met another one: then the group does not end with that. */
@@ -123,6 +129,7 @@ class Group {
       directory: this.#directory.path,
       isAggregator: this.#holder !== undefined,
       generation: this.#holder?.generation ?? this.#link?.generation ?? 0,
+      failure: this.#link === undefined ? messageOf(this.#failure) : '',
     };
     return { ...(this.primary?.state() ?? NOTHING_AGGREGATED), group };
   }
@@ -186,8 +193,8 @@ class Group {
       const timer = setTimeout(
         () => {
           this.#onLinked = this.#onLinked.filter(each => each !== onLinked);
-          const { message = 'no process of the group answers' } = /** @type {any} */ (this.#failure ?? {});
-          reject(unavailable(`The group's metrics cannot be collected: ${message}`));
+          const reason = messageOf(this.#failure) || 'no process of the group answers';
+          reject(unavailable(`The group's metrics cannot be collected: ${reason}`));
         },
         Math.min(timeout, MAX_TIMER),
       );
@@ -249,8 +256,7 @@ class Group {
 
   /** Reports that the counts of this process are on no page. */
   #warn() {
-    const { message } = /** @type {Error} */ (this.#failure);
-    warnOnce('group', `This process takes no part in its group: ${message}`);
+    warnOnce('group', `This process takes no part in its group: ${messageOf(this.#failure)}`);
   }
 
   /** Creates the directory and the socket, if they are missing. */
@@ -325,9 +331,26 @@ class Group {
         void this.#follow();
       },
     });
-    await link.welcome;
+    await link.welcome.catch(error => this.#onUnanswered(generation, error));
+    this.#unanswered = { generation: 0, since: 0 };
     if (this.#link !== link) throw new Error('the link to the process that aggregates has ended');
     return true;
+  }
+
+  /**
+   * @param {number} generation of a holder that has accepted the connection
+   * @param {Error} error
+   * @returns {never}
+   */
+  #onUnanswered(generation, error) {
+    const now = performance.now();
+    if (this.#unanswered.generation !== generation) this.#unanswered = { generation, since: now };
+    if (now - this.#unanswered.since < GREETING_MILLISECONDS) throw error;
+    this.#silent = generation;
+    const { path } = this.#directory;
+    const message = `A process listens in ${path} and does not answer as prom-client-cluster: it is replaced`;
+    warnOnce('group-holder', message);
+    throw new Error(message);
   }
 
   /**
@@ -372,6 +395,11 @@ class Group {
       debug('the directory cannot be read: %s', error);
     }
   }
+}
+
+/** @param {unknown} error */
+function messageOf(error) {
+  return error === undefined ? '' : String(/** @type {any} */ (error)?.message ?? error);
 }
 
 module.exports = { Group };

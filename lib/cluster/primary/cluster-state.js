@@ -28,8 +28,9 @@
  * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in
  *   milliseconds since the epoch
  * @property {number} snapshotBytes size of all workers' last snapshots together
- * @property {{directory: string, isAggregator: boolean, generation: number}} [group] of this process: its
- *   directory, whether this process aggregates, and a number that rises by 1 whenever another one takes over
+ * @property {{directory: string, isAggregator: boolean, generation: number, failure: string}} [group] of this
+ *   process: its directory, whether this process aggregates, a number that rises by 1 whenever another one
+ *   takes over, and why this process is not linked to the one that aggregates; '' if it is
  */
 
 /**

@@ -144,6 +144,7 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
       refused.do('page', 300),
       /refused: it must be a directory of this user with mode 0700/,
     );
+    assert.match((await refused.do('state')).group.failure, /is refused/);
     // A process that lives would create the directory before the link is there.
     await refused.kill();
     fs.rmdirSync(group.directory);
