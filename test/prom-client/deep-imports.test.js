@@ -82,4 +82,16 @@ describe('deep imports lib/exemplar and lib/metric', () => {
     assert.ok(counter instanceof Metric);
     assert.ok(new Histogram({ name: 'h', help: 'h', registers }) instanceof Metric);
   });
+
+  it('a class derived from Metric checks its options, and is a metric once it is registered', async () => {
+    class Constant extends Metric {
+      get = () => ({ name: this.name, help: this.help, type: 'gauge', values: [{ value: 1, labels: {} }] });
+    }
+    const registry = new Registry();
+    assert.throws(() => new Constant({ name: 'a', registers: [registry] }), /^Error: Missing mandatory help/);
+    const constant = new Constant({ name: 'a', help: 'h', registers: [registry] });
+    assert.deepEqual(registry.getMetricsAsArray(), []);
+    registry.registerMetric(constant);
+    assert.equal(await registry.metrics(), '# HELP a h\n# TYPE a gauge\na 1\n');
+  });
 });
