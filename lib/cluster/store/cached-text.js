@@ -18,6 +18,12 @@ const SHORT_RUN_BYTES = 512;
 // Rows between two points at which a slice may end.
 const ROWS_PER_STEP = 4096;
 
+// Most families are small and cache nothing.
+const NO_BYTES = Buffer.alloc(0);
+const NO_INTEGERS = new Int32Array(0);
+const NO_ENDS = new Uint32Array(0);
+const NO_NUMBERS = new Float64Array(0);
+
 class CachedText {
   /** What the text depends on, apart from the values of its rows; '' if nothing is cached. */
   #key = '';
@@ -26,14 +32,14 @@ class CachedText {
    * one byte.
    */
   #nonAsciiRowCount = Infinity;
-  #bytes = Buffer.alloc(0);
+  #bytes = NO_BYTES;
   /** The number of cached rows; they are in the order of the text. */
   #count = 0;
-  #rows = new Int32Array(0);
+  #rows = NO_INTEGERS;
   /** Where the text of each row ends. */
-  #ends = new Uint32Array(0);
+  #ends = NO_ENDS;
   /** All numbers of each row. */
-  #numbers = new Float64Array(0);
+  #numbers = NO_NUMBERS;
 
   /**
    * Prepares to write a family. Clears the cache if it cannot be used.
@@ -167,10 +173,10 @@ class CachedText {
   #clear() {
     if (this.#rows.length === 0) return;
     this.#count = 0;
-    this.#bytes = Buffer.alloc(0);
-    this.#rows = new Int32Array(0);
-    this.#ends = new Uint32Array(0);
-    this.#numbers = new Float64Array(0);
+    this.#bytes = NO_BYTES;
+    this.#rows = NO_INTEGERS;
+    this.#ends = NO_ENDS;
+    this.#numbers = NO_NUMBERS;
   }
 
   /**

@@ -11,6 +11,10 @@ const ROWS_PER_STEP = 8192;
 /** The worker id of retired digests. */
 const RETIRED = -1;
 
+// Hundreds of families are created at once.
+const NO_ROWS = new Int32Array(0);
+const NO_NUMBERS = new Float64Array(0);
+
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./family-quantiles').FamilyQuantiles} FamilyQuantiles */
 /** @typedef {import('./retired-totals').RetiredTotals} RetiredTotals */
@@ -19,11 +23,11 @@ class FamilyTotals {
   #quantiles;
   #scrape = 0;
   /** @type {Int32Array} by row: the last scrape that contained it */
-  #lastScrape = new Int32Array(0);
+  #lastScrape = NO_ROWS;
   /** @type {Float64Array} by row and column: rounding errors of sums, or how many workers contributed */
-  #errors = new Float64Array(0);
+  #errors = NO_NUMBERS;
   /** @type {Int32Array} rows of this scrape in output order */
-  #order = new Int32Array(0);
+  #order = NO_ROWS;
   #orderLength = 0;
   #layout = 'value';
   /** @type {readonly number[]} */
@@ -34,7 +38,7 @@ class FamilyTotals {
   constructor(quantiles) {
     this.#quantiles = quantiles;
     /** @type {Float64Array} by row and column */
-    this.values = new Float64Array(0);
+    this.values = NO_NUMBERS;
   }
 
   /** @returns {Int32Array} rows of the last scrape in output order */
@@ -71,10 +75,10 @@ class FamilyTotals {
 
   /** Clears all rows, because they have been renumbered. */
   clear() {
-    this.#lastScrape = new Int32Array(0);
-    this.#order = new Int32Array(0);
+    this.#lastScrape = NO_ROWS;
+    this.#order = NO_ROWS;
     this.#orderLength = 0;
-    this.values = this.#errors = new Float64Array(0);
+    this.values = this.#errors = NO_NUMBERS;
   }
 
   /**

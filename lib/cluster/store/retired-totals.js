@@ -13,12 +13,14 @@ const LASTING_TYPES = new Set(['counter', 'histogram', 'summary']);
 /** Marks a row without retired totals. */
 const NEVER = 0;
 
+const NO_NUMBERS = new Float64Array(0);
+
 class RetiredTotals {
-  #sums = new Float64Array(0);
-  #errors = new Float64Array(0);
+  #sums = NO_NUMBERS;
+  #errors = NO_NUMBERS;
   /** @type {Float64Array} by row: when a worker with it was retired or a live worker exposed it last, in
    *   milliseconds, by the store's clock */
-  #lastSeen = new Float64Array(0);
+  #lastSeen = NO_NUMBERS;
   #count = 0;
   /** @type {Map<number, Float64Array>} by row, of a summary without a window */
   #digests = new Map();
