@@ -18,9 +18,13 @@ const PROMETHEUS = path.join(cache, `prom-client-cluster/prometheus-${version}/p
 const skip = !fs.existsSync(PROMETHEUS) && 'not built: run test/long/prometheus-3/build.sh';
 
 describe('conformance to Prometheus 3', { skip }, () => {
-  for (const file of ['remote-write', 'package']) {
+  for (const file of [
+    'remote-write/conformance-prometheus',
+    'package/conformance-prometheus',
+    'docs/scaling',
+  ]) {
     it(file, () => {
-      const test = path.join(TESTS, file, 'conformance-prometheus.test.js');
+      const test = path.join(TESTS, `${file}.test.js`);
       const { status, stdout } = spawnSync(process.execPath, ['--test', '--test-reporter=tap', test], {
         env: { ...process.env, PROMETHEUS, REQUIRE_PROMETHEUS: '1', NODE_TEST_CONTEXT: undefined },
         encoding: 'utf8',
