@@ -41,6 +41,7 @@ function allBudgets() {
     ...ipcBudgets(),
     ...latencyBudgets(),
     ...groupBudgets(),
+    pushBudget(),
     workerBudget(),
   ];
 }
@@ -231,6 +232,21 @@ function groupBudgets() {
       value: ({ group, alone }) => median(group) - median(alone),
     },
   ];
+}
+
+/** The primary only asks and answers; the thread builds and sends. */
+function pushBudget() {
+  const medianOf = (lanes, path) => valueOf(runsOf(laneOf(lanes, OURS, path), 'primaryMain'), median);
+  return {
+    title: "push of remote write: CPU of the primary's main thread, against http",
+    samples: 10_000,
+    kind: 'integers',
+    side: 'at most',
+    limit: 1,
+    unit: 'x',
+    measure: 'scrape',
+    value: lanes => combined((http, push) => push / http, [medianOf(lanes, 'http'), medianOf(lanes, 'push')]),
+  };
 }
 
 /** With few workers, most of the primary's CPU time does not depend on how many they are. */
