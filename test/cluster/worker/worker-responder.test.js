@@ -1,11 +1,15 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const { it } = require('node:test');
+const { Counter, Registry } = require('../../..');
+const { makePlace } = require('../../fixtures/cluster-harness');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
 const { linkToPrimary } = require('../../../lib/cluster/links/ipc');
 const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names');
-const { WELCOME, REQUEST } = require('../../../lib/cluster/wire/messages');
+const { WELCOME, REQUEST, READY, LAST } = require('../../../lib/cluster/wire/messages');
 
 it("a program that has replaced process.send() gets no error in its 'message' event", async t => {
   const { connected, send } = process;
@@ -29,4 +33,33 @@ it("a program that has replaced process.send() gets no error in its 'message' ev
   broken.receive({ type: REQUEST, requestId: 1, ...fields });
   broken.receive({ type: REQUEST, requestId: 2 });
   while (failing.mock.callCount() < calls + 2) await new Promise(resolve => setImmediate(resolve));
+});
+
+it('there are checkpoints if there is a directory, and none without', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const registry = new Registry();
+  const counter = new Counter({ name: 'done_total', help: 'h', registers: [registry] });
+  const exitName = exitSnapshotName(1);
+  const sent = [];
+  const link = {
+    id: 1,
+    isConnected: () => true,
+    user: () => undefined,
+    send: message => sent.push(message.type),
+  };
+  const writers = [makePlace(t), ''].map(directory => {
+    const responder = new WorkerResponder(link, () => [registry]);
+    responder.receive({ type: WELCOME, directory, exitName, checkpointInterval: 100 });
+    return { responder, file: path.join(directory, exitName) };
+  });
+  const [{ file }, { responder, file: other }] = writers;
+  while (!fs.existsSync(file)) {
+    counter.inc();
+    t.mock.timers.tick(100);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  assert.equal(fs.existsSync(other), false);
+  assert.deepEqual(sent, [READY, READY]);
+  responder.writeExitSnapshot();
+  assert.deepEqual(sent, [READY, READY, LAST]);
 });
