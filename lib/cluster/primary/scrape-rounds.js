@@ -75,6 +75,7 @@ class ScrapeRounds {
   #rendering = Promise.resolve();
   /** @type {(() => void)[]} called when no round is under way */
   #onIdle = [];
+  #isClosed = false;
 
   /** @param {Cluster} cluster */
   constructor(cluster) {
@@ -95,9 +96,11 @@ class ScrapeRounds {
    * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
    * @returns {Promise<Bytes | PageFile | BuiltPush | undefined>} undefined if there is nothing to aggregate,
    *   and never was
-   * @throws {Error} if no worker answered in time and there are no earlier numbers
+   * @throws {Error} if no worker answered in time and there are no earlier numbers, or after close()
    */
   collect(format, timeout) {
+    // A worker's request may have waited for its turn.
+    if (this.#isClosed) return Promise.reject(closed());
     const caller = new ScrapeCaller(format, timeout);
     const formats = Array.from(this.#next, other => other.format);
     if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
@@ -127,12 +130,13 @@ class ScrapeRounds {
     await this.#rendering;
   }
 
-  /** Rejects all callers. */
+  /** Rejects all callers, and those that come later. */
   close() {
+    this.#isClosed = true;
     clearTimeout(this.#overlap);
     const callers = [this.#next, ...Array.from(this.#rounds, round => round.callers)];
     for (const caller of callers.flatMap(set => [...set])) {
-      caller.reject(unavailable('The AggregatorRegistry was closed.'));
+      caller.reject(closed());
     }
     for (const set of callers) set.clear();
     for (const round of this.#rounds) round.onProgress();
@@ -351,6 +355,10 @@ class ScrapeRounds {
 
 function timedOut() {
   return unavailable('Operation timed out.', 'The metrics of the cluster were not ready in time.');
+}
+
+function closed() {
+  return unavailable('The AggregatorRegistry was closed.');
 }
 
 module.exports = { ScrapeRounds };

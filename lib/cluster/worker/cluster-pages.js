@@ -35,6 +35,8 @@ const OVERLAP_MILLISECONDS = 250;
 // of one worker, and may take 2 seconds for the text.
 const GRACE_MILLISECONDS = 3000;
 
+const INVALID_ANSWER = 'the answer of the primary is not valid';
+
 // A page of a million series has some 150 MB.
 const MAX_PAGE_BYTES = 2 ** 29;
 
@@ -198,11 +200,11 @@ class ClusterPages {
     if (length < bytes && length <= MAX_PAGE_BYTES) return;
     this.#unanswered.delete(pageId);
     if (length === bytes) page.resolve({ bytes: Buffer.concat(page.parts), ascii: ascii === true });
-    else page.reject(new Error('the answer of the primary is not valid'));
+    else page.reject(new Error(INVALID_ANSWER));
   }
 
   /**
-   * Reads and removes the file of a page. If that fails, the page is requested again, in parts.
+   * Reads and removes the file of a page. If that fails, the page is requested again, in parts, once.
    *
    * @param {PendingPage} page
    * @param {any} message
@@ -218,8 +220,11 @@ class ClusterPages {
     } catch (error) {
       debug('a page cannot be read: %s', error);
       if (OTHER_PLACE_CODES.has(/** @type {any} */ (error).code)) this.#unreadable = directory;
-      page.inParts = true;
-      this.#request(page);
+      if (page.inParts) page.reject(new Error(INVALID_ANSWER));
+      else {
+        page.inParts = true;
+        this.#request(page);
+      }
     }
     this.#remove(file);
   }

@@ -5,7 +5,7 @@ const { EventEmitter } = require('node:events');
 const { describe, it, beforeEach } = require('node:test');
 
 const { HolderLink } = require('../../../lib/cluster/group/holder-link.js');
-const { HELLO, PING } = require('../../../lib/cluster/wire/messages.js');
+const { HELLO, PAGE, PING } = require('../../../lib/cluster/wire/messages.js');
 
 const FORMAT = { openMetrics: false, gzip: false, selfMetrics: false };
 
@@ -13,7 +13,9 @@ class FakeSocket extends EventEmitter {
   writable = true;
   writableLength = 0;
   unref() {}
+  sent = [];
   write(frame, callback) {
+    this.sent.push(JSON.parse(frame.subarray(4)));
     callback();
   }
   destroy() {
@@ -91,5 +93,27 @@ describe('the link to the process that aggregates', () => {
     wait(t);
     assert.deepEqual(events, ['hello 7', 'silence', 'end']);
     await assert.rejects(page, /has ended/);
+  });
+
+  it('requests a page that cannot be read once more, and then fails', async t => {
+    open(t);
+    socket.receive({ type: HELLO, id: 7 });
+    socket.receive({ type: PAGE, directory: '/missing' });
+    const failed = assert.rejects(
+      link.page(FORMAT, 60_000),
+      /^Error: the answer of the primary is not valid$/,
+    );
+    const pages = () => socket.sent.filter(({ type }) => type === PAGE);
+    for (const pageId of [1, 2]) {
+      for (let i = 0; i < 1000 && pages().length < pageId; i++)
+        await new Promise(resolve => setImmediate(resolve));
+      const file = `w7-p${pageId}-${'0'.repeat(24)}.page`;
+      socket.receive({ type: PAGE, pageId, file, bytes: 1 });
+    }
+    await failed;
+    assert.deepEqual(
+      pages().map(({ inParts }) => inParts),
+      [false, true],
+    );
   });
 });

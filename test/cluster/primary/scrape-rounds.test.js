@@ -47,6 +47,18 @@ function bodyOf(text) {
   return { buffer, length, ascii: true };
 }
 
+describe('rounds that are closed', () => {
+  it('rounds that are closed reject their callers, and those that come later, and ask nobody', async t => {
+    const ask = t.mock.method(cluster, 'ask');
+    const early = rounds.collect(TEXT, 5000);
+    rounds.close();
+    const late = rounds.collect(TEXT, 5000);
+    for (const caller of [early, late])
+      await assert.rejects(caller, /^Error: The AggregatorRegistry was closed\.$/);
+    assert.equal(ask.mock.callCount(), 0);
+  });
+});
+
 describe('the callers of a round', () => {
   it('the callers of a round get the text of their own format, also if a caller with another format has timed out during the writing', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
