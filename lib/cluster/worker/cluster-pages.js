@@ -121,8 +121,17 @@ class ClusterPages {
     if (typeof pages === 'boolean') {
       this.#isAnswered = pages;
       for (const resolve of this.#onAnnounced.splice(0)) resolve();
+      if (!pages) this.#rejectAll();
     }
     if (message.type === PAGE && message.pageId !== undefined) this.#receivePage(message);
+  }
+
+  /** The primary does not aggregate any more. */
+  #rejectAll() {
+    for (const pages of [this.#waiting, this.#unanswered]) {
+      for (const page of pages.values()) page.reject(unavailable(NOBODY_AGGREGATES));
+      pages.clear();
+    }
   }
 
   /** @param {any} message of type PAGE */

@@ -95,6 +95,16 @@ describe('the link to the process that aggregates', () => {
     await assert.rejects(page, /has ended/);
   });
 
+  it('fails pages that wait when there is nobody who aggregates any more', async t => {
+    open(t);
+    socket.receive({ type: HELLO, id: 7 });
+    // The second one waits, because the same page was requested a moment ago.
+    const pages = [link.page(FORMAT, 60_000), link.page(FORMAT, 60_000)];
+    await new Promise(resolve => setImmediate(resolve));
+    socket.receive({ type: PAGE, pages: false });
+    for (const page of pages) await assert.rejects(page, /^Error: Nobody aggregates/);
+  });
+
   it('requests a page that cannot be read once more, and then fails', async t => {
     open(t);
     socket.receive({ type: HELLO, id: 7 });
