@@ -1,6 +1,6 @@
 'use strict';
 
-// The conformance tests with Prometheus 3, which build.sh builds.
+// Tests against Prometheus with version 3, which build.sh builds.
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
@@ -22,6 +22,7 @@ describe('conformance to Prometheus 3', { skip }, () => {
     'remote-write/conformance-prometheus',
     'package/conformance-prometheus',
     'docs/scaling',
+    'docs/grafana-dashboard',
   ]) {
     it(file, () => {
       const test = path.join(TESTS, `${file}.test.js`);
