@@ -9,6 +9,9 @@ const { joinLabels, labelPair, parseLabels } = require('../exposition/label-text
 /** Rows that are cached at most. One with six labels takes 550 bytes. */
 const MAX_ROWS = 50_000;
 
+/** A longer text is read again at each push. */
+const MAX_CHARACTERS = 1000;
+
 /** The cache may have this many rows more than twice those of a push, so that small ones are not cleared. */
 const SPARE_ROWS = 1000;
 
@@ -38,7 +41,7 @@ const SPARE_ROWS = 1000;
 
 class LabelRows {
   #added;
-  /** @type {Map<string | undefined, Map<string, Row | undefined>>} by marker and text */
+  /** @type {Map<string | undefined, Map<string, Row>>} by marker and text */
   #rows = new Map();
   /** How many there are. */
   #count = 0;
@@ -64,7 +67,7 @@ class LabelRows {
     const cached = rows.get(text);
     if (cached !== undefined) return cached;
     const row = this.#read(text, marker);
-    if (row === undefined || this.#count >= MAX_ROWS) return row;
+    if (row === undefined || text.length > MAX_CHARACTERS || this.#count >= MAX_ROWS) return row;
     row.labels = row.labels.map(label => this.#shared(label));
     rows.set(text, row);
     this.#count++;
