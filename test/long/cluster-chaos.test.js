@@ -4,6 +4,7 @@
 // and test/cluster/processes/deadlines.test.js.
 
 const assert = require('node:assert/strict');
+const { randomInt } = require('node:crypto');
 const { describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
@@ -19,6 +20,19 @@ describe('a cluster of which 120 workers are killed at random', () => {
   for (const [way, options] of Object.entries(ways)) {
     it(`a cluster of which 120 workers are killed at random answers every scrape, and lets no series fall, ${way}`, async t => {
       await runChaos(t, { kills: 120, clients: 3, options });
+    });
+  }
+});
+
+describe('a cluster with faults of all kinds', () => {
+  for (const [way, options] of Object.entries({
+    'with a thread': {},
+    'with checkpoints': { checkpointInterval: 100 },
+  })) {
+    it(`a cluster with faults of all kinds in random order answers every scrape, and lets no series fall, ${way}`, async t => {
+      const otherFaults = Number(process.env.CHAOS_SEED ?? randomInt(2 ** 31));
+      t.diagnostic(`CHAOS_SEED=${otherFaults}`);
+      await runChaos(t, { kills: Number(process.env.CHAOS_KILLS ?? 30), clients: 3, options, otherFaults });
     });
   }
 });
