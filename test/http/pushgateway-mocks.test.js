@@ -15,7 +15,7 @@ const { Pushgateway } = require('../../lib/http/pushgateway');
 
 const GATEWAY = 'http://127.0.0.1:9091';
 const EXPOSITION = '# HELP done_total h\n# TYPE done_total counter\ndone_total 3\n';
-const LIMITS = { timeout: 10_000 };
+const LIMITS = { timeout: 120_000 };
 
 /** @type {Registry} */
 let registry;

@@ -14,7 +14,7 @@ const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 const THEIRS = { ...promClient };
 const OURS = { Counter, Registry, Pushgateway };
 const OPERATIONS = ['pushAdd', 'push', 'delete'];
-const LIMITS = { timeout: 10_000 };
+const LIMITS = { timeout: 120_000 };
 
 const PARAMETERS = [
   { jobName: 'nightly' },

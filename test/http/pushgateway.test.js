@@ -16,7 +16,7 @@ const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 const EXPOSITION = '# HELP done_total h\n# TYPE done_total counter\ndone_total 3\n';
 const LIBRARY = path.join(__dirname, '../../lib/http/pushgateway');
-const LIMITS = { timeout: 10_000 };
+const LIMITS = { timeout: 120_000 };
 
 /** @type {RecordingServer} */
 let server;
@@ -643,7 +643,7 @@ describe('Pushgateway: loading the module', LIMITS, () => {
 
   it('the module of Pushgateway does not keep the process alive', () => {
     const program = `const { Pushgateway } = require(${JSON.stringify(LIBRARY)}); new Pushgateway('http://127.0.0.1:1');`;
-    assert.strictEqual(execFileSync(process.execPath, ['-e', program], { timeout: 5000 }).toString(), '');
+    assert.strictEqual(execFileSync(process.execPath, ['-e', program], { timeout: 60_000 }).toString(), '');
   });
 });
 

@@ -57,7 +57,7 @@ describe('two copies of the package', () => {
         const before = counts();
         const { AggregatorRegistry } = require(copy);
         state.AggregatorRegistry = AggregatorRegistry;
-        state.second = new AggregatorRegistry();
+        state.second = new AggregatorRegistry({ timeout: 60_000 });
         return { before, after: counts() };
       }, copy);
       assert.deepEqual(listeners.after, listeners.before);
@@ -81,7 +81,7 @@ describe('two copies of the package', () => {
       assert.equal(cluster.spools().length, 1);
       await cluster.run(async ({ state, aggregator }) => {
         await aggregator.close();
-        state.third = new state.AggregatorRegistry();
+        state.third = new state.AggregatorRegistry({ timeout: 60_000 });
         await state.second.close();
       });
       assert.equal(cluster.spools().length, 1);

@@ -172,7 +172,10 @@ describe('metricsHandler of a cluster', () => {
   it('metricsResponse() in a worker shows the metrics of the cluster', async () => {
     const [status, text] = await shared().inWorker(1, async ({ client }) => {
       const request = new Request('http://localhost/metrics?name[]=done_total');
-      const response = await client.metricsResponse(new client.AggregatorRegistry(), request);
+      const response = await client.metricsResponse(
+        new client.AggregatorRegistry({ timeout: 60_000 }),
+        request,
+      );
       return [response.status, await response.text()];
     });
     assert.equal(status, 200);

@@ -420,7 +420,7 @@ describe('close()', () => {
       const fs = require('node:fs');
       const { AggregatorRegistry, Counter } = require(${JSON.stringify(LIBRARY)});
       if (cluster.isPrimary) {
-        const options = { directory: __dirname };
+        const options = { directory: __dirname, timeout: 60_000 };
         const registries = Array.from({ length: 3 }, () => new AggregatorRegistry(undefined, options));
         cluster.fork().once('listening', async () => {
           console.log(/^done_total 1$/m.test(await registries[0].clusterMetrics()));

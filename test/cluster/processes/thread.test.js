@@ -348,7 +348,7 @@ describe('the thread', { concurrency: 2 }, () => {
       `const cluster = require('node:cluster');
       const client = require(${JSON.stringify(LIBRARY)});
       if (cluster.isPrimary) {
-        const registry = new client.AggregatorRegistry();
+        const registry = new client.AggregatorRegistry({ timeout: 60_000 });
         cluster.fork().once('online', async () => {
           const page = await registry.clusterMetrics();
           console.log(registry.clusterState().aggregator, /^done_total .*$/m.exec(page)[0]);

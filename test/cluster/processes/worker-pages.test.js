@@ -102,7 +102,7 @@ describe('the page from a worker', () => {
   it('the page from a worker is served by metricsHandler(), compressed if the scraper accepts that, with self-metrics', async () => {
     const port = await cluster().inWorker(1, async ({ client, require, state }) => {
       state.server = require('node:http').createServer(
-        client.metricsHandler(new client.AggregatorRegistry()),
+        client.metricsHandler(new client.AggregatorRegistry({ timeout: 60_000 })),
       );
       await new Promise(resolve => state.server.listen(0, '127.0.0.1', resolve));
       return state.server.address().port;
@@ -373,7 +373,9 @@ it('the page from a worker is written in slices in place, and any copy of the pa
     1,
     async ({ require, state }, copy) => {
       const second = require(copy);
-      const gzipped = await new second.AggregatorRegistry().clusterMetricsBytes({ gzip: true });
+      const gzipped = await new second.AggregatorRegistry({ timeout: 60_000 }).clusterMetricsBytes({
+        gzip: true,
+      });
       const texts = [await state.page(), require('node:zlib').gunzipSync(gzipped.bytes).toString()];
       return [texts, state.messages.filter(({ file }) => file).length];
     },

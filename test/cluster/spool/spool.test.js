@@ -285,7 +285,7 @@ describe('the application that holds a spool', () => {
     it(`an application ends by itself with a spool open (${holder})`, async () => {
       const argument = JSON.stringify({ directory: place, fallbacks: [], ...options });
       // Rejects if the program had to be stopped.
-      await promisify(execFile)(process.execPath, [OWNER_PROGRAM, holder, argument], { timeout: 20_000 });
+      await promisify(execFile)(process.execPath, [OWNER_PROGRAM, holder, argument], { timeout: 60_000 });
       assert.equal(fs.readdirSync(place).length, 1);
     });
   }
