@@ -119,6 +119,21 @@ describe('groups', { skip: process.platform === 'win32' }, () => {
     await group.until(page => page.get('open') === MEMBERS - 1);
   });
 
+  it(`${MEMBERS} members that end at once leave their counts to two processes that have just started`, async t => {
+    // No process writes a checkpoint.
+    const group = new TestGroup({ option: { group: 'test', checkpointInterval: MINUTE } });
+    t.after(() => group.close());
+    const old = await group.startMany(MEMBERS);
+    const watch = group.watch({ pause: 50 });
+    await Promise.all(old.map(member => member.do('busy', 200)));
+    await watch.settled();
+    await Promise.all([group.start(), group.start()]);
+    await Promise.all(old.map(member => member.end('SIGTERM')));
+    await watch.settled();
+    await watch.exact(10);
+    await watch.stop();
+  });
+
   it('what happens to processes at random costs no count', async t => {
     const group = new TestGroup({ option: { group: 'test', checkpointInterval: 100 } });
     t.after(() => group.close());

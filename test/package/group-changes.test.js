@@ -104,6 +104,15 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     });
   }
 
+  it('a holder that aggregates in place is killed: what was on a page is not lost', async () => {
+    group.option = { group: 'test', inPlace: true, checkpointInterval: 60_000 };
+    await count(await group.startMany(2));
+    const { holder, others } = await group.roles();
+    await checkPages(others);
+    await holder.kill();
+    await checkPages(others);
+  });
+
   it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
     const processes = await group.startMany(2);
     await count(processes);
