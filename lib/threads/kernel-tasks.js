@@ -14,13 +14,13 @@ function ownTask() {
   }
 }
 
-/** @returns {string[] | undefined} the numbers of all threads; undefined if the system does not show them */
-function runningTasks() {
-  try {
-    return fs.readdirSync('/proc/self/task');
-  } catch {
-    return undefined;
-  }
+/**
+ * Not by a list of all threads: the kernel's list ends early if one of them ends meanwhile.
+ *
+ * @param {unknown} task number of a thread of this process
+ */
+function isRunning(task) {
+  return fs.existsSync(`/proc/self/task/${task}`);
 }
 
-module.exports = { ownTask, runningTasks };
+module.exports = { ownTask, isRunning };

@@ -11,7 +11,7 @@ const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
 const { ThreadMirror } = require('./thread-mirror');
 const { RetiredThreads } = require('./retired-threads');
-const { runningTasks } = require('./kernel-tasks');
+const { ownTask, isRunning } = require('./kernel-tasks');
 const {
   SCOPE,
   IS_SUBSCRIBED,
@@ -147,24 +147,32 @@ class ThreadHub {
     });
   };
 
-  /** Takes all messages that have not been delivered yet. */
+  /** Takes all messages that have not been delivered yet, and finds the threads that have ended. */
   #receiveAll() {
     if (this.#isClosed) return;
+    this.#takeAll();
+    const ended = [...this.#threads.values()].filter(record => this.#hasEnded(record));
+    if (ended.length === 0) return;
+    // What they had sent before.
+    this.#takeAll();
+    for (const record of ended) if (this.#threads.get(record.id) === record) this.#retire(record);
+  }
+
+  #takeAll() {
     this.#takeFrom(this.#inbox, message => this.#receive(message));
     for (const record of this.#threads.values())
       this.#takeFrom(record.channel, message => this.#apply(record, message));
-    this.#retireEnded();
   }
 
-  /** Nothing reports the end of threads that were created before this hub, or by another thread. */
-  #retireEnded() {
-    const all = [...this.#threads.values()];
-    const unreported = all.filter(
-      ({ task, threadId }) => task !== undefined && !this.#followed.has(threadId),
-    );
-    const running = unreported.length > 0 ? runningTasks() : undefined;
-    if (running === undefined) return;
-    for (const record of unreported) if (!running.includes(String(record.task))) this.#retire(record);
+  /**
+   * @param {ThreadRecord} record
+   * @returns {boolean} whether a thread has ended that was created before this hub, or by another thread:
+   *   nothing reports the end of these
+   */
+  #hasEnded({ task, threadId }) {
+    if (task === undefined || this.#followed.has(threadId)) return false;
+    // It has not if the system does not show this thread either.
+    return !isRunning(task) && ownTask() !== undefined;
   }
 
   /**
@@ -172,11 +180,11 @@ class ThreadHub {
    * @param {(message: any) => void} onMessage
    */
   #takeFrom(channel, onMessage) {
-    for (;;) {
-      const received = worker.receiveMessageOnPort(/** @type {any} */ (channel));
-      if (received === undefined) return;
-      onMessage(received.message);
-    }
+    const messages = [];
+    for (let received; (received = worker.receiveMessageOnPort(/** @type {any} */ (channel))) !== undefined;)
+      messages.push(received.message);
+    // Only now, because the last message of a thread closes its channel.
+    messages.forEach(onMessage);
   }
 
   /** @param {any} message in the inbox */
