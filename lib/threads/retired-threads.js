@@ -3,10 +3,14 @@
 // Runs in the process's hub. What threads that have ended had counted: counters, histograms and summaries
 // with the aggregator `sum`, added up. Gauges end with their thread. As in a cluster, totals of label sets
 // that no living thread has are dropped some time later.
+//
+// Adding up many label sets takes long, so it is done in slices. Each row moves from the thread's table to
+// the totals in one step, so a page that is read meanwhile has it once.
 
 const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { mergeCentroids } = require('../metric/centroids');
 const { SeriesTable } = require('../series/series-table');
+const { runThrough } = require('../event-loop/slices');
 const { RowDigest } = require('./mirror-metric');
 
 const DELTA = 0.01; // as lib/metric/observations.js has it
@@ -18,6 +22,7 @@ const ROWS_PER_STEP = 64;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./thread-mirror').MirrorRegistry} MirrorRegistry */
+/** @typedef {Pick<import('./thread-mirror').ThreadMirror, 'registries' | 'read'>} Mirror */
 
 /**
  * Totals of one metric. `rest` has the rounding error of each total: the page adds it up with the totals, so
@@ -41,6 +46,10 @@ class TotalsTable extends SeriesTable {
 }
 
 class RetiredThreads {
+  /** @type {Mirror[]} of threads that have ended, whose counts are not all in the totals yet */
+  mirrors = [];
+  /** @type {WeakSet<object>} metrics of theirs that are */
+  #merged = new WeakSet();
   /** @type {Map<string, Totals>} by definition */
   #totals = new Map();
   /** @type {Map<string, MirrorRegistry>} by default labels */
@@ -60,18 +69,42 @@ class RetiredThreads {
 
   /** @returns {MirrorRegistry[]} */
   get registries() {
-    return [...this.#registries.values()];
+    for (const mirror of this.mirrors) runThrough(mirror.read());
+    const ended = this.mirrors.flatMap(({ registries }) => registries);
+    return [...ended.map(registry => this.#remainderOf(registry)), ...this.#registries.values()];
   }
 
-  /** @param {MirrorRegistry[]} registries of a thread that has ended */
-  add(registries) {
-    for (const registry of registries) {
-      for (const metric of registry.getMetricsAsArray()) {
-        const view = viewOf(metric);
-        if (view === undefined || view.aggregator !== 'sum' || !TYPES.has(view.type)) continue;
-        this.#addMetric(this.#totalsOf(view, registry[DEFAULT_LABELS]), view);
+  /** @param {Mirror} mirror of a thread that has ended. merge() adds what it has to the totals */
+  add(mirror) {
+    this.mirrors.push(mirror);
+  }
+
+  /** @returns {Generator<void>} yields where a slice may end */
+  *merge() {
+    for (let mirror; (mirror = this.mirrors[0]) !== undefined; this.mirrors.shift()) {
+      yield* mirror.read();
+      for (const registry of mirror.registries) {
+        const metrics = this.#remainderOf(registry).getMetricsAsArray();
+        for (const metric of metrics) yield* this.#mergeMetric(metric, registry[DEFAULT_LABELS]);
       }
     }
+  }
+
+  /**
+   * @param {MirrorRegistry} registry of a thread that has ended
+   * @returns {MirrorRegistry} what is not in the totals yet, and stays
+   */
+  #remainderOf(registry) {
+    return {
+      [DEFAULT_LABELS]: registry[DEFAULT_LABELS],
+      getMetricsAsArray: () => {
+        const left = registry.getMetricsAsArray().filter(metric => !this.#merged.has(metric));
+        return left.flatMap(metric => {
+          const view = viewOf(metric);
+          return view?.aggregator === 'sum' && TYPES.has(view.type) ? metric : [];
+        });
+      },
+    };
   }
 
   /**
@@ -142,35 +175,52 @@ class RetiredThreads {
   }
 
   /**
+   * @param {any} metric of a thread that has ended
+   * @param {Record<string, string>} defaultLabels
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#mergeMetric(metric, defaultLabels) {
+    const view = /** @type {MetricView} */ (viewOf(metric));
+    const rows = view.table.liveRows();
+    for (let next = rows.next(); !next.done; yield) {
+      // Not before the pause, because expire() replaces them.
+      const totals = this.#totalsOf(view, defaultLabels);
+      for (let i = 0; i < ROWS_PER_STEP && !next.done; i++, next = rows.next()) {
+        this.#addRow(totals, view, next.value);
+        view.table.removeRow(next.value);
+      }
+    }
+    this.#totalsOf(view, defaultLabels).view.table.overflows += view.table.overflowCount;
+    this.#merged.add(metric);
+  }
+
+  /**
    * @param {Totals} totals
    * @param {MetricView} view of a thread
+   * @param {number} from its row
    */
-  #addMetric({ view: { table, digestOf, windowed }, rest, lastSeen }, view) {
-    const { width } = table;
-    table.overflows += view.table.overflowCount;
-    for (const from of view.table.liveRows()) {
-      const labels = view.table.labelsOf(from);
-      const row = table.start(labels);
-      lastSeen[row] = this.#now();
-      const page = table.pageOf(row);
-      const offset = table.offsetOf(row);
-      const source = view.table.pageOf(from);
-      const start = view.table.offsetOf(from);
-      for (let column = 0; column < width; column++) {
-        const before = page[offset + column];
-        const added = source[start + column];
-        const sum = before + added;
-        page[offset + column] = sum;
-        const error = roundingError(before, added, sum);
-        if (error === 0 || !Number.isFinite(error)) continue;
-        const restRow = rest.table.start(labels);
-        rest.table.pageOf(restRow)[rest.table.offsetOf(restRow) + column] += error;
-      }
-      const centroids = windowed ? undefined : view.digestOf?.(from).slices()[0].centroids();
-      if (centroids === undefined || centroids.length === 0) continue;
-      const digest = /** @type {any} */ (digestOf)(row);
-      digest.set(mergeCentroids([digest.centroids, centroids], DELTA));
+  #addRow({ view: { table, digestOf, windowed }, rest, lastSeen }, view, from) {
+    const labels = view.table.labelsOf(from);
+    const row = table.start(labels);
+    lastSeen[row] = this.#now();
+    const page = table.pageOf(row);
+    const offset = table.offsetOf(row);
+    const source = view.table.pageOf(from);
+    const start = view.table.offsetOf(from);
+    for (let column = 0; column < table.width; column++) {
+      const before = page[offset + column];
+      const added = source[start + column];
+      const sum = before + added;
+      page[offset + column] = sum;
+      const error = roundingError(before, added, sum);
+      if (error === 0 || !Number.isFinite(error)) continue;
+      const restRow = rest.table.start(labels);
+      rest.table.pageOf(restRow)[rest.table.offsetOf(restRow) + column] += error;
     }
+    const centroids = windowed ? undefined : view.digestOf?.(from).slices()[0].centroids();
+    if (centroids === undefined || centroids.length === 0) return;
+    const digest = /** @type {any} */ (digestOf)(row);
+    digest.set(mergeCentroids([digest.centroids, centroids], DELTA));
   }
 }
 

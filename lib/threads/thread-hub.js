@@ -63,6 +63,7 @@ class ThreadHub {
   #followed = new Set();
   #nextRequest = 1;
   #isReading = false;
+  #isMerging = false;
   /** Whether the registries are on the page of a cluster or group. */
   #isMember = false;
   #isClosed = false;
@@ -267,7 +268,8 @@ class ThreadHub {
   async readInSlices(timeout) {
     this.#receiveAll();
     const end = performance.now() + timeout;
-    for (const { mirror } of [...this.#threads.values()]) await runInSlices(until(mirror.read(), end));
+    const mirrors = Array.from(this.#threads.values(), ({ mirror }) => mirror);
+    for (const mirror of [...mirrors, ...this.#retired.mirrors]) await runInSlices(until(mirror.read(), end));
   }
 
   /**
@@ -327,9 +329,20 @@ class ThreadHub {
 
   /** @param {ThreadRecord} record of a thread that has ended */
   #retire(record) {
-    runThrough(record.mirror.read());
     this.#remove(record);
-    this.#retired.add(record.mirror.registries);
+    this.#retired.add(record.mirror);
+    this.#mergeSoon();
+  }
+
+  async #mergeSoon() {
+    if (this.#isMerging) return;
+    this.#isMerging = true;
+    try {
+      await runInSlices(this.#retired.merge());
+    } catch (error) {
+      debug('what a thread has counted cannot be added up: %O', error);
+    }
+    this.#isMerging = false;
   }
 
   /** @param {ThreadRecord} record */

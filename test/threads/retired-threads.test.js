@@ -2,9 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
-const { Counter, Histogram, Registry, Summary } = require('../../index');
+const { Counter, Gauge, Histogram, Registry, Summary } = require('../../index');
 const { RetiredThreads } = require('../../lib/threads/retired-threads');
 const { viewOf } = require('../../lib/registry/metric-view');
+const { runThrough } = require('../../lib/event-loop/slices');
 
 const MAX_AGE = 1000;
 
@@ -24,6 +25,11 @@ function threadWith(jobs, defaultLabels = {}) {
   return { registry: /** @type {any} */ (registry), counter };
 }
 
+/** @param {any} registry */
+function mirrorOf(registry) {
+  return { registries: [registry], *read() {} };
+}
+
 describe('totals of threads that have ended', () => {
   let now = 0;
   /** @type {RetiredThreads} */
@@ -33,6 +39,12 @@ describe('totals of threads that have ended', () => {
     now = 0;
     retired = new RetiredThreads(MAX_AGE, () => now);
   });
+
+  /** @param {any} registry of a thread that ends */
+  function end(registry) {
+    retired.add(mirrorOf(registry));
+    runThrough(retired.merge());
+  }
 
   /** @param {any[]} live */
   function expire(...live) {
@@ -56,9 +68,9 @@ describe('totals of threads that have ended', () => {
   }
 
   it('are dropped after the maximum age, label set by label set', () => {
-    retired.add([threadWith({ a: 1, b: 2 }).registry]);
+    end(threadWith({ a: 1, b: 2 }).registry);
     now = 600;
-    retired.add([threadWith({ b: 3 }).registry]);
+    end(threadWith({ b: 3 }).registry);
     now = 1100;
     expire();
     assert.deepEqual(totalsOf('jobs_total'), { b: 5 });
@@ -70,7 +82,7 @@ describe('totals of threads that have ended', () => {
   });
 
   it('stay as long as a living thread has the label set', () => {
-    retired.add([threadWith({ a: 1, b: 2 }).registry]);
+    end(threadWith({ a: 1, b: 2 }).registry);
     const living = threadWith({ b: 10 });
     for (now = 500; now <= 5000; now += 500) expire(living.registry);
     assert.deepEqual(totalsOf('jobs_total'), { b: 2 });
@@ -79,17 +91,48 @@ describe('totals of threads that have ended', () => {
     assert.deepEqual(totalsOf('jobs_total'), {});
   });
 
+  it('take many label sets in steps: at each, a page has every count once, and no gauge', () => {
+    const jobs = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`job ${i}`, i]));
+    end(threadWith(jobs).registry);
+    const { registry, counter } = threadWith(jobs);
+    new Gauge({ name: 'running', help: 'h', registers: [registry] }).set(1);
+    retired.add(mirrorOf(registry));
+    const doubled = Object.fromEntries(Object.keys(jobs).map(kind => [kind, jobs[kind] * 2]));
+    let steps = 0;
+    for (const merging = retired.merge(); !merging.next().done;) {
+      steps++;
+      const sums = totalsOf('jobs_total');
+      assert.deepEqual(sums, doubled);
+      assert.deepEqual(totalsOf('running'), {});
+      // Another thread ends meanwhile, and the totals are checked for their age.
+      if (steps === 3) {
+        retired.add(mirrorOf(threadWith({ 'job 1': 10, 'job 999': 10 }).registry));
+        doubled['job 1'] += 10;
+        doubled['job 999'] += 10;
+        now = 900;
+      }
+      if (steps === 5) {
+        now = 1800;
+        expire(threadWith(jobs).registry);
+      }
+    }
+    assert.ok(steps > 10, `${steps} steps`);
+    assert.deepEqual(totalsOf('jobs_total'), doubled);
+    assert.equal(viewOf(counter)?.table.liveCount, 0);
+    assert.deepEqual(retired.mirrors, []);
+  });
+
   it('of other default labels belong to other series', () => {
-    retired.add([threadWith({ a: 1 }, { app: 'x' }).registry]);
+    end(threadWith({ a: 1 }, { app: 'x' }).registry);
     now = 1500;
     expire(threadWith({ a: 1 }, { app: 'y' }).registry);
     assert.deepEqual(retired.registries, []);
   });
 
   it('that are left are exact, with digests and rounding errors', () => {
-    for (let i = 0; i < 10; i++) retired.add([threadWith({ a: 0.1, b: 0.1 }).registry]);
+    for (let i = 0; i < 10; i++) end(threadWith({ a: 0.1, b: 0.1 }).registry);
     now = 900;
-    retired.add([threadWith({ a: 0.1 }).registry]);
+    end(threadWith({ a: 0.1 }).registry);
     now = 1100;
     expire();
     assert.equal(totalsOf('jobs_total').a, 1.1);
