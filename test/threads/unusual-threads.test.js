@@ -29,7 +29,7 @@ describe('unusual threads', () => {
 
   beforeEach(() => {
     threads = [];
-    registry = new WorkerRegistry();
+    registry = new WorkerRegistry({ timeout: 60_000 });
   });
 
   afterEach(async () => {

@@ -51,7 +51,7 @@ describe('WorkerRegistry', () => {
 
   beforeEach(() => {
     threads = [];
-    registry = new WorkerRegistry();
+    registry = new WorkerRegistry({ timeout: 60_000 });
   });
 
   afterEach(async () => {
@@ -194,7 +194,7 @@ describe('WorkerRegistry', () => {
   it('WorkerRegistry finds threads that joined before it was created', async () => {
     await registry.shutdown();
     const thread = await start(['inc', { kind: 'a', value: 2 }]);
-    registry = new WorkerRegistry();
+    registry = new WorkerRegistry({ timeout: 60_000 });
     await thread.do('inc', { kind: 'a', value: 3 });
     while (registry.workerCount() === 0) await turn();
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 5);
