@@ -1171,6 +1171,8 @@ export interface RemoteWriteOptions {
   headers?: { [name: string]: string };
   /** Milliseconds for one attempt, default 30,000. */
   timeout?: number;
+  /** Milliseconds between the pushes of start(), default 15,000. */
+  interval?: number;
   /** How often a request is sent again if the connection fails, or on status 5xx or 429; default 5. */
   retries?: number;
   /** Version of the protocol, default 2.0 or, if the receiver does not have it, 1.0. */
@@ -1204,8 +1206,8 @@ export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
   push(): Promise<RemoteWriteResult>;
 
   /**
-   * Pushes at an interval, default 15,000 milliseconds. The timer does not keep the process alive. In a
-   * group, call it in each process: the one that aggregates pushes.
+   * Pushes at an interval in milliseconds, default that of the constructor. The timer does not keep the
+   * process alive. In a group, call it in each process: the one that aggregates pushes.
    */
   start(options?: { interval?: number }): void;
 

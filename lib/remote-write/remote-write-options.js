@@ -6,7 +6,7 @@ const { inspect } = require('util');
 const { checkLabelNamesAreValid } = require('../registry/names');
 const { checkOptionNames } = require('../options/option-names');
 
-const OPTIONS = new Set(['labels', 'headers', 'timeout', 'retries', 'protocol']);
+const OPTIONS = new Set(['labels', 'headers', 'timeout', 'interval', 'retries', 'protocol']);
 
 const DEFAULT_TIMEOUT = 30_000;
 const DEFAULT_RETRIES = 5;

@@ -47,6 +47,8 @@ class ReplacedError extends Error {}
 class RemoteWrite {
   #session;
   #registry;
+  /** Milliseconds. */
+  #interval;
   /** Whether the registry's metrics are aggregated elsewhere. */
   #isAggregated;
   /** @type {LocalSender | undefined} */
@@ -77,6 +79,7 @@ class RemoteWrite {
    *   `instance` is required, and `job` is usual
    * @param {Record<string, string>} [options.headers] such as `Authorization`
    * @param {number} [options.timeout] milliseconds for one attempt, default 30,000
+   * @param {number} [options.interval] milliseconds between the pushes of start(), default 15,000
    * @param {number} [options.retries] how often a request is sent again if the connection fails, or on status
    *   5xx or 429; default 5
    * @param {Protocol} [options.protocol] version of the protocol, default 2.0 or, if the receiver does not
@@ -87,11 +90,14 @@ class RemoteWrite {
    */
   constructor(url, options, registry = Registry.globalRegistry) {
     const settings = sessionSettings(url, options);
+    const { interval = DEFAULT_INTERVAL } = /** @type {any} */ (options);
+    checkMilliseconds('interval', interval);
     if (typeof registry?.getMetricsAsArray !== 'function')
       throw new TypeError(`Expected Registry, got ${typeof registry}`);
     const { randomUUID } = require('crypto');
     this.#session = { id: randomUUID(), settings };
     this.#registry = registry;
+    this.#interval = interval;
     this.#isAggregated = PUSH_TARGET in registry;
   }
 
@@ -109,7 +115,7 @@ class RemoteWrite {
    * Pushes at an interval, from now on. A push that fails is counted, and the first failure is reported as a
    * process warning. The timer does not keep the process alive.
    *
-   * @param {{interval?: number}} [options] milliseconds, default 15,000
+   * @param {{interval?: number}} [options] milliseconds, default that of the constructor
    * @throws {TypeError} if it is not an object, or the interval is not a number of milliseconds
    */
   start(options = {}) {
@@ -117,7 +123,7 @@ class RemoteWrite {
     if (typeof options !== 'object' || options === null)
       throw new TypeError(`start() expected options, as in { interval: 15000 }: ${inspect(options)}`);
     checkOptionNames('start()', options, START_OPTIONS);
-    const { interval = DEFAULT_INTERVAL } = options;
+    const { interval = this.#interval } = options;
     checkMilliseconds('interval', interval);
     clearInterval(this.#timer);
     this.#timer = setInterval(() => this.#pushInBackground(), interval).unref();

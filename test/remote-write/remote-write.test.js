@@ -560,8 +560,8 @@ describe('RemoteWrite', () => {
       if (count === 3) arrived();
     });
     const metric = gauge('value', 1);
-    const push = remoteWrite(to);
-    push.start({ interval: 20 });
+    const push = remoteWrite(to, { interval: 20 });
+    push.start();
     await third;
     metric.set(7);
     await push.stop();
@@ -618,6 +618,7 @@ describe('RemoteWrite', () => {
       [[url, { labels: { job: 'j' } }], /labels\.instance/],
       [[url, { labels: { instance: 'i', 'not-valid': 'x' } }], /Invalid label name/],
       [[url, { labels: { instance: 'i', __name__: 'x' } }], /__name__/],
+      [[url, { labels, interval: '15s' }], /interval must be a number of milliseconds: '15s'/],
       [[url, { labels, timeout: 0 }], /timeout must be a number of milliseconds: 0/],
       [[url, { labels, retries: -1 }], /retries must be a whole number: -1/],
       [[url, { labels, protocol: 2 }], /protocol must be '1.0' or '2.0': 2/],
