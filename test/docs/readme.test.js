@@ -13,6 +13,7 @@ const client = require('../..');
 const { codeBlocks } = require('./fixtures/code-blocks');
 const { Program, get } = require('../fixtures/program');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
+const { FakeReceiver } = require('../remote-write/fixtures/receiver');
 
 const ROOT = path.join(__dirname, '../..');
 const read = document => fs.readFileSync(path.join(ROOT, document), 'utf8');
@@ -152,6 +153,11 @@ const CHECKS = {
     assert.match(body.toString(), /^http_request_duration_seconds_count 1$/m);
     assert.match(body.toString(), /\n# EOF\n$/);
   },
+  'docs/remote-write.md: Remote write': async (program, gateway, receiver) => {
+    await ends(program);
+    // start() pushes at once, before the program counts.
+    assert.strictEqual(receiver.series.get('shop_sold_total{"instance":"box-1","job":"shop"}')?.value, 0);
+  },
   'docs/pushgateway.md: Pushgateway': async (program, gateway) => {
     await ends(program);
     const [{ method, path: group, body }, ...others] = gateway.requests.splice(0);
@@ -164,9 +170,11 @@ describe('the code of README.md and docs/', () => {
   const blocks = new Map(codeBlocks().map(({ name, code }) => [name, code]));
   let directory;
   let gateway;
+  let receiver;
 
   before(async () => {
     gateway = await RecordingServer.start();
+    receiver = await FakeReceiver.start();
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-'));
     fs.mkdirSync(path.join(directory, 'node_modules'));
     for (const [name, target] of [
@@ -181,6 +189,7 @@ describe('the code of README.md and docs/', () => {
 
   after(async () => {
     await gateway.stop();
+    await receiver.stop();
     fs.rmSync(directory, { recursive: true });
   });
 
@@ -210,10 +219,10 @@ describe('the code of README.md and docs/', () => {
         const preload = path.join(__dirname, 'fixtures/any-port.js');
         const program = new Program(['--require', preload, file], {
           cwd: directory,
-          env: { TMPDIR: directory, PUSHGATEWAY_URL: gateway.url },
+          env: { TMPDIR: directory, PUSHGATEWAY_URL: gateway.url, REMOTE_WRITE_URL: receiver.url },
         });
         try {
-          await (CHECKS[name] ?? ends)(program, gateway);
+          await (CHECKS[name] ?? ends)(program, gateway, receiver);
         } catch (error) {
           error.message += `\n${program.output}${program.errors}`;
           throw error;

@@ -77,6 +77,25 @@ for (const { protocol, negotiated } of CASES) {
       assert.deepStrictEqual(found, [[{ trace_id: 'ü' }, '2']]);
     });
 
+    const keepsNoTypes = negotiated !== '2.0' && 'the server keeps no types that come with version 1.0';
+    it('has the types', { skip: keepsNoTypes }, async () => {
+      const typed = await PrometheusServer.startReceiver('type-and-unit-labels');
+      try {
+        await new RemoteWrite(typed.writeUrl, { labels }, registry).push();
+        for (const [name, type] of [
+          ['requests_total', 'counter'],
+          ['temperature', 'gauge'],
+          ['sizes_bucket', 'histogram'],
+          ['times_sum', 'summary'],
+        ]) {
+          const found = await typed.query(name);
+          assert.deepStrictEqual([...new Set(found.map(sample => sample.labels.__type__))], [type], name);
+        }
+      } finally {
+        await typed.stop();
+      }
+    });
+
     it('has the values of the page of a cluster', async t => {
       // Once per server.
       if (protocol !== undefined) return;
@@ -98,6 +117,12 @@ for (const { protocol, negotiated } of CASES) {
       );
       assert.deepStrictEqual((await received('cluster')).map(asText).sort(), expected.sort());
       assert.deepStrictEqual([result.protocol, result.dropped], [negotiated, 0]);
+      await cluster.run(($, url) => {
+        const settings = { labels: { instance: 'box-2', job: 'cluster' } };
+        const again = new $.client.RemoteWrite(url, settings, $.aggregator);
+        return again.push().then(() => again.stop());
+      }, prometheus.writeUrl);
+      assert.deepStrictEqual(await received('cluster'), []);
       await cluster.end();
     });
 

@@ -227,6 +227,22 @@ describe('RemoteWrite', () => {
     assert.strictEqual(valueOf(to, 'value'), 1);
   });
 
+  it('pauses double, or are as long as the receiver asks for; the last answer is reported', async () => {
+    gauge('value', 1);
+    for (const [headers, retries, milliseconds] of [
+      [{}, 3, 100 + 200 + 400],
+      [{ 'Retry-After': '1' }, 1, 1000],
+    ]) {
+      const to = await receiver(response => response.writeHead(503, headers).end());
+      const began = performance.now();
+      await assert.rejects(remoteWrite(to, { retries }).push(), /status 503/);
+      // A timer may fire a millisecond early.
+      const took = performance.now() - began;
+      assert.ok(took >= milliseconds - retries, `${took} ms`);
+      assert.strictEqual(to.requests.length, retries + 1);
+    }
+  });
+
   it('a request is not sent again on 400, or if the receiver asks for a long pause', async () => {
     gauge('value', 1);
     for (const [status, headers] of [
