@@ -35,6 +35,8 @@ const OVERLAP_MILLISECONDS = 250;
 // of one worker, and may take 2 seconds for the text.
 const GRACE_MILLISECONDS = 3000;
 
+const TIME_IS_UP = Symbol('time is up');
+
 const INVALID_ANSWER = 'the answer of the primary is not valid';
 
 // A page of a million series has some 150 MB.
@@ -46,8 +48,18 @@ const OTHER_PLACE_CODES = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']);
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 
-/** A page that was requested, or is going to be. */
+/** A page that was requested, or is going to be. Concurrent callers share it. */
 class PendingPage extends ScrapeCaller {
+  /**
+   * @param {Format} format
+   * @param {number} timeout milliseconds until the last known numbers are used; 0 for callers whose time is up,
+   *   who do not share pages with those who wait longer
+   */
+  constructor(format, timeout) {
+    super(format, timeout);
+    this.sharingKey = timeout > 0 ? this.key : `${this.key} at once`;
+  }
+
   sentAt = 0; // by performance.now()
   /** Whether the primary sends it in messages. */
   inParts = false;
@@ -100,18 +112,35 @@ class ClusterPages {
    */
   #shared(format, timeout) {
     const page = new PendingPage(format, timeout);
-    const shared = this.#waiting.get(page.key);
+    const shared = this.#waiting.get(page.sharingKey);
     if (shared !== undefined) {
       shared.deadline = Math.max(shared.deadline, page.deadline);
-      return shared.promise;
+      return this.#until(page.deadline, shared);
     }
     // Any client of a public port can ask for some of the metrics only. They do not delay those who ask for
     // all.
     const formats = Array.from(this.#waiting.values(), other => other.format);
     if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
-    this.#waiting.set(page.key, page);
+    this.#waiting.set(page.sharingKey, page);
     this.#requestWaiting();
-    return page.promise;
+    return this.#until(page.deadline, page);
+  }
+
+  /**
+   * @param {number} deadline of a caller, by performance.now()
+   * @param {PendingPage} page whose other callers may wait longer
+   * @returns {Promise<any>} the page or, if it has not come by then, one with the last known numbers
+   */
+  async #until(deadline, page) {
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
+    const timeIsUp = new Promise(resolve => {
+      timer = setTimeout(resolve, Math.max(deadline - performance.now(), 1), TIME_IS_UP);
+    });
+    const first = await Promise.race([page.promise, timeIsUp]).finally(() => clearTimeout(timer));
+    if (first !== TIME_IS_UP) return first;
+    // Otherwise the primary answers about now.
+    return page.deadline > deadline + OVERLAP_MILLISECONDS ? this.#shared(page.format, 0) : page.promise;
   }
 
   /** @param {any} message of the primary */
@@ -159,7 +188,7 @@ class ClusterPages {
     let pause = Infinity;
     for (const [key, page] of this.#waiting) {
       if (this.#unanswered.size >= MAX_UNANSWERED) return;
-      const same = [...this.#unanswered.values()].filter(page => page.key === key);
+      const same = [...this.#unanswered.values()].filter(page => page.sharingKey === key);
       const left = Math.max(...same.map(({ sentAt }) => sentAt + OVERLAP_MILLISECONDS)) - performance.now();
       if (left > 0) pause = Math.min(pause, left);
       else {

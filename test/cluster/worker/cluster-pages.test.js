@@ -1,0 +1,36 @@
+'use strict';
+
+// Which pages callers in a worker share. test/cluster/processes/worker-pages.test.js has real clusters.
+
+const assert = require('node:assert/strict');
+const { it } = require('node:test');
+const { ClusterPages } = require('../../../lib/cluster/worker/cluster-pages');
+const { PAGE } = require('../../../lib/cluster/wire/messages');
+
+const FORMAT = { openMetrics: false, gzip: false, selfMetrics: false };
+
+it('a caller with a short timeout does not wait for those with a long one', { timeout: 20_000 }, async () => {
+  /** @type {any[]} */
+  const long = [];
+  const pages = new ClusterPages({
+    id: 1,
+    isConnected: () => true,
+    send: (/** @type {any} */ request) => {
+      if (request.timeout > 10_000) long.push(request);
+      else setImmediate(answer, request, 'last known numbers');
+    },
+  });
+  pages.receive({ pages: true, directory: '' });
+  /** @param {any} request */
+  function answer({ pageId }, text = '') {
+    const part = Buffer.from(text).toString('base64');
+    pages.receive({ type: PAGE, pageId, part, bytes: text.length, ascii: true });
+  }
+  const patient = [pages.page(FORMAT, 60_000), pages.page(FORMAT, 60_000)];
+  const hasty = [pages.page(FORMAT, 50), pages.page(FORMAT, 60)];
+  for (const page of await Promise.all(hasty)) assert.equal(page?.bytes.toString(), 'last known numbers');
+  // The callers that wait have requests of their own.
+  while (long.length < 2) await new Promise(resolve => setTimeout(resolve, 10));
+  for (const request of long) answer(request, 'new numbers');
+  for (const page of await Promise.all(patient)) assert.equal(page?.bytes.toString(), 'new numbers');
+});
