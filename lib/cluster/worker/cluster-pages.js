@@ -52,8 +52,8 @@ const OTHER_PLACE_CODES = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']);
 class PendingPage extends ScrapeCaller {
   /**
    * @param {Format} format
-   * @param {number} timeout milliseconds until the last known numbers are used; 0 for callers whose time is up,
-   *   who do not share pages with those who wait longer
+   * @param {number} timeout milliseconds until the last known numbers are used; 0 for callers whose time is
+   *   up, who do not share pages with those who wait longer
    */
   constructor(format, timeout) {
     super(format, timeout);
