@@ -36,6 +36,8 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   async function open(list = { next: 1, keys: new Map() }, dead = '') {
+    // A test may open several.
+    if (place !== undefined) fs.rmSync(place, { recursive: true, force: true });
     place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-members-'));
     alive = new Set([...list.keys.values()].filter(key => key !== dead));
     lists = [];
