@@ -88,6 +88,31 @@ describe('example/kubernetes', () => {
     for (const file of OBJECTS) assert.ok(used.includes(path.normalize(file)), file);
   });
 
+  it('kustomizations have fields that kustomize knows, and change what exists', () => {
+    const { metadata, spec } = kubernetes('base/deployment.yml');
+    for (const name of ['base', 'operator', 'annotations']) {
+      const {
+        apiVersion,
+        kind,
+        resources,
+        images = [],
+        patches = [],
+        ...others
+      } = kubernetes(`${name}/kustomization.yml`);
+      assert.deepStrictEqual([apiVersion, kind], ['kustomize.config.k8s.io/v1beta1', 'Kustomization']);
+      assert.ok(resources.length > 0);
+      assert.deepStrictEqual(others, {});
+      for (const { name: image, newName, newTag } of images) {
+        assert.strictEqual(image, spec.template.spec.containers[0].image.split(':')[0]);
+        assert.deepStrictEqual([typeof newName, typeof newTag], ['string', 'string']);
+      }
+      for (const { patch } of patches) {
+        const patched = fromPrograms('yaml').parse(patch);
+        assert.deepStrictEqual([patched.kind, patched.metadata], ['Deployment', { name: metadata.name }]);
+      }
+    }
+  });
+
   const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
   it('kustomizations can be built', { skip: !hasKubectl && 'not installed: kubectl' }, () => {
     const kindsOf = name => {
