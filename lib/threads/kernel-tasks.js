@@ -15,12 +15,20 @@ function ownTask() {
 }
 
 /**
+ * @param {unknown} task from a message of a thread
+ * @returns {task is string} whether it may be the number of one
+ */
+function isTask(task) {
+  return typeof task === 'string' && /^\d{1,20}$/.test(task);
+}
+
+/**
  * Not by a list of all threads: the kernel's list ends early if one of them ends meanwhile.
  *
- * @param {unknown} task number of a thread of this process
+ * @param {string} task number of a thread of this process
  */
 function isRunning(task) {
   return fs.existsSync(`/proc/self/task/${task}`);
 }
 
-module.exports = { ownTask, isRunning };
+module.exports = { ownTask, isTask, isRunning };

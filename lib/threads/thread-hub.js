@@ -11,7 +11,7 @@ const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
 const { ThreadMirror } = require('./thread-mirror');
 const { RetiredThreads } = require('./retired-threads');
-const { ownTask, isRunning } = require('./kernel-tasks');
+const { ownTask, isTask, isRunning } = require('./kernel-tasks');
 const {
   SCOPE,
   IS_SUBSCRIBED,
@@ -47,7 +47,7 @@ const THREAD_CREATED = 'worker_threads';
  * @typedef {object} ThreadRecord
  * @property {string} id
  * @property {number} threadId
- * @property {unknown} task see ownTask()
+ * @property {string | undefined} task see ownTask()
  * @property {ThreadMirror} mirror
  * @property {import('node:worker_threads').BroadcastChannel} channel
  * @property {Request | undefined} request
@@ -213,7 +213,7 @@ class ThreadHub {
     const record = {
       id,
       threadId,
-      task,
+      task: isTask(task) ? task : undefined,
       mirror: new ThreadMirror(join, name => this.#collect(record, name)),
       channel: this.#listen(channelOf(id), message => {
         // What it has sent before is there.

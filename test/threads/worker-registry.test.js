@@ -273,6 +273,13 @@ describe('WorkerRegistry', () => {
       { thread: 'x', extras: { digests: 3 }, ended: 'yes' },
       { thread: 'y', join: new SharedArrayBuffer(1), flags: new SharedArrayBuffer(4), threadId: 99 },
       { thread: 'z', join: {}, flags: 3 },
+      {
+        thread: 'w',
+        join: new SharedArrayBuffer(1024),
+        flags: new SharedArrayBuffer(4),
+        threadId: 98,
+        task: { toString: 5 },
+      },
     ])
       inbox.postMessage(message);
     inbox.close();
