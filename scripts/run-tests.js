@@ -91,12 +91,15 @@ function slowestFirst(files) {
 }
 
 /**
- * Counts tests as Node's own summary does, over several runs, and collects the names of those that failed.
+ * Counts tests as Node's own summary does, over several runs, and collects the names of those that were skipped or
+ * failed.
  */
 class Summary {
   #counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 };
   /** @type {string[]} */
   #failures = [];
+  /** @type {string[]} the tests and suites that were skipped, and why */
+  #skips = [];
   /** @type {Set<string>} files of which at least one test was reported */
   #reported = new Set();
 
@@ -113,11 +116,12 @@ class Summary {
     // Node reports a file under its own path if it crashes, hangs, or contains no test.
     const isFile = path.resolve(name) === file;
     if (!isFile) this.#reported.add(file);
+    const place = path.relative(ROOT, file ?? '');
+    if (isSet(skip)) this.#skips.push(`${place}:${line} ${name}${skip === true ? '' : `: ${skip}`}`);
     if (details.type === 'suite') this.#counts.suites++;
     else if (!isFile || !passed) this.#countTest({ failure, skip, todo }, passed);
     // A suite fails with its tests, which are named one by one.
     if (passed || isSet(todo) || (details.type === 'suite' && failure === 'subtestsFailed')) return;
-    const place = path.relative(ROOT, file ?? '');
     if (!isFile) this.#failures.push(`${place}:${line} ${name}`);
     else
       this.#failures.push(
@@ -146,6 +150,7 @@ class Summary {
   toText(milliseconds) {
     const counts = Object.entries({ ...this.#counts, duration_ms: Math.round(milliseconds) });
     const lines = counts.map(([name, count]) => `ℹ ${name} ${count}`);
+    if (this.#skips.length > 0) lines.push('', 'skipped:', ...this.#skips.map(text => `﹣ ${text}`));
     if (this.failed) lines.push('', 'failed:', ...this.#failures.map(text => `✖ ${text}`));
     return `${lines.join('\n')}\n`;
   }

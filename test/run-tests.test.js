@@ -15,7 +15,8 @@ const IT = "const { describe, it } = require('node:test');\n";
 
 const FILES = {
   'passes.test.js': `${IT}it('adds up', () => {});`,
-  'nested/passes.test.js': `${IT}describe('sums', () => { it('add up', () => {}); it('wait', { skip: 'later' }); });`,
+  'nested/passes.test.js': `${IT}describe('sums', () => { it('add up', () => {}); it('wait', { skip: 'later' }); });
+    describe('differences', { skip: 'no Linux' }, () => { it('are right', () => {}); });`,
   'todo.test.js': `${IT}it('is not done yet', { todo: true }, () => { throw new Error('not yet'); });`,
   'fails.test.js': `${IT}describe('sums', () => { it('go wrong', () => { throw new Error('one off'); }); });`,
   'empty.test.js': '',
@@ -54,15 +55,18 @@ function runTests(names, env = {}) {
 }
 
 describe('scripts/run-tests.js', () => {
-  it('scripts/run-tests.js exits with 0 if every test passes, is skipped or is still to do; prints each count once', () => {
+  it('scripts/run-tests.js exits with 0 if every test passes, is skipped or is still to do; prints each count once, and what was skipped', () => {
     const names = ['passes', 'todo', 'first.alone', 'environment', 'second'].map(name => `${name}.test.js`);
     const { status, counts, stdout } = runTests(['nested', ...names], { NODE_EXTRA_CA_CERTS: __filename });
     assert.equal(status, 0, stdout);
     const { duration_ms: duration, ...rest } = counts;
-    assert.deepEqual(rest, { tests: 7, suites: 1, pass: 5, fail: 0, cancelled: 0, skipped: 1, todo: 1 });
+    assert.deepEqual(rest, { tests: 7, suites: 2, pass: 5, fail: 0, cancelled: 0, skipped: 1, todo: 1 });
     assert.ok(duration > 0);
     assert.equal(stdout.match(/^ℹ tests /gm).length, 1);
-    assert.match(stdout, /ℹ tests 7\n(ℹ .*\n)+$/);
+    assert.match(
+      stdout,
+      /ℹ tests 7\n(ℹ .*\n)+\nskipped:\n﹣ .*passes\.test\.js:2 wait: later\n﹣ .*:3 differences: no Linux\n$/,
+    );
     const order = fs.readFileSync(path.join(folder, 'order'), 'utf8');
     assert.equal(order, 'others alone ', '*.alone.test.js runs after all other files');
   });

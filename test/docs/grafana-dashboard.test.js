@@ -81,7 +81,7 @@ const NOT_SHOWN = {
   nodejs_heap_space_size_available_bytes: SPACES,
 };
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const skip = !required && missingPrograms(['prometheus']);
 
 function read(file) {

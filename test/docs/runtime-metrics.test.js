@@ -20,7 +20,7 @@ const METRICS = DOCUMENT.slice(DOCUMENT.indexOf('## The metrics'), DOCUMENT.inde
 const CHARTS = DOCUMENT.slice(DOCUMENT.indexOf('## Charts'), DOCUMENT.indexOf('## Alerts'));
 const [, RULES] = /^```yaml\n([^]*?)^```$/m.exec(DOCUMENT);
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const withPromtool = { skip: !required && missingPrograms(['promtool']) };
 
 /** @type {string} */

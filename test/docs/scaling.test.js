@@ -19,7 +19,7 @@ const TEXT = fs.readFileSync(path.join(ROOT, 'docs/scaling.md'), 'utf8');
 const BLOCKS = Array.from(TEXT.matchAll(/^```yaml\n([^]*?)^```$/gm), ([, block]) => block);
 const WITHIN_MS = 100_000; // so long that a busy machine does not matter
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const skipWithout = program => !required && missingPrograms([program]);
 
 let directory;

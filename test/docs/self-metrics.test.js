@@ -18,7 +18,7 @@ const DOCUMENT = fs.readFileSync(path.join(__dirname, '../../docs/self-metrics.m
 const [, RULES] = /^```yaml\n([^]*?)^```$/m.exec(DOCUMENT);
 const PREFIX = 'prom_client_cluster_';
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const withPromtool = { skip: !required && missingPrograms(['promtool']) };
 
 describe('docs/self-metrics.md', () => {

@@ -19,7 +19,7 @@ const { missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheu
 
 const { PROMETHEUS_CONTENT_TYPE: TEXT, OPENMETRICS_CONTENT_TYPE: OPENMETRICS } = Registry;
 const BOTH = ['text', 'openmetrics'];
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 
 // What Prometheus sends, by version.
 const PROMETHEUS_2_42 =

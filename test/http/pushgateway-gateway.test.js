@@ -10,7 +10,7 @@ const { Pushgateway } = require('../../lib/http/pushgateway');
 const { GatewayProcess } = require('./fixtures/pushgateway-gateway');
 const { missingPrograms } = require('../fixtures/prometheus-server');
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const skip = !required && missingPrograms(['prometheus-pushgateway']);
 
 const AWKWARD = [

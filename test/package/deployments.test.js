@@ -19,7 +19,7 @@ const fromPrograms = name => require(require.resolve(name, { paths: [PROGRAMS] }
 const KUBERNETES = path.join(ROOT, 'example/kubernetes');
 const COMPOSE = path.join(ROOT, 'example/docker-compose');
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const skipWithout = program => !required && missingPrograms([program]);
 
 /** @param {string} file @returns {any} */

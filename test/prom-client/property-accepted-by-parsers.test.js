@@ -41,7 +41,7 @@ const FORMATS = [
 /** promtool's own: it could read the page, and has something to say about names. */
 const LINT_EXIT_CODE = 3;
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const skip = !required && (missingPrograms(['promtool']) ?? missingReader());
 
 const BROKEN_OPENMETRICS = {

@@ -9,7 +9,7 @@ const { samples } = require('../../lib/testing/testing');
 const { startCluster } = require('../fixtures/cluster-harness');
 const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-server');
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const labels = { instance: 'box-1', job: 'batch' };
 
 const CASES = [

@@ -25,7 +25,7 @@ const SCRAPE_INTERVAL = '3s';
 const REQUESTS_TO_ONE_BOX = 100;
 const WITHIN_MS = 100_000; // so long that a busy machine does not matter
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const skip = !required && missingPrograms(['prometheus']);
 
 /** One box, with the clients that the load balancer sends to it. */

@@ -12,7 +12,7 @@ const { startCluster, parseText, until } = require('../../fixtures/cluster-harne
 const { ExpositionReader, missingReader } = require('../../fixtures/exposition-reader.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
-const skipReader = process.env.REQUIRE_PROMETHEUS !== '1' && missingReader();
+const skipReader = process.env.REQUIRE_ALL !== '1' && missingReader();
 const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
 const counting = {

@@ -21,7 +21,7 @@ const TAMPERING = path.join(__dirname, 'fixtures/cluster-tampering.js');
 const OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 const PREFIX = 'prom_client_cluster_';
 
-const required = process.env.REQUIRE_PROMETHEUS === '1';
+const required = process.env.REQUIRE_ALL === '1';
 const withBoth = { skip: !required && (missingPrograms(['promtool']) ?? missingReader()) };
 
 const counting = {
