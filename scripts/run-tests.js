@@ -91,8 +91,8 @@ function slowestFirst(files) {
 }
 
 /**
- * Counts tests as Node's own summary does, over several runs, and collects the names of those that were skipped or
- * failed.
+ * Counts tests as Node's own summary does, over several runs, and collects the names of those that were
+ * skipped or failed.
  */
 class Summary {
   #counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 };

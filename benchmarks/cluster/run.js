@@ -13,6 +13,7 @@ const { GrowthLimits, growthOf, growthTable } = require('./growth.js');
 const { drawGrowth } = require('./growth-drawing.js');
 const { runIdleScenario } = require('./idle.js');
 const { runLatencyScenario } = require('./latency.js');
+const { measureUntilHeld } = require('../shared/floors.js');
 const { describeMachine } = require('../shared/machine.js');
 const { planFor } = require('./plan.js');
 const { Progress } = require('../shared/progress.js');
@@ -82,7 +83,7 @@ async function main() {
     throw new Error('--document draws the growth, which these options leave out');
   }
   console.log(`${machine}\n${LEGEND}\n`);
-  const surroundings = { directory, progress: new Progress(steps, process.stderr) };
+  const surroundings = { directory, progress: new Progress(steps, process.stderr), gated: options.short };
   const outcomes = await runSteps(
     steps.filter(step => !isOfGrowth(step)),
     surroundings,
@@ -169,21 +170,34 @@ function stopOnSignals() {
   }
 }
 
-async function runSteps(steps, { directory, progress }) {
+async function runSteps(steps, { directory, progress, gated }) {
   const limits = new GrowthLimits();
   const outcomes = [];
   for (const planned of steps) {
     const step = isOfGrowth(planned) ? limits.applyTo(planned) : planned;
-    progress.begin();
     const onRepetition = (done, of) => progress.repetition(done, of);
-    const result = await MEASURES[step.measure].run(step.scenario, { directory, onRepetition });
+    const measure = async () => {
+      const result = await MEASURES[step.measure].run(step.scenario, { directory, onRepetition });
+      const verdicts = judge(step, result);
+      console.log(`${describeOutcome(step, result, verdicts)}\n`);
+      return { step, result, verdicts };
+    };
+    progress.begin();
+    const outcome = gated ? await measureUntilHeld(measure, isFinal) : await measure();
     progress.end();
-    if (isOfGrowth(step)) limits.note(step, result);
-    const verdicts = judge(step, result);
-    console.log(`${describeOutcome(step, result, verdicts)}\n`);
-    outcomes.push({ step, result, verdicts });
+    if (isOfGrowth(step)) limits.note(step, outcome.result);
+    outcomes.push(outcome);
   }
   return outcomes;
+}
+
+/** A failed scrape or a wrong page is no noise. */
+function isFinal({ result, verdicts }) {
+  return failuresOf(oursAmong(lanesOf(result))).length > 0 || failedGates(verdicts).length === 0;
+}
+
+function failedGates(verdicts) {
+  return verdicts.filter(({ gate }) => gate && !gate.holds);
 }
 
 function describeOutcome({ measure, title }, result, verdicts) {
@@ -195,9 +209,7 @@ function describeOutcome({ measure, title }, result, verdicts) {
 /** No scrape of this library failed or was wrong, and every gated budget holds within its margin. */
 function gatesHold(outcomes) {
   const problems = outcomes.flatMap(({ step, result, verdicts }) => [
-    ...verdicts
-      .filter(({ gate }) => gate && !gate.holds)
-      .map(({ budget }) => `${step.title}: ${budget.title}`),
+    ...failedGates(verdicts).map(({ budget }) => `${step.title}: ${budget.title}`),
     ...failuresOf(oursAmong(lanesOf(result))).map(failure => `${step.title}: ${failure}`),
   ]);
   for (const problem of problems) console.error(`GATE FAILED: ${problem}`);

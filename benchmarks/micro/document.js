@@ -132,7 +132,8 @@ function floorsSection() {
     `\`--short\` fails if a floor of \`benchmarks/floors.json\` is not held, or if this library cannot run. It enforces
 figures that noise does not change much: memory, the longest synchronous sections (the shortest of five
 processes, because other programs only lengthen them), and how many times faster recording is than with the
-other clients in the same minute. Wall times of longer operations are reported only.`,
+other clients in the same minute. A case whose floor is not held is measured again, up to twice. Wall times of
+longer operations are reported only.`,
     `_Seen_ is the range of repeated runs of \`--short\`. A floor for a ratio is nine tenths of the lowest value
 seen, but no more than the budget; a floor for a duration is twice the highest value seen, but no less than
 the budget. So floors detect a large regression, not a small one. A floor looser than its budget does not show

@@ -9,6 +9,7 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { OURS, clientNamed } = require('../shared/clients.js');
 const { isOverheadWanted, runOverhead, writeOverheadDocument } = require('../runtime-overhead/overhead.js');
+const { measureUntilHeld } = require('../shared/floors.js');
 const { describeMachine } = require('../shared/machine.js');
 const { Progress } = require('../shared/progress.js');
 const { gateOf, judge } = require('./budgets.js');
@@ -52,7 +53,7 @@ async function measureSteps(steps, options) {
   const date = new Date().toISOString();
   const machine = describeMachine();
   console.log(`${machine}\n`);
-  const outcomes = await runSteps(steps);
+  const outcomes = await runSteps(steps, options);
   const verdicts = outcomes.flatMap(judge);
   const shown = options.short ? verdicts.filter(({ gate }) => gate) : verdicts;
   if (shown.length > 0) console.log(`## Budgets\n\n${budgetTable(shown, { gates: options.short })}\n`);
@@ -109,12 +110,13 @@ function stopOnSignals() {
 }
 
 /** Measures, and prints a table after each subject. */
-async function runSteps(steps) {
+async function runSteps(steps, { short }) {
   const progress = new Progress(steps, process.stderr);
   const outcomes = [];
   for (const [index, step] of steps.entries()) {
+    const measure = () => runStep(step, progress);
     progress.begin(index);
-    outcomes.push(await runStep(step, progress));
+    outcomes.push(short ? await measureUntilHeld(measure, areFloorsHeld) : await measure());
     progress.end();
     const subject = subjectOf(step);
     if (index + 1 < steps.length && subjectOf(steps[index + 1]) === subject) continue;
@@ -156,15 +158,26 @@ async function runStep({ id, clients, repetitions, secondsOfProcess, figures }, 
   return { id, title: caseOf(id).title, figures, runs, errors };
 }
 
-/** A run fails if this library fails in a case, or a floor is not held. */
-function problemsOf(outcomes, verdicts) {
-  const errors = outcomes.flatMap(({ id, errors }) => (OURS in errors ? [`${id}: ${errors[OURS]}`] : []));
-  const gates = verdicts
+/** @param {Outcome} outcome */
+function areFloorsHeld(outcome) {
+  const problems = gateProblems(judge(outcome));
+  for (const problem of problems) console.error(problem);
+  return problems.length === 0;
+}
+
+/** @param {import('./budgets.js').Verdict[]} verdicts */
+function gateProblems(verdicts) {
+  return verdicts
     .filter(({ gate }) => gate && !gate.holds)
     .map(
       ({ budget, gate }) => `${gateOf(budget)}: ${gate.value} does not hold ${JSON.stringify(gate.floor)}`,
     );
-  return [...errors, ...gates];
+}
+
+/** A run fails if this library fails in a case, or a floor is not held. */
+function problemsOf(outcomes, verdicts) {
+  const errors = outcomes.flatMap(({ id, errors }) => (OURS in errors ? [`${id}: ${errors[OURS]}`] : []));
+  return [...errors, ...gateProblems(verdicts)];
 }
 
 async function writeDocument() {

@@ -9,7 +9,7 @@ const { caseOf, planFor, subjectNames, subjectNamed } = require('../../benchmark
 const { measureInProcess } = require('../../benchmarks/micro/processes');
 const { millisecondsPerCall, nanosecondsPerOperation } = require('../../benchmarks/micro/timing');
 const { OURS, REFERENCE } = require('../../benchmarks/shared/clients');
-const { floorOf, floorsOf, isHeld } = require('../../benchmarks/shared/floors');
+const { floorOf, floorsOf, isHeld, measureUntilHeld } = require('../../benchmarks/shared/floors');
 
 const SECONDS = 0.01;
 
@@ -147,5 +147,22 @@ describe('ratios', () => {
     };
     assert.strictEqual(ratioOf({ runs }, 'time', REFERENCE), 4);
     assert.strictEqual(ratioOf({ runs }, 'time', 'prometheus-io'), null);
+  });
+});
+
+describe('measureUntilHeld()', () => {
+  /** How often it measures, if the floors are held from this attempt on. */
+  async function attemptsUntil(held) {
+    let attempts = 0;
+    const last = await measureUntilHeld(
+      async () => ++attempts,
+      attempt => attempt >= held,
+    );
+    assert.strictEqual(last, attempts);
+    return attempts;
+  }
+
+  it('a figure below its floor is measured again, three times in all', async () => {
+    assert.deepStrictEqual(await Promise.all([1, 2, 3, 4].map(attemptsUntil)), [1, 2, 3, 3]);
   });
 });
