@@ -361,12 +361,22 @@ export interface ClusterState {
   oldestCapture: number | undefined;
   /** Total bytes of all workers' last snapshots. */
   snapshotBytes: number;
-  /**
-   * The group of this process, if it is in one: its directory, whether this process aggregates (in all
-   * others, the rest of this state is empty), a number that rises by 1 whenever another process takes over,
-   * and why this process is not linked to the one that aggregates ('' if it is).
-   */
-  group?: { directory: string; isAggregator: boolean; generation: number; failure: string };
+  /** The group of this process, if it is in one. In a process that does not aggregate, the rest is empty. */
+  group?: {
+    directory: string;
+    /** Whether this process aggregates. */
+    isAggregator: boolean;
+    /** The process that aggregates: its pid, and its id in the group; undefined if that is not known. */
+    aggregator: { pid: number; id: number } | undefined;
+    /** Number of processes, the one that aggregates included; 0 if that is not known. */
+    members: number;
+    /** How often another process has taken over the aggregation. */
+    handovers: number;
+    /** Rises by 1 with every hand-over: 1 at first, 0 if this process knows none that aggregates. */
+    generation: number;
+    /** Why this process is not linked to the one that aggregates; '' if it is. */
+    failure: string;
+  };
 }
 
 /** Buffer, if the types of Node.js are installed. */
@@ -407,7 +417,10 @@ export class AggregatorRegistry<T extends RegistryContentType = RegistryContentT
    */
   clusterMetricsBytes(options?: ClusterMetricsBytesOptions): Promise<ClusterMetricsBody | undefined>;
 
-  /** The state of the workers and of the last scrape. Undefined if this process is not a primary. */
+  /**
+   * The state of the workers and of the last scrape. Undefined if this process is neither a primary nor in a
+   * group.
+   */
   clusterState(): ClusterState | undefined;
 
   /** Milliseconds that clusterMetrics() waits for workers by default. */

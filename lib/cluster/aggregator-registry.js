@@ -172,8 +172,8 @@ class AggregatorRegistry extends Registry {
   /**
    * The state of the workers and of the last scrape: workers that timed out, refused answers, failed hooks.
    *
-   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if this process is not
-   *   a primary
+   * @returns {import('./primary/cluster-state').ClusterState | undefined} undefined if this process is
+   *   neither a primary nor in a group
    */
   clusterState() {
     const group = groupOfProcess();

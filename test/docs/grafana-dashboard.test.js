@@ -62,6 +62,7 @@ const SPACES = 'shown by nodejs_heap_space_used_bytes and nodejs_heap_space_comm
 const NOT_SHOWN = {
   prom_client_cluster_group_members: 'in a group only; the workers by state are shown',
   prom_client_cluster_group_handovers_total: 'in a group only',
+  prom_client_cluster_group_aggregator_info: 'in a group only',
   process_start_time_seconds: 'a cluster does not have it',
   process_virtual_memory_bytes: 'not a scarce resource',
   process_heap_bytes: 'the data segment; resident memory is what counts',

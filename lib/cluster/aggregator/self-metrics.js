@@ -108,8 +108,13 @@ function selfMetrics(facts, state, refused, now) {
 }
 
 /** @param {import('../wire/messages').GroupFacts} group */
-function groupMetrics({ members, generation }) {
+function groupMetrics({ members, generation, aggregator }) {
   return [
+    gauge(
+      'group_aggregator_info',
+      'The process of the group that aggregates: its pid, and its id in the group.',
+      aggregator === undefined ? [] : [sample(1, { pid: `${aggregator.pid}`, id: `${aggregator.id}` })],
+    ),
     gauge('group_members', 'Processes of the group, the one that aggregates included.', [sample(members)]),
     counter(
       'group_handovers_total',

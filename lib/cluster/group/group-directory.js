@@ -42,6 +42,7 @@ const RESTORE_MILLISECONDS = 6000;
 const SWEEP_MILLISECONDS = 600_000;
 
 /** @typedef {{next: number, keys: Map<number, string>}} MemberList ids and keys; next: the next id */
+/** @typedef {import('../wire/messages').GroupFacts} GroupFacts */
 
 /**
  * @param {string} group a name, or the absolute path of the directory
@@ -206,9 +207,29 @@ class GroupDirectory {
   /** @returns {{generation: number, key: string} | undefined} who aggregates; undefined if nobody ever did */
   newest() {
     const [generation] = this.generations();
-    if (generation === undefined) return undefined;
+    return generation === undefined ? undefined : { generation, key: this.#holderOf(generation) };
+  }
+
+  /**
+   * @param {number} generation
+   * @returns {string} key of its holder; '' if it is not known
+   */
+  #holderOf(generation) {
     const keys = namesIn(this.placeOf(generation)).flatMap(name => HOLDER.exec(name)?.[1] ?? []);
-    return { generation, key: keys.length === 1 ? keys[0] : '' };
+    return keys.length === 1 ? keys[0] : '';
+  }
+
+  /**
+   * @param {number} generation
+   * @returns {Pick<GroupFacts, 'members' | 'aggregator'>} as its holder has written
+   */
+  factsOf(generation) {
+    const { keys } = this.#readList(generation);
+    const key = this.#holderOf(generation);
+    const id = [...keys].find(([, member]) => member === key)?.[0];
+    const { pid } = readJson(path.join(this.placeOf(generation), holderFile(key))) ?? {};
+    const isKnown = id !== undefined && Number.isSafeInteger(pid);
+    return { members: keys.size, aggregator: isKnown ? { pid, id } : undefined };
   }
 
   /**
@@ -277,13 +298,23 @@ class GroupDirectory {
     /** @type {MemberList} */
     const list = { next: 1, keys: new Map() };
     for (const generation of this.generations().filter(number => number < before)) {
-      const { next, members } = readJson(path.join(this.placeOf(generation), MEMBERS_FILE)) ?? {};
-      if (Number.isSafeInteger(next)) list.next = Math.max(list.next, next);
-      for (const [id, key] of Array.isArray(members) ? members : []) {
-        if (Number.isSafeInteger(id) && id > 0 && isKey(key) && !list.keys.has(id)) list.keys.set(id, key);
-      }
+      const { next, keys } = this.#readList(generation);
+      list.next = Math.max(list.next, next);
+      for (const [id, key] of keys) if (!list.keys.has(id)) list.keys.set(id, key);
     }
     return list;
+  }
+
+  /**
+   * @param {number} generation
+   * @returns {MemberList} empty if it cannot be read
+   */
+  #readList(generation) {
+    const { next, members } = readJson(path.join(this.placeOf(generation), MEMBERS_FILE)) ?? {};
+    const valid = (Array.isArray(members) ? members : []).filter(
+      member => Array.isArray(member) && Number.isSafeInteger(member[0]) && member[0] > 0 && isKey(member[1]),
+    );
+    return { next: Number.isSafeInteger(next) ? next : 1, keys: new Map(valid) };
   }
 
   /**

@@ -120,6 +120,14 @@ class GroupMembers extends EventEmitter {
     return this.#all.length;
   }
 
+  /**
+   * @param {string} key
+   * @returns {number | undefined} undefined if it is no member
+   */
+  idOf(key) {
+    return this.#all.find(member => member.key === key)?.id;
+  }
+
   /** @param {string} key */
   hasOthersThan(key) {
     return this.#all.some(member => member.key !== key);

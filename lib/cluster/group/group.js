@@ -125,10 +125,15 @@ class Group {
 
   /** @returns {import('../primary/cluster-state').ClusterState} */
   state() {
+    const generation = this.#holder?.generation ?? this.#link?.generation ?? 0;
+    const { members, aggregator } = this.#holder?.facts ?? this.#directory.factsOf(generation);
     const group = {
       directory: this.#directory.path,
       isAggregator: this.#holder !== undefined,
-      generation: this.#holder?.generation ?? this.#link?.generation ?? 0,
+      aggregator,
+      members,
+      handovers: Math.max(generation - 1, 0),
+      generation,
       failure: this.#link === undefined ? messageOf(this.#failure) : '',
     };
     return { ...(this.primary?.state() ?? NOTHING_AGGREGATED), group };

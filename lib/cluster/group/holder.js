@@ -100,6 +100,18 @@ class Holder {
     return this.#primary;
   }
 
+  /** @returns {import('../wire/messages').GroupFacts} */
+  get facts() {
+    const id = this.#members.idOf(this.#key);
+    return {
+      directory: this.#directory.path,
+      generation: this.generation,
+      members: this.#members.count,
+      // It has no id before it is linked to itself.
+      aggregator: id === undefined ? undefined : { pid: process.pid, id },
+    };
+  }
+
   /** Whether the group has other members. */
   get isShared() {
     return this.#members.hasOthersThan(this.#key);
@@ -176,11 +188,7 @@ class Holder {
         // The next holder finds it there only.
         fallbacks: [],
         adopt: this.#adopt,
-        groupFacts: () => ({
-          directory: this.#directory.path,
-          generation: this.generation,
-          members: this.#members.count,
-        }),
+        groupFacts: () => this.facts,
         isContinued: () => this.isContinued,
       };
       // The registries of this process come over its link to itself.

@@ -28,9 +28,21 @@
  * @property {number | undefined} oldestCapture when the oldest numbers of the last scrape were captured, in
  *   milliseconds since the epoch
  * @property {number} snapshotBytes size of all workers' last snapshots together
- * @property {{directory: string, isAggregator: boolean, generation: number, failure: string}} [group] of this
- *   process: its directory, whether this process aggregates, a number that rises by 1 whenever another one
- *   takes over, and why this process is not linked to the one that aggregates; '' if it is
+ * @property {GroupState} [group] of this process
+ */
+
+/**
+ * The group of a process.
+ *
+ * @typedef {object} GroupState
+ * @property {string} directory
+ * @property {boolean} isAggregator whether this process aggregates
+ * @property {{pid: number, id: number} | undefined} aggregator which process does; undefined if that is not
+ *   known
+ * @property {number} members of the group, the one that aggregates included; 0 if that is not known
+ * @property {number} handovers how often another process has taken over
+ * @property {number} generation 1 more than that; 0 if this process knows none that aggregates
+ * @property {string} failure why this process is not linked to the one that aggregates; '' if it is
  */
 
 /**

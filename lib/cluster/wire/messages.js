@@ -109,6 +109,8 @@ const MAX_TEXT_CHARACTERS = 200;
  * @property {string} directory
  * @property {number} generation rises by 1 whenever another process aggregates
  * @property {number} members of the group
+ * @property {{pid: number, id: number} | undefined} aggregator the process that aggregates; undefined if it
+ *   is not known
  */
 
 /**

@@ -117,6 +117,36 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     }
     fs.writeFileSync(file, '{"next":4,"members":{"1":2}}');
     assert.deepEqual(directory.readMembers(2), { next: 4, keys: new Map() });
+    fs.writeFileSync(file, '{"next":4,"members":[null,7,{},[2,"0123456789"]]}');
+    assert.deepEqual(directory.readMembers(2), { next: 4, keys: new Map([[2, '0123456789']]) });
+  });
+
+  it('says who aggregates and how many members there are, as far as the holder has written that', () => {
+    const unknown = { members: 0, aggregator: undefined };
+    assert.deepEqual(directory.factsOf(1), unknown);
+    const [holder, other] = [newKey(), newKey()];
+    directory.claim(1, holder);
+    assert.deepEqual(directory.factsOf(1), unknown);
+    directory.writeMembers(1, { next: 4, keys: new Map([[3, other]]) });
+    assert.deepEqual(directory.factsOf(1), { members: 1, aggregator: undefined });
+    const keys = new Map([
+      [3, other],
+      [4, holder],
+    ]);
+    directory.writeMembers(1, { next: 5, keys });
+    assert.deepEqual(directory.factsOf(1), { members: 2, aggregator: { pid: process.pid, id: 4 } });
+    const file = path.join(directory.placeOf(1), `holder-${holder}`);
+    for (const content of [
+      '',
+      'null',
+      '[]',
+      '{"pid":"7"}',
+      '{"pid":1e400}',
+      `{"pid":7${' '.repeat(2 ** 20)}}`,
+    ]) {
+      fs.writeFileSync(file, content);
+      assert.deepEqual(directory.factsOf(1), { members: 2, aggregator: undefined }, content.slice(0, 20));
+    }
   });
 
   it('whether a process lives is shown by its socket', async t => {

@@ -6,6 +6,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
+const { isDeepStrictEqual } = require('node:util');
 
 const { TestGroup } = require('../../fixtures/group.js');
 
@@ -43,8 +44,21 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     assert.equal(page.get('prom_client_cluster_group_members'), 3);
     assert.equal(page.get('prom_client_cluster_group_handovers_total'), 0);
     const states = await Promise.all(processes.map(member => member.do('state')));
-    assert.equal(states.filter(({ group: { isAggregator } }) => isAggregator).length, 1);
-    for (const state of states) assert.equal(state.group.directory, group.directory);
+    const holder = states.findIndex(({ group: { isAggregator } }) => isAggregator);
+    const aggregator = { pid: processes[holder].process.pid, id: states[holder].group.aggregator.id };
+    for (const [i, state] of states.entries()) {
+      assert.deepEqual(state.group, {
+        directory: group.directory,
+        isAggregator: i === holder,
+        aggregator,
+        members: 3,
+        handovers: 0,
+        generation: 1,
+        failure: '',
+      });
+    }
+    const { pid, id } = aggregator;
+    assert.equal(page.get(`prom_client_cluster_group_aggregator_info{pid="${pid}",id="${id}"}`), 1);
     const { mode } = fs.statSync(group.directory);
     assert.equal(mode & 0o777, 0o700);
     // Those who end leave their counts; the last one removes the directory.
@@ -83,6 +97,20 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     const page = await group.until(samples => samples.get('open') === group.running.length);
     // Three or four if the killed member had taken over.
     assert.ok([2, 3, 4].includes(page.get('prom_client_cluster_group_handovers_total')));
+    await group.until(async samples => {
+      const states = await Promise.all(group.running.map(member => member.do('state')));
+      const holder = states.find(({ group: { isAggregator } }) => isAggregator)?.group;
+      const { pid, id } = holder?.aggregator ?? {};
+      return (
+        holder?.members === group.running.length &&
+        states.every(({ group: state }) =>
+          isDeepStrictEqual({ ...state, isAggregator: true, failure: '' }, holder),
+        ) &&
+        samples.get(`prom_client_cluster_group_aggregator_info{pid="${pid}",id="${id}"}`) === 1 &&
+        samples.get('prom_client_cluster_group_members') === holder.members &&
+        samples.get('prom_client_cluster_group_handovers_total') === holder.handovers
+      );
+    });
   });
 
   it('a killed process loses nothing that was in a checkpoint', async () => {
