@@ -2,9 +2,9 @@
 
 // The budgets of a scrape (four workers, unless they grow), and what a result says about each.
 //
-// A gate is a budget that `--short` enforces, at the floor that benchmarks/floors.json has for it: the budget
-// with a margin for noise. How the margins were found is in docs/benchmark-cluster.md. Wall times and
-// latencies have budgets but no gates: on a busy machine they depend mostly on other programs.
+// A gate is a budget that `--short` or `--workers 64` enforces, at the floor that benchmarks/floors.json has
+// for it: the budget with a margin for noise. How the margins were found is in docs/benchmark-cluster.md.
+// Wall times and latencies have budgets but no gates: on a busy machine they depend mostly on other programs.
 
 const { median, quantile } = require('../shared/statistics.js');
 const { floorOf, isHeld } = require('../shared/floors.js');
@@ -27,7 +27,8 @@ const SMALLEST = 0.05; // ms of CPU; below it the difference of two windows is n
  * @property {number | null} limit null: reported only
  * @property {string} unit
  * @property {'scrape' | 'latency' | 'workers' | 'idle'} measure the measurement it applies to
- * @property {(result: object, workers: number) => number | null} value null: it was not measured
+ * @property {number} [workers] how many it is about; default 4
+ * @property {(result: object) => number | null} value null: it was not measured
  * @property {{floor: import('../shared/floors.js').Floor, value: (result: object) => number | null}} [gate]
  */
 
@@ -251,6 +252,11 @@ function pushBudget() {
 
 /** With few workers, most of the primary's CPU time does not depend on how many they are. */
 function workerBudget() {
+  const value = lanes =>
+    valueOf(
+      runsOf(laneOf(lanes, OURS, 'bytes'), 'primaryMain').map(cpu => cpu / MANY_WORKERS),
+      median,
+    );
   return {
     title: "CPU of the primary's main thread, bytes, for each worker",
     samples: 2000,
@@ -259,13 +265,9 @@ function workerBudget() {
     limit: 0.15,
     unit: 'ms',
     measure: 'workers',
-    value: (lanes, workers) => {
-      if (workers < MANY_WORKERS) return null;
-      return valueOf(
-        runsOf(laneOf(lanes, OURS, 'bytes'), 'primaryMain').map(cpu => cpu / workers),
-        median,
-      );
-    },
+    workers: MANY_WORKERS,
+    value,
+    gate: gateOf(`primary CPU for each of ${MANY_WORKERS} workers`, value),
   };
 }
 
@@ -294,15 +296,14 @@ function combined(combine, values) {
  * @returns {Verdict[]}
  */
 function judge({ measure, scenario }, result) {
-  if (scenario.workers !== 4 && measure !== 'workers') return [];
   return allBudgets()
-    .filter(budget => budget.measure === measure)
+    .filter(budget => budget.measure === measure && (budget.workers ?? 4) === scenario.workers)
     .filter(budget => budget.samples === scenario.samples && budget.kind === scenario.kind)
-    .map(budget => verdictOf(budget, result, scenario.workers));
+    .map(budget => verdictOf(budget, result));
 }
 
-function verdictOf(budget, result, workers) {
-  const value = budget.value(result, workers);
+function verdictOf(budget, result) {
+  const value = budget.value(result);
   const holds = budget.limit === null || value === null ? null : isWithin(value, budget.limit, budget.side);
   return { budget, value, holds, gate: budget.gate ? gateVerdict(budget, result) : null };
 }

@@ -9,16 +9,50 @@ const { AXES, curveTitle } = require('./growth.js');
 const { escaped, rounded, segment, spread, text } = require('../shared/svg.js');
 const { count } = require('../shared/table.js');
 
-const PANELS = [
-  { cost: 'wall', title: 'Wall time of a scrape' },
-  { cost: 'primaryMain', title: 'CPU of the primary’s main thread per scrape' },
-  { cost: 'allProcesses', title: 'CPU of all processes per scrape' },
-];
+const MILLISECONDS = 'milliseconds';
+const WALL = { title: 'Wall time of a scrape', unit: MILLISECONDS, value: ({ wall }) => wall };
+const ALL = {
+  title: 'CPU of all processes per scrape',
+  unit: MILLISECONDS,
+  value: ({ allProcesses }) => allProcesses,
+};
+
+/** By what grows. A value is null where a client has none. */
+const PANELS = {
+  samples: [
+    WALL,
+    {
+      title: 'CPU of the primary’s main thread per scrape',
+      unit: MILLISECONDS,
+      value: ({ primaryMain }) => primaryMain,
+    },
+    ALL,
+  ],
+  workers: [
+    WALL,
+    {
+      title: 'CPU of the primary’s main thread per scrape, for each worker',
+      unit: MILLISECONDS,
+      value: ({ primaryMain, workers }) => primaryMain / workers,
+    },
+    ALL,
+    { title: 'Files in the directory of snapshots', unit: 'files', value: ({ files }) => files },
+    {
+      title: 'Open descriptors of the primary',
+      unit: 'descriptors',
+      value: ({ descriptors }) => descriptors,
+    },
+    { title: 'IPC per worker and scrape', unit: 'bytes', value: ({ ipcPerWorker }) => ipcPerWorker },
+    { title: 'Peak memory of the primary', unit: 'MiB', value: ({ peakPrimary }) => peakPrimary },
+    { title: 'Peak memory of the largest worker', unit: 'MiB', value: ({ peakWorker }) => peakWorker },
+  ],
+};
 
 const WIDTH = 1010;
-const PLOT = { left: 80, width: 680, height: 300 };
+const PLOT = { left: 80, width: 680 };
+const PLOT_HEIGHTS = { samples: 300, workers: 130 };
 const HEADER = 58;
-const PANEL_HEIGHT = 390; // plot, its title above, ticks and axis label below
+const AROUND_PLOT = 90; // its title above, ticks and axis label below
 const PLOT_OFFSET = 34; // from the top of a panel
 const NAME_GAP = 14; // between two labels, so they do not overlap
 const NOTE_HEIGHT = 17;
@@ -40,10 +74,16 @@ const SMALLEST = 0.05; // ms; a smaller difference of two windows is noise; a ne
 function drawGrowth({ curves, notes, axis = AXES.growth }, { machine, date }) {
   if (curves.length === 0) throw new Error('no curve to draw');
   const footer = footLines(notes);
-  const height = HEADER + PANELS.length * PANEL_HEIGHT + footer.length * NOTE_HEIGHT + 16;
+  const plotHeight = PLOT_HEIGHTS[axis.key];
+  const panelHeight = plotHeight + AROUND_PLOT;
+  const panels = PANELS[axis.key]
+    .map(panel => ({ ...panel, curves: curves.filter(({ points }) => hasAll(points, panel)) }))
+    .filter(panel => panel.curves.length > 0);
+  const footTop = HEADER + panels.length * panelHeight;
+  const height = footTop + footer.length * NOTE_HEIGHT + 16;
   const workerCounts = [...new Set(curves.map(({ workers }) => workers))];
-  const panels = PANELS.map((panel, index) =>
-    drawPanel(panel, curves, { top: HEADER + index * PANEL_HEIGHT, workerCounts, axis }),
+  const drawn = panels.map((panel, index) =>
+    drawPanel(panel, { top: HEADER + index * panelHeight, plotHeight, workerCounts, axis }),
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}"`,
@@ -57,14 +97,10 @@ function drawGrowth({ curves, notes, axis = AXES.growth }, { machine, date }) {
       46,
       `${date}, ${machine} (at the start). Medians; both axes logarithmic; ours is the body as bytes.`,
     ),
-    ...panels,
-    ...footer.map((line, index) => text(20, footTop(index), line)),
+    ...drawn,
+    ...footer.map((line, index) => text(20, footTop + 10 + index * NOTE_HEIGHT, line)),
     '</svg>\n',
   ].join('');
-}
-
-function footTop(index) {
-  return HEADER + PANELS.length * PANEL_HEIGHT + 10 + index * NOTE_HEIGHT;
 }
 
 function footLines(notes) {
@@ -82,10 +118,14 @@ function wrapped(note) {
   return lines;
 }
 
-function drawPanel({ cost, title }, curves, { top, workerCounts, axis }) {
-  const plot = { ...PLOT, top: top + PLOT_OFFSET };
+function hasAll(points, { value }) {
+  return points.every(point => value(point) !== null);
+}
+
+function drawPanel({ title, unit, value, curves }, { top, plotHeight, workerCounts, axis }) {
+  const plot = { ...PLOT, top: top + PLOT_OFFSET, height: plotHeight };
   const sizes = [...new Set(curves.flatMap(({ points }) => points.map(point => point[axis.key])))];
-  const values = curves.flatMap(({ points }) => points.map(point => drawable(point[cost])));
+  const values = curves.flatMap(({ points }) => points.map(point => drawable(value(point))));
   const decades = decadesAround(values);
   const x = scale([Math.min(...sizes), Math.max(...sizes)], [plot.left + 16, plot.left + plot.width - 16]);
   const y = scale([10 ** decades[0], 10 ** decades.at(-1)], [plot.top + plot.height, plot.top]);
@@ -93,12 +133,12 @@ function drawPanel({ cost, title }, curves, { top, workerCounts, axis }) {
     curve,
     style: STYLES[CLIENTS.findIndex(({ key }) => key === curve.client)],
     marker: MARKERS[workerCounts.indexOf(curve.workers) % MARKERS.length],
-    places: curve.points.map(point => [x(point[axis.key]), y(drawable(point[cost]))]),
+    places: curve.points.map(point => [x(point[axis.key]), y(drawable(value(point)))]),
   }));
   return [
     '<g>\n',
     text(plot.left, top + 20, title, 'font-size="14" font-weight="bold"'),
-    drawAxes(plot, { sizes, decades, x, y, label: axis.label }),
+    drawAxes(plot, { sizes, decades, x, y, label: axis.label, unit }),
     ...lines.map(drawLine),
     drawNames(lines, plot, { key: axis.key, largest: Math.max(...sizes) }),
     '</g>\n',
@@ -122,7 +162,7 @@ function scale([from, to], [start, end]) {
   return value => start + (end - start) * (extent === 0 ? 0.5 : Math.log10(value / from) / extent);
 }
 
-function drawAxes(plot, { sizes, decades, x, y, label }) {
+function drawAxes(plot, { sizes, decades, x, y, label, unit }) {
   const right = plot.left + plot.width;
   const bottom = plot.top + plot.height;
   const horizontal = decades.flatMap(decade => [
@@ -139,7 +179,7 @@ function drawAxes(plot, { sizes, decades, x, y, label }) {
     ...horizontal,
     `<rect x="${plot.left}" y="${plot.top}" width="${plot.width}" height="${plot.height}" fill="none" stroke="#666666"/>\n`,
     text(plot.left + plot.width / 2, bottom + 36, label, 'text-anchor="middle"'),
-    text(22, middle, 'milliseconds', `text-anchor="middle" transform="rotate(-90 22 ${middle})"`),
+    text(22, middle, unit, `text-anchor="middle" transform="rotate(-90 22 ${middle})"`),
   ].join('');
 }
 

@@ -21,11 +21,17 @@ const AXES = {
   workers: { key: 'workers', title: 'Cost of a scrape by workers, 2,000 samples each', label: 'workers' },
 };
 
-/**
- * The panels of the drawing.
- *
- * @typedef {'wall' | 'primaryMain' | 'allProcesses'} Cost
- */
+/** Figures of a run that a point has the medians of. The first three are in the table. */
+const COSTS = [
+  'wall',
+  'primaryMain',
+  'allProcesses',
+  'files',
+  'descriptors',
+  'ipcPerWorker',
+  'peakPrimary',
+  'peakWorker',
+];
 
 /**
  * @typedef {object} Point
@@ -34,6 +40,11 @@ const AXES = {
  * @property {number} wall ms
  * @property {number} primaryMain CPU of the primary's main thread, ms
  * @property {number} allProcesses CPU of all processes, ms
+ * @property {number | null} [files] these five as in a run, see scenario.js; null: the client has none
+ * @property {number | null} [descriptors]
+ * @property {number | null} [ipcPerWorker]
+ * @property {number} [peakPrimary]
+ * @property {number} [peakWorker]
  */
 
 /**
@@ -85,8 +96,10 @@ function endsAt(lane) {
   return lane.runs.length === 0 || costOf(lane, 'wall') > SLOWEST;
 }
 
+/** Null if a run did not measure it. */
 function costOf({ runs }, cost) {
-  return median(runs.map(run => run[cost]));
+  const values = runs.map(run => run[cost] ?? null);
+  return values.includes(null) ? null : median(values);
 }
 
 /**
@@ -133,7 +146,7 @@ function lanesOf({ client, workers }, outcomes, key) {
 }
 
 function pointOf(key, size, lane) {
-  const costs = ['wall', 'primaryMain', 'allProcesses'].map(cost => [cost, costOf(lane, cost)]);
+  const costs = COSTS.map(cost => [cost, costOf(lane, cost)]);
   return { [key]: size, ...Object.fromEntries(costs) };
 }
 

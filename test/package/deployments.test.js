@@ -173,6 +173,43 @@ describe('example/kubernetes', () => {
     assert.strictEqual(volume.emptyDir.medium, 'Memory');
   });
 
+  it('the directory of snapshots has the size that docs/ending-workers.md computes', () => {
+    const guide = fs.readFileSync(path.join(ROOT, 'docs/ending-workers.md'), 'utf8').replace(/\s+/g, ' ');
+    const numberIn = (text, pattern) => Number(pattern.exec(text)[1].replace(',', ''));
+    const value = numberIn(guide, /last snapshot takes (\d+) bytes per value/);
+    const labels = numberIn(guide, /log of its label sets (\d+) bytes per label set/);
+    assert.match(guide, /another \d+ bytes per value, and so does a checkpoint, twice while it is replaced/);
+    assert.match(guide, /first snapshot and its first checkpoint also have its label sets/);
+    const answer = numberIn(guide, /takes another (\d+) bytes per value/);
+    const retained = value + labels;
+    const first = answer + labels;
+    const megabytes = (workers, series, bytes) => (workers * series * bytes) / 1e6;
+    const example = /Example: (\d) workers with ([\d,]+) series of one value/.exec(guide);
+    const size = [Number(example[1]), Number(example[2].replace(',', ''))];
+    for (const [pattern, bytes] of [
+      [/labels take ([\d.]+) MB;/, retained],
+      [/up to ([\d.]+) MB after the start/, retained + first + 2 * first],
+      [/at most ([\d.]+) MB later/, retained + answer + 2 * answer],
+    ]) {
+      assert.strictEqual(megabytes(...size, bytes).toFixed(1), pattern.exec(guide)[1], String(pattern));
+    }
+
+    const file = fs.readFileSync(path.join(KUBERNETES, 'base/deployment.yml'), 'utf8');
+    const comment = /# Snapshot files, [^]*?(?=- name)/.exec(file)[0].replace(/\s+#? */g, ' ');
+    const series = numberIn(comment, /four workers with ([\d,]+) series each/);
+    const needed = megabytes(Number(environment().WORKERS), series, retained + 3 * first);
+    assert.strictEqual(numberIn(comment, /up to ([\d.]+) MB/), Math.ceil(needed * 10) / 10);
+
+    const [{ emptyDir }] = kubernetes('base/deployment.yml').spec.template.spec.volumes;
+    const mebibytes = numberIn(emptyDir.sizeLimit, /^(\d+)Mi$/);
+    assert.ok(needed <= (mebibytes * 2 ** 20) / 1e6 && needed > (mebibytes * 2 ** 20) / 2e6, String(needed));
+    const { tmpfs, environment: variables } = compose('compose.yml').services.shop;
+    assert.strictEqual(variables.WORKERS, environment().WORKERS);
+    assert.deepStrictEqual(tmpfs, [
+      `${variables.PROM_CLIENT_CLUSTER_DIRECTORY}:size=${mebibytes}m,mode=1777`,
+    ]);
+  });
+
   it('the sample limit is the same everywhere', () => {
     const limits = [
       kubernetes('operator/pod-monitor.yml').spec.sampleLimit,

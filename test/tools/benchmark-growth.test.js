@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { test } = require('node:test');
+const { judge } = require('../../benchmarks/cluster/budgets.js');
 const { drawGrowth } = require('../../benchmarks/cluster/growth-drawing.js');
 const { GrowthLimits, growthOf, growthTable, curveTitle } = require('../../benchmarks/cluster/growth.js');
 const { planFor } = require('../../benchmarks/cluster/plan.js');
@@ -247,6 +248,41 @@ test('more than four workers: how the cost grows up to so many, in one curve of 
   const texts = parseXml(drawGrowth(growth, WHERE)).filter(({ name }) => name === 'text');
   for (const label of ['ours', 'workers', '64'])
     assert.equal(texts.filter(({ text }) => text === label).length, 3, label);
+});
+
+test('many workers: the drawing also has CPU for each worker, files, descriptors, IPC and memory', () => {
+  const steps = planFor({ short: false, latency: true, workers: 64 });
+  const growth = growthOf(
+    steps.map(each => {
+      const { workers } = each.scenario;
+      const common = { wall: workers, primaryMain: workers / 10, allProcesses: workers * 3, peakPrimary: 80 };
+      const figures = { ...common, descriptors: workers, ipcPerWorker: 390, peakWorker: 50 };
+      const rival = { client: 'prom-client', runs: [{ ...figures, files: null }], failures: [] };
+      return {
+        step: each,
+        result: [rival, { client: 'ours', runs: [{ ...figures, files: 2 * workers }], failures: [] }],
+      };
+    }),
+  );
+  const elements = parseXml(drawGrowth(growth, WHERE));
+  const texts = elements.filter(({ name }) => name === 'text').map(({ text }) => text);
+  const titles = texts.filter(text => /^(?:Wall|CPU|Files|Open|IPC|Peak) /.test(text));
+  assert.equal(titles.length, 8, titles.join('\n'));
+  for (const unit of ['files', 'descriptors', 'bytes']) assert.ok(texts.includes(unit), unit);
+  assert.equal(texts.filter(text => text === 'MiB').length, 2);
+  // prom-client has no files.
+  assert.equal(elements.filter(({ name }) => name === 'polyline').length, 8 + 7);
+});
+
+test('the budget for each of 64 workers is a gate, and is judged with 64 only', () => {
+  const verdictsOf = (workers, cpu) => {
+    const [each] = planFor({ short: false, latency: true, workers }).slice(-1);
+    return judge(each, [{ client: 'ours', path: 'bytes', runs: [{ primaryMain: cpu }] }]);
+  };
+  const summary = ({ value, holds, gate }) => [value, holds, gate.holds];
+  assert.deepEqual(verdictsOf(64, 0.14 * 64).map(summary), [[0.14, true, true]]);
+  assert.deepEqual(verdictsOf(64, 0.16 * 64).map(summary), [[0.16, false, false]]);
+  assert.deepEqual(verdictsOf(32, 1), []);
 });
 
 test(
