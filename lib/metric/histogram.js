@@ -164,8 +164,7 @@ class Histogram extends Metric {
       locate(this, table, labels ?? NO_LABELS);
       return;
     }
-    const offset = table.offsetOf(row);
-    table.pageOf(row).fill(0, offset, offset + table.width);
+    table.resetRow(row);
     stateOf(this).exemplars?.drop(row);
   }
 

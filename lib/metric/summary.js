@@ -169,9 +169,7 @@ class Summary extends Metric {
   reset() {
     const { table, quantiles } = /** @type {State} */ (stateOf(this));
     for (const row of table.liveRows()) {
-      table.rowWritten(row);
-      const offset = table.offsetOf(row);
-      table.pageOf(row).fill(0, offset, offset + table.width);
+      table.resetRow(row);
       quantiles[row].reset();
     }
   }

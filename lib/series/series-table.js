@@ -79,6 +79,8 @@ class SeriesTable {
     this.generation = 0;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
+    /** @type {(() => void) | undefined} called before recorded numbers are reset or removed */
+    this.beforeReset = undefined;
     /** At how many live rows the table is full. */
     this.fullAt = NO_LIMIT;
     if (this.index !== undefined && maxSeries < NO_LIMIT) {
@@ -210,6 +212,7 @@ class SeriesTable {
    * @param {number} row a live one
    */
   removeRow(row) {
+    this.beforeReset?.();
     if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live ??= LiveRows.all(this.rowCount);
     this.live.remove(row);
@@ -222,6 +225,7 @@ class SeriesTable {
   /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */
   clear() {
     if (this.liveCount === 0) return;
+    this.beforeReset?.();
     this.#limit?.setRow(-1);
     this.live ??= new LiveRows(this.rowCount);
     this.live.clear();
@@ -259,6 +263,14 @@ class SeriesTable {
   /** What a bound handle compares with `generation`; during a compaction it binds again with each use. */
   get bindingGeneration() {
     return this.#compaction === undefined ? this.generation : NEVER;
+  }
+
+  /** @param {number} row a live one, which is set to zero */
+  resetRow(row) {
+    this.beforeReset?.();
+    this.rowWritten(row);
+    const offset = this.offsetOf(row);
+    this.pageOf(row).fill(0, offset, offset + this.width);
   }
 
   /** @param {number} row a live one, which is about to be written to */

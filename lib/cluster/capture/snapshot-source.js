@@ -21,7 +21,12 @@ const SLICE_MILLISECONDS = 0.3;
 /** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../wire/snapshot-encoder').CaptureEntry} CaptureEntry */
-/** @typedef {Omit<CaptureEntry, 'defaults'> & {epoch: number}} CopiedNumbers epoch: of the table */
+/** @typedef {import('../../series/series-table').SeriesTable} SeriesTable */
+/**
+ * By table. `epoch` is the table's when its numbers were copied.
+ *
+ * @typedef {Map<SeriesTable, Omit<CaptureEntry, 'defaults'> & {epoch: number}>} Copies
+ */
 
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
@@ -32,7 +37,7 @@ class SnapshotSource {
   #hooks = new CollectHooks();
   /** @type {Map<string, [stage: string, name: string, count: number]>} */
   #failures = new Map();
-  /** @type {Map<object, CopiedNumbers> | undefined} by table, for a capture after asynchronous hooks */
+  /** @type {Copies | undefined} for a capture after asynchronous hooks */
   #copies = undefined;
   /**
    * @type {Map<any, any[]> | undefined} by registry: its metrics when the hooks of a capture were started. A
@@ -53,7 +58,8 @@ class SnapshotSource {
    * Prepares a capture: encodes what takes long, in slices, then runs the hooks. `capture` is called in the
    * turn of the hooks, in which prom-client reads the metrics: a program may reset a metric right after its
    * hook. If asynchronous hooks have to be waited for, the numbers that the other hooks have set are copied
-   * in that turn. Metrics without a hook are not: a later scrape may share the capture.
+   * in that turn. Those of metrics without a hook are copied only if the program resets or removes them
+   * meanwhile: a later scrape may share the capture, and must have what was recorded before it.
    *
    * @template T
    * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
@@ -71,13 +77,17 @@ class SnapshotSource {
     const started = new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout, isLast);
     if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
-    const copies = this.#copyNumbers(unfinished.pending);
-    await unfinished.ended;
-    const current = viewsOf(this.#metrics());
-    await this.#encodeChanged(current);
-    if (dictionary === undefined || capture === undefined) return undefined;
-    // What the hooks have added.
-    await this.#extendDictionary(dictionary, current, onProgress);
+    const { copies, watched } = this.#copyNumbers(unfinished.pending);
+    try {
+      await unfinished.ended;
+      const current = viewsOf(this.#metrics());
+      await this.#encodeChanged(current);
+      if (dictionary === undefined || capture === undefined) return undefined;
+      // What the hooks have added.
+      await this.#extendDictionary(dictionary, current, onProgress);
+    } finally {
+      for (const table of watched) table.beforeReset = undefined;
+    }
     this.#copies = copies;
     return this.#afterHooks(started, () => capture(dictionary));
   }
@@ -117,23 +127,33 @@ class SnapshotSource {
 
   /**
    * @param {ReadonlySet<any>} except metrics
-   * @returns {Map<object, CopiedNumbers>} by table
+   * @returns {{copies: Copies, watched: SeriesTable[]}} watched: those of metrics without a hook, which are
+   *   copied when they are about to be reset
    */
   #copyNumbers(except) {
-    const metrics = this.#metrics().filter(
-      metric => typeof metric.collect === 'function' && !except.has(metric),
-    );
-    return timedSection('worker:copy', () => {
-      return new Map(
-        metrics.flatMap(metric => {
-          const view = viewOf(metric);
-          if (view === undefined) return [];
-          const { table } = view;
-          const extras = this.#extrasOf(view, metric, false);
-          return [[table, { ...extras, numbers: table.captured(), epoch: table.epoch }]];
-        }),
-      );
+    /** @type {Copies} */
+    const copies = new Map();
+    /** @type {SeriesTable[]} */
+    const watched = [];
+    timedSection('worker:copy', () => {
+      for (const metric of this.#metrics()) {
+        const view = viewOf(metric);
+        if (view === undefined || except.has(metric)) continue;
+        const { table } = view;
+        const copy = () => {
+          table.beforeReset = undefined;
+          const extras = this.#extrasOf(view, true);
+          copies.set(table, { ...extras, numbers: table.captured(), epoch: table.epoch });
+        };
+        if (typeof metric.collect === 'function') {
+          copy();
+        } else {
+          table.beforeReset = copy;
+          watched.push(table);
+        }
+      }
     });
+    return { copies, watched };
   }
 
   /**
@@ -206,7 +226,11 @@ class SnapshotSource {
           const copy = this.#copies?.get(view.table);
           // A compaction since has renumbered the rows.
           const isUsable = copy?.epoch === view.table.epoch;
-          entries.push({ defaults, view, ...(isUsable ? copy : this.#extrasOf(view, metric, isLast)) });
+          entries.push({
+            defaults,
+            view,
+            ...(isUsable ? copy : this.#extrasOf(view, isLast || typeof metric.collect === 'function')),
+          });
         } else if (this.#lastJson.has(metric)) {
           entries.push({ defaults, json: this.#lastJson.get(metric) });
         }
@@ -228,14 +252,12 @@ class SnapshotSource {
 
   /**
    * @param {MetricView} view
-   * @param {any} metric
-   * @param {boolean} isLast
+   * @param {boolean} isCurrent whether to encode digests that have changed since prepare(): what a hook
+   *   observes comes after that
    * @returns {Pick<CaptureEntry, 'digests' | 'exemplars'>}
    */
-  #extrasOf(view, metric, isLast) {
+  #extrasOf(view, isCurrent) {
     view.beforeRead?.();
-    // What a hook observes comes after encode().
-    const isCurrent = isLast || typeof metric.collect === 'function';
     return { digests: this.#digests.digestsOf(view, isCurrent), exemplars: this.#exemplars.blockOf(view) };
   }
 
