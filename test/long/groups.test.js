@@ -9,24 +9,12 @@ const fs = require('node:fs');
 const { describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
-const { TestGroup } = require('../fixtures/group.js');
+const { TestGroup, removeWhileUsed } = require('../fixtures/group.js');
 
 const MINUTE = 60_000;
 const MEMBERS = 64;
 const AT_A_TIME = 9;
 const CHAOS_ROUNDS = 60;
-
-/** @param {string} directory in which others may create files meanwhile */
-function removeDirectory(directory) {
-  for (;;) {
-    try {
-      fs.rmSync(directory, { recursive: true });
-      return;
-    } catch (error) {
-      if (error.code !== 'ENOTEMPTY') throw error;
-    }
-  }
-}
 
 describe('the directory of a group', { skip: process.platform === 'win32' }, () => {
   for (const [what, pathOf] of [
@@ -46,7 +34,7 @@ describe('the directory of a group', { skip: process.platform === 'win32' }, () 
       await watch.settled();
       await group.until(page => page.get('open') === 3);
       for (let i = 0; i < 3; i++) {
-        removeDirectory(pathOf(group));
+        removeWhileUsed(pathOf(group));
         await watch.settled();
       }
       await others[1].end('SIGTERM');

@@ -7,7 +7,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
-const { TestGroup } = require('../fixtures/group.js');
+const { TestGroup, removeWhileUsed } = require('../fixtures/group.js');
 
 describe('a group of plain processes that changes', { skip: process.platform === 'win32' }, () => {
   /** @type {TestGroup} */
@@ -72,8 +72,7 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await others[0].kill();
     const living = group.running;
     await group.until(samples => samples.get('open') === 2);
-    // The processes create files meanwhile.
-    fs.rmSync(group.directory, { recursive: true, maxRetries: 100, retryDelay: 1 });
+    removeWhileUsed(group.directory);
     await checkPages(living);
     await count(living);
     await checkPages(living);
@@ -96,7 +95,7 @@ describe('a group of plain processes that changes', { skip: process.platform ===
       await checkPages(others);
       await others[0].kill();
       await group.until(samples => samples.get('open') === 2);
-      fs.rmSync(pathOf(), { recursive: true, maxRetries: 100, retryDelay: 1 });
+      removeWhileUsed(pathOf());
       await count(group.running);
       await checkPages([others[1]]);
       await holder.kill();

@@ -86,6 +86,7 @@ describe(
       await group.startMany(3);
       const { port } = group;
       let isOver = false;
+      t.after(() => (isOver = true));
       const clients = Array.from({ length: CLIENTS }, async () => {
         while (!isOver) {
           await get(port, '/');

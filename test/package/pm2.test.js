@@ -67,7 +67,7 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
     #killed = new Set();
     #scrapes = 0;
     #isOver = false;
-    #clients;
+    #clients = [];
 
     constructor(name, isGraceful) {
       this.name = name;
@@ -111,6 +111,12 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
       await Promise.all(this.#clients);
       await this.watch.settled();
       await this.watch.stop();
+    }
+
+    /** After a failed test, clients and scrapes would go on for ever. */
+    async abandon() {
+      this.#isOver = true;
+      await Promise.allSettled([...this.#clients, this.watch?.stop()]);
     }
 
     /** @returns {Promise<string | undefined>} undefined if the instance was killed */
@@ -196,6 +202,7 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
         application = new Application(isGraceful ? 'graceful' : 'plain', isGraceful);
         return application.start();
       });
+      after(() => application.abandon());
 
       if (isGraceful)
         it('each of 200 scrapes under load, on any instance, shows what was answered before', async () => {
