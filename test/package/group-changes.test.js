@@ -64,6 +64,30 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await group.until(samples => samples.get('open') === 1);
   });
 
+  it("the aggregator 'first' shows the oldest process that lives, whoever aggregates", async () => {
+    const start = async () => {
+      const member = await group.start();
+      await group.until(page => page.get('open') === group.running.length);
+      return member;
+    };
+    const oldestOf = async () => {
+      await group.until(page => page.get('open') === group.running.length);
+      const pages = await Promise.all(group.running.map(member => member.page()));
+      return [...new Set(pages.map(page => group.processes[page.get('oldest')]))];
+    };
+    const [first, second, third] = [await start(), await start(), await start()];
+    assert.deepEqual(await oldestOf(), [first]);
+    await first.kill();
+    assert.deepEqual(await oldestOf(), [second]);
+    await start();
+    assert.deepEqual(await oldestOf(), [second]);
+    await second.end('SIGTERM');
+    assert.deepEqual(await oldestOf(), [third]);
+    const { holder } = await group.roles();
+    if (holder !== third) await holder.kill();
+    assert.deepEqual(await oldestOf(), [third]);
+  });
+
   it('a removed directory is created again, and no counter falls', async () => {
     const processes = await group.startMany(3);
     await count(processes);

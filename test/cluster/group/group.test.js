@@ -1,13 +1,19 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const cluster = require('node:cluster');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
+const { Counter, Registry } = require('../../..');
 const { Group } = require('../../../lib/cluster/group/group.js');
+const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
+
+/** Where a process has its group, for all copies of this package. */
+const SHARED = Symbol.for('prom-client-cluster.group.v1');
 
 describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   it('that fails between its claim and the end of its election aggregates nonetheless', async t => {
@@ -32,6 +38,27 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     );
   });
 
+  it('that has no others starts no aggregator and no thread until it is scraped', async t => {
+    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
+    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const registry = new Registry();
+    new Counter({ name: 'c_total', help: 'h', registers: [registry] }).inc(3);
+    const group = new Group(path.join(place, 'd'), {}, () => [registry]);
+    group.join();
+    while (group.state().group.members !== 1) await new Promise(resolve => setTimeout(resolve, 10));
+    const own = group.state();
+    assert.deepEqual(
+      [group.primary, own.aggregator, own.group.aggregator],
+      [undefined, 'none', { pid: process.pid, id: 1 }],
+    );
+    const { bytes } = await group.collect({ openMetrics: false, gzip: false, selfMetrics: false }, 60_000);
+    assert.match(bytes.toString(), /^c_total 3$/m);
+    assert.equal(group.state().aggregator, 'thread');
+    await group.primary.close();
+  });
+
   it('that cannot create its directory reports that, and scrapes fail at their timeout, also without one', async t => {
     const delays = [];
     const { setTimeout } = globalThis;
@@ -54,3 +81,118 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     assert.match(message, /^This process takes no part in its group: ENOENT: .*missing/);
   });
 });
+
+describe('the group of a process', { skip: process.platform === 'win32' }, () => {
+  const UUID = '0123abcd-4567-89ab-cdef-0123456789ab';
+  const INSTANCE = { exec_mode: 'cluster_mode', unique_id: UUID };
+  const OF_PM2 = 'pm2-0123abcd-4567';
+  const inPm2 = { env: INSTANCE, isWorker: true, isConnected: true };
+  const named = name => ({ PROM_CLIENT_CLUSTER_GROUP: name });
+  const without = { option: undefined, env: {}, isWorker: false, isConnected: false };
+
+  for (const [what, given, expected] of [
+    ['is none by default', {}, undefined],
+    ['is that of the option', { option: 'shop' }, 'shop'],
+    ['is that of the environment', { env: named('shop') }, 'shop'],
+    ['is that of the environment without spaces around it', { env: named(' shop ') }, 'shop'],
+    ['is that of the option if the environment names another one', { option: 'a', env: named('b') }, 'a'],
+    ['is none if the environment names an empty one', { env: named('') }, undefined],
+    ['is none if the environment names one of spaces', { env: named('  ') }, undefined],
+    ['is none if the environment says false', { env: named('false') }, undefined],
+    ['is none if the environment says FALSE', { env: named('FALSE') }, undefined],
+    ['is none if the environment says 0', { env: named('0') }, undefined],
+    ['is none if the option is false, whatever the environment names', { option: false, env: named('a') }],
+    ['is the application in PM2', inPm2, OF_PM2],
+    ['is none in PM2 if the option is false', { ...inPm2, option: false }, undefined],
+    [
+      'is none in PM2 if the environment says so',
+      { ...inPm2, env: { ...INSTANCE, ...named('0') } },
+      undefined,
+    ],
+    [
+      'is the application in PM2 if the environment names an empty one',
+      { ...inPm2, env: { ...INSTANCE, ...named('') } },
+      OF_PM2,
+    ],
+    ['is that of the environment also in PM2', { ...inPm2, env: { ...INSTANCE, ...named('shop') } }, 'shop'],
+    ['is that of the option also in PM2', { ...inPm2, option: 'shop' }, 'shop'],
+    [
+      "is none in PM2's fork mode",
+      { ...inPm2, env: { ...INSTANCE, exec_mode: 'fork_mode' }, isWorker: false },
+      undefined,
+    ],
+    [
+      'is none in a fork of an instance, which has the environment of that',
+      { ...inPm2, isWorker: false },
+      undefined,
+    ],
+    ['is none in another child of an instance', { ...inPm2, isWorker: false, isConnected: false }, undefined],
+    ['is none in a worker that PM2 has disconnected', { ...inPm2, isConnected: false }, undefined],
+    ['is none in a cluster worker without PM2', { ...inPm2, env: {} }, undefined],
+    [
+      'is none if the id of the application is missing',
+      { ...inPm2, env: { exec_mode: 'cluster_mode' } },
+      undefined,
+    ],
+    [
+      'is none if the id of the application is a path',
+      { ...inPm2, env: { ...INSTANCE, unique_id: '../../etc' } },
+      undefined,
+    ],
+  ]) {
+    it(`${what}`, t => {
+      const { option, env, isWorker, isConnected } = { ...without, ...given };
+      const join = t.mock.method(Group.prototype, 'join', () => {});
+      replace(t, process, { env, connected: isConnected });
+      replace(t, cluster, { isWorker });
+      t.after(() => delete globalThis[SHARED]);
+      const group = joinGroup({ group: option }, () => []);
+      const { uid } = os.userInfo();
+      const name = group && path.basename(group.state().group.directory);
+      assert.equal(name, expected && `prom-client-group-${uid}-${expected}`);
+      assert.equal(join.mock.callCount(), expected === undefined ? 0 : 1);
+      assert.equal(groupOfProcess(), group);
+      // The first AggregatorRegistry decides.
+      if (option === false)
+        assert.equal(
+          joinGroup({ group: 'other' }, () => []),
+          undefined,
+        );
+      assert.equal(
+        joinGroup({}, () => []),
+        group,
+      );
+    });
+  }
+
+  it('is none, with a warning, if the name in the environment is not valid', t => {
+    const warning = t.mock.method(process, 'emitWarning', () => {});
+    replace(t, process, { env: named('../a') });
+    assert.equal(
+      joinGroup({}, () => []),
+      undefined,
+    );
+    assert.match(
+      String(warning.mock.calls[0].arguments[0]),
+      /^PROM_CLIENT_CLUSTER_GROUP is ignored: group must be a name of at most 32 letters/,
+    );
+  });
+
+  it('throws if the name in the option is not valid', () => {
+    for (const group of ['../a', '.', 'a b', 'x'.repeat(33)])
+      assert.throws(() => joinGroup({ group }, () => []), {
+        name: 'TypeError',
+        message: /^group must be a name/,
+      });
+    assert.equal(groupOfProcess(), undefined);
+  });
+});
+
+/** Replaces properties for the time of a test. */
+function replace(t, object, properties) {
+  for (const [name, value] of Object.entries(properties)) {
+    const before = Object.getOwnPropertyDescriptor(object, name);
+    Object.defineProperty(object, name, { value, configurable: true, writable: true, enumerable: true });
+    t.after(() => (before === undefined ? delete object[name] : Object.defineProperty(object, name, before)));
+  }
+}
