@@ -14,8 +14,8 @@ const VALUES = 3;
 /**
  * @typedef {object} Log
  * @property {(kind: number, integers: readonly number[], text?: string) => void} append
- * @property {(memory: SharedArrayBuffer) => number} memoryNumber passes shared memory on, unless it was
- *   before; returns its number
+ * @property {(memory: SharedArrayBuffer, isBlock: boolean) => number} memoryNumber passes shared memory on,
+ *   a block of several tables once; returns its number
  */
 
 /** @implements {RowListener} */
@@ -68,7 +68,7 @@ class TablePublisher {
     }
     if (table.live !== undefined) this.#log.append(ORDER, [this.number, ...table.live]);
     const count = this.#numbers.shareOverflowCount(table);
-    if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count)]);
+    if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count, true)]);
     table.listener = this;
   }
 
@@ -133,17 +133,19 @@ class TablePublisher {
   /** @param {number} number */
   #publishPage(number) {
     const page = this.#numbers.share(this.table, number);
-    const [memory, byteOffset] = this.#placeOf(page);
+    // The hub forgets the memory of a page when it has read this record, unless other tables use it, too.
+    const [memory, byteOffset] = this.#placeOf(page, this.table.index === undefined);
     this.#log.append(PAGE, [this.number, number, memory, byteOffset, page.length]);
     this.#pages[number] = page;
   }
 
   /**
    * @param {Float64Array} numbers in shared memory
+   * @param {boolean} isBlock whether several tables share that memory
    * @returns {[memory: number, byteOffset: number]}
    */
-  #placeOf({ buffer, byteOffset }) {
-    return [this.#log.memoryNumber(/** @type {any} */ (buffer)), byteOffset];
+  #placeOf({ buffer, byteOffset }, isBlock) {
+    return [this.#log.memoryNumber(/** @type {any} */ (buffer), isBlock), byteOffset];
   }
 
   /** @param {number} row */

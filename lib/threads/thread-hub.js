@@ -93,7 +93,7 @@ class ThreadHub {
   /** @throws {Error} in a runtime, such as Deno, that does not read a channel when it is asked to */
   #checkRuntime() {
     try {
-      this.#takeFrom(this.#inbox, message => this.#receive(message));
+      this.#takeInbox();
     } catch (cause) {
       this.#inbox.close();
       throw new Error('WorkerRegistry needs Node.js: this runtime cannot read a BroadcastChannel', { cause });
@@ -156,13 +156,26 @@ class ThreadHub {
     if (ended.length === 0) return;
     // What they had sent before.
     this.#takeAll();
-    for (const record of ended) if (this.#threads.get(record.id) === record) this.#retire(record);
+    for (const record of ended) this.#retire(record);
   }
 
   #takeAll() {
-    this.#takeFrom(this.#inbox, message => this.#receive(message));
-    for (const record of this.#threads.values())
-      this.#takeFrom(record.channel, message => this.#apply(record, message));
+    this.#takeInbox();
+    for (const record of this.#threads.values()) this.#applyInOrder(record, messagesOf(record.channel));
+  }
+
+  #takeInbox() {
+    for (const message of messagesOf(this.#inbox)) this.#receive(message);
+  }
+
+  /**
+   * @param {ThreadRecord} record
+   * @param {any[]} messages from its channel
+   */
+  #applyInOrder(record, messages) {
+    // What the thread has sent before it used the channel is there.
+    if (messages.length > 0) this.#takeInbox();
+    for (const message of messages) this.#apply(record, message);
   }
 
   /**
@@ -174,18 +187,6 @@ class ThreadHub {
     if (task === undefined || this.#followed.has(threadId)) return false;
     // It has not if the system does not show this thread either.
     return !isRunning(task) && ownTask() !== undefined;
-  }
-
-  /**
-   * @param {import('node:worker_threads').BroadcastChannel} channel
-   * @param {(message: any) => void} onMessage
-   */
-  #takeFrom(channel, onMessage) {
-    const messages = [];
-    for (let received; (received = worker.receiveMessageOnPort(/** @type {any} */ (channel))) !== undefined;)
-      messages.push(received.message);
-    // Only now, because the last message of a thread closes its channel.
-    messages.forEach(onMessage);
   }
 
   /** @param {any} message in the inbox */
@@ -215,11 +216,7 @@ class ThreadHub {
       threadId,
       task: isTask(task) ? task : undefined,
       mirror: new ThreadMirror(join, name => this.#collect(record, name)),
-      channel: this.#listen(channelOf(id), message => {
-        // What it has sent before is there.
-        this.#takeFrom(this.#inbox, earlier => this.#receive(earlier));
-        this.#apply(record, message);
-      }),
+      channel: this.#listen(channelOf(id), message => this.#applyInOrder(record, [message])),
       request: undefined,
     };
     this.#threads.set(id, record);
@@ -329,6 +326,7 @@ class ThreadHub {
 
   /** @param {ThreadRecord} record of a thread that has ended */
   #retire(record) {
+    if (this.#threads.get(record.id) !== record) return;
     this.#remove(record);
     this.#retired.add(record.mirror);
     this.#mergeSoon();
@@ -362,6 +360,18 @@ class ThreadHub {
     /** @type {any} */ (channel).unref();
     return channel;
   }
+}
+
+/**
+ * @param {import('node:worker_threads').BroadcastChannel} channel
+ * @returns {any[]} those that have not been delivered yet. All at once, because the last one of a thread
+ *   closes its channel
+ */
+function messagesOf(channel) {
+  const messages = [];
+  for (let received; (received = worker.receiveMessageOnPort(/** @type {any} */ (channel))) !== undefined;)
+    messages.push(received.message);
+  return messages;
 }
 
 /**

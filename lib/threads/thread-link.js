@@ -8,11 +8,19 @@ const { BroadcastChannel, threadId } = require('node:worker_threads');
 const { IS_SUBSCRIBED, FLAG_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
 const { ownTask } = require('./kernel-tasks');
 
+/**
+ * The latest id of this thread. A hub that has it replaces what it has, and adds nothing twice.
+ *
+ * @type {string | undefined}
+ */
+let latestId;
+
 class ThreadLink {
   #scope = scopeOf();
-  #id = randomUUID();
+  #id = '';
   #flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
-  #channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
+  /** @type {BroadcastChannel | undefined} */
+  #channel;
   #hello;
   #onRequest;
 
@@ -32,10 +40,9 @@ class ThreadLink {
    * @param {SharedArrayBuffer} log
    */
   join(log) {
-    this.#channel.close();
-    // A hub that has heard of this thread already replaces what it has.
-    const previous = this.#id;
-    this.#id = randomUUID();
+    this.#channel?.close();
+    const previous = latestId;
+    latestId = this.#id = randomUUID();
     this.#flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
     this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
     this.send({ join: log, flags: this.#flags.buffer, threadId, task: ownTask(), previous });
@@ -45,7 +52,7 @@ class ThreadLink {
   send(message) {
     const signed = { ...message, thread: this.#id };
     if (Atomics.load(this.#flags, IS_SUBSCRIBED) === 1) {
-      this.#channel.postMessage(signed);
+      this.#channel?.postMessage(signed);
       return;
     }
     // A channel that stays open would collect the messages of all other threads.
@@ -55,7 +62,7 @@ class ThreadLink {
   }
 
   close() {
-    this.#channel.close();
+    this.#channel?.close();
     this.#hello.close();
   }
 

@@ -49,8 +49,8 @@ class ThreadPublisher {
   #numbers = new SharedNumbers();
   /** @type {LogWriter | undefined} */
   #log = undefined;
-  /** @type {WeakMap<SharedArrayBuffer, number>} */
-  #memories = new WeakMap();
+  /** @type {WeakMap<SharedArrayBuffer, number>} memory that several tables share: its number */
+  #blocks = new WeakMap();
   #nextMemory = 0;
   /** @type {any[]} by number */
   #known = [];
@@ -93,7 +93,7 @@ class ThreadPublisher {
   /** What was recorded so far stays with the hub. */
   close() {
     process.removeListener('exit', this.#onExit);
-    this.#onExit();
+    this.#sendLast({});
     this.#stop();
   }
 
@@ -102,12 +102,15 @@ class ThreadPublisher {
     this.#link.close();
   }
 
-  #onExit = () => {
+  #onExit = () => this.#sendLast({ ended: true });
+
+  /** @param {object} more fields of the message */
+  #sendLast(more) {
     this.#guard(() => {
       this.#sync();
-      this.#link.send({ extras: runThrough(this.#changedExtras()), ended: true });
+      this.#link.send({ extras: runThrough(this.#changedExtras()), ...more });
     });
-  };
+  }
 
   /** @param {() => void} publish */
   #guard(publish) {
@@ -132,7 +135,7 @@ class ThreadPublisher {
     this.#known = [];
     this.#defaults = [];
     this.#metrics = [];
-    this.#memories = new WeakMap();
+    this.#blocks = new WeakMap();
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#log = undefined;
@@ -207,7 +210,7 @@ class ThreadPublisher {
     published.table = new TablePublisher(table, number, {
       log: {
         append: (kind, integers, text) => this.#append(kind, integers, text),
-        memoryNumber: memory => this.#memoryNumber(memory),
+        memoryNumber: (memory, isBlock) => this.#memoryNumber(memory, isBlock),
       },
       numbers: this.#numbers,
       onFailure: error => this.#fail(error),
@@ -241,14 +244,16 @@ class ThreadPublisher {
     this.#log?.append(kind, integers, text);
   }
 
-  /** @param {SharedArrayBuffer} memory */
-  #memoryNumber(memory) {
-    let number = this.#memories.get(memory);
-    if (number === undefined) {
-      number = this.#nextMemory++;
-      this.#memories.set(memory, number);
-      this.#link.send({ memory, memoryNumber: number });
-    }
+  /**
+   * @param {SharedArrayBuffer} memory
+   * @param {boolean} isBlock whether several tables share it
+   */
+  #memoryNumber(memory, isBlock) {
+    const known = this.#blocks.get(memory);
+    if (known !== undefined) return known;
+    const number = this.#nextMemory++;
+    if (isBlock) this.#blocks.set(memory, number);
+    this.#link.send({ memory, memoryNumber: number });
     return number;
   }
 
@@ -262,7 +267,8 @@ class ThreadPublisher {
    *
    * @param {any} message of the hub
    */
-  async #answer({ request }) {
+  async #answer(message) {
+    const request = message?.request;
     try {
       this.#link.send({ started: request });
       this.#sync();

@@ -8,7 +8,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 const v8 = require('node:v8');
 const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
-const { Counter, Registry } = require('../../index');
+const { Counter, Gauge, Registry } = require('../../index');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { inboxOf } = require('../../lib/threads/thread-messages');
 const { ThreadMirror } = require('../../lib/threads/thread-mirror');
@@ -101,6 +101,25 @@ describe('the metrics of a thread as its reader sees them', () => {
     const sums = read();
     assert.equal(sums.at(-1), 100);
     for (const sum of sums) assert.ok(sum <= 100, String(sums));
+  });
+
+  it('a metric that is removed and registered again is published again', () => {
+    publish();
+    inc(0, 3);
+    assert.equal(read().at(-1), 3);
+    registries[0].removeSingleMetric('jobs_total');
+    registries[0].registerMetric(counter);
+    inc(0, 2);
+    assert.equal(read().at(-1), 5);
+  });
+
+  it('a metric in two registries is published for both, and what follows it too', () => {
+    registries.push(new Registry());
+    registries[1].registerMetric(counter);
+    publish();
+    inc(0, 3);
+    new Gauge({ name: 'busy', help: 'h', registers: registries }).set(1);
+    assert.equal(read().at(-1), 8);
   });
 
   it('the memory of a table that was compacted is released, also if the metric is in two registries', async () => {

@@ -8,10 +8,14 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { setImmediate: turn } = require('node:timers/promises');
 const { afterEach, beforeEach, describe, it } = require('node:test');
-const { BroadcastChannel, Worker } = require('node:worker_threads');
+const worker = require('node:worker_threads');
 const { Counter, WorkerRegistry, register } = require('../../index');
+const { LogWriter } = require('../../lib/threads/shared-log');
+const messages = require('../../lib/threads/thread-messages');
 const { joinedThread } = require('./fixtures/start-thread');
 
+const { BroadcastChannel, Worker } = worker;
+const { REGISTRY, DEFINE, PAGE, ROW, inboxOf, channelOf } = messages;
 const LIBRARY = JSON.stringify(path.join(__dirname, '../../index.js'));
 const PRELUDE = `
   const { parentPort, Worker } = require('node:worker_threads');
@@ -161,17 +165,49 @@ describe('unusual threads', () => {
     assert.equal(registry.workerCount(), 0);
   });
 
+  it('messages of a thread are applied in their order, also while it changes to a channel of its own', async t => {
+    const inbox = new BroadcastChannel(inboxOf(''));
+    const own = new BroadcastChannel(channelOf('x'));
+    /** @type {SharedArrayBuffer[]} */
+    const chunks = [];
+    const log = new LogWriter(chunk => void chunks.push(chunk));
+    const flags = new Int32Array(new SharedArrayBuffer(4));
+    inbox.postMessage({ thread: 'x', join: log.first, flags: flags.buffer, threadId: 10_000 });
+    assert.equal(registry.workerCount(), 1);
+    assert.equal(flags[0], 1);
+    const fill = (/** @type {number} */ count) => {
+      while (chunks.length < count) log.append(REGISTRY, [0], JSON.stringify([['a', 'x'.repeat(1000)]]));
+    };
+    const memory = new SharedArrayBuffer(8);
+    new Float64Array(memory)[0] = 5;
+    fill(1);
+    log.append(DEFINE, [0, 0], definitionOf({ name: 'late_total' }));
+    fill(2);
+    log.append(REGISTRY, [0], '[]');
+    log.append(PAGE, [0, 0, 0, 0, 1]);
+    log.append(ROW, [0, 0, 0]);
+    // They arrive after the inbox was read, and before the channel is.
+    const original = worker.receiveMessageOnPort;
+    t.mock.method(worker, 'receiveMessageOnPort', (/** @type {any} */ port) => {
+      const received = original(port);
+      if (port.name === inboxOf('') && received === undefined && chunks.length > 0) {
+        inbox.postMessage({ thread: 'x', memory, memoryNumber: 0 });
+        inbox.postMessage({ thread: 'x', chunk: chunks.shift() });
+        own.postMessage({ thread: 'x', chunk: chunks.shift() });
+      }
+      return received;
+    });
+    const page = await registry.workerMetrics();
+    t.mock.restoreAll();
+    inbox.close();
+    own.close();
+    assert.match(page, /^late_total 5$/m);
+  });
+
   it('names that are not valid affect only the thread that has shared them', async () => {
     const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
     threads.push(good.worker);
     const inbox = new BroadcastChannel('prom-client-cluster.threads.v1.inbox.');
-    const definition = {
-      name: 'm',
-      help: 'h',
-      type: 'counter',
-      aggregator: 'sum',
-      layout: { kind: 'value' },
-    };
     for (const [i, [defaultLabels, labelNames]] of [
       [[['not valid', 'x']], []],
       [[], ['not valid']],
@@ -179,7 +215,7 @@ describe('unusual threads', () => {
     ].entries()) {
       const log = new SharedArrayBuffer(1024);
       const words = new Int32Array(log);
-      const text = JSON.stringify({ ...definition, labelNames, width: 1, pageShift: 0 });
+      const text = definitionOf({ labelNames });
       words[0] = write(words, write(words, 2, 1, [0], JSON.stringify(defaultLabels)), 2, [0, 0], text);
       const flags = new SharedArrayBuffer(4);
       inbox.postMessage({ thread: `bad${i}`, join: log, flags, threadId: 10_000 + i });
@@ -221,6 +257,12 @@ describe('unusual threads', () => {
     assert.deepEqual(await jobs(), { a: 3 });
   });
 });
+
+/** @param {object} fields */
+function definitionOf(fields) {
+  const metric = { name: 'm', help: 'h', type: 'counter', aggregator: 'sum', labelNames: [] };
+  return JSON.stringify({ ...metric, layout: { kind: 'value' }, width: 1, pageShift: 0, ...fields });
+}
 
 /**
  * @param {Int32Array} words

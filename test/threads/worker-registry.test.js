@@ -198,13 +198,20 @@ describe('WorkerRegistry', () => {
     await thread.do('inc', { kind: 'a', value: 3 });
     while (registry.workerCount() === 0) await turn();
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 5);
+    await thread.doAll('leave', 'join', ['inc', { kind: 'a', value: 4 }]);
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 9);
   });
 
-  it('WorkerRegistry keeps the counts of a thread that ends its part', async () => {
+  it('WorkerRegistry keeps the counts of a thread that ends its part, once if it takes part again', async () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }]);
     await thread.doAll('leave', ['inc', { kind: 'a', value: 100 }]);
-    await thread.terminate();
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 102);
+    await thread.doAll('join', ['inc', { kind: 'a', value: 1000 }]);
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 1102);
+    assert.equal(registry.workerCount(), 1);
+    await thread.doAll('leave', ['inc', { kind: 'a', value: 10_000 }]);
+    await thread.terminate();
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 11_102);
   });
 
   it('WorkerRegistry never shows a histogram that contradicts itself, and nothing that falls', async () => {
