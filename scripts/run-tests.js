@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs the tests of one area, or the files and folders that are named:
-//   node scripts/run-tests.js [library|tools|package|long] [file or folder ...]
+//   node scripts/run-tests.js [library|faults|tools|package|long] [file or folder ...]
 //
 // Each file runs in a process of its own, several at a time. Files named *.alone.test.js measure or load the
 // machine, so they run one at a time after all others. No shell has to expand `*`: this works in cmd.exe.
@@ -20,13 +20,13 @@ const ROOT = path.join(__dirname, '..');
 const TESTS = path.join(ROOT, 'test');
 
 /** The folders of test/ by area; `library` is everything else. */
-const FOLDERS = { tools: ['tools'], package: ['package', 'docs'], long: ['long'] };
+const FOLDERS = { faults: ['faults'], tools: ['tools'], package: ['package', 'docs'], long: ['long'] };
 
 // Test files with child processes wait much of the time, so there may be more of them than cores.
 const LANES_PER_CORE = 2;
 
 // Much longer than any file takes: only a file that hangs exceeds this.
-const FILE_TIMEOUT_MINUTES = { library: 5, tools: 15, package: 15, long: 90 };
+const FILE_TIMEOUT_MINUTES = { library: 5, faults: 5, tools: 15, package: 15, long: 90 };
 
 /**
  * @param {string} folder

@@ -1,6 +1,6 @@
 'use strict';
 
-// Chaos for several minutes. The short forms are in test/cluster/processes/chaos.test.js
+// Chaos for several minutes. The short forms are in test/faults/chaos.test.js
 // and test/cluster/processes/deadlines.test.js.
 
 const assert = require('node:assert/strict');

@@ -2,7 +2,7 @@
 
 // SIGKILL of the primary at every stage of a scrape: its workers end, and the next primary in the same place
 // leaves nothing of it behind and counts exactly. The same with workers is in
-// test/cluster/processes/fault-points.test.js.
+// test/faults/fault-points.test.js.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');

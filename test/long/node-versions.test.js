@@ -42,6 +42,7 @@ const NODE_TESTS = [
   'test/cluster/processes/lifecycle.test.js',
   'test/cluster/processes/mixed.test.js',
   'test/cluster/processes/thread.test.js',
+  'test/faults/thread.test.js',
 ];
 
 const place = makePlace({ after });

@@ -1,560 +1,121 @@
 'use strict';
 
-// Two faults at once: a thread is lost while a worker hangs, drains or dies; files cannot be read, messages
-// cannot be sent, processes cannot be started. No count that the primary has received is lost.
+// One fault of each kind; test/faults has many more.
 
 const assert = require('node:assert/strict');
-const { execFile } = require('node:child_process');
 const fs = require('node:fs');
-const path = require('node:path');
-const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
-const { startCluster, makePlace, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
+const client = require('../../..');
+const { until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
-const { BY_HAND } = require('./fixtures/cluster-chaos-checkpoints.js');
-const { Spool } = require('../../../lib/cluster/spool/spool');
+const { BY_HAND } = require('../../fixtures/cluster-checkpoints.js');
 
 const counting = {
-  start: ({ require, client, cluster, ...context }) => {
-    const { state } = context;
-    require('../cluster/processes/fixtures/cluster-chaos-checkpoints').observeCheckpoints({
-      client,
-      cluster,
-      ...context,
-    });
+  start: ({ require, ...context }) => {
+    const { client, state } = context;
+    require('../fixtures/cluster-checkpoints').observeCheckpoints(context);
     state.counter = new client.Counter({ name: 'done_total', help: 'h' });
-    state.own = new client.Counter({ name: 'own_total', help: 'h', labelNames: ['worker'] });
-    state.gauge = new client.Gauge({ name: 'open', help: 'h', labelNames: ['worker'] });
-    state.record = (times = 1) => {
-      state.counter.inc(times);
-      state.own.inc({ worker: cluster.worker.id }, times);
-      state.gauge.set({ worker: cluster.worker.id }, times);
-    };
+    state.record = (times = 1) => state.counter.inc(times);
   },
 };
 const record = ({ state }, times) => state.record(times);
-const counted = samples => samples.get('done_total');
-const tick = ({ state }) => state.tick();
-const exit = ({ process, state }, times) => {
-  state.record(times);
-  process.exit();
-};
 
-/** No test waits that long. */
-const LONG = 600_000;
+describe('a fault in a cluster', () => {
+  const shared = sharedCluster({ workers: 1, worker: counting, options: { checkpointInterval: BY_HAND } });
+  const scrape = async () => (await shared().scrape()).get('done_total') ?? 0;
 
-/** After more losses of a thread than this within a minute there is no other one. */
-const MINUTE = 60_000;
+  async function kill(workerId) {
+    await shared().signal(workerId, 'SIGKILL');
+    await shared().gone(workerId);
+    await until(async () => (await shared().internals()).retiring === 0, 'it is part of the retired totals');
+  }
 
-/** Starts some workers that count 100 each; returns their ids and the total. */
-async function startWorkers(cluster, count = 1) {
-  await cluster.run(({ clock }, milliseconds) => clock.advance(milliseconds), 2 * MINUTE);
-  const ids = [];
-  for (let i = 0; i < count; i++) ids.push(await cluster.fork());
-  await cluster.inWorkers(ids, record, 100);
-  // Three times, because a worker learns with a request that its numbers have arrived.
-  let total;
-  for (let i = 0; i < 3; i++) total = counted(await cluster.scrape());
-  return { ids, total };
-}
-
-/** Ends the thread, and waits until there is another one. */
-async function loseThread(cluster) {
-  const threads = await cluster.run(async ({ threads }) => {
-    const { length } = threads;
-    await threads.at(-1).terminate();
-    return length;
-  });
-  await until(() => cluster.run(($, count) => $.threads.length > count, threads), 'there is another thread');
-}
-
-function allRetired(cluster) {
-  return until(async () => (await cluster.internals()).retiring === 0, 'all dead workers are retired');
-}
-
-async function kill(cluster, workerId) {
-  await cluster.signal(workerId, 'SIGKILL');
-  await cluster.gone(workerId);
-  await allRetired(cluster);
-}
-
-/** Stops a worker; a scrape times out and shows its last numbers. */
-async function hang(cluster, workerId, expected) {
-  await cluster.signal(workerId, 'SIGSTOP');
-  assert.equal(counted(await cluster.scrape({ without: [workerId] })), expected);
-}
-
-/** Has a worker disconnect and go on, as one does that has requests to answer; returns how to end it. */
-async function drain(cluster, t, workerId) {
-  const signal = path.join(makePlace(t), 'end');
-  cluster.tellWorker(
-    workerId,
-    ({ require, process, cluster, state }, signal) => {
-      const { existsSync } = require('node:fs');
-      const { dirname } = require('node:path');
-      const { exit } = process;
-      process.exit = () => {}; // what the cluster module calls when the channel closes
-      cluster.worker.disconnect();
-      state.record(10);
-      // The directory vanishes with a test that fails.
-      const mayEnd = () => existsSync(signal) || !existsSync(dirname(signal));
-      const poll = setInterval(() => mayEnd() && (clearInterval(poll), exit.call(process, 0)), 5);
-    },
-    signal,
-  );
-  await cluster.event('disconnect', workerId);
-  return async () => {
-    fs.writeFileSync(signal, '');
-    await cluster.gone(workerId);
-    await allRetired(cluster);
-  };
-}
-
-describe('a thread that is lost', () => {
-  const shared = sharedCluster({ workers: 1, worker: counting });
-
-  it('a thread that is lost while a worker drains costs no count of it', async t => {
+  it('a killed worker keeps what it had counted until its last checkpoint', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    const end = await drain(cluster, t, id);
-    assert.equal(counted(await cluster.scrape()), total);
-    await loseThread(cluster);
-    const between = await cluster.scrape();
-    assert.equal(counted(between), total);
-    assert.equal(between.get(`open{worker="${id}"}`), 100);
-    await end();
-    const after = await cluster.scrape();
-    assert.equal(counted(after), total + 10);
-    assert.equal(after.get(`own_total{worker="${id}"}`), 110);
-    assert.deepEqual((await cluster.internals()).refused, {});
+    const before = await scrape();
+    const id = await cluster.fork();
+    await cluster.inWorker(id, ({ state }) => state.welcomed());
+    await cluster.inWorker(id, record, 3);
+    assert.equal(await cluster.inWorker(id, ({ state }) => state.tick()), 1);
+    await cluster.inWorker(id, record, 100);
+    await kill(id);
+    assert.equal((await scrape()) - before, 3);
+    const exitFiles = fs.readdirSync(cluster.spool).filter(name => name.startsWith(`w${id}-exit-`));
+    assert.deepEqual(exitFiles, [], 'its file is removed');
   });
 
-  it('a thread that is lost with all files of a draining worker leaves the exit file of that worker', async t => {
+  it('a thread that ends is replaced, and loses no count', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    const end = await drain(cluster, t, id);
-    for (const name of cluster.keptFiles(id)) fs.rmSync(path.join(cluster.spool, name));
-    await loseThread(cluster);
-    await end();
-    const samples = await cluster.scrape();
-    assert.equal(counted(samples), total + 10);
-    assert.equal(samples.get(`own_total{worker="${id}"}`), 110);
-    assert.deepEqual((await cluster.internals()).refused, {});
-  });
-
-  it('a thread that is lost while a worker hangs, which is then killed, costs nothing of what was scraped', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await hang(cluster, id, total);
-    await loseThread(cluster);
-    const between = await cluster.scrape();
-    assert.equal(counted(between), total);
-    assert.equal(between.get(`open{worker="${id}"}`), 100);
-    await kill(cluster, id);
-    const after = await cluster.scrape();
-    assert.equal(counted(after), total);
-    assert.equal(after.get(`own_total{worker="${id}"}`), 100);
-    assert.equal(after.get(`open{worker="${id}"}`), undefined);
-    assert.deepEqual(cluster.keptFiles(id), []);
-  });
-
-  it('a thread that is lost while a worker hangs, which is then killed, costs nothing of its checkpoint', async t => {
-    const cluster = await startCluster(t, {
-      workers: 1,
-      worker: counting,
-      options: { checkpointInterval: BY_HAND },
-    });
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await cluster.inWorker(id, record, 10);
-    await cluster.inWorker(id, tick);
-    await hang(cluster, id, total);
-    await loseThread(cluster);
-    assert.equal(counted(await cluster.scrape()), total);
-    await kill(cluster, id);
-    const after = await cluster.scrape();
-    assert.equal(counted(after), total + 10);
-    assert.equal(after.get(`own_total{worker="${id}"}`), 110);
-    await cluster.end();
-  });
-
-  it('a thread that is lost in the instant in which a worker is killed costs nothing of what was scraped', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await cluster.run(async ({ cluster, threads }, id) => {
-      cluster.workers[id].process.kill('SIGKILL');
+    const before = await scrape();
+    await cluster.inWorker(1, record);
+    const threads = await cluster.run(async ({ threads }) => {
+      const { length } = threads;
       await threads.at(-1).terminate();
-    }, id);
-    await cluster.gone(id);
-    await allRetired(cluster);
-    const samples = await cluster.scrape();
-    assert.equal(counted(samples), total);
-    assert.equal(samples.get(`own_total{worker="${id}"}`), 100);
-  });
-
-  it('a thread that is lost while a worker runs a collect hook costs nothing, even if it exits in the next one', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await cluster.inWorker(id, ({ client, state }) => {
-      state.calls = 0;
-      const collect = () => {
-        state.calls++;
-        return new Promise(resolve => (state.release = resolve));
-      };
-      state.slow = new client.Gauge({ name: 'slow', help: 'h', collect });
+      return length;
     });
-    const hookRuns = calls =>
-      until(() => cluster.inWorker(id, ({ state }, calls) => state.calls === calls, calls), 'the hook runs');
-    const scrape = cluster.scrape();
-    await hookRuns(1);
-    await loseThread(cluster);
-    await cluster.inWorker(id, ({ state }) => state.release());
-    // It has been asked again by now, for the new thread.
-    await hookRuns(2);
-    cluster.tellWorker(id, exit, 10);
-    await cluster.gone(id);
-    assert.ok(counted(await scrape) >= total);
-    await allRetired(cluster);
-    assert.equal(counted(await cluster.scrape()), total + 10);
+    assert.equal(await scrape(), before + 1);
+    assert.equal(await cluster.run($ => $.threads.length), threads + 1);
+    assert.deepEqual((await cluster.internals()).refused, {});
+    assert.equal(cluster.spools().length, 1, 'the new thread took over the directory');
   });
 
-  it('a thread that is lost while a worker hangs leaves the page, and another worker that hangs later does, too', async () => {
+  it('a directory that vanishes is replaced, and nothing is lost, not even with the thread', async () => {
     const cluster = shared();
-    const {
-      ids: [first, second],
-      total,
-    } = await startWorkers(cluster, 2);
-    await hang(cluster, first, total);
-    await loseThread(cluster);
-    assert.equal(counted(await cluster.scrape()), total);
     await cluster.inWorker(1, record);
-    await hang(cluster, second, total + 1);
+    const before = await scrape();
+    const { spool } = cluster;
+    fs.rmSync(spool, { recursive: true });
     await cluster.inWorker(1, record);
-    // Nobody waits for either of them any more.
-    const samples = await cluster.scrape({ timeout: LONG });
-    assert.equal(counted(samples), total + 2);
-    for (const id of [first, second]) {
-      assert.equal(samples.get(`open{worker="${id}"}`), 100);
-      await kill(cluster, id);
-    }
-  });
-
-  it('a thread that is lost again and again while a worker hangs costs nothing of it', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await hang(cluster, id, total);
-    for (let i = 1; i <= 3; i++) {
-      await cluster.inWorker(1, record);
-      await loseThread(cluster);
-      assert.equal(counted(await cluster.scrape()), total + i);
-    }
-    await cluster.signal(id, 'SIGCONT');
-    await cluster.inWorker(id, record);
-    await until(async () => counted(await cluster.scrape()) === total + 4, 'it answers again');
-  });
-});
-
-describe('a fault in a cluster that goes on', () => {
-  const shared = sharedCluster({ workers: 1, worker: counting });
-
-  it('a caller with much patience, who waits for a worker that hangs, holds up nobody', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await cluster.signal(id, 'SIGSTOP');
-    const patient = cluster.scrape({ timeout: LONG });
+    assert.equal(await scrape(), before + 1);
+    const isReplaced = async () => !['', spool].includes((await cluster.internals()).directory);
+    await until(isReplaced, 'there is another directory');
     await cluster.inWorker(1, record);
-    // Costs one deadline, and that once.
-    assert.equal(counted(await cluster.scrape({ without: [id] })), total + 1);
-    for (let expected = total + 2; expected < total + 6; expected++) {
-      await cluster.inWorker(1, record);
-      assert.equal(counted(await cluster.scrape({ timeout: LONG })), expected);
-    }
-    await cluster.signal(id, 'SIGCONT');
-    assert.ok(counted(await patient) >= total);
-    await kill(cluster, id);
+    assert.equal(await scrape(), before + 2);
+    await cluster.run(({ threads }) => threads.at(-1).terminate());
+    assert.equal(await scrape(), before + 2);
   });
 
-  it('a worker that cannot be started leaves nothing behind, however often it is tried', async () => {
+  it('a worker whose disk is full sends its snapshots over IPC and leaves no partial file', async () => {
     const cluster = shared();
-    const { ids, total } = await startWorkers(cluster);
-    const events = await cluster.run(
-      async ({ cluster }, cwd) => {
-        const events = new Set();
-        const before = cluster.settings.cwd;
-        cluster.setupPrimary({ cwd });
-        for (let i = 0; i < 20; i++) {
-          const worker = cluster.fork();
-          worker.on('exit', () => events.add('exit'));
-          const failed = new Promise(resolve => worker.on('error', resolve));
-          const disconnected = new Promise(resolve => worker.on('disconnect', resolve));
-          events.add((await failed).code);
-          await disconnected;
-        }
-        cluster.setupPrimary({ cwd: before });
-        return [...events];
-      },
-      path.join(cluster.place, 'of an old release'),
-    );
-    assert.deepEqual(events, ['ENOENT']);
-    const samples = await cluster.scrape({ selfMetrics: true, timeout: LONG });
-    assert.equal(counted(samples), total);
-    assert.equal((await cluster.internals()).workers, 2);
-    assert.equal(samples.get('prom_client_cluster_workers{state="fresh"}'), 2);
-    assert.equal(samples.get('prom_client_cluster_workers{state="stale"}'), 0);
-    await kill(cluster, ids[0]);
-  });
-
-  it('a request that cannot be sent is sent again later', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await cluster.inWorkers([1, id], record);
-    await cluster.run(({ cluster }, id) => {
-      const worker = cluster.workers[id];
-      worker.send = (message, callback) => {
-        delete worker.send;
-        process.nextTick(callback, Object.assign(new Error('EAGAIN'), { code: 'EAGAIN' }));
-      };
-    }, id);
-    assert.equal(counted(await cluster.scrape({ timeout: LONG })), total + 1);
-    await cluster.run(({ clock }, milliseconds) => clock.advance(milliseconds), MINUTE);
-    await until(async () => counted(await cluster.scrape()) === total + 2, 'it is asked again');
-    const { silent, failing } = await cluster.internals();
-    assert.deepEqual({ silent, failing }, { silent: 0, failing: 0 });
-    await kill(cluster, id);
-  });
-
-  it("what a worker counts in the application's own 'exit' handler is in the totals", async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    const listeners = ({ process }) => process.listenerCount('exit');
-    const before = await cluster.inWorker(id, listeners);
-    await cluster.inWorker(id, ({ process, state }) => void process.on('exit', () => state.record(5)));
-    // The library's listener moves behind it, and is not added twice.
-    assert.equal(counted(await cluster.scrape()), total);
-    assert.equal(await cluster.inWorker(id, listeners), before + 1);
-    cluster.tellWorker(id, ({ process }) => process.exit());
-    await cluster.gone(id);
-    assert.equal(counted(await cluster.scrape()), total + 5);
-  });
-
-  it('what a worker counts in a collect hook that runs when it calls shutdown() is in the totals', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    await cluster.inWorker(id, ({ client, state }) => {
-      const held = new Promise(resolve => (state.release = resolve));
-      async function collect() {
-        state.isRunning = true;
-        await held;
-        this.inc(7);
-      }
-      state.queued = new client.Counter({ name: 'queued_total', help: 'h', collect });
-    });
-    const scrape = cluster.scrape({ timeout: LONG });
-    await until(() => cluster.inWorker(id, ({ state }) => state.isRunning === true), 'the hook runs');
-    cluster.tellWorker(id, async ({ client, process, state }) => {
-      // Before the scrape's own answer is on its way.
-      process.send = () => true;
-      const over = new client.AggregatorRegistry().shutdown(600_000);
-      // Whatever waits for no hook is done after so many turns of the loop.
-      for (let turn = 0; turn < 50; turn++) await new Promise(resolve => setImmediate(resolve));
-      state.release();
-      await over;
-      process.kill(process.pid, 'SIGKILL');
-    });
-    await cluster.gone(id);
-    await scrape;
-    await allRetired(cluster);
-    const samples = await cluster.scrape();
-    assert.equal(samples.get('queued_total'), 7);
-    assert.equal(counted(samples), total);
-  });
-
-  it('an AggregatorRegistry that is closed ends the wait of shutdown() for a death', async () => {
-    const cluster = shared();
-    const {
-      ids: [id],
-    } = await startWorkers(cluster);
-    const text = await cluster.run(
-      async (context, id, timeout) => {
-        const { cluster, aggregator, construct } = context;
-        const worker = cluster.workers[id];
-        const gone = new Promise(resolve => worker.on('exit', resolve));
-        worker.process.kill('SIGKILL');
-        await gone;
-        await Promise.all([aggregator.shutdown(timeout), aggregator.close()]);
-        context.aggregator = construct();
-        return context.aggregator.clusterMetrics();
-      },
-      id,
-      LONG,
-    );
-    // The next one has the live workers, without the totals of the dead.
-    const live = await cluster.inWorker(1, async ({ state }) => (await state.counter.get()).values[0]?.value);
-    assert.match(text, new RegExp(`^done_total ${live ?? 0}$`, 'm'));
-  });
-
-  it('an AggregatorRegistry that is closed while a worker drains leaves nothing of that worker in the next one', async t => {
-    const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
-    const end = await drain(cluster, t, id);
-    await cluster.run(async context => {
-      await context.aggregator.close();
-      context.aggregator = context.construct();
-    });
-    assert.equal(counted(await cluster.scrape()), total - 100);
-    await end();
-    const samples = await cluster.scrape({ selfMetrics: true });
-    assert.equal(counted(samples), total - 100);
-    assert.equal((await cluster.internals()).workers, 1);
-    assert.equal(samples.get('prom_client_cluster_workers{state="stale"}'), 0);
-  });
-});
-
-describe('faults of other kinds', { concurrency: 3 }, () => {
-  it('a primary without file descriptors gets snapshots over IPC, counts what a worker left when it has some again, and ends', async t => {
-    const none = path.join(makePlace(t), 'none');
-    const threadPreload = path.join(path.dirname(none), 'preload.js');
-    fs.writeFileSync(
-      threadPreload,
-      `const fs = require('node:fs');
-      const { openSync } = fs;
-      fs.openSync = function (file, ...rest) {
-        if (!/-(exit|r\\d+)-/.test(file) || !fs.existsSync(${JSON.stringify(none)})) return openSync.call(this, file, ...rest);
-        throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
-      };`,
-    );
-    const cluster = await startCluster(t, { threadPreload, workers: 2, worker: counting });
-    await cluster.inWorkers([1, 2], record, 100);
-    assert.equal(counted(await cluster.scrape()), 200);
-    fs.writeFileSync(none, '');
-    cluster.tellWorker(1, exit, 50);
-    await cluster.gone(1);
-    for (let i = 1; i < 4; i++) {
-      await cluster.inWorkers([2], record, 1);
-      assert.equal(counted(await cluster.scrape()), 200 + i);
-    }
-    const { retired, retiring, refused } = await cluster.internals();
-    assert.deepEqual({ retired, retiring }, { retired: 0, retiring: 1 });
-    assert.ok(refused.EMFILE >= 1 && refused['exit-EMFILE'] >= 1, 'it is counted');
-    fs.rmSync(none);
-    assert.equal(counted(await cluster.scrape()), 253);
-    await allRetired(cluster);
-    assert.deepEqual(cluster.keptFiles(1), []);
-    await cluster.run(({ require }) => {
+    const before = await scrape();
+    const overIpc = async () => (await cluster.internals()).refused['over-ipc'] ?? 0;
+    const refusedBefore = await overIpc();
+    await cluster.inWorker(1, ({ require, state }) => {
       const fs = require('node:fs');
-      const { readFileSync } = fs;
-      fs.readFileSync = (file, ...rest) => {
-        if (!/\.js$/.test(file)) return readFileSync(file, ...rest);
-        throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+      // A disk that takes a hundred bytes more.
+      const { writeSync, writevSync } = fs;
+      state.free = () => Object.assign(fs, { writeSync, writevSync });
+      fs.writevSync = (descriptor, chunks) => writeSync(descriptor, chunks[0], 0, 100);
+      fs.writeSync = () => {
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
       };
     });
-    await cluster.end();
-  });
-
-  it('an AggregatorRegistry that nobody refers to is freed without close()', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      '--expose-gc',
-      '-e',
-      `const { AggregatorRegistry } = require(${JSON.stringify(LIBRARY)});
-    const gone = new Set();
-    const registry = new FinalizationRegistry(number => gone.add(number));
-    for (let i = 0; i < 1000; i++) registry.register(new AggregatorRegistry(), i);
-    let collections = 0;
-    const collect = () => {
-      gc();
-      if (gone.size < 990 && ++collections < 200) return setImmediate(collect);
-      console.log(gone.size);
-    };
-    setImmediate(collect);`,
-    ]);
-    assert.ok(Number(stdout) >= 990, `${stdout} of 1000 were freed`);
-  });
-
-  it('workers with a default label of their own leave nothing behind in metrics without samples', async () => {
-    const life = (store, makeWorker, bytesOf, { Counter, Gauge }, id) => {
-      const { registry, source } = makeWorker();
-      const registers = [registry];
-      for (let i = 0; i < 50; i++) {
-        new Counter({ name: `errors_${i}_total`, help: 'h', labelNames: ['code'], registers });
-      }
-      new Gauge({ name: 'open', help: 'h', registers }).set(1);
-      registry.setDefaultLabels({ pid: 100_000 + id, pod: `some-rather-long-pod-name-${id}` });
-      store.apply(id, bytesOf(source.capture(id, undefined)));
-    };
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      '--expose-gc',
-      '-e',
-      `const client = require(${JSON.stringify(LIBRARY)});
-    const { ClusterStore } = require(${JSON.stringify(path.join(LIBRARY, 'lib/cluster/store/cluster-store'))});
-    const { makeWorker, bytesOf, textOf } = require(${JSON.stringify(path.join(__dirname, '../../fixtures/unit-scrape'))});
-    const life = ${life};
-    const store = new ClusterStore({ retiredMaxAge: 0 });
-    life(store, makeWorker, bytesOf, client, 1); // lives on, so that the metrics stay
-    const used = [];
-    for (let id = 2; id <= 400; id++) {
-      life(store, makeWorker, bytesOf, client, id);
-      textOf(store);
-      store.retire(id);
-      if (id % 300 !== 100) continue;
-      textOf(store);
-      gc();
-      used.push(process.memoryUsage().heapUsed);
+    for (let i = 1; i <= 2; i++) {
+      await cluster.inWorker(1, record);
+      assert.equal(await scrape(), before + i);
     }
-    console.log(JSON.stringify(used));`,
-    ]);
-    const used = JSON.parse(stdout);
-    // The values of 300 lives in each of 50 metrics would be some 1.2 MB.
-    assert.ok(used.at(-1) - used[0] < 0.5e6, `${used} bytes`);
+    assert.equal((await overIpc()) - refusedBefore, 2);
+    assert.deepEqual(cluster.spooledFiles(), []);
+    await cluster.inWorker(1, ({ state }) => void state.free());
+    cluster.tellWorker(1, ({ process }) => process.exit());
+    await cluster.gone(1);
+    assert.equal(await scrape(), before + 2);
   });
+});
 
-  it('files in the directory of a live primary never look old to a cleaner of temporary files', async t => {
-    t.mock.timers.enable({ apis: ['setInterval'] });
-    const spool = await Spool.open({ directory: makePlace(t), fallbacks: [], lock: false });
-    t.after(() => spool.close());
-    const names = ['retired.snap', 'w1-last.snap', 'w1-dictionary.snap', 'owner.json'];
-    for (const name of names.slice(0, -1)) spool.writeAtomically(name, [Buffer.from('x')]);
-    const aged = Date.now() - 30 * 24 * 3600_000;
-    for (const name of names) fs.utimesSync(path.join(spool.directory, name), new Date(aged), new Date(aged));
-    t.mock.timers.tick(3600_000);
-    for (const name of names) {
-      const { mtimeMs, atimeMs } = fs.statSync(path.join(spool.directory, name));
-      assert.ok(Math.min(mtimeMs, atimeMs) > aged + 24 * 3600_000, name);
+describe('checkpointInterval', () => {
+  for (const value of [-1, NaN, 1, 99.9, '1000', null, true, 1000n, [1000], {}]) {
+    const shown = typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? String(value));
+    it(`checkpointInterval ${Number.isNaN(value) ? 'NaN' : shown} is refused`, () => {
+      assert.throws(() => new client.AggregatorRegistry(undefined, { checkpointInterval: value }), TypeError);
+    });
+  }
+
+  it('checkpointInterval 0 and 100 are accepted', async () => {
+    for (const checkpointInterval of [0, 100]) {
+      const registry = new client.AggregatorRegistry(undefined, { checkpointInterval });
+      await registry.close();
     }
   });
 });

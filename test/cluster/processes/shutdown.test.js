@@ -18,7 +18,7 @@ const counting = {
   construct: true,
   start: ({ require, client, ...context }) => {
     const { state } = context;
-    require('../cluster/processes/fixtures/cluster-chaos-checkpoints').observeCheckpoints(context);
+    require('../fixtures/cluster-checkpoints').observeCheckpoints(context);
     state.counter = new client.Counter({ name: 'done_total', help: 'h' });
     state.collected = new client.Counter({
       name: 'collected_total',

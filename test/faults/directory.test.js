@@ -7,9 +7,9 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
-const { startCluster, makePlace, until, LIBRARY, PREFIX } = require('../../fixtures/cluster-harness.js');
-const { Spool } = require('../../../lib/cluster/spool/spool.js');
-const { sharedCluster } = require('../../fixtures/shared-cluster.js');
+const { startCluster, makePlace, until, LIBRARY, PREFIX } = require('../fixtures/cluster-harness.js');
+const { Spool } = require('../../lib/cluster/spool/spool.js');
+const { sharedCluster } = require('../fixtures/shared-cluster.js');
 
 const MINUTE = 60_000;
 const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
@@ -613,21 +613,6 @@ describe('a worker that cannot write as it should', () => {
     await end(await assertCountedBy(({ process }) => process.setuid(65534), 2));
   });
 
-  it('a worker whose disk is full sends its snapshots over IPC and leaves no partial file', async () => {
-    const id = await assertCountedBy(({ require, state }) => {
-      const fs = require('node:fs');
-      // A disk that takes a hundred bytes more.
-      const { writeSync, writevSync } = fs;
-      state.free = () => Object.assign(fs, { writeSync, writevSync });
-      fs.writevSync = (descriptor, chunks) => writeSync(descriptor, chunks[0], 0, 100);
-      fs.writeSync = () => {
-        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-      };
-    }, 2);
-    await cluster().inWorker(id, ({ state }) => void state.free());
-    await end(id);
-  });
-
   it('a worker writes the rest of a snapshot if the kernel takes only a part of it', async () => {
     const id = await assertCountedBy(({ require, client }) => {
       const series = new client.Counter({ name: 'series_total', help: 'h', labelNames: ['number'] });
@@ -685,12 +670,6 @@ describe('a directory that vanishes under a live primary', () => {
     await allRetired(cluster);
     return expected;
   }
-
-  it('a directory that vanishes is replaced, and nothing is lost, not even with the thread', async () => {
-    const expected = await assertReplaced(cluster(), [1, 2]);
-    await cluster().run(({ threads }) => threads.at(-1).terminate());
-    assert.equal(await scrape(), expected);
-  });
 
   it('a directory that vanishes is replaced, and nothing is lost, in place', async () => {
     await assertReplaced(inPlace(), [1]);

@@ -8,15 +8,14 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const client = require('../../..');
-const { LIBRARY, until } = require('../../fixtures/cluster-harness.js');
-const { sharedCluster } = require('../../fixtures/shared-cluster.js');
-const { BY_HAND } = require('./fixtures/cluster-chaos-checkpoints.js');
+const { LIBRARY, until } = require('../fixtures/cluster-harness.js');
+const { sharedCluster } = require('../fixtures/shared-cluster.js');
+const { BY_HAND } = require('../fixtures/cluster-checkpoints.js');
 
 const counting = {
   start: ({ require, client, ...context }) => {
     const { state } = context;
-    require('../cluster/processes/fixtures/cluster-chaos-checkpoints').observeCheckpoints(context);
+    require('../fixtures/cluster-checkpoints').observeCheckpoints(context);
     const [help, labelNames] = ['h', ['route']];
     client.register.setContentType(client.openMetricsContentType);
     state.collected = 0;
@@ -121,18 +120,6 @@ const changes = {
 
 describe('checkpoints', () => {
   const shared = sharedClusterWith(BY_HAND);
-
-  it('a killed worker keeps what it had counted until its last checkpoint', async () => {
-    const cluster = shared();
-    const before = counted(await cluster.scrape());
-    const id = await startWorker(cluster);
-    await cluster.inWorker(id, record, 3);
-    assert.equal(await cluster.inWorker(id, tick), 1);
-    await cluster.inWorker(id, record, 100);
-    await kill(cluster, id);
-    assert.equal(counted(await cluster.scrape()) - before, 3);
-    await until(() => exitFiles(cluster, id).length === 0, 'its file is removed');
-  });
 
   it("checkpoints go on although the program emits 'exit' itself, or has a metric that cannot be read", async () => {
     const cluster = shared();
@@ -487,22 +474,6 @@ async function crashLoop(cluster, end) {
   assert.equal(after.retired, retired + LIVES);
 }
 
-describe('checkpointInterval', () => {
-  for (const value of [-1, NaN, 1, 99.9, '1000', null, true, 1000n, [1000], {}]) {
-    const shown = typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? String(value));
-    it(`checkpointInterval ${Number.isNaN(value) ? 'NaN' : shown} is refused`, () => {
-      assert.throws(() => new client.AggregatorRegistry(undefined, { checkpointInterval: value }), TypeError);
-    });
-  }
-
-  it('checkpointInterval 0 and 100 are accepted', async () => {
-    for (const checkpointInterval of [0, 100]) {
-      const registry = new client.AggregatorRegistry(undefined, { checkpointInterval });
-      await registry.close();
-    }
-  });
-});
-
 describe('checkpointInterval in a worker', () => {
   const shared = sharedCluster({ worker: counting });
   const construct = ({ client, state }, checkpointInterval) => {
@@ -542,9 +513,7 @@ describe('checkpointInterval in a worker', () => {
     const before = counted(await cluster.scrape());
     const id = await cluster.fork({
       start: context => {
-        context
-          .require('../cluster/processes/fixtures/cluster-chaos-checkpoints')
-          .observeCheckpoints(context);
+        context.require('../fixtures/cluster-checkpoints').observeCheckpoints(context);
         const { client, state } = context;
         const counter = new client.Counter({ name: 'done_total', help: 'h' });
         state.record = (times = 1) => counter.inc(times);

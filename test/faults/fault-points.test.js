@@ -7,11 +7,11 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { sharedCluster } = require('../../fixtures/shared-cluster');
-const { makePlace, until } = require('../../fixtures/cluster-harness');
-const { STAGES } = require('../../fixtures/fault-points');
+const { sharedCluster } = require('../fixtures/shared-cluster');
+const { makePlace, until } = require('../fixtures/cluster-harness');
+const { STAGES } = require('../fixtures/fault-points');
 
-const FIXTURE = require.resolve('../../fixtures/fault-points');
+const FIXTURE = require.resolve('../fixtures/fault-points');
 const skip = process.platform === 'linux' ? false : 'needs /proc';
 
 describe('a worker that is killed while it is scraped', { skip }, () => {

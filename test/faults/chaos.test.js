@@ -6,8 +6,8 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
-const harness = require('../../fixtures/cluster-harness.js');
-const { runChaos, Watch } = require('../../fixtures/cluster-chaos.js');
+const harness = require('../fixtures/cluster-harness.js');
+const { runChaos, Watch } = require('../fixtures/cluster-chaos.js');
 
 const { startCluster, makePlace, until, LIBRARY } = harness;
 
@@ -163,7 +163,7 @@ describe('a rolling restart', () => {
   }
 });
 
-/** What makes the thread fail, and when; test/cluster/processes/thread.test.js has threads that end. */
+/** What makes the thread fail, and when; thread.test.js has threads that end. */
 const FAILURES = {
   'a message that it does not understand': {
     fail: thread => thread.postMessage({ op: 'answer', answer: null }),

@@ -1,0 +1,331 @@
+'use strict';
+
+// A thread that ends, at any moment and again and again, or that cannot be started.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+
+const { startCluster, copyPackage, makePlace, until, LIBRARY } = require('../fixtures/cluster-harness.js');
+
+const counting = {
+  start: ({ client, cluster, state }) => {
+    const help = 'h';
+    state.counter = new client.Counter({ name: 'done_total', help });
+    state.series = new client.Counter({ name: 'series_total', help, labelNames: ['worker', 'number'] });
+    state.gauge = new client.Gauge({ name: 'open', help, aggregator: 'own' });
+    state.record = (times = 1) => {
+      state.counter.inc(times);
+      state.gauge.set(times);
+      for (let number = 0; number < 20; number++) state.series.inc({ worker: cluster.worker.id, number });
+    };
+  },
+};
+const record = ({ state }, times) => state.record(times);
+const defineOwn = ({ client }) => {
+  client.aggregators.own = ([{ name, help, type }]) => {
+    return { name, help, type, values: [{ value: 4, labels: {} }] };
+  };
+};
+
+async function start(t, setup) {
+  const cluster = await startCluster(t, { workers: 1, worker: counting, ...setup });
+  await cluster.run(defineOwn);
+  return cluster;
+}
+
+/**
+ * One worker lives, and has counted 5. Worker 2 is dead, and part of the retired totals: it has counted 5,
+ * too.
+ */
+async function startWithDead(t, setup) {
+  const cluster = await start(t, { workers: 2, ...setup });
+  await cluster.inWorkers([1, 2], record, 5);
+  assert.equal((await cluster.scrape()).get('done_total'), 10);
+  await cluster.signal(2, 'SIGKILL');
+  await cluster.gone(2);
+  await until(
+    async () => (await cluster.internals()).retiring === 0,
+    'worker 2 is part of the retired totals',
+  );
+  return cluster;
+}
+
+const terminate = ({ threads }) =>
+  threads
+    .at(-1)
+    .terminate()
+    .then(() => threads.length);
+
+/** When a thread ends: the operation of the message that is being sent to it, null for none. */
+const MOMENTS = {
+  'a scrape begins': null,
+  'a worker has answered': 'answer',
+  'a page is requested': 'render',
+  'a page with results of an own aggregator is requested': 'finish',
+};
+
+/**
+ * A file that a thread loads first: once there is another file, the thread throws instead of sending a page.
+ *
+ * @returns {{threadPreload: string, failOnce: () => void}}
+ */
+function makeFailingThread(t) {
+  const place = makePlace(t);
+  const [preload, once] = [path.join(place, 'preload.js'), path.join(place, 'once')];
+  fs.writeFileSync(
+    preload,
+    `const { parentPort } = require('node:worker_threads');
+    const fs = require('node:fs');
+    const once = ${JSON.stringify(once)};
+    const { postMessage } = parentPort;
+    parentPort.postMessage = function (message, ...rest) {
+      if (message.op === 'done' && fs.existsSync(once)) {
+        fs.rmSync(once);
+        setImmediate(() => { throw new Error('this thread is meant to die'); });
+        return;
+      }
+      return postMessage.call(this, message, ...rest);
+    };`,
+  );
+  return { threadPreload: preload, failOnce: () => fs.writeFileSync(once, '') };
+}
+
+describe('a thread that ends', () => {
+  it('a cluster whose threads end loses no count', async t => {
+    const { threadPreload, failOnce } = makeFailingThread(t);
+    /** Some minutes have passed since the aggregation in place began. */
+    const before = ({ state }) => {
+      const { setTimeout } = globalThis;
+      globalThis.setTimeout = (callback, milliseconds, ...args) => {
+        const timer = setTimeout(callback, milliseconds, ...args);
+        if (milliseconds === 300_000) state.tryThread = () => (clearTimeout(timer), callback());
+        return timer;
+      };
+    };
+    const cluster = await startWithDead(t, { threadPreload, before });
+    let expected = 10;
+    const recordOne = async () => {
+      await cluster.inWorker(1, record);
+      expected++;
+    };
+    const total = async () => (await cluster.scrape()).get('done_total');
+    /** A worker that is made to record 100 and to end by itself. */
+    const startWorker = async () => {
+      const id = await cluster.fork();
+      const end = () =>
+        cluster.tellWorker(id, ({ process, state }) => {
+          state.record(100);
+          process.exit();
+        });
+      return { id, end };
+    };
+    /** After more than five losses a minute no other thread would be started. */
+    const letMinutePass = () => cluster.run(({ clock }) => clock.advance(61_000));
+
+    await t.test('a thread that ends while it has nothing to do is replaced', async () => {
+      const before = await cluster.scrape();
+      await recordOne();
+      await cluster.run(terminate);
+      const after = await cluster.scrape();
+      assert.equal(after.get('done_total'), expected);
+      assert.equal(after.get('open'), 4);
+      assert.equal(after.get('series_total{number="7",worker="2"}'), 1);
+      assert.deepEqual([...after.keys()].sort(), [...before.keys()].sort());
+      assert.equal(await cluster.run($ => $.threads.length), 2);
+      assert.deepEqual((await cluster.internals()).refused, {});
+      assert.equal(cluster.spools().length, 1, 'the new thread took over the directory');
+    });
+
+    for (const [moment, operation] of Object.entries(MOMENTS)) {
+      await t.test(`a thread that ends when ${moment} costs that scrape one retry`, async () => {
+        await letMinutePass();
+        await recordOne();
+        const { text, renders, more } = await cluster.run(async ({ threads, aggregator }, operation) => {
+          const before = threads.length;
+          const thread = threads.at(-1);
+          const posted = thread.posted.length;
+          thread.onPost = message => {
+            if (message.op !== operation) return;
+            thread.onPost = undefined;
+            thread.terminate();
+          };
+          const scrape = aggregator.clusterMetrics();
+          if (operation === null) thread.terminate();
+          const text = await scrape;
+          const added = threads.slice(before);
+          const messages = [...thread.posted.slice(posted), ...added.flatMap($ => $.posted)];
+          const renders = messages.filter(({ op, id }) => op === 'render' && id).length;
+          return { text, renders, more: added.length };
+        }, operation);
+        assert.match(text, new RegExp(`^done_total ${expected}$`, 'm'));
+        assert.match(text, /^open 4$/m);
+        assert.match(text, /^series_total\{worker="2",number="7"\} 1$/m);
+        assert.equal(more, 1, 'one other thread was started');
+        assert.ok(renders <= 2, `${renders} requests for a page`);
+        assert.equal(await total(), expected);
+        await until(() => cluster.spooledFiles().length === 0, 'unread files of the dead thread are removed');
+      });
+    }
+
+    await t.test('a thread that throws is replaced, and its error is not printed', async () => {
+      await letMinutePass();
+      await recordOne();
+      const threads = await cluster.run($ => $.threads.length);
+      failOnce();
+      assert.equal(await total(), expected);
+      assert.equal(await cluster.run($ => $.threads.length), threads + 1);
+      assert.doesNotMatch(cluster.output, /meant to die/);
+    });
+
+    await t.test(
+      'a thread that ends when it is to retire a worker: its last numbers count once',
+      async () => {
+        const { id, end } = await startWorker();
+        await cluster.run(({ threads }) => {
+          const thread = threads.at(-1);
+          thread.onPost = ({ op }) => op === 'retire' && thread.terminate();
+        });
+        end();
+        await cluster.gone(id);
+        expected += 100;
+        assert.equal(await total(), expected);
+        await until(() => cluster.spooledFiles().length === 0, 'the exit file is removed');
+        await cluster.run(terminate);
+        assert.equal(await total(), expected);
+      },
+    );
+
+    await t.test('a thread that ends while a worker ends: the last numbers of the worker count', async () => {
+      await letMinutePass();
+      const { id, end } = await startWorker();
+      const terminated = cluster.run(terminate);
+      end();
+      await Promise.all([terminated, cluster.gone(id)]);
+      expected += 100;
+      assert.equal(await total(), expected);
+    });
+
+    await t.test('a thread that is lost with its directory costs only the retired totals', async () => {
+      const { id, end } = await startWorker();
+      const { spool } = cluster;
+      await cluster.run(terminate);
+      fs.rmSync(spool, { recursive: true });
+      const samples = await cluster.scrape();
+      assert.equal(samples.get('series_total{number="7",worker="1"}') > 1, true);
+      const own = await cluster.inWorker(1, async ({ state }) => (await state.counter.get()).values[0].value);
+      assert.ok(samples.get('done_total') >= own);
+      end();
+      await cluster.gone(id);
+      assert.ok((await total()) >= own + 100);
+    });
+
+    await t.test('threads that end again and again are replaced by aggregation in place', async () => {
+      await letMinutePass();
+      expected = await total();
+      const before = await cluster.run($ => $.threads.length);
+      let threads = before;
+      for (let i = 0; i < 20; i++) {
+        await cluster.run(terminate);
+        await recordOne();
+        assert.equal(await total(), expected);
+        const now = await cluster.run($ => $.threads.length);
+        if (now === threads) break;
+        threads = now;
+      }
+      assert.ok(threads > before + 1 && threads < before + 19, `${threads - before} more threads`);
+      const { id, end } = await startWorker();
+      end();
+      await cluster.gone(id);
+      expected += 100;
+      for (let i = 0; i < 2; i++) assert.equal(await total(), expected);
+      const { aggregator, aggregatorReason } = await cluster.internals();
+      assert.deepEqual([aggregator, aggregatorReason], ['in place', 'lost']);
+    });
+
+    await t.test('after some minutes a thread takes over what was aggregated in place', async () => {
+      await recordOne();
+      assert.equal(await total(), expected);
+      const threads = await cluster.run($ => $.threads.length);
+      await cluster.signal(1, 'SIGSTOP');
+      await cluster.run(({ state }) => state.tryThread());
+      assert.equal((await cluster.scrape({ without: [1] })).get('done_total'), expected);
+      assert.equal(await cluster.run($ => $.threads.length), threads + 1);
+      assert.equal((await cluster.internals()).aggregator, 'thread');
+      assert.equal(cluster.spools().length, 1);
+      await cluster.signal(1, 'SIGCONT');
+      await recordOne();
+      assert.equal(await total(), expected);
+      assert.equal(cluster.spooledFiles().length, 0);
+    });
+
+    await cluster.end();
+  });
+});
+
+describe('a cluster without a thread', { concurrency: 2 }, () => {
+  it('a cluster without the file of the thread aggregates in place', async t => {
+    const library = copyPackage(t, { without: ['lib/cluster/aggregator/aggregator-thread.js'] });
+    const cluster = await startWithDead(t, { library });
+    await cluster.inWorker(1, record);
+    const samples = await cluster.scrape();
+    assert.equal(samples.get('done_total'), 11);
+    assert.equal(samples.get('open'), 4);
+    const { refused, aggregatorReason } = await cluster.internals();
+    assert.deepEqual({ refused, aggregatorReason }, { refused: {}, aggregatorReason: 'missing' });
+    await cluster.end();
+  });
+
+  it('a thread of another version, as an old bundle has it, is not used', async t => {
+    const other = copyPackage(t);
+    const version = path.join(other, 'lib/options/package-version.js');
+    assert.equal(require(version).PACKAGE_VERSION, require('../../package.json').version);
+    const options = { thread: path.join(other, 'lib/cluster/aggregator/aggregator-thread.js') };
+    const placeOf = async () => {
+      const cluster = await start(t, { options });
+      await cluster.inWorker(1, record);
+      assert.equal((await cluster.scrape()).get('done_total'), 1);
+      const { aggregator, aggregatorReason } = await cluster.internals();
+      await cluster.end();
+      return [aggregator, aggregatorReason];
+    };
+    // What test/long/every-variant.test.js shows: the same files are used before their version changes.
+    if (process.env.EVERY_VARIANT) assert.deepEqual(await placeOf(), ['thread', '']);
+    fs.writeFileSync(version, "exports.PACKAGE_VERSION = '15.1.9';");
+    assert.deepEqual(await placeOf(), ['in place', 'start']);
+  });
+
+  it('a thread that never starts costs each call its timeout, and the application nothing', async t => {
+    const preload = path.join(makePlace(t), 'preload.js');
+    fs.writeFileSync(preload, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);');
+    const cluster = await start(t, { threadPreload: preload });
+    await assert.rejects(cluster.scrape({ timeout: 50 }), { message: 'Operation timed out.' });
+    assert.equal(await cluster.run(() => 1 + 1), 2);
+  });
+
+  it('a thread that finds its dependencies only with a loader (Yarn PnP) inherits the loader', async t => {
+    const library = copyPackage(t, { dependencies: false });
+    const preload = path.join(makePlace(t), 'loader.js');
+    fs.writeFileSync(
+      preload,
+      `const Module = require('node:module');
+      const resolve = Module._resolveFilename;
+      const own = ${JSON.stringify(library)};
+      Module._resolveFilename = function (request, parent, ...rest) {
+        const isDependency = parent?.filename?.startsWith(own) && /^[a-z]/.test(request);
+        if (!isDependency || Module.isBuiltin(request)) return resolve.call(this, request, parent, ...rest);
+        return require.resolve(request, { paths: [${JSON.stringify(LIBRARY)}] });
+      };`,
+    );
+    const env = { NODE_OPTIONS: `--require ${preload}` };
+    const cluster = await start(t, { library, env });
+    await cluster.inWorker(1, record);
+    assert.equal((await cluster.scrape()).get('done_total'), 1);
+    const rendered = await cluster.run(({ threads }) =>
+      threads.map(({ posted }) => posted.filter(({ op }) => op === 'render').length > 0),
+    );
+    assert.deepEqual(rendered, [false, true], 'the first one, without the loader, did not start');
+    await cluster.end();
+  });
+});
