@@ -15,6 +15,7 @@ const ROOT = path.join(__dirname, '../..');
 const PROBE = path.join(__dirname, 'fixtures/loading-probe.js');
 const THREAD = path.join(__dirname, 'fixtures/loading-thread.js');
 const CLUSTER = path.join(__dirname, 'fixtures/loading-cluster.js');
+const PATIENT_JEST = path.join(__dirname, 'fixtures/patient-jest.js');
 // Only a test that fails anyway waits this long.
 const PATIENCE = 300_000;
 
@@ -218,7 +219,9 @@ describe('under Jest', () => {
     fs.writeFileSync(path.join(project, 'package.json'), '{"jest": {"testEnvironment": "node"}}');
     for (const name of ['one', 'two']) fs.writeFileSync(path.join(project, `${name}.test.js`), code);
     const bin = path.join(__dirname, 'programs/node_modules/jest/bin/jest.js');
-    const child = spawn(process.execPath, [bin, '--ci', '--no-cache', '--watchman=false', ...args], {
+    // By default, Jest complains about a process that has not ended after a second.
+    const options = ['--ci', '--no-cache', '--watchman=false', `--openHandlesTimeout=${PATIENCE / 2}`];
+    const child = spawn(process.execPath, ['--require', PATIENT_JEST, bin, ...options, ...args], {
       cwd: project,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'test' },
