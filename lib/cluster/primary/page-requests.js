@@ -41,6 +41,15 @@ const PART_BYTES = 49_152;
  */
 
 /**
+ * Of one worker.
+ *
+ * @typedef {object} Queue
+ * @property {number} unanswered requests
+ * @property {number} startedAt when the last ones started, by performance.now()
+ * @property {Promise<void> | undefined} turn when those start that wait
+ */
+
+/**
  * @typedef {object} Cluster
  * @property {(format: Format, timeout: number) => Promise<Bytes | PageFile | undefined>} collect
  * @property {() => boolean} hasDirectory
@@ -49,7 +58,7 @@ const PART_BYTES = 49_152;
 
 class PageRequests {
   #cluster;
-  /** @type {WeakMap<WorkerRecord, {unanswered: number, startsAt: number}>} */
+  /** @type {WeakMap<WorkerRecord, Queue>} */
   #queues = new WeakMap();
 
   /** @param {Cluster} cluster */
@@ -75,7 +84,7 @@ class PageRequests {
 
   /** @param {WorkerRecord} record */
   #queueOf(record) {
-    const queue = this.#queues.get(record) ?? { unanswered: 0, startsAt: -Infinity };
+    const queue = this.#queues.get(record) ?? { unanswered: 0, startedAt: -Infinity, turn: undefined };
     this.#queues.set(record, queue);
     return queue;
   }
@@ -84,14 +93,20 @@ class PageRequests {
    * Requests that come within the pause after an earlier one start together, at its end. The pause is not
    * part of their timeouts: the numbers of workers that answer at once are never old ones.
    *
-   * @param {{startsAt: number}} queue
-   * @returns {Promise<void>}
+   * @param {Queue} queue
+   * @returns {Promise<void>} one promise for all of them: they share a round, which starts in the same turn
+   *   of the loop
    */
-  async #turnOf(queue) {
-    const now = performance.now();
-    if (queue.startsAt <= now) queue.startsAt = Math.max(queue.startsAt + PAUSE_MILLISECONDS, now);
-    const wait = queue.startsAt - now;
-    if (wait > 0) await new Promise(resolve => setTimeout(resolve, wait));
+  #turnOf(queue) {
+    queue.turn ??= new Promise(resolve => {
+      const wait = queue.startedAt + PAUSE_MILLISECONDS - performance.now();
+      if (wait > 0) setTimeout(resolve, wait);
+      else resolve(undefined);
+    }).then(() => {
+      queue.startedAt = performance.now();
+      queue.turn = undefined;
+    });
+    return queue.turn;
   }
 
   /**

@@ -121,6 +121,50 @@ describe('the page from a worker', () => {
     await cluster().inWorker(1, ({ state }) => state.server.close());
   });
 
+  it('the page from a worker costs one round in 250 ms, whatever the traffic on its port and in whatever formats', async () => {
+    const port = await cluster().inWorker(1, async ({ client, require, state }) => {
+      const options = { timeout: 60_000, formats: ['text', 'openmetrics'] };
+      const metrics = client.metricsHandler(new client.AggregatorRegistry(options));
+      const arrived = new client.Counter({ name: 'arrived_total', help: 'h' });
+      state.server = require('node:http').createServer((request, response) => {
+        arrived.inc();
+        return metrics(request, response);
+      });
+      await new Promise(resolve => state.server.listen(0, '127.0.0.1', resolve));
+      return state.server.address().port;
+    });
+    await cluster().inWorker(2, ({ process, state }) => {
+      state.rounds = 0;
+      process.on('message', ({ type }) => (state.rounds += type === 'prom-client:getMetricsReq' ? 1 : 0));
+    });
+    const types = ['text/plain; version=0.0.4', 'application/openmetrics-text; version=1.0.0'];
+    const formats = types.flatMap(accept => [{ accept }, { accept, 'accept-encoding': 'gzip' }]);
+    const started = performance.now();
+    let sent = 0;
+    let answered = 0;
+    const client = async headers => {
+      for (let i = 0; i < 4; i++) {
+        const before = answered;
+        sent++;
+        const request = http.get({ host: '127.0.0.1', port, agent: false, headers });
+        const [response] = await once(request, 'response');
+        const body = Buffer.concat(await response.toArray());
+        assert.equal(response.headers['content-encoding'], headers['accept-encoding']);
+        assert.ok(response.headers['content-type'].startsWith(headers.accept));
+        const page = String(headers['accept-encoding'] === undefined ? body : gunzipSync(body));
+        const [, shown] = /^arrived_total (\d+)$/m.exec(page);
+        // It shows everything that had been answered before it was requested, and this request.
+        assert.ok(shown > before && shown <= sent, `${shown} is not between ${before} and ${sent}`);
+        answered++;
+      }
+    };
+    await Promise.all([...formats, ...formats].map(client));
+    const pauses = (performance.now() - started) / 250;
+    const rounds = await cluster().inWorker(2, ({ state }) => state.rounds);
+    assert.ok(rounds >= 3 && rounds <= pauses + 2, `${rounds} rounds in ${pauses} pauses`);
+    await cluster().inWorker(1, ({ state }) => state.server.close());
+  });
+
   it('the page from a worker has exemplars in OpenMetrics', async () => {
     await cluster().inWorkers([1, 2], ({ client, cluster, state }) => {
       const registers = [new client.Registry(client.Registry.OPENMETRICS_CONTENT_TYPE)];
