@@ -55,18 +55,12 @@ class ProtobufWriter {
 
   /** @param {Uint8Array} bytes of fields */
   append(bytes) {
-    this.#copy(bytes, 0, bytes.length);
-  }
-
-  /**
-   * Copies what another writer has written.
-   *
-   * @param {ProtobufWriter} source
-   * @param {number} start
-   * @param {number} end
-   */
-  copy(source, start, end) {
-    this.#copy(source.#bytes, start, end);
+    const { length } = bytes;
+    this.#reserve(length);
+    const to = this.#bytes;
+    if (length > SHORT_COPY) to.set(bytes, this.length);
+    else for (let i = 0, j = this.length; i < length; i++, j++) to[j] = bytes[i];
+    this.length += length;
   }
 
   /**
@@ -148,20 +142,6 @@ class ProtobufWriter {
     }
     this.length = start + text.length;
     return true;
-  }
-
-  /**
-   * @param {Uint8Array} from
-   * @param {number} start
-   * @param {number} end
-   */
-  #copy(from, start, end) {
-    const length = end - start;
-    this.#reserve(length);
-    const to = this.#bytes;
-    if (length > SHORT_COPY) to.set(from.subarray(start, end), this.length);
-    else for (let i = start, j = this.length; i < end; i++, j++) to[j] = from[i];
-    this.length += length;
   }
 
   /** @param {number} bytes to be written next */

@@ -5,12 +5,19 @@
 // exemplars. 2.0: https://prometheus.io/docs/specs/prw/remote_write_spec_2_0/
 
 const { ProtobufWriter } = require('./protobuf-writer');
-const { EncodedLabels } = require('./encoded-labels');
 
 /** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('./label-rows').Label} Label */
 /** @typedef {import('./label-rows').Row} Row */
-/** @typedef {import('./encoded-labels').SampleName} SampleName */
+
+/**
+ * The labels that samples of different rows have in common.
+ *
+ * @typedef {object} SampleName
+ * @property {Label} name
+ * @property {Label | undefined} marker `le` or `quantile`
+ */
+
 /** @typedef {{name: string, help: string, type: string}} Metadata of a family */
 
 /**
@@ -32,8 +39,7 @@ const TYPES = ['', 'counter', 'gauge', 'histogram', '', 'summary'];
 const STALE = Buffer.from('020000000000f07f', 'hex');
 const NOT_A_NUMBER = Buffer.from('010000000000f87f', 'hex');
 
-/** Of a sample, and of the tags and lengths in a series of version 2.0, at most. */
-const SAMPLE_BYTES = 32;
+const SAMPLE_BYTES = 32; // at most
 
 /** Of a label, usually. */
 const LABEL_BYTES = 64;
@@ -111,11 +117,27 @@ function exemplarLabels({ labelSet }) {
   return Object.entries(labelSet ?? {}).map(([name, value]) => ({ name, value: String(value), pair: '' }));
 }
 
+/**
+ * Writes the labels of a sample, sorted by name.
+ *
+ * @param {Row} row
+ * @param {SampleName} sampleName
+ * @param {(label: Label) => void} write
+ */
+function eachLabel({ labels, nameAt, markerAt }, { name, marker }, write) {
+  for (let i = 0; i <= labels.length; i++) {
+    if (i === nameAt) write(name);
+    if (i === markerAt && marker !== undefined) write(marker);
+    if (i < labels.length) write(labels[i]);
+  }
+}
+
 /** `prometheus.WriteRequest`. */
 class WriteRequest1 {
   #writer = new ProtobufWriter();
-  #labels = new EncodedLabels(writeLabel);
   #sample;
+  /** Bytes of the last series; the next one has about as many. */
+  #seriesBytes = 0;
   /** @type {Metadata | undefined} of the last sample */
   #metadata = undefined;
 
@@ -136,9 +158,9 @@ class WriteRequest1 {
   add({ row, name, value, exemplar }, metadata) {
     const writer = this.#writer;
     if (metadata !== this.#metadata) this.#writeMetadata(metadata);
-    const expected = this.#labels.select(row, name) + SAMPLE_BYTES;
+    const expected = this.#seriesBytes;
     const start = writer.begin(1, expected);
-    this.#labels.copyTo(writer);
+    eachLabel(row, name, label => writeLabel(writer, label));
     writeValue(this.#sample, value, VALUE_AT);
     writer.append(this.#sample);
     if (exemplar) {
@@ -148,6 +170,7 @@ class WriteRequest1 {
       writer.integer(3, timestampOf(exemplar));
       writer.end(exemplarStart);
     }
+    this.#seriesBytes = writer.length - start;
     writer.end(start, expected);
   }
 
@@ -183,7 +206,6 @@ class WriteRequest2 {
   /** Two writers, because some receivers read the symbols before the series. */
   #symbolWriter = new ProtobufWriter();
   #writer = new ProtobufWriter();
-  #labels = new EncodedLabels((writer, label) => this.#writeReferences(writer, label));
   #sample;
   #id = nextId++;
   /** @type {Map<string, number>} */
@@ -206,19 +228,17 @@ class WriteRequest2 {
    */
   add({ row, name, value, exemplar }, metadata) {
     const writer = this.#writer;
-    const labelBytes = this.#labels.select(row, name);
-    const expected = labelBytes + SAMPLE_BYTES;
-    const start = writer.begin(5, expected);
-    const labelStart = writer.begin(1, labelBytes);
-    this.#labels.copyTo(writer);
-    writer.end(labelStart, labelBytes);
+    const start = writer.begin(5);
+    const labelsStart = writer.begin(1);
+    eachLabel(row, name, label => this.#writeReferences(label));
+    writer.end(labelsStart);
     writeValue(this.#sample, value, VALUE_AT);
     writer.append(this.#sample);
     if (exemplar) {
       const exemplarStart = writer.begin(4);
-      const labelsStart = writer.begin(1);
-      for (const label of exemplarLabels(exemplar)) this.#writeReferences(writer, label);
-      writer.end(labelsStart);
+      const exemplarLabelsStart = writer.begin(1);
+      for (const label of exemplarLabels(exemplar)) this.#writeReferences(label);
+      writer.end(exemplarLabelsStart);
       writer.fixed64(2, valueBytes(exemplar.value));
       writer.integer(3, timestampOf(exemplar));
       writer.end(exemplarStart);
@@ -229,7 +249,7 @@ class WriteRequest2 {
       writer.integer(3, this.#symbol(metadata.help));
       writer.end(metadataStart);
     }
-    writer.end(start, expected);
+    writer.end(start);
   }
 
   /** @returns {Buffer[]} */
@@ -237,18 +257,15 @@ class WriteRequest2 {
     return [this.#symbolWriter.bytes, this.#writer.bytes];
   }
 
-  /**
-   * @param {ProtobufWriter} writer
-   * @param {Label} label
-   */
-  #writeReferences(writer, label) {
+  /** @param {Label} label */
+  #writeReferences(label) {
     if (label.request !== this.#id) {
       label.request = this.#id;
       label.nameReference = this.#symbol(label.name);
       label.valueReference = this.#symbol(label.value);
     }
-    writer.varint(/** @type {number} */ (label.nameReference));
-    writer.varint(/** @type {number} */ (label.valueReference));
+    this.#writer.varint(/** @type {number} */ (label.nameReference));
+    this.#writer.varint(/** @type {number} */ (label.valueReference));
   }
 
   /** @param {string} text */

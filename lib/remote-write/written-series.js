@@ -24,7 +24,7 @@ const MARKERS_PER_SERIES = 20;
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('./label-rows').Label} Label */
 /** @typedef {import('./label-rows').Row} Row */
-/** @typedef {import('./encoded-labels').SampleName} SampleName */
+/** @typedef {import('./write-request').SampleName} SampleName */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./write-request').Metadata} Metadata */
 /** @typedef {import('./write-request').SeriesSample} SeriesSample */

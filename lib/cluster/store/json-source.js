@@ -5,22 +5,12 @@
 // unreadable, throws here, where it costs this metric only.
 
 const { toNumber } = require('../../exposition/number-format');
-const { isValidMetricName, isValidLabelName } = require('../../registry/names');
-const { beginningOf } = require('../wire/messages');
+const { isValidMetricName } = require('../../registry/names');
+const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
 const { NAME_LABEL } = require('./row-map');
 
 /** A number that the JSON of a row does not contain. */
 const MISSING = NaN;
-
-// Far more than a metric needs. Each name that is in use takes some 300 bytes.
-const MAX_LABEL_NAMES = 10_000;
-const MAX_LABELS_OF_SAMPLE = 1000;
-
-// Of a metric or a label. Each sample of a page has these names.
-const MAX_NAME_CHARACTERS = 10_000;
-
-// Metrics, samples and labels of one answer. Reading so many takes seconds.
-const MAX_PARTS = 2 ** 25;
 
 // A page has all quantiles of a family for each row, so more would multiply the rows of other workers.
 const MAX_QUANTILES = 100;
@@ -40,23 +30,6 @@ const SMALL_TABLE_CELLS = 4096;
  * @property {((row: number) => SourceDigest) | undefined} digestOf
  * @property {(() => import('../wire/exemplars').PlacedExemplar[]) | undefined} exemplars
  */
-
-/**
- * Bounds the time that an answer takes. With the serialization `advanced`, a short message can have a list of
- * billions of holes, or one list in many places.
- */
-class ReadBudget {
-  #left = MAX_PARTS;
-
-  /**
-   * @param {number} parts to be read next
-   * @throws {RangeError} if they are too many, and from then on
-   */
-  spend(parts) {
-    this.#left -= parts;
-    if (this.#left < 0) throw new RangeError(`more than ${MAX_PARTS} metrics, samples and labels`);
-  }
-}
 
 /**
  * @param {any} metric
@@ -79,27 +52,10 @@ function readJsonMetric(metric, budget = new ReadBudget()) {
   return read || readValues(metric, samples, budget);
 }
 
-/**
- * @param {any} value
- * @returns {boolean}
- */
-function isObject(value) {
-  return typeof value === 'object' && value !== null;
-}
-
 /** @param {any} sample */
 function isSample(sample) {
   if (!isObject(sample) || (sample.metricName && !isMetricName(sample.metricName))) return false;
   return !isIndexed(sample.labels) && !isIndexed(sample.sharedLabels);
-}
-
-/**
- * Whether it is a text or a list instead of an object with labels. A long one has millions of keys.
- *
- * @param {unknown} labels
- */
-function isIndexed(labels) {
-  return Object.hasOwn(Object(labels ?? {}), '0');
 }
 
 /** @param {unknown} name */
@@ -145,78 +101,6 @@ function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantile
     windowed: true,
     labelNames: [],
   };
-}
-
-/** Numbers label sets in the order in which they first appear. */
-class RowsByLabels {
-  #budget;
-  /** @type {Map<string, number>} */
-  #rows = new Map();
-  /** @type {Set<string>} */
-  #names = new Set();
-  /** @type {JsonRows['labels']} */
-  labels = [];
-
-  /** @param {ReadBudget} budget */
-  constructor(budget) {
-    this.#budget = budget;
-  }
-
-  /**
-   * @param {Record<string, unknown>} labels
-   * @param {string} [except]
-   */
-  rowOf(labels, except) {
-    const names = Object.keys(labels ?? {}).filter(name => name !== except && labels[name] !== undefined);
-    this.#budget.spend(names.length);
-    if (names.length > MAX_LABELS_OF_SAMPLE) throw new RangeError(`a sample with ${names.length} labels`);
-    for (const name of names) this.#check(name);
-    const values = names.map(name => String(labels[name]));
-    const pairs = names.map((name, i) => [name, values[i]]);
-    const key = JSON.stringify(pairs.sort(([a], [b]) => (a < b ? -1 : 1)));
-    let row = this.#rows.get(key);
-    if (row === undefined) {
-      row = this.labels.push({ names, values }) - 1;
-      this.#rows.set(key, row);
-    }
-    return row;
-  }
-
-  /** @param {string} name */
-  #check(name) {
-    if (this.#names.has(name)) return;
-    if (name.length > MAX_NAME_CHARACTERS || !isValidLabelName(name))
-      throw new TypeError(`not a valid label name: ${beginningOf(name)}`);
-    if (this.#names.size === MAX_LABEL_NAMES)
-      throw new RangeError(`more than ${MAX_LABEL_NAMES} label names`);
-    this.#names.add(name);
-  }
-}
-
-/** Collects the complete exemplars of a metric in JSON. */
-class PlacedExemplars {
-  /** @type {import('../wire/exemplars').PlacedExemplar[]} */
-  #list = [];
-
-  /**
-   * @param {number} row
-   * @param {number} column
-   * @param {any} exemplar
-   */
-  add(row, column, exemplar) {
-    if (!isObject(exemplar) || !isObject(exemplar.labelSet) || isIndexed(exemplar.labelSet)) return;
-    const { value, timestamp } = exemplar;
-    if (typeof value !== 'number' || typeof timestamp !== 'number') return;
-    const labels = Object.entries(exemplar.labelSet).map(([name, text]) => [name, String(text)]);
-    if (!labels.every(([name]) => isValidLabelName(name)))
-      throw new TypeError('exemplar with an invalid label');
-    this.#list.push({ row, column, exemplar: { labelSet: Object.fromEntries(labels), value, timestamp } });
-  }
-
-  get reader() {
-    const list = this.#list;
-    return list.length === 0 ? undefined : () => list;
-  }
 }
 
 /**
@@ -373,4 +257,4 @@ function readValues(metric, samples, budget) {
   };
 }
 
-module.exports = { readJsonMetric, ReadBudget, MAX_NAME_CHARACTERS };
+module.exports = { readJsonMetric };

@@ -16,7 +16,7 @@ const UNMAPPED = -1;
 const NAME_LABEL = '__name__';
 
 /** @typedef {import('./family-rows').FamilyRows} FamilyRows */
-/** @typedef {import('./worker-series').WorkerMetric} WorkerMetric */
+/** @typedef {import('./worker-dictionary').WorkerMetric} WorkerMetric */
 /** @typedef {TableRowMap | LabelRowMap} RowMap */
 
 /** Maps the rows of a metric whose label sets were sent as integers. */
