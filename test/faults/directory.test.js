@@ -317,7 +317,7 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
     await cluster.gone(large);
     assert.equal(counted(await cluster.scrape()), 7);
     const saved = await fork();
-    await cluster.inWorker(saved, ({ client }) => new client.AggregatorRegistry().shutdown());
+    await cluster.inWorker(saved, ({ client }) => new client.AggregatorRegistry().shutdown(60_000));
     await cluster.signal(saved, 'SIGKILL');
     await cluster.gone(saved);
     assert.equal(counted(await cluster.scrape()), 8);

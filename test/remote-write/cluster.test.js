@@ -391,7 +391,7 @@ describe('RemoteWrite of a WorkerRegistry', () => {
 
   it('has the metrics of all threads, and is refused in a thread that does not serve them', async t => {
     shared.answer = refuseVersion2;
-    const registry = new WorkerRegistry();
+    const registry = new WorkerRegistry({ timeout: 60_000 });
     t.after(() => register.clear());
     new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: 'a' }, 1);
     const thread = await joinedThread(['inc', { kind: 'a', value: 10 }]);

@@ -123,19 +123,22 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
       'g1',
       fs.readdirSync(path.join(group.directory, 'g1')).find(name => name.startsWith('prom-client-cluster-')),
     );
-    const exitFiles = () =>
-      fs
-        .readdirSync(spool)
-        .filter(name => /exit.*snap$/.test(name))
-        .map(name => fs.statSync(path.join(spool, name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
-    const newest = () => Math.max(0, ...exitFiles());
-    const pause = () => new Promise(resolve => setTimeout(resolve, 10));
-    // Until both have written what they have counted so far: the next one is the holder's.
-    while (exitFiles().length < 2 || Date.now() - newest() < 1000) await pause();
-    const before = newest();
-    await holder.do('inc', 1);
-    counted++;
-    while (newest() <= before) await pause();
+    const TIMES = 123_456_789;
+    await holder.do('inc', TIMES);
+    counted += TIMES;
+    // What it has counted is in a file, as all numbers are.
+    const total = Buffer.from(Float64Array.of(1 + TIMES).buffer);
+    const hasTotal = name => {
+      try {
+        return fs.readFileSync(path.join(spool, name)).includes(total);
+      } catch (error) {
+        if (error.code !== 'ENOENT') throw error;
+        return false; // it was replaced
+      }
+    };
+    const isCheckpoint = name => /exit.*snap$/.test(name);
+    while (!fs.readdirSync(spool).filter(isCheckpoint).some(hasTotal))
+      await new Promise(resolve => setTimeout(resolve, 10));
     await holder.kill();
     await checkPages(others);
   });

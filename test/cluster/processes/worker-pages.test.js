@@ -171,7 +171,8 @@ describe('the page from a worker', () => {
       client.AggregatorRegistry.setRegistries([client.register, ...registers]);
       const names = { name: 'traced_total', help: 'h', enableExemplars: true, registers };
       new client.Counter(names).inc({ value: 1, exemplarLabels: { trace: `of ${cluster.worker.id}` } });
-      state.openMetrics = new client.AggregatorRegistry(client.Registry.OPENMETRICS_CONTENT_TYPE);
+      const type = client.Registry.OPENMETRICS_CONTENT_TYPE;
+      state.openMetrics = new client.AggregatorRegistry(type, { timeout: 60_000 });
     });
     const text = await cluster().inWorker(2, ({ state }) => state.openMetrics.clusterMetrics());
     assert.match(text, /^traced_total 2.* # \{trace="of [12]"\} 1 /m);

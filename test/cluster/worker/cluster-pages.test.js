@@ -27,7 +27,7 @@ it('a caller with a short timeout does not wait for those with a long one', { ti
     pages.receive({ type: PAGE, pageId, part, bytes: text.length, ascii: true });
   }
   const patient = [pages.page(FORMAT, 60_000), pages.page(FORMAT, 60_000)];
-  const hasty = [pages.page(FORMAT, 50), pages.page(FORMAT, 60)];
+  const hasty = [pages.page(FORMAT, 8000), pages.page(FORMAT, 9000)];
   for (const page of await Promise.all(hasty)) assert.equal(page?.bytes.toString(), 'last known numbers');
   // The callers that wait have requests of their own.
   while (long.length < 2) await new Promise(resolve => setTimeout(resolve, 10));
