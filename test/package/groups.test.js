@@ -80,7 +80,9 @@ describe(
     before(() => assert.ok(node, 'npm has installed Node.js 22.12 or later'));
 
     it('shows what all have answered, while one is replaced and the one that aggregates is killed', async t => {
-      const group = new TestGroup({ program: { execPath: node }, port: 0 });
+      // A page has 5 seconds by default, which a busy machine can exceed.
+      const env = { PROM_CLIENT_CLUSTER_TIMEOUT: '60000' };
+      const group = new TestGroup({ program: { execPath: node }, port: 0, env });
       t.after(() => group.close());
       await group.start();
       await group.startMany(3);

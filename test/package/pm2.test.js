@@ -5,6 +5,7 @@
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
+const { randomInt } = require('node:crypto');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const http = require('node:http');
@@ -29,8 +30,14 @@ const CLIENT_PAUSE = 20;
 // listen yet after 3 seconds. On a busy machine, all old ones would have ended before a new one has started.
 const TIMEOUTS = ['--kill-timeout', '60000', '--listen-timeout', '60000'];
 
-// How long no data comes before a connection is given up. Pages have five seconds.
+// A page has that long on a busy machine; five seconds by default.
+const PAGE_TIMEOUT = 30_000;
+
+// How long after a request its connection is looked at.
 const HANGING = 10_000;
+
+// No system gives a higher port to a connection, so none is in use by the time an instance listens.
+const PORTS = /** @type {const} */ ([20_000, 32_768]);
 
 // Of a connection to an instance that is killed meanwhile, or whose port is not open yet.
 const BROKEN = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE']);
@@ -52,8 +59,8 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
 
   /** @returns {Promise<string>} */
   async function pm2(args, more = {}) {
-    const env = { ...process.env, PM2_HOME: place, TMPDIR: place, ...more };
-    const child = spawn(process.execPath, [PM2, ...args], { env });
+    const own = { PM2_HOME: place, TMPDIR: place, PROM_CLIENT_CLUSTER_TIMEOUT: String(PAGE_TIMEOUT) };
+    const child = spawn(process.execPath, [PM2, ...args], { env: { ...process.env, ...own, ...more } });
     let output = '';
     child.stdout.on('data', data => (output += data));
     child.stderr.on('data', data => (output += data));
@@ -124,7 +131,7 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
       return new Promise((resolve, reject) => {
         const fail = error => (BROKEN.has(error.code) ? resolve(undefined) : reject(error));
         const request = http
-          .get({ port: this.port, path: url, agent: false, timeout: HANGING }, response => {
+          .get({ port: this.port, path: url, agent: false }, response => {
             let text = '';
             response.on('data', data => (text += data));
             response.on('end', () => {
@@ -134,12 +141,14 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
             response.on('error', fail);
           })
           .on('error', fail)
-          // Node.js never closes a connection that it was handing over to a worker when that ended.
-          .on('timeout', () => {
-            if (this.hasArrived(url)) reject(new Error(`no answer to ${url}`));
-            else resolve(undefined);
+          .on('close', () => clearTimeout(timer));
+        // Node.js never closes a connection that it was handing over to a worker when that ended.
+        let timer = setTimeout(() => {
+          if (!this.hasArrived(url)) {
+            resolve(undefined);
             request.destroy();
-          });
+          } else timer = setTimeout(() => request.destroy(new Error(`no answer to ${url}`)), 2 * PAGE_TIMEOUT);
+        }, HANGING);
       });
     }
 
@@ -239,7 +248,8 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
   }
 
   it('example/pm2 runs, and its page shows all requests, also after a reload and with fewer instances', async () => {
-    const env = { ...process.env, TMPDIR: place, PM2, PORT: String(await freePort()) };
+    const own = { PM2, PORT: String(await freePort()), PROM_CLIENT_CLUSTER_TIMEOUT: String(PAGE_TIMEOUT) };
+    const env = { ...process.env, TMPDIR: place, ...own };
     const child = spawn(process.execPath, [EXAMPLE], { env });
     let output = '';
     child.stdout.on('data', data => (output += data));
@@ -256,11 +266,19 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
 
 /** @returns {Promise<number>} a port that nobody listens on */
 async function freePort() {
-  const server = net.createServer().listen(0);
-  await once(server, 'listening');
-  const { port } = /** @type {net.AddressInfo} */ (server.address());
-  server.close();
-  return port;
+  for (;;) {
+    const port = randomInt(...PORTS);
+    const server = net.createServer().listen(port);
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      if (error.code !== 'EADDRINUSE') throw error;
+      continue;
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 /** @param {number} pid */
