@@ -147,7 +147,8 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
           if (!this.hasArrived(url)) {
             resolve(undefined);
             request.destroy();
-          } else timer = setTimeout(() => request.destroy(new Error(`no answer to ${url}`)), 2 * PAGE_TIMEOUT);
+          } else
+            timer = setTimeout(() => request.destroy(new Error(`no answer to ${url}`)), 2 * PAGE_TIMEOUT);
         }, HANGING);
       });
     }
