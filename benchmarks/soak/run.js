@@ -27,8 +27,9 @@ const SCRAPE_SECONDS = 1;
 const HEAP_SECONDS = 10;
 const FAULT_SECONDS = 15;
 const FULL_DISK_SECONDS = 5;
-// How long a dead worker's last numbers may take.
-const SETTLE_SECONDS = 5;
+// How long a dead worker's last numbers may take: long, because a busy machine is slow, but less than totals
+// of label sets that no live worker has are retained.
+const SETTLE_SECONDS = 15;
 const RETIRED_SECONDS = 30;
 const CHECKPOINT_MILLISECONDS = 1000;
 
