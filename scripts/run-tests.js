@@ -26,7 +26,7 @@ const FOLDERS = { faults: ['faults'], tools: ['tools'], package: ['package', 'do
 const LANES_PER_CORE = 2;
 
 // Much longer than any file takes: only a file that hangs exceeds this.
-const FILE_TIMEOUT_MINUTES = { library: 5, faults: 5, tools: 15, package: 15, long: 90 };
+const FILE_TIMEOUT_MINUTES = { library: 15, faults: 15, tools: 15, package: 15, long: 90 };
 
 /**
  * @param {string} folder
