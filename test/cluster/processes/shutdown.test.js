@@ -363,7 +363,7 @@ describe('shutdown() in other clusters', () => {
         let events = 0;
         const onGone = async () => {
           if (++events < 2) return;
-          await registry.shutdown();
+          await registry.shutdown(60_000);
           console.log(JSON.stringify(registry.clusterState().retiring));
         };
         cluster.on('exit', onGone).on('disconnect', onGone);

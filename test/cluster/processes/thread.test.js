@@ -290,7 +290,7 @@ describe('removeMatching() of an AggregatorRegistry', { concurrency: 2 }, () => 
   };
   const remove = async ({ aggregator }, labels, name) => {
     // Waits until dead workers are part of the totals.
-    await aggregator.shutdown();
+    await aggregator.shutdown(60_000);
     return aggregator.removeMatching(labels, name);
   };
 

@@ -19,7 +19,7 @@ const skip = !fs.existsSync(PROMETHEUS) && 'not built: run test/long/prometheus-
 
 describe('conformance to Prometheus 3', { skip }, () => {
   for (const file of [
-    'remote-write/conformance-prometheus',
+    'package/remote-write-prometheus',
     'package/conformance-prometheus',
     'docs/scaling',
     'docs/grafana-dashboard',

@@ -6,9 +6,9 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('fast-check');
-const { reference } = require('./fixtures/property-implementations');
-const { program, churn } = require('./fixtures/property-programs');
-const { runProgram, assertSameOutcomes } = require('./fixtures/property-interpreter');
+const { reference } = require('../prom-client/fixtures/property-implementations');
+const { program, churn } = require('../prom-client/fixtures/property-programs');
+const { runProgram, assertSameOutcomes } = require('../prom-client/fixtures/property-interpreter');
 
 /** prom-client whose metrics of one type have a method replaced. `replace` gets the method and the metric. */
 function withMethod(type, method, replace) {

@@ -7,7 +7,7 @@ const fc = require('../fixtures/seeded-fast-check');
 const { after, before, beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');
-const { GatewayProcess } = require('./fixtures/pushgateway-gateway');
+const { GatewayProcess } = require('../http/fixtures/pushgateway-gateway');
 const { missingPrograms } = require('../fixtures/prometheus-server');
 
 const required = process.env.REQUIRE_ALL === '1';

@@ -1,0 +1,137 @@
+'use strict';
+
+// The cluster's page, asked for in a worker, if it cannot be written to a file, or not by a thread.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+
+const { startCluster, copyPackage, makePlace, until } = require('../fixtures/cluster-harness.js');
+
+const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
+
+/** Messages and reads of a worker are traced. */
+const counting = {
+  construct: true,
+  start: ({ client, cluster, process, require, state }) => {
+    const fs = require('node:fs');
+    state.counter = new client.Counter({ name: 'done_total', help: 'ünïcode ☃', labelNames: ['worker'] });
+    state.counter.inc({ worker: cluster.worker.id });
+    state.aggregator = new client.AggregatorRegistry({ timeout: 60_000 });
+    state.messages = [];
+    process.on(
+      'message',
+      message => message?.type === 'prom-client-cluster:page' && state.messages.push(message),
+    );
+    state.pages = fs => fs.readdirSync(state.directory).filter(name => name.endsWith('.page'));
+    state.page = options => state.aggregator.clusterMetrics({ timeout: 60_000, ...options });
+    state.fs = fs;
+  },
+};
+const page = ({ state }, options) => state.page(options);
+const pagesIn = directory => fs.readdirSync(directory).filter(name => name.endsWith('.page'));
+
+describe('the page from a worker without a file', () => {
+  /** Longer than one message, and not ASCII. */
+  const series = 3000;
+  const fill = ({ client }, series) => {
+    const counter = new client.Counter({ name: 'series_total', help: 'h', labelNames: ['of'] });
+    for (let of = 0; of < series; of++) counter.inc({ of: `ünïcode ☃ ${of}` });
+  };
+  const parts = ({ state }) => state.messages.splice(0).filter(({ part }) => part !== undefined).length;
+
+  for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
+    it(`the page from a worker without a file comes in parts if no directory can be written${inPlace ? ', in place' : ''}`, async t => {
+      const preload = path.join(makePlace(t), 'preload.js');
+      fs.writeFileSync(
+        preload,
+        `const fs = require('node:fs');
+        for (const name of ['mkdirSync', 'mkdtempSync']) {
+          fs[name] = () => {
+            throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
+          };
+        }`,
+      );
+      const env = inPlace ? { NODE_OPTIONS: `--require ${preload}` } : {};
+      const setup = { threadPreload: preload, env, options: { inPlace } };
+      const cluster = await startCluster(t, { workers: 2, worker: counting, ...setup });
+      await cluster.inWorker(1, fill, series);
+      const text = await cluster.inWorker(2, page);
+      assert.equal(text, await cluster.text());
+      assert.ok(Buffer.byteLength(text) > 2 * 49_152);
+      assert.equal(await cluster.inWorker(2, parts), Math.ceil(Buffer.byteLength(text) / 49_152));
+      await cluster.end();
+    });
+  }
+
+  it(
+    'the page from a worker without a file comes in parts if the worker has become another user, and in a file to others',
+    onlyRoot,
+    async t => {
+      const cluster = await startCluster(t, { workers: 2, worker: counting });
+      await cluster.inWorker(1, ({ process }) => process.setuid(65534));
+      const expected = await cluster.text();
+      for (let times = 0; times < 2; times++) {
+        assert.deepEqual(await cluster.inWorkers([1, 2], page), [expected, expected]);
+      }
+      assert.equal(
+        await cluster.inWorker(1, ({ state }) => state.messages.filter(({ file }) => file).length),
+        1,
+      );
+      assert.equal(await cluster.inWorker(2, parts), 0);
+      await cluster.run(({ cluster }) => cluster.workers[1].kill('SIGKILL'));
+      await cluster.gone(1);
+      await until(async () => (await cluster.internals()).retired === 1, 'it is retired');
+      assert.deepEqual(pagesIn(cluster.spool), []);
+      await cluster.end();
+    },
+  );
+
+  it('the page from a worker without a file comes in parts if the disk is full, and leaves no partial file', async t => {
+    const threadPreload = path.join(makePlace(t), 'preload.js');
+    fs.writeFileSync(
+      threadPreload,
+      `const fs = require('node:fs');
+      const { openSync, writeSync } = fs;
+      const pages = new Set();
+      fs.openSync = (file, ...given) => {
+        const descriptor = openSync(file, ...given);
+        if (String(file).endsWith('.page')) pages.add(descriptor);
+        else pages.delete(descriptor);
+        return descriptor;
+      };
+      fs.writeSync = (descriptor, ...given) => {
+        if (!pages.has(descriptor)) return writeSync(descriptor, ...given);
+        writeSync(descriptor, given[0].subarray(0, 100));
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      };`,
+    );
+    const cluster = await startCluster(t, { workers: 1, worker: counting, threadPreload });
+    assert.equal(await cluster.inWorker(1, page), await cluster.text());
+    assert.equal(await cluster.inWorker(1, parts), 1);
+    assert.deepEqual(pagesIn(cluster.spool), []);
+    await cluster.end();
+  });
+});
+
+it('the page from a worker is written in slices in place, and any copy of the package in the worker gets it', async t => {
+  const copy = copyPackage(t);
+  const cluster = await startCluster(t, { workers: 1, worker: counting, options: { inPlace: true } });
+  const [texts, messages] = await cluster.inWorker(
+    1,
+    async ({ require, state }, copy) => {
+      const second = require(copy);
+      const gzipped = await new second.AggregatorRegistry({ timeout: 60_000 }).clusterMetricsBytes({
+        gzip: true,
+      });
+      const texts = [await state.page(), require('node:zlib').gunzipSync(gzipped.bytes).toString()];
+      return [texts, state.messages.filter(({ file }) => file).length];
+    },
+    copy,
+  );
+  assert.deepEqual(texts, Array(2).fill(await cluster.text()));
+  assert.equal(messages, 2);
+  assert.deepEqual(pagesIn(cluster.spool), []);
+  await cluster.end();
+});
