@@ -25,6 +25,8 @@ const registry = new AggregatorRegistry(prometheusContentType, {
   retiredMaxAge,
 });
 const server = http.createServer(metricsHandler(registry));
+// The controller would fail to use a connection that is closed at that moment.
+server.keepAliveTimeout = 0;
 
 cluster.setupPrimary({ exec: path.join(__dirname, 'worker.js'), execArgv: ['--expose-gc'] });
 cluster.on('message', ({ process: { pid } }, message) => {
@@ -41,7 +43,8 @@ const actions = {
     globalThis.gc();
     const { heapUsed, arrayBuffers } = process.memoryUsage();
     process.send({ heap: heapUsed + arrayBuffers, pid: process.pid });
-    for (const worker of Object.values(cluster.workers)) if (worker.isConnected()) worker.send('soak:heap');
+    // One that has just been killed cannot be asked.
+    for (const worker of Object.values(cluster.workers)) worker.send('soak:heap', () => {});
   },
   terminateThread() {
     threads.at(-1)?.terminate();
