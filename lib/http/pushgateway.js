@@ -98,7 +98,6 @@ class Pushgateway {
    * @throws {Error} synchronously, if a required jobName is missing
    */
   pushAdd(params = {}) {
-    checkJobName(this, params);
     return exchange(this, 'POST', params);
   }
 
@@ -110,7 +109,6 @@ class Pushgateway {
    * @throws {Error} synchronously, if a required jobName is missing
    */
   push(params = {}) {
-    checkJobName(this, params);
     return exchange(this, 'PUT', params);
   }
 
@@ -122,17 +120,8 @@ class Pushgateway {
    * @throws {Error} synchronously, if a required jobName is missing
    */
   delete(params = {}) {
-    checkJobName(this, params);
     return exchange(this, 'DELETE', params);
   }
-}
-
-/**
- * @param {Pushgateway} gateway
- * @param {PushParameters} params
- */
-function checkJobName(gateway, params) {
-  if (!params.jobName && gateway.requireJobName) throw new Error('Missing jobName parameter');
 }
 
 /**
@@ -143,8 +132,10 @@ function checkJobName(gateway, params) {
  * @param {'POST' | 'PUT' | 'DELETE'} method
  * @param {PushParameters} params
  * @returns {Promise<PushResult>}
+ * @throws {Error} synchronously, if a required jobName is missing
  */
-function exchange({ gatewayUrl, requestOptions, registry }, method, params) {
+function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, method, params) {
+  if (!params.jobName && requireJobName) throw new Error('Missing jobName parameter');
   return new Promise((resolve, reject) => {
     const target = requestTarget(gatewayUrl, params);
     const transport = target.protocol === 'https:' ? require('https') : require('http');

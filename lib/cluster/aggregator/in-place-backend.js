@@ -21,7 +21,6 @@ const debug = debuglog('prom-client-cluster');
 class InPlaceBackend {
   #aggregator;
   #reason;
-  #directory = '';
   /** @type {Promise<unknown>} operations run one at a time and in order, as in a thread */
   #queue = Promise.resolve();
 
@@ -40,10 +39,7 @@ class InPlaceBackend {
       lock: false,
       // A thread that is started later, or the next holder of a group, needs the workers' snapshots.
       retain: this.isTemporary || options.groupFacts !== undefined,
-      onDirectory: created => {
-        this.#directory = created;
-        onDirectory(created);
-      },
+      onDirectory,
       onRetired,
     });
   }
@@ -63,10 +59,6 @@ class InPlaceBackend {
   /** Whether a thread is to be started later. */
   get isTemporary() {
     return this.#reason === 'start' || this.#reason === 'lost';
-  }
-
-  get directory() {
-    return this.#directory;
   }
 
   /** @param {Answer} answer */

@@ -51,7 +51,6 @@ class ThreadBackend {
   /** @type {Map<number, Pending>} by id */
   #pending = new Map();
   #nextId = 1;
-  #directory = '';
   /** @type {Error | undefined} with which the thread ended */
   #error = undefined;
   #closing = false;
@@ -143,7 +142,6 @@ class ThreadBackend {
   #receive(message) {
     switch (message.op) {
       case 'directory':
-        this.#directory = message.directory;
         this.#events.onDirectory(message.directory);
         break;
       case 'retired':
@@ -201,11 +199,6 @@ class ThreadBackend {
 
   get isTemporary() {
     return false;
-  }
-
-  /** Directory of the spool; '' if there is none. */
-  get directory() {
-    return this.#directory;
   }
 
   /** @param {Answer} answer */
