@@ -92,6 +92,7 @@ class MirrorMetric {
         const row = record.integer(1);
         table.follow(row, record.integer(2), position => record.integer(FIRST_VALUE + position));
         this.#digests[row]?.set(NO_CENTROIDS);
+        this.#view.exemplars?.drop(row);
         break;
       }
       case VALUE:
@@ -134,19 +135,21 @@ class MirrorMetric {
   }
 
   /**
-   * @param {any[]} list all exemplars of the metric
-   * @throws {Error} if one is not valid
+   * @param {number} row
+   * @param {number} column
+   * @param {any} labels pairs of name and value
+   * @param {unknown} value
+   * @param {unknown} timestamp
+   * @throws {Error} if it is not valid
    */
-  setExemplars(list) {
-    const exemplars = new Exemplars(this.#table.width);
-    for (const [row, column, labels, value, timestamp] of list) {
-      this.#checkRow(row);
-      checkInteger(column);
-      if (column >= this.#table.width) throw new Error('an exemplar is not valid');
-      const labelSet = Object.fromEntries(labels.map((/** @type {any} */ pair) => pair.map(text)));
-      exemplars.put(row, column, new Exemplar(labelSet, Number(value), Number(timestamp)));
-    }
-    this.#view.exemplars = exemplars;
+  setExemplar(row, column, labels, value, timestamp) {
+    const { width } = this.#table;
+    this.#checkRow(row);
+    checkInteger(column);
+    if (column >= width) throw new Error('an exemplar is not valid');
+    const labelSet = Object.fromEntries(labels.map((/** @type {any} */ pair) => pair.map(text)));
+    const exemplars = (this.#view.exemplars ??= new Exemplars(width));
+    exemplars.put(row, column, new Exemplar(labelSet, Number(value), Number(timestamp)));
   }
 
   /** @param {number} row */

@@ -231,21 +231,28 @@ class ThreadHub {
   #apply(record, message) {
     try {
       const { mirror } = record;
-      const { chunk, memory, memoryNumber, started, extras, answer, failed, ended } = message;
+      const { chunk, memory, memoryNumber, started, extras, customs, answer, failed, ended } = message;
       if (isSharedArrayBuffer(chunk)) mirror.addChunk(chunk);
       if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
       if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
-      if (extras !== undefined) {
-        // The rows that they belong to.
-        runThrough(mirror.read());
-        mirror.applyExtras(message);
-      }
-      if (answer !== undefined && answer === record.request?.number) this.#settle(record, new Set(failed));
+      if (extras !== undefined || customs !== undefined) mirror.addExtras(message);
+      if (answer !== undefined && answer === record.request?.number) this.#onAnswer(record, new Set(failed));
       if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
       else this.#readSoon();
     } catch (error) {
       debug('a message of a thread is not valid: %O', error);
     }
+  }
+
+  /**
+   * @param {ThreadRecord} record whose hooks have run
+   * @param {Set<unknown>} failed names of metrics
+   */
+  async #onAnswer(record, failed) {
+    const { request } = record;
+    // What they have recorded, and what was sent before the answer.
+    await runInSlices(record.mirror.read());
+    if (record.request === request) this.#settle(record, failed);
   }
 
   /** Reads the logs, so that a scrape has little left to read. */

@@ -41,6 +41,8 @@ class ThreadMirror {
   #registries = new Map();
   /** @type {Map<number, MirrorEntry>} */
   #metrics = new Map();
+  /** @type {object[]} messages that are not applied yet */
+  #extras = [];
   #isBroken = false;
 
   /**
@@ -76,7 +78,13 @@ class ThreadMirror {
    * @returns {Generator<void>} yields where a slice may end
    */
   *read() {
-    while (this.#readSome()) yield;
+    for (;;) {
+      while (this.#readSome()) yield;
+      const message = this.#extras.shift();
+      if (message === undefined) return;
+      this.#guard(() => this.#applyExtras(message));
+      yield;
+    }
   }
 
   /** @returns {boolean} whether there may be more records */
@@ -101,22 +109,25 @@ class ThreadMirror {
   }
 
   /**
-   * Digests, exemplars and custom metric objects.
+   * Digests, exemplars and custom metric objects. They are applied after the records that the thread has
+   * published before.
    *
-   * @param {any} message
+   * @param {{extras?: any, customs?: any}} message
    */
-  applyExtras({ extras, customs }) {
+  addExtras(message) {
+    this.#extras.push(message);
+  }
+
+  /** @param {any} message */
+  #applyExtras({ extras, customs }) {
     // A metric may have been dropped since.
     const metricOf = (/** @type {number} */ number) => /** @type {any} */ (this.#metrics.get(number)?.metric);
-    this.#guard(() => {
-      for (const [number, row, centroids] of extras?.digests ?? [])
-        metricOf(number)?.setDigest(row, centroids);
-      for (const [number, list] of extras?.exemplars ?? []) metricOf(number)?.setExemplars(list);
-      for (const [number, json] of customs ?? []) {
-        const metric = metricOf(number);
-        if (metric !== undefined) metric.json = json;
-      }
-    });
+    for (const [number, ...digest] of extras?.digests ?? []) metricOf(number)?.setDigest(...digest);
+    for (const [number, ...exemplar] of extras?.exemplars ?? []) metricOf(number)?.setExemplar(...exemplar);
+    for (const [number, json] of customs ?? []) {
+      const metric = metricOf(number);
+      if (metric !== undefined) metric.json = json;
+    }
   }
 
   /** @param {() => void} apply */

@@ -7,12 +7,13 @@
 
 const { debuglog } = require('node:util');
 const { viewOf, DEFAULT_LABELS, OBSERVER } = require('../registry/metric-view');
-const { centroidsOf } = require('../metric/observations');
 const { runInSlices, runThrough } = require('../event-loop/slices');
+const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
 const { readableMetrics } = require('../cluster/capture/readable-metrics');
 const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('./shared-log');
+const { ExtrasPublisher } = require('./extras-publisher');
 const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
 const { REGISTRY, DEFINE, CUSTOM, DROP } = require('./thread-messages');
@@ -38,8 +39,6 @@ const OF_PROCESS =
  * @property {number} registry
  * @property {any} metric
  * @property {TablePublisher} [table] undefined for a custom metric object
- * @property {{digest: object, version: number}[]} digests by row: what was sent
- * @property {number} exemplars the version that was sent
  */
 
 class ThreadPublisher {
@@ -61,7 +60,9 @@ class ThreadPublisher {
   #nextNumber = 0;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
-  #isSending = false;
+  /** @type {Promise<void> | undefined} while digests and exemplars are being sent */
+  #sending = undefined;
+  #extras = new ExtrasPublisher(message => this.#link.send(message));
 
   /** @param {() => Iterable<any>} registries that take part */
   constructor(registries) {
@@ -108,7 +109,8 @@ class ThreadPublisher {
   #sendLast(more) {
     this.#guard(() => {
       this.#sync();
-      this.#link.send({ extras: runThrough(this.#changedExtras()), ...more });
+      runThrough(this.#extras.sendChanged());
+      this.#link.send(more);
     });
   }
 
@@ -136,6 +138,7 @@ class ThreadPublisher {
     this.#defaults = [];
     this.#metrics = [];
     this.#blocks = new WeakMap();
+    this.#extras.clear();
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#log = undefined;
@@ -192,7 +195,7 @@ class ThreadPublisher {
     const view = viewOf(metric);
     const number = this.#nextNumber++;
     /** @type {Published} */
-    const published = { number, registry, metric, digests: [], exemplars: 0 };
+    const published = { number, registry, metric };
     byMetric.set(metric, published);
     if (view === undefined) {
       this.#append(CUSTOM, [number, registry], String(metric.name));
@@ -217,21 +220,24 @@ class ThreadPublisher {
       onRenumbered: () => {
         published.table?.close();
         byMetric.delete(metric);
+        this.#extras.drop(number);
         this.#publish(metric, registry, number);
         this.#append(DROP, [number]);
       },
     });
     published.table.open();
-    if (hasExtras && this.#timer === undefined) {
-      this.#timer = setInterval(() => void this.#sendExtras({}), EXTRAS_MILLISECONDS);
-      this.#timer.unref();
-    }
+    if (!hasExtras) return;
+    this.#extras.add(number, metric);
+    this.#timer ??= setInterval(() => {
+      this.#sendExtras().catch(error => debug('digests or exemplars cannot be sent: %O', error));
+    }, EXTRAS_MILLISECONDS).unref();
   }
 
   /** @param {Published} published */
   #drop({ number, registry, metric, table }) {
     table?.close();
     this.#metrics[registry].delete(metric);
+    this.#extras.drop(number);
     this.#append(DROP, [number]);
   }
 
@@ -270,75 +276,35 @@ class ThreadPublisher {
   async #answer(message) {
     const request = message?.request;
     try {
-      this.#link.send({ started: request });
-      this.#sync();
       const failed = new Set();
       /** @type {[number, any][]} */
       const customs = [];
-      const hooks = this.#all().map(({ metric, number, table }) =>
-        table === undefined ? customHook(metric, json => customs.push([number, json])) : metric,
-      );
-      await this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, name => failed.add(name))?.ended;
-      await this.#sendExtras({ answer: request, failed: [...failed].map(String), customs });
+      const running = timedSection('thread:hooks', () => {
+        this.#link.send({ started: request });
+        this.#sync();
+        const hooks = this.#all().map(({ metric, number, table }) =>
+          table === undefined ? customHook(metric, json => customs.push([number, json])) : metric,
+        );
+        return this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, name => failed.add(name));
+      });
+      await running?.ended;
+      // What was recorded while they were being sent may not be among them.
+      await this.#sending;
+      await this.#sendExtras();
+      this.#link.send({ answer: request, failed: [...failed].map(String), customs });
     } catch (error) {
       debug('this thread cannot answer: %O', error);
       this.#guard(() => this.#link.send({ answer: request, failed: [], customs: [] }));
     }
   }
 
-  /** @param {object} answer */
-  async #sendExtras(answer) {
-    const isAnswer = 'answer' in answer;
-    if (this.#isSending && !isAnswer) return;
-    this.#isSending = true;
-    try {
-      const extras = await runInSlices(this.#changedExtras());
-      if (isAnswer || extras.digests.length + extras.exemplars.length > 0)
-        this.#link.send({ extras, ...answer });
-    } finally {
-      this.#isSending = false;
-    }
-  }
-
-  /**
-   * @returns {Generator<void, {digests: unknown[], exemplars: unknown[]}>} yields where a slice may end
-   */
-  *#changedExtras() {
-    /** @type {[table: number, row: number, centroids: Float64Array][]} */
-    const digests = [];
-    /** @type {[table: number, list: unknown[]][]} */
-    const exemplars = [];
-    for (const published of this.#all()) {
-      const view = viewOf(published.metric);
-      if (view === undefined) continue;
-      const { table, digestOf } = view;
-      if (digestOf !== undefined) {
-        view.beforeRead?.();
-        for (const row of [...table.liveRows()]) {
-          // It may have been removed since the last slice.
-          if (row >= table.rowCount || !table.isLive(row)) continue;
-          const digest = digestOf(row);
-          const slices = digest.slices();
-          const { version } = digest;
-          const sent = published.digests[row];
-          if (sent?.digest === digest && sent.version === version) continue;
-          published.digests[row] = { digest, version };
-          digests.push([published.number, row, centroidsOf(slices)]);
-          yield;
-        }
-      }
-      if (view.exemplars !== undefined && view.exemplars.version !== published.exemplars) {
-        published.exemplars = view.exemplars.version;
-        const list = [...view.exemplars.slots()].map(({ row, column, slot: { exemplar } }) => {
-          const { labelSet, value, timestamp } = exemplar;
-          const labels = Object.keys(labelSet).map(name => [name, String(labelSet[name])]);
-          return [row, column, labels, value, timestamp];
-        });
-        exemplars.push([published.number, list]);
-        yield;
-      }
-    }
-    return { digests, exemplars };
+  /** @returns {Promise<void>} */
+  #sendExtras() {
+    const steps = this.#extras.sendChanged();
+    this.#sending ??= runInSlices(steps, undefined, slice => timedSection('thread:extras', slice)).finally(
+      () => (this.#sending = undefined),
+    );
+    return this.#sending;
   }
 }
 

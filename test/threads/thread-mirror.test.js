@@ -8,9 +8,9 @@ const { setImmediate: turn } = require('node:timers/promises');
 const v8 = require('node:v8');
 const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
-const { Counter, Gauge, Registry } = require('../../index');
+const { Counter, Gauge, Registry, Summary } = require('../../index');
 const { viewOf } = require('../../lib/registry/metric-view');
-const { inboxOf } = require('../../lib/threads/thread-messages');
+const { inboxOf, channelOf } = require('../../lib/threads/thread-messages');
 const { ThreadMirror } = require('../../lib/threads/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 
@@ -35,6 +35,8 @@ describe('the metrics of a thread as its reader sees them', () => {
   let publisher;
   /** @type {ThreadMirror | undefined} */
   let mirror;
+  /** @type {string} its id */
+  let thread;
 
   beforeEach(() => {
     inbox = new BroadcastChannel(inboxOf(''));
@@ -65,19 +67,51 @@ describe('the metrics of a thread as its reader sees them', () => {
 
   const publish = () => (publisher = new ThreadPublisher(() => registries));
 
+  /** @param {any} message of the thread */
+  function apply(message) {
+    const { join, chunk, memory, memoryNumber, extras } = message;
+    thread = message.thread;
+    if (join !== undefined) mirror = new ThreadMirror(join, () => undefined);
+    if (chunk !== undefined) mirror?.addChunk(chunk);
+    if (memory !== undefined) mirror?.addMemory(memoryNumber, memory);
+    if (extras !== undefined) mirror?.addExtras(message);
+  }
+
   /** Reads what was published, a few records at a time, and returns the sum after each time. */
   function read() {
-    for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) {
-      const { join, chunk, memory, memoryNumber } = received.message;
-      if (join !== undefined) mirror = new ThreadMirror(join, () => undefined);
-      if (chunk !== undefined) mirror?.addChunk(chunk);
-      if (memory !== undefined) mirror?.addMemory(memoryNumber, memory);
-    }
+    for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) apply(received.message);
     const published = /** @type {ThreadMirror} */ (mirror);
     const sums = [sumOf(published)];
     const steps = published.read();
     for (let isLast = false; !isLast; sums.push(sumOf(published))) isLast = steps.next().done === true;
     return sums;
+  }
+
+  /** Has the hooks run, and counts what is sent because of that. */
+  async function extrasOf() {
+    const counts = { digests: 0, exemplars: 0 };
+    /** @type {any[]} */
+    const messages = [];
+    // Those that were sent before.
+    read();
+    await new Promise(resolve => {
+      inbox.onmessage = (/** @type {any} */ { data }) => {
+        messages.push(data);
+        if (data.answer !== undefined) resolve(undefined);
+      };
+      const own = new BroadcastChannel(channelOf(thread));
+      own.postMessage({ request: 1 });
+      own.close();
+    });
+    inbox.onmessage = null;
+    for (const { extras } of messages) {
+      if (extras === undefined) continue;
+      assert.ok(extras.digests.length + extras.exemplars.length <= 64);
+      counts.digests += extras.digests.length;
+      counts.exemplars += extras.exemplars.length;
+    }
+    messages.forEach(apply);
+    return counts;
   }
 
   it('no count falls while a table whose rows are renumbered is published again', () => {
@@ -120,6 +154,32 @@ describe('the metrics of a thread as its reader sees them', () => {
     inc(0, 3);
     new Gauge({ name: 'busy', help: 'h', registers: registries }).set(1);
     assert.equal(read().at(-1), 8);
+  });
+
+  it('digests and exemplars are sent in parts, and those that have not changed once', async () => {
+    registries[0].setFormats(['text', 'openmetrics']);
+    const options = { help: 'h', labelNames: ['kind'], registers: registries };
+    const traced = new Counter({ name: 'traced_total', enableExemplars: true, ...options });
+    const sizes = new Summary({ name: 'sizes', ...options });
+    const trace = (/** @type {number} */ i, /** @type {string} */ id) => {
+      traced.inc({ labels: { kind: `kind${i}` }, value: 1, exemplarLabels: { id } });
+      sizes.observe({ kind: `kind${i}` }, i);
+    };
+    publish();
+    for (let i = 0; i < 200; i++) trace(i, `first ${i}`);
+    assert.deepEqual(await extrasOf(), { digests: 200, exemplars: 200 });
+    assert.deepEqual(await extrasOf(), { digests: 0, exemplars: 0 });
+    trace(7, 'second');
+    traced.remove({ kind: 'kind8' });
+    traced.inc({ kind: 'kind8' });
+    assert.deepEqual(await extrasOf(), { digests: 1, exemplars: 1 });
+    read();
+    const metrics = /** @type {ThreadMirror} */ (mirror).registries[0].getMetricsAsArray().map(viewOf);
+    const [view, { table, digestOf }] = metrics.slice(1);
+    const idOf = (/** @type {number} */ row) => view.exemplars.at(row, 0)?.labelSet.id;
+    assert.deepEqual([6, 7, 8, 199].map(idOf), ['first 6', 'second', undefined, 'first 199']);
+    assert.deepEqual([...digestOf(7).slices()[0].centroids()], [7, 2]);
+    assert.equal(table.liveCount, 200);
   });
 
   it('the memory of a table that was compacted is released, also if the metric is in two registries', async () => {
