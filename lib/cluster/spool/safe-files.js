@@ -55,11 +55,10 @@ function readRegularFile(file, maxBytes = MAX_FILE_BYTES) {
  * a sparse file, which takes no space on the disk, but memory.
  *
  * @param {string} file
- * @param {number} [maxBytes]
  * @returns {Buffer}
  * @throws {NodeJS.ErrnoException} also with the code 'length'
  */
-function readSnapshot(file, maxBytes) {
+function readSnapshot(file) {
   withRegularFile(file, OPEN_TO_READ, (descriptor, size) => {
     if (size <= UNCHECKED_BYTES) return;
     const head = Buffer.alloc(HEADER_BYTES);
@@ -69,7 +68,7 @@ function readSnapshot(file, maxBytes) {
     if (isSnapshot && stated === size) return;
     throw Object.assign(new Error(`${size} bytes, the header states ${stated}`), { code: 'length' });
   });
-  return readRegularFile(file, maxBytes);
+  return readRegularFile(file);
 }
 
 /**
