@@ -335,7 +335,8 @@ describe('RemoteWrite of an AggregatorRegistry', () => {
     shared.answer = () => arrived();
     const cluster = await startCluster(t, { workers: 1 });
     await cluster.run(
-      ($, url, labels) => new $.client.RemoteWrite(url, { labels }, $.aggregator).start({ interval: 60_000 }),
+      ($, url, labels) =>
+        new $.client.RemoteWrite(url, { labels }, $.aggregator).start({ interval: 600_000 }),
       shared.url,
       labels,
     );
