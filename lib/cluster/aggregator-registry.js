@@ -134,13 +134,9 @@ class AggregatorRegistry extends Registry {
    * @throws {TypeError} if an option is not valid
    * @throws {Error} as clusterMetrics()
    */
-  async clusterMetricsBytes({
-    gzip = false,
-    timeout = this.timeout,
-    selfMetrics = false,
-    contentType = this.contentType,
-    names,
-  } = {}) {
+  async clusterMetricsBytes(/** @type {any} */ options) {
+    const { gzip = false, timeout = this.timeout, selfMetrics = false } = options ?? {};
+    const { contentType = this.contentType, names } = options ?? {};
     checkPageOptions({ timeout, contentType, names });
     const primary = primaryOfProcess();
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;

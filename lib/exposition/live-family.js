@@ -65,7 +65,7 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
   // samples only.
   const marker = layout.kind === 'histogram' ? 'le' : layout.kind === 'summary' ? 'quantile' : undefined;
   const writeLabels = labelWriter(table, layout, defaultLabels, undefined);
-  const hasMarkerDefault = marker !== undefined && marker in defaultLabels;
+  const hasMarkerDefault = marker !== undefined && Object.hasOwn(defaultLabels, marker);
   const writeMarkedLabels = hasMarkerDefault
     ? labelWriter(table, layout, defaultLabels, marker)
     : writeLabels;

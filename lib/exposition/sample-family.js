@@ -24,7 +24,8 @@ const { toNumber } = require('./number-format');
  * @returns {import('./text-format').Family}
  */
 function sampleFamily(metric, defaultLabels) {
-  const samples = metric.values ?? [];
+  const { values } = metric;
+  const samples = wellFormed(Array.isArray(values) ? values : [...(values || [])]);
   return {
     name: metric.name,
     help: metric.help,
@@ -37,6 +38,40 @@ function sampleFamily(metric, defaultLabels) {
     sampleName: row => samples[row].metricName,
     exemplarAt: row => samples[row].exemplar,
   };
+}
+
+/**
+ * In UTF-8, texts that differ in unpaired surrogates only are the same. Samples whose labels are such texts
+ * become one series, with the sum of their values, as in a cluster.
+ *
+ * @param {Sample[]} samples
+ * @returns {Sample[]} the same list if there is nothing to do
+ */
+function wellFormed(samples) {
+  if (!samples.some(hasUnpairedSurrogate)) return samples;
+  /** @type {Map<string, Sample>} */
+  const series = new Map();
+  for (const sample of samples) {
+    const key = `${sample.metricName}{${labelsOf(sample, {}).toWellFormed()}}`;
+    const other = series.get(key);
+    const value = other === undefined ? sample.value : toNumber(other.value) + toNumber(sample.value);
+    series.set(key, { ...(other ?? sample), value });
+  }
+  return [...series.values()];
+}
+
+/** @param {Sample} sample */
+function hasUnpairedSurrogate({ labels, sharedLabels }) {
+  return !isWellFormed(labels) || !isWellFormed(sharedLabels);
+}
+
+/** @param {Record<string, unknown> | undefined} labels */
+function isWellFormed(labels) {
+  for (const name in labels) {
+    const value = labels[name];
+    if (typeof value === 'string' && !value.isWellFormed()) return false;
+  }
+  return true;
 }
 
 /**

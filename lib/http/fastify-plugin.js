@@ -15,15 +15,13 @@ const PLUGIN_OPTIONS = new Set([
 
 /**
  * @param {any} fastify
- * @param {import('./metrics-endpoint').EndpointOptions & {registry?: any, path?: string}} [options] those of
+ * @param {import('./metrics-endpoint').EndpointOptions & {registry?: any, path?: string} | null} [settings] those of
  *   metricsHandler(); `path`, default /metrics; `registry`, a Registry or AggregatorRegistry, default the
  *   global registry
  * @throws {TypeError} if an option is not valid
  */
-async function fastifyMetrics(
-  fastify,
-  { registry = Registry.globalRegistry, path = '/metrics', ...options } = {},
-) {
+async function fastifyMetrics(fastify, settings) {
+  const { registry = Registry.globalRegistry, path = '/metrics', ...options } = settings ?? {};
   checkOptionNames('prom-client-cluster/fastify', options, PLUGIN_OPTIONS);
   const handleMetrics = metricsHandler(registry, options);
   fastify.get(path, (/** @type {any} */ request, /** @type {any} */ reply) => {

@@ -1,5 +1,10 @@
 'use strict';
 
+const { inspect } = require('util');
+
+// What an array can have. Memory ends before that.
+const MAX_COUNT = 2 ** 32;
+
 /**
  * Bounds at equal distances.
  *
@@ -14,7 +19,7 @@
 function linearBuckets(start, width, count) {
   if (count === undefined) throw new TypeError('linearBuckets(start, width, count) got no count');
   if (count < 1) throw new Error('Linear buckets needs a positive count');
-  return Array.from(new Array(Number(count)), (_, i) => start + i * width);
+  return Array.from(listOf(count), (_, i) => start + i * width);
 }
 
 /**
@@ -34,7 +39,20 @@ function exponentialBuckets(start, factor, count) {
   if (factor <= 1) throw new Error('Exponential buckets needs a factor greater than 1');
   if (count === undefined) throw new TypeError('exponentialBuckets(start, factor, count) got no count');
   let bound = start;
-  return Array.from(new Array(Number(count)), (_, i) => (i === 0 ? bound : (bound *= factor)));
+  return Array.from(listOf(count), (_, i) => (i === 0 ? bound : (bound *= factor)));
+}
+
+/**
+ * @param {number} count
+ * @returns {undefined[]}
+ * @throws {RangeError} if it is not a length, with prom-client's text first
+ */
+function listOf(count) {
+  const length = Number(count);
+  if (Number.isInteger(length) && length < MAX_COUNT) return new Array(length);
+  throw new RangeError(
+    `Invalid array length: the count of buckets must be a whole number: ${inspect(count)}`,
+  );
 }
 
 module.exports = { linearBuckets, exponentialBuckets };

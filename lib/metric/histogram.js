@@ -17,7 +17,7 @@ const {
   adviseOnOrder,
   runCollect,
 } = require('./metric');
-const { OPTIONS, checkArray } = require('./metric-options');
+const { OPTIONS, checkArray, isNumeric } = require('./metric-options');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
@@ -287,8 +287,7 @@ function boundsOf(buckets) {
   checkArray('buckets', buckets);
   const bounds = [...buckets];
   // Numeric strings are bounds too.
-  if (bounds.some(bound => Number.isNaN(Number(bound))))
-    throw new TypeError(`buckets must be numbers: ${inspect(bounds)}`);
+  if (!bounds.every(isNumeric)) throw new TypeError(`buckets must be numbers: ${inspect(bounds)}`);
   return Object.freeze(bounds.filter(bound => bound !== Infinity).sort((a, b) => Number(a) - Number(b)));
 }
 

@@ -47,6 +47,18 @@ function checkArray(option, value) {
   throw new TypeError(`${option} must be an array: ${inspect(value, { depth: 0 })}`);
 }
 
+/**
+ * @param {unknown} value of a bucket or percentile, which may be a text
+ * @returns {boolean}
+ */
+function isNumeric(value) {
+  try {
+    return !Number.isNaN(Number(value));
+  } catch {
+    return false;
+  }
+}
+
 /** @param {{name: string, labelNames: readonly string[]}} metric */
 function adviseOnReservedNames({ name, labelNames }) {
   for (const label of labelNames) {
@@ -69,4 +81,4 @@ function maxSeriesOf({ maxSeries }) {
   throw new TypeError(`maxSeries must be a positive integer: ${inspect(limit)}`);
 }
 
-module.exports = { OPTIONS, applyOptions, checkArray, maxSeriesOf };
+module.exports = { OPTIONS, applyOptions, checkArray, isNumeric, maxSeriesOf };

@@ -29,9 +29,10 @@ class Observations {
   #merged = NO_CENTROIDS;
   #limit;
 
-  /** @param {number} [limit] how many values to buffer, at most 512 */
-  constructor(limit = MAX_BUFFERED) {
-    this.#limit = limit < MAX_BUFFERED ? Math.max(1, Math.floor(limit)) : MAX_BUFFERED;
+  /** @param {number | string} [limit] how many values to buffer, at most 512; anything else stands for 512 */
+  constructor(limit) {
+    const given = typeof limit === 'number' || typeof limit === 'string' ? Number(limit) : MAX_BUFFERED;
+    this.#limit = given < MAX_BUFFERED ? Math.max(1, Math.floor(given)) : MAX_BUFFERED;
   }
 
   /** @param {number} value a number, not NaN */

@@ -16,7 +16,7 @@ const {
   notANumber,
   runCollect,
 } = require('./metric');
-const { OPTIONS, checkArray } = require('./metric-options');
+const { OPTIONS, checkArray, isNumeric } = require('./metric-options');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
@@ -31,6 +31,9 @@ const SUMMARY_OPTIONS = new Set([
   ...OPTIONS,
   ...['percentiles', 'maxAgeSeconds', 'ageBuckets', 'pruneAgedBuckets', 'compressCount'],
 ]);
+
+// Of each series. More than a day has seconds.
+const MAX_AGE_BUCKETS = 100_000;
 
 const SUM = 0;
 const COUNT = 1;
@@ -87,7 +90,7 @@ class Summary extends Metric {
    *   `compressCount` (observations to buffer before they are merged, at most 512: fewer take less memory and
    *   more time), `labelNames`, `registers`, `aggregator`, `collect`, `maxSeries`
    * @throws {TypeError} if config is not an object, or `maxSeries` not a positive integer
-   * @throws {RangeError} if a percentile is not between 0 and 1
+   * @throws {RangeError} if a percentile is not between 0 and 1, or `ageBuckets` no whole number
    * @throws {Error} if name, help or a label name is invalid or reserved, or the name is taken
    */
   constructor(config) {
@@ -95,7 +98,7 @@ class Summary extends Metric {
     this.type = 'summary';
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
     checkPercentiles(/** @type {any} */ (this).percentiles);
-    adviseOnHalfWindow(/** @type {any} */ (this));
+    checkWindow(/** @type {any} */ (this));
     const table = createTable(this, 2);
     const state = new State(this, table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
@@ -220,16 +223,26 @@ class Summary extends Metric {
 function checkPercentiles(percentiles) {
   checkArray('percentiles', percentiles);
   for (const percentile of percentiles) {
-    const number = Number(percentile);
-    if (number >= 0 && number <= 1) continue;
+    if (isNumeric(percentile) && Number(percentile) >= 0 && Number(percentile) <= 1) continue;
     throw new RangeError(`percentiles must be between 0 and 1 (0.99 and not 99): ${inspect(percentile)}`);
   }
 }
 
-/** @param {{name: string, maxAgeSeconds?: number, ageBuckets?: number}} summary */
-function adviseOnHalfWindow({ name, maxAgeSeconds, ageBuckets }) {
-  if (Boolean(maxAgeSeconds) === Boolean(ageBuckets)) return;
-  adviseOnce('window', `Metric ${name}: a sliding window needs both maxAgeSeconds and ageBuckets`);
+/**
+ * @param {{name: string, maxAgeSeconds?: number, ageBuckets?: number}} summary
+ * @throws {RangeError} if it cannot have so many slices of time; prom-client's text comes first
+ */
+function checkWindow({ name, maxAgeSeconds, ageBuckets }) {
+  if (Boolean(maxAgeSeconds) !== Boolean(ageBuckets)) {
+    adviseOnce('window', `Metric ${name}: a sliding window needs both maxAgeSeconds and ageBuckets`);
+    return;
+  }
+  if (!ageBuckets) return;
+  const count = Number(ageBuckets);
+  if (Number.isInteger(count) && count >= 1 && count <= MAX_AGE_BUCKETS) return;
+  throw new RangeError(
+    `Invalid array length: ageBuckets must be a whole number up to ${MAX_AGE_BUCKETS}: ${inspect(ageBuckets)}`,
+  );
 }
 
 /**

@@ -76,10 +76,11 @@ class Registry {
   /**
    * The text of metrics() as UTF-8, for sending: a large page is then never one string.
    *
-   * @param {{gzip?: boolean}} [options] `gzip`: compress, off the event loop
+   * @param {{gzip?: boolean} | null} [options] `gzip`: compress, off the event loop
    * @returns {Promise<Buffer>}
    */
-  async metricsBytes({ gzip = false } = {}) {
+  async metricsBytes(options) {
+    const { gzip = false } = options ?? {};
     const pages = this[PAGES];
     if (pages !== undefined) return (await pages([{ openMetrics: isOpenMetrics(this), gzip }]))[0];
     const bytes = Buffer.from(await this.metrics());
@@ -170,7 +171,7 @@ class Registry {
    *   percentiles
    */
   getOrCreate(Type, config) {
-    if (typeof Type !== 'function')
+    if (typeof Type !== 'function' || Type.prototype === undefined)
       throw new TypeError('getOrCreate() expected a class of metrics and options');
     const existing = this.getSingleMetric(config?.name);
     if (existing === undefined) return new Type({ ...config, registers: [this] });

@@ -6,11 +6,11 @@
 // exemplars need its event loop.
 
 const { debuglog } = require('node:util');
-const { viewOf, DEFAULT_LABELS, OBSERVER } = require('../registry/metric-view');
+const { viewOf, OBSERVER } = require('../registry/metric-view');
 const { runInSlices, runThrough } = require('../event-loop/slices');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
-const { readableMetrics } = require('../cluster/capture/readable-metrics');
+const { readableMetrics, readableDefaults } = require('../cluster/capture/readable-metrics');
 const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('./shared-log');
 const { ExtrasPublisher } = require('./extras-publisher');
@@ -173,9 +173,8 @@ class ThreadPublisher {
    * @param {number} number
    */
   #syncRegistry(registry, number) {
-    const labels = registry[DEFAULT_LABELS] ?? {};
-    const texts = Object.keys(labels).map(name => [name, String(labels[name])]);
-    const text = JSON.stringify(texts);
+    const labels = readableDefaults(registry, error => debug('a default label is left out: %O', error));
+    const text = JSON.stringify(Object.entries(labels));
     if (this.#defaults[number] !== text) this.#append(REGISTRY, [number], text);
     this.#defaults[number] = text;
     const metrics = new Set(readableMetrics(registry, error => debug('a metric is left out: %O', error)));

@@ -45,7 +45,7 @@ function worldOf(client, cleanUps) {
 }
 
 /** Of errors that nobody wrote. */
-const ENGINE = /^Cannot |is not (a function|iterable|a constructor|defined)$|Invalid array length/;
+const ENGINE = /^Cannot |is not (a function|iterable|a constructor|defined)$|Invalid array length$/;
 
 /** For misuses that warn of nothing, which therefore leave nothing behind. */
 const common = require(ROOT);
@@ -124,6 +124,15 @@ const METRICS = [
     $ => $.summary({ percentiles: [50, 99] }), { throws: /^RangeError: percentiles must be between 0 and 1 \(0\.99 and not 99\): 50$/ }],
   ['maxAgeSeconds without ageBuckets',
     $ => $.summary({ maxAgeSeconds: 60 }), { warns: /^Metric a: a sliding window needs both maxAgeSeconds and ageBuckets$/ }],
+  ['buckets: [Symbol()]', $ => $.histogram({ buckets: [Symbol('x')] }), { throws: /^TypeError: buckets must be numbers: \[ Symbol\(x\) \]$/ }],
+  ['percentiles: [Symbol()]',
+    $ => $.summary({ percentiles: [Symbol('x')] }), { throws: /^RangeError: percentiles must be between 0 and 1 .*: Symbol\(x\)$/ }],
+  ['compressCount: Symbol()',
+    $ => $.summary({ ...labelled, compressCount: Symbol('x') }).observe({ x: 1 }, 2), { page: /^a_sum\{x="1"\} 2$/m }],
+  ['ageBuckets: -1',
+    $ => $.summary({ maxAgeSeconds: 60, ageBuckets: -1 }), { throws: /^RangeError: Invalid array length: ageBuckets must be a whole number up to 100000: -1$/ }],
+  ['ageBuckets: Infinity',
+    $ => $.summary({ maxAgeSeconds: 60, ageBuckets: Infinity }), { throws: /^RangeError: Invalid array length: ageBuckets must be a whole number/ }],
   ['an aggregator that does not exist',
     async $ => {
       $.gauge({ name: 'averaged', aggregator: 'avg' });
@@ -160,6 +169,10 @@ const METRICS = [
   ['linearBuckets() with a count of 0', $ => $.client.linearBuckets(0, 1, 0), { throws: /^Error: Linear buckets needs a positive count$/ }],
   ['linearBuckets() without a count',
     $ => $.client.linearBuckets(1, 2), { throws: /^TypeError: linearBuckets\(start, width, count\) got no count$/ }],
+  ['linearBuckets() with a count of Infinity',
+    $ => $.client.linearBuckets(0, 1, Infinity), { throws: /^RangeError: Invalid array length: the count of buckets must be a whole number: Infinity$/ }],
+  ['exponentialBuckets() with a count of 1.5',
+    $ => $.client.exponentialBuckets(1, 2, 1.5), { throws: /^RangeError: Invalid array length: the count of buckets must be a whole number: 1\.5$/ }],
   ['exponentialBuckets() that start at 0',
     $ => $.client.exponentialBuckets(0, 2, 5), { throws: /^Error: Exponential buckets needs a positive start$/ }],
   ['exponentialBuckets() with a factor of 1',
@@ -168,6 +181,11 @@ const METRICS = [
 
 // prettier-ignore
 const REGISTRIES = [
+  ['metricsBytes(null)', $ => $.registry.metricsBytes(null), { ours: true }],
+  ['setDefaultLabels(5)',
+    $ => $.histogram().observe(1) ?? $.registry.setDefaultLabels(5), { page: /^a_count 1$/m }],
+  ['getOrCreate() of a function', $ => $.registry.getOrCreate(() => 1, { name: 'a', help: 'h' }), {
+    ours: true, throws: /^TypeError: getOrCreate\(\) expected a class of metrics and options$/ }],
   ['new Registry() with an unknown format',
     $ => new $.client.Registry('text/plain'), { throws: /^TypeError: Content type text\/plain is unsupported$/ }],
   ['setContentType() with an unknown format',
@@ -290,6 +308,9 @@ const ENDPOINTS = [
       assert.match(await $.aggregator().clusterMetrics(), /^a 5$/m);
     },
     { ours: true }],
+  ['clusterMetricsBytes(null)', $ => $.aggregator().clusterMetricsBytes(null), { ours: true }],
+  ['startMetricsServer(null)',
+    $ => $.client.startMetricsServer(null), { ours: true, throws: /^TypeError: startMetricsServer expected a port/ }],
   ['new Pushgateway() without a URL', $ => new $.client.Pushgateway(), {}],
   ['new Pushgateway() with a misspelt option',
     $ => new $.client.Pushgateway('http://127.0.0.1:1', { timout: 5, path: '/', host: 'a', key: 'x', ca: 'x', port: 1 }),

@@ -9,7 +9,7 @@ const v8 = require('node:v8');
 const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
 const { Counter, Gauge, Registry, Summary } = require('../../index');
-const { viewOf } = require('../../lib/registry/metric-view');
+const { viewOf, DEFAULT_LABELS } = require('../../lib/registry/metric-view');
 const { inboxOf, channelOf } = require('../../lib/threads/thread-messages');
 const { ThreadMirror } = require('../../lib/threads/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
@@ -126,6 +126,19 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.equal(sums.at(-1), 5000);
     assert.ok(sums.length > 20);
     sums.forEach((sum, i) => assert.ok(!(sum < sums[i - 1]), `${sum} after ${sums[i - 1]}`));
+  });
+
+  it('a default label that was made invalid in place is left out, and the others are shown', () => {
+    const labels = { a: 'x' };
+    registries[0].setDefaultLabels(labels);
+    publish();
+    inc(0, 1);
+    Object.assign(labels, { 'bad-name': 'x', odd: { toString: null }, b: 'y' });
+    inc(1, 2);
+    registries[0].removeSingleMetric('any change');
+    assert.equal(read().at(-1), 2);
+    const [{ [DEFAULT_LABELS]: shown }] = /** @type {any} */ (mirror).registries;
+    assert.deepEqual(shown, { a: 'x', b: 'y' });
   });
 
   it('a label set that was removed before the thread took part is not shown', () => {

@@ -5,12 +5,12 @@
 // slices.
 
 const { randomBytes } = require('node:crypto');
-const { viewOf, DEFAULT_LABELS } = require('../../registry/metric-view');
+const { viewOf } = require('../../registry/metric-view');
 const { DictionaryEncoder } = require('./dictionary-encoder');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
-const { readableMetrics } = require('./readable-metrics');
+const { readableMetrics, readableDefaults } = require('./readable-metrics');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
@@ -218,8 +218,8 @@ class SnapshotSource {
     /** @type {CaptureEntry[]} */
     const entries = [];
     for (const registry of this.registries()) {
-      const defaults = defaultLabels.push(registry[DEFAULT_LABELS] ?? {}) - 1;
       const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
+      const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
       for (const metric of this.#withRemoved(registry, readableMetrics(registry, onUnreadable))) {
         const view = viewOf(metric);
         if (view !== undefined) {

@@ -9,6 +9,7 @@ const { UNAVAILABLE } = require('../../registry/unavailable');
 const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { pageName } = require('../wire/file-names');
+const { isListOfNames } = require('../wire/scrape-callers');
 
 // The port of a worker may be public. However often it is asked, it starts no more than one round in this
 // time.
@@ -17,9 +18,6 @@ const PAUSE_MILLISECONDS = 250;
 // A worker asks for at most 16 pages at a time (worker/cluster-pages.js).
 const MAX_UNANSWERED = 16;
 
-// Far more than a URL has.
-const MAX_NAMES = 10_000;
-const MAX_NAMES_CHARACTERS = 2 ** 20;
 const MAX_TEXT_CHARACTERS = 1000;
 
 // One part is on the channel at a time, so a connection that the primary hands over waits for at most one. A
@@ -178,13 +176,6 @@ function readRequest({ pageId, format, timeout, inParts }) {
   if (names !== undefined && !isListOfNames(names)) return;
   const flags = { openMetrics: openMetrics === true, gzip: gzip === true, selfMetrics: selfMetrics === true };
   return { pageId, format: { ...flags, names }, timeout, inParts: inParts === true };
-}
-
-/** @param {unknown} names */
-function isListOfNames(names) {
-  if (!Array.isArray(names) || names.length > MAX_NAMES) return false;
-  let characters = 0;
-  return names.every(name => typeof name === 'string' && (characters += name.length) <= MAX_NAMES_CHARACTERS);
 }
 
 module.exports = { PageRequests };

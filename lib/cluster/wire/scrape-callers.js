@@ -5,6 +5,10 @@
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
+// Of a worker's request. Far more than a URL has.
+const MAX_NAMES = 10_000;
+const MAX_NAMES_CHARACTERS = 2 ** 20;
+
 /**
  * `file`: bare name of the file to which the aggregator writes the page, for a worker. `push`: the aggregator
  * builds a push of remote write instead of a page.
@@ -89,4 +93,14 @@ function keyOf({ openMetrics, gzip, selfMetrics, names, file, push }) {
   return JSON.stringify([openMetrics, gzip, selfMetrics, names, file, push?.session]);
 }
 
-module.exports = { ScrapeCaller, distinctFormats };
+/**
+ * @param {unknown} names of metrics, from a message or from the program
+ * @returns {boolean} whether a worker can ask for them
+ */
+function isListOfNames(names) {
+  if (!Array.isArray(names) || names.length > MAX_NAMES) return false;
+  let characters = 0;
+  return names.every(name => typeof name === 'string' && (characters += name.length) <= MAX_NAMES_CHARACTERS);
+}
+
+module.exports = { ScrapeCaller, distinctFormats, isListOfNames };

@@ -6,8 +6,8 @@
 // the next change.
 
 const { runInSlices } = require('../../event-loop/slices');
-const { readableMetrics } = require('../capture/readable-metrics');
-const { viewOf, DEFAULT_LABELS } = require('../../registry/metric-view');
+const { readableMetrics, readableDefaults } = require('../capture/readable-metrics');
+const { viewOf } = require('../../registry/metric-view');
 
 const SLICE_MILLISECONDS = 0.3;
 
@@ -53,8 +53,7 @@ class ChangeDetector {
    */
   *#parts(registries) {
     for (const registry of registries) {
-      const labels = registry[DEFAULT_LABELS] ?? {};
-      yield Buffer.from(JSON.stringify(Object.keys(labels).map(name => [name, String(labels[name])])));
+      yield Buffer.from(JSON.stringify(Object.entries(readableDefaults(registry))));
       for (const metric of readableMetrics(registry)) {
         const view = viewOf(metric);
         if (view === undefined) continue;

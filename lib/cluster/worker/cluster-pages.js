@@ -12,7 +12,7 @@ const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { isPageNameOf } = require('../wire/file-names');
-const { ScrapeCaller } = require('../wire/scrape-callers');
+const { ScrapeCaller, isListOfNames } = require('../wire/scrape-callers');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { readInSteps } = require('../spool/safe-files');
 
@@ -20,6 +20,8 @@ const debug = debuglog('prom-client-cluster');
 
 const NOBODY_AGGREGATES =
   "Nobody aggregates this cluster's metrics: create an AggregatorRegistry of prom-client-cluster in the primary.";
+
+const TOO_MANY_NAMES = 'names are too many: a worker can ask for 10,000 metrics, in a million characters.';
 
 // A primary that aggregates says so when a worker comes online. The first callers in a worker that has just
 // started wait for that.
@@ -95,9 +97,11 @@ class ClusterPages {
    * @param {Format} format
    * @param {number} timeout milliseconds after which the last known numbers of missing workers are used
    * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
+   * @throws {RangeError} if there are too many names
    * @throws {Error} if the primary does not aggregate
    */
   async page(format, timeout) {
+    if (format.names !== undefined && !isListOfNames(format.names)) throw new RangeError(TOO_MANY_NAMES);
     const patience = Math.min(this.#startedAt + START_MILLISECONDS - performance.now(), timeout);
     if (!this.#isAnswered && patience > 0)
       await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));

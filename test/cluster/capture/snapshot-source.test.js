@@ -331,6 +331,19 @@ test('SnapshotSource: a metric whose properties cannot be read costs itself only
   assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 4 }]);
 });
 
+test('SnapshotSource: a default label that was made invalid in place costs itself only, and is counted', async () => {
+  const { registry, source } = makeWorker();
+  const store = new ClusterStore();
+  const labels = { a: 'x' };
+  registry.setDefaultLabels(labels);
+  new Counter({ name: 'good_total', help: 'h', registers: [registry] }).inc();
+  await captureWith({ source, store });
+  Object.assign(labels, { 'bad-name': 'x', odd: { toString: null } });
+  await captureWith({ source, store });
+  assert.deepStrictEqual([...samplesOf(textOf(store)).keys()], ['good_total [["a","x"]]']);
+  assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 2 }]);
+});
+
 test('capture: metrics that a hook removes are shown once more, as by prom-client', async () => {
   for (const isAsync of [false, true]) {
     for (const remove of [registry => registry.clear(), registry => registry.removeSingleMetric('hooked')]) {

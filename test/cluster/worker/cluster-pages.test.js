@@ -9,6 +9,14 @@ const { PAGE } = require('../../../lib/cluster/wire/messages');
 
 const FORMAT = { openMetrics: false, gzip: false, selfMetrics: false };
 
+it('names that are too many for a request are refused at once', async () => {
+  const link = { id: 1, isConnected: () => true, send: assert.fail };
+  const pages = new ClusterPages(/** @type {any} */ (link));
+  pages.receive({ pages: true, directory: '' });
+  for (const names of [new Array(10_001).fill('a'), ['a'.repeat(2 ** 20 + 1)]])
+    await assert.rejects(pages.page({ ...FORMAT, names }, 60_000), /^RangeError: names are too many/);
+});
+
 it('a caller with a short timeout does not wait for those with a long one', { timeout: 20_000 }, async () => {
   /** @type {any[]} */
   const long = [];
