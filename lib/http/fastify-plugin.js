@@ -16,8 +16,8 @@ const PLUGIN_OPTIONS = new Set([
 /**
  * @param {any} fastify
  * @param {import('./metrics-endpoint').EndpointOptions & {registry?: any, path?: string} | null} [settings]
- *   those of metricsHandler(); `path`, default /metrics; `registry`, a Registry or AggregatorRegistry, default
- *   the global registry
+ *   those of metricsHandler(); `path`, default /metrics; `registry`, a Registry or AggregatorRegistry,
+ *   default the global registry
  * @throws {TypeError} if an option is not valid
  */
 async function fastifyMetrics(fastify, settings) {

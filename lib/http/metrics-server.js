@@ -21,8 +21,8 @@ const SERVER_OPTIONS = new Set([...OPTION_NAMES, 'port', 'host', 'path', 'regist
  * Starts an HTTP server that serves metrics on a port of its own, and nothing else.
  *
  * @param {MetricsServerOptions | null} [settings] those of metricsHandler(); `port`, required, 0 for any free
- *   one; `host`, default 127.0.0.1, which other machines cannot reach; `path`, default /metrics; `registry`, a
- *   Registry or AggregatorRegistry, default the global registry
+ *   one; `host`, default 127.0.0.1, which other machines cannot reach; `path`, default /metrics; `registry`,
+ *   a Registry or AggregatorRegistry, default the global registry
  * @returns {Promise<import('node:http').Server>} resolves when it listens
  * @throws {TypeError} if an option is not valid
  * @throws {Error} if the port cannot be used
