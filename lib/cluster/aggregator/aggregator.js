@@ -148,7 +148,7 @@ class Aggregator {
 
   /** @param {string} file bare name of a snapshot that is to be removed without reading it */
   discard(file) {
-    this.#answers.discard(file);
+    this.#current.spool?.discard(file);
   }
 
   /**

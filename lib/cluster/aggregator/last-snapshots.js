@@ -56,7 +56,7 @@ class LastSnapshots {
       // A full disk, for example. Only a thread that is lost before the next scrape would miss the snapshot.
       debug('the snapshot of worker %d is not retained: %s', workerId, error);
       this.#logs.delete(workerId);
-      if (file !== undefined) this.#discard(file);
+      if (file !== undefined) this.#spool.discard(file);
       // Over IPC, a full dictionary at each scrape would cost too much.
       return file !== undefined;
     }
@@ -85,15 +85,6 @@ class LastSnapshots {
   /** @param {number} workerId a dead worker's */
   forget(workerId) {
     this.#logs.delete(workerId);
-  }
-
-  /** @param {string} file */
-  #discard(file) {
-    try {
-      this.#spool.unlink(file);
-    } catch (error) {
-      debug('%s cannot be removed: %s', file, error);
-    }
   }
 
   /**

@@ -3,11 +3,8 @@
 // Runs with the aggregator. Reads the answers of workers and applies them to the store. One that cannot be
 // used is counted, and the worker's earlier numbers stay.
 
-const { debuglog } = require('node:util');
 const { snapshotFrom } = require('../wire/messages');
 const { TRANSIENT_CODES } = require('./retirement');
-
-const debug = debuglog('prom-client-cluster');
 
 // Errors of a snapshot that a second request in the same round may repair: the worker sends its dictionary
 // from the start.
@@ -89,19 +86,6 @@ class WorkerAnswers {
     for (const [workerId, file] of [...this.#unread]) this.apply({ workerId, file });
   }
 
-  /**
-   * Removes a snapshot without reading it.
-   *
-   * @param {string} file bare name in the spool
-   */
-  discard(file) {
-    try {
-      this.#current.spool?.unlink(file);
-    } catch (error) {
-      debug('%s cannot be removed: %s', file, error);
-    }
-  }
-
   /** @param {number} workerId of a worker that has been retired */
   forget(workerId) {
     this.again.delete(workerId);
@@ -154,7 +138,7 @@ class WorkerAnswers {
   #keepOrDiscard(workerId, file, code) {
     this.#forgetUnread(workerId, file);
     if (TRANSIENT_CODES.has(code)) this.#unread.set(workerId, file);
-    else this.discard(file);
+    else this.#current.spool?.discard(file);
   }
 
   /**
@@ -164,7 +148,7 @@ class WorkerAnswers {
   #forgetUnread(workerId, newer) {
     const file = this.#unread.get(workerId);
     this.#unread.delete(workerId);
-    if (file !== undefined && file !== newer) this.discard(file);
+    if (file !== undefined && file !== newer) this.#current.spool?.discard(file);
   }
 
   /**

@@ -85,6 +85,19 @@ class SpoolFiles {
     unlessMissing(() => removeEntry(this.#pathOf(name)));
   }
 
+  /**
+   * Removes a file, if it exists. One that cannot be removed stays: a directory with files, for example.
+   *
+   * @param {string} name bare file name
+   */
+  discard(name) {
+    try {
+      this.unlink(name);
+    } catch (error) {
+      debug('%s cannot be removed: %s', name, messageOf(error));
+    }
+  }
+
   /** @returns {number[]} ids of the workers that have files here */
   workers() {
     const ids = this.#names().map(name => workerIdOfFile(name) ?? NaN);
@@ -112,16 +125,7 @@ class SpoolFiles {
    * @param {number} workerId
    */
   unlinkAllOf(workerId) {
-    for (const name of this.#names()) {
-      if (workerIdOfFile(name) !== workerId) continue;
-      try {
-        this.unlink(name);
-      } catch (error) {
-        // A directory with files, for example. It must not prevent the removal of other files or the
-        // retirement of other workers.
-        debug('%s cannot be removed: %s', name, messageOf(error));
-      }
-    }
+    for (const name of this.#names()) if (workerIdOfFile(name) === workerId) this.discard(name);
   }
 
   /**
