@@ -95,8 +95,8 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await watch.settled();
     await watch.stop();
     const page = await group.until(samples => samples.get('open') === group.running.length);
-    // Three or four if the killed member had taken over.
-    assert.ok([2, 3, 4].includes(page.get('prom_client_cluster_group_handovers_total')));
+    // More if the killed member had taken over, or a holder had no time for others for some seconds.
+    assert.ok(page.get('prom_client_cluster_group_handovers_total') >= 2);
     await group.until(async samples => {
       const states = await Promise.all(group.running.map(member => member.do('state')));
       const holder = states.find(({ group: { isAggregator } }) => isAggregator)?.group;
