@@ -2,7 +2,7 @@
 
 // What the endpoints of all frameworks share: checking the options, and producing the response of a scrape.
 
-const { debuglog, inspect } = require('node:util');
+const { inspect } = require('node:util');
 
 const { checkOptionNames } = require('../options/option-names');
 const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
@@ -12,8 +12,7 @@ const { OPENMETRICS_CONTENT_TYPE, contentTypesOf } = require('../exposition/cont
 const { RELEASE } = require('../exposition/pooled-page');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../options/debug-log');
 
 // A scrape that fails is tried again at the next interval, and would be reported again.
 const WARNING_PAUSE_MILLISECONDS = 60_000;

@@ -5,7 +5,6 @@
 // the hub needs nothing of this thread to read them. Only `collect` hooks, custom metric objects, digests and
 // exemplars need its event loop.
 
-const { debuglog } = require('node:util');
 const { viewOf, OBSERVER } = require('../registry/metric-view');
 const { runInSlices, runThrough } = require('../event-loop/slices');
 const { timedSection } = require('../event-loop/timed-section');
@@ -17,8 +16,7 @@ const { ExtrasPublisher } = require('./extras-publisher');
 const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
 const { REGISTRY, DEFINE, CUSTOM, DROP } = require('./thread-messages');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../options/debug-log');
 
 // Read when this file is loaded, because an application's tests may fake timers later.
 const { setInterval, clearInterval } = globalThis;

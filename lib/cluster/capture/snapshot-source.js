@@ -14,6 +14,7 @@ const { readableMetrics, readableDefaults } = require('./readable-metrics');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
 const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
+const { debug } = require('../../options/debug-log');
 
 const SLICE_MILLISECONDS = 0.3;
 
@@ -361,7 +362,5 @@ function* compactionSteps(views) {
 // Usually few metrics fail. The limits bound the memory if a program generates names.
 const MAX_FAILURE_KINDS = 1000;
 const MAX_NAME_LENGTH = 1000;
-
-const debug = require('node:util').debuglog('prom-client-cluster');
 
 module.exports = { SnapshotSource };

@@ -4,14 +4,12 @@
 // worker's: its id is 0, and its snapshot needs neither IPC nor a file. As in a worker, `collect` hooks have
 // to end before the scrape's deadline, and digests are encoded in slices.
 
-const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
 const { hookTime } = require('../capture/collect-hooks');
 const { isLonger } = require('./worker-requests');
 const { joined } = require('../wire/byte-buffers');
 const { timedSection } = require('../../event-loop/timed-section');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** Ids of workers start at 1. */
 const OWN_ID = 0;

@@ -8,15 +8,13 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { SnapshotFile } = require('./snapshot-file');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { READY, LAST } = require('../wire/messages');
 const { lastName, dictionaryName, OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // The interval comes from a message. A shorter one would keep the loop busy; timers overflow beyond 2^31 ms.
 const SHORTEST_INTERVAL = 100;

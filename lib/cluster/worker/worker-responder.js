@@ -4,7 +4,6 @@
 // registries, writes them to a file, and answers with the file's name. No error may reach the application.
 
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { SnapshotSource } = require('../capture/snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
 const { ExitSnapshot } = require('./exit-snapshot');
@@ -14,8 +13,7 @@ const { timedSection } = require('../../event-loop/timed-section');
 const { reportOtherClients } = require('../../registry/other-clients');
 const { RESPONSE, READY, WELCOME } = require('../wire/messages');
 const { snapshotName, isExitName } = require('../wire/file-names');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/messages').Request} Request */
 

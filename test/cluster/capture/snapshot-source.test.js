@@ -1,5 +1,7 @@
 'use strict';
 
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../../fixtures/seeded-fast-check');
@@ -329,6 +331,31 @@ test('SnapshotSource: a metric whose properties cannot be read costs itself only
   store.apply(WORKER, snapshot);
   assert.deepStrictEqual([...samplesOf(textOf(store)).keys()], ['good_total []']);
   assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 4 }]);
+});
+
+test('SnapshotSource: under NODE_DEBUG, an error that cannot be printed costs its metric only', () => {
+  const program = `
+    const { Counter, Gauge, Registry } = require('./index');
+    const { SnapshotSource } = require('./lib/cluster/capture/snapshot-source');
+    const { metricsResponse } = require('./index');
+    const registry = new Registry();
+    const failing = () => { throw new Error('it cannot be printed'); };
+    const odd = Object.defineProperties(new Error(), { stack: { get: failing }, toString: { value: failing } });
+    odd[Symbol.for('nodejs.util.inspect.custom')] = failing;
+    const collect = () => { throw odd; };
+    new Counter({ name: 'good_total', help: 'h', registers: [registry] }).inc();
+    new Gauge({ name: 'odd', help: 'h', registers: [registry], collect });
+    const source = new SnapshotSource(() => [registry]);
+    const capture = dictionary => source.capture(1, undefined, { dictionary }).bytes > 0;
+    const request = new Request('http://localhost/metrics');
+    source.prepare(1000, { capture })
+      .then(() => metricsResponse(registry, request, { onError() {} }))
+      .then(({ status }) => console.log(status));`;
+  const env = { ...process.env, NODE_DEBUG: 'prom-client-cluster' };
+  const cwd = path.join(__dirname, '../../..');
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', program], { env, cwd });
+  assert.deepStrictEqual([status, String(stdout)], [0, '500\n'], String(stderr));
+  assert.match(String(stderr), /failed: %O \(with a value that cannot be printed\)/);
 });
 
 test('SnapshotSource: a default label that was made invalid in place costs itself only, and is counted', async () => {
