@@ -40,7 +40,7 @@ const gauge = value => [
 ];
 
 it('clusterMetrics() scrapes fake workers in cluster.workers through their send()', async t => {
-  const registry = new AggregatorRegistry();
+  const registry = new AggregatorRegistry({ timeout: 60_000 });
   t.after(() => registry.close());
   assert.equal(await registry.clusterMetrics(), '');
   const workers = [new FakeWorker(1, [gauge(1)]), new FakeWorker(2, [gauge(2)])];
