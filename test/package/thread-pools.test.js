@@ -26,7 +26,7 @@ describe('pools of threads', () => {
   ]) {
     it(`each scrape has all jobs that a pool of ${name} has done`, async () => {
       const module = await import(pathToFileURL(require_.resolve(name)).href);
-      const registry = new WorkerRegistry();
+      const registry = new WorkerRegistry({ timeout: 60_000 });
       const pool = new (module[className] ?? module.default)({ filename: JOB, minThreads: 1, maxThreads: 3 });
       let done = 0;
       for (let round = 0; round < 5; round++) {
