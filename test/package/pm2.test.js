@@ -81,6 +81,7 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
       this.isGraceful = isGraceful;
       this.bookPlace = path.join(place, `books-${name}`);
       this.arrived = path.join(place, `arrived-${name}`);
+      this.errors = path.join(place, `errors-${name}`);
       for (const directory of [this.bookPlace, this.arrived]) fs.mkdirSync(directory);
     }
 
@@ -91,6 +92,7 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
         PORT: String(this.port),
         BOOKS: this.bookPlace,
         ARRIVED: this.arrived,
+        ERRORS: this.errors,
         GRACEFUL: this.isGraceful ? '1' : '',
       };
       await pm2(['start', APPLICATION, ...args], env);
@@ -136,7 +138,7 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
             response.on('data', data => (text += data));
             response.on('end', () => {
               if (response.statusCode === 200) resolve(text);
-              else reject(new Error(`${response.statusCode}: ${text}`));
+              else reject(new Error(`${response.statusCode}: ${text}${this.errorsSeen}`));
             });
             response.on('error', fail);
           })
@@ -151,6 +153,11 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
             timer = setTimeout(() => request.destroy(new Error(`no answer to ${url}`)), 2 * PAGE_TIMEOUT);
         }, HANGING);
       });
+    }
+
+    /** What instances have said of pages that failed. */
+    get errorsSeen() {
+      return fs.existsSync(this.errors) ? fs.readFileSync(this.errors, 'utf8') : '';
     }
 
     /** @param {string} url of a scrape */

@@ -35,6 +35,8 @@ const FRESHEN_CHECKS = 720;
 
 const OWN_EXIT_LISTENERS = 2;
 
+const IS_REPLACED = 'Another process took over the group while the metrics were collected.';
+
 const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
@@ -163,7 +165,8 @@ class Group {
       } catch (error) {
         const isReplaced = this.#link !== link || !link.isConnected;
         const isDeposed = isHere && !holder.isCurrent();
-        if ((!isReplaced && !isDeposed) || performance.now() >= deadline) throw error;
+        if (!isReplaced && !isDeposed) throw error;
+        if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED);
         debug('the page is requested again: %s', error);
         // The end of the link may have come, but not been handled yet.
         if (!link.isConnected) link.close();

@@ -10,6 +10,8 @@ const { describe, it } = require('node:test');
 
 const { Counter, Registry } = require('../../..');
 const { Group } = require('../../../lib/cluster/group/group.js');
+const { GroupDirectory, newKey } = require('../../../lib/cluster/group/group-directory.js');
+const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
 
 /** Where a process has its group, for all copies of this package. */
@@ -57,6 +59,23 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     assert.match(bytes.toString(), /^c_total 3$/m);
     assert.equal(group.state().aggregator, 'thread');
     await group.primary.close();
+  });
+
+  it('that is no holder any more at the end of a scrape is unavailable, as after any timeout', async t => {
+    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
+    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const group = new Group(path.join(place, 'd'), {}, () => []);
+    group.join();
+    while (group.state().group.members !== 1) await new Promise(resolve => setTimeout(resolve, 10));
+    const directory = new GroupDirectory(path.join(place, 'd'));
+    assert.equal(directory.claim(2, newKey()), true);
+    directory.succeed(2, false);
+    await assert.rejects(
+      group.collect({ openMetrics: false, gzip: false, selfMetrics: false }, 0),
+      error => UNAVAILABLE in error,
+    );
   });
 
   it('that cannot create its directory reports that, and scrapes fail at their timeout, also without one', async t => {
