@@ -17,7 +17,7 @@ const THREAD = path.join(__dirname, 'fixtures/loading-thread.js');
 const CLUSTER = path.join(__dirname, 'fixtures/loading-cluster.js');
 const PATIENT_JEST = path.join(__dirname, 'fixtures/patient-jest.js');
 // Only a test that fails anyway waits this long.
-const PATIENCE = 300_000;
+const PATIENCE = 600_000;
 
 /** Built-in modules that are loaded with the library. */
 const BUILT_IN = ['diagnostics_channel'];

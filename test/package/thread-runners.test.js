@@ -12,7 +12,7 @@ const { after, before, describe, it } = require('node:test');
 const ROOT = path.join(__dirname, '../..');
 const PROGRAMS = path.join(__dirname, 'programs/node_modules');
 const PATIENT_JEST = path.join(__dirname, 'fixtures/patient-jest.js');
-const PATIENCE = 240_000;
+const PATIENCE = 600_000;
 
 const THREAD = `
   const { Counter, WorkerRegistry } = require('prom-client');
@@ -89,7 +89,14 @@ describe('test runners', () => {
     const child = spawn(process.execPath, [...nodeArgs, path.join(PROGRAMS, program), ...args], {
       cwd: project,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'test', NO_COLOR: '1', FORCE_COLOR: undefined },
+      env: {
+        ...process.env,
+        NODE_OPTIONS: '',
+        NODE_ENV: 'test',
+        NO_COLOR: '1',
+        FORCE_COLOR: undefined,
+        PROM_CLIENT_CLUSTER_TIMEOUT: '60000',
+      },
       timeout: PATIENCE,
       killSignal: 'SIGKILL',
     });
