@@ -364,6 +364,8 @@ export interface ClusterState {
   /** The group of this process, if it is in one. In a process that does not aggregate, the rest is empty. */
   group?: {
     directory: string;
+    /** Of this process in the group; 0 if it has none yet. */
+    id: number;
     /** Whether this process aggregates. */
     isAggregator: boolean;
     /** The process that aggregates: its pid, and its id in the group; undefined if that is not known. */

@@ -18,8 +18,9 @@ const server = http.createServer((request, response) => {
 server.listen(Number(process.env.PORT ?? 3000));
 
 // PM2 ends an instance with SIGINT. Without this, it loses what it has counted in the last second.
-process.on('SIGINT', async () => {
-  server.close();
-  await registry.shutdown();
-  process.exit();
+process.on('SIGINT', () => {
+  server.close(async () => {
+    await registry.shutdown();
+    process.exit();
+  });
 });

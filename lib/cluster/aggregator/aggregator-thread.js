@@ -28,10 +28,8 @@ if (workerData.version !== PACKAGE_VERSION)
   throw new Error(`the thread is of version ${PACKAGE_VERSION}, the primary of ${workerData.version}`);
 
 // Requests go first: on a machine without idle time, this thread uses a tenth of a core instead of half of
-// one.
+// one. Not before it has started: scrapes wait for that, which under load takes half as long again otherwise.
 const NICENESS = 10;
-
-lowerPriority();
 
 const aggregator = new Aggregator({
   ...workerData,
@@ -132,6 +130,7 @@ const opened = aggregator.open().then(() => {
     }
   });
   port.postMessage({ op: 'ready' });
+  lowerPriority();
 });
 // The thread ends with the error, whatever the application does about unhandled rejections.
 opened.catch(error =>

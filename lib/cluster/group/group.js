@@ -131,6 +131,7 @@ class Group {
     const { members, aggregator } = this.#holder?.facts ?? this.#directory.factsOf(generation);
     const group = {
       directory: this.#directory.path,
+      id: this.#snapshots.id,
       isAggregator: this.#holder !== undefined,
       aggregator,
       members,

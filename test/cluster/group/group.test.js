@@ -49,11 +49,11 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     new Counter({ name: 'c_total', help: 'h', registers: [registry] }).inc(3);
     const group = new Group(path.join(place, 'd'), {}, () => [registry]);
     group.join();
-    while (group.state().group.members !== 1) await new Promise(resolve => setTimeout(resolve, 10));
+    while (group.state().group.id === 0) await new Promise(resolve => setTimeout(resolve, 10));
     const own = group.state();
     assert.deepEqual(
-      [group.primary, own.aggregator, own.group.aggregator],
-      [undefined, 'none', { pid: process.pid, id: 1 }],
+      [group.primary, own.aggregator, own.group.aggregator, own.group.id],
+      [undefined, 'none', { pid: process.pid, id: 1 }, 1],
     );
     const { bytes } = await group.collect({ openMetrics: false, gzip: false, selfMetrics: false }, 60_000);
     assert.match(bytes.toString(), /^c_total 3$/m);
