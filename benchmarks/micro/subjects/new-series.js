@@ -24,7 +24,8 @@ class TimedCalls {
     const now = performance.now();
     const duration = now - this.#last;
     this.#last = now;
-    this.#add(duration > SLOW ? duration - this.#waitOfCall() : duration);
+    // The thread may have waited also between the call and the reading of its account.
+    this.#add(duration > SLOW ? Math.max(duration - this.#waitOfCall(), 0) : duration);
   }
 
   /** Earlier waits belong to earlier calls. */
