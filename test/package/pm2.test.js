@@ -84,12 +84,10 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
     /**
      * @param {string} name
      * @param {boolean} isGraceful whether it listens to SIGINT
-     * @param {string[]} timeouts PM2's
      */
-    constructor(name, isGraceful, timeouts) {
+    constructor(name, isGraceful) {
       this.name = name;
       this.isGraceful = isGraceful;
-      this.timeouts = timeouts;
       this.bookPlace = path.join(place, `books-${name}`);
       this.arrived = path.join(place, `arrived-${name}`);
       this.errors = path.join(place, `errors-${name}`);
@@ -98,14 +96,13 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
 
     async start() {
       this.port = await freePort();
-      const args = ['--name', this.name, '-i', String(INSTANCES), ...this.timeouts];
+      const args = ['--name', this.name, '-i', String(INSTANCES), ...TIMEOUTS];
       const env = {
         PORT: String(this.port),
         BOOKS: this.bookPlace,
         ARRIVED: this.arrived,
         ERRORS: this.errors,
         GRACEFUL: this.isGraceful ? '1' : '',
-        ...(this.timeouts !== TIMEOUTS && { PROM_CLIENT_CLUSTER_TIMEOUT: '5000' }),
       };
       await pm2(['start', APPLICATION, ...args], env);
       await this.pids(INSTANCES);
@@ -256,18 +253,16 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
     }
   }
 
-  for (const [name, isGraceful, timeouts] of [
-    ['an application that listens to SIGINT', true, TIMEOUTS],
-    ['an application that does not listen to SIGINT', false, TIMEOUTS],
-    // On a busy machine, PM2 itself makes of a reload a restart, whose counters start at 0.
-    ...(process.env.EVERY_VARIANT ? [["an application with PM2's own timeouts", true, []]] : []),
+  for (const [name, isGraceful] of [
+    ['an application that listens to SIGINT', true],
+    ['an application that does not listen to SIGINT', false],
   ]) {
     describe(name, () => {
       /** @type {Application} */
       let application;
 
       before(() => {
-        application = new Application(name.replace(/\W+/g, '-'), isGraceful, timeouts);
+        application = new Application(isGraceful ? 'graceful' : 'plain', isGraceful);
         return application.start();
       });
       after(() => application.abandon());
