@@ -67,12 +67,15 @@ describe('the overhead benchmark', { skip: process.platform !== 'linux' && 'read
   });
 
   it('lanes with default metrics run collect hooks; those with runtime metrics record garbage collections', () => {
-    for (const { lane, hooks, collections, capture } of cluster.sections) {
-      assert.strictEqual(hooks > 0, lane !== 'none', `${lane} ${hooks}`);
-      assert.strictEqual(collections > 0, lane === 'runtime', `${lane} ${collections}`);
-      assert.ok(capture > 0);
+    // The time of a section that waited for a processor can be 0.
+    const has = (sections, name) => sections.some(times => times[name] > 0);
+    for (const lane of KEYS) {
+      const sections = cluster.sections.filter(each => each.lane === lane);
+      assert.strictEqual(has(sections, 'hooks'), lane !== 'none', lane);
+      assert.strictEqual(has(sections, 'collections'), lane === 'runtime', lane);
+      assert.ok(has(sections, 'capture'), lane);
     }
-    for (const { hooks } of cluster.firstSections) assert.ok(hooks > 0);
+    assert.ok(has(cluster.firstSections, 'hooks'));
   });
 
   it('the report has every lane and no NaN', () => {

@@ -6,8 +6,10 @@
 const assert = require('node:assert');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
-const { describe, it } = require('node:test');
+const { after, describe, it } = require('node:test');
 const { readExposition } = require('../../example/concurrency/exposition');
 const { kneeOf, verdict } = require('../../example/concurrency/knee');
 const { Limiter } = require('../../example/concurrency/limiter');
@@ -21,11 +23,16 @@ const TIMEOUT = 300_000; // for a program that hangs
 const PROGRESS = /^limit (\d+) +(\d+) in flight, \d+ queued, \d+ tasks\/s, GC [\d.]+ %, (\d):(\d\d) left$/gm;
 
 describe('example/concurrency', () => {
+  // Of its own, because the program looks for what is left in it.
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'example-'));
+  after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const start = args => new Program([EXAMPLE, ...args], { env: { TMPDIR: directory } });
+
   it(
     'the table has a row for each limit, and every request sent is counted',
     { timeout: TIMEOUT },
     async () => {
-      const program = new Program([EXAMPLE, '--short']);
+      const program = start(['--short']);
       // ended() waits for its children as well, because they hold its output.
       assert.strictEqual(await program.ended(), 0, program.output + program.errors);
       const { output } = program;
@@ -60,7 +67,7 @@ describe('example/concurrency', () => {
   );
 
   it('SIGTERM ends every process', { timeout: TIMEOUT }, async () => {
-    const program = new Program([EXAMPLE, '--steps', '2,4', '--seconds', '30']);
+    const program = start(['--steps', '2,4', '--seconds', '30']);
     await program.line(/^warm-up/);
     await program.stop();
     assert.strictEqual(await program.ended(), 130, program.output + program.errors);
@@ -86,7 +93,7 @@ describe('example/concurrency', () => {
       [['--clients', '1.5'], '--clients must be a whole number of at least 1, not 1.5'],
     ];
     for (const [args, text] of wrong) {
-      const program = new Program([EXAMPLE, ...args]);
+      const program = start([...args]);
       assert.strictEqual(await program.ended(), 2);
       assert.ok(program.errors.startsWith(`${text}\n`), program.errors);
       assert.match(program.errors, /^ {2}--steps /m);

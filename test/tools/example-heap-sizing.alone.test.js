@@ -4,8 +4,10 @@
 // other; no test expects a speed.
 
 const assert = require('node:assert');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
-const { describe, it } = require('node:test');
+const { after, describe, it } = require('node:test');
 const { choiceOf, choiceText } = require('../../example/heap-sizing/choice');
 const { SettingFigures } = require('../../example/heap-sizing/setting-figures');
 const { readExposition } = require('../../example/concurrency/exposition');
@@ -17,11 +19,16 @@ const TIMEOUT = 300_000; // for a program that hangs
 const MIB = 2 ** 20;
 
 describe('example/heap-sizing', () => {
+  // Of its own, because the program looks for what is left in it.
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'example-'));
+  after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const start = args => new Program([EXAMPLE, ...args], { env: { TMPDIR: directory } });
+
   it(
     'the table has a row for each setting, and every request sent is counted',
     { timeout: TIMEOUT },
     async () => {
-      const program = new Program([EXAMPLE, '--short']);
+      const program = start(['--short']);
       // ended() waits for its children as well, because they hold its output.
       assert.strictEqual(await program.ended(), 0, program.output + program.errors);
       const { output } = program;
@@ -65,7 +72,7 @@ describe('example/heap-sizing', () => {
     { timeout: TIMEOUT },
     async () => {
       const args = ['--rounds', '2', '--seconds', '0.5', '--sizes', '4,default', '--rate', '50'];
-      const program = new Program([EXAMPLE, ...args]);
+      const program = start([...args]);
       assert.strictEqual(await program.ended(), 0, program.output + program.errors);
       const order = Array.from(program.output.matchAll(/^round (\d), semi-space (\S+)/gm), ([, ...run]) =>
         run.join(),
@@ -79,7 +86,7 @@ describe('example/heap-sizing', () => {
   );
 
   it('SIGTERM ends every process', { timeout: TIMEOUT }, async () => {
-    const program = new Program([EXAMPLE, '--seconds', '30', '--rate', '20']);
+    const program = start(['--seconds', '30', '--rate', '20']);
     await program.line(/^round 1/);
     await program.stop();
     assert.strictEqual(await program.ended(), 130, program.output + program.errors);
@@ -93,7 +100,7 @@ describe('example/heap-sizing', () => {
       [['--rounds', '0'], '--rounds must be a whole number of at least 1, not 0'],
     ];
     for (const [args, text] of wrong) {
-      const program = new Program([EXAMPLE, ...args]);
+      const program = start([...args]);
       assert.strictEqual(await program.ended(), 2);
       assert.ok(program.errors.startsWith(`${text}\n`), program.errors);
       assert.match(program.errors, /^ {2}--sizes /m);
