@@ -44,20 +44,28 @@ function copied(message) {
   return Object.fromEntries(Object.entries(message).map(([name, value]) => [name, copied(value)]));
 }
 
-/** Longest time between two turns of this thread's event loop, since the last call. */
+/**
+ * Between two turns of this thread's event loop, since the last call: the longest time, which includes waits
+ * for a processor, and the most CPU time, which is what the thread itself has executed.
+ *
+ * @returns {() => [gap: number, turn: number]} milliseconds
+ */
 function gapMeter() {
-  let last = performance.now();
-  let longest = 0;
-  setInterval(() => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    last = now;
-  }, 1).unref();
+  let [last, lastCpu] = [performance.now(), threadCpu()];
+  let [gap, turn] = [0, 0];
+  const measure = () => {
+    const [now, cpu] = [performance.now(), threadCpu()];
+    gap = Math.max(gap, now - last);
+    turn = Math.max(turn, cpu - lastCpu);
+    [last, lastCpu] = [now, cpu];
+  };
+  setInterval(measure, 1).unref();
   return () => {
-    const result = Math.max(longest, performance.now() - last);
-    longest = 0;
-    last = performance.now();
-    return result;
+    measure();
+    /** @type {[number, number]} */
+    const longest = [gap, turn];
+    [gap, turn] = [0, 0];
+    return longest;
   };
 }
 
@@ -109,6 +117,8 @@ async function main() {
     'main thread gap ms': [],
     'thread gap ms': [],
     'thread gap without a scrape ms': [],
+    'thread turn, CPU ms': [],
+    'thread turn without a scrape, CPU ms': [],
   };
   for (let scrape = 0; scrape < SCRAPES; scrape++) {
     await pause(100);
@@ -120,12 +130,16 @@ async function main() {
     const duration = performance.now() - start;
     figures['scrape ms'].push(duration);
     figures['main thread CPU ms'].push(threadCpu() - cpu);
-    figures['main thread gap ms'].push(gap());
-    figures['thread gap ms'].push(await longestGap(threads));
+    figures['main thread gap ms'].push(gap()[0]);
+    const scraped = await longestGap(threads);
     await pause(100);
     await longestGap(threads);
     await pause(duration);
-    figures['thread gap without a scrape ms'].push(await longestGap(threads));
+    const alone = await longestGap(threads);
+    figures['thread gap ms'].push(scraped[0]);
+    figures['thread gap without a scrape ms'].push(alone[0]);
+    figures['thread turn, CPU ms'].push(scraped[1]);
+    figures['thread turn without a scrape, CPU ms'].push(alone[1]);
   }
   const medians = Object.entries(figures).map(([name, numbers]) => [name, median(numbers)]);
   console.log(JSON.stringify({ ...firstFigures, ...Object.fromEntries(medians) }));
@@ -134,12 +148,12 @@ async function main() {
 
 /**
  * @param {Worker[]} threads
- * @returns {Promise<number>} the longest gap of all threads since the last call, in milliseconds
+ * @returns {Promise<number[]>} the longest gap and turn of all threads since the last call, see gapMeter()
  */
 async function longestGap(threads) {
   threads.forEach(thread => thread.postMessage('gap'));
-  const gaps = await Promise.all(threads.map(async thread => (await once(thread, 'message'))[0]));
-  return Math.max(...gaps);
+  const all = await Promise.all(threads.map(async thread => (await once(thread, 'message'))[0]));
+  return [0, 1].map(which => Math.max(...all.map(each => each[which])));
 }
 
 /**

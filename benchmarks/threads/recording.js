@@ -1,19 +1,25 @@
 'use strict';
 
 // CPU time of recording in a thread that takes part in the page of all threads, compared with one that does
-// not: many short processes in turns, minima of the rounds in each, medians of the ratios of neighbours.
+// not: two threads of one process that record in turns, a window of each operation each, while the other one
+// sleeps. The ratios are medians of neighbouring windows, the times medians of all windows.
 //
-//   node benchmarks/threads/recording.js --processes 11
+//   node benchmarks/threads/recording.js --windows 60
 
-const { execFileSync } = require('node:child_process');
+const { once } = require('node:events');
 const { parseArgs } = require('node:util');
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 
-const ROUNDS = 25;
+/** @returns {number} CPU time of this thread in nanoseconds */
+function threadCpu() {
+  // Older versions of Node.js have that of the process only, whose other threads sleep.
+  const { user, system } = /** @type {any} */ (process.threadCpuUsage ?? process.cpuUsage)();
+  return (user + system) * 1000;
+}
 
-/** @param {boolean} takesPart */
-function measure(takesPart) {
-  const { Counter, Histogram, WorkerRegistry } = require('../..');
-  if (takesPart) new WorkerRegistry(undefined, false);
+/** @returns {[name: string, count: number, record: (i: number) => void][]} */
+function operations() {
+  const { Counter, Histogram } = require('../..');
   const labelNames = ['method', 'path', 'status'];
   const counter = new Counter({ name: 'requests_total', help: 'h', labelNames });
   const histogram = new Histogram({ name: 'seconds', help: 'h', labelNames: ['method'] });
@@ -21,25 +27,27 @@ function measure(takesPart) {
   for (const labels of labelSets) counter.inc(labels);
   const child = counter.labels('GET', '/1', 200);
   let created = 0;
-  /** @type {[name: string, count: number, record: (i: number) => void][]} */
-  const operations = [
-    ['counter.inc(labels)', 2e5, i => counter.inc(labelSets[i % 100])],
+  return [
+    ['counter.inc(labels)', 1e5, i => counter.inc(labelSets[i % 100])],
     ['child.inc()', 1e6, () => child.inc()],
-    ['histogram.observe(labels)', 2e5, i => histogram.observe({ method: 'GET' }, i % 10)],
+    ['histogram.observe(labels)', 1e5, i => histogram.observe({ method: 'GET' }, i % 10)],
     ['a new label set', 4e3, () => counter.inc({ method: 'GET', path: `/new${created++}`, status: 200 })],
   ];
-  /** @type {Record<string, number>} */
-  const nanoseconds = {};
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const [name, count, record] of operations) {
-      const start = process.cpuUsage();
-      for (let i = 0; i < count; i++) record(i);
-      const { user, system } = process.cpuUsage(start);
-      nanoseconds[name] = Math.min(nanoseconds[name] ?? Infinity, ((user + system) * 1000) / count);
-    }
+}
+
+function thread() {
+  if (workerData.takesPart) {
+    const { WorkerRegistry } = require('../..');
+    new WorkerRegistry(undefined, false);
   }
-  console.log(JSON.stringify(nanoseconds));
-  process.exit();
+  const all = operations();
+  parentPort?.on('message', number => {
+    const [, count, record] = all[number];
+    const start = threadCpu();
+    for (let i = 0; i < count; i++) record(i);
+    parentPort?.postMessage((threadCpu() - start) / count);
+  });
+  parentPort?.postMessage('ready');
 }
 
 /** @param {number[]} numbers */
@@ -47,25 +55,35 @@ function median(numbers) {
   return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 }
 
-/** @param {number} processes of each kind */
-function compare(processes) {
-  /** @type {Record<string, Record<string, number>[]>} */
-  const results = { alone: [], 'takes-part': [] };
-  for (let i = 0; i < processes; i++)
-    for (const kind of Object.keys(results))
-      results[kind].push(
-        JSON.parse(execFileSync(process.execPath, [__filename, '--measure', kind]).toString()),
-      );
-  for (const name of Object.keys(results.alone[0])) {
-    const [alone, takesPart] = Object.values(results).map(all => all.map(result => result[name]));
+/** @param {number} windows */
+async function main(windows) {
+  const { WorkerRegistry } = require('../..');
+  const registry = new WorkerRegistry();
+  const kinds = [true, false].map(takesPart => new Worker(__filename, { workerData: { takesPart } }));
+  await Promise.all(kinds.map(kind => once(kind, 'message')));
+  const names = operations().map(([name]) => name);
+  /** @type {number[][][]} */
+  const times = kinds.map(() => names.map(() => []));
+  for (let i = 0; i < windows; i++)
+    for (const number of names.keys()) {
+      // Not the same one first each time.
+      for (const kind of i % 2 === 0 ? [0, 1] : [1, 0]) {
+        kinds[kind].postMessage(number);
+        const [time] = await once(kinds[kind], 'message');
+        times[kind][number].push(time);
+      }
+    }
+  console.log(`Node.js ${process.version}, ${windows} windows of each`);
+  names.forEach((name, number) => {
+    const [takesPart, alone] = times.map(list => list[number]);
     const ratio = median(takesPart.map((time, i) => time / alone[i])).toFixed(2);
-    const [least, leastAlone] = [takesPart, alone].map(times => Math.min(...times).toFixed(1));
-    console.log(`${name}: ${least} ns, elsewhere ${leastAlone} ns, ratio ${ratio}`);
-  }
+    const [here, elsewhere] = [takesPart, alone].map(list => median(list).toFixed(1));
+    console.log(`${name}: ${here} ns, elsewhere ${elsewhere} ns, ratio ${ratio}`);
+  });
+  await Promise.all(kinds.map(kind => kind.terminate()));
+  await registry.shutdown();
 }
 
-const { values } = parseArgs({
-  options: { processes: { type: 'string', default: '11' }, measure: { type: 'string' } },
-});
-if (values.measure === undefined) compare(Number(values.processes));
-else measure(values.measure === 'takes-part');
+const { values } = parseArgs({ options: { windows: { type: 'string', default: '60' } } });
+if (isMainThread) main(Number(values.windows));
+else thread();

@@ -12,6 +12,8 @@ const MOST_BYTES = 256 * 1024;
 const WORD_BYTES = 4;
 /** A UTF-16 unit takes three bytes of UTF-8 at most. */
 const MOST_BYTES_OF_UNIT = 3;
+const SHORT_TEXT = 24;
+const LAST_ASCII = 0x7f;
 
 class LogWriter {
   #onChunk;
@@ -39,7 +41,7 @@ class LogWriter {
     const words = this.#words;
     const start = this.#end;
     const textStart = start + RECORD_WORDS + length;
-    const textBytes = text === '' ? 0 : this.#bytes.write(text, textStart * WORD_BYTES);
+    const textBytes = this.#write(text, textStart * WORD_BYTES);
     words[start] = kind;
     words[start + 1] = length;
     words[start + 2] = textBytes;
@@ -47,6 +49,24 @@ class LogWriter {
     this.#end = textStart + wordsOf(textBytes);
     // The reader sees the record only now, when it is complete.
     Atomics.store(words, 0, this.#end);
+  }
+
+  /**
+   * @param {string} text
+   * @param {number} start
+   * @returns {number} how many bytes it takes
+   */
+  #write(text, start) {
+    const bytes = this.#bytes;
+    const { length } = text;
+    // Calling Buffer takes longer than writing a short text, as most label values are.
+    if (length > SHORT_TEXT) return bytes.write(text, start);
+    for (let i = 0; i < length; i++) {
+      const unit = text.charCodeAt(i);
+      if (unit > LAST_ASCII) return bytes.write(text, start);
+      bytes[start + i] = unit;
+    }
+    return length;
   }
 
   /** @param {number} needed words of its first record */
