@@ -219,7 +219,13 @@ describe('the code of README.md and docs/', () => {
         const preload = path.join(__dirname, 'fixtures/any-port.js');
         const program = new Program(['--require', preload, file], {
           cwd: directory,
-          env: { TMPDIR: directory, PUSHGATEWAY_URL: gateway.url, REMOTE_WRITE_URL: receiver.url },
+          env: {
+            TMPDIR: directory,
+            PUSHGATEWAY_URL: gateway.url,
+            REMOTE_WRITE_URL: receiver.url,
+            // The programs keep the default of 5 s, which is too short on a busy machine.
+            PROM_CLIENT_CLUSTER_TIMEOUT: '60000',
+          },
         });
         try {
           await (CHECKS[name] ?? ends)(program, gateway, receiver);
