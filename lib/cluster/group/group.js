@@ -8,6 +8,7 @@ const { debuglog } = require('node:util');
 const { GroupDirectory, newKey } = require('./group-directory');
 const { Holder } = require('./holder');
 const { HolderLink } = require('./holder-link');
+const { HolderPatience } = require('./holder-patience');
 const { MemberSnapshots } = require('./member-snapshots');
 const { connect, listen } = require('../links/socket');
 const { listenToExit } = require('../worker/worker-hook');
@@ -72,6 +73,7 @@ class Group {
   #holder = undefined;
   /** Generation of a holder that does not answer. */
   #silent = 0;
+  #patience = new HolderPatience();
   /** Since when the holder of a generation has not greeted, by performance.now(). */
   #unanswered = { generation: 0, since: 0 };
   /** Generation of a holder whose socket was missing. */
@@ -322,7 +324,8 @@ class Group {
       throw error;
     }
     const self = { key: this.#key, id: this.#snapshots.id || undefined };
-    const link = new HolderLink(socket, generation, self, {
+    const patience = () => this.#patience.milliseconds(generation, performance.now());
+    const link = new HolderLink(socket, generation, self, patience, {
       // At once: requests may have come with it.
       onHello: id => {
         this.#snapshots.identify(id);
