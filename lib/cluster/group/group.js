@@ -8,7 +8,6 @@ const { debuglog } = require('node:util');
 const { GroupDirectory, newKey } = require('./group-directory');
 const { Holder } = require('./holder');
 const { HolderLink } = require('./holder-link');
-const { HolderPatience } = require('./holder-patience');
 const { MemberSnapshots } = require('./member-snapshots');
 const { connect, listen } = require('../links/socket');
 const { listenToExit } = require('../worker/worker-hook');
@@ -73,7 +72,6 @@ class Group {
   #holder = undefined;
   /** Generation of a holder that does not answer. */
   #silent = 0;
-  #patience = new HolderPatience();
   /** Since when the holder of a generation has not greeted, by performance.now(). */
   #unanswered = { generation: 0, since: 0 };
   /** Generation of a holder whose socket was missing. */
@@ -324,8 +322,7 @@ class Group {
       throw error;
     }
     const self = { key: this.#key, id: this.#snapshots.id || undefined };
-    const patience = () => this.#patience.milliseconds(generation, performance.now());
-    const link = new HolderLink(socket, generation, self, patience, {
+    const link = new HolderLink(socket, generation, self, {
       // At once: requests may have come with it.
       onHello: id => {
         this.#snapshots.identify(id);

@@ -11,7 +11,9 @@ const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messag
 
 const debug = debuglog('prom-client-cluster');
 
-// What has arrived is read before a holder is taken for stopped, because this process may have been stopped.
+// A holder that sends nothing for so long after a ping is stopped, or its event loop is held: another process
+// takes over. Then what has arrived meanwhile is read first, because this process may have been stopped.
+const SILENCE_MILLISECONDS = 2000;
 const LAST_CHANCE_MILLISECONDS = 100;
 
 // However often this process is scraped, it sends no more than one ping in this time.
@@ -30,7 +32,6 @@ const PING_MILLISECONDS = 250;
 
 class HolderLink {
   #link;
-  #patience;
   #events;
   /** @type {ClusterPages | undefined} once the holder has answered */
   #pages = undefined;
@@ -50,13 +51,10 @@ class HolderLink {
    * @param {import('node:net').Socket} socket connected to the holder
    * @param {number} generation of the holder
    * @param {{key: string, id: number | undefined}} self key of this process, and the id that it had before
-   * @param {() => number} patience milliseconds. A holder that sends nothing for so long after a ping is
-   *   stopped, or its event loop is held: another process takes over
    * @param {HolderEvents} events
    */
-  constructor(socket, generation, { key, id }, patience, events) {
+  constructor(socket, generation, { key, id }, events) {
     this.generation = generation;
-    this.#patience = patience;
     this.#events = events;
     this.#ended.catch(() => {});
     this.#link = new SocketLink(socket, {
@@ -155,7 +153,7 @@ class HolderLink {
     };
     let timer = setTimeout(() => {
       timer = setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS).unref();
-    }, this.#patience()).unref();
+    }, SILENCE_MILLISECONDS).unref();
     let stop = () => clearTimeout(timer);
     return () => stop();
   }

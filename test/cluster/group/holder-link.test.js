@@ -41,12 +41,17 @@ describe('the link to the process that aggregates', () => {
 
   function open(t) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
-    link = new HolderLink(socket, 1, { key: '0123456789', id: undefined }, () => 2000, {
-      onHello: id => events.push(`hello ${id}`),
-      onRequest: () => {},
-      onSilence: () => events.push('silence'),
-      onEnd: () => events.push('end'),
-    });
+    link = new HolderLink(
+      socket,
+      1,
+      { key: '0123456789', id: undefined },
+      {
+        onHello: id => events.push(`hello ${id}`),
+        onRequest: () => {},
+        onSilence: () => events.push('silence'),
+        onEnd: () => events.push('end'),
+      },
+    );
     link.welcome.catch(() => {});
   }
 
