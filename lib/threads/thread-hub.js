@@ -259,6 +259,8 @@ class ThreadHub {
   async #readSoon() {
     if (this.#isReading) return;
     this.#isReading = true;
+    // Not in this turn's loop over messages: it would apply newer messages before the rest of them.
+    await undefined;
     await this.readInSlices(Infinity);
     this.#isReading = false;
   }

@@ -165,42 +165,74 @@ describe('unusual threads', () => {
     assert.equal(registry.workerCount(), 0);
   });
 
-  it('messages of a thread are applied in their order, also while it changes to a channel of its own', async t => {
-    const inbox = new BroadcastChannel(inboxOf(''));
-    const own = new BroadcastChannel(channelOf('x'));
+  /** What a thread sends whose log has three chunks: the definition of a metric, and its row, are in later ones. */
+  function longLog() {
     /** @type {SharedArrayBuffer[]} */
     const chunks = [];
     const log = new LogWriter(chunk => void chunks.push(chunk));
-    const flags = new Int32Array(new SharedArrayBuffer(4));
-    inbox.postMessage({ thread: 'x', join: log.first, flags: flags.buffer, threadId: 10_000 });
-    assert.equal(registry.workerCount(), 1);
-    assert.equal(flags[0], 1);
     const fill = (/** @type {number} */ count) => {
       while (chunks.length < count) log.append(REGISTRY, [0], JSON.stringify([['a', 'x'.repeat(1000)]]));
     };
-    const memory = new SharedArrayBuffer(8);
-    new Float64Array(memory)[0] = 5;
     fill(1);
     log.append(DEFINE, [0, 0], definitionOf({ name: 'late_total' }));
     fill(2);
     log.append(REGISTRY, [0], '[]');
     log.append(PAGE, [0, 0, 0, 0, 1]);
     log.append(ROW, [0, 0, 0]);
-    // They arrive after the inbox was read, and before the channel is.
+    const memory = new SharedArrayBuffer(8);
+    new Float64Array(memory)[0] = 5;
+    const flags = new Int32Array(new SharedArrayBuffer(4));
+    const join = { thread: 'x', join: log.first, flags: flags.buffer, threadId: 10_000 };
+    return { join, flags, memory: { thread: 'x', memory, memoryNumber: 0 }, chunks };
+  }
+
+  /**
+   * Calls a function each time the inbox was read to its end.
+   *
+   * @param {import('node:test').TestContext} t
+   * @param {() => void} onEnd
+   */
+  function atEndOfInbox(t, onEnd) {
     const original = worker.receiveMessageOnPort;
     t.mock.method(worker, 'receiveMessageOnPort', (/** @type {any} */ port) => {
       const received = original(port);
-      if (port.name === inboxOf('') && received === undefined && chunks.length > 0) {
-        inbox.postMessage({ thread: 'x', memory, memoryNumber: 0 });
-        inbox.postMessage({ thread: 'x', chunk: chunks.shift() });
-        own.postMessage({ thread: 'x', chunk: chunks.shift() });
-      }
+      if (port.name === inboxOf('') && received === undefined) onEnd();
       return received;
+    });
+  }
+
+  it('messages of a thread are applied in their order, also while it changes to a channel of its own', async t => {
+    const inbox = new BroadcastChannel(inboxOf(''));
+    const own = new BroadcastChannel(channelOf('x'));
+    const { join, flags, memory, chunks } = longLog();
+    inbox.postMessage(join);
+    assert.equal(registry.workerCount(), 1);
+    assert.equal(flags[0], 1);
+    // They arrive after the inbox was read, and before the channel is.
+    atEndOfInbox(t, () => {
+      if (chunks.length === 0) return;
+      inbox.postMessage(memory);
+      inbox.postMessage({ thread: 'x', chunk: chunks.shift() });
+      own.postMessage({ thread: 'x', chunk: chunks.shift() });
     });
     const page = await registry.workerMetrics();
     t.mock.restoreAll();
     inbox.close();
     own.close();
+    assert.match(page, /^late_total 5$/m);
+  });
+
+  it('messages of a thread are applied in their order, also those that arrive while it joins', async t => {
+    const inbox = new BroadcastChannel(inboxOf(''));
+    const { join, memory, chunks } = longLog();
+    for (const message of [join, memory, { thread: 'x', chunk: chunks.shift() }]) inbox.postMessage(message);
+    atEndOfInbox(t, () => {
+      if (chunks.length > 0) inbox.postMessage({ thread: 'x', chunk: chunks.shift() });
+    });
+    assert.equal(registry.workerCount(), 1);
+    t.mock.restoreAll();
+    const page = await registry.workerMetrics();
+    inbox.close();
     assert.match(page, /^late_total 5$/m);
   });
 
