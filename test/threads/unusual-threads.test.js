@@ -165,7 +165,7 @@ describe('unusual threads', () => {
     assert.equal(registry.workerCount(), 0);
   });
 
-  /** What a thread sends whose log has three chunks: the definition of a metric, and its row, are in later ones. */
+  /** What a thread sends. Its log has three chunks: a metric is defined in the second one. */
   function longLog() {
     /** @type {SharedArrayBuffer[]} */
     const chunks = [];
