@@ -124,6 +124,8 @@ class Aggregator {
     for (const file of filesOf(spool, workerId)) {
       if (!isExitFile(file)) this.answer({ workerId, file });
     }
+    // If it has died, the earlier thread may have shown its exit snapshot.
+    this.#retirement.readFilesOf(workerId);
     this.#answers.again.delete(workerId);
   }
 

@@ -110,7 +110,7 @@ class Retirement {
    */
   retire(workerId, death) {
     if (death !== undefined) this.#deaths.set(workerId, death);
-    if (!this.#store.isClosed(workerId) && !this.#readFilesOf(workerId)) {
+    if (!this.#store.isClosed(workerId) && !this.readFilesOf(workerId)) {
       this.#unread.add(workerId);
       return false;
     }
@@ -189,13 +189,13 @@ class Retirement {
   }
 
   /**
-   * Applies the snapshots in the files of a dead worker.
+   * Applies the snapshots in the files of a worker that is dead, or may be.
    *
    * @param {number} workerId
    * @returns {boolean} false if one cannot be read at the moment: the process is out of descriptors, for
    *   example
    */
-  #readFilesOf(workerId) {
+  readFilesOf(workerId) {
     const spool = this.#spool();
     const { isSnapshotExpected = false, lastSnapshot, own } = this.#deaths.get(workerId) ?? {};
     let isComplete = true;

@@ -8,7 +8,12 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const { Counter } = require('../../..');
 const { Aggregator } = require('../../../lib/cluster/aggregator/aggregator');
 const { runThrough } = require('../../../lib/event-loop/slices');
-const { snapshotName, lastName, dictionaryName } = require('../../../lib/cluster/wire/file-names');
+const {
+  snapshotName,
+  exitSnapshotName,
+  lastName,
+  dictionaryName,
+} = require('../../../lib/cluster/wire/file-names');
 const { HEADER_OFFSETS } = require('../../../lib/cluster/wire/snapshot-format');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { makeWorker, bytesOf } = require('../../fixtures/unit-scrape');
@@ -302,6 +307,30 @@ describe('names of retained files that are taken', () => {
       assert.ok(fs.lstatSync(files[0]).isFile());
     },
   );
+});
+
+describe('the files of a process that has died while another one takes over', () => {
+  it('its exit snapshot is on the first page: the one before may have shown it', async t => {
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, { retain: true });
+    answer();
+    assert.equal(page().total, 1);
+    counter.inc(2);
+    const bytes = bytesOf(worker.source.capture(WORKER, undefined, { isLast: true }));
+    fs.writeFileSync(path.join(directory, exitSnapshotName(WORKER)), bytes);
+    // It is retired, and the process that aggregates ends before the totals are saved.
+    const spool = path.join(path.dirname(directory), 'spool.copy');
+    fs.cpSync(directory, spool, { recursive: true });
+    aggregator.retire(WORKER, { isSnapshotExpected: true });
+    assert.equal(page().total, 3);
+    await aggregator.close();
+    fs.renameSync(spool, directory);
+    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
+    assert.equal(page().total, 3);
+    aggregator.retire(WORKER, { isSnapshotExpected: true });
+    assert.equal(page().total, 3);
+    assert.deepEqual([...aggregator.refused], []);
+  });
 });
 
 describe('an answer that a virus scanner has open', () => {
