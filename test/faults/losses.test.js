@@ -18,11 +18,7 @@ const { Spool } = require('../../lib/cluster/spool/spool');
 const counting = {
   start: ({ require, client, cluster, ...context }) => {
     const { state } = context;
-    require('../fixtures/cluster-checkpoints').observeCheckpoints({
-      client,
-      cluster,
-      ...context,
-    });
+    require('../fixtures/cluster-checkpoints').observeCheckpoints({ client, cluster, ...context });
     state.counter = new client.Counter({ name: 'done_total', help: 'h' });
     state.own = new client.Counter({ name: 'own_total', help: 'h', labelNames: ['worker'] });
     state.gauge = new client.Gauge({ name: 'open', help: 'h', labelNames: ['worker'] });
@@ -47,7 +43,7 @@ const LONG = 600_000;
 /** After more losses of a thread than this within a minute there is no other one. */
 const MINUTE = 60_000;
 
-/** Starts some workers that count 100 each; returns their ids and the total. */
+/** Starts some workers that count 100 each; returns their ids, the first of them, and the total. */
 async function startWorkers(cluster, count = 1) {
   await cluster.run(({ clock }, milliseconds) => clock.advance(milliseconds), 2 * MINUTE);
   const ids = [];
@@ -56,7 +52,7 @@ async function startWorkers(cluster, count = 1) {
   // Three times, because a worker learns with a request that its numbers have arrived.
   let total;
   for (let i = 0; i < 3; i++) total = counted(await cluster.scrape());
-  return { ids, total };
+  return { ids, id: ids[0], total };
 }
 
 /** Ends the thread, and waits until there is another one. */
@@ -116,10 +112,7 @@ describe('a thread that is lost', () => {
 
   it('a thread that is lost while a worker drains costs no count of it', async t => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     const end = await drain(cluster, t, id);
     assert.equal(counted(await cluster.scrape()), total);
     await loseThread(cluster);
@@ -135,10 +128,7 @@ describe('a thread that is lost', () => {
 
   it('a thread that is lost with all files of a draining worker leaves the exit file of that worker', async t => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     const end = await drain(cluster, t, id);
     for (const name of cluster.keptFiles(id)) fs.rmSync(path.join(cluster.spool, name));
     await loseThread(cluster);
@@ -151,10 +141,7 @@ describe('a thread that is lost', () => {
 
   it('a thread that is lost while a worker hangs, which is then killed, costs nothing of what was scraped', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await hang(cluster, id, total);
     await loseThread(cluster);
     const between = await cluster.scrape();
@@ -174,10 +161,7 @@ describe('a thread that is lost', () => {
       worker: counting,
       options: { checkpointInterval: BY_HAND },
     });
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await cluster.inWorker(id, record, 10);
     await cluster.inWorker(id, tick);
     await hang(cluster, id, total);
@@ -192,10 +176,7 @@ describe('a thread that is lost', () => {
 
   it('a thread that is lost in the instant in which a worker is killed costs nothing of what was scraped', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await cluster.run(async ({ cluster, threads }, id) => {
       cluster.workers[id].process.kill('SIGKILL');
       await threads.at(-1).terminate();
@@ -209,10 +190,7 @@ describe('a thread that is lost', () => {
 
   it('a thread that is lost while a worker runs a collect hook costs nothing, even if it exits in the next one', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await cluster.inWorker(id, ({ client, state }) => {
       state.calls = 0;
       const collect = () => {
@@ -259,10 +237,7 @@ describe('a thread that is lost', () => {
 
   it('a thread that is lost again and again while a worker hangs costs nothing of it', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await hang(cluster, id, total);
     for (let i = 1; i <= 3; i++) {
       await cluster.inWorker(1, record);
@@ -280,10 +255,7 @@ describe('a fault in a cluster that goes on', () => {
 
   it('a caller with much patience, who waits for a worker that hangs, holds up nobody', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await cluster.signal(id, 'SIGSTOP');
     const patient = cluster.scrape({ timeout: LONG });
     await cluster.inWorker(1, record);
@@ -330,10 +302,7 @@ describe('a fault in a cluster that goes on', () => {
 
   it('a request that cannot be sent is sent again later', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await cluster.inWorkers([1, id], record);
     await cluster.run(({ cluster }, id) => {
       const worker = cluster.workers[id];
@@ -352,10 +321,7 @@ describe('a fault in a cluster that goes on', () => {
 
   it("what a worker counts in the application's own 'exit' handler is in the totals", async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     const listeners = ({ process }) => process.listenerCount('exit');
     const before = await cluster.inWorker(id, listeners);
     await cluster.inWorker(id, ({ process, state }) => void process.on('exit', () => state.record(5)));
@@ -369,10 +335,7 @@ describe('a fault in a cluster that goes on', () => {
 
   it('what a worker counts in a collect hook that runs when it calls shutdown() is in the totals', async () => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     await cluster.inWorker(id, ({ client, state }) => {
       const held = new Promise(resolve => (state.release = resolve));
       async function collect() {
@@ -428,10 +391,7 @@ describe('a fault in a cluster that goes on', () => {
 
   it('an AggregatorRegistry that is closed while a worker drains leaves nothing of that worker in the next one', async t => {
     const cluster = shared();
-    const {
-      ids: [id],
-      total,
-    } = await startWorkers(cluster);
+    const { id, total } = await startWorkers(cluster);
     const end = await drain(cluster, t, id);
     await cluster.run(async context => {
       await context.aggregator.close();

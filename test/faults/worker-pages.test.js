@@ -8,29 +8,9 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 
 const { startCluster, copyPackage, makePlace, until } = require('../fixtures/cluster-harness.js');
+const { counting, page, pagesIn } = require('../fixtures/page-worker.js');
 
 const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
-
-/** Messages and reads of a worker are traced. */
-const counting = {
-  construct: true,
-  start: ({ client, cluster, process, require, state }) => {
-    const fs = require('node:fs');
-    state.counter = new client.Counter({ name: 'done_total', help: 'ünïcode ☃', labelNames: ['worker'] });
-    state.counter.inc({ worker: cluster.worker.id });
-    state.aggregator = new client.AggregatorRegistry({ timeout: 60_000 });
-    state.messages = [];
-    process.on(
-      'message',
-      message => message?.type === 'prom-client-cluster:page' && state.messages.push(message),
-    );
-    state.pages = fs => fs.readdirSync(state.directory).filter(name => name.endsWith('.page'));
-    state.page = options => state.aggregator.clusterMetrics({ timeout: 60_000, ...options });
-    state.fs = fs;
-  },
-};
-const page = ({ state }, options) => state.page(options);
-const pagesIn = directory => fs.readdirSync(directory).filter(name => name.endsWith('.page'));
 
 describe('the page from a worker without a file', () => {
   /** Longer than one message, and not ASCII. */

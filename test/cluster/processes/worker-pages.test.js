@@ -11,35 +11,16 @@ const { describe, it } = require('node:test');
 const { gunzipSync } = require('node:zlib');
 
 const { startCluster, until, LIBRARY, STOCK } = require('../../fixtures/cluster-harness.js');
+const { counting, page, pagesIn } = require('../../fixtures/page-worker.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 const NOBODY = /^Error: Nobody aggregates this cluster's metrics: create an AggregatorRegistry/;
 
-/** Messages and reads of a worker are traced. */
-const counting = {
-  construct: true,
-  start: ({ client, cluster, process, require, state }) => {
-    const fs = require('node:fs');
-    state.counter = new client.Counter({ name: 'done_total', help: 'ünïcode ☃', labelNames: ['worker'] });
-    state.counter.inc({ worker: cluster.worker.id });
-    state.aggregator = new client.AggregatorRegistry({ timeout: 60_000 });
-    state.messages = [];
-    process.on(
-      'message',
-      message => message?.type === 'prom-client-cluster:page' && state.messages.push(message),
-    );
-    state.pages = fs => fs.readdirSync(state.directory).filter(name => name.endsWith('.page'));
-    state.page = options => state.aggregator.clusterMetrics({ timeout: 60_000, ...options });
-    state.fs = fs;
-  },
-};
 const count = ({ cluster, state }) => state.counter.inc({ worker: cluster.worker.id });
-const page = ({ state }, options) => state.page(options);
 /** The error of a page, as text. */
 const failureOf = ({ state }, options) => state.page(options).then(() => 'none', String);
 const totalsIn = text =>
   Array.from(text.matchAll(/^done_total\{worker="(\d+)"\} (\d+)$/gm), match => match.slice(1).map(Number));
-const pagesIn = directory => fs.readdirSync(directory).filter(name => name.endsWith('.page'));
 
 describe('the page from a worker', () => {
   const cluster = sharedCluster({ workers: 3, worker: counting });
