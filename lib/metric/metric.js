@@ -171,6 +171,15 @@ function adviseOnOrder({ name }, method) {
 function register(metric, state) {
   Object.defineProperty(metric, STATE, { value: state, configurable: true });
   metric.reset();
+  addToRegistries(metric);
+}
+
+/**
+ * @param {Metric} metric is added to its `registers`
+ * @throws {TypeError} if exemplars are enabled and a registry writes Prometheus text only
+ * @throws {Error} if a registry has another metric of that name
+ */
+function addToRegistries(metric) {
   const { enableExemplars, registers } = metric;
   for (const registry of registers) {
     const writesText = registry.contentType === Registry.PROMETHEUS_CONTENT_TYPE;
@@ -314,6 +323,7 @@ function runCollect(metric) {
 module.exports = {
   Metric,
   register,
+  addToRegistries,
   createTable,
   stateOf,
   tableOf,

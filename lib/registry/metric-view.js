@@ -32,6 +32,9 @@ const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
  */
 const OBSERVER = Symbol.for('prom-client-cluster.observer.v1');
 
+/** Optional property of a metric: whether it is of the process, and the same in each of its threads. */
+const OF_PROCESS = Symbol.for('prom-client-cluster.of-process.v1');
+
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
@@ -45,4 +48,14 @@ function viewOf(metric) {
   return typeof metric[VIEW] === 'function' ? metric[VIEW]() : undefined;
 }
 
-module.exports = { VIEW, DEFAULT_LABELS, PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS, REMOVED, OBSERVER, viewOf };
+module.exports = {
+  VIEW,
+  DEFAULT_LABELS,
+  PAGES,
+  CONTENT_TYPES,
+  ALLOWS_EXEMPLARS,
+  REMOVED,
+  OBSERVER,
+  OF_PROCESS,
+  viewOf,
+};

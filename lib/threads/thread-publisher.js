@@ -5,7 +5,7 @@
 // the hub needs nothing of this thread to read them. Only `collect` hooks, custom metric objects, digests and
 // exemplars need its event loop.
 
-const { viewOf, OBSERVER } = require('../registry/metric-view');
+const { viewOf, OBSERVER, OF_PROCESS } = require('../registry/metric-view');
 const { runInSlices, runThrough } = require('../event-loop/slices');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
@@ -26,10 +26,6 @@ const EXTRAS_MILLISECONDS = 1000;
 
 /** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
 const HOOK_MILLISECONDS = 30_000;
-
-/** Default metrics that every thread of a process would report alike; the main thread's are shown. */
-const OF_PROCESS =
-  /(^|_)process_(cpu_(user_|system_)?seconds_total|start_time_seconds|(resident|virtual)_memory_bytes|heap_bytes|open_fds|max_fds|uptime_seconds|page_faults_total|context_switches_total|cgroup_\w+)$/;
 
 /**
  * @typedef {object} Published
@@ -188,7 +184,7 @@ class ThreadPublisher {
    */
   #publish(metric, registry, replaces) {
     const byMetric = this.#metrics[registry];
-    if (byMetric.has(metric) || OF_PROCESS.test(metric.name)) return;
+    if (byMetric.has(metric) || metric[OF_PROCESS]) return;
     const view = viewOf(metric);
     const number = this.#nextNumber++;
     /** @type {Published} */

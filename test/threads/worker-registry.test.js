@@ -8,6 +8,7 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const { BroadcastChannel } = require('node:worker_threads');
 const client = require('../../index');
+const { collectGarbage } = require('../runtime/fixtures/default-metrics-runtime');
 const { TestThread, joinedThread } = require('./fixtures/start-thread');
 
 const { AggregatorRegistry, Counter, Registry, WorkerRegistry, register } = client;
@@ -43,9 +44,14 @@ describe('WorkerRegistry', () => {
    * @param {number} value
    */
   async function pageWith(sample, value) {
+    return pageWhere(page => valueOf(page, sample) === value);
+  }
+
+  /** @param {(page: string) => unknown} hasAll */
+  async function pageWhere(hasAll) {
     for (;;) {
       const page = await registry.workerMetrics();
-      if (valueOf(page, sample) === value) return page;
+      if (hasAll(page)) return page;
     }
   }
 
@@ -237,13 +243,35 @@ describe('WorkerRegistry', () => {
     assert.ok(last.length === 6);
   });
 
-  it('WorkerRegistry shows metrics of the process once, and those of each thread', async () => {
-    client.collectDefaultMetrics();
-    await start('defaults');
-    const alone = (await register.metrics()).match(/^process_resident_memory_bytes (\d+)/m)?.[1];
-    const page = await registry.workerMetrics();
-    assert.ok((valueOf(page, 'process_resident_memory_bytes') ?? 0) < Number(alone) * 1.5);
-    assert.match(page, /^nodejs_heap_size_used_bytes \d+/m);
+  it('WorkerRegistry shows default metrics of the process once, those of each thread, and metrics named alike', async () => {
+    const config = { runtime: true, prefix: 'svc_' };
+    client.collectDefaultMetrics({ ...config, labels: { thread: 'main' } });
+    await start(
+      ['defaults', { config: { ...config, labels: { thread: 'other' } } }],
+      ['useHeap', { numbers: 2 ** 22 }],
+    );
+    collectGarbage();
+    const collections = (/** @type {string} */ thread) =>
+      `svc_nodejs_gc_duration_seconds_count{kind="major",thread="${thread}"}`;
+    const page = await pageWhere(each =>
+      ['main', 'other'].every(thread => valueOf(each, collections(thread))),
+    );
+    for (const name of ['child_process_open_fds', 'my_process_resident_memory_bytes'])
+      assert.equal(valueOf(page, name), 5);
+    const families = page.split('# HELP ').slice(1);
+    for (const family of families) {
+      const [name] = family.split(' ', 1);
+      const threads = [...new Set(family.match(/(?<=thread=")\w+/g))].sort();
+      // A system may have no limit of memory; a thread may have nothing open at this moment.
+      if (/^svc_process_cgroup|^svc_nodejs_active_\w+s$/.test(name))
+        assert.ok(!threads.includes('other') || name.startsWith('svc_nodejs_'), family);
+      else if (name.startsWith('svc_process_')) assert.deepEqual(threads, ['main'], family);
+      else if (name.startsWith('svc_')) assert.deepEqual(threads, ['main', 'other'], family);
+    }
+    assert.ok(families.length > 30, page);
+    const used = (/** @type {string} */ thread) =>
+      valueOf(page, `svc_nodejs_heap_size_used_bytes{thread="${thread}"}`) ?? 0;
+    assert.ok(used('other') > 8 * 2 ** 22 && used('other') > used('main'), page);
   });
 
   it('WorkerRegistry is a registry for endpoints, as bytes, in OpenMetrics and for some names', async () => {

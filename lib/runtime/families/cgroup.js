@@ -1,6 +1,6 @@
 'use strict';
 
-const { defineFamily } = require('../sampling/metric-group');
+const { defineProcessFamily } = require('../sampling/metric-group');
 const { followTotal } = require('../sampling/followed-total');
 const { findMemoryFiles, findCpuFiles } = require('../sources/cgroup-files');
 
@@ -21,7 +21,7 @@ const aggregator = 'max';
  * Limits and usage of the process's cgroup, which usually is the container: memory, CPU quota and throttling.
  * Only on systems with cgroups.
  */
-const cgroup = defineFamily((group, config, places) => {
+const cgroup = defineProcessFamily((group, config, places) => {
   const memory = findMemoryFiles(places);
   const cpu = findCpuFiles(places);
   if (memory === undefined && cpu === undefined) return false;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { defineFamily } = require('../sampling/metric-group');
+const { defineProcessFamily } = require('../sampling/metric-group');
 const { isOnProcSelf, readProcSelf } = require('../sources/proc-self');
 
 const RESIDENT = 'process_resident_memory_bytes';
@@ -13,7 +13,7 @@ const KILOBYTE = 1024;
  * Memory of the process as reported by the operating system: resident, virtual and data size from /proc; only
  * the resident size on other systems.
  */
-const osMemoryHeap = defineFamily(group => {
+const osMemoryHeap = defineProcessFamily(group => {
   const resident = group.gauge({ name: RESIDENT, help: 'Resident memory size in bytes.' });
   if (!isOnProcSelf('status')) {
     followNode(group, resident);

@@ -1,6 +1,6 @@
 'use strict';
 
-const { defineFamily } = require('../sampling/metric-group');
+const { defineProcessFamily } = require('../sampling/metric-group');
 
 const USER = 'process_cpu_user_seconds_total';
 const SYSTEM = 'process_cpu_system_seconds_total';
@@ -13,7 +13,7 @@ const MICROSECONDS = 1e6;
  *
  * @throws {TypeError} if exemplars are enabled and the registry writes Prometheus text
  */
-const processCpuTotal = defineFamily((group, config) => {
+const processCpuTotal = defineProcessFamily((group, config) => {
   const enableExemplars = Boolean(config.enableExemplars);
   const user = group.counter({
     name: USER,

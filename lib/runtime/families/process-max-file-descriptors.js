@@ -1,6 +1,6 @@
 'use strict';
 
-const { defineFamily } = require('../sampling/metric-group');
+const { defineProcessFamily } = require('../sampling/metric-group');
 const { readProcSelf } = require('../sources/proc-self');
 
 const MAX_FDS = 'process_max_fds';
@@ -9,7 +9,7 @@ const MAX_FDS = 'process_max_fds';
  * Limit of open files, sockets and pipes: the soft limit at the time of this call. Only on systems with
  * /proc.
  */
-const processMaxFileDescriptors = defineFamily(group => {
+const processMaxFileDescriptors = defineProcessFamily(group => {
   const limits = readProcSelf('limits');
   const match = /^Max open files\s+(\d+)/m.exec(limits ?? '');
   if (match === null) return false;

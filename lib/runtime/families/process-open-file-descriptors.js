@@ -1,12 +1,12 @@
 'use strict';
 
-const { defineFamily } = require('../sampling/metric-group');
+const { defineProcessFamily } = require('../sampling/metric-group');
 const { isOnProcSelf, fileDescriptorCounter } = require('../sources/proc-self');
 
 const OPEN_FDS = 'process_open_fds';
 
 /** Open files, sockets and pipes of the process. Only on systems with /proc. */
-const processOpenFileDescriptors = defineFamily(group => {
+const processOpenFileDescriptors = defineProcessFamily(group => {
   if (!isOnProcSelf('fd')) return false;
   const gauge = group.gauge({ name: OPEN_FDS, help: 'Number of open file descriptors.' });
   const count = fileDescriptorCounter();

@@ -1,11 +1,11 @@
 'use strict';
 
-const { defineFamily } = require('../sampling/metric-group');
+const { defineProcessFamily } = require('../sampling/metric-group');
 
 const START_TIME = 'process_start_time_seconds';
 
 /** Start time of the process. */
-const processStartTime = defineFamily(group => {
+const processStartTime = defineProcessFamily(group => {
   // Computed once: a later correction of the system's clock must not move it.
   const startTime = Math.round(Date.now() / 1000 - process.uptime());
   const gauge = group.gauge({

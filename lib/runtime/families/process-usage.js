@@ -1,6 +1,6 @@
 'use strict';
 
-const { defineFamily } = require('../sampling/metric-group');
+const { defineProcessFamily } = require('../sampling/metric-group');
 const { followTotal } = require('../sampling/followed-total');
 
 const UPTIME = 'process_uptime_seconds';
@@ -15,7 +15,7 @@ const CONTEXT_SWITCH_FIELDS = {
 };
 
 /** Uptime, page faults and context switches of the process since it started. */
-const processUsage = defineFamily(group => {
+const processUsage = defineProcessFamily(group => {
   if (typeof process.resourceUsage !== 'function') return false;
   const uptime = group.gauge({
     name: UPTIME,

@@ -6,7 +6,8 @@ const { Registry } = require('../../registry/registry');
 const { Counter } = require('../../metric/counter');
 const { Gauge } = require('../../metric/gauge');
 const { Histogram } = require('../../metric/histogram');
-const { REMOVED } = require('../../registry/metric-view');
+const { addToRegistries } = require('../../metric/metric');
+const { REMOVED, OF_PROCESS } = require('../../registry/metric-view');
 const { sampleLater } = require('./sample-queue');
 
 /**
@@ -40,6 +41,7 @@ const abandoned = new FinalizationRegistry(stopAll);
 /** Metrics of one registry that are sampled together. */
 class MetricGroup {
   #prefix;
+  #isOfProcess;
   /** @type {any[]} */
   #metrics = [];
   /** @type {(() => void)[]} */
@@ -49,11 +51,13 @@ class MetricGroup {
   /**
    * @param {Registry | null | undefined} registry default: the global one
    * @param {FamilyConfig | null | undefined} config
+   * @param {boolean} [isOfProcess] whether all threads of the process would measure the same
    */
-  constructor(registry, config) {
+  constructor(registry, config, isOfProcess = false) {
     /** @type {Registry} */
     this.registry = registry ?? Registry.globalRegistry;
     this.#prefix = config?.prefix || '';
+    this.#isOfProcess = isOfProcess;
     /** The labels of every sample. A copy, which later changes to the caller's object do not affect. */
     this.labels = Object.freeze({ ...config?.labels });
     abandoned.register(this, this.#stops);
@@ -161,7 +165,11 @@ class MetricGroup {
     if (stopped.has(registry.getSingleMetric?.(name))) registry.removeSingleMetric(name);
     // A set, because a configured label may replace one of the metric's own labels.
     const labelNames = [...new Set([...(options.labelNames ?? []), ...Object.keys(this.labels)])];
-    const metric = new MetricClass({ ...options, name, labelNames, registers: [registry] });
+    const metric = new MetricClass({ ...options, name, labelNames, registers: [] });
+    // Before an observer of the registry sees the metric.
+    if (this.#isOfProcess) Object.defineProperty(metric, OF_PROCESS, { value: true });
+    metric.registers = [registry];
+    addToRegistries(metric);
     this.#metrics.push(metric);
     Object.defineProperty(metric, REMOVED, { value: this.#stopIfRemoved.bind(this) });
     return metric;
@@ -179,14 +187,40 @@ class MetricGroup {
 }
 
 /**
- * @param {(group: MetricGroup, config: FamilyConfig, ...more: any[]) => void | false} build adds the metrics
- *   to a group; false if there is nothing to measure. If it throws, no metric stays registered and nothing
- *   stays running
+ * Adds the metrics of a family to a group; false if there is nothing to measure. If it throws, no metric
+ * stays registered and nothing stays running.
+ *
+ * @typedef {(group: MetricGroup, config: FamilyConfig, ...more: any[]) => void | false} Build
+ */
+
+/**
+ * Defines a family that measures the thread that it is sampled in: its heap or event loop, for example.
+ *
+ * @param {Build} build
  * @returns {Family}
  */
 function defineFamily(build) {
+  return familyOf(build, false);
+}
+
+/**
+ * Defines a family that measures the whole process. The page of all threads has that of the main thread.
+ *
+ * @param {Build} build
+ * @returns {Family}
+ */
+function defineProcessFamily(build) {
+  return familyOf(build, true);
+}
+
+/**
+ * @param {Build} build
+ * @param {boolean} isOfProcess
+ * @returns {Family}
+ */
+function familyOf(build, isOfProcess) {
   return (registry, config, ...more) => {
-    const group = new MetricGroup(registry, config);
+    const group = new MetricGroup(registry, config, isOfProcess);
     try {
       if (build(group, config ?? {}, ...more) === false) return undefined;
     } catch (error) {
@@ -202,4 +236,4 @@ function stopAll(stops) {
   for (const stop of stops.splice(0)) stop();
 }
 
-module.exports = { MetricGroup, defineFamily };
+module.exports = { MetricGroup, defineFamily, defineProcessFamily };
