@@ -26,7 +26,7 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  *
  * @typedef {object} Source
  * @property {number} workerId
- * @property {import('../wire/snapshot-decoder').Definition} definition
+ * @property {import('../wire/dictionary-decoder').Definition} definition
  * @property {RowMap} rows
  * @property {number} rowCount
  * @property {Int32Array | undefined} order the live rows; undefined if all are live and in order
@@ -49,7 +49,7 @@ class ClusterFamily {
   #totals = new FamilyTotals(this.#quantiles);
   #text = new CachedText();
 
-  /** @param {import('../wire/snapshot-decoder').Definition} definition */
+  /** @param {import('../wire/dictionary-decoder').Definition} definition */
   constructor(definition) {
     this.definition = definition;
     this.rows = new FamilyRows();

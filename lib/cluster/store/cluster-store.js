@@ -282,7 +282,7 @@ class ClusterStore {
   }
 
   /**
-   * @param {import('../wire/snapshot-decoder').Definition} definition
+   * @param {import('../wire/dictionary-decoder').Definition} definition
    * @returns {ClusterFamily}
    */
   #familyOf(definition) {

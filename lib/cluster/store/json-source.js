@@ -19,7 +19,7 @@ const MAX_QUANTILES = 100;
 const MAX_SPARSENESS = 4;
 const SMALL_TABLE_CELLS = 4096;
 
-/** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
+/** @typedef {import('../wire/dictionary-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
 
 /**

@@ -12,7 +12,7 @@ const VERSION = 2;
 const MANY_LABEL_NAMES = 64;
 
 /** @typedef {import('./cluster-family').ClusterFamily} ClusterFamily */
-/** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
+/** @typedef {import('../wire/dictionary-decoder').Definition} Definition */
 
 /**
  * @param {ClusterFamily[]} families

@@ -8,7 +8,7 @@ const { TableRowMap } = require('./row-map');
 const MAX_ROW_MAPS = 8;
 
 /** @typedef {import('../wire/snapshot-decoder').Snapshot} Snapshot */
-/** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
+/** @typedef {import('../wire/dictionary-decoder').Definition} Definition */
 
 /**
  * One metric of the worker's dictionary.
@@ -76,7 +76,7 @@ function isSameMetric(left, right) {
 
 /**
  * @param {WorkerMetric} metric
- * @param {import('../wire/snapshot-decoder').DictionaryRecord} record
+ * @param {import('../wire/dictionary-decoder').DictionaryRecord} record
  * @returns {WorkerMetric}
  */
 function withRows(metric, { fromRow, rows, values, forms, tuples }) {

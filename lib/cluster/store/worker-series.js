@@ -16,7 +16,7 @@ const { isValidMetricName } = require('../../registry/names');
 const MAX_HELP_CHARACTERS = 2 ** 20;
 
 /** @typedef {import('../wire/snapshot-decoder').Snapshot} Snapshot */
-/** @typedef {import('../wire/snapshot-decoder').Definition} Definition */
+/** @typedef {import('../wire/dictionary-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./worker-dictionary').WorkerMetric} WorkerMetric */
 
@@ -205,22 +205,12 @@ class WorkerSeries {
             entry,
             widthOf(definition.layout, definition.boundsOrQuantiles.length),
           ),
-          digestOf: digestReader(snapshot, entry),
-          exemplars: entry.exemplarCount > 0 ? () => exemplarsOf(snapshot, entry) : undefined,
+          digestOf: digestsOf(snapshot, entry),
+          exemplars: exemplarsOf(snapshot, entry),
         };
       },
     );
   }
-}
-
-/**
- * @param {Snapshot} snapshot
- * @param {import('../wire/snapshot-decoder').TableEntry} entry
- */
-function digestReader(snapshot, entry) {
-  if (entry.digestsStart === undefined) return undefined;
-  const { versions, centroids } = digestsOf(snapshot, entry);
-  return (/** @type {number} */ row) => ({ version: versions[row], centroids: centroids[row] });
 }
 
 /**

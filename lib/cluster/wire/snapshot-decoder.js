@@ -3,6 +3,7 @@
 // Reads one snapshot of a worker, and checks its structure before any of it is used.
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
+const { readDictionary } = require('./dictionary-decoder');
 const { decodeExemplars } = require('./exemplars');
 const { beginningOf } = require('./messages');
 const { isValidLabelName } = require('../../registry/names');
@@ -14,44 +15,15 @@ const {
   HEADER_BYTES,
   END_BYTES,
   INCARNATION_BYTES,
-  DEFINITION,
-  ROWS,
-  DROPPED,
   TABLE_ENTRY,
   JSON_ENTRY,
-  LAYOUT_KINDS,
 } = require('./snapshot-format');
-
-/**
- * @typedef {object} Definition
- * @property {string} name
- * @property {string} help
- * @property {string} type
- * @property {string} aggregator
- * @property {'value' | 'histogram' | 'summary'} layout
- * @property {number[]} boundsOrQuantiles
- * @property {boolean} windowed
- * @property {string[]} labelNames
- */
-
-/**
- * @typedef {object} DictionaryRecord
- * @property {number} metric
- * @property {Definition | undefined} definition
- * @property {boolean} dropped whether the worker dropped the metric for good; its number is not reused
- * @property {number} fromRow
- * @property {number} rows
- * @property {{from: number, values: string[]}[]} values by label
- * @property {number[][]} forms
- * @property {Int32Array} tuples by row: its form, then its value of each label
- */
 
 /**
  * @typedef {object} TableEntry
  * @property {number} defaults
  * @property {number} metric
  * @property {number} rowCount
- * @property {number} liveCount
  * @property {number} columnsStart
  * @property {Int32Array | undefined} order undefined if all rows are live and in order
  * @property {number | undefined} digestsStart
@@ -74,7 +46,7 @@ const {
 
 /**
  * @typedef {object} SnapshotParts
- * @property {DictionaryRecord[]} dictionary
+ * @property {import('./dictionary-decoder').DictionaryRecord[]} dictionary
  * @property {[string, string][][]} defaultLabels
  * @property {[stage: string, name: string, count: number][]} failures
  * @property {(TableEntry | JsonEntry)[]} entries
@@ -86,9 +58,6 @@ const {
 
 // Failures are stored by name, also when their worker has died. Workers count no longer names.
 const MAX_NAME_CHARACTERS = 1000;
-
-/** Of a metric that is dropped. */
-const NO_ROWS = { fromRow: 0, rows: 0, values: [], forms: [], tuples: new Int32Array(0) };
 
 /**
  * Reads a snapshot, and checks every length.
@@ -136,76 +105,6 @@ function decodeSnapshot(buffer, labelCountOf, checkHeader) {
   const dictionary = readDictionary(new ByteReader(buffer, HEADER_BYTES, numbersStart), labelCountOf);
   const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns);
   return { ...identity, dictionary, ...numbers, columns, bytes };
-}
-
-/**
- * @param {ByteReader} reader
- * @param {(metric: number) => number | undefined} labelCountOf
- */
-function readDictionary(reader, labelCountOf) {
-  /** @type {Map<number, number>} */
-  const defined = new Map();
-  /** @type {DictionaryRecord[]} */
-  const records = [];
-  for (let left = reader.count(); left > 0; left--) {
-    const definition = reader.uint32() === DEFINITION ? readDefinition(reader) : undefined;
-    if (definition !== undefined) defined.set(definition.number, definition.labelNames.length);
-    const kind = reader.uint32();
-    if (kind !== ROWS && kind !== DROPPED) throw new SnapshotError('dictionary', `a record of kind ${kind}`);
-    const metric = reader.uint32();
-    if (kind === DROPPED) {
-      records.push({ metric, definition, dropped: true, ...NO_ROWS });
-      continue;
-    }
-    const labelCount = defined.get(metric) ?? labelCountOf(metric);
-    if (labelCount === undefined || (definition !== undefined && definition.number !== metric)) {
-      throw new SnapshotError('dictionary', `rows of metric ${metric}, which is not defined`);
-    }
-    records.push(readRows(reader, metric, labelCount, definition));
-  }
-  return records;
-}
-
-/** @param {ByteReader} reader */
-function readDefinition(reader) {
-  const number = reader.uint32();
-  const [name, help, type, aggregator] = [reader.string(), reader.string(), reader.string(), reader.string()];
-  const layout = LAYOUT_KINDS[reader.uint32()];
-  if (layout === undefined) throw new SnapshotError('dictionary', `metric ${name} has an unknown layout`);
-  const boundsOrQuantiles = reader.list(() => reader.float64());
-  const windowed = reader.uint32() === 1;
-  const labelNames = reader.list(() => reader.string());
-  if (!labelNames.every(isValidLabelName))
-    throw new SnapshotError('dictionary', `metric ${name} has an invalid label`);
-  return { number, name, help, type, aggregator, layout, boundsOrQuantiles, windowed, labelNames };
-}
-
-/**
- * @param {ByteReader} reader
- * @param {number} metric
- * @param {number} labelCount
- * @param {Definition | undefined} definition
- * @returns {DictionaryRecord}
- */
-function readRows(reader, metric, labelCount, definition) {
-  const [fromRow, rows] = [reader.uint32(), reader.uint32()];
-  if (labelCount === 0) {
-    if (fromRow + rows > 1)
-      throw new SnapshotError('dictionary', `metric ${metric} has no labels, but ${rows} rows`);
-    const tuples = new Int32Array(rows);
-    return { metric, definition, dropped: false, fromRow, rows, values: [], forms: [[]], tuples };
-  }
-  const values = [];
-  for (let label = 0; label < labelCount; label++) {
-    const from = reader.uint32();
-    values.push({ from, values: reader.strings() });
-  }
-  const forms = reader.list(() => reader.list(() => reader.uint32()));
-  if (forms.some(form => form.length > labelCount || form.some(position => position >= labelCount))) {
-    throw new SnapshotError('dictionary', `a form of metric ${metric} has a label that it does not have`);
-  }
-  const tuples = reader.int32Array(rows * (labelCount + 1));
-  return { metric, definition, dropped: false, fromRow, rows, values, forms, tuples };
 }
 
 /**
@@ -261,7 +160,6 @@ function readEntry(reader, columns) {
     defaults,
     metric,
     rowCount,
-    liveCount,
     columnsStart,
     order,
     digestsStart,
@@ -327,37 +225,39 @@ function columnsOf(snapshot, entry, width) {
 }
 
 /**
- * A summary's digests by row, without a copy.
+ * A summary's digests, without a copy.
  *
  * @param {Snapshot} snapshot
  * @param {TableEntry} entry
- * @returns {{versions: number[], centroids: Float64Array[]}}
+ * @returns {((row: number) => {version: number, centroids: Float64Array}) | undefined} undefined if there are
+ *   none
  * @throws {SnapshotError} if they reach past the end
  */
-function digestsOf(snapshot, entry) {
-  const reader = viewAt(snapshot.columns, entry.digestsStart ?? -1);
-  const index = reader.float64Array(entry.rowCount * 2);
-  const versions = [];
+function digestsOf(snapshot, { digestsStart, rowCount }) {
+  if (digestsStart === undefined) return undefined;
+  const reader = viewAt(snapshot.columns, digestsStart);
+  const index = reader.float64Array(rowCount * 2);
+  /** @type {Float64Array[]} */
   const centroids = [];
-  for (let row = 0; row < entry.rowCount; row++) {
+  for (let row = 0; row < rowCount; row++) {
     const count = index[row * 2];
     if (!(count >= 0)) throw new SnapshotError('numbers', `a digest of ${count} centroids`);
     centroids.push(reader.float64Array(count * 2));
-    versions.push(index[row * 2 + 1]);
   }
-  return { versions, centroids };
+  return row => ({ version: index[row * 2 + 1], centroids: centroids[row] });
 }
 
 /**
- * A metric's exemplars.
+ * A metric's exemplars. They are decoded when they are shown.
  *
  * @param {Snapshot} snapshot
  * @param {TableEntry} entry
- * @returns {import('./exemplars').PlacedExemplar[]}
- * @throws {SnapshotError} if they reach past the end
+ * @returns {(() => import('./exemplars').PlacedExemplar[]) | undefined} throws a SnapshotError if they reach
+ *   past the end; undefined if there are none
  */
 function exemplarsOf(snapshot, { exemplarCount, exemplarsStart }) {
-  return exemplarCount === 0 ? [] : decodeExemplars(viewAt(snapshot.columns, exemplarsStart), exemplarCount);
+  if (exemplarCount === 0) return undefined;
+  return () => decodeExemplars(viewAt(snapshot.columns, exemplarsStart), exemplarCount);
 }
 
 module.exports = { decodeSnapshot, columnsOf, digestsOf, exemplarsOf };
