@@ -89,6 +89,7 @@ class GroupMembers extends EventEmitter {
   /**
    * @param {object} options
    * @param {import('./group-directory').MemberList} options.list members of earlier generations that live
+   * @param {string} [options.silent] key of one that does not answer, for which no scrape waits
    * @param {(key: string, hadLink: boolean) => Promise<boolean>} options.isAlive
    * @param {(key: string) => void} options.onDead
    * @param {() => boolean} options.isCurrent whether this process still aggregates; if not, it closes the
@@ -96,7 +97,7 @@ class GroupMembers extends EventEmitter {
    * @param {(list: import('./group-directory').MemberList) => void} options.onChange called when a member has
    *   joined or left
    */
-  constructor({ list, isAlive, onDead, isCurrent, onChange }) {
+  constructor({ list, silent, isAlive, onDead, isCurrent, onChange }) {
     super();
     this.#onDead = onDead;
     this.#isCurrent = isCurrent;
@@ -107,7 +108,7 @@ class GroupMembers extends EventEmitter {
     this.workers = {};
     for (const [id, key] of list.keys) this.workers[id] = new Member(id, key, isCurrent);
     /** Settles when all of them are linked again, or after a second: one may be stopped. */
-    this.settled = this.#settle();
+    this.settled = this.#settle(silent);
     for (const member of this.#all) void this.#probe(member);
   }
 
@@ -133,8 +134,9 @@ class GroupMembers extends EventEmitter {
     return this.#all.some(member => member.key !== key);
   }
 
-  async #settle() {
-    const isAwaited = () => this.#all.some(member => !member.isConnected());
+  /** @param {string | undefined} silent */
+  async #settle(silent) {
+    const isAwaited = () => this.#all.some(member => !member.isConnected() && member.key !== silent);
     while (isAwaited() && performance.now() < this.#settlesAt && !this.#isClosed)
       await new Promise(resolve => setTimeout(resolve, 10));
   }

@@ -252,7 +252,7 @@ class Group {
       // With the key of this process, an error has ended its election.
       const mayAnswer = key !== this.#key && generation !== this.#silent;
       if (mayAnswer && (await this.#linkTo(key, generation))) return true;
-      await this.#elect(generation + 1);
+      await this.#elect(generation + 1, generation === this.#silent ? key : undefined);
       return false;
     } catch (error) {
       debug('no link to the group: %s', error);
@@ -366,13 +366,15 @@ class Group {
    * Tries to become the holder.
    *
    * @param {number} generation
+   * @param {string} [silent] key of the holder that is replaced, if that does not answer
    */
-  async #elect(generation) {
+  async #elect(generation, silent) {
     const holder = await Holder.claim({
       directory: this.#directory,
       generation,
       key: this.#key,
       isContinuing: this.#hasMet,
+      silent,
       options: () => this.#options,
       onDeposed: () => {
         this.#holder = undefined;

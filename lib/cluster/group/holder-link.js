@@ -11,9 +11,11 @@ const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messag
 
 const debug = debuglog('prom-client-cluster');
 
-// A holder that sends nothing for so long after a ping is stopped, or its event loop is held: another process
+// While a page is requested, the holder gets a ping each time it has answered the one before. If it has sent
+// nothing at so many looks in a row (2 seconds), it is stopped, or its event loop is held: another process
 // takes over. Then what has arrived meanwhile is read first, because this process may have been stopped.
-const SILENCE_MILLISECONDS = 2000;
+const LOOK_MILLISECONDS = 500;
+const MAX_SILENT_LOOKS = 4;
 const LAST_CHANCE_MILLISECONDS = 100;
 
 // However often this process is scraped, it sends no more than one ping in this time.
@@ -136,13 +138,26 @@ class HolderLink {
    * @returns {() => void} stops that
    */
   #watch() {
-    const askedAt = performance.now();
+    let askedAt = performance.now();
+    let silentLooks = 0;
     if (this.#pages !== undefined) this.#pingSoon();
+    const isAnswered = () => this.#heardAt >= askedAt && this.#pages !== undefined;
+    const look = () => {
+      if (isAnswered()) {
+        // It may be stopped at any time before it has sent the page.
+        askedAt = performance.now();
+        silentLooks = 0;
+        this.#pingSoon();
+      } else if (++silentLooks >= MAX_SILENT_LOOKS) {
+        timer = setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS).unref();
+        return;
+      }
+      timer = setTimeout(look, LOOK_MILLISECONDS).unref();
+    };
     const onLastChance = () => {
       if (!this.isConnected) return;
-      if (this.#heardAt >= askedAt && this.#pages !== undefined) {
-        // It may be stopped at any time until it has answered.
-        stop = this.#watch();
+      if (isAnswered()) {
+        look();
         return;
       }
       if (this.#heardAt < askedAt) {
@@ -151,11 +166,8 @@ class HolderLink {
       }
       this.close();
     };
-    let timer = setTimeout(() => {
-      timer = setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS).unref();
-    }, SILENCE_MILLISECONDS).unref();
-    let stop = () => clearTimeout(timer);
-    return () => stop();
+    let timer = setTimeout(look, LOOK_MILLISECONDS).unref();
+    return () => clearTimeout(timer);
   }
 
   #pingSoon() {

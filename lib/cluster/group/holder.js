@@ -22,6 +22,7 @@ const DEPOSED = 'another process aggregates';
  * @property {number} generation
  * @property {string} key of this process
  * @property {boolean} isContinuing whether this process has met another one of the group
+ * @property {string} [silent] key of a member that does not answer
  * @property {() => import('../cluster-options').ClusterOptions} options read when there is anything to
  *   aggregate
  * @property {() => void} onDeposed called when this process has found that another one has taken over
@@ -76,7 +77,7 @@ class Holder {
    * @param {import('./group-directory').MemberList} list members of earlier generations that live
    * @param {string | undefined} adopt directory of snapshot files of an earlier holder
    */
-  constructor({ directory, generation, key, options, onDeposed, onRestored }, list, adopt) {
+  constructor({ directory, generation, key, silent, options, onDeposed, onRestored }, list, adopt) {
     this.generation = generation;
     this.#directory = directory;
     this.#key = key;
@@ -86,6 +87,7 @@ class Holder {
     this.#adopt = adopt;
     this.#members = new GroupMembers({
       list,
+      silent,
       isAlive: async (member, hadLink) =>
         member === key || directory.isAlive(member, hadLink && !this.#areSocketsMissing),
       onDead: member => directory.removeSocket(member),

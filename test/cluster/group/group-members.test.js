@@ -35,7 +35,7 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     fs.rmSync(place, { recursive: true, force: true });
   });
 
-  async function open(list = { next: 1, keys: new Map() }, dead = '') {
+  async function open(list = { next: 1, keys: new Map() }, { dead, silent } = {}) {
     // A test may open several.
     if (place !== undefined) fs.rmSync(place, { recursive: true, force: true });
     place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-members-'));
@@ -45,6 +45,7 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     isCurrent = true;
     members = new GroupMembers({
       list,
+      silent,
       isAlive: async key => alive.has(key),
       onDead: () => {},
       isCurrent: () => {
@@ -130,13 +131,38 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
           [5, living],
         ]),
       },
-      dead,
+      { dead },
     );
     assert.equal((await join(living, 5)).id, 5);
     await members.settled;
     assert.equal((await join(newKey(), 5)).id, 9);
     assert.equal((await join(newKey(), 12)).id, 12);
     assert.equal((await join()).id, 13);
+  });
+
+  it('are waited for before the first page, but for a former holder that does not answer', async t => {
+    const keys = [newKey(), newKey()];
+    const now = performance.now();
+    // Otherwise nobody is waited for after a second.
+    t.mock.method(performance, 'now', () => now);
+    await open(
+      {
+        next: 3,
+        keys: new Map([
+          [1, keys[0]],
+          [2, keys[1]],
+        ]),
+      },
+      { silent: keys[0] },
+    );
+    let isSettled = false;
+    const settled = members.settled.then(() => (isSettled = true));
+    await new Promise(resolve => setTimeout(resolve, 20));
+    assert.equal(isSettled, false);
+    await join(keys[1], 2);
+    await settled;
+    // It lives.
+    assert.equal(members.idOf(keys[0]), 1);
   });
 
   it('of another group that was in the same place get ids that nobody had here', async () => {
