@@ -11,8 +11,17 @@ const CPU_THROTTLED = 'process_cgroup_cpu_throttled_seconds_total';
 const CPU_PERIODS = 'process_cgroup_cpu_periods_total';
 const CPU_THROTTLED_PERIODS = 'process_cgroup_cpu_throttled_periods_total';
 
+const HELPS = {
+  [MEMORY_LIMIT]: 'Memory limit of the cgroup in bytes; absent if unlimited.',
+  [MEMORY_USAGE]: 'Memory used by the cgroup in bytes, including the page cache.',
+  [CPU_QUOTA]: 'CPU quota of the cgroup in cores; absent if unlimited.',
+  [CPU_THROTTLED]: 'Time in seconds that the cgroup was throttled by its CPU quota, summed over all CPUs.',
+  [CPU_PERIODS]: 'Enforcement periods of the CPU quota in which the cgroup was runnable.',
+  [CPU_THROTTLED_PERIODS]: 'Enforcement periods of the CPU quota in which the cgroup was throttled.',
+};
+
 // The workers share a cgroup, and each reads the figures of all: their sum would be a multiple.
-const aggregator = 'max';
+const OPTIONS = { aggregator: 'max' };
 
 /** @typedef {import('../../metric/gauge').Gauge} Gauge */
 /** @typedef {import('../sampling/metric-group').MetricGroup} MetricGroup */
@@ -21,29 +30,22 @@ const aggregator = 'max';
  * Limits and usage of the process's cgroup, which usually is the container: memory, CPU quota and throttling.
  * Only on systems with cgroups.
  */
-const cgroup = defineProcessFamily((group, config, places) => {
+module.exports = defineProcessFamily(HELPS, (group, config, places) => {
   const memory = findMemoryFiles(places);
   const cpu = findCpuFiles(places);
   if (memory === undefined && cpu === undefined) return false;
   if (memory !== undefined) addMemory(group, memory);
   if (cpu !== undefined) addCpu(group, cpu);
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {MetricGroup} group
  * @param {import('../sources/cgroup-files').MemoryFiles} files
  */
 function addMemory(group, files) {
-  const limit = group.gauge({
-    name: MEMORY_LIMIT,
-    help: 'Memory limit of the cgroup in bytes; absent if unlimited.',
-    aggregator,
-  });
-  const usage = group.gauge({
-    name: MEMORY_USAGE,
-    help: 'Memory used by the cgroup in bytes, including the page cache.',
-    aggregator,
-  });
+  const limit = group.gauge(MEMORY_LIMIT, OPTIONS);
+  const usage = group.gauge(MEMORY_USAGE, OPTIONS);
   const sample = () => {
     setOrRemove(limit, group.labels, files.limit());
     setOrRemove(usage, group.labels, files.usage());
@@ -58,26 +60,10 @@ function addMemory(group, files) {
  * @param {import('../sources/cgroup-files').CpuFiles} files
  */
 function addCpu(group, files) {
-  const quota = group.gauge({
-    name: CPU_QUOTA,
-    help: 'CPU quota of the cgroup in cores; absent if unlimited.',
-    aggregator,
-  });
-  const throttled = group.counter({
-    name: CPU_THROTTLED,
-    help: 'Time in seconds that the cgroup was throttled by its CPU quota, summed over all CPUs.',
-    aggregator,
-  });
-  const periods = group.counter({
-    name: CPU_PERIODS,
-    help: 'Enforcement periods of the CPU quota in which the cgroup was runnable.',
-    aggregator,
-  });
-  const throttledPeriods = group.counter({
-    name: CPU_THROTTLED_PERIODS,
-    help: 'Enforcement periods of the CPU quota in which the cgroup was throttled.',
-    aggregator,
-  });
+  const quota = group.gauge(CPU_QUOTA, OPTIONS);
+  const throttled = group.counter(CPU_THROTTLED, OPTIONS);
+  const periods = group.counter(CPU_PERIODS, OPTIONS);
+  const throttledPeriods = group.counter(CPU_THROTTLED_PERIODS, OPTIONS);
   const followThrottled = followTotal(throttled, group.labels);
   const followPeriods = followTotal(periods, group.labels);
   const followThrottledPeriods = followTotal(throttledPeriods, group.labels);
@@ -101,13 +87,3 @@ function setOrRemove(gauge, labels, value) {
   if (value === undefined) gauge.remove(labels);
   else gauge.set(labels, value);
 }
-
-module.exports = cgroup;
-module.exports.metricNames = [
-  MEMORY_LIMIT,
-  MEMORY_USAGE,
-  CPU_QUOTA,
-  CPU_THROTTLED,
-  CPU_PERIODS,
-  CPU_THROTTLED_PERIODS,
-];

@@ -7,6 +7,7 @@ const { DelayProbe } = require('../sources/delay-probe');
 /** @typedef {import('../../metric/histogram').Histogram} Histogram */
 
 const DELAY = 'nodejs_eventloop_delay_seconds';
+const HELP = 'Delay of the event loop in seconds: how long a callback that is due waits to run.';
 
 /** Milliseconds. */
 const DEFAULT_PRECISION = 20;
@@ -20,19 +21,16 @@ const MILLISECONDS = 1e3;
  *
  * @throws {TypeError} if the buckets are not finite numbers in rising order
  */
-const eventLoopDelay = defineFamily((group, config) => {
+module.exports = defineFamily({ [DELAY]: HELP }, (group, config) => {
   const buckets = config.eventLoopDelayBuckets ?? DEFAULT_BUCKETS;
   checkBuckets(buckets);
   const interval = config.eventLoopMonitoringPrecision ?? DEFAULT_PRECISION;
-  const histogram = group.histogram({
-    name: DELAY,
-    help: 'Delay of the event loop in seconds: how long a callback that is due waits to run.',
-    buckets,
-  });
+  const histogram = group.histogram(DELAY, { buckets });
   // Prometheus sees the first stall as an increase only if it has scraped a zero before.
   histogram.zero(group.labels);
   group.onStop(startProbe(interval, new WeakRef(histogram), group.labels));
 });
+module.exports.metricNames = [DELAY];
 
 /**
  * @param {unknown} buckets
@@ -59,6 +57,3 @@ function startProbe(interval, histogram, labels) {
   });
   return () => probe.stop();
 }
-
-module.exports = eventLoopDelay;
-module.exports.metricNames = [DELAY];

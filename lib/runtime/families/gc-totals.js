@@ -14,22 +14,21 @@ const RUNS = 'nodejs_gc_runs_total';
 const PAUSE = 'nodejs_gc_pause_seconds_total';
 const RECLAIMED = 'nodejs_gc_reclaimed_bytes_total';
 
+const HELPS = {
+  [RUNS]: 'Number of garbage collections, by kind.',
+  [PAUSE]: 'Time in seconds that garbage collections paused the program, by kind.',
+  [RECLAIMED]: 'Bytes of the JavaScript heap freed by garbage collections, by kind.',
+};
+
 /**
  * Garbage collections since this call as counters by kind: runs, pauses, bytes freed. Only if the runtime
  * reports them.
  */
-const gcTotals = defineFamily(group => {
+module.exports = defineFamily(HELPS, group => {
   const { GCProfiler } = /** @type {any} */ (require('v8'));
   if (!isObservable()) return false;
-  const counters = [
-    counterByKind(group, RUNS, 'Number of garbage collections, by kind.'),
-    counterByKind(group, PAUSE, 'Time in seconds that garbage collections paused the program, by kind.'),
-  ];
-  if (typeof GCProfiler === 'function') {
-    counters.push(
-      counterByKind(group, RECLAIMED, 'Bytes of the JavaScript heap freed by garbage collections, by kind.'),
-    );
-  }
+  const names = typeof GCProfiler === 'function' ? group.names : [RUNS, PAUSE];
+  const counters = names.map(name => group.counter(name, { labelNames: ['kind'] }));
   startAtZero(counters, group.labels);
   const refs = counters.map(counter => new WeakRef(counter));
   const { update, stop } = countCollections(group.registry, refs, group.labels);
@@ -43,15 +42,7 @@ const gcTotals = defineFamily(group => {
     update();
   });
 });
-
-/**
- * @param {import('../sampling/metric-group').MetricGroup} group
- * @param {string} name
- * @param {string} help
- */
-function counterByKind(group, name, help) {
-  return group.counter({ name, help, labelNames: ['kind'] });
-}
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {Counter[]} counters
@@ -102,6 +93,3 @@ function startReclaimedBytes(counter, labels) {
     { now: () => performance.now(), setTimeout, clearTimeout },
   );
 }
-
-module.exports = gcTotals;
-module.exports.metricNames = [RUNS, PAUSE, RECLAIMED];

@@ -8,6 +8,7 @@ const { kindOfNumber } = require('../sources/gc-kinds');
 /** @typedef {import('../../metric/histogram').Histogram} Histogram */
 
 const GC_DURATION = 'nodejs_gc_duration_seconds';
+const HELP = 'Garbage collection duration by kind, one of major, minor, incremental or weakcb.';
 
 const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 
@@ -18,11 +19,9 @@ const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 const KINDS = new Set(['major', 'minor', 'incremental', 'weakcb']);
 
 /** Durations of garbage collections. Only if the runtime reports them. */
-const gc = defineFamily((group, config) => {
+module.exports = defineFamily({ [GC_DURATION]: HELP }, (group, config) => {
   if (!isObservable()) return false;
-  const histogram = group.histogram({
-    name: GC_DURATION,
-    help: 'Garbage collection duration by kind, one of major, minor, incremental or weakcb.',
+  const histogram = group.histogram(GC_DURATION, {
     labelNames: ['kind'],
     buckets: config.gcDurationBuckets ?? DEFAULT_BUCKETS,
   });
@@ -36,6 +35,7 @@ const gc = defineFamily((group, config) => {
     deliver();
   });
 });
+module.exports.metricNames = [GC_DURATION];
 
 /**
  * @param {WeakRef<Histogram>} histogram
@@ -48,6 +48,3 @@ function recorder(histogram, labels) {
     histogram.deref()?.observe({ kind: KINDS.has(kind) ? kind : 'minor', ...labels }, seconds);
   };
 }
-
-module.exports = gc;
-module.exports.metricNames = [GC_DURATION];

@@ -3,23 +3,21 @@
 const { defineFamily } = require('../sampling/metric-group');
 const { memoryUsage } = require('../sources/node-memory');
 
-const TOTAL = 'nodejs_heap_size_total_bytes';
-const USED = 'nodejs_heap_size_used_bytes';
-const EXTERNAL = 'nodejs_external_memory_bytes';
+const HELPS = {
+  nodejs_heap_size_total_bytes: 'Process heap size from Node.js in bytes.',
+  nodejs_heap_size_used_bytes: 'Process heap size used from Node.js in bytes.',
+  nodejs_external_memory_bytes: 'Node.js external memory size in bytes.',
+};
 
 /**
  * Size of the JavaScript heap, and of the memory outside it that its objects hold. In a worker thread: of
  * that thread's heap.
  */
-const heapSizeAndUsed = defineFamily(group => {
+module.exports = defineFamily(HELPS, group => {
   if (typeof process.memoryUsage !== 'function') return false;
-  const total = group.gauge({ name: TOTAL, help: 'Process heap size from Node.js in bytes.' });
-  const used = group.gauge({ name: USED, help: 'Process heap size used from Node.js in bytes.' });
-  const external = group.gauge({
-    name: EXTERNAL,
-    help: 'Node.js external memory size in bytes.',
-  });
-  group.collectTogether([total, used, external], () => {
+  const gauges = group.names.map(name => group.gauge(name));
+  const [total, used, external] = gauges;
+  group.collectTogether(gauges, () => {
     const usage = memoryUsage();
     if (usage === undefined) return;
     total.set(group.labels, usage.heapTotal);
@@ -27,6 +25,4 @@ const heapSizeAndUsed = defineFamily(group => {
     if (usage.external !== undefined) external.set(group.labels, usage.external);
   });
 });
-
-module.exports = heapSizeAndUsed;
-module.exports.metricNames = [TOTAL, USED, EXTERNAL];
+module.exports.metricNames = Object.keys(HELPS);

@@ -2,9 +2,11 @@
 
 const { defineProcessFamily } = require('../sampling/metric-group');
 
-const USER = 'process_cpu_user_seconds_total';
-const SYSTEM = 'process_cpu_system_seconds_total';
-const TOTAL = 'process_cpu_seconds_total';
+const HELPS = {
+  process_cpu_user_seconds_total: 'Total user CPU time spent in seconds.',
+  process_cpu_system_seconds_total: 'Total system CPU time spent in seconds.',
+  process_cpu_seconds_total: 'Total user and system CPU time spent in seconds.',
+};
 
 const MICROSECONDS = 1e6;
 
@@ -13,26 +15,13 @@ const MICROSECONDS = 1e6;
  *
  * @throws {TypeError} if exemplars are enabled and the registry writes Prometheus text
  */
-const processCpuTotal = defineProcessFamily((group, config) => {
+module.exports = defineProcessFamily(HELPS, (group, config) => {
   const enableExemplars = Boolean(config.enableExemplars);
-  const user = group.counter({
-    name: USER,
-    help: 'Total user CPU time spent in seconds.',
-    enableExemplars,
-  });
-  const system = group.counter({
-    name: SYSTEM,
-    help: 'Total system CPU time spent in seconds.',
-    enableExemplars,
-  });
-  const total = group.counter({
-    name: TOTAL,
-    help: 'Total user and system CPU time spent in seconds.',
-    enableExemplars,
-  });
+  const counters = group.names.map(name => group.counter(name, { enableExemplars }));
+  const [user, system, total] = counters;
   const add = adder(group.labels, enableExemplars);
   let last = process.cpuUsage();
-  group.collectTogether([user, system, total], () => {
+  group.collectTogether(counters, () => {
     const usage = process.cpuUsage();
     // Never negative: the counter would throw, and fail the scrape. The kernel scales the split of the
     // total into user and system time, so one of them may fall a little.
@@ -44,6 +33,7 @@ const processCpuTotal = defineProcessFamily((group, config) => {
     add(total, (userTime + systemTime) / MICROSECONDS);
   });
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {Record<string, string | number>} labels
@@ -55,6 +45,3 @@ function adder(labels, enableExemplars) {
   const { activeTrace } = require('../sources/trace-exemplar');
   return (counter, value) => counter.inc({ labels, value, exemplarLabels: activeTrace() });
 }
-
-module.exports = processCpuTotal;
-module.exports.metricNames = [USER, SYSTEM, TOTAL];

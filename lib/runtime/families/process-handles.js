@@ -2,17 +2,14 @@
 
 const { activeCounts, classNameOf } = require('../sampling/active-counts');
 
-const node = /** @type {any} */ (process);
-const names = ['nodejs_active_handles', 'nodejs_active_handles_total'];
+const HELPS = {
+  nodejs_active_handles:
+    'Number of active libuv handles grouped by handle type. Every handle type is C++ class name.',
+  nodejs_active_handles_total: 'Total number of active handles.',
+};
 
 /** Active libuv handles: sockets, servers, child processes. Only if the runtime reports them. */
-module.exports = activeCounts({
-  names,
-  helps: [
-    'Number of active libuv handles grouped by handle type. Every handle type is C++ class name.',
-    'Total number of active handles.',
-  ],
-  isSupported: () => typeof node._getActiveHandles === 'function',
-  types: () => node._getActiveHandles().map(classNameOf),
-});
-module.exports.metricNames = names;
+module.exports = activeCounts(HELPS, () =>
+  /** @type {any} */ (process)._getActiveHandles?.().map(classNameOf),
+);
+module.exports.metricNames = Object.keys(HELPS);

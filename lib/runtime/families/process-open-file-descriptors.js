@@ -6,15 +6,13 @@ const { isOnProcSelf, fileDescriptorCounter } = require('../sources/proc-self');
 const OPEN_FDS = 'process_open_fds';
 
 /** Open files, sockets and pipes of the process. Only on systems with /proc. */
-const processOpenFileDescriptors = defineProcessFamily(group => {
+module.exports = defineProcessFamily({ [OPEN_FDS]: 'Number of open file descriptors.' }, group => {
   if (!isOnProcSelf('fd')) return false;
-  const gauge = group.gauge({ name: OPEN_FDS, help: 'Number of open file descriptors.' });
+  const gauge = group.gauge(OPEN_FDS);
   const count = fileDescriptorCounter();
   group.collectTogether([gauge], () => {
     const descriptors = count();
     if (descriptors !== undefined) gauge.set(group.labels, descriptors);
   });
 });
-
-module.exports = processOpenFileDescriptors;
 module.exports.metricNames = [OPEN_FDS];

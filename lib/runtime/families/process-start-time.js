@@ -5,16 +5,13 @@ const { defineProcessFamily } = require('../sampling/metric-group');
 const START_TIME = 'process_start_time_seconds';
 
 /** Start time of the process. */
-const processStartTime = defineProcessFamily(group => {
-  // Computed once: a later correction of the system's clock must not move it.
-  const startTime = Math.round(Date.now() / 1000 - process.uptime());
-  const gauge = group.gauge({
-    name: START_TIME,
-    help: 'Start time of the process since unix epoch in seconds.',
-    aggregator: 'omit',
-  });
-  group.collectTogether([gauge], () => gauge.set(group.labels, startTime));
-});
-
-module.exports = processStartTime;
+module.exports = defineProcessFamily(
+  { [START_TIME]: 'Start time of the process since unix epoch in seconds.' },
+  group => {
+    // Computed once: a later correction of the system's clock must not move it.
+    const startTime = Math.round(Date.now() / 1000 - process.uptime());
+    const gauge = group.gauge(START_TIME, { aggregator: 'omit' });
+    group.collectTogether([gauge], () => gauge.set(group.labels, startTime));
+  },
+);
 module.exports.metricNames = [START_TIME];

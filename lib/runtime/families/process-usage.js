@@ -7,6 +7,13 @@ const UPTIME = 'process_uptime_seconds';
 const PAGE_FAULTS = 'process_page_faults_total';
 const CONTEXT_SWITCHES = 'process_context_switches_total';
 
+const HELPS = {
+  [UPTIME]: 'Time in seconds since the process started.',
+  [PAGE_FAULTS]: 'Page faults by kind: major ones read from a disk, minor ones do not.',
+  [CONTEXT_SWITCHES]:
+    'Context switches by kind: voluntary when a thread waits, involuntary when it is preempted.',
+};
+
 /** Fields of process.resourceUsage(), by the value of their label. */
 const PAGE_FAULT_FIELDS = { minor: 'minorPageFault', major: 'majorPageFault' };
 const CONTEXT_SWITCH_FIELDS = {
@@ -15,25 +22,12 @@ const CONTEXT_SWITCH_FIELDS = {
 };
 
 /** Uptime, page faults and context switches of the process since it started. */
-const processUsage = defineProcessFamily(group => {
+module.exports = defineProcessFamily(HELPS, group => {
   if (typeof process.resourceUsage !== 'function') return false;
-  const uptime = group.gauge({
-    name: UPTIME,
-    help: 'Time in seconds since the process started.',
-    // The uptime of the youngest worker falls when a worker is replaced.
-    aggregator: 'min',
-  });
-  const labelNames = ['kind'];
-  const pageFaults = group.counter({
-    name: PAGE_FAULTS,
-    help: 'Page faults by kind: major ones read from a disk, minor ones do not.',
-    labelNames,
-  });
-  const contextSwitches = group.counter({
-    name: CONTEXT_SWITCHES,
-    help: 'Context switches by kind: voluntary when a thread waits, involuntary when it is preempted.',
-    labelNames,
-  });
+  // The uptime of the youngest worker falls when a worker is replaced.
+  const uptime = group.gauge(UPTIME, { aggregator: 'min' });
+  const pageFaults = group.counter(PAGE_FAULTS, { labelNames: ['kind'] });
+  const contextSwitches = group.counter(CONTEXT_SWITCHES, { labelNames: ['kind'] });
   const follow = [
     ...followFields(pageFaults, PAGE_FAULT_FIELDS, group.labels),
     ...followFields(contextSwitches, CONTEXT_SWITCH_FIELDS, group.labels),
@@ -44,6 +38,7 @@ const processUsage = defineProcessFamily(group => {
     for (const update of follow) update(usage);
   });
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {import('../../metric/counter').Counter} counter
@@ -57,6 +52,3 @@ function followFields(counter, fields, labels) {
     return usage => follow(usage[field]);
   });
 }
-
-module.exports = processUsage;
-module.exports.metricNames = [UPTIME, PAGE_FAULTS, CONTEXT_SWITCHES];

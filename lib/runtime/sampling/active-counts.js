@@ -5,28 +5,24 @@ const { defineFamily } = require('./metric-group');
 /**
  * Defines a family of two gauges that count active objects: by type, and all together.
  *
- * @param {object} family
- * @param {string[]} family.names
- * @param {string[]} family.helps
- * @param {() => boolean} family.isSupported
- * @param {() => string[]} family.types the type of each active object
+ * @param {Record<string, string>} helps HELP texts by the names of the two
+ * @param {() => string[] | undefined} typesOfActive the type of each active object; undefined if the runtime
+ *   does not report them
  */
-function activeCounts({ names, helps, isSupported, types }) {
-  const [name, totalName] = names;
-  const [help, totalHelp] = helps;
-  return defineFamily(group => {
-    if (!isSupported()) return false;
-    const byType = group.gauge({ name, help, labelNames: ['type'] });
-    const total = group.gauge({ name: totalName, help: totalHelp });
+function activeCounts(helps, typesOfActive) {
+  return defineFamily(helps, group => {
+    if (typesOfActive() === undefined) return false;
+    const byType = group.gauge(group.names[0], { labelNames: ['type'] });
+    const total = group.gauge(group.names[1]);
     group.collectTogether([byType, total], () => {
-      const active = types();
+      const types = typesOfActive() ?? [];
       /** @type {Map<string, number>} */
       const counts = new Map();
-      for (const type of active) counts.set(type, (counts.get(type) ?? 0) + 1);
+      for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
       // A type without active objects has no sample.
       byType.reset();
       for (const [type, count] of counts) byType.set({ type, ...group.labels }, count);
-      total.set(group.labels, active.length);
+      total.set(group.labels, types.length);
     });
   });
 }

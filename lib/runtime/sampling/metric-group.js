@@ -30,7 +30,7 @@ const { sampleLater } = require('./sample-queue');
  *   | undefined) & {metricNames?: string[]}} Family
  */
 
-/** @typedef {{name: string, help: string, labelNames?: string[], aggregator?: string}} MetricOptions */
+/** @typedef {{labelNames?: string[], aggregator?: string}} MetricOptions */
 
 /** Metrics of stopped groups. They keep their last values until a new group registers their names. */
 const stopped = new WeakSet();
@@ -40,6 +40,7 @@ const abandoned = new FinalizationRegistry(stopAll);
 
 /** Metrics of one registry that are sampled together. */
 class MetricGroup {
+  #helps;
   #prefix;
   #isOfProcess;
   /** @type {any[]} */
@@ -49,11 +50,15 @@ class MetricGroup {
   #isStopped = false;
 
   /**
+   * @param {Record<string, string>} helps HELP texts by the names of all metrics that the group may have
    * @param {Registry | null | undefined} registry default: the global one
    * @param {FamilyConfig | null | undefined} config
-   * @param {boolean} [isOfProcess] whether all threads of the process would measure the same
+   * @param {boolean} isOfProcess whether all threads of the process would measure the same
    */
-  constructor(registry, config, isOfProcess = false) {
+  constructor(helps, registry, config, isOfProcess) {
+    this.#helps = helps;
+    /** Of the metrics, without the prefix. */
+    this.names = Object.keys(helps);
     /** @type {Registry} */
     this.registry = registry ?? Registry.globalRegistry;
     this.#prefix = config?.prefix || '';
@@ -64,27 +69,30 @@ class MetricGroup {
   }
 
   /**
-   * @param {MetricOptions & {enableExemplars?: boolean}} options `name` without the prefix
+   * @param {string} name one of `names`
+   * @param {MetricOptions & {enableExemplars?: boolean}} [options]
    * @returns {Counter}
    */
-  counter(options) {
-    return this.#add(Counter, options);
+  counter(name, options) {
+    return this.#add(Counter, name, options);
   }
 
   /**
-   * @param {MetricOptions} options `name` without the prefix
+   * @param {string} name one of `names`
+   * @param {MetricOptions} [options]
    * @returns {Gauge}
    */
-  gauge(options) {
-    return this.#add(Gauge, options);
+  gauge(name, options) {
+    return this.#add(Gauge, name, options);
   }
 
   /**
-   * @param {MetricOptions & {buckets?: readonly number[]}} options `name` without the prefix
+   * @param {string} name one of `names`
+   * @param {MetricOptions & {buckets?: readonly number[]}} [options]
    * @returns {Histogram}
    */
-  histogram(options) {
-    return this.#add(Histogram, options);
+  histogram(name, options) {
+    return this.#add(Histogram, name, options);
   }
 
   /**
@@ -157,15 +165,17 @@ class MetricGroup {
 
   /**
    * @param {any} MetricClass
-   * @param {MetricOptions} options
+   * @param {string} ownName without the prefix
+   * @param {MetricOptions} [options]
    */
-  #add(MetricClass, options) {
+  #add(MetricClass, ownName, options) {
     const registry = this.registry;
-    const name = this.#prefix + options.name;
+    const name = this.#prefix + ownName;
     if (stopped.has(registry.getSingleMetric?.(name))) registry.removeSingleMetric(name);
     // A set, because a configured label may replace one of the metric's own labels.
-    const labelNames = [...new Set([...(options.labelNames ?? []), ...Object.keys(this.labels)])];
-    const metric = new MetricClass({ ...options, name, labelNames, registers: [] });
+    const labelNames = [...new Set([...(options?.labelNames ?? []), ...Object.keys(this.labels)])];
+    const help = this.#helps[ownName];
+    const metric = new MetricClass({ ...options, name, help, labelNames, registers: [] });
     // Before an observer of the registry sees the metric.
     if (this.#isOfProcess) Object.defineProperty(metric, OF_PROCESS, { value: true });
     metric.registers = [registry];
@@ -187,6 +197,7 @@ class MetricGroup {
 }
 
 /**
+/**
  * Adds the metrics of a family to a group; false if there is nothing to measure. If it throws, no metric
  * stays registered and nothing stays running.
  *
@@ -196,31 +207,34 @@ class MetricGroup {
 /**
  * Defines a family that measures the thread that it is sampled in: its heap or event loop, for example.
  *
+ * @param {Record<string, string>} helps HELP texts by the names of the metrics
  * @param {Build} build
  * @returns {Family}
  */
-function defineFamily(build) {
-  return familyOf(build, false);
+function defineFamily(helps, build) {
+  return familyOf(helps, build, false);
 }
 
 /**
  * Defines a family that measures the whole process. The page of all threads has that of the main thread.
  *
+ * @param {Record<string, string>} helps HELP texts by the names of the metrics
  * @param {Build} build
  * @returns {Family}
  */
-function defineProcessFamily(build) {
-  return familyOf(build, true);
+function defineProcessFamily(helps, build) {
+  return familyOf(helps, build, true);
 }
 
 /**
+ * @param {Record<string, string>} helps
  * @param {Build} build
  * @param {boolean} isOfProcess
  * @returns {Family}
  */
-function familyOf(build, isOfProcess) {
+function familyOf(helps, build, isOfProcess) {
   return (registry, config, ...more) => {
-    const group = new MetricGroup(registry, config, isOfProcess);
+    const group = new MetricGroup(helps, registry, config, isOfProcess);
     try {
       if (build(group, config ?? {}, ...more) === false) return undefined;
     } catch (error) {
