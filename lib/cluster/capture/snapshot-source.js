@@ -10,11 +10,13 @@ const { DictionaryEncoder } = require('./dictionary-encoder');
 const { DigestEncoder } = require('./digest-encoder');
 const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
+const { CustomMetrics } = require('./custom-metrics');
+const { EarlyCopies } = require('./early-copies');
+const { FailureCounts } = require('./failure-counts');
 const { readableMetrics, readableDefaults } = require('./readable-metrics');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
-const { encodeSnapshot, stringifyJson } = require('../wire/snapshot-encoder');
-const { debug } = require('../../options/debug-log');
+const { encodeSnapshot } = require('../wire/snapshot-encoder');
 
 const SLICE_MILLISECONDS = 0.3;
 
@@ -22,12 +24,6 @@ const SLICE_MILLISECONDS = 0.3;
 /** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../wire/snapshot-encoder').CaptureEntry} CaptureEntry */
-/** @typedef {import('../../series/series-table').SeriesTable} SeriesTable */
-/**
- * By table. `epoch` is the table's when its numbers were copied.
- *
- * @typedef {Map<SeriesTable, Omit<CaptureEntry, 'defaults'> & {epoch: number}>} Copies
- */
 
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
@@ -36,23 +32,19 @@ class SnapshotSource {
   #digests = new DigestEncoder();
   #exemplars = new ExemplarEncoder();
   #hooks = new CollectHooks();
-  /** @type {Map<string, [stage: string, name: string, count: number]>} */
-  #failures = new Map();
-  /** @type {Copies | undefined} for a capture after asynchronous hooks */
+  #customMetrics = new CustomMetrics();
+  /** @type {EarlyCopies | undefined} for a capture after asynchronous hooks */
   #copies = undefined;
   /**
    * @type {Map<any, any[]> | undefined} by registry: its metrics when the hooks of a capture were started. A
    *   hook may remove metrics, and prom-client shows those, too
    */
   #started = undefined;
-  /** @type {WeakMap<object, string>} by custom metric object: what its get() returned last */
-  #lastJson = new WeakMap();
-  /** @type {WeakMap<object, {name: string, collect: () => Promise<void> | void}>} by custom metric object */
-  #hookOf = new WeakMap();
 
   /** @param {() => Iterable<any>} registries called at each capture */
   constructor(registries) {
     this.registries = registries;
+    this.failures = new FailureCounts();
   }
 
   /**
@@ -78,7 +70,7 @@ class SnapshotSource {
     const started = new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout, isLast);
     if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
-    const { copies, watched } = this.#copyNumbers(unfinished.pending);
+    const copies = this.#copiesWithout(unfinished.pending);
     try {
       await unfinished.ended;
       const current = viewsOf(this.#metrics());
@@ -87,7 +79,7 @@ class SnapshotSource {
       // What the hooks have added.
       await this.#extendDictionary(dictionary, current, onProgress);
     } finally {
-      for (const table of watched) table.beforeReset = undefined;
+      copies.end();
     }
     this.#copies = copies;
     return this.#afterHooks(started, () => capture(dictionary));
@@ -116,45 +108,27 @@ class SnapshotSource {
   #runHooks(metrics, timeout, isLast) {
     // The hook of a metric that is in two registries runs once.
     const hooks = [...new Set([...metrics.values()].flat())].map(metric =>
-      viewOf(metric) === undefined ? this.#asHook(metric) : metric,
+      viewOf(metric) === undefined ? this.#customMetrics.hookOf(metric) : metric,
     );
     return this.#hooks.run(
       hooks,
       timeout,
-      (name, reason) => this.countFailure('collect', name, reason),
+      (name, reason) => this.failures.add('collect', name, reason),
       isLast,
     );
   }
 
   /**
-   * @param {ReadonlySet<any>} except metrics
-   * @returns {{copies: Copies, watched: SeriesTable[]}} watched: those of metrics without a hook, which are
-   *   copied when they are about to be reset
+   * @param {ReadonlySet<any>} except metrics whose hooks have not ended
+   * @returns {EarlyCopies}
    */
-  #copyNumbers(except) {
-    /** @type {Copies} */
-    const copies = new Map();
-    /** @type {SeriesTable[]} */
-    const watched = [];
-    timedSection('worker:copy', () => {
-      for (const metric of this.#metrics()) {
-        const view = viewOf(metric);
-        if (view === undefined || except.has(metric)) continue;
-        const { table } = view;
-        const copy = () => {
-          table.beforeReset = undefined;
-          const extras = this.#extrasOf(view, true);
-          copies.set(table, { ...extras, numbers: table.captured(), epoch: table.epoch });
-        };
-        if (typeof metric.collect === 'function') {
-          copy();
-        } else {
-          table.beforeReset = copy;
-          watched.push(table);
-        }
-      }
+  #copiesWithout(except) {
+    const metrics = this.#metrics().flatMap(metric => {
+      const view = viewOf(metric);
+      if (view === undefined || except.has(metric)) return [];
+      return { view, hasHook: typeof metric.collect === 'function' };
     });
-    return { copies, watched };
+    return new EarlyCopies(metrics, view => this.#extrasOf(view, true));
   }
 
   /**
@@ -219,22 +193,18 @@ class SnapshotSource {
     /** @type {CaptureEntry[]} */
     const entries = [];
     for (const registry of this.registries()) {
-      const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
+      const onUnreadable = (/** @type {unknown} */ error) => this.failures.add('capture', '', error);
       const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
       for (const metric of this.#withRemoved(registry, readableMetrics(registry, onUnreadable))) {
         const view = viewOf(metric);
         if (view !== undefined) {
-          const copy = this.#copies?.get(view.table);
-          // A compaction since has renumbered the rows.
-          const isUsable = copy?.epoch === view.table.epoch;
-          entries.push({
-            defaults,
-            view,
-            ...(isUsable ? copy : this.#extrasOf(view, isLast || typeof metric.collect === 'function')),
-          });
-        } else if (this.#lastJson.has(metric)) {
-          entries.push({ defaults, json: this.#lastJson.get(metric) });
+          const isCurrent = isLast || typeof metric.collect === 'function';
+          const numbers = this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent);
+          entries.push({ defaults, view, ...numbers });
+          continue;
         }
+        const json = this.#customMetrics.jsonOf(metric);
+        if (json !== undefined) entries.push({ defaults, json });
       }
     }
     const views = entries.flatMap(({ view }) => view ?? []);
@@ -245,7 +215,7 @@ class SnapshotSource {
       capturedAt: Date.now(),
       defaultLabels,
       entries,
-      failures: [...this.#failures.values(), ...overflows(entries)],
+      failures: [...this.failures.entries, ...overflows(entries)],
     };
     const whole = this.#dictionaries.complete(dictionary, views, readerPosition);
     return encodeSnapshot(capture, this.#dictionaries, whole);
@@ -263,23 +233,6 @@ class SnapshotSource {
   }
 
   /**
-   * Counts a failure. Each snapshot carries the counts.
-   *
-   * @param {string} stage
-   * @param {unknown} metric the metric's name, '' for none; a custom metric object may have anything as its
-   *   name
-   * @param {unknown} reason for the debug log
-   */
-  countFailure(stage, metric, reason) {
-    debug('%s %O failed: %O', stage, metric, reason);
-    const name = typeof metric === 'string' ? metric.slice(0, MAX_NAME_LENGTH) : `a ${typeof metric} as name`;
-    const key = `${stage} ${name}`;
-    const failure = this.#failures.get(key);
-    if (failure !== undefined) failure[2]++;
-    else if (this.#failures.size < MAX_FAILURE_KINDS) this.#failures.set(key, [stage, name, 1]);
-  }
-
-  /**
    * @param {any} registry
    * @param {any[]} metrics of the registry now
    * @returns {any[]} the same, and those that were removed since the hooks were started
@@ -294,31 +247,6 @@ class SnapshotSource {
   /** @returns {any[]} */
   #metrics() {
     return [...new Set([...this.registries()].flatMap(registry => readableMetrics(registry)))];
-  }
-
-  /**
-   * Treats get() of a custom metric object as a `collect` hook.
-   *
-   * @param {any} metric
-   */
-  #asHook(metric) {
-    let hook = this.#hookOf.get(metric);
-    if (hook === undefined) {
-      hook = {
-        name: metric.name,
-        collect: () => {
-          // Encoded here: the program may change the object before the capture, and an error affects only
-          // this metric.
-          const read = (/** @type {unknown} */ json) => {
-            if (json != null) this.#lastJson.set(metric, stringifyJson(json));
-          };
-          const json = metric.get();
-          return typeof json?.then === 'function' ? Promise.resolve(json).then(read) : read(json);
-        },
-      };
-      this.#hookOf.set(metric, hook);
-    }
-    return hook;
   }
 }
 
@@ -358,9 +286,5 @@ function* compactionSteps(views) {
     while (!timedSection('worker:compact', () => steps.next()).done) yield;
   }
 }
-
-// Usually few metrics fail. The limits bound the memory if a program generates names.
-const MAX_FAILURE_KINDS = 1000;
-const MAX_NAME_LENGTH = 1000;
 
 module.exports = { SnapshotSource };
