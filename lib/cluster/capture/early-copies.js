@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs in any process that records. Copies of what a capture shows, made before it, because asynchronous
-// hooks have to be waited for: of metrics whose hooks have ended, in the turn of the hooks; of metrics without
-// a hook, when the program is about to reset or remove them.
+// Runs in any process that records. If a capture has to wait for asynchronous hooks, the numbers of other
+// metrics are copied before it: of those whose hooks have ended, in the turn of the hooks; of those without a
+// hook, when the program is about to reset or remove them.
 
 const { timedSection } = require('../../event-loop/timed-section');
 

@@ -9,7 +9,7 @@ const path = require('node:path');
 const { debuglog, promisify } = require('node:util');
 const { SPOOL_PREFIX: PREFIX, workerIdOfFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, isKnownToLive } = require('./owner');
-const { isOurs, removeEntry, unlessMissing, codeOf, messageOf } = require('./safe-files');
+const { isOurs, removeEntry, unlessMissing, messageOf } = require('./safe-files');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -19,8 +19,11 @@ const realpath = promisify(fs.realpath.native);
 const readdir = promisify(fs.readdir);
 const lstat = promisify(fs.lstat);
 
-/** The name of a directory that is being removed. 96 random bits: no other program uses such a name. */
-const REMOVED_NAME = new RegExp(`^${PREFIX}removed-[0-9a-f]{24}$`);
+/**
+ * The name of a directory that is being removed: as long as that of a spool, because a path in it may already
+ * be as long as the system allows. Earlier releases use 24 digits.
+ */
+const REMOVED_NAME = new RegExp(`^${PREFIX}removed-(?:[0-9a-f]{16}|[0-9a-f]{24})$`);
 
 /** The directory that proper-lockfile creates. */
 const LOCK = 'lock';
@@ -47,31 +50,16 @@ function isSpoolName(name) {
 /**
  * Renames a directory before it is removed: a worker that has its name can no longer add a file, and only one
  * of two processes that remove the same directory succeeds. A later sweep recognises the new name if the
- * removal is interrupted. The directory keeps its name if a path in it would be too long for the system.
+ * removal is interrupted.
  *
  * @param {string} directory
  * @returns {string} the new path
  */
 function setAside(directory) {
   if (REMOVED_NAME.test(path.basename(directory))) return directory;
-  const aside = path.join(path.dirname(directory), `${PREFIX}removed-${randomBytes(12).toString('hex')}`);
-  const longest = Math.max(...fs.readdirSync(directory).map(name => Buffer.byteLength(name)), 0);
-  if (isTooLong(path.join(aside, 'x'.repeat(longest)))) return directory;
+  const aside = path.join(path.dirname(directory), `${PREFIX}removed-${randomBytes(8).toString('hex')}`);
   fs.renameSync(directory, aside);
   return aside;
-}
-
-/**
- * @param {string} file
- * @returns {boolean} whether the system accepts no path of this length
- */
-function isTooLong(file) {
-  try {
-    fs.lstatSync(file);
-    return false;
-  } catch (error) {
-    return codeOf(error) === 'ENAMETOOLONG';
-  }
 }
 
 /**
