@@ -90,7 +90,8 @@ class MirrorMetric {
     switch (record.kind) {
       case ROW: {
         const row = record.integer(1);
-        table.follow(row, record.integer(2), position => record.integer(FIRST_VALUE + position));
+        const idAt = (/** @type {number} */ position) => record.integer(FIRST_VALUE + position);
+        table.follow(row, record.integer(2), idAt, () => record.text);
         this.#digests[row]?.set(NO_CENTROIDS);
         this.#view.exemplars?.drop(row);
         break;

@@ -22,14 +22,17 @@ class MirrorIndex {
   /**
    * @param {number} row the next one
    * @param {(position: number) => number} idAt the number of its value of each label
+   * @param {() => string} newValue the value that is the next one of its label, if there is one
    * @throws {Error} if there is no such value
    */
-  add(row, idAt) {
+  add(row, idAt, newValue) {
     const start = row * this.width;
     if (start + this.width > this.#tuples.length) this.#tuples = grown(this.#tuples, start + this.width);
     for (let position = 0; position < this.width; position++) {
       const id = idAt(position);
-      if (id >= this.dictionaries[position].values.length) throw new RangeError('a row has an unknown value');
+      const { values } = this.dictionaries[position];
+      if (id > values.length) throw new RangeError('a row has an unknown value');
+      if (id === values.length) values.push(newValue());
       this.#tuples[start + position] = id;
     }
   }
@@ -121,9 +124,10 @@ class MirrorTable extends SeriesTable {
    * @param {number} row
    * @param {number} form
    * @param {(position: number) => number} idAt the number of its value of each label
+   * @param {() => string} newValue the value that is the next one of its label, if there is one
    * @throws {Error} if it is not the next row, or not one that may start again
    */
-  follow(row, form, idAt) {
+  follow(row, form, idAt, newValue) {
     const isNew = row === this.rowCount;
     if (row > this.rowCount || (!isNew && this.isLive(row)))
       throw new Error('a row does not follow from those before it');
@@ -132,7 +136,7 @@ class MirrorTable extends SeriesTable {
       throw new Error('a row has no memory');
     if (this.labelSets !== undefined) {
       if (form >= this.forms.list.length) throw new RangeError('a row has an unknown form');
-      if (isNew) this.labelSets.add(row, idAt);
+      if (isNew) this.labelSets.add(row, idAt, newValue);
       this.forms.rows.set(row, form);
     }
     if (isNew) this.rowCount++;

@@ -36,7 +36,7 @@ class LogWriter {
    */
   append(kind, integers, text = '') {
     const { length } = integers;
-    const needed = RECORD_WORDS + length + Math.ceil((text.length * MOST_BYTES_OF_UNIT) / WORD_BYTES);
+    const needed = RECORD_WORDS + length + wordsOf(text.length * MOST_BYTES_OF_UNIT);
     if (this.#end + needed > this.#words.length) this.#startChunk(needed);
     const words = this.#words;
     const start = this.#end;

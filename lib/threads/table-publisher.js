@@ -11,16 +11,10 @@ const VALUES = 3;
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
 
-/**
- * @typedef {object} Log
- * @property {(kind: number, integers: readonly number[], text?: string) => void} append
- * @property {(memory: SharedArrayBuffer, isBlock: boolean) => number} memoryNumber passes shared memory on,
- *   a block of several tables once; returns its number
- */
-
 /** @implements {RowListener} */
 class TablePublisher {
   #log;
+  #memoryNumber;
   #numbers;
   #onFailure;
   #onRenumbered;
@@ -40,15 +34,18 @@ class TablePublisher {
    * @param {SeriesTable} table
    * @param {number} number of the table
    * @param {object} context
-   * @param {Log} context.log
+   * @param {import('./shared-log').LogWriter} context.log
+   * @param {(memory: SharedArrayBuffer, isBlock: boolean) => number} context.memoryNumber passes shared
+   *   memory on, a block of several tables once; returns its number
    * @param {import('./shared-numbers').SharedNumbers} context.numbers
    * @param {(error: unknown) => void} context.onFailure
    * @param {(publisher: TablePublisher) => void} context.onRenumbered
    */
-  constructor(table, number, { log, numbers, onFailure, onRenumbered }) {
+  constructor(table, number, { log, memoryNumber, numbers, onFailure, onRenumbered }) {
     this.table = table;
     this.number = number;
     this.#log = log;
+    this.#memoryNumber = memoryNumber;
     this.#numbers = numbers;
     this.#onFailure = onFailure;
     this.#onRenumbered = onRenumbered;
@@ -149,7 +146,7 @@ class TablePublisher {
    * @returns {[memory: number, byteOffset: number]}
    */
   #placeOf({ buffer, byteOffset }, isBlock) {
-    return [this.#log.memoryNumber(/** @type {any} */ (buffer), isBlock), byteOffset];
+    return [this.#memoryNumber(/** @type {any} */ (buffer), isBlock), byteOffset];
   }
 
   /** @param {number} row */
@@ -157,14 +154,27 @@ class TablePublisher {
     const { index } = this.table;
     const record = this.#row;
     record[1] = row;
+    // In the record of the row, because a record of its own takes 0.2 µs.
+    let newValue = '';
+    let hasNewValue = false;
     if (index !== undefined) {
       record[2] = this.#formOf(row);
       for (let position = 0; position < index.width; position++) {
-        this.#publishValues(position, index.dictionaries[position].values);
-        record[VALUES + position] = index.idAt(row, position);
+        const id = index.idAt(row, position);
+        record[VALUES + position] = id;
+        const { values } = index.dictionaries[position];
+        const published = this.#values[position];
+        if (values.length === published) continue;
+        if (hasNewValue || id !== published || values.length > published + 1) {
+          this.#publishValues(position, values);
+          continue;
+        }
+        hasNewValue = true;
+        newValue = values[id];
+        this.#values[position]++;
       }
     }
-    this.#log.append(ROW, record);
+    this.#log.append(ROW, record, newValue);
   }
 
   /** @param {number} row */

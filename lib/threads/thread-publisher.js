@@ -204,10 +204,8 @@ class ThreadPublisher {
     const text = JSON.stringify({ ...definition, labelNames, width, pageShift });
     this.#append(DEFINE, [number, registry], text);
     published.table = new TablePublisher(table, number, {
-      log: {
-        append: (kind, integers, text) => this.#append(kind, integers, text),
-        memoryNumber: (memory, isBlock) => this.#memoryNumber(memory, isBlock),
-      },
+      log: /** @type {LogWriter} */ (this.#log),
+      memoryNumber: (memory, isBlock) => this.#memoryNumber(memory, isBlock),
       numbers: this.#numbers,
       onFailure: error => this.#fail(error),
       onRenumbered: () => {

@@ -141,6 +141,33 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.deepEqual(shown, { a: 'x', b: 'y' });
   });
 
+  it('a label set has its values, whichever of them are new', () => {
+    const options = { name: 'requests_total', help: 'h', labelNames: ['a', 'b', 'c'], registers: registries };
+    const requests = new Counter(options);
+    const before = { a: 'first', b: '', c: 'x'.repeat(100) };
+    requests.inc(before);
+    publish();
+    const sets = [
+      { a: 'new', b: 'é', c: 'new' },
+      { a: 'new', b: 'new', c: 'new' },
+      { a: '', c: 'y'.repeat(100) },
+      { b: 'new' },
+      {},
+      { a: 'new', b: 'é', c: '' },
+    ];
+    for (const labels of sets) requests.inc(labels);
+    requests.remove(sets[1]);
+    requests.inc(sets[1]);
+    read();
+    const [, view] = /** @type {ThreadMirror} */ (mirror).registries[0].getMetricsAsArray().map(viewOf);
+    const { table } = /** @type {any} */ (view);
+    const [new1, new2, ...rest] = sets;
+    assert.deepEqual(
+      Array.from(table.liveRows(), row => table.labelsOf(row)),
+      [before, new1, ...rest, new2],
+    );
+  });
+
   it('a label set that was removed before the thread took part is not shown', () => {
     inc(0, 900);
     remove(0, 800);
