@@ -16,6 +16,7 @@ const { aggregators } = require('./primary/json-aggregators');
 function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
   /** @type {Map<string, any[]>} */
   const byName = new Map();
+  if (!Array.isArray(lists)) throw new TypeError('aggregate() expected a list of lists of metrics');
   for (const metric of lists.flat()) {
     const same = byName.get(metric.name);
     if (same === undefined) byName.set(metric.name, [metric]);

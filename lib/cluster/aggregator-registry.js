@@ -140,13 +140,13 @@ class AggregatorRegistry extends Registry {
     checkPageOptions({ timeout, contentType, names });
     const primary = primaryOfProcess();
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    const format = { openMetrics, gzip, selfMetrics, names };
+    const format = { openMetrics, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
     const group = groupOfProcess();
     if (group !== undefined) return group.collect(format, timeout);
     if (primary === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
     if (!primary.isAlone) return primary.collect(format, timeout);
     if (ownRegistries(this).length === 0) return undefined;
-    return { bytes: await ownPage(this, { openMetrics, gzip, names }), ascii: false };
+    return { bytes: await ownPage(this, { openMetrics, gzip: format.gzip, names }), ascii: false };
   }
 
   /**

@@ -3,7 +3,7 @@
 // The options of AggregatorRegistry: their checks, and the environment variables that stand for them.
 
 const fs = require('node:fs');
-const { inspect } = require('node:util');
+const { format, inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
@@ -147,8 +147,7 @@ function checkOptions({ timeout, formats, directory, retiredMaxAge, thread, chec
  */
 function warnIfOptionsDiffer(owner, names, shared, options) {
   const name = names.find(
-    option =>
-      options[option] !== undefined && String(options[option] || '') !== String(shared.options[option] || ''),
+    option => options[option] !== undefined && textOf(options[option]) !== textOf(shared.options[option]),
   );
   if (name === undefined || shared.hasWarned) return;
   shared.hasWarned = true;
@@ -156,6 +155,14 @@ function warnIfOptionsDiffer(owner, names, shared, options) {
     `${owner}: the option '${name}' differs from that of the first ${owner}, which applies to all`,
     { code: 'PROM_CLIENT_CLUSTER_OPTIONS' },
   );
+}
+
+/**
+ * @param {unknown} option
+ * @returns {string} the same for all values that stand for none
+ */
+function textOf(option) {
+  return inspect(option instanceof URL ? option.href : option || '');
 }
 
 /**
@@ -176,7 +183,7 @@ function warnIfMissing(directory, owner = 'AggregatorRegistry') {
  */
 function checkPageOptions({ timeout, contentType, names }) {
   checkOptions({ timeout });
-  if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
+  if (!isSupported(contentType)) throw new TypeError(format('Content type %s is unsupported', contentType));
   if (names !== undefined && !(Array.isArray(names) && names.every(name => typeof name === 'string'))) {
     throw new TypeError('names must be a list of names of metrics');
   }

@@ -2,6 +2,7 @@
 
 // Presents a custom metric object as input of the text format: the result of its get() or getForPromString().
 
+const { inspect } = require('util');
 const { labelPair, joinLabels } = require('./label-text');
 const { toNumber } = require('./number-format');
 
@@ -24,8 +25,7 @@ const { toNumber } = require('./number-format');
  * @returns {import('./text-format').Family}
  */
 function sampleFamily(metric, defaultLabels) {
-  const { values } = metric;
-  const samples = wellFormed(Array.isArray(values) ? values : [...(values || [])]);
+  const samples = wellFormed(samplesOf(metric));
   return {
     name: metric.name,
     help: metric.help,
@@ -38,6 +38,18 @@ function sampleFamily(metric, defaultLabels) {
     sampleName: row => samples[row].metricName,
     exemplarAt: row => samples[row].exemplar,
   };
+}
+
+/**
+ * @param {MetricObject} metric
+ * @returns {Sample[]}
+ * @throws {TypeError} if it has no list of samples
+ */
+function samplesOf(metric) {
+  const values = metric && (metric.values || []);
+  if (Array.isArray(values)) return values;
+  if (values && Symbol.iterator in Object(values)) return [...values];
+  throw new TypeError(`expected a metric with a list of values: ${inspect(metric)}`);
 }
 
 /**

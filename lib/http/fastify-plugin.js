@@ -22,6 +22,8 @@ const PLUGIN_OPTIONS = new Set([
  */
 async function fastifyMetrics(fastify, settings) {
   const { registry = Registry.globalRegistry, path = '/metrics', ...options } = settings ?? {};
+  if (typeof fastify?.get !== 'function')
+    throw new TypeError('prom-client-cluster/fastify is a plugin: pass it to fastify.register()');
   checkOptionNames('prom-client-cluster/fastify', options, PLUGIN_OPTIONS);
   const handleMetrics = metricsHandler(registry, options);
   fastify.get(path, (/** @type {any} */ request, /** @type {any} */ reply) => {

@@ -2,11 +2,11 @@
 
 // What the endpoints of all frameworks share: checking the options, and producing the response of a scrape.
 
-const { inspect } = require('node:util');
+const { format, inspect } = require('node:util');
 
 const { checkOptionNames } = require('../options/option-names');
 const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
-const { UNAVAILABLE, unavailable } = require('../registry/unavailable');
+const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
 const { OPENMETRICS_CONTENT_TYPE, contentTypesOf } = require('../exposition/content-type');
 const { RELEASE } = require('../exposition/pooled-page');
@@ -91,7 +91,7 @@ class MetricsEndpoint {
       return await this.#metrics(request);
     } catch (error) {
       this.report(error);
-      const reason = /** @type {any} */ (error)?.[UNAVAILABLE];
+      const reason = reasonOf(error);
       const body = Buffer.from(`${reason ?? 'Metrics are not available.'}\n`);
       return responseOf(reason === undefined ? 500 : 503, 'text/plain; charset=utf-8', [], body);
     }
@@ -173,8 +173,7 @@ function warn(error) {
   if (isQuiet) return;
   isQuiet = true;
   setTimeout(() => (isQuiet = false), WARNING_PAUSE_MILLISECONDS).unref();
-  const reason = /** @type {any} */ (error)?.[UNAVAILABLE];
-  const [line] = String(reason ?? error).split('\n');
+  const [line] = (reasonOf(error) ?? format('%s', error)).split('\n');
   process.emitWarning(`A scrape of the metrics failed: ${line}`, { code: 'PROM_CLIENT_CLUSTER_SCRAPE' });
 }
 

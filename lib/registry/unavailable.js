@@ -16,4 +16,16 @@ function unavailable(message, reason = message) {
   return Object.defineProperty(new Error(message), UNAVAILABLE, { value: reason });
 }
 
-module.exports = { UNAVAILABLE, unavailable };
+/**
+ * @param {any} error whatever a `collect` hook or a registry of the application has thrown
+ * @returns {string | undefined} why there is nothing to show, if that is the error
+ */
+function reasonOf(error) {
+  try {
+    return error?.[UNAVAILABLE];
+  } catch {
+    return undefined; // a Proxy or a getter that throws
+  }
+}
+
+module.exports = { UNAVAILABLE, unavailable, reasonOf };

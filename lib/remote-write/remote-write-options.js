@@ -58,9 +58,9 @@ function checkMilliseconds(name, value) {
  * @throws {TypeError}
  */
 function checkedUrl(url) {
-  const text = String(/** @type {any} */ (url)?.href ?? url);
+  const text = /** @type {any} */ (url)?.href ?? url;
   // The text is not shown: it may contain a password.
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+  if (typeof text !== 'string' || !URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
     throw new TypeError('RemoteWrite expected the URL of a receiver, http: or https:');
   const { username, password } = new URL(text);
   if (!isEncoded(username) || !isEncoded(password))

@@ -84,7 +84,9 @@ async function pageOf(registry) {
   if (typeof registry === 'string') return registry;
   if (typeof registry?.metrics !== 'function')
     throw new TypeError('expected a Registry, or the text of a page');
-  return (await registry.clusterMetrics?.()) || registry.metrics();
+  const page = (await registry.clusterMetrics?.()) || (await registry.metrics());
+  if (typeof page !== 'string') throw new TypeError(`metrics() returned no text: ${inspect(page)}`);
+  return page;
 }
 
 /**

@@ -122,20 +122,17 @@ class WorkerRegistry extends Registry {
    *   does not serve the page
    * @throws {TypeError} if an option is not valid
    */
-  async workerMetricsBytes({
-    gzip = false,
-    timeout = this.timeout,
-    selfMetrics = false,
-    contentType = this.contentType,
-    names,
-  } = {}) {
+  async workerMetricsBytes(/** @type {any} */ options) {
+    const { gzip = false, timeout = this.timeout, selfMetrics = false } = options ?? {};
+    const { contentType = this.contentType, names } = options ?? {};
     checkPageOptions({ timeout, contentType, names });
     const { hub, primary } = shared()[THREADS] ?? {};
     if (hub === undefined || primary === undefined) return undefined;
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
     await read(hub, timeout);
     if (!selfMetrics && ![...registriesOf(hub)].some(hasMetrics)) return undefined;
-    return primary.collect({ openMetrics, gzip, names, selfMetrics }, timeout);
+    const format = { openMetrics, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
+    return primary.collect(format, timeout);
   }
 
   /**

@@ -8,6 +8,8 @@ const assert = require('node:assert/strict');
 const http = require('node:http');
 const path = require('node:path');
 const promClient = require('prom-client');
+const fastifyMetrics = require('prom-client-cluster/fastify');
+const { samples } = require('prom-client-cluster/testing');
 
 const ROOT = path.join(__dirname, '../..');
 
@@ -39,6 +41,13 @@ function worldOf(client, cleanUps) {
     aggregator: (...args) => {
       const made = new client.AggregatorRegistry(...args);
       if (made.close !== undefined) cleanUps.push(() => made.close());
+      return made;
+    },
+    threads: options => {
+      client.AggregatorRegistry.setRegistries([]);
+      cleanUps.push(() => client.AggregatorRegistry.setRegistries(client.register));
+      const made = new client.WorkerRegistry({ inPlace: true, ...options });
+      cleanUps.push(() => made.shutdown());
       return made;
     },
   };
@@ -138,6 +147,7 @@ const METRICS = [
       $.gauge({ name: 'averaged', aggregator: 'avg' });
       const aggregator = $.aggregator({ includePrimary: true, inPlace: true, timeout: 60_000 });
       $.client.AggregatorRegistry.setRegistries($.registry);
+      $.cleanUps.push(() => $.client.AggregatorRegistry.setRegistries($.client.register));
       await aggregator.clusterMetrics();
     },
     { warns: /^The metric 'averaged' is missing in the cluster's metrics: `aggregators` of the primary has no function/ }],
@@ -309,6 +319,31 @@ const ENDPOINTS = [
     },
     { ours: true }],
   ['clusterMetricsBytes(null)', $ => $.aggregator().clusterMetricsBytes(null), { ours: true }],
+  ['clusterMetricsBytes() with a symbol as content type',
+    $ => $.aggregator().clusterMetricsBytes({ contentType: Symbol('x') }),
+    { ours: true, throws: /^TypeError: Content type Symbol\(x\) is unsupported$/ }],
+  ['a WorkerRegistry with null as options of its page',
+    $ => $.threads().workerMetricsBytes(null), { ours: true }],
+  ['a WorkerRegistry whose selfMetrics is a BigInt',
+    $ => $.threads().workerMetrics({ selfMetrics: 1n }), { ours: true }],
+  ['two WorkerRegistry objects, and an option without a text',
+    $ => [$.threads(), $.threads({ inPlace: Object.create(null) })],
+    { ours: true, warns: /^WorkerRegistry: the option 'inPlace' differs/ }],
+  ['the plugin of fastify that is called', () => fastifyMetrics(), { ours: true, throws: /pass it to fastify\.register\(\)$/ }],
+  ['a collect hook that throws what cannot be read',
+    async $ => {
+      const { proxy, revoke } = Proxy.revocable({}, {});
+      revoke();
+      $.gauge({ collect: () => { throw proxy; } });
+      assert.equal((await responseOf($.client.metricsHandler($.registry))).statusCode, 500);
+    },
+    { ours: true, warns: /^A scrape of the metrics failed: / }],
+  ['a metric object whose get() returns nothing',
+    $ => ($.registry.registerMetric({ name: 'x', get: () => undefined }), $.page()),
+    { ours: true, throws: /^TypeError: expected a metric with a list of values: undefined$/ }],
+  ['samples() of a registry without text', () => samples({ metrics: () => undefined }), { ours: true, throws: /^TypeError: metrics\(\) returned no text: undefined$/ }],
+  ['aggregate() without a list', $ => $.client.AggregatorRegistry.aggregate(), { ours: true, throws: /^TypeError: aggregate\(\) expected a list of lists of metrics$/ }],
+  ['RemoteWrite to an object without a text', $ => new $.client.RemoteWrite(Object.create(null)), { ours: true, throws: /^TypeError: RemoteWrite expected the URL of a receiver/ }],
   ['startMetricsServer(null)',
     $ => $.client.startMetricsServer(null), { ours: true, throws: /^TypeError: startMetricsServer expected a port/ }],
   ['new Pushgateway() without a URL', $ => new $.client.Pushgateway(), {}],
