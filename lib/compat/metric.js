@@ -2,6 +2,30 @@
 
 // prom-client/lib/metric
 
-const { Metric } = require('../metric/metric');
+const base = require('../metric/metric');
+
+/** The base class for metrics of applications: resets and registers what is derived from it. */
+class Metric extends base.Metric {
+  /**
+   * @param {any} config
+   * @param {Record<string, unknown>} [defaults] of options that only this type has
+   */
+  constructor(config, defaults = {}) {
+    super(config, defaults);
+    this.reset();
+    for (const registry of this.registers) registry.registerMetric(/** @type {any} */ (this));
+  }
+
+  /** Called by the constructor, for a derived class to override. */
+  reset() {}
+
+  /**
+   * @param {unknown} value
+   * @returns {boolean} also for the metrics of this package
+   */
+  static [Symbol.hasInstance](value) {
+    return this === Metric ? value instanceof base.Metric : super[Symbol.hasInstance](value);
+  }
+}
 
 module.exports = { Metric };

@@ -83,15 +83,30 @@ describe('deep imports lib/exemplar and lib/metric', () => {
     assert.ok(new Histogram({ name: 'h', help: 'h', registers }) instanceof Metric);
   });
 
-  it('a class derived from Metric checks its options, and is a metric once it is registered', async () => {
-    class Constant extends Metric {
-      get = () => ({ name: this.name, help: this.help, type: 'gauge', values: [{ value: 1, labels: {} }] });
+  it('a class derived from Metric is checked, reset and registered as in prom-client', async () => {
+    for (const { Metric: Base, client } of [
+      { Metric, client: { Registry, Counter } },
+      { Metric: require('prom-client/lib/metric').Metric, client: require('prom-client') },
+    ]) {
+      class Constant extends Base {
+        reset() {
+          this.resets = (this.resets ?? 0) + 1;
+        }
+        get() {
+          return { name: this.name, help: this.help, type: 'gauge', values: [{ value: 1, labels: {} }] };
+        }
+      }
+      const registry = new client.Registry();
+      const registers = [registry];
+      assert.throws(() => new Constant({ name: 'a', registers }), /^Error: Missing mandatory help/);
+      const constant = new Constant({ name: 'a', help: 'h', registers });
+      assert.equal(constant.resets, 1);
+      assert.deepEqual(registry.getMetricsAsArray(), [constant]);
+      assert.match(await registry.metrics(), /^# HELP a h\n# TYPE a gauge\na 1\n/);
+      assert.throws(() => new Constant({ name: 'a', help: 'h', registers }), /already been registered/);
+      const counter = new client.Counter({ name: 'b', help: 'h', registers: [] });
+      assert.deepEqual([constant instanceof Base, counter instanceof Base], [true, true]);
+      assert.deepEqual([constant instanceof Constant, counter instanceof Constant], [true, false]);
     }
-    const registry = new Registry();
-    assert.throws(() => new Constant({ name: 'a', registers: [registry] }), /^Error: Missing mandatory help/);
-    const constant = new Constant({ name: 'a', help: 'h', registers: [registry] });
-    assert.deepEqual(registry.getMetricsAsArray(), []);
-    registry.registerMetric(constant);
-    assert.equal(await registry.metrics(), '# HELP a h\n# TYPE a gauge\na 1\n');
   });
 });
