@@ -159,14 +159,12 @@ class Group {
     for (;;) {
       const left = Math.max(deadline - performance.now(), 1);
       const link = this.#link ?? (await this.#linked(left));
-      const holder = this.#holder;
-      const isHere = holder !== undefined && holder.generation === link.generation;
+      // A process that is alone starts to aggregate when it is scraped.
+      this.#holder?.aggregate();
       try {
-        return await (isHere ? holder.collect(format, deadline) : link.page(format, left));
+        return await link.page(format, left);
       } catch (error) {
-        const isReplaced = this.#link !== link || !link.isConnected;
-        const isDeposed = isHere && !holder.isCurrent();
-        if (!isReplaced && !isDeposed) throw error;
+        if (this.#link === link && link.isConnected) throw error;
         if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED);
         debug('the page is requested again: %s', error);
         // The end of the link may have come, but not been handled yet.

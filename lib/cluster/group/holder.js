@@ -11,11 +11,6 @@ const debug = debuglog('prom-client-cluster');
 
 const CHECKPOINT_MILLISECONDS = 1000;
 
-const DEPOSED = 'another process aggregates';
-
-/** @typedef {import('../wire/scrape-callers').Format} Format */
-/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
-
 /**
  * @typedef {object} HolderOptions
  * @property {import('./group-directory').GroupDirectory} directory
@@ -140,21 +135,6 @@ class Holder {
   }
 
   /**
-   * @param {Format} format
-   * @param {number} deadline by performance.now()
-   * @returns {Promise<PageBytes | undefined>} undefined if there are no metrics
-   * @throws {Error} if another process has taken over meanwhile
-   */
-  async collect(format, deadline) {
-    await this.#members.settled;
-    if (!this.isCurrent()) throw new Error(DEPOSED);
-    const page = await this.#aggregate().collect(format, Math.max(deadline - performance.now(), 1));
-    // While this process was stopped, another one may have taken over, whose pages have newer numbers.
-    if (!this.isCurrent()) throw new Error(DEPOSED);
-    return page;
-  }
-
-  /**
    * For RemoteWrite.
    *
    * @returns {Promise<import('../../registry/push-target').PushTarget | undefined>} undefined if another
@@ -163,7 +143,7 @@ class Holder {
   async pushTarget() {
     await this.#members.settled;
     if (!this.isCurrent()) return undefined;
-    return { primary: this.#aggregate(), isShared: this.#members.hasOthersThan(this.#key) };
+    return { primary: this.aggregate(), isShared: this.#members.hasOthersThan(this.#key) };
   }
 
   /** @param {import('./group-directory').MemberList} list */
@@ -176,10 +156,11 @@ class Holder {
       debug('the list of members cannot be written: %s', error);
     }
     // A process that is alone starts no aggregator.
-    if (this.isShared) this.#aggregate();
+    if (this.isShared) this.aggregate();
   }
 
-  #aggregate() {
+  /** @returns {import('../primary/cluster-primary').ClusterPrimary} */
+  aggregate() {
     if (this.#primary === undefined) {
       const { ClusterPrimary } = require('../primary/cluster-primary');
       const options = {

@@ -40,13 +40,15 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     );
   });
 
-  it('that has no others starts no aggregator and no thread until it is scraped', async t => {
+  it('that has no others starts no aggregator and no thread until it is scraped, and is then asked at most every 250 ms', async t => {
     const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
     t.after(() => fs.rmSync(place, { recursive: true, force: true }));
     const alive = setInterval(() => {}, 10_000);
     t.after(() => clearInterval(alive));
     const registry = new Registry();
-    new Counter({ name: 'c_total', help: 'h', registers: [registry] }).inc(3);
+    let captures = 0;
+    const collect = () => captures++;
+    new Counter({ name: 'c_total', help: 'h', registers: [registry], collect }).inc(3);
     const group = new Group(path.join(place, 'd'), {}, () => [registry]);
     group.join();
     while (group.state().group.id === 0) await new Promise(resolve => setTimeout(resolve, 10));
@@ -55,8 +57,17 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       [group.primary, own.aggregator, own.group.aggregator, own.group.id],
       [undefined, 'none', { pid: process.pid, id: 1 }, 1],
     );
-    const { bytes } = await group.collect({ openMetrics: false, gzip: false, selfMetrics: false }, 60_000);
+    const format = { openMetrics: false, gzip: false, selfMetrics: false };
+    const { bytes } = await group.collect(format, 60_000);
     assert.match(bytes.toString(), /^c_total 3$/m);
+    captures = 0;
+    const startedAt = performance.now();
+    const scrape = async () => {
+      while (performance.now() < startedAt + 500) await group.collect(format, 60_000);
+    };
+    await Promise.all(Array.from({ length: 5 }, scrape));
+    const most = 2 + (performance.now() - startedAt) / 250;
+    assert.ok(captures > 0 && captures <= most, `${captures} captures, ${most} are allowed`);
     assert.equal(group.state().aggregator, 'thread');
     await group.primary.close();
   });
