@@ -1,19 +1,33 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const diagnosticsChannel = require('node:diagnostics_channel');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
+const { pathToFileURL } = require('node:url');
 const { BroadcastChannel } = require('node:worker_threads');
 const client = require('../../index');
 const { collectGarbage } = require('../runtime/fixtures/default-metrics-runtime');
+const { record } = require('./fixtures/aggregated');
 const { TestThread, joinedThread } = require('./fixtures/start-thread');
 
 const { AggregatorRegistry, Counter, Registry, WorkerRegistry, register } = client;
 
 const ROOT = path.join(__dirname, '../..');
+
+/** @type {Record<string, (values: number[]) => number | undefined>} */
+const RESULTS = {
+  sum: values => values.reduce((sum, value) => sum + value, 0),
+  first: ([value]) => value,
+  min: values => Math.min(...values),
+  max: values => Math.max(...values),
+  average: values => RESULTS.sum(values) / values.length,
+  omit: () => undefined,
+  product: values => values.reduce((product, value) => product * value, 1),
+};
 
 /**
  * @param {string} page
@@ -243,6 +257,34 @@ describe('WorkerRegistry', () => {
     assert.ok(last.length === 6);
   });
 
+  it('WorkerRegistry has each aggregator, one of the application too; of an ended thread only sums stay', async t => {
+    Object.assign(client.aggregators, { product: productOf });
+    t.after(() => delete (/** @type {any} */ (client.aggregators).product));
+    // Of this thread, of the first one, and of the second one.
+    const values = [1, 10, 100];
+    const rules = Object.keys(RESULTS);
+    record(client, rules, values[0]);
+    await start(['aggregated', { rules, value: values[1] }]);
+    const ended = await start(['aggregated', { rules, value: values[2] }]);
+    const shown = (/** @type {string} */ page, /** @type {string} */ sample) =>
+      Object.fromEntries(rules.map(rule => [rule, valueOf(page, sample.replace('*', rule))]));
+    const of = (/** @type {number[]} */ recorded) =>
+      Object.fromEntries(rules.map(rule => [rule, RESULTS[rule](recorded)]));
+    // All three digests are there.
+    let page = await pageWith('summary_sum{quantile="0.5"}', 10);
+    for (const sample of ['counter_*', 'gauge_*', 'histogram_*_sum', 'summary_*_sum'])
+      assert.deepEqual(shown(page, sample), of(values), sample);
+    assert.deepEqual(shown(page, 'histogram_*_bucket{le="50"}'), of([1, 1, 0]));
+    assert.deepEqual(shown(page, 'summary_*_count'), of([1, 1, 1]));
+    await ended.terminate();
+    page = await registry.workerMetrics();
+    assert.deepEqual(shown(page, 'gauge_*'), of([1, 10]));
+    for (const sample of ['counter_*', 'histogram_*_sum', 'summary_*_sum'])
+      assert.deepEqual(shown(page, sample), { ...of([1, 10]), sum: 111 }, sample);
+    assert.equal(valueOf(page, 'histogram_sum_count'), 3);
+    assert.equal(valueOf(page, 'summary_sum{quantile="0.5"}'), 10);
+  });
+
   it('WorkerRegistry shows default metrics of the process once, those of each thread, and metrics named alike', async () => {
     const config = { runtime: true, prefix: 'svc_' };
     client.collectDefaultMetrics({ ...config, labels: { thread: 'main' } });
@@ -420,6 +462,49 @@ describe('WorkerRegistry', () => {
     for (const other of others) await other.shutdown();
   });
 
+  it('WorkerRegistry aggregates in the thread of its option, and writes into its directory', async t => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'directory-of-threads-'));
+    t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+    const main = path.join(ROOT, 'lib/cluster/aggregator/aggregator-thread.js');
+    const own = path.join(directory, 'own-thread.js');
+    const hasStarted = path.join(directory, 'has-started');
+    const start = `require('node:fs').writeFileSync(${JSON.stringify(hasStarted)}, '');`;
+    fs.writeFileSync(own, `${start} require(${JSON.stringify(main)});`);
+    await registry.shutdown();
+    registry = new WorkerRegistry({ timeout: 60_000, directory, thread: pathToFileURL(own) });
+    new Counter({ name: 'jobs_total', help: 'h' }).inc(2);
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total'), 2);
+    assert.ok(fs.existsSync(hasStarted));
+    const spools = fs.readdirSync(directory).filter(name => name.startsWith('prom-client-cluster'));
+    assert.equal(spools.length, 1);
+    await registry.shutdown();
+    assert.ok(!fs.existsSync(path.join(directory, spools[0])));
+  });
+
+  it('WorkerRegistry aggregates in place, has both formats, and drops totals of ended threads in time, by its options or those of the environment', async t => {
+    await registry.shutdown();
+    const variables = {
+      PROM_CLIENT_CLUSTER_FORMATS: 'text,openmetrics',
+      PROM_CLIENT_CLUSTER_TIMEOUT: '60000',
+    };
+    Object.assign(process.env, variables);
+    t.after(() => Object.keys(variables).forEach(name => delete process.env[name]));
+    /** @type {unknown[]} */
+    const started = [];
+    const onThread = (/** @type {any} */ { worker }) => started.push(worker);
+    diagnosticsChannel.subscribe('worker_threads', onThread);
+    t.after(() => diagnosticsChannel.unsubscribe('worker_threads', onThread));
+    registry = new WorkerRegistry({ inPlace: true, retiredMaxAge: 0 });
+    assert.equal(registry.timeout, 60_000);
+    const thread = await start(['inc', { kind: 'a', value: 2 }]);
+    const accept = { headers: { accept: 'application/openmetrics-text' } };
+    const response = await client.metricsResponse(registry, new Request('http://localhost', accept));
+    assert.match(await response.text(), /^jobs_total\{kind="a"\} 2\n(.*\n)*# EOF\n$/m);
+    await thread.terminate();
+    await pageWhere(page => valueOf(page, 'jobs_total{kind="a"}') === undefined);
+    assert.deepEqual(started, [thread.worker]);
+  });
+
   it('WorkerRegistry takes its options as any argument, and says whether it serves the page', async () => {
     const { OPENMETRICS_CONTENT_TYPE } = Registry;
     const options = { timeout: 7 };
@@ -459,6 +544,15 @@ describe('WorkerRegistry', () => {
     assert.ok(AggregatorRegistry !== /** @type {any} */ (WorkerRegistry));
   });
 });
+
+/** @param {any[]} metrics */
+function productOf([first, ...others]) {
+  const values = first.values.map((/** @type {any} */ sample, /** @type {number} */ i) => {
+    const value = others.reduce((product, { values }) => product * values[i].value, sample.value);
+    return { ...sample, value };
+  });
+  return { ...first, values };
+}
 
 /** @param {RegExpMatchArray} match */
 function numberOf([, text]) {
