@@ -6,6 +6,7 @@
 // does not delay later callers.
 
 const { ScrapeCaller, distinctFormats } = require('../wire/scrape-callers');
+const { ScrapeRound } = require('./scrape-round');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { ThreadLostError } = require('./thread-backend');
 const { unavailable } = require('../../registry/unavailable');
@@ -53,19 +54,9 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  * @property {() => Error | undefined} failure why there are no numbers although there are workers
  */
 
-/**
- * @typedef {object} Round
- * @property {number} startedAt by performance.now()
- * @property {Set<ScrapeCaller>} callers
- * @property {Set<number>} waiting ids of the workers that have not answered
- * @property {Set<number>} again ids of workers that a caller who left early would have had asked again
- * @property {boolean} answered whether any worker has
- * @property {() => void} onProgress called when `waiting` or `callers` shrinks
- */
-
 class ScrapeRounds {
   #cluster;
-  /** @type {Set<Round>} under way, in order of their start */
+  /** @type {Set<ScrapeRound>} under way, in order of their start */
   #rounds = new Set();
   /** @type {Set<ScrapeCaller>} that came while a round was collecting */
   #next = new Set();
@@ -117,8 +108,8 @@ class ScrapeRounds {
    */
   settle(workerId, answered) {
     for (const round of this.#rounds) {
-      round.answered ||= answered;
-      this.#stopWaiting(round, workerId);
+      round.isAnswered ||= answered;
+      round.stopWaiting(workerId);
     }
   }
 
@@ -139,7 +130,7 @@ class ScrapeRounds {
       caller.reject(closed());
     }
     for (const set of callers) set.clear();
-    for (const round of this.#rounds) round.onProgress();
+    for (const round of this.#rounds) round.noteLeft();
   }
 
   /** Callers of the same turn share a round. A round that is collecting has asked before they came. */
@@ -159,15 +150,7 @@ class ScrapeRounds {
     clearTimeout(this.#overlap);
     this.#overlap = undefined;
     if (this.#next.size === 0) return;
-    /** @type {Round} */
-    const round = {
-      startedAt: performance.now(),
-      callers: this.#next,
-      waiting: new Set(),
-      again: new Set(),
-      answered: false,
-      onProgress: () => {},
-    };
+    const round = new ScrapeRound(this.#next);
     this.#next = new Set();
     this.#rounds.add(round);
     try {
@@ -186,7 +169,7 @@ class ScrapeRounds {
     else for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  /** @param {Round} round */
+  /** @param {ScrapeRound} round */
   async #run(round) {
     const cluster = this.#cluster;
     if (cluster.ready() === undefined) {
@@ -217,7 +200,7 @@ class ScrapeRounds {
       if (result === undefined || generation !== cluster.generation()) ask = cluster.connected();
       else if (again.size > 0 && tries < MAX_TRIES) ask = [...again];
       else {
-        this.#deliver(callers, result, round.answered);
+        this.#deliver(callers, result, round.isAnswered);
         return;
       }
       if (tries > MAX_TRIES) throw timedOut();
@@ -225,46 +208,31 @@ class ScrapeRounds {
   }
 
   /**
-   * @param {Round} round
+   * @param {ScrapeRound} round
    * @param {number[]} workerIds
    * @returns {Generator<void, void>}
    */
   *#ask(round, workerIds) {
     for (const workerId of workerIds) {
       if (round.callers.size === 0) return;
-      const deadline = Math.max(...Array.from(round.callers, caller => caller.deadline));
-      const timeout = Math.max(Math.round(deadline - performance.now()), 1);
+      const { timeout } = round;
       const wait = this.#cluster.ask(workerId, timeout);
       if (wait > 0) round.waiting.add(workerId);
       // The callers' own timers keep the process alive.
-      if (wait > 0 && wait < timeout) setTimeout(() => this.#stopWaiting(round, workerId), wait).unref();
+      if (wait > 0 && wait < timeout) setTimeout(() => round.stopWaiting(workerId), wait).unref();
       yield;
     }
   }
 
   /**
-   * @param {Round} round
-   * @param {number} workerId
-   */
-  #stopWaiting(round, workerId) {
-    if (round.waiting.delete(workerId)) round.onProgress();
-  }
-
-  /**
    * Waits until all workers have answered, or no caller waits any more.
    *
-   * @param {Round} round
+   * @param {ScrapeRound} round
    * @returns {Promise<void>}
    */
   async #wait(round) {
     for (const caller of round.callers) caller.afterDeadline(0, () => this.#expire(caller));
-    await new Promise(resolve => {
-      round.onProgress = () => {
-        if (round.waiting.size === 0 || round.callers.size === 0) resolve(undefined);
-      };
-      round.onProgress();
-    });
-    round.onProgress = () => {};
+    await round.collected();
     for (const caller of round.callers) this.#boundRendering(caller);
     const waited = performance.now() - round.startedAt;
     this.onCollected(waited / 1000);
@@ -299,7 +267,7 @@ class ScrapeRounds {
       // The aggregator may be about to start again.
       await this.#cluster.ready();
       // Before the render: what comes meanwhile is not on the page.
-      const answered = round?.answered ?? false;
+      const answered = round?.isAnswered ?? false;
       const result = await this.#render([caller], true, round?.startedAt ?? performance.now());
       // This caller does not wait for second answers, but others may.
       for (const { again } of this.#rounds) for (const workerId of result.again) again.add(workerId);
@@ -312,7 +280,7 @@ class ScrapeRounds {
       caller.reject(lost ? timedOut() : /** @type {Error} */ (error));
     }
     // Only now, so that this caller does not wait while the round renders for no caller.
-    round?.onProgress();
+    round?.noteLeft();
   }
 
   /**

@@ -1,0 +1,51 @@
+'use strict';
+
+// Runs on the primary's loop. One round: the callers that share it, and the workers that have not answered.
+
+/** @typedef {import('../wire/scrape-callers').ScrapeCaller} ScrapeCaller */
+
+class ScrapeRound {
+  /** By performance.now(). */
+  startedAt = performance.now();
+  /** Whether any worker has answered. */
+  isAnswered = false;
+  /** @type {Set<number>} ids of the workers that have not answered */
+  waiting = new Set();
+  /** @type {Set<number>} ids of workers that a caller who left early would have had asked again */
+  again = new Set();
+  #onProgress = () => {};
+
+  /** @param {Set<ScrapeCaller>} callers */
+  constructor(callers) {
+    this.callers = callers;
+  }
+
+  /** @returns {number} milliseconds until the deadline of the most patient caller, at least 1 */
+  get timeout() {
+    const deadline = Math.max(...Array.from(this.callers, caller => caller.deadline));
+    return Math.max(Math.round(deadline - performance.now()), 1);
+  }
+
+  /** @param {number} workerId of a worker that has answered, cannot answer, or is not waited for any more */
+  stopWaiting(workerId) {
+    if (this.waiting.delete(workerId)) this.#onProgress();
+  }
+
+  /** To be called when a caller has left. */
+  noteLeft() {
+    this.#onProgress();
+  }
+
+  /** @returns {Promise<void>} resolves when all workers have answered, or no caller waits any more */
+  async collected() {
+    await new Promise(resolve => {
+      this.#onProgress = () => {
+        if (this.waiting.size === 0 || this.callers.size === 0) resolve(undefined);
+      };
+      this.#onProgress();
+    });
+    this.#onProgress = () => {};
+  }
+}
+
+module.exports = { ScrapeRound };
