@@ -26,10 +26,9 @@ const IN_PLACE_MILLISECONDS = 300_000;
  * Events of the supervisor.
  *
  * @typedef {object} SupervisorEvents
- * @property {(directory: string) => void} onDirectory the directory of snapshot files has changed; '' if
- *   there is none
+ * @property {() => void} onDirectory workers have to be welcomed again: the directory of snapshot files has
+ *   changed, or another aggregator reads it
  * @property {() => void} onLost the numbers of living workers are lost; another aggregator is being started
- * @property {() => void} onReplaced the other aggregator runs
  */
 
 class AggregatorSupervisor {
@@ -39,8 +38,8 @@ class AggregatorSupervisor {
   #starting = undefined;
   /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
   #backend = undefined;
-  #directory = '';
-  #isDirectoryKnown = false;
+  /** @type {string | undefined} '' if there is none; undefined until the aggregator has tried to create it */
+  #directory = undefined;
   /** While a backend is starting: the name that a new spool gets. */
   #name = '';
   /** Ends a thread that is starting. */
@@ -90,12 +89,12 @@ class AggregatorSupervisor {
 
   /** Directory of the spool; '' if there is none. */
   get directory() {
-    return this.#directory;
+    return this.#directory ?? '';
   }
 
   /** Whether the aggregator has tried to create a spool. */
   get isDirectoryKnown() {
-    return this.#isDirectoryKnown;
+    return this.#directory !== undefined;
   }
 
   /** How many threads were lost. */
@@ -197,7 +196,7 @@ class AggregatorSupervisor {
     }
     for (const [workerId, death] of this.#retiring) this.#backend.retire(workerId, death);
     for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
-    if (adopt !== undefined) this.#events.onReplaced();
+    if (adopt !== undefined) this.#events.onDirectory();
   }
 
   /**
@@ -260,10 +259,9 @@ class AggregatorSupervisor {
 
   /** @param {string} directory */
   #onDirectory(directory) {
-    if (this.#isDirectoryKnown && directory === this.#directory) return;
-    this.#isDirectoryKnown = true;
+    if (directory === this.#directory) return;
     this.#directory = directory;
-    this.#events.onDirectory(directory);
+    this.#events.onDirectory();
   }
 
   /** @type {import('../aggregator/retirement').OnSaved} */
@@ -356,7 +354,7 @@ class AggregatorSupervisor {
     if (this.#removal === undefined) return;
     const { Spool, removeExitDirectory } = this.#removal;
     for (const { own } of this.#retiring.values()) if (own !== undefined) removeExitDirectory(own);
-    if (this.#directory !== '') Spool.removeSync(this.#directory);
+    if (this.directory !== '') Spool.removeSync(this.directory);
     if (this.#name !== '') Spool.removeNamedSync(this.#name, this.#options.directory);
   }
 }

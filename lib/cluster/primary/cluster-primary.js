@@ -71,7 +71,6 @@ class ClusterPrimary {
       // Running workers learn where their last snapshot goes, or that there is no directory any more.
       onDirectory: () => this.#welcomeAll(),
       onLost: () => this.#onAggregatorLost(),
-      onReplaced: () => this.#welcomeAll(),
     });
     this.#rounds = new ScrapeRounds({
       ready: () => this.#ready(),

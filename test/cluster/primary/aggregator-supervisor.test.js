@@ -25,7 +25,7 @@ beforeEach(() => {
   isMissing = false;
   supervisor = new AggregatorSupervisor(
     {},
-    { onDirectory() {}, onLost: () => lost++, onReplaced() {} },
+    { onDirectory() {}, onLost: () => lost++ },
     async (options, events, adopt, reason) => {
       started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
@@ -116,7 +116,7 @@ it('a backend that starts after close() is closed, and its directory removed', a
   let closed = 0;
   const slow = new AggregatorSupervisor(
     {},
-    { onDirectory() {}, onLost() {}, onReplaced() {} },
+    { onDirectory() {}, onLost() {} },
     () => new Promise(resolve => (begin = resolve)),
   );
   slow.start();
