@@ -5,13 +5,10 @@
 
 const { debuglog } = require('node:util');
 const { ClusterStore } = require('../store/cluster-store');
-const { renderBytes } = require('../../exposition/text-bytes');
-const { PagePool } = require('./page-pool');
 const { sampleFamily } = require('../../exposition/sample-family');
-const { compressBody } = require('./gzip');
-const { selectFamilies, textKeyOf } = require('../../exposition/page-format');
 const { selfMetrics } = require('./self-metrics');
 const { CurrentSpool } = require('./current-spool');
+const { PageWriter } = require('./page-writer');
 const { RemoteWrites } = require('./remote-writes');
 const { WorkerAnswers } = require('./worker-answers');
 const { Retirement, filesOf } = require('./retirement');
@@ -56,8 +53,10 @@ class Aggregator {
    *   aggregators
    */
   #merged = [];
-  #pagePool = new PagePool();
   #remoteWrites = new RemoteWrites();
+  #pages = new PageWriter(this.#remoteWrites, ({ name }, error) =>
+    this.#store.countFailure('merge', name, error),
+  );
 
   /**
    * @param {object} options
@@ -135,10 +134,10 @@ class Aggregator {
   }
 
   #onReopened() {
-    // Nothing is retained in a new one.
+    // Nothing is retained in a new one, and what is on a page must not depend on this process's memory.
     for (const worker of this.#store.workers()) {
       worker.requestFullDictionary();
-      if (this.#current.lastSnapshots !== undefined) this.#answers.unretained.add(worker.id);
+      if (this.#current.lastSnapshots !== undefined) this.#answers.again.add(worker.id);
     }
     this.#retirement.save();
   }
@@ -190,12 +189,11 @@ class Aggregator {
   *render({ formats, custom, final, facts }) {
     const start = performance.now();
     this.#answers.readUnread();
-    const again = [...new Set([...this.#answers.again, ...this.#answers.unretained])];
+    const again = [...this.#answers.again];
     // Read before the merge: it drops series that are too old, and this page still shows them.
     const { isEmpty } = this.#store;
     if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
     this.#answers.again.clear();
-    this.#answers.unretained.clear();
     for (const workerId of this.#retirement.unread) this.retire(workerId);
     this.#merged = yield* this.#store.merge(new Set(custom));
     const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
@@ -240,54 +238,18 @@ class Aggregator {
     });
     this.#merged = [];
     const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);
-    /** @type {Map<string, Body>} */
-    const texts = new Map();
-    /** @type {(Body | BuiltPush)[]} */
-    const bodies = [];
-    for (const format of formats) {
-      const all = format.selfMetrics ? [...families, ...selfFamilies] : families;
-      if (format.push !== undefined) {
-        bodies.push(yield* this.#remoteWrites.build(all, format.openMetrics, format.push));
-        continue;
-      }
-      const key = `${textKeyOf(format)} ${format.selfMetrics}`;
-      let text = texts.get(key);
-      if (text === undefined) {
-        text = yield* this.#write(all, format);
-        texts.set(key, text);
-      }
-      if (format.gzip) bodies.push(compressBody(text));
-      else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
-      yield;
-    }
-    for (const text of texts.values()) if (!bodies.includes(text)) this.reuse(text.buffer);
+    const bodies = yield* this.#pages.write(families, selfFamilies, formats);
     return yield* this.writeFiles(bodies, formats);
   }
 
   /**
-   * Writes the pages that workers have requested to files. What cannot be written goes over IPC.
+   * See PageWriter.writeFiles().
    *
    * @param {(Body | BuiltPush)[]} bodies
    * @param {Format[]} formats
-   * @returns {Generator<void, (Body | PageFile | BuiltPush)[]>}
    */
-  *writeFiles(bodies, formats) {
-    /** @type {(Body | PageFile | BuiltPush)[]} */
-    const pages = [...bodies];
-    const { spool } = this.#current;
-    for (const [i, { file }] of formats.entries()) {
-      const body = bodies[i];
-      if (file === undefined || spool === undefined || !('buffer' in body)) continue;
-      const { buffer, length, ascii } = body;
-      try {
-        yield* spool.create(file, new Uint8Array(buffer, 0, length));
-        pages[i] = { file, length, ascii };
-        this.reuse(buffer);
-      } catch (error) {
-        debug('a page cannot be written to a file: %s', error);
-      }
-    }
-    return pages;
+  writeFiles(bodies, formats) {
+    return this.#pages.writeFiles(bodies, formats, this.#current.spool);
   }
 
   /**
@@ -307,7 +269,7 @@ class Aggregator {
 
   /** @param {ArrayBuffer} memory of an earlier page, for a later one */
   reuse(memory) {
-    this.#pagePool.put(memory);
+    this.#pages.reuse(memory);
   }
 
   /**
@@ -319,21 +281,6 @@ class Aggregator {
     if (!remove) this.#retirement.save();
     this.#retirement.close();
     await this.#current.close(remove);
-  }
-
-  /**
-   * @param {import('../../exposition/text-format').Family[]} families
-   * @param {Format} format
-   * @returns {Generator<void, Body>}
-   */
-  *#write(families, { openMetrics, names }) {
-    const shown = selectFamilies(families, names);
-    const body = yield* renderBytes(shown, openMetrics, this.#pagePool.take(), ({ name }, error) =>
-      this.#store.countFailure('merge', name, error),
-    );
-    // A page of some families does not say how long the next one is.
-    if (names === undefined) this.#pagePool.setLastLength(body.length);
-    return body;
   }
 
   /** @param {PrimaryFacts} facts */

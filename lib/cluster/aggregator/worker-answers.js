@@ -42,13 +42,8 @@ class WorkerAnswers {
     this.#store = store;
     this.#current = current;
     this.#onRefused = onRefused;
-    /** @type {Set<number>} workers to ask again */
+    /** @type {Set<number>} workers to ask again for this page */
     this.again = new Set();
-    /**
-     * @type {Set<number>} workers to ask again, because the directory with what was retained of them is lost:
-     *   what is on a page must not depend on this process's memory
-     */
-    this.unretained = new Set();
     /** @type {Set<number>} workers whose last answer could not be used: the page shows earlier numbers */
     this.unusable = new Set();
     /** @type {Set<number>} workers that have to answer over IPC, because their files cannot be used */
@@ -58,6 +53,7 @@ class WorkerAnswers {
   /** @param {Answer} answer */
   apply({ workerId, file, maxBytes, snapshot, metrics, bytes }) {
     try {
+      let isRetained = true;
       if (this.#store.isClosed(workerId)) {
         if (file !== undefined) this.#current.spool?.unlink(file);
       } else if (metrics !== undefined) {
@@ -65,14 +61,12 @@ class WorkerAnswers {
       } else {
         const buffer = this.#snapshotOf({ file, maxBytes, snapshot, bytes });
         this.#store.apply(workerId, buffer);
-        if (bytes === undefined) this.#retain(workerId, buffer, file);
+        if (bytes === undefined) isRetained = this.#retain(workerId, buffer, file);
         // The worker did not find the directory. If it has been removed, exit files and the other workers
         // need a new one.
         if (snapshot !== undefined) this.#loseIfGone('a worker found it gone');
       }
-      // Nothing is retained of these.
-      if (metrics !== undefined || bytes !== undefined) this.unretained.delete(workerId);
-      this.again.delete(workerId);
+      if (isRetained) this.again.delete(workerId);
       this.unusable.delete(workerId);
       this.unreadable.delete(workerId);
       this.#forgetUnread(workerId, file);
@@ -89,7 +83,6 @@ class WorkerAnswers {
   /** @param {number} workerId of a worker that has been retired */
   forget(workerId) {
     this.again.delete(workerId);
-    this.unretained.delete(workerId);
     this.unusable.delete(workerId);
     this.unreadable.delete(workerId);
     this.#unread.delete(workerId);
@@ -157,12 +150,16 @@ class WorkerAnswers {
    * @param {number} workerId
    * @param {Buffer} snapshot
    * @param {string} [file]
+   * @returns {boolean} false if the next thread needs the worker's full dictionary
    */
   #retain(workerId, snapshot, file) {
     const { spool, lastSnapshots } = this.#current;
-    if (lastSnapshots?.store(workerId, snapshot, file)) this.#store.worker(workerId)?.requestFullDictionary();
-    else this.unretained.delete(workerId);
+    if (lastSnapshots?.store(workerId, snapshot, file)) {
+      this.#store.worker(workerId)?.requestFullDictionary();
+      return false;
+    }
     if (lastSnapshots === undefined && file !== undefined) spool?.unlink(file);
+    return true;
   }
 
   /**
