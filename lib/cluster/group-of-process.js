@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs in every process, on its event loop. Which group the process belongs to: the option `group`, the
-// environment, or PM2, all of whose instances of an application have the same `unique_id`. A process of no
-// group loads nothing else.
+// environment, or PM2, all of whose instances of an application are one. A process of no group loads nothing
+// else.
 
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
@@ -34,14 +34,24 @@ function groupOfEnvironment() {
   const text = environmentVariable(VARIABLE)?.trim();
   if (text) return /^(0|false)$/i.test(text) ? undefined : text;
   if (environmentVariable('exec_mode') !== 'cluster_mode' || !process.connected) return undefined;
-  const application = environmentVariable('unique_id') ?? '';
   // A child of an instance has its environment, too.
-  if (
-    !(/** @type {any} */ (require('node:cluster')).isWorker) ||
-    !/^[0-9a-f]{8}-[0-9a-f]{4}/.test(application)
-  )
-    return undefined;
-  return `pm2-${application.slice(0, 13)}`;
+  return /** @type {any} */ (require('node:cluster')).isWorker ? groupOfPm2() : undefined;
+}
+
+/**
+ * PM2 addresses an application by its name. `unique_id` is that of the command that has started an instance:
+ * after `pm2 resurrect`, at each start of the system for example, each instance has another one. The host's
+ * name distinguishes containers that share a temporary directory.
+ *
+ * @returns {string | undefined} the group of all instances of an application
+ */
+function groupOfPm2() {
+  const [home, namespace, name] = ['PM2_HOME', 'namespace', 'name'].map(environmentVariable);
+  if (!home || !name) return undefined;
+  const application = JSON.stringify([require('node:os').hostname(), home, namespace, name]);
+  const { createHash } = require('node:crypto');
+  // Short, because the temporary directory of macOS leaves little of the length of a socket's path.
+  return `pm2-${createHash('sha256').update(application).digest('hex').slice(0, 8)}`;
 }
 
 /**

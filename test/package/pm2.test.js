@@ -227,6 +227,12 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
       }
     }
 
+    /** Ends PM2 and restores what it has saved, as a restart of the system does. */
+    async restart() {
+      this.#isDisturbed = true;
+      for (const command of ['save', 'kill', 'resurrect']) await pm2([command]);
+    }
+
     /** @returns {Promise<{pid: number, pm_id: number, pm2_env: {status: string}}[]>} instances */
     async list() {
       const lines = (await pm2(['jlist'])).split('\n');
@@ -290,6 +296,11 @@ describe('under PM2', { skip: process.platform === 'win32' }, () => {
         await watch.exact(5);
         t.diagnostic(`${application.broken} scrapes reached an instance that was killed, of ${watch.pages}`);
         await application.stop();
+        if (!isGraceful) {
+          await application.restart();
+          const restored = await application.pids(3);
+          assert.equal(new Set(Array.from(restored.all.values(), ({ directory }) => directory)).size, 1);
+        }
         await pm2(['delete', id]);
       });
     });

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const cluster = require('node:cluster');
+const { createHash } = require('node:crypto');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
@@ -113,9 +114,9 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
 });
 
 describe('the group of a process', { skip: process.platform === 'win32' }, () => {
-  const UUID = '0123abcd-4567-89ab-cdef-0123456789ab';
-  const INSTANCE = { exec_mode: 'cluster_mode', unique_id: UUID };
-  const OF_PM2 = 'pm2-0123abcd-4567';
+  const PM2_HOME = '/home/shop/.pm2';
+  const INSTANCE = { exec_mode: 'cluster_mode', PM2_HOME, namespace: 'default', name: 'a b/../ü' };
+  const OF_PM2 = pm2Group(PM2_HOME, 'default', 'a b/../ü');
   const inPm2 = { env: INSTANCE, isWorker: true, isConnected: true };
   const named = name => ({ PROM_CLIENT_CLUSTER_GROUP: name });
   const without = { option: undefined, env: {}, isWorker: false, isConnected: false };
@@ -159,16 +160,34 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
     ['is none in another child of an instance', { ...inPm2, isWorker: false, isConnected: false }, undefined],
     ['is none in a worker that PM2 has disconnected', { ...inPm2, isConnected: false }, undefined],
     ['is none in a cluster worker without PM2', { ...inPm2, env: {} }, undefined],
+    // It has one id for all instances that are started together. After `pm2 resurrect`, each has its own.
     [
-      'is none if the id of the application is missing',
-      { ...inPm2, env: { exec_mode: 'cluster_mode' } },
-      undefined,
+      'is the application in PM2, whatever id PM2 gives the instance',
+      { ...inPm2, env: { ...INSTANCE, unique_id: '0123abcd-4567' } },
+      OF_PM2,
     ],
     [
-      'is none if the id of the application is a path',
-      { ...inPm2, env: { ...INSTANCE, unique_id: '../../etc' } },
-      undefined,
+      'is another one for another application of PM2',
+      { ...inPm2, env: { ...INSTANCE, name: 'b' } },
+      pm2Group(PM2_HOME, 'default', 'b'),
     ],
+    [
+      'is another one for an application of the same name in another namespace of PM2',
+      { ...inPm2, env: { ...INSTANCE, namespace: 'other' } },
+      pm2Group(PM2_HOME, 'other', 'a b/../ü'),
+    ],
+    [
+      'is another one for an application of the same name of another PM2',
+      { ...inPm2, env: { ...INSTANCE, PM2_HOME: '/home/other/.pm2' } },
+      pm2Group('/home/other/.pm2', 'default', 'a b/../ü'),
+    ],
+    [
+      'is the application of a PM2 without namespaces',
+      { ...inPm2, env: { ...INSTANCE, namespace: undefined } },
+      pm2Group(PM2_HOME, undefined, 'a b/../ü'),
+    ],
+    ['is none if the application has no name', { ...inPm2, env: { ...INSTANCE, name: undefined } }],
+    ['is none without the directory of PM2', { ...inPm2, env: { ...INSTANCE, PM2_HOME: undefined } }],
   ]) {
     it(`${what}`, t => {
       const { option, env, isWorker, isConnected } = { ...without, ...given };
@@ -217,6 +236,12 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
     assert.equal(groupOfProcess(), undefined);
   });
 });
+
+/** @returns {string} the name of an application's group */
+function pm2Group(...names) {
+  const text = JSON.stringify([os.hostname(), ...names]);
+  return `pm2-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`;
+}
 
 /** Replaces properties for the time of a test. */
 function replace(t, object, properties) {
