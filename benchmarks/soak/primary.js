@@ -52,6 +52,7 @@ const actions = {
   async end() {
     await registry.shutdown();
     const page = await registry.clusterMetrics();
+    process.off('disconnect', endWithController);
     server.close();
     server.closeAllConnections();
     await registry.close();
@@ -59,5 +60,11 @@ const actions = {
   },
 };
 
+/** The controller was killed. */
+function endWithController() {
+  process.exit(1);
+}
+
+process.on('disconnect', endWithController);
 process.on('message', ({ action, ...options }) => actions[action](options));
 server.listen(0, '127.0.0.1', () => process.send({ port: server.address().port }));
