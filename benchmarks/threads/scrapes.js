@@ -15,6 +15,11 @@ const { values } = parseArgs({
   options: { samples: { type: 'string', default: '10000' }, rounds: { type: 'string', default: '5' } },
 });
 
+if (Number(process.versions.node.split('.')[0]) < 22) {
+  console.log(`Scrapes are not measured: @prometheus-io/client needs Node.js 22, this is ${process.version}`);
+  process.exit();
+}
+
 /** @param {number[]} numbers */
 function median(numbers) {
   return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];

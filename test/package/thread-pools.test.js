@@ -1,47 +1,25 @@
 'use strict';
 
-// WorkerRegistry in the threads of pools, with their defaults: piscina's sleep in Atomics.wait while they are
-// idle, and both end threads that they do not need.
+// WorkerRegistry in the threads of pools. The long form is in test/long.
 
-const assert = require('node:assert/strict');
-const { createRequire } = require('node:module');
-const path = require('node:path');
 const { describe, it } = require('node:test');
-const { pathToFileURL } = require('node:url');
 const { WorkerRegistry } = require('../..');
 const { until } = require('../fixtures/cluster-harness');
-
-const JOB = path.join(__dirname, 'fixtures/pool-job.js');
-const require_ = createRequire(path.join(__dirname, 'programs/package.json'));
-
-/** @param {string} page */
-function sumOf(page) {
-  const values = Array.from(page.matchAll(/^jobs_total\{.*\} (\d+)$/gm), match => Number(match[1]));
-  return values.reduce((sum, value) => sum + value, 0);
-}
+const { LoadedPool, POOLS } = require('./fixtures/loaded-pool');
 
 describe('pools of threads', () => {
-  for (const [name, className] of [
-    ['piscina', 'Piscina'],
-    ['tinypool', 'Tinypool'],
-  ]) {
-    it(`each scrape has all jobs that a pool of ${name} has done`, async () => {
-      const module = await import(pathToFileURL(require_.resolve(name)).href);
+  for (const name of /** @type {(keyof typeof POOLS)[]} */ (Object.keys(POOLS)))
+    it(`each scrape has the jobs that a pool of ${name} has done, while it works and when it has ended`, async () => {
       const registry = new WorkerRegistry({ timeout: 60_000 });
-      const pool = new (module[className] ?? module.default)({ filename: JOB, minThreads: 1, maxThreads: 3 });
-      let done = 0;
-      for (let round = 0; round < 5; round++) {
-        await Promise.all(Array.from({ length: 200 }, () => pool.run(done++)));
-        assert.equal(sumOf(await registry.workerMetrics()), done);
-      }
-      await pool.destroy();
-      assert.equal(sumOf(await registry.workerMetrics()), done);
+      const pool = await LoadedPool.create(name, { minThreads: 1, maxThreads: 3 });
+      await pool.scrapeUnderLoad(registry, 10);
+      await pool.pool.destroy();
+      await pool.checkCount(registry);
       // A pool may report its end before its last thread has ended.
       await until(async () => {
-        assert.equal(sumOf(await registry.workerMetrics()), done);
+        await pool.checkCount(registry);
         return WorkerRegistry.workerCount() === 0;
       }, 'no thread is left');
       await registry.shutdown();
     });
-  }
 });
