@@ -6,6 +6,7 @@
 const assert = require('node:assert/strict');
 const { randomInt } = require('node:crypto');
 const fs = require('node:fs');
+const path = require('node:path');
 const { describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
@@ -48,6 +49,49 @@ describe('the directory of a group', { skip: process.platform === 'win32' }, () 
       await watch.stop();
     });
   }
+});
+
+describe('a process that takes over a group', { skip: process.platform === 'win32' }, () => {
+  it('may be killed at each step of that: no count that was on a page is lost', async t => {
+    // No process writes a checkpoint.
+    const group = new TestGroup({ option: { group: 'test', checkpointInterval: 10 * MINUTE } });
+    t.after(() => group.close());
+    const plan = path.join(group.place, 'plan');
+    group.env.GROUP_FAULT_PLAN = plan;
+    group.env.NODE_OPTIONS = `--require ${require.resolve('./fixtures/takeover-faults.js')}`;
+    let counted = 0;
+    const shown = async member => (await member.page()).get('requests_total');
+    for (let step = 1; ; step++) {
+      await Promise.all(Array.from({ length: 4 - group.running.length }, () => group.start()));
+      const { holder, others } = await group.roles();
+      for (const member of group.running) await member.do('inc', step);
+      counted += 4 * step;
+      await group.until(page => page.get('requests_total') === counted, others[0]);
+      fs.writeFileSync(plan, String(step));
+      await holder.kill();
+      const pages = others.map(async member => {
+        while (member.isRunning) {
+          const total = await shown(member).catch(error => {
+            if (member.isRunning && !/has ended/.test(error.message)) throw error;
+          });
+          if (total === undefined) continue;
+          assert.equal(total, counted, `step ${step}`);
+          break;
+        }
+      });
+      await Promise.all(pages);
+      fs.rmSync(plan, { force: true });
+      const killed = others.find(member => fs.existsSync(`${plan}.${member.process.pid}`));
+      await killed?.ended;
+      await group.until(page => page.get('open') === group.running.length);
+      assert.equal(await shown(group.running[0]), counted);
+      if (killed === undefined) {
+        t.diagnostic(`${step - 1} steps`);
+        assert.ok(step > 10, `${step}`);
+        break;
+      }
+    }
+  });
 });
 
 describe('groups', { skip: process.platform === 'win32' }, () => {
