@@ -12,13 +12,15 @@ const { ExemplarEncoder } = require('./exemplar-encoder');
 const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
 const { EarlyCopies } = require('./early-copies');
-const { FailureCounts } = require('./failure-counts');
 const { readableMetrics, readableDefaults } = require('./readable-metrics');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
 const { encodeSnapshot } = require('../wire/snapshot-encoder');
+const { FailureCounts } = require('../wire/failure-counts');
+const { debug } = require('../../options/debug-log');
 
 const SLICE_MILLISECONDS = 0.3;
+const MAX_NAME_LENGTH = 1000;
 
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 /** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
@@ -33,6 +35,7 @@ class SnapshotSource {
   #exemplars = new ExemplarEncoder();
   #hooks = new CollectHooks();
   #customMetrics = new CustomMetrics();
+  #failures = new FailureCounts();
   /** @type {EarlyCopies | undefined} for a capture after asynchronous hooks */
   #copies = undefined;
   /**
@@ -44,7 +47,6 @@ class SnapshotSource {
   /** @param {() => Iterable<any>} registries called at each capture */
   constructor(registries) {
     this.registries = registries;
-    this.failures = new FailureCounts();
   }
 
   /**
@@ -113,7 +115,7 @@ class SnapshotSource {
     return this.#hooks.run(
       hooks,
       timeout,
-      (name, reason) => this.failures.add('collect', name, reason),
+      (name, reason) => this.countFailure('collect', name, reason),
       isLast,
     );
   }
@@ -193,7 +195,7 @@ class SnapshotSource {
     /** @type {CaptureEntry[]} */
     const entries = [];
     for (const registry of this.registries()) {
-      const onUnreadable = (/** @type {unknown} */ error) => this.failures.add('capture', '', error);
+      const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
       const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
       for (const metric of this.#withRemoved(registry, readableMetrics(registry, onUnreadable))) {
         const view = viewOf(metric);
@@ -215,7 +217,7 @@ class SnapshotSource {
       capturedAt: Date.now(),
       defaultLabels,
       entries,
-      failures: [...this.failures.entries, ...overflows(entries)],
+      failures: [...this.#failures.entries, ...overflows(entries)],
     };
     const whole = this.#dictionaries.complete(dictionary, views, readerPosition);
     return encodeSnapshot(capture, this.#dictionaries, whole);
@@ -230,6 +232,20 @@ class SnapshotSource {
   #extrasOf(view, isCurrent) {
     view.beforeRead?.();
     return { digests: this.#digests.digestsOf(view, isCurrent), exemplars: this.#exemplars.blockOf(view) };
+  }
+
+  /**
+   * Counts a failure. Each snapshot has the counts.
+   *
+   * @param {string} stage
+   * @param {unknown} metric the metric's name, '' for none; a custom metric object may have anything as its
+   *   name
+   * @param {unknown} reason for the debug log
+   */
+  countFailure(stage, metric, reason) {
+    debug('%s %O failed: %O', stage, metric, reason);
+    const name = typeof metric === 'string' ? metric.slice(0, MAX_NAME_LENGTH) : `a ${typeof metric} as name`;
+    this.#failures.add(stage, name);
   }
 
   /**
@@ -262,10 +278,10 @@ function viewsOf(metrics) {
  * How many label sets exceeded each metric's limit. A metric that is in two registries counts once.
  *
  * @param {import('../wire/snapshot-encoder').CaptureEntry[]} entries
- * @returns {[stage: string, name: string, count: number][]}
+ * @returns {import('../wire/failure-counts').Failure[]}
  */
 function overflows(entries) {
-  /** @type {Map<object, [stage: string, name: string, count: number]>} */
+  /** @type {Map<object, import('../wire/failure-counts').Failure>} */
   const byTable = new Map();
   for (const { view } of entries) {
     if (view === undefined) continue;

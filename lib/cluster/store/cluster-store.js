@@ -9,6 +9,7 @@ const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
 const { isLasting } = require('./retired-totals');
 const { encodeRetired, decodeRetired } = require('./retired-format');
+const { FailureCounts } = require('../wire/failure-counts');
 const { beginningOf } = require('../wire/messages');
 
 const debug = debuglog('prom-client-cluster');
@@ -18,10 +19,6 @@ const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 // Dead workers whose ids are remembered, so that a worker is not added to the totals again after a thread was
 // replaced.
 const REMEMBERED_DEATHS = 4096;
-
-// A bound on failures by stage and metric, in case workers create metric names without end. Those beyond it
-// are counted together.
-const MAX_FAILURE_KINDS = 1000;
 
 /** The built-in aggregators. All but `omit` merge columns, see cluster-family.js. */
 const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
@@ -43,10 +40,10 @@ class ClusterStore {
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
   #scrape = 1;
-  /** @type {Map<string, [stage: string, name: string, count: number]>} of dead workers */
-  #retiredFailures = new Map();
-  /** @type {Map<string, [stage: string, name: string, count: number]>} of this store itself */
-  #ownFailures = new Map();
+  /** Those in dead workers. */
+  #retiredFailures = new FailureCounts();
+  /** Those of this store itself. */
+  #ownFailures = new FailureCounts();
 
   /**
    * @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds; `now` never jumps, as
@@ -91,12 +88,10 @@ class ClusterStore {
   /** Failures, and the age of the numbers. */
   state() {
     const workers = [...this.#workers.values()];
-    /** @type {Map<string, [stage: string, name: string, count: number]>} */
-    const failures = new Map();
-    addFailures(failures, [...this.#retiredFailures.values(), ...this.#ownFailures.values()]);
-    for (const worker of workers) addFailures(failures, worker.failures);
+    const earlier = [...this.#retiredFailures.entries, ...this.#ownFailures.entries];
+    const failures = new FailureCounts([...earlier, ...workers.flatMap(worker => worker.failures)]);
     return {
-      failures: Array.from(failures.values(), ([stage, metric, count]) => ({ stage, metric, count })),
+      failures: failures.entries.map(([stage, metric, count]) => ({ stage, metric, count })),
       conflicts: this.conflicts,
       oldestCapture:
         workers.length === 0 ? undefined : Math.min(...workers.map(({ capturedAt }) => capturedAt)),
@@ -145,7 +140,7 @@ class ClusterStore {
   countFailure(stage, name, reason) {
     debug('%s %o failed: %s', stage, name, reason);
     const text = typeof name === 'string' ? beginningOf(name) : '';
-    addFailures(this.#ownFailures, [[stage, text, 1]]);
+    this.#ownFailures.add(stage, text);
   }
 
   /**
@@ -160,7 +155,7 @@ class ClusterStore {
     const worker = this.#workers.get(workerId);
     this.#workers.delete(workerId);
     if (worker === undefined) return false;
-    addFailures(this.#retiredFailures, worker.failures);
+    for (const failure of worker.failures) this.#retiredFailures.add(...failure);
     const now = this.now();
     const lasting = worker.sources.filter(({ definition }) => {
       return isLasting(definition) && definition.aggregator === 'sum';
@@ -228,7 +223,7 @@ class ClusterStore {
     return encodeRetired(
       [...this.#families.values()].filter(family => !family.retired.isEmpty),
       this.#closed,
-      [...this.#retiredFailures.values()],
+      this.#retiredFailures.entries,
     );
   }
 
@@ -240,7 +235,7 @@ class ClusterStore {
   restoreRetired(buffer) {
     const { closed, failures } = decodeRetired(buffer, definition => this.#familyOf(definition), this.now());
     for (const workerId of closed) this.#close(workerId);
-    addFailures(this.#retiredFailures, failures);
+    for (const failure of failures) this.#retiredFailures.add(...failure);
   }
 
   /** @returns {Set<ClusterFamily>} in the order of exposition, with the sources of this scrape */
@@ -304,26 +299,6 @@ class ClusterStore {
     if (this.#closed.size > REMEMBERED_DEATHS)
       this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
   }
-}
-
-/**
- * @param {Map<string, [stage: string, name: string, count: number]>} sums
- * @param {readonly [stage: string, name: string, count: number][]} failures
- */
-function addFailures(sums, failures) {
-  for (const failure of failures) {
-    const isOther = sums.size >= MAX_FAILURE_KINDS && !sums.has(keyOf(failure));
-    const [stage, name, count] = isOther ? ['other', '', failure[2]] : failure;
-    const key = keyOf([stage, name]);
-    const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, [stage, name, count]);
-    else sum[2] += count;
-  }
-}
-
-/** @param {readonly [stage: string, name: string, count?: number]} failure */
-function keyOf([stage, name]) {
-  return `${stage} ${name}`;
 }
 
 module.exports = { ClusterStore };

@@ -17,7 +17,7 @@ const MANY_LABEL_NAMES = 64;
 /**
  * @param {ClusterFamily[]} families
  * @param {Iterable<number>} closed ids of the retired workers
- * @param {[stage: string, name: string, count: number][]} failures in these workers
+ * @param {import('../wire/failure-counts').Failure[]} failures in these workers
  * @returns {Buffer}
  */
 function encodeRetired(families, closed, failures) {
@@ -124,7 +124,7 @@ function labelsIn(index, rows) {
  * @param {Buffer} buffer whose memory starts at a multiple of 8
  * @param {(definition: Definition) => ClusterFamily} familyOf
  * @param {number} now milliseconds, by the store's clock
- * @returns {{closed: number[], failures: [stage: string, name: string, count: number][]}} ids of the retired
+ * @returns {{closed: number[], failures: import('../wire/failure-counts').Failure[]}} ids of the retired
  *   workers, and their failures
  * @throws {SnapshotError} if the bytes are invalid; then nothing is restored
  */

@@ -48,7 +48,7 @@ const {
  * @typedef {object} SnapshotParts
  * @property {import('./dictionary-decoder').DictionaryRecord[]} dictionary
  * @property {[string, string][][]} defaultLabels
- * @property {[stage: string, name: string, count: number][]} failures
+ * @property {import('./failure-counts').Failure[]} failures
  * @property {(TableEntry | JsonEntry)[]} entries
  * @property {ByteReader} columns
  * @property {number} bytes
@@ -125,7 +125,7 @@ function readNumbers(reader, columns) {
 
 /**
  * @param {ByteReader} reader
- * @returns {[stage: string, name: string, count: number]}
+ * @returns {import('./failure-counts').Failure}
  */
 function readFailure(reader) {
   const [stage, name, count] = [reader.string(), reader.string(), reader.float64()];

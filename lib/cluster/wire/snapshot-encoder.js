@@ -49,7 +49,7 @@ const {
  * @property {number} capturedAt milliseconds since 1970
  * @property {Record<string, unknown>[]} defaultLabels
  * @property {CaptureEntry[]} entries
- * @property {[stage: string, name: string, count: number][]} failures
+ * @property {import('./failure-counts').Failure[]} failures
  */
 
 /** @typedef {{numberOf: (view: MetricView) => number}} Journal */

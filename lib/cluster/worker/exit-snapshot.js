@@ -126,7 +126,7 @@ class ExitSnapshot {
     try {
       await this.#source.prepare(hookTime, { isLast: true });
     } catch (error) {
-      this.#source.failures.add('checkpoint', '', error);
+      this.#source.countFailure('checkpoint', '', error);
     }
     await this.#sendOverIpc(NO_DIRECTORY);
   }
@@ -191,7 +191,7 @@ class ExitSnapshot {
         const snapshot = complete.bytes <= MAX_COMPLETE_BYTES ? complete : rest;
         this.#link.send({ type: LAST, ...inMessage(snapshot, reason) }, () => resolve());
       } catch (error) {
-        this.#source.failures.add('capture', '', error);
+        this.#source.countFailure('capture', '', error);
         resolve();
       }
     });
@@ -262,7 +262,7 @@ class ExitSnapshot {
     } catch (error) {
       file.discard();
       this.invalidate();
-      this.#source.failures.add('checkpoint', '', error);
+      this.#source.countFailure('checkpoint', '', error);
       if (hookTime !== undefined) await this.#sendOverIpc(error);
     } finally {
       this.#unfinished = undefined;

@@ -144,7 +144,7 @@ class WorkerResponder {
       this.#respond(requestId, { file: name, bytes });
     } catch (error) {
       file.discard();
-      this.#source.failures.add('write', '', error);
+      this.#source.countFailure('write', '', error);
       this.#answerOverIpc(requestId, readerPosition, error);
     }
   }
@@ -160,7 +160,7 @@ class WorkerResponder {
     try {
       this.#respond(requestId, inMessage(this.#source.capture(this.workerId, readerPosition), reason));
     } catch (error) {
-      this.#source.failures.add('capture', '', error);
+      this.#source.countFailure('capture', '', error);
       this.#respondError(requestId, error);
     }
   }

@@ -401,3 +401,16 @@ test('capture: metrics that a hook removes are shown once more, as by prom-clien
     }
   }
 });
+
+test('SnapshotSource: failures of more metrics than are counted by name are counted together', async () => {
+  const { source } = makeWorker();
+  const store = new ClusterStore();
+  for (let i = 0; i < 1100; i++) source.countFailure('collect', `metric_${i}`, 'it failed');
+  source.countFailure('collect', 'metric_5', 'it failed');
+  source.countFailure('other', 'of a name', 'it failed');
+  await captureWith({ source, store });
+  const { failures } = store.state();
+  assert.deepStrictEqual(failures.at(-1), { stage: 'other', metric: '', count: 101 });
+  assert.strictEqual(failures.find(({ metric }) => metric === 'metric_5').count, 2);
+  assert.strictEqual(failures.length, 1001);
+});
