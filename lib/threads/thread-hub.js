@@ -51,6 +51,7 @@ const THREAD_CREATED = 'worker_threads';
  * @property {ThreadMirror} mirror
  * @property {import('node:worker_threads').BroadcastChannel} channel
  * @property {Request | undefined} request
+ * @property {boolean} hasLeft whether it takes part no more, and answers nothing
  */
 
 class ThreadHub {
@@ -103,7 +104,7 @@ class ThreadHub {
   /** How many threads take part. */
   get count() {
     this.#receiveAll();
-    return this.#threads.size;
+    return [...this.#threads.values()].filter(({ hasLeft }) => !hasLeft).length;
   }
 
   /** @returns {any[]} as they are now */
@@ -218,6 +219,7 @@ class ThreadHub {
       mirror: new ThreadMirror(join, name => this.#collect(record, name)),
       channel: this.#listen(channelOf(id), message => this.#applyInOrder(record, [message])),
       request: undefined,
+      hasLeft: false,
     };
     this.#threads.set(id, record);
     Atomics.store(new Int32Array(flags), IS_SUBSCRIBED, 1);
@@ -231,11 +233,12 @@ class ThreadHub {
   #apply(record, message) {
     try {
       const { mirror } = record;
-      const { chunk, memory, memoryNumber, started, extras, customs, answer, failed, ended } = message;
+      const { chunk, memory, memoryNumber, started, extras, customs, answer, failed, left, ended } = message;
       if (isSharedArrayBuffer(chunk)) mirror.addChunk(chunk);
       if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
       if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
       if (extras !== undefined || customs !== undefined) mirror.addExtras(message);
+      if (left === true) record.hasLeft = true;
       if (answer !== undefined && answer === record.request?.number) this.#onAnswer(record, new Set(failed));
       if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
       else this.#readSoon();
@@ -296,7 +299,7 @@ class ThreadHub {
    * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
    */
   #collect(record, name) {
-    if (record.request?.isLate || !this.#threads.has(record.id)) return undefined;
+    if (record.hasLeft || record.request?.isLate || !this.#threads.has(record.id)) return undefined;
     const request = (record.request ??= this.#request(record));
     return request.failed.then(failed => {
       if (failed.has(name)) throw new Error('its collect failed in a thread');

@@ -88,7 +88,7 @@ class ThreadPublisher {
   /** What was recorded so far stays with the hub. */
   close() {
     process.removeListener('exit', this.#onExit);
-    this.#sendLast({});
+    this.#sendLast({ left: true });
     this.#stop();
   }
 

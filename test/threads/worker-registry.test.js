@@ -226,6 +226,7 @@ describe('WorkerRegistry', () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }]);
     await thread.doAll('leave', ['inc', { kind: 'a', value: 100 }]);
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 102);
+    assert.equal(registry.workerCount(), 0);
     await thread.doAll('join', ['inc', { kind: 'a', value: 1000 }]);
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 1102);
     assert.equal(registry.workerCount(), 1);
