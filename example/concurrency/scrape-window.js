@@ -1,9 +1,12 @@
 'use strict';
 
 const { setTimeout: wait } = require('node:timers/promises');
-const { readExposition } = require('./exposition');
+const { samples } = require('prom-client-cluster/testing');
 
 const SCRAPE_EVERY_MS = 1000;
+
+/** @typedef {{name: string, labels: Record<string, string>, value: number}} Sample */
+/** @typedef {{at: number, samples: Sample[]}} Page `at` in ms */
 
 /**
  * The pages that were scraped in a period. The methods compute what the PromQL functions of the same names
@@ -13,7 +16,7 @@ class ScrapeWindow {
   #pages;
 
   /**
-   * @param {{at: number, samples: Map<string, import('./exposition').Sample[]>}[]} pages in order, `at` in ms
+   * @param {Page[]} pages in order
    */
   constructor(pages) {
     this.#pages = pages;
@@ -29,7 +32,6 @@ class ScrapeWindow {
    * @param {string} name
    * @param {Record<string, string | number>} [labels] that a sample must have
    * @returns {number}
-   * @throws {Error} if the last page has no metric of that name
    */
   last(name, labels) {
     return sum(this.#pages.at(-1), name, labels);
@@ -101,15 +103,16 @@ function histogramQuantile(share, buckets) {
 }
 
 function sum(page, name, labels) {
-  // A series that does not exist yet counts as 0; a missing metric is an error.
-  if (!page.samples.has(name)) throw new Error(`no metric ${name} was scraped`);
+  // A series that does not exist yet counts as 0.
   return select(page, name, labels).reduce((total, { value }) => total + value, 0);
 }
 
-function select({ samples }, name, wanted = {}) {
+function select(page, name, wanted = {}) {
   const conditions = Object.entries(wanted);
-  const found = samples.get(name) ?? [];
-  return found.filter(({ labels }) => conditions.every(([label, value]) => labels[label] === String(value)));
+  return page.samples.filter(
+    sample =>
+      sample.name === name && conditions.every(([label, value]) => sample.labels[label] === String(value)),
+  );
 }
 
 /**
@@ -136,7 +139,7 @@ async function scrapeFor(scraper, seconds, onScrape) {
 async function scrapePage(scraper) {
   const at = performance.now();
   const { text } = await scraper.scrape();
-  return { at, samples: readExposition(text()) };
+  return { at, samples: await samples(text()) };
 }
 
 module.exports = { ScrapeWindow, histogramQuantile, scrapeFor, scrapePage };

@@ -10,8 +10,8 @@ const path = require('node:path');
 const { after, describe, it } = require('node:test');
 const { choiceOf, choiceText } = require('../../example/heap-sizing/choice');
 const { SettingFigures } = require('../../example/heap-sizing/setting-figures');
-const { readExposition } = require('../../example/concurrency/exposition');
 const { ScrapeWindow } = require('../../example/concurrency/scrape-window');
+const { samples } = require('../../lib/testing/testing');
 const { Program } = require('../fixtures/program');
 
 const EXAMPLE = path.join(__dirname, '../../example/heap-sizing/heap-sizing.js');
@@ -121,7 +121,7 @@ function rowsOf(output) {
 }
 
 describe("the example's figures of a setting", () => {
-  function page(at, { minor, major, old, bucket }) {
+  async function page(at, { minor, major, old, bucket }) {
     const text = `# TYPE nodejs_gc_pause_seconds_total counter
 nodejs_gc_pause_seconds_total{kind="minor"} ${minor}
 nodejs_gc_pause_seconds_total{kind="major"} ${major}
@@ -133,18 +133,18 @@ nodejs_heap_space_committed_bytes{space="new"} ${old}
 task_duration_seconds_bucket{le="1",operation="lookup",concurrency="1"} ${bucket}
 task_duration_seconds_bucket{le="2",operation="lookup",concurrency="1"} ${bucket * 2}
 task_duration_seconds_bucket{le="+Inf",operation="lookup",concurrency="1"} ${bucket * 2}`;
-    return { at, samples: readExposition(text) };
+    return { at, samples: await samples(text) };
   }
 
-  it('the figures of a setting are those of all its rounds', () => {
+  it('the figures of a setting are those of all its rounds', async () => {
     const figures = new SettingFigures('default', [
       new ScrapeWindow([
-        page(0, { minor: 1, major: 1, old: 100, bucket: 0 }),
-        page(10_000, { minor: 2, major: 1.5, old: 300, bucket: 100 }),
+        await page(0, { minor: 1, major: 1, old: 100, bucket: 0 }),
+        await page(10_000, { minor: 2, major: 1.5, old: 300, bucket: 100 }),
       ]),
       new ScrapeWindow([
-        page(0, { minor: 0, major: 0, old: 500, bucket: 7 }),
-        page(10_000, { minor: 1, major: 0, old: 400, bucket: 107 }),
+        await page(0, { minor: 0, major: 0, old: 500, bucket: 7 }),
+        await page(10_000, { minor: 1, major: 0, old: 400, bucket: 107 }),
       ]),
     ]);
     assert.strictEqual(figures.minorShare, 0.1);
