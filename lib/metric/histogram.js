@@ -1,6 +1,5 @@
 'use strict';
 
-const { inspect } = require('util');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
 const { exemplarsOf, isRecordForm, createExemplar } = require('./exemplar');
@@ -17,7 +16,8 @@ const {
   adviseOnOrder,
   runCollect,
 } = require('./metric');
-const { OPTIONS, checkArray, isNumeric } = require('./metric-options');
+const { OPTIONS } = require('./metric-options');
+const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
@@ -31,12 +31,7 @@ const { timer, timeCall } = require('./stopwatch');
  * @property {(value: number) => number} columnOf the column that counts a value
  */
 
-const DEFAULT_BUCKETS = Object.freeze([0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]);
-
 const HISTOGRAM_OPTIONS = new Set([...OPTIONS, 'buckets']);
-
-// Up to here a linear search beats a binary one: most observations fall into one of the first buckets.
-const LINEAR_SEARCH_BOUNDS = 24;
 
 /**
  * A distribution in buckets: request durations, payload sizes. Buckets of several processes can be added up,
@@ -61,7 +56,7 @@ class Histogram extends Metric {
     // One count per bound, the count above all of them, the sum.
     const table = createTable(this, this.buckets.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
-    const columnOf = this.buckets === DEFAULT_BUCKETS ? defaultColumnOf : columnFinder(this.buckets);
+    const columnOf = columnFinder(this.buckets);
     register(this, { table, exemplars, columnOf });
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
@@ -275,50 +270,6 @@ function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
 }
 
 /**
- * A sorted copy, because the program may change its array; the default bounds are shared. Infinity is left
- * out: every histogram has that bucket.
- *
- * @param {Iterable<number>} buckets
- * @returns {readonly number[]}
- * @throws {TypeError} if it is not an array of numbers
- */
-function boundsOf(buckets) {
-  if (buckets === DEFAULT_BUCKETS) return DEFAULT_BUCKETS;
-  checkArray('buckets', buckets);
-  const bounds = [...buckets];
-  // Numeric strings are bounds too.
-  if (!bounds.every(isNumeric)) throw new TypeError(`buckets must be numbers: ${inspect(bounds)}`);
-  return Object.freeze(bounds.filter(bound => bound !== Infinity).sort((a, b) => Number(a) - Number(b)));
-}
-
-/**
- * @param {readonly number[]} bounds in rising order
- * @returns {(value: number) => number} the number of the first bound that is not below a value, or how many
- *   there are
- */
-function columnFinder(bounds) {
-  const limits = Float64Array.from(bounds);
-  const count = limits.length;
-  if (count <= LINEAR_SEARCH_BOUNDS) {
-    return value => {
-      let column = 0;
-      while (column < count && !(value <= limits[column])) column++;
-      return column;
-    };
-  }
-  return value => {
-    let low = 0;
-    let high = count;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (value <= limits[middle]) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  };
-}
-
-/**
  * @param {Histogram} histogram
  */
 function bucketValues(histogram) {
@@ -349,7 +300,5 @@ function bucketValues(histogram) {
   }
   return values;
 }
-
-const defaultColumnOf = columnFinder(DEFAULT_BUCKETS);
 
 module.exports = { Histogram };
