@@ -166,11 +166,11 @@ describe('a rolling restart', () => {
 /** What makes the thread fail, and when; thread.test.js has threads that end. */
 const FAILURES = {
   'a message that it does not understand': {
-    fail: thread => thread.postMessage({ op: 'answer', answer: null }),
+    fail: thread => thread.postMessage({ op: 'answer', args: [null] }),
     moments: { 'before a scrape': null, 'when a worker has answered': 'answer' },
   },
   'a malformed request for a page': {
-    fail: thread => thread.postMessage({ op: 'render', request: {} }),
+    fail: thread => thread.postMessage({ op: 'render', args: [{}] }),
     moments: { 'when a page is requested': 'render' },
   },
 };

@@ -205,7 +205,7 @@ describe('the end of the primary', { concurrency: 3 }, () => {
         // After the library's own listener. The thread could go on while this one waits.
         process.on('exit', () => {
           const file = `w1-r9-${'0'.repeat(24)}.snap`;
-          threads[0].postMessage({ op: 'answer', answer: { workerId: 1, file } });
+          threads[0].postMessage({ op: 'answer', args: [{ workerId: 1, file }] });
           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
         });
         process.exit();

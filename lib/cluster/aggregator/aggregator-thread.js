@@ -57,55 +57,51 @@ function lowerPriority() {
 
 /**
  * @param {number} id
- * @param {import('./aggregator').RenderResult} result
+ * @param {unknown} result
+ * @param {import('./aggregator').RenderResult['bodies']} [bodies] whose memory is transferred
  */
-function reply(id, result) {
-  const memory = result.bodies?.flatMap(body => ('buffer' in body ? body.buffer : [])) ?? [];
+function reply(id, result, bodies = []) {
+  const memory = bodies.flatMap(body => ('buffer' in body ? body.buffer : []));
   port.postMessage({ op: 'done', id, result }, memory);
 }
 
-/** @param {any} message */
-function perform(message) {
-  switch (message.op) {
+/** @param {any} message its op is a method of the aggregator, which has `args` */
+function perform({ op, args, id }) {
+  switch (op) {
     case 'answer':
-      aggregator.answer(message.answer);
-      break;
     case 'discard':
-      aggregator.discard(message.file);
-      break;
     case 'retire':
-      aggregator.retire(message.workerId, message.death);
-      break;
     case 'reopen':
-      aggregator.reopen();
-      break;
     case 'reuse':
-      aggregator.reuse(message.memory);
+      /** @type {any} */ (aggregator)[op](...args);
       break;
-    case 'render':
-      reply(message.id, runThrough(aggregator.render(message.request)));
+    case 'render': {
+      const result = runThrough(aggregator.render(args[0]));
+      reply(id, result, result.bodies);
       break;
-    case 'finish':
-      reply(message.id, { ...message.result, bodies: runThrough(aggregator.finish(message.request)) });
+    }
+    case 'finish': {
+      const [request, result] = args;
+      const bodies = runThrough(aggregator.finish(request));
+      reply(id, { ...result, bodies }, bodies);
       break;
-    case 'deliver':
-      aggregator.deliverPush(message.request).then(
-        result => port.postMessage({ op: 'done', id: message.id, result }),
-        error => port.postMessage({ op: 'done', id: message.id, error: error.message }),
+    }
+    case 'removeRetired':
+    case 'supersedePush':
+      reply(id, /** @type {any} */ (aggregator)[op](...args));
+      break;
+    case 'deliverPush':
+      aggregator.deliverPush(args[0]).then(
+        result => reply(id, result),
+        error => port.postMessage({ op: 'done', id, error: error.message }),
       );
       break;
-    case 'supersede':
-      port.postMessage({ op: 'done', id: message.id, result: aggregator.supersedePush(message.session) });
-      break;
-    case 'remove':
-      port.postMessage({ op: 'done', id: message.id, result: aggregator.removeRetired(message.request) });
-      break;
     case 'close':
-      close(message.id);
+      close(id);
       break;
     default:
       // Of another release of this package.
-      debug('unknown operation: %s', message.op);
+      debug('unknown operation: %s', op);
   }
 }
 
@@ -116,7 +112,7 @@ async function close(id) {
   } catch (error) {
     debug('closing failed: %s', error);
   }
-  port.postMessage({ op: 'done', id, result: undefined });
+  reply(id, undefined);
   port.close();
 }
 

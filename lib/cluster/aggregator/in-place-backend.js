@@ -66,21 +66,12 @@ class InPlaceBackend {
     this.#enqueue(() => this.#aggregator.answer(answer));
   }
 
-  /** @param {string} file of an answer that came too late */
-  discard(file) {
-    this.#enqueue(() => this.#aggregator.discard(file));
-  }
-
   /**
-   * @param {number} workerId
-   * @param {import('./retirement').Death} death
+   * @param {import('../primary/aggregator-backend').Sent} op
+   * @param {...any} args
    */
-  retire(workerId, death) {
-    this.#enqueue(() => this.#aggregator.retire(workerId, death));
-  }
-
-  reopen() {
-    this.#enqueue(() => this.#aggregator.reopen());
+  send(op, ...args) {
+    this.#enqueue(() => this.#call(op, args));
   }
 
   /** Pages are not pooled in place: a caller that still reads the bytes would see those of another page. */
@@ -113,25 +104,22 @@ class InPlaceBackend {
   }
 
   /**
-   * Not in the queue, because it may take minutes.
-   *
-   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
+   * @param {import('../primary/aggregator-backend').Requested} op
+   * @param {...any} args
+   * @returns {Promise<any>}
    */
-  deliverPush(request) {
-    return this.#aggregator.deliverPush(request);
-  }
-
-  /** @param {string} session */
-  async supersedePush(session) {
-    this.#aggregator.supersedePush(session);
+  request(op, ...args) {
+    // A push is not in the queue, because it may take minutes.
+    if (op === 'deliverPush') return this.#call(op, args);
+    return this.#enqueue(() => this.#call(op, args));
   }
 
   /**
-   * @param {import('./aggregator').RemoveRequest} request
-   * @returns {Promise<number>}
+   * @param {string} op
+   * @param {any[]} args
    */
-  removeRetired(request) {
-    return this.#enqueue(() => this.#aggregator.removeRetired(request));
+  #call(op, args) {
+    return /** @type {any} */ (this.#aggregator)[op](...args);
   }
 
   /**

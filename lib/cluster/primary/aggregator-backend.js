@@ -15,6 +15,13 @@ const debug = debuglog('prom-client-cluster');
 /** @typedef {{formats: Format[], aggregated: any[], facts?: PrimaryFacts}} FinishRequest */
 
 /**
+ * Methods of the Aggregator that are called by name: those without a result, and those with one.
+ *
+ * @typedef {'discard' | 'retire' | 'reopen'} Sent
+ * @typedef {'removeRetired' | 'deliverPush' | 'supersedePush'} Requested
+ */
+
+/**
  * Events of the backend.
  *
  * @typedef {object} Events

@@ -194,8 +194,8 @@ class AggregatorSupervisor {
     if (this.#backend.isTemporary) {
       this.#threadTimer = setTimeout(() => this.#tryThread(), IN_PLACE_MILLISECONDS).unref();
     }
-    for (const [workerId, death] of this.#retiring) this.#backend.retire(workerId, death);
-    for (const file of this.#orphans.splice(0)) this.#backend.discard(file);
+    for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
+    for (const file of this.#orphans.splice(0)) this.#backend.send('discard', file);
     if (adopt !== undefined) this.#events.onDirectory();
   }
 
@@ -280,7 +280,7 @@ class AggregatorSupervisor {
   /** @param {string} file that came too late to count */
   discard(file) {
     if (this.#backend === undefined) this.#orphans.push(file);
-    else this.#backend.discard(file);
+    else this.#backend.send('discard', file);
   }
 
   /**
@@ -291,12 +291,12 @@ class AggregatorSupervisor {
    */
   retire(workerId, death) {
     this.#retiring.set(workerId, death);
-    this.#backend?.retire(workerId, death);
+    this.#backend?.send('retire', workerId, death);
   }
 
   /** Creates the directory of snapshot files again, if it is gone. */
   reopen() {
-    this.#backend?.reopen();
+    this.#backend?.send('reopen');
   }
 
   /**

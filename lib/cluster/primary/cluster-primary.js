@@ -153,12 +153,12 @@ class ClusterPrimary {
    * @throws {Error} if the aggregator is lost
    */
   async deliverPush(request) {
-    return this.#supervisor.running.deliverPush(request);
+    return this.#supervisor.running.request('deliverPush', request);
   }
 
   /** @param {string} session of remote write for which a newer push waits */
   async supersedePush(session) {
-    await this.#supervisor.running.supersedePush(session);
+    await this.#supervisor.running.request('supersedePush', session);
   }
 
   /** Whether there is nothing to aggregate, and never was: this process is in no cluster so far. */
@@ -188,7 +188,7 @@ class ClusterPrimary {
     // Without an aggregator there were no workers.
     if (starting === undefined) return 0;
     await starting;
-    return this.#supervisor.running.removeRetired(request);
+    return this.#supervisor.running.request('removeRetired', request);
   }
 
   /** Stops the thread, removes the spool, and stops following the cluster. A scrape under way is rejected. */

@@ -204,30 +204,21 @@ class ThreadBackend {
   /** @param {Answer} answer */
   answer(answer) {
     const memory = answer.bytes === undefined ? [] : [/** @type {ArrayBuffer} */ (answer.bytes.buffer)];
-    this.#thread?.postMessage({ op: 'answer', answer }, memory);
-  }
-
-  /** @param {string} file that came too late to count */
-  discard(file) {
-    this.#thread?.postMessage({ op: 'discard', file });
+    this.#thread?.postMessage({ op: 'answer', args: [answer] }, memory);
   }
 
   /**
-   * @param {number} workerId
-   * @param {import('../aggregator/retirement').Death} death
+   * @param {import('./aggregator-backend').Sent} op
+   * @param {...unknown} args
    */
-  retire(workerId, death) {
-    this.#thread?.postMessage({ op: 'retire', workerId, death });
-  }
-
-  /** Creates the spool again, if it is gone. */
-  reopen() {
-    this.#thread?.postMessage({ op: 'reopen' });
+  send(op, ...args) {
+    this.#thread?.postMessage({ op, args });
   }
 
   /** @param {ArrayBuffer} memory of a page that was sent, for a later page */
   reuse(memory) {
-    if (memory.byteLength >= MIN_REUSED_BYTES) this.#thread?.postMessage({ op: 'reuse', memory }, [memory]);
+    if (memory.byteLength < MIN_REUSED_BYTES) return;
+    this.#thread?.postMessage({ op: 'reuse', args: [memory] }, [memory]);
   }
 
   /**
@@ -235,7 +226,7 @@ class ThreadBackend {
    * @returns {Promise<RenderResult>}
    */
   render(request) {
-    return this.#request({ op: 'render', request });
+    return this.#request('render', [request]);
   }
 
   /**
@@ -244,31 +235,19 @@ class ThreadBackend {
    * @returns {Promise<RenderResult>}
    */
   finish(request, result) {
-    return this.#request({ op: 'finish', request, result: { ...result, custom: undefined } });
+    return this.#request('finish', [request, { ...result, custom: undefined }]);
   }
 
   /**
-   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
-   * @returns {Promise<import('../../remote-write/remote-write-session').Outcome>}
+   * A push of remote write may take minutes. All others have a reply soon, so that a thread that hangs is
+   * replaced.
+   *
+   * @param {import('./aggregator-backend').Requested} op
+   * @param {...unknown} args
+   * @returns {Promise<any>}
    */
-  deliverPush(request) {
-    return this.#request({ op: 'deliver', request }, true);
-  }
-
-  /**
-   * @param {string} session
-   * @returns {Promise<void>} a reply, so that a thread that hangs is replaced
-   */
-  supersedePush(session) {
-    return this.#request({ op: 'supersede', session });
-  }
-
-  /**
-   * @param {import('../aggregator/aggregator').RemoveRequest} request
-   * @returns {Promise<number>}
-   */
-  removeRetired(request) {
-    return this.#request({ op: 'remove', request });
+  request(op, ...args) {
+    return this.#request(op, args, op === 'deliverPush');
   }
 
   async close() {
@@ -276,7 +255,7 @@ class ThreadBackend {
     if (this.#thread === undefined) return;
     const thread = this.#thread;
     const ended = new Promise(resolve => thread.once('exit', resolve));
-    await this.#request({ op: 'close' }).catch(() => {});
+    await this.#request('close', []).catch(() => {});
     // Referenced until it has ended, because callers of close() expect the directory to be removed.
     thread.ref();
     await ended;
@@ -288,11 +267,12 @@ class ThreadBackend {
   }
 
   /**
-   * @param {object} message
+   * @param {string} op
+   * @param {unknown[]} args
    * @param {boolean} [isLong]
    * @returns {Promise<any>}
    */
-  #request(message, isLong = false) {
+  #request(op, args, isLong = false) {
     const thread = this.#thread;
     if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
     const id = this.#nextId++;
@@ -308,7 +288,7 @@ class ThreadBackend {
         }, HANG_MILLISECONDS).unref();
       }
       try {
-        thread.postMessage({ ...message, id });
+        thread.postMessage({ op, args, id });
       } catch (error) {
         this.#settle(id)?.reject(/** @type {Error} */ (error));
       }

@@ -36,8 +36,7 @@ beforeEach(() => {
         isRunning: true,
         inPlaceReason,
         isTemporary,
-        retire() {},
-        discard() {},
+        send() {},
         handOver,
         close: async () => {},
       };
@@ -124,7 +123,7 @@ it('a backend that starts after close() is closed, and its directory removed', a
   t.mock.timers.tick(5000);
   await closing;
   assert.equal(closed, 0);
-  begin({ isRunning: true, retire() {}, discard() {}, close: async () => closed++ });
+  begin({ isRunning: true, send() {}, close: async () => closed++ });
   await slow.starting;
   assert.equal(closed, 1);
 });
