@@ -9,14 +9,13 @@ const { parseArgs } = require('node:util');
 const { stopAllTrees } = require('../cluster/tree.js');
 const { describeMachine } = require('../shared/machine.js');
 const { Progress } = require('../shared/progress.js');
+const { DIRECTORY } = require('../shared/results.js');
 const { measureRounds } = require('./measurement.js');
 const { nodeBinary } = require('./node-binary.js');
 const { planFor, ROUND_KEYS, stepsOf } = require('./plan.js');
 const { describeRatios, describeRound } = require('./report.js');
 const { mergeResults, writeDocument, writeResults } = require('./results.js');
 const { CLIENT_KEYS } = require('./runs.js');
-
-const RESULTS = path.join(__dirname, '..', 'results');
 
 const USAGE = `Usage: npm run bench:article -- [options]
   --short             two rounds with two repetitions, in less than three minutes
@@ -107,7 +106,7 @@ function readOptions() {
       workers: number,
       gzip: { type: 'boolean' },
       node: { type: 'string' },
-      output: { type: 'string', default: RESULTS },
+      output: { type: 'string', default: DIRECTORY },
       merge: { type: 'boolean' },
       document: { type: 'boolean' },
       help: { type: 'boolean' },

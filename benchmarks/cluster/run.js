@@ -17,6 +17,7 @@ const { measureUntilHeld } = require('../shared/floors.js');
 const { describeMachine } = require('../shared/machine.js');
 const { planFor } = require('./plan.js');
 const { Progress } = require('../shared/progress.js');
+const { writeResults } = require('../shared/results.js');
 const {
   budgetTable,
   failuresOf,
@@ -29,7 +30,6 @@ const {
 const { runScenario } = require('./scenario.js');
 const { stopAllTrees } = require('./tree.js');
 
-const RESULTS = path.join(__dirname, '..', 'results');
 const DOCUMENTS = path.join(__dirname, '..', '..', 'docs');
 /** By measure: the files of its results and, in docs/, of its drawing. */
 const GROWTH_FILES = { growth: 'cluster-growth', workers: 'cluster-workers' };
@@ -103,14 +103,14 @@ function isOfGrowth({ measure }) {
 function reportBudgets(options, outcomes) {
   const verdicts = outcomes.flatMap(outcome => outcome.verdicts);
   console.log(`## All budgets\n\n${budgetTable(verdicts, { gates: options.short })}\n`);
-  sayWritten(writeResults('cluster', options, outcomes));
+  sayWritten(writeScenarios('cluster', options, outcomes));
 }
 
 function reportGrowth(options, outcomes) {
   const growth = growthOf(outcomes);
   console.log([`## Growth\n\n${growthTable(growth)}\n`, ...growth.notes, ''].join('\n'));
   const name = GROWTH_FILES[outcomes[0].step.measure];
-  const file = writeResults(name, options, outcomes);
+  const file = writeScenarios(name, options, outcomes);
   const drawing = drawGrowth(growth, { machine, date: new Date().toISOString().slice(0, 10) });
   const documented = path.join(DOCUMENTS, `benchmark-${name}.svg`);
   for (const target of [file.replace(/json$/, 'svg'), ...(options.document ? [documented] : [])]) {
@@ -229,11 +229,7 @@ function oursAmong(lanes) {
 }
 
 /** All measurements, for later comparisons. */
-function writeResults(name, options, outcomes) {
-  const date = new Date().toISOString();
-  const file = path.join(RESULTS, `${name}-${date.replaceAll(':', '-')}.json`);
+function writeScenarios(name, options, outcomes) {
   const scenarios = outcomes.map(({ step, result, verdicts }) => ({ ...step, result, verdicts }));
-  fs.mkdirSync(RESULTS, { recursive: true });
-  fs.writeFileSync(file, JSON.stringify({ date, machine, options, scenarios }, null, 1));
-  return file;
+  return writeResults(name, { date: new Date().toISOString(), machine, options, scenarios });
 }

@@ -1,10 +1,6 @@
 'use strict';
 
-const fs = require('node:fs');
-const path = require('node:path');
-
-const DIRECTORY = path.join(__dirname, '..', 'results');
-const PREFIX = 'micro-';
+const { resultsOf } = require('../shared/results.js');
 
 /**
  * @typedef {object} Results
@@ -16,34 +12,15 @@ const PREFIX = 'micro-';
  */
 
 /**
- * Stores all measurements.
- *
- * @param {Results} results
- * @returns {string} the file
- */
-function writeResults(results) {
-  const file = path.join(DIRECTORY, `${PREFIX}${results.date.replaceAll(':', '-')}.json`);
-  fs.mkdirSync(DIRECTORY, { recursive: true });
-  fs.writeFileSync(file, JSON.stringify(results, null, 1));
-  return file;
-}
-
-/**
  * @param {{id: string, clients: string[]}[]} plan all cases, with the clients that each can be measured with
  * @returns {Results & {measuredAgain: string[]}} the newest complete results; cases that were measured
  *   again later, with all these clients and not with --short, replace theirs
  * @throws {Error} if there are none
  */
 function newestCompleteResults(plan) {
-  const files = fs.existsSync(DIRECTORY) ? fs.readdirSync(DIRECTORY) : [];
-  const newestFirst = files
-    .filter(name => name.startsWith(PREFIX))
-    .sort()
-    .reverse();
   /** @type {Map<string, import('./budgets.js').Outcome>} */
   const again = new Map();
-  for (const file of newestFirst) {
-    const results = JSON.parse(fs.readFileSync(path.join(DIRECTORY, file), 'utf8'));
+  for (const results of resultsOf('micro')) {
     if (results.options.short) continue;
     const byId = new Map(results.outcomes.map(outcome => [outcome.id, outcome]));
     const measured = plan
@@ -58,4 +35,4 @@ function newestCompleteResults(plan) {
   throw new Error('there are no results of a whole run yet: npm run bench');
 }
 
-module.exports = { writeResults, newestCompleteResults };
+module.exports = { newestCompleteResults };

@@ -12,12 +12,13 @@ const { isOverheadWanted, runOverhead, writeOverheadDocument } = require('../run
 const { measureUntilHeld } = require('../shared/floors.js');
 const { describeMachine } = require('../shared/machine.js');
 const { Progress } = require('../shared/progress.js');
+const { writeResults } = require('../shared/results.js');
 const { gateOf, judge } = require('./budgets.js');
 const { documentOf } = require('./document.js');
 const { caseOf, planFor, subjectNamed } = require('./plan.js');
 const { measureInProcess, stopAllProcesses } = require('./processes.js');
 const { budgetTable, errorLines, subjectTable } = require('./report.js');
-const { newestCompleteResults, writeResults } = require('./results.js');
+const { newestCompleteResults } = require('./results.js');
 
 /** @typedef {import('./budgets.js').Outcome} Outcome */
 
@@ -58,7 +59,7 @@ async function measureSteps(steps, options) {
   const shown = options.short ? verdicts.filter(({ gate }) => gate) : verdicts;
   if (shown.length > 0) console.log(`## Budgets\n\n${budgetTable(shown, { gates: options.short })}\n`);
   const loadAtEnd = os.loadavg()[0].toFixed(1);
-  const file = writeResults({ date, machine, loadAtEnd, options, outcomes });
+  const file = writeResults('micro', { date, machine, loadAtEnd, options, outcomes });
   console.log(`Written to ${path.relative(process.cwd(), file)}`);
   const problems = problemsOf(outcomes, options.short ? verdicts : []);
   for (const problem of problems) console.error(`FAILED: ${problem}`);

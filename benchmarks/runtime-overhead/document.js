@@ -41,7 +41,15 @@ default metrics.
 `;
 
 /**
- * @param {import('./results.js').Results} results
+ * @typedef {object} Results
+ * @property {string} date ISO
+ * @property {string} machine
+ * @property {number} seconds of a window
+ * @property {import('./measurement.js').MeasuredCluster[]} clusters
+ */
+
+/**
+ * @param {Results} results
  * @returns {Promise<string>} Markdown
  */
 async function documentOf({ date, machine, seconds, clusters }) {

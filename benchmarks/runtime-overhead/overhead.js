@@ -7,10 +7,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describeMachine } = require('../shared/machine.js');
 const { Progress } = require('../shared/progress.js');
+const { resultsOf, writeResults } = require('../shared/results.js');
 const { documentOf } = require('./document.js');
 const { measureOverhead, stepsOf } = require('./measurement.js');
 const { reportOf } = require('./report.js');
-const { newestResults, writeResults } = require('./results.js');
 
 const NAME = 'runtime-overhead';
 const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmark-runtime.md');
@@ -39,13 +39,13 @@ async function runOverhead({ repetitions = CLUSTERS, seconds = SECONDS }) {
   const progress = new Progress(stepsOf(settings), process.stderr);
   const clusters = await measureOverhead({ ...settings, progress });
   console.log(`## What default metrics cost the demo's service\n\n${reportOf(clusters)}\n`);
-  const file = writeResults({ date, machine, seconds, clusters });
+  const file = writeResults(NAME, { date, machine, seconds, clusters });
   console.log(`Written to ${path.relative(process.cwd(), file)}`);
 }
 
 /** Writes docs/benchmark-runtime.md from the newest results, if any. */
 async function writeOverheadDocument() {
-  const results = newestResults();
+  const { value: results } = resultsOf(NAME).next();
   if (results === undefined) return;
   fs.writeFileSync(DOCUMENT, await documentOf(results));
   console.log(`Written: ${path.relative(process.cwd(), DOCUMENT)}, from the results of ${results.date}`);
