@@ -59,7 +59,8 @@ class WorkerResponder {
     }
     // The names of files are made of these.
     if (message.directory !== '' && !path.isAbsolute(message.directory)) return;
-    if (message.type !== WELCOME && !Number.isSafeInteger(message.requestId)) return;
+    const { requestId } = message;
+    if (message.type !== WELCOME && !(Number.isSafeInteger(requestId) && requestId >= 0)) return;
     const isFirst = !this.#isOurs;
     this.#isOurs = true;
     if (isExitName(message.exitName)) {

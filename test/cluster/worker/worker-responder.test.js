@@ -63,3 +63,14 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   responder.writeExitSnapshot();
   assert.deepEqual(sent, [READY, READY, LAST]);
 });
+
+it('a request is ignored if no file can be named by its id', t => {
+  const link = { id: 1, isConnected: () => true, user: () => undefined, send() {} };
+  const registries = t.mock.fn(() => []);
+  const request = { type: REQUEST, directory: makePlace(t), exitName: exitSnapshotName(1) };
+  for (const requestId of [-1, 0.5, 2 ** 53, '1', null, undefined])
+    new WorkerResponder(link, registries).receive({ ...request, requestId });
+  assert.equal(registries.mock.callCount(), 0);
+  new WorkerResponder(link, registries).receive({ ...request, requestId: 1 });
+  assert.notEqual(registries.mock.callCount(), 0);
+});
