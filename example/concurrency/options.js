@@ -1,7 +1,7 @@
 'use strict';
 
 const { parseArgs } = require('node:util');
-const { numberOf, wholeNumberOf } = require('./option-values');
+const { numberOf, wholeNumberOf } = require('../demo/option-values');
 
 const DEFAULTS = { steps: '1,2,4,8,16,32,64,128,256', seconds: '5' };
 const SHORT = { steps: '1,4,16', seconds: '1' };

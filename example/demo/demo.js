@@ -10,7 +10,7 @@ const { EXIT_CODE, interruption, optionsOrUsage, print } = require('./command-li
 const { leftovers, snapshotDirectories } = require('./leftovers');
 const { LiveLine } = require('./live-line');
 const { readOptions, USAGE } = require('./options');
-const { comparisonTable, comparisonText, resultsTable } = require('./results-table');
+const { comparisonTable, comparisonText } = require('./results-table');
 const { totalsText } = require('./totals-check');
 
 const EXPOSITION_LINES = 12;
@@ -48,7 +48,7 @@ class Demo {
     }
     for (const { client, scraped } of measurements) reportFailedScrapes(client, scraped.failedScrapes);
     // Last, because a terminal shows the last lines.
-    print(`\n${tableOf(measurements)}\n`);
+    print(`\n${comparisonTable(measurements)}\n\n${comparisonText(measurements)}\n`);
     return measurements.every(({ totals }) => totals.counted === totals.arrived);
   }
 
@@ -118,12 +118,6 @@ function introduction({ clients, workers, samples, rate }) {
     `${os.availableParallelism()} cores\n${rate} requests a second, each on a connection of its own\n` +
     (clients.length > 1 ? 'same load and same recorded values for both\n' : '\n')
   );
-}
-
-function tableOf(measurements) {
-  if (measurements.length > 1) return `${comparisonTable(measurements)}\n\n${comparisonText(measurements)}`;
-  const [{ unscraped, scraped }] = measurements;
-  return resultsTable({ unscraped, 'scraped every second': scraped });
 }
 
 function reportFailedScrapes(client, failures) {

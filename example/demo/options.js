@@ -2,6 +2,7 @@
 
 const { parseArgs } = require('node:util');
 const { CLIENT_NAMES } = require('./client-library');
+const { wholeNumberOf } = require('./option-values');
 
 const BOTH = 'both';
 const CHOICES = [BOTH, ...CLIENT_NAMES];
@@ -51,21 +52,13 @@ function readOptions(argv) {
   }
   return {
     clients: values.client === BOTH ? CLIENT_NAMES : [values.client],
-    rate: wholeNumber('rate', values.rate, 1),
-    seconds: wholeNumber('seconds', values.seconds, 1),
-    workers: wholeNumber('workers', values.workers, 1),
-    samples: wholeNumber('samples', values.samples, 1000),
+    rate: wholeNumberOf('rate', values.rate, 1),
+    seconds: wholeNumberOf('seconds', values.seconds, 1),
+    workers: wholeNumberOf('workers', values.workers, 1),
+    samples: wholeNumberOf('samples', values.samples, 1000),
     keep: values.keep,
     help: values.help,
   };
-}
-
-function wholeNumber(name, text, least) {
-  const number = Number(text);
-  if (!Number.isInteger(number) || number < least) {
-    throw new Error(`--${name} must be a whole number of at least ${least}, not ${text}`);
-  }
-  return number;
 }
 
 module.exports = { readOptions, USAGE };

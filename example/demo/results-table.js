@@ -21,16 +21,6 @@ const TITLE_WIDTH = Math.max(...ROWS.map(({ title }) => title.length));
 const GAP = '   ';
 
 /**
- * @param {Record<string, import('./phase').PhaseResult>} phases by the title of their column
- * @returns {string} the phases side by side
- */
-function resultsTable(phases) {
-  const lines = linesOf(Object.keys(phases), Object.values(phases));
-  lines.splice(1, 0, '-'.repeat(lines[0].length));
-  return lines.join('\n');
-}
-
-/**
  * @param {import('./client-run').Measurement[]} measurements
  * @returns {string} the clients side by side, each unscraped and scraped
  */
@@ -68,7 +58,7 @@ function p99Of({ latencies }) {
 }
 
 /** Lines of the same length: the columns' titles, then a line for each row. All columns are equally wide. */
-function linesOf(titles, phases, leastWidth = 0) {
+function linesOf(titles, phases, leastWidth) {
   const cells = [titles, ...ROWS.map(({ text }) => phases.map(text))];
   const width = Math.max(leastWidth, ...cells.flat().map(cell => cell.length));
   return cells.map((values, row) =>
@@ -98,4 +88,4 @@ function bodySize(scrapes) {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(0)} kB` : `${(bytes / 1e6).toFixed(2)} MB`;
 }
 
-module.exports = { comparisonTable, comparisonText, resultsTable };
+module.exports = { comparisonTable, comparisonText };

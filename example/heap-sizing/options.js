@@ -1,7 +1,7 @@
 'use strict';
 
 const { parseArgs } = require('node:util');
-const { numberOf, wholeNumberOf } = require('../concurrency/option-values');
+const { numberOf, wholeNumberOf } = require('../demo/option-values');
 
 const DEFAULTS = { sizes: 'default,4,16,32,64,128', seconds: '8', rounds: '2' };
 const SHORT = { sizes: 'default,2,32', seconds: '1', rounds: '1' };

@@ -128,7 +128,11 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
       assert.strictEqual(await demo.exitCode(), 0, demo.output);
       assert.match(demo.output, new RegExp(`^${client}: 4 workers, about 2000 samples each, Node v`));
       assert.match(demo.output, /^scraped +200\/200 requests {2}P50 .* ms {2}scrape +\d.* ms$/m);
-      assert.match(demo.output, /^ +unscraped +scraped every second$/m);
+      assert.match(demo.output, /^ +unscraped +scraped$/m);
+      assert.match(
+        demo.output,
+        new RegExp(`^P99 with ${client} .* scraped every second: [\\d.]+ times as long$`, 'm'),
+      );
       assert.match(demo.output, /^requests answered +200 +200$/m);
       assert.match(demo.output, /^errors +0 +0$/m);
       assert.match(demo.output, /^P99\.9 +[\d.]+ ms +[\d.]+ ms$/m);
