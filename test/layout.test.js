@@ -43,14 +43,7 @@ const MAY_LOAD = {
     'cluster/wire',
     ...ANYWHERE,
   ],
-  cluster: [
-    'cluster/group',
-    'cluster/primary',
-    'cluster/worker',
-    'cluster/capture',
-    'cluster/wire',
-    ...ANYWHERE,
-  ],
+  cluster: ['cluster/group', 'cluster/primary', 'cluster/worker', ...ANYWHERE],
 };
 
 /** Node's modules that a folder must not load: the store is memory only. */

@@ -34,7 +34,7 @@ function isOutOfMemory(error) {
 }
 
 /**
- * A request without a reply.
+ * A request that has no reply yet.
  *
  * @typedef {object} Pending
  * @property {(result: any) => void} resolve
