@@ -33,7 +33,7 @@ const MAY_LOAD = {
   'cluster/primary': ['cluster/capture', 'cluster/wire', 'cluster/spool', 'cluster/aggregator', ...ANYWHERE],
   'cluster/aggregator': ['cluster/store', 'cluster/spool', 'cluster/wire', 'remote-write', ...ANYWHERE],
   'cluster/store': ['cluster/wire', ...ANYWHERE],
-  'cluster/spool': ['cluster/wire', 'event-loop'],
+  'cluster/spool': ['cluster/wire', 'event-loop', 'options'],
   threads: ['cluster', 'cluster/primary', 'cluster/worker', 'cluster/capture', ...ANYWHERE],
   'cluster/group': [
     'cluster/primary',

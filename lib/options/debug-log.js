@@ -5,8 +5,8 @@ const { debuglog } = require('node:util');
 const log = debuglog('prom-client-cluster');
 
 /**
- * Logs what the application has thrown, if NODE_DEBUG is set. Such a value may be anything, an error whose
- * text is a getter that throws, for example.
+ * Writes to the debug log, if NODE_DEBUG is set. A value may be anything that the application has thrown: an
+ * error whose text is a getter that throws, for example.
  *
  * @param {string} text as for util.format()
  * @param {...unknown} values

@@ -12,13 +12,11 @@ require('tdigest');
 
 const fs = require('node:fs');
 const os = require('node:os');
-const { debuglog } = require('node:util');
 const { parentPort, workerData } = require('node:worker_threads');
 const { Aggregator } = require('./aggregator');
 const { runThrough } = require('../../event-loop/slices');
 const { PACKAGE_VERSION } = require('../../options/package-version');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 if (parentPort === null) throw new Error('This file is run by a thread, see docs/bundling.md');
 const port = parentPort;

@@ -3,7 +3,6 @@
 // Runs in the aggregator thread, or in slices on the primary's event loop if no thread can be started. Reads
 // snapshots, applies them to the cluster store, and writes the page.
 
-const { debuglog } = require('node:util');
 const { ClusterStore } = require('../store/cluster-store');
 const { sampleFamily } = require('../../exposition/sample-family');
 const { selfMetrics } = require('./self-metrics');
@@ -13,8 +12,7 @@ const { RemoteWrites } = require('./remote-writes');
 const { WorkerAnswers } = require('./worker-answers');
 const { Retirement, filesOf } = require('./retirement');
 const { isExitFile } = require('../wire/file-names');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../wire/scrape-callers').PageFile} PageFile */

@@ -3,11 +3,9 @@
 // Runs with the aggregator. The spool in use, and the snapshots of living workers that it retains. One that
 // is lost is replaced; one that could not be created is tried again.
 
-const { debuglog } = require('node:util');
 const { LastSnapshots } = require('./last-snapshots');
 const { Spool } = require('../spool/spool');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // Pauses before a directory is created again after no place was writable. They double, up to the longest.
 const FIRST_PAUSE_MILLISECONDS = 500;

@@ -2,12 +2,10 @@
 
 // Runs on the primary's event loop, in slices, if no aggregator thread can be started.
 
-const { debuglog } = require('node:util');
 const { runInSlices } = require('../../event-loop/slices');
 const { Aggregator } = require('./aggregator');
 const { compressBodyAsync } = require('./gzip');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('./aggregator').Answer} Answer */
 /** @typedef {import('./aggregator').RenderResult} RenderResult */

@@ -4,12 +4,10 @@
 // each living worker, and a log of its label sets, because a snapshot contains only the new ones. A worker
 // that hangs, drains or dies when the thread is lost cannot be asked again.
 
-const { debuglog } = require('node:util');
 const { HEADER_BYTES, HEADER_OFFSETS, END_MARK, END_BYTES } = require('../wire/snapshot-format');
 const { viewOf, LITTLE_ENDIAN } = require('../wire/byte-buffers');
 const { lastName, dictionaryName } = require('../wire/file-names');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 const NO_NUMBERS = 16; // bytes: three empty lists, and padding
 

@@ -3,13 +3,11 @@
 // Runs with the aggregator. Writes families as callers have asked for them: as pages in memory, as pages in
 // files, and as pushes of remote write.
 
-const { debuglog } = require('node:util');
 const { renderBytes } = require('../../exposition/text-bytes');
 const { selectFamilies, textKeyOf } = require('../../exposition/page-format');
 const { compressBody } = require('./gzip');
 const { PagePool } = require('./page-pool');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../../exposition/text-format').Family} Family */
 /** @typedef {import('../wire/scrape-callers').Format} Format */

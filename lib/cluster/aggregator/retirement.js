@@ -3,13 +3,11 @@
 // Runs with the aggregator. Adds the numbers of dead workers to the retired totals. Writes the totals to the
 // spool, for the next thread, before it removes the files of the dead workers.
 
-const { debuglog } = require('node:util');
 const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { snapshotFrom } = require('../wire/messages');
 const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;

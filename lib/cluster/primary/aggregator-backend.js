@@ -3,11 +3,9 @@
 // Runs on the primary's loop. Starts the aggregator behind one interface: in a thread or, if no thread can be
 // started, in slices on this loop.
 
-const { debuglog } = require('node:util');
 const { ThreadBackend, isOutOfMemory } = require('./thread-backend');
 const { findThread } = require('./thread-file');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../aggregator/aggregator').Format} Format */
 /** @typedef {import('../aggregator/self-metrics').PrimaryFacts} PrimaryFacts */

@@ -4,14 +4,12 @@
 // thread, aggregates in place for some minutes if threads do not last or start, and gives each new one the
 // work that the lost one had not done.
 
-const { debuglog } = require('node:util');
 const { spoolName } = require('../wire/file-names');
 const { startBackend } = require('./aggregator-backend');
 const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
 const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;

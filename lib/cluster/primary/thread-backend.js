@@ -3,11 +3,9 @@
 // Runs on the primary's loop. The aggregator thread as seen from here: starts it, sends messages to it, waits
 // for its replies, and notices when it ends or hangs.
 
-const { debuglog } = require('node:util');
 const { getHeapStatistics } = require('node:v8');
 const { PACKAGE_VERSION } = require('../../options/package-version');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */

@@ -3,15 +3,13 @@
 // Runs on the primary's loop. Sends welcomes to workers, and reads what workers send: passes on their
 // answers, or counts why not.
 
-const { debuglog } = require('node:util');
 const { ReasonCounts } = require('./reason-counts');
 const { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD } = require('./worker-answer');
 const { deathOf, ownFields, send, userOf } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // A last snapshot is in the primary's memory until the worker has died. Three million numbers.
 const MAX_LAST_CHARACTERS = 2 ** 25;

@@ -3,10 +3,8 @@
 // Runs on the primary's loop. What the primary knows about one worker, and how it sends it a message.
 
 const fs = require('node:fs');
-const { debuglog } = require('node:util');
 const { exitSnapshotName } = require('../wire/file-names');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('node:cluster').Worker} Worker */
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */

@@ -4,11 +4,9 @@
 // all scrapes share it, and scrapes do not wait for a worker that has missed a deadline, unless that deadline
 // was a short one.
 
-const { debuglog } = require('node:util');
 const { REQUEST } = require('../wire/messages');
 const { send, ownFields } = require('./worker-record');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // Pauses before an unresponsive worker is sent the same request again: one that has never replied, and one
 // that has. The pauses of the latter double, because messages queue up in a stopped process.

@@ -8,11 +8,9 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { readSnapshot, unlessMissing, ifReadable, messageOf } = require('./safe-files');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /**
  * @typedef {object} ExitDirectory

@@ -5,10 +5,8 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { codeOf, messageOf } = require('./safe-files');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /**
  * @typedef {{directory: string, code: string | undefined, message: string}} Failure

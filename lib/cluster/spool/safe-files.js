@@ -4,13 +4,11 @@
 // file's name is never followed or waited for.
 
 const fs = require('node:fs');
-const { debuglog } = require('node:util');
 
 const { runThrough } = require('../../event-loop/slices');
 const { MAGIC, HEADER_BYTES, HEADER_OFFSETS } = require('../wire/snapshot-format');
 const { viewOf, LITTLE_ENDIAN } = require('../wire/byte-buffers');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // Windows has neither flag. O_NONBLOCK: opening a FIFO would wait for its writer, or reader.
 const SAFE_FLAGS = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);

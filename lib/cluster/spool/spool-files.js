@@ -5,7 +5,6 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { workerIdOfFile, isExitFile, isAggregatorFile } = require('../wire/file-names');
 const { LOCK } = require('./sweep');
 const {
@@ -22,8 +21,7 @@ const {
   invalid,
   messageOf,
 } = require('./safe-files');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 class SpoolFiles {
   #directory;

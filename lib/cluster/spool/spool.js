@@ -6,7 +6,6 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { isMainThread } = require('node:worker_threads');
 
 const { SPOOL_PREFIX, spoolName } = require('../wire/file-names');
@@ -16,8 +15,7 @@ const { sweep, removeDirectory } = require('./sweep');
 const { placesFor, inFirstPlace, makeDirectory } = require('./places');
 const { hold, removeLock } = require('./lock');
 const { isOurs, ifReadable, codeOf, messageOf } = require('./safe-files');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /**
  * @typedef {object} OpenOptions

@@ -6,12 +6,11 @@
 const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
-const { debuglog, promisify } = require('node:util');
+const { promisify } = require('node:util');
 const { SPOOL_PREFIX: PREFIX, workerIdOfFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, isKnownToLive } = require('./owner');
 const { isOurs, removeEntry, unlessMissing, messageOf } = require('./safe-files');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // Not fs.promises: a call of it aborts the whole process if its thread is terminated at that moment
 // (Assertion failed: (req_wrap_async) != nullptr, seen with Node.js 20.20).

@@ -4,15 +4,13 @@
 // cluster: each worker's last snapshot, the retired totals of dead workers, and the families in which both
 // are merged.
 
-const { debuglog } = require('node:util');
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
 const { isLasting } = require('./retired-totals');
 const { encodeRetired, decodeRetired } = require('./retired-format');
 const { FailureCounts } = require('../wire/failure-counts');
 const { beginningOf } = require('../wire/messages');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 

@@ -2,11 +2,9 @@
 
 // Runs with the aggregator. Reads the newest exemplar of each row and column of a family.
 
-const { debuglog } = require('node:util');
 const { UNMAPPED } = require('./row-map');
 const { columnMap } = require('./column-layout');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('../../metric/exemplar').Exemplar} Exemplar */

@@ -100,8 +100,8 @@ describe("the primary's own metrics in a cluster", () => {
     // Also to one that is lost when it has the primary's numbers and has not used them.
     const text = await cluster.run(({ threads, aggregator }) => {
       const thread = threads.at(-1);
-      thread.onPost = ({ op, answer }) => {
-        if (op !== 'answer' || answer.workerId !== 0) return;
+      thread.onPost = ({ op, args }) => {
+        if (op !== 'answer' || args[0].workerId !== 0) return;
         thread.onPost = undefined;
         thread.terminate();
       };

@@ -44,9 +44,8 @@ const handedOver = ({ threads }) =>
 
 /** The same of one worker, without files to remove. */
 const handedOverFrom = ({ threads }, id) =>
-  threads.flatMap(({ posted }) =>
-    posted.filter(({ op, answer }) => op === 'answer' && answer.workerId === id),
-  ).length;
+  threads.flatMap(({ posted }) => posted.filter(({ op, args }) => op === 'answer' && args[0].workerId === id))
+    .length;
 
 describe('a message that is not ours is ignored', () => {
   const cluster = sharedCluster({ workers: 2, worker: tampering });
