@@ -161,6 +161,8 @@ class Spool extends SpoolFiles {
       spool.#hold(terms);
       return spool;
     } catch (error) {
+      // Without descriptors removeSync() cannot read the directory, and no sweep removes it without an owner.
+      ifReadable(() => fs.rmdirSync(directory));
       Spool.removeSync(directory);
       throw error;
     }

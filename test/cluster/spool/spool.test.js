@@ -202,6 +202,17 @@ describe('opening a spool', () => {
     assert.deepEqual(fs.readdirSync(place), ['last']);
   });
 
+  it('a new spool leaves nothing if the process has no descriptors', async t => {
+    for (const name of ['openSync', 'readdirSync']) {
+      t.mock.method(fs, name, () => {
+        throw Object.assign(new Error(`EMFILE: too many open files, ${name}`), { code: 'EMFILE' });
+      });
+    }
+    await assert.rejects(open(t), /EMFILE/);
+    t.mock.restoreAll();
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
   it('a directory of the name of a new spool, which a thread that did not start has left, is replaced', async t => {
     const name = `${PREFIX}${'0'.repeat(24)}`;
     const left = path.join(place, name);
