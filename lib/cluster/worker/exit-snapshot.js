@@ -135,13 +135,12 @@ class ExitSnapshot {
   write() {
     if (this.#name === '') return;
     this.#unfinished?.discard();
-    if (this.#reserve !== undefined) fs.closeSync(this.#reserve);
-    this.#reserve = undefined;
-    const user = this.#link.user();
-    if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
-    // It may have become another user since the last request.
-    this.#directory = this.#writable(this.#directory);
     try {
+      if (this.#reserve !== undefined) fs.closeSync(this.#reserve);
+      const user = this.#link.user();
+      if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
+      // It may have become another user since the last request.
+      this.#directory = this.#writable(this.#directory);
       if (this.#directory === '') throw new Error(NO_DIRECTORY);
       if (user !== undefined && user !== ROOT && user !== process.geteuid?.())
         throw Object.assign(new Error('the primary cannot read files of this user'), { code: 'EACCES' });

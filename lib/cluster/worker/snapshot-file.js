@@ -8,6 +8,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { incompleteHeader } = require('../wire/snapshot-encoder');
+const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/snapshot-encoder').EncodedSnapshot} EncodedSnapshot */
 /** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
@@ -70,7 +71,8 @@ class SnapshotFile {
   }
 
   /**
-   * Removes the file if it is not finished, and stops writing.
+   * Removes the file if it is not finished, and stops writing. Never throws: what cannot be removed is removed
+   * with its directory.
    *
    * @param {unknown} [reason]
    */
@@ -78,8 +80,12 @@ class SnapshotFile {
     this.#failure ??= reason;
     this.#ahead = [];
     if (this.#descriptor === undefined) return;
-    this.#close();
-    fs.rmSync(this.#path, { force: true });
+    try {
+      this.#close();
+      fs.rmSync(this.#path, { force: true });
+    } catch (error) {
+      debug('cannot remove %s: %s', this.#path, error);
+    }
   }
 
   /** @param {Uint8Array[]} chunks */

@@ -168,6 +168,19 @@ test('a snapshot file whose dictionary was written ahead equals one that was wri
   assert.ok(already + later < snapshot.bytes + 200, `${already} bytes, then ${later} of ${snapshot.bytes}`);
 });
 
+test('discarding a snapshot file does not throw if the file system fails', t => {
+  const directory = makeDirectory(t);
+  const file = new SnapshotFile(directory, 'ahead');
+  writeAhead(file, largeDictionary());
+  const removed = t.mock.method(fs, 'rmSync', () => {
+    throw Object.assign(new Error('EIO: i/o error, unlink'), { code: 'EIO' });
+  });
+  file.discard(new Error('the first reason'));
+  assert.strictEqual(removed.mock.callCount(), 1);
+  t.mock.restoreAll();
+  assert.throws(() => file.finish(snapshotOf('x')), /the first reason/);
+});
+
 test('a snapshot file that was written ahead for another dictionary is rewritten with the right one', t => {
   const directory = makeDirectory(t);
   const large = largeDictionary();

@@ -62,6 +62,12 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   assert.deepEqual(sent, [READY, READY]);
   responder.writeExitSnapshot();
   assert.deepEqual(sent, [READY, READY, LAST]);
+  // A network file system may fail to close a file.
+  t.mock.method(fs, 'closeSync', () => {
+    throw Object.assign(new Error('EIO: i/o error, close'), { code: 'EIO' });
+  });
+  writers[0].responder.writeExitSnapshot();
+  assert.deepEqual(sent, [READY, READY, LAST, LAST]);
 });
 
 it('a request is ignored if no file can be named by its id', t => {
