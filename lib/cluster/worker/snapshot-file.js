@@ -71,8 +71,8 @@ class SnapshotFile {
   }
 
   /**
-   * Removes the file if it is not finished, and stops writing. Never throws: what cannot be removed is removed
-   * with its directory.
+   * Removes the file if it is not finished, and stops writing. Never throws: what cannot be removed goes with
+   * its directory.
    *
    * @param {unknown} [reason]
    */
