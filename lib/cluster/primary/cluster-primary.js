@@ -26,7 +26,6 @@ const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
 
 const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
 
-/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 /** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
 /** @typedef {import('../aggregator/aggregator').Format} Format */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
@@ -53,7 +52,7 @@ class ClusterPrimary {
   #leftOut = undefined;
   /** @type {RenderResult['state'] | undefined} as of the last render */
   #storeState = undefined;
-  /** Whether the last page had numbers of all workers that have ever answered. */
+  /** Whether the last page had numbers of all workers that an earlier one had. */
   #isComplete = true;
   /** @type {[string, number][]} */
   #refusedByAggregator = [];
@@ -306,10 +305,8 @@ class ClusterPrimary {
       : undefined;
     const aggregator = this.#supervisor.running;
     const custom = customAggregators();
-    // Before the render: a worker that answers meanwhile cannot be on this page.
-    const answered = this.#roster.all.filter(({ answeredAt }) => answeredAt !== -Infinity);
     const result = await aggregator.render({ formats, custom, final, facts });
-    this.#noteResult(result, answered);
+    this.#noteResult(result);
     if (result.bodies !== undefined) this.#supervisor.noteWritten();
     if (result.custom === undefined) return result;
     // Functions of the application cannot be sent to the thread.
@@ -321,11 +318,8 @@ class ClusterPrimary {
     return finished;
   }
 
-  /**
-   * @param {RenderResult} result
-   * @param {WorkerRecord[]} answered workers that had answered before
-   */
-  #noteResult({ refused, state, seconds, positions: entries, unreadable }, answered) {
+  /** @param {RenderResult} result */
+  #noteResult({ refused, state, seconds, positions: entries, unreadable }) {
     this.#refusedByAggregator = refused;
     this.#storeState = state;
     warnOfUnknownAggregator(state.failures);
@@ -334,11 +328,14 @@ class ClusterPrimary {
     const positions = new Map(entries);
     const own = this.#own;
     if (own !== undefined && positions.has(OWN_ID)) own.position = positions.get(OWN_ID);
-    for (const record of this.#roster.all)
-      if (positions.has(record.worker.id)) record.position = positions.get(record.worker.id);
-    this.#isComplete = answered.every(
-      ({ worker }) => positions.has(worker.id) || this.#roster.get(worker.id) === undefined,
-    );
+    this.#isComplete = true;
+    for (const record of this.#roster.all) {
+      const { id } = record.worker;
+      if (positions.has(id)) {
+        record.position = positions.get(id);
+        record.isShown = true;
+      } else if (record.isShown) this.#isComplete = false;
+    }
   }
 }
 

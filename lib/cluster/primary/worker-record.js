@@ -19,6 +19,7 @@ const { debug } = require('../../options/debug-log');
  * @property {boolean} sendsSnapshots whether it has ever answered with a snapshot, and so sends a last one
  * @property {string | undefined} lastSnapshot that it has sent over IPC
  * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
+ * @property {boolean} isShown whether a page has ever had numbers of it
  * @property {number} outstanding id of the request that it has not answered; 0 if there is none
  * @property {number} askedAt when that request was last sent, by performance.now()
  * @property {number} requestedAt when it was first sent, by performance.now()
@@ -51,6 +52,7 @@ function newRecord(worker) {
     sendsSnapshots: false,
     lastSnapshot: undefined,
     position: undefined,
+    isShown: false,
     outstanding: 0,
     askedAt: 0,
     requestedAt: 0,

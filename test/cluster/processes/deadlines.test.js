@@ -25,6 +25,12 @@ const counting = {
     state.hold = () => (state.held = new Promise(resolve => (state.release = resolve)));
   },
 };
+const unusable = {
+  start: context => {
+    context.require('../cluster/processes/fixtures/cluster-tampering').installTampering(context);
+    context.state.tamper = ({ type, requestId }) => ({ type, requestId, snapshot: '', reason: 'ENOSPC' });
+  },
+};
 const count = ({ state }, times) => void state.counter.inc(times);
 
 describe('deadlines', () => {
@@ -245,6 +251,13 @@ describe('deadlines', () => {
         },
       );
     }
+
+    await t.test('a worker whose answers cannot be used, and which then hangs, fails no scrape', async () => {
+      await cluster.fork(unusable);
+      assert.equal(await total(), expected);
+      await cluster.inWorker(3, ({ state }) => (state.tamper = () => undefined));
+      assert.equal(await total({ without: [3] }), expected);
+    });
 
     await cluster.end();
   });
