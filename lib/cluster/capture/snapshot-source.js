@@ -67,7 +67,9 @@ class SnapshotSource {
    */
   async prepare(timeout, { readerPosition, onProgress, isLast, capture } = {}) {
     const views = viewsOf(this.#metrics());
-    await this.#encode(views);
+    // First, because it renumbers rows.
+    await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
+    await this.#encodeChanged(views);
     const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
     const started = new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout, isLast);
@@ -131,17 +133,6 @@ class SnapshotSource {
       return { view, hasHook: typeof metric.collect === 'function' };
     });
     return new EarlyCopies(metrics, view => this.#extrasOf(view, true));
-  }
-
-  /**
-   * Compacts tables, and encodes digests and exemplars, in slices.
-   *
-   * @param {MetricView[]} views
-   */
-  async #encode(views) {
-    // First, because it renumbers rows.
-    await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
-    await this.#encodeChanged(views);
   }
 
   /**

@@ -90,18 +90,17 @@ function* writeSegment(writer, segment) {
   writer.uint32(labelSets === undefined ? 0 : fromRow);
   writer.uint32(labelSets === undefined ? 0 : toRow - fromRow);
   if (metric.labelNames.length === 0) return;
-  if (labelSets === undefined || index === undefined) {
-    writeNoLabels(writer, segment);
-    return;
-  }
+  // Without rows, there are no values either: those of the table may be of a later epoch.
+  const sets = index === undefined ? undefined : labelSets;
   for (let label = 0; label < metric.labelNames.length; label++) {
-    const from = segment.fromValues[label];
+    const [from, to] = sets === undefined ? [1, 1] : [segment.fromValues[label], segment.toValues[label]];
     writer.uint32(from);
-    yield* writer.stringsInPieces(index.dictionaries[label].values, from, segment.toValues[label]);
+    yield* writer.stringsInPieces(index?.dictionaries[label]?.values ?? [], from, to);
   }
-  writeForms(writer, labelSets.forms);
+  const { forms, tuples } = sets ?? { forms: [], tuples: [] };
+  writer.list(forms, ({ positions }) => writer.list(positions, position => writer.uint32(position)));
   writer.align(4);
-  for (const piece of labelSets.tuples) {
+  for (const piece of tuples) {
     writer.append(piece);
     yield;
   }
@@ -139,29 +138,6 @@ function* labelSetsOf({ metric, fromRow, toRow }) {
     yield;
   }
   return { tuples, forms };
-}
-
-/**
- * @param {ByteWriter} writer
- * @param {readonly {positions: readonly number[]}[]} forms
- */
-function writeForms(writer, forms) {
-  writer.list(forms, ({ positions }) => writer.list(positions, position => writer.uint32(position)));
-}
-
-/**
- * Writes empty values and forms, for a segment without rows.
- *
- * @param {ByteWriter} writer
- * @param {Segment} segment
- */
-function writeNoLabels(writer, { metric }) {
-  for (let label = 0; label < metric.labelNames.length; label++) {
-    writer.uint32(1);
-    writer.strings([]);
-  }
-  writeForms(writer, []);
-  writer.align(4);
 }
 
 /**
