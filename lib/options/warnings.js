@@ -34,4 +34,4 @@ function adviseOnce(subject, text) {
   else warnOnce(subject, text);
 }
 
-module.exports = { warnOnce, adviseOnce, CODE };
+module.exports = { warnOnce, adviseOnce };
