@@ -42,6 +42,7 @@ const TIMEOUT = Symbol('timeout');
  * @property {boolean} hasWarned whether options that differ were reported
  * @property {WeakSet<object>} holders
  * @property {number} count of the holders
+ * @property {Set<Promise<unknown>>} scrapes under way
  */
 
 /** @returns {{[THREADS]?: SharedThreads}} */
@@ -82,7 +83,10 @@ class WorkerRegistry extends Registry {
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
     joinCopies(AggregatorRegistry);
-    const first = { options: effective, hasWarned: false, holders: new WeakSet(), count: 0 };
+    const first = {
+      ...{ options: effective, hasWarned: false },
+      ...{ holders: new WeakSet(), count: 0, scrapes: new Set() },
+    };
     const threads = (shared()[THREADS] ??= first);
     warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, given);
     if (serves) serve(threads, effective);
@@ -126,13 +130,17 @@ class WorkerRegistry extends Registry {
     const { gzip = false, timeout = this.timeout, selfMetrics = false } = options ?? {};
     const { contentType = this.contentType, names } = options ?? {};
     checkPageOptions({ timeout, contentType, names });
-    const { hub, primary } = shared()[THREADS] ?? {};
-    if (hub === undefined || primary === undefined) return undefined;
+    const threads = shared()[THREADS];
+    if (threads === undefined) return undefined;
     const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    await read(hub, timeout);
-    if (!selfMetrics && ![...registriesOf(hub)].some(hasMetrics)) return undefined;
     const format = { openMetrics, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
-    return primary.collect(format, timeout);
+    const page = pageOf(threads, format, timeout);
+    threads.scrapes.add(page);
+    try {
+      return await page;
+    } finally {
+      threads.scrapes.delete(page);
+    }
   }
 
   /**
@@ -184,7 +192,7 @@ class WorkerRegistry extends Registry {
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
     const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(timeout, MAX_TIMER))));
-    await Promise.race([primary.drained(), timeIsUp]);
+    await Promise.race([Promise.all([Promise.allSettled(threads.scrapes), primary.drained()]), timeIsUp]);
     clearTimeout(timer);
     hub?.close();
     await primary.close();
@@ -263,6 +271,20 @@ function serve(threads, options) {
   threads.primary = new ClusterPrimary(noWorkers, { ...options, includePrimary: true }, () =>
     registriesOf(hub),
   );
+}
+
+/**
+ * @param {SharedThreads} threads
+ * @param {any} format of the page, as ClusterPrimary.collect() takes it
+ * @param {number} timeout
+ * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no
+ *   metrics, and in a thread that does not serve the page
+ */
+async function pageOf({ hub, primary }, format, timeout) {
+  if (hub === undefined || primary === undefined) return undefined;
+  await read(hub, timeout);
+  if (!format.selfMetrics && ![...registriesOf(hub)].some(hasMetrics)) return undefined;
+  return primary.collect(format, timeout);
 }
 
 /**

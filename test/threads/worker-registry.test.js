@@ -80,6 +80,14 @@ describe('WorkerRegistry', () => {
     register.clear();
   });
 
+  it('WorkerRegistry ends no scrape that has begun before shutdown()', async () => {
+    new Counter({ name: 'jobs_total', help: 'h' }).inc(2);
+    const page = registry.workerMetrics();
+    const [text] = await Promise.all([page, registry.shutdown(60_000)]);
+    assert.equal(valueOf(text, 'jobs_total'), 2);
+    assert.equal(await registry.workerMetrics(), '');
+  });
+
   it('WorkerRegistry adds up all threads and the main thread', async () => {
     new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: 'a' }, 1);
     await start(
