@@ -49,6 +49,8 @@ const THREAD_CREATED = 'worker_threads';
  * @property {number} threadId
  * @property {string | undefined} task see ownTask()
  * @property {ThreadMirror} mirror
+ * @property {ThreadMirror | undefined} shown the same, once the thread has published all that it had when it
+ *   joined; until then that of its earlier part, if it takes part again
  * @property {import('node:worker_threads').BroadcastChannel} channel
  * @property {Request | undefined} request
  * @property {boolean} hasLeft whether it takes part no more, and answers nothing
@@ -104,7 +106,7 @@ class ThreadHub {
   /** How many threads take part. */
   get count() {
     this.#receiveAll();
-    return [...this.#threads.values()].filter(({ hasLeft }) => !hasLeft).length;
+    return [...this.#threads.values()].filter(({ shown, hasLeft }) => shown !== undefined && !hasLeft).length;
   }
 
   /** @returns {any[]} as they are now */
@@ -123,7 +125,7 @@ class ThreadHub {
 
   /** @returns {any[]} */
   #liveRegistries() {
-    return [...this.#threads.values()].flatMap(({ mirror }) => mirror.registries);
+    return [...this.#threads.values()].flatMap(({ shown }) => shown?.registries ?? []);
   }
 
   close() {
@@ -218,6 +220,7 @@ class ThreadHub {
       task: isTask(task) ? task : undefined,
       mirror: new ThreadMirror(join, name => this.#collect(record, name)),
       channel: this.#listen(channelOf(id), message => this.#applyInOrder(record, [message])),
+      shown: replaced?.shown,
       request: undefined,
       hasLeft: false,
     };
@@ -233,11 +236,13 @@ class ThreadHub {
   #apply(record, message) {
     try {
       const { mirror } = record;
-      const { chunk, memory, memoryNumber, started, extras, customs, answer, failed, left, ended } = message;
+      const { chunk, memory, memoryNumber, published, left, ended } = message;
+      const { started, extras, customs, answer, failed } = message;
       if (isSharedArrayBuffer(chunk)) mirror.addChunk(chunk);
       if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
       if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
       if (extras !== undefined || customs !== undefined) mirror.addExtras(message);
+      if (published === true) record.shown = mirror;
       if (left === true) record.hasLeft = true;
       if (answer !== undefined && answer === record.request?.number) this.#onAnswer(record, new Set(failed));
       if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
@@ -340,7 +345,7 @@ class ThreadHub {
   #retire(record) {
     if (this.#threads.get(record.id) !== record) return;
     this.#remove(record);
-    this.#retired.add(record.mirror);
+    this.#retired.add(record.shown ?? record.mirror);
     this.#mergeSoon();
   }
 

@@ -77,6 +77,7 @@ class ThreadPublisher {
       this.#log = log;
       this.#link.join(log.first);
       this.#sync();
+      this.#link.send({ published: true });
     });
   }
 

@@ -182,7 +182,7 @@ describe('unusual threads', () => {
     const memory = new SharedArrayBuffer(8);
     new Float64Array(memory)[0] = 5;
     const flags = new Int32Array(new SharedArrayBuffer(4));
-    const join = { thread: 'x', join: log.first, flags: flags.buffer, threadId: 10_000 };
+    const join = { thread: 'x', join: log.first, flags: flags.buffer, threadId: 10_000, published: true };
     return { join, flags, memory: { thread: 'x', memory, memoryNumber: 0 }, chunks };
   }
 
@@ -236,6 +236,27 @@ describe('unusual threads', () => {
     assert.match(page, /^late_total 5$/m);
   });
 
+  it('a thread is shown when it has published all; one that takes part again with its former numbers until then', async () => {
+    const inbox = new BroadcastChannel(inboxOf(''));
+    const first = longLog();
+    inbox.postMessage({ ...first.join, published: undefined });
+    for (const message of [first.memory, ...first.chunks.map(chunk => ({ thread: 'x', chunk }))])
+      inbox.postMessage(message);
+    assert.equal(registry.workerCount(), 0);
+    assert.equal(await registry.workerMetrics(), '');
+    inbox.postMessage({ thread: 'x', published: true });
+    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
+    const again = longLog();
+    inbox.postMessage({ ...again.join, thread: 'y', previous: 'x', published: undefined });
+    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
+    assert.equal(registry.workerCount(), 1);
+    for (const message of [again.memory, ...again.chunks.map(chunk => ({ chunk }))])
+      inbox.postMessage({ ...message, thread: 'y' });
+    inbox.postMessage({ thread: 'y', published: true });
+    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
+    inbox.close();
+  });
+
   it('names that are not valid affect only the thread that has shared them', async () => {
     const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
     threads.push(good.worker);
@@ -250,7 +271,7 @@ describe('unusual threads', () => {
       const text = definitionOf({ labelNames });
       words[0] = write(words, write(words, 2, 1, [0], JSON.stringify(defaultLabels)), 2, [0, 0], text);
       const flags = new SharedArrayBuffer(4);
-      inbox.postMessage({ thread: `bad${i}`, join: log, flags, threadId: 10_000 + i });
+      inbox.postMessage({ thread: `bad${i}`, join: log, flags, threadId: 10_000 + i, published: true });
     }
     inbox.close();
     assert.deepEqual(await jobs(), { a: 2 });
@@ -272,7 +293,13 @@ describe('unusual threads', () => {
       const start = i % 2 === 0 ? 2 : write(words, end, 2, [0, 0], '{"a":');
       words[0] = start + Math.floor(random() * 60);
       const thread = `bad${i}`;
-      inbox.postMessage({ thread, join: log, flags: new SharedArrayBuffer(4), threadId: 10_000 + i });
+      inbox.postMessage({
+        thread,
+        join: log,
+        flags: new SharedArrayBuffer(4),
+        threadId: 10_000 + i,
+        published: true,
+      });
       inbox.postMessage({ thread, memory: new SharedArrayBuffer(8 * (i % 9)), memoryNumber: i % 40 });
       inbox.postMessage({ thread, chunk: new SharedArrayBuffer(i % 20) });
       inbox.postMessage({
