@@ -9,66 +9,59 @@ const { debug } = require('../../options/debug-log');
 /** @typedef {import('node:cluster').Worker} Worker */
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
-/**
- * @typedef {object} WorkerRecord
- * @property {Worker} worker
- * @property {string} exitName bare name of the file for its last snapshot
- * @property {string | undefined} exitDirectory the worker's own, if it may not write into the primary's
- * @property {number | undefined} uid of its process when it announced that
- * @property {number | undefined} checkpointInterval milliseconds, if the worker has asked for it
- * @property {boolean} sendsSnapshots whether it has ever answered with a snapshot, and so sends a last one
- * @property {string | undefined} lastSnapshot that it has sent over IPC
- * @property {JournalPosition | undefined} position how much of the worker's dictionary the aggregator has
- * @property {boolean} isShown whether a page has ever had numbers of it
- * @property {number} outstanding id of the request that it has not answered; 0 if there is none
- * @property {number} askedAt when that request was last sent, by performance.now()
- * @property {number} requestedAt when it was first sent, by performance.now()
- * @property {number} longestWait longest time that a scrape has waited for it and timed out, in milliseconds
- * @property {boolean} isRenewed whether it has replaced a request that had timed out
- * @property {number} pause milliseconds until the same request may be sent again
- * @property {boolean} timedOut whether that request has missed a deadline
- * @property {boolean} hasReplied whether the worker has ever sent a message of ours
- * @property {number} answeredAt when it last answered, by performance.now()
- * @property {number} ipcUntil until when its snapshots are sent over IPC, because the primary may not read
- *   its files, by performance.now()
- * @property {number} ipcPause milliseconds for which they were at last
- * @property {boolean} exited
- * @property {boolean} wasKilled whether it ended by a signal
- * @property {boolean} disconnected
- * @property {string | undefined} error of its last answer
- */
+class WorkerRecord {
+  /** @type {string | undefined} the worker's own directory, if it may not write into the primary's */
+  exitDirectory = undefined;
+  /** @type {number | undefined} user id of its process when it announced that */
+  uid = undefined;
+  /** @type {number | undefined} milliseconds, if the worker has asked for it */
+  checkpointInterval = undefined;
+  /** Whether it has ever answered with a snapshot, and so sends a last one. */
+  sendsSnapshots = false;
+  /** @type {string | undefined} that it has sent over IPC */
+  lastSnapshot = undefined;
+  /** @type {JournalPosition | undefined} how much of the worker's dictionary the aggregator has */
+  position = undefined;
+  /** Id of the request that it has not answered; 0 if there is none. */
+  outstanding = 0;
+  /** When that request was last sent, by performance.now(). */
+  askedAt = 0;
+  /** When it was first sent, by performance.now(). */
+  requestedAt = 0;
+  /** The longest time that a scrape has waited for it and timed out, in milliseconds. */
+  longestWait = 0;
+  /** Whether it has replaced a request that had timed out. */
+  isRenewed = false;
+  /** Milliseconds until the same request may be sent again. */
+  pause = 0;
+  /** Whether that request has missed a deadline. */
+  timedOut = false;
+  /** Whether the worker has ever sent a message of ours. */
+  hasReplied = false;
+  /** When it last answered, by performance.now(). */
+  answeredAt = -Infinity;
+  /** Whether a page has ever had numbers of it. */
+  isShown = false;
+  /**
+   * Until when its snapshots are sent over IPC, because the primary may not read its files, by
+   * performance.now().
+   */
+  ipcUntil = -Infinity;
+  /** Milliseconds for which they were at last. */
+  ipcPause = 0;
+  exited = false;
+  /** Whether it ended by a signal. */
+  wasKilled = false;
+  disconnected = false;
+  /** @type {string | undefined} error of its last answer */
+  error = undefined;
 
-/**
- * @param {Worker} worker
- * @returns {WorkerRecord} of a worker that was never asked
- */
-function newRecord(worker) {
-  return {
-    worker,
-    exitName: exitSnapshotName(worker.id),
-    exitDirectory: undefined,
-    uid: undefined,
-    checkpointInterval: undefined,
-    sendsSnapshots: false,
-    lastSnapshot: undefined,
-    position: undefined,
-    isShown: false,
-    outstanding: 0,
-    askedAt: 0,
-    requestedAt: 0,
-    longestWait: 0,
-    isRenewed: false,
-    pause: 0,
-    timedOut: false,
-    hasReplied: false,
-    answeredAt: -Infinity,
-    ipcUntil: -Infinity,
-    ipcPause: 0,
-    exited: false,
-    wasKilled: false,
-    disconnected: false,
-    error: undefined,
-  };
+  /** @param {Worker} worker that was never asked */
+  constructor(worker) {
+    this.worker = worker;
+    /** Bare name of the file for its last snapshot. */
+    this.exitName = exitSnapshotName(worker.id);
+  }
 }
 
 /**
@@ -134,4 +127,4 @@ function send(worker, message, callback = () => {}) {
   }
 }
 
-module.exports = { newRecord, ownFields, deathOf, isOnline, send, userOf };
+module.exports = { WorkerRecord, ownFields, deathOf, isOnline, send, userOf };

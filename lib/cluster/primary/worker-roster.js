@@ -3,10 +3,9 @@
 // Runs on the primary's loop. The roster of the cluster's workers: when each one appears, comes online, sends
 // a message, disconnects and exits, and from when on nothing more can come from it.
 
-const { newRecord, isOnline } = require('./worker-record');
+const { WorkerRecord, isOnline } = require('./worker-record');
 
 /** @typedef {import('node:cluster').Worker} Worker */
-/** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 
 /**
  * @typedef {object} RosterEvents
@@ -92,7 +91,7 @@ class WorkerRoster {
   /** @param {Worker} worker */
   #add(worker) {
     if (this.#records.has(worker.id)) return;
-    this.#records.set(worker.id, newRecord(worker));
+    this.#records.set(worker.id, new WorkerRecord(worker));
     this.#events.onAdded();
   }
 

@@ -3,14 +3,14 @@
 const assert = require('node:assert/strict');
 const { it } = require('node:test');
 const { WorkerMessages } = require('../../../lib/cluster/primary/worker-messages');
-const { newRecord, deathOf } = require('../../../lib/cluster/primary/worker-record');
+const { WorkerRecord, deathOf } = require('../../../lib/cluster/primary/worker-record');
 const { LAST } = require('../../../lib/cluster/wire/messages');
 
 const FILE = `w1-r0-${'0'.repeat(24)}.snap`;
 
 it('the last snapshot of a worker over IPC is the newest valid one, and is part of its death', () => {
   const messages = new WorkerMessages({ supervisor: {}, requests: {}, onAnswered: () => assert.fail() });
-  const record = newRecord({ id: 1, process: {} });
+  const record = new WorkerRecord({ id: 1, process: {} });
   const receive = fields => messages.receive(record, { type: LAST, ...fields });
   receive({ snapshot: 'first', reason: 'ENOSPC' });
   receive({ snapshot: 'second', reason: { toString: null } });

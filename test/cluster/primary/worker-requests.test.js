@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
 const { WorkerRequests } = require('../../../lib/cluster/primary/worker-requests');
-const { newRecord } = require('../../../lib/cluster/primary/worker-record');
+const { WorkerRecord } = require('../../../lib/cluster/primary/worker-record');
 
 const FIELDS = { directory: '/spool' };
 
@@ -22,7 +22,7 @@ beforeEach(() => {
     workerId => unreachable.push(workerId),
     () => now,
   );
-  record = newRecord({ id: 7, send: message => sent.push(message) });
+  record = new WorkerRecord({ id: 7, send: message => sent.push(message) });
 });
 
 /** A scrape that times out; returns how long it waited. */
