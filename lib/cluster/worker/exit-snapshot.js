@@ -136,7 +136,7 @@ class ExitSnapshot {
     if (this.#name === '') return;
     this.#unfinished?.discard();
     try {
-      if (this.#reserve !== undefined) fs.closeSync(this.#reserve);
+      this.#closeReserve();
       const user = this.#link.user();
       if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
       // It may have become another user since the last request.
@@ -148,6 +148,13 @@ class ExitSnapshot {
     } catch (error) {
       this.#sendOverIpc(error);
     }
+  }
+
+  #closeReserve() {
+    const descriptor = this.#reserve;
+    // Once: by the next call, it may be a file of the program.
+    this.#reserve = undefined;
+    if (descriptor !== undefined) fs.closeSync(descriptor);
   }
 
   #writeMakingRoom() {
