@@ -61,7 +61,7 @@ class Member {
    */
   send(message, onSent) {
     // While this process was stopped, another one may have taken over, whose pages have newer numbers.
-    if (hasType(message) && message.type === PAGE) this.#isCurrent();
+    if (hasType(message) && message.type === PAGE && 'pageId' in message) this.#isCurrent();
     this.budget.refund();
     if (this.link === undefined) onSent(new Error('the member has no link'));
     else this.link.send(message, onSent);

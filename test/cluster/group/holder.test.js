@@ -7,6 +7,7 @@ const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
 const { Holder } = require('../../../lib/cluster/group/holder.js');
+const { WorkerRoster } = require('../../../lib/cluster/primary/worker-roster.js');
 const { GroupDirectory, newKey } = require('../../../lib/cluster/group/group-directory.js');
 
 const SPOOL = 'prom-client-cluster-abc';
@@ -70,6 +71,20 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     directory.claim(2, newKey());
     assert.equal(holder.isCurrent(), false);
     assert.equal(deposed.mock.callCount(), 1);
+  });
+
+  it('aggregates once if its directory is removed while it takes over', async t => {
+    const { idsIn } = directory;
+    directory.idsIn = spool => {
+      const ids = idsIn(spool);
+      fs.rmSync(directory.path, { recursive: true });
+      return ids;
+    };
+    const opened = t.mock.method(WorkerRoster.prototype, 'open');
+    await claim(true);
+    assert.equal(holder.isCurrent(), true);
+    assert.deepEqual(directory.generations(), [2]);
+    assert.equal(opened.mock.callCount(), 1);
   });
 
   it('starts an empty group if it has not', async () => {
