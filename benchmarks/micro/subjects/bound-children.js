@@ -1,7 +1,7 @@
 'use strict';
 
-const { nanosecondsPerOperation } = require('../timing.js');
 const { sumOf, observationsOf, highestOf } = require('../recorded.js');
+const { recordingCase } = require('../recording-case.js');
 const { reusedStrings, OPERATIONS } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 const { observedValues } = require('../observed-values.js');
@@ -14,17 +14,17 @@ function metricOf(library, type) {
   return new library[type]({ name: 'bound', help: 'Bound', labelNames: LABEL_NAMES });
 }
 
-async function incOne({ library, seconds }) {
+function incOne(library) {
   const counter = metricOf(library, 'Counter');
   const [labels] = reusedStrings(1).sets;
   const child = counter.labels(labels);
   const run = () => {
     for (let operation = 0; operation < OPERATIONS; operation++) child.inc();
   };
-  return timed({ run, recorded: () => sumOf(counter) }, seconds);
+  return { run, recorded: () => sumOf(counter) };
 }
 
-async function incMany({ library, seconds }) {
+function incMany(library) {
   const counter = metricOf(library, 'Counter');
   const children = reusedStrings(MANY).sets.map(labels => counter.labels(labels));
   let next = 0;
@@ -34,10 +34,10 @@ async function incMany({ library, seconds }) {
       next = next + 1 < MANY ? next + 1 : 0;
     }
   };
-  return timed({ run, recorded: () => sumOf(counter) }, seconds);
+  return { run, recorded: () => sumOf(counter) };
 }
 
-async function setOne({ library, seconds }) {
+function setOne(library) {
   const gauge = metricOf(library, 'Gauge');
   const [labels] = reusedStrings(1).sets;
   const child = gauge.labels(labels);
@@ -45,10 +45,10 @@ async function setOne({ library, seconds }) {
   const run = () => {
     for (let operation = 0; operation < OPERATIONS; operation++) child.set(++value);
   };
-  return timed({ run, recorded: () => highestOf(gauge) }, seconds);
+  return { run, recorded: () => highestOf(gauge) };
 }
 
-async function observeOne({ library, seconds }) {
+function observeOne(library) {
   const histogram = metricOf(library, 'Histogram');
   const [labels] = reusedStrings(1).sets;
   const child = histogram.labels(labels);
@@ -56,17 +56,17 @@ async function observeOne({ library, seconds }) {
   const run = () => {
     for (let operation = 0; operation < OPERATIONS; operation++) child.observe(values[operation]);
   };
-  return timed({ run, recorded: () => observationsOf(histogram) }, seconds);
+  return { run, recorded: () => observationsOf(histogram) };
 }
 
 /** `labels(...)` written inline: each call creates a child, uses it once and drops it. */
 function inline(type, record, size = MANY) {
-  return async ({ library, seconds }) => {
+  return library => {
     const metric = metricOf(library, type);
-    const { operations, walk } = reusedStrings(size);
+    const { walk } = reusedStrings(size);
     const run = () => walk(labels => record(metric, labels));
     const recorded = () => (type === 'Histogram' ? observationsOf(metric) : sumOf(metric));
-    return timed({ operations, run, recorded }, seconds);
+    return { run, recorded };
   };
 }
 
@@ -82,79 +82,55 @@ const byObject = {
   Histogram: (histogram, labels) => histogram.labels(labels).observe(0.2),
 };
 
-async function timed(recording, seconds) {
-  return { time: await nanosecondsPerOperation({ operations: OPERATIONS, ...recording }, seconds) };
-}
-
-const figures = { time: 'ns' };
-
 module.exports = {
   title: 'Bound children, `labels(…)`',
   note: 'Four labels, passed once; in the rows "inline", passed with each call, for label sets at random: 2,000, or 100 where it says so.',
   cases: [
-    { key: 'inc', title: '`inc()`', figures, measure: incOne },
-    { key: 'inc-2k', title: '`inc()` of 2,000 children in turn', figures, measure: incMany },
-    { key: 'set', title: '`set(value)`', figures, measure: setOne },
-    { key: 'observe', title: '`observe(value)` of a histogram', figures, measure: observeOne },
-    {
-      key: 'inline',
-      title: '`labels(a, b, c, d).inc()` inline',
-      figures,
-      measure: inline('Counter', byPosition.Counter),
-    },
-    {
-      key: 'inline-100',
-      title: '`labels(a, b, c, d).inc()` inline, 100 label sets',
-      figures,
-      measure: inline('Counter', byPosition.Counter, FEW),
-    },
-    {
-      key: 'inline-object',
-      title: '`labels({…}).inc()` inline',
-      figures,
-      measure: inline('Counter', byObject.Counter),
-    },
-    {
-      key: 'inline-object-100',
-      title: '`labels({…}).inc()` inline, 100 label sets',
-      figures,
-      measure: inline('Counter', byObject.Counter, FEW),
-    },
-    {
-      key: 'inline-gauge',
-      title: '`labels(a, b, c, d).inc()` of a gauge, inline',
-      figures,
-      measure: inline('Gauge', byPosition.Gauge),
-    },
-    {
-      key: 'inline-gauge-100',
-      title: '`labels(a, b, c, d).inc()` of a gauge, inline, 100 label sets',
-      figures,
-      measure: inline('Gauge', byPosition.Gauge, FEW),
-    },
-    {
-      key: 'inline-gauge-object',
-      title: '`labels({…}).inc()` of a gauge, inline',
-      figures,
-      measure: inline('Gauge', byObject.Gauge),
-    },
-    {
-      key: 'inline-observe',
-      title: '`labels(a, b, c, d).observe(value)` inline',
-      figures,
-      measure: inline('Histogram', byPosition.Histogram),
-    },
-    {
-      key: 'inline-observe-100',
-      title: '`labels(a, b, c, d).observe(value)` inline, 100 label sets',
-      figures,
-      measure: inline('Histogram', byPosition.Histogram, FEW),
-    },
-    {
-      key: 'inline-observe-object',
-      title: '`labels({…}).observe(value)` inline',
-      figures,
-      measure: inline('Histogram', byObject.Histogram),
-    },
+    recordingCase('inc', '`inc()`', incOne),
+    recordingCase('inc-2k', '`inc()` of 2,000 children in turn', incMany),
+    recordingCase('set', '`set(value)`', setOne),
+    recordingCase('observe', '`observe(value)` of a histogram', observeOne),
+    recordingCase('inline', '`labels(a, b, c, d).inc()` inline', inline('Counter', byPosition.Counter)),
+    recordingCase(
+      'inline-100',
+      '`labels(a, b, c, d).inc()` inline, 100 label sets',
+      inline('Counter', byPosition.Counter, FEW),
+    ),
+    recordingCase('inline-object', '`labels({…}).inc()` inline', inline('Counter', byObject.Counter)),
+    recordingCase(
+      'inline-object-100',
+      '`labels({…}).inc()` inline, 100 label sets',
+      inline('Counter', byObject.Counter, FEW),
+    ),
+    recordingCase(
+      'inline-gauge',
+      '`labels(a, b, c, d).inc()` of a gauge, inline',
+      inline('Gauge', byPosition.Gauge),
+    ),
+    recordingCase(
+      'inline-gauge-100',
+      '`labels(a, b, c, d).inc()` of a gauge, inline, 100 label sets',
+      inline('Gauge', byPosition.Gauge, FEW),
+    ),
+    recordingCase(
+      'inline-gauge-object',
+      '`labels({…}).inc()` of a gauge, inline',
+      inline('Gauge', byObject.Gauge),
+    ),
+    recordingCase(
+      'inline-observe',
+      '`labels(a, b, c, d).observe(value)` inline',
+      inline('Histogram', byPosition.Histogram),
+    ),
+    recordingCase(
+      'inline-observe-100',
+      '`labels(a, b, c, d).observe(value)` inline, 100 label sets',
+      inline('Histogram', byPosition.Histogram, FEW),
+    ),
+    recordingCase(
+      'inline-observe-object',
+      '`labels({…}).observe(value)` inline',
+      inline('Histogram', byObject.Histogram),
+    ),
   ],
 };

@@ -1,34 +1,29 @@
 'use strict';
 
-const { nanosecondsPerOperation } = require('../timing.js');
 const { sumOf } = require('../recorded.js');
+const { recordingCase } = require('../recording-case.js');
 const { reusedStrings, freshStrings } = require('../label-strings.js');
 const { LABEL_NAMES } = require('../../shared/label-sets.js');
 
 const SIZES = { 8: '8', '2k': '2,000', '100k': '100,000' };
 
 function incrementing(labelStrings, size) {
-  return async ({ library, seconds }) => {
-    const counter = new library.Counter({
-      name: 'requests_total',
-      help: 'Requests',
-      labelNames: LABEL_NAMES,
-    });
-    const { sets, operations, walk } = labelStrings(size);
+  return ({ Counter }) => {
+    const counter = new Counter({ name: 'requests_total', help: 'Requests', labelNames: LABEL_NAMES });
+    const { sets, walk } = labelStrings(size);
     for (const labels of sets) counter.inc(labels);
-    const run = () => walk(labels => counter.inc(labels));
-    const recording = { operations, run, recorded: () => sumOf(counter) };
-    return { time: await nanosecondsPerOperation(recording, seconds) };
+    return { run: () => walk(labels => counter.inc(labels)), recorded: () => sumOf(counter) };
   };
 }
 
 function casesOf(kind, title, labelStrings) {
-  return Object.entries(SIZES).map(([size, text]) => ({
-    key: `${kind}-${size}`,
-    title: `${text} label sets, ${title}`,
-    figures: { time: 'ns' },
-    measure: incrementing(labelStrings, Number(text.replace(',', ''))),
-  }));
+  return Object.entries(SIZES).map(([size, text]) =>
+    recordingCase(
+      `${kind}-${size}`,
+      `${text} label sets, ${title}`,
+      incrementing(labelStrings, Number(text.replace(',', ''))),
+    ),
+  );
 }
 
 module.exports = {
