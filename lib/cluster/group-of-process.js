@@ -107,7 +107,7 @@ function joinGroup(options, registries) {
  */
 function directoryOf(name, isOfEnvironment) {
   try {
-    return require('./group/group-directory').pathOfGroup(name);
+    return require('./group/group-names').pathOfGroup(name);
   } catch (error) {
     if (!isOfEnvironment) throw error;
     warnOnce(VARIABLE, `${VARIABLE} is ignored: ${/** @type {Error} */ (error).message}`);
@@ -121,7 +121,7 @@ function directoryOf(name, isOfEnvironment) {
  */
 function isSame(name, { directory }) {
   if (name === undefined || directory === undefined) return name === directory;
-  return require('./group/group-directory').pathOfGroup(name) === directory;
+  return require('./group/group-names').pathOfGroup(name) === directory;
 }
 
 /** A thread is no process of its own. */

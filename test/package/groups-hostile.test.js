@@ -11,7 +11,8 @@ const { TestGroup } = require('../fixtures/group.js');
 const { hostileMessage } = require('../fixtures/hostile-input.js');
 const { effort, seed } = require('../fixtures/seeded-fast-check.js');
 const { randomFrom } = require('../../benchmarks/shared/random.js');
-const { GroupDirectory, newKey } = require('../../lib/cluster/group/group-directory.js');
+const { GroupDirectory } = require('../../lib/cluster/group/group-directory.js');
+const { newKey } = require('../../lib/cluster/group/group-names.js');
 const { connect, listen } = require('../../lib/cluster/links/socket.js');
 const messages = require('../../lib/cluster/wire/messages.js');
 

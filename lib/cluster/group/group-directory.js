@@ -6,30 +6,22 @@
 // fails if `g<n>` exists. A socket on which nobody listens is that of a dead process: that holds across pid
 // namespaces, and for processes that are stopped.
 
-const { randomBytes } = require('node:crypto');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { debuglog } = require('node:util');
-const { isOurs, ifReadable, readRegularFile, writeFile, touch } = require('../spool/safe-files');
+const { prefixOfUser, isKey } = require('./group-names');
+const generationFiles = require('./generation-files');
+const { isOurs, ifReadable, writeFile, touch } = require('../spool/safe-files');
 const { SPOOL_PREFIX, workerIdOfFile } = require('../wire/file-names');
 const { takeOver, removeDirectory } = require('../spool/take-over');
 const { connect } = require('../links/socket');
 
+const { namesIn } = generationFiles;
+
 const debug = debuglog('prom-client-cluster');
 
-const PREFIX = 'prom-client-group-';
-const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;
-const KEY = /^[0-9a-f]{10}$/;
 const GENERATION = /^g([1-9][0-9]{0,8})$/;
 const CANDIDATE = /^candidate-([0-9a-f]{10})$/;
-const HOLDER = /^holder-([0-9a-f]{10})$/;
-
-const MEMBERS_FILE = 'members.json';
-const MAX_FILE_BYTES = 2 ** 20;
-
-// The shortest limit of a socket's path, that of macOS, without the final zero.
-const MAX_SOCKET_PATH = 103;
 
 // Entries of the directory change only after their process has ended, so nothing younger is removed.
 const LEFTOVER_MILLISECONDS = 10_000;
@@ -41,46 +33,8 @@ const RESTORE_MILLISECONDS = 6000;
 // Directories of groups whose processes were all killed.
 const SWEEP_MILLISECONDS = 600_000;
 
-/** @typedef {{next: number, keys: Map<number, string>}} MemberList ids and keys; next: the next id */
+/** @typedef {import('./generation-files').MemberList} MemberList */
 /** @typedef {import('../wire/messages').GroupFacts} GroupFacts */
-
-/**
- * @param {string} group a name, or the absolute path of the directory
- * @returns {string} the directory's path
- * @throws {TypeError} if the name is not valid, or the path is too long for a socket
- */
-function pathOfGroup(group) {
-  const isPath = path.isAbsolute(group);
-  if (!isPath && !NAME.test(group)) {
-    throw new TypeError(
-      'group must be a name of at most 32 letters, digits, dots, hyphens and underscores, or an absolute path',
-    );
-  }
-  const directory = isPath
-    ? path.resolve(group)
-    : path.join(ifReadable(() => fs.realpathSync(os.tmpdir())) ?? os.tmpdir(), prefixOfUser() + group);
-  if (process.platform !== 'win32' && Buffer.byteLength(path.join(directory, newKey())) > MAX_SOCKET_PATH) {
-    throw new TypeError(`group: the path of the directory is too long for a socket: '${directory}'`);
-  }
-  return directory;
-}
-
-function prefixOfUser() {
-  return `${PREFIX}${process.geteuid?.() ?? 0}-`;
-}
-
-/** @returns {string} */
-function newKey() {
-  return randomBytes(5).toString('hex');
-}
-
-/**
- * @param {unknown} key
- * @returns {key is string}
- */
-function isKey(key) {
-  return typeof key === 'string' && KEY.test(key);
-}
 
 class GroupDirectory {
   /** @param {string} directory absolute */
@@ -145,7 +99,7 @@ class GroupDirectory {
     touch(path.join(this.path, key));
     if (generation === undefined) return;
     const place = this.placeOf(generation);
-    for (const name of ['', holderFile(key), MEMBERS_FILE]) touch(path.join(place, name));
+    for (const name of ['', ...generationFiles.namesFor(key)]) touch(path.join(place, name));
   }
 
   /**
@@ -207,16 +161,8 @@ class GroupDirectory {
   /** @returns {{generation: number, key: string} | undefined} who aggregates; undefined if nobody ever did */
   newest() {
     const [generation] = this.generations();
-    return generation === undefined ? undefined : { generation, key: this.#holderOf(generation) };
-  }
-
-  /**
-   * @param {number} generation
-   * @returns {string} key of its holder; '' if it is not known
-   */
-  #holderOf(generation) {
-    const keys = namesIn(this.placeOf(generation)).flatMap(name => HOLDER.exec(name)?.[1] ?? []);
-    return keys.length === 1 ? keys[0] : '';
+    if (generation === undefined) return undefined;
+    return { generation, key: generationFiles.holderIn(this.placeOf(generation)) };
   }
 
   /**
@@ -224,11 +170,12 @@ class GroupDirectory {
    * @returns {Pick<GroupFacts, 'members' | 'aggregator'>} as its holder has written
    */
   factsOf(generation) {
-    const { keys } = this.#readList(generation);
-    const key = this.#holderOf(generation);
+    const place = this.placeOf(generation);
+    const { keys } = generationFiles.readMembers(place);
+    const key = generationFiles.holderIn(place);
+    const pid = generationFiles.pidOfHolder(place, key);
     const id = [...keys].find(([, member]) => member === key)?.[0];
-    const { pid } = readJson(path.join(this.placeOf(generation), holderFile(key))) ?? {};
-    const isKnown = id !== undefined && Number.isSafeInteger(pid);
+    const isKnown = id !== undefined && pid !== undefined;
     return { members: keys.size, aggregator: isKnown ? { pid, id } : undefined };
   }
 
@@ -244,7 +191,7 @@ class GroupDirectory {
     fs.rmSync(candidate, { recursive: true, force: true });
     fs.mkdirSync(candidate, { mode: 0o700 });
     try {
-      writeJson(path.join(candidate, holderFile(key)), { pid: process.pid });
+      generationFiles.writeHolder(candidate, key);
       fs.renameSync(candidate, this.placeOf(generation));
     } catch (error) {
       fs.rmSync(candidate, { recursive: true, force: true });
@@ -254,7 +201,7 @@ class GroupDirectory {
     }
     // This process may have been stopped since it has read the newest generation.
     if (this.generations()[0] === generation) return true;
-    this.#removeGeneration(generation);
+    generationFiles.remove(this.placeOf(generation));
     return false;
   }
 
@@ -265,7 +212,7 @@ class GroupDirectory {
    *   another one of the same name after somebody had removed it
    */
   isCurrent(generation, key) {
-    return fs.existsSync(path.join(this.placeOf(generation), holderFile(key)));
+    return generationFiles.isHolder(this.placeOf(generation), key);
   }
 
   /**
@@ -284,10 +231,8 @@ class GroupDirectory {
    * @param {number} generation
    * @param {MemberList} list
    */
-  writeMembers(generation, { next, keys }) {
-    const file = path.join(this.placeOf(generation), MEMBERS_FILE);
-    writeJson(`${file}.tmp`, { next, members: [...keys] });
-    fs.renameSync(`${file}.tmp`, file);
+  writeMembers(generation, list) {
+    generationFiles.writeMembers(this.placeOf(generation), list);
   }
 
   /**
@@ -298,23 +243,11 @@ class GroupDirectory {
     /** @type {MemberList} */
     const list = { next: 1, keys: new Map() };
     for (const generation of this.generations().filter(number => number < before)) {
-      const { next, keys } = this.#readList(generation);
+      const { next, keys } = generationFiles.readMembers(this.placeOf(generation));
       list.next = Math.max(list.next, next);
       for (const [id, key] of keys) if (!list.keys.has(id)) list.keys.set(id, key);
     }
     return list;
-  }
-
-  /**
-   * @param {number} generation
-   * @returns {MemberList} empty if it cannot be read
-   */
-  #readList(generation) {
-    const { next, members } = readJson(path.join(this.placeOf(generation), MEMBERS_FILE)) ?? {};
-    const valid = (Array.isArray(members) ? members : []).filter(
-      member => Array.isArray(member) && Number.isSafeInteger(member[0]) && member[0] > 0 && isKey(member[1]),
-    );
-    return { next: Number.isSafeInteger(next) ? next : 1, keys: new Map(valid) };
   }
 
   /**
@@ -338,7 +271,7 @@ class GroupDirectory {
           debug('%s cannot be taken over: %s', path.join(from, name), error);
         }
       }
-      this.#removeGeneration(earlier);
+      generationFiles.remove(from);
     }
     return moved;
   }
@@ -350,7 +283,7 @@ class GroupDirectory {
    */
   async notifyAll(except) {
     for (const name of namesIn(this.path)) {
-      const key = KEY.test(name) ? name : CANDIDATE.exec(name)?.[1];
+      const key = isKey(name) ? name : CANDIDATE.exec(name)?.[1];
       if (key === undefined || key === except || (await this.isAlive(key))) continue;
       const place = path.join(this.path, name);
       const age = Date.now() - (ifReadable(() => fs.lstatSync(place))?.mtimeMs ?? Infinity);
@@ -415,45 +348,6 @@ class GroupDirectory {
       debug('%s stays: %s', this.path, error);
     }
   }
-
-  /** @param {number} generation */
-  #removeGeneration(generation) {
-    const place = this.placeOf(generation);
-    try {
-      const holders = namesIn(place).filter(name => HOLDER.test(name));
-      for (const name of [MEMBERS_FILE, `${MEMBERS_FILE}.tmp`, ...holders])
-        fs.rmSync(path.join(place, name), { force: true });
-      fs.rmdirSync(place);
-    } catch (error) {
-      debug('%s cannot be removed: %s', place, error);
-    }
-  }
 }
 
-/** @param {string} key */
-function holderFile(key) {
-  return `holder-${key}`;
-}
-
-/** @param {string} place */
-function namesIn(place) {
-  return ifReadable(() => fs.readdirSync(place)) ?? [];
-}
-
-/**
- * @param {string} file
- * @returns {any} undefined if it cannot be read
- */
-function readJson(file) {
-  return ifReadable(() => JSON.parse(readRegularFile(file, MAX_FILE_BYTES).toString()) ?? undefined);
-}
-
-/**
- * @param {string} file
- * @param {object} content
- */
-function writeJson(file, content) {
-  writeFile(file, [Buffer.from(JSON.stringify(content))]);
-}
-
-module.exports = { GroupDirectory, pathOfGroup, newKey, isKey, RESTORE_MILLISECONDS };
+module.exports = { GroupDirectory, RESTORE_MILLISECONDS };

@@ -8,7 +8,7 @@ const { EventEmitter } = require('node:events');
 const { debuglog } = require('node:util');
 const { SocketLink, Budget } = require('../links/socket');
 const { HELLO, PING, PAGE, hasType } = require('../wire/messages');
-const { isKey } = require('./group-directory');
+const { isKey } = require('./group-names');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -88,14 +88,14 @@ class GroupMembers extends EventEmitter {
 
   /**
    * @param {object} options
-   * @param {import('./group-directory').MemberList} options.list members of earlier generations that live
+   * @param {import('./generation-files').MemberList} options.list members of earlier generations that live
    * @param {string} [options.silent] key of one that does not answer, for which no scrape waits
    * @param {(key: string, hadLink: boolean) => Promise<boolean>} options.isAlive
    * @param {(key: string) => void} options.onDead
    * @param {() => boolean} options.isCurrent whether this process still aggregates; if not, it closes the
    *   links
-   * @param {(list: import('./group-directory').MemberList) => void} options.onChange called when a member has
-   *   joined or left
+   * @param {(list: import('./generation-files').MemberList) => void} options.onChange called when a member
+   *   has joined or left
    */
   constructor({ list, silent, isAlive, onDead, isCurrent, onChange }) {
     super();
@@ -222,7 +222,7 @@ class GroupMembers extends EventEmitter {
     return id >= this.#first && (this.#dead.get(id) ?? key) === key;
   }
 
-  /** @returns {import('./group-directory').MemberList} */
+  /** @returns {import('./generation-files').MemberList} */
   get list() {
     return { next: this.#next, keys: new Map(this.#all.map(({ id, key }) => [id, key])) };
   }

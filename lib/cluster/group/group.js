@@ -5,7 +5,8 @@
 // member like any other, by a link to itself.
 
 const { debuglog } = require('node:util');
-const { GroupDirectory, newKey } = require('./group-directory');
+const { GroupDirectory } = require('./group-directory');
+const { newKey } = require('./group-names');
 const { Holder } = require('./holder');
 const { HolderLink } = require('./holder-link');
 const { MemberSnapshots } = require('./member-snapshots');

@@ -69,7 +69,7 @@ class Holder {
 
   /**
    * @param {HolderOptions} options
-   * @param {import('./group-directory').MemberList} list members of earlier generations that live
+   * @param {import('./generation-files').MemberList} list members of earlier generations that live
    * @param {string | undefined} adopt directory of snapshot files of an earlier holder
    */
   constructor({ directory, generation, key, silent, options, onDeposed, onRestored }, list, adopt) {
@@ -146,7 +146,7 @@ class Holder {
     return { primary: this.aggregate(), isShared: this.#members.hasOthersThan(this.#key) };
   }
 
-  /** @param {import('./group-directory').MemberList} list */
+  /** @param {import('./generation-files').MemberList} list */
   #onMembers(list) {
     if (this.#isClosed) return;
     try {

@@ -6,12 +6,8 @@ const os = require('node:os');
 const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
-const {
-  GroupDirectory,
-  pathOfGroup,
-  newKey,
-  isKey,
-} = require('../../../lib/cluster/group/group-directory.js');
+const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
+const { pathOfGroup, newKey, isKey } = require('../../../lib/cluster/group/group-names.js');
 const { listen } = require('../../../lib/cluster/links/socket.js');
 
 const SPOOL = 'prom-client-cluster-abc';

@@ -8,7 +8,7 @@ const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
 const { GroupMembers } = require('../../../lib/cluster/group/group-members.js');
-const { newKey } = require('../../../lib/cluster/group/group-directory.js');
+const { newKey } = require('../../../lib/cluster/group/group-names.js');
 const { SocketLink, UNLIMITED, connect, listen } = require('../../../lib/cluster/links/socket.js');
 const { HELLO, PING, PAGE } = require('../../../lib/cluster/wire/messages.js');
 

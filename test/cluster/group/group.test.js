@@ -11,7 +11,8 @@ const { describe, it } = require('node:test');
 
 const { Counter, Registry } = require('../../..');
 const { Group } = require('../../../lib/cluster/group/group.js');
-const { GroupDirectory, newKey } = require('../../../lib/cluster/group/group-directory.js');
+const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
+const { newKey } = require('../../../lib/cluster/group/group-names.js');
 const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
 

@@ -8,7 +8,8 @@ const { describe, it, beforeEach, afterEach } = require('node:test');
 
 const { Holder } = require('../../../lib/cluster/group/holder.js');
 const { WorkerRoster } = require('../../../lib/cluster/primary/worker-roster.js');
-const { GroupDirectory, newKey } = require('../../../lib/cluster/group/group-directory.js');
+const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
+const { newKey } = require('../../../lib/cluster/group/group-names.js');
 
 const SPOOL = 'prom-client-cluster-abc';
 

@@ -7,7 +7,8 @@ const path = require('node:path');
 const { it } = require('node:test');
 
 const { Registry } = require('../../..');
-const { GroupDirectory, newKey } = require('../../../lib/cluster/group/group-directory.js');
+const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
+const { newKey } = require('../../../lib/cluster/group/group-names.js');
 const { MemberSnapshots } = require('../../../lib/cluster/group/member-snapshots.js');
 const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names.js');
 const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
