@@ -122,8 +122,9 @@ class GroupDirectory {
 
   /** Whether the directory was created a moment ago: sockets of living processes may be missing. */
   get #isYoung() {
-    const createdAt = ifReadable(() => fs.statSync(this.path).birthtimeMs) ?? Infinity;
-    return Date.now() < createdAt + RESTORE_MILLISECONDS;
+    const createdAt = ifReadable(() => fs.statSync(this.path).birthtimeMs) ?? Date.now();
+    // The clock may have been set back.
+    return Math.abs(Date.now() - createdAt) < RESTORE_MILLISECONDS;
   }
 
   /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
