@@ -49,8 +49,8 @@ const THREAD_CREATED = 'worker_threads';
  * @property {number} threadId
  * @property {string | undefined} task see ownTask()
  * @property {ThreadMirror} mirror
- * @property {ThreadMirror | undefined} shown the same, once the thread has published all that it had when it
- *   joined; until then that of its earlier part, if it takes part again
+ * @property {boolean} isPublished whether the thread has published all that it had when it joined
+ * @property {ThreadRecord | undefined} former of a thread that takes part again; shown until all is published
  * @property {import('node:worker_threads').BroadcastChannel} channel
  * @property {Request | undefined} request
  * @property {boolean} hasLeft whether it takes part no more, and answers nothing
@@ -106,7 +106,7 @@ class ThreadHub {
   /** How many threads take part. */
   get count() {
     this.#receiveAll();
-    return [...this.#threads.values()].filter(({ shown, hasLeft }) => shown !== undefined && !hasLeft).length;
+    return [...this.#threads.values()].filter(({ isPublished, hasLeft }) => isPublished && !hasLeft).length;
   }
 
   /** @returns {any[]} as they are now */
@@ -125,7 +125,8 @@ class ThreadHub {
 
   /** @returns {any[]} */
   #liveRegistries() {
-    return [...this.#threads.values()].flatMap(({ shown }) => shown?.registries ?? []);
+    const shown = [...this.#threads.values()].filter(({ isPublished }) => isPublished);
+    return shown.flatMap(({ mirror }) => mirror.registries);
   }
 
   close() {
@@ -211,8 +212,6 @@ class ThreadHub {
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
-    const replaced = this.#threads.get(previous);
-    if (replaced !== undefined) this.#remove(replaced);
     /** @type {ThreadRecord} */
     const record = {
       id,
@@ -220,7 +219,8 @@ class ThreadHub {
       task: isTask(task) ? task : undefined,
       mirror: new ThreadMirror(join, name => this.#collect(record, name)),
       channel: this.#listen(channelOf(id), message => this.#applyInOrder(record, [message])),
-      shown: replaced?.shown,
+      isPublished: false,
+      former: this.#threads.get(previous),
       request: undefined,
       hasLeft: false,
     };
@@ -242,7 +242,7 @@ class ThreadHub {
       if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
       if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
       if (extras !== undefined || customs !== undefined) mirror.addExtras(message);
-      if (published === true) record.shown = mirror;
+      if (published === true) this.#onPublished(record);
       if (left === true) record.hasLeft = true;
       if (answer !== undefined && answer === record.request?.number) this.#onAnswer(record, new Set(failed));
       if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
@@ -250,6 +250,13 @@ class ThreadHub {
     } catch (error) {
       debug('a message of a thread is not valid: %O', error);
     }
+  }
+
+  /** @param {ThreadRecord} record */
+  #onPublished(record) {
+    record.isPublished = true;
+    for (let { former } = record; former !== undefined; former = former.former) this.#remove(former);
+    record.former = undefined;
   }
 
   /**
@@ -345,7 +352,7 @@ class ThreadHub {
   #retire(record) {
     if (this.#threads.get(record.id) !== record) return;
     this.#remove(record);
-    this.#retired.add(record.shown ?? record.mirror);
+    if (record.isPublished || record.former === undefined) this.#retired.add(record.mirror);
     this.#mergeSoon();
   }
 

@@ -108,6 +108,24 @@ describe('threads, for minutes', () => {
     assert.equal(process.listenerCount('worker'), 1);
   });
 
+  it('no count falls or is shown twice while a thread takes part again and again', async () => {
+    const thread = await start(['many', { count: 3000 }]);
+    const shared = new SharedArrayBuffer(16);
+    const counted = new Float64Array(shared, 8, 1);
+    assert.equal(await thread.do('rejoin', { shared }), 'rejoins');
+    let last = 0;
+    for (let scrape = 0; scrape < 200; scrape++) {
+      const before = counted[0];
+      const page = await registry.workerMetrics();
+      const shown = Number(/^jobs_total\{kind="rejoin"\} (\d+)$/m.exec(page)?.[1] ?? 0);
+      // It records before it counts.
+      assert.ok(shown >= Math.max(before, last) && shown <= counted[0] + 1, `${before}, ${last}, ${shown}`);
+      assert.equal(page.match(/^jobs_total\{kind="kind\d+"\} 1$/gm)?.length, 3000);
+      last = shown;
+    }
+    Atomics.store(new Int32Array(shared), 0, 1);
+  });
+
   it('a thread that loops while it is scraped each 100 ms is exact; its throughput is reported', async t => {
     const thread = await start();
     const shared = new SharedArrayBuffer(16);
