@@ -221,7 +221,9 @@ class Retirement {
         // A worker that is killed while it writes leaves an incomplete file. 'sequence': the snapshot was
         // applied before.
         const isHalf = isUnfinished(file) || (code === 'length' && !isExit(file));
-        if (code === 'sequence' || isHalf) debug('%s of a dead worker is ignored: %s', file, error);
+        // If it lives, it is asked again.
+        const isIgnored = code === 'sequence' || isHalf || !this.#deaths.has(workerId);
+        if (isIgnored) debug('%s of worker %d is ignored: %s', file, workerId, error);
         else this.#onRefused(`exit-${code}`, error);
       }
     }

@@ -158,12 +158,12 @@ class Group {
   async collect(format, timeout) {
     const deadline = performance.now() + timeout;
     for (;;) {
-      const left = Math.max(deadline - performance.now(), 1);
-      const link = this.#link ?? (await this.#linked(left));
+      const timeLeft = () => Math.max(deadline - performance.now(), 1);
+      const link = this.#link ?? (await this.#linked(timeLeft()));
       // A process that is alone starts to aggregate when it is scraped.
-      this.#holder?.aggregate();
+      if (this.#holder?.isCurrent()) this.#holder.aggregate();
       try {
-        return await link.page(format, left);
+        return await link.page(format, timeLeft());
       } catch (error) {
         if (this.#link === link && link.isConnected) throw error;
         if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED);

@@ -135,8 +135,8 @@ class ExitSnapshot {
   write() {
     if (this.#name === '') return;
     this.#unfinished?.discard();
+    this.#closeReserve();
     try {
-      this.#closeReserve();
       const user = this.#link.user();
       if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
       // It may have become another user since the last request.
@@ -154,7 +154,12 @@ class ExitSnapshot {
     const descriptor = this.#reserve;
     // Once: by the next call, it may be a file of the program.
     this.#reserve = undefined;
-    if (descriptor !== undefined) fs.closeSync(descriptor);
+    try {
+      if (descriptor !== undefined) fs.closeSync(descriptor);
+    } catch (error) {
+      // The program has closed it.
+      debug('the descriptor in reserve cannot be closed: %s', error);
+    }
   }
 
   #writeMakingRoom() {

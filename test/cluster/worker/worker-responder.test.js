@@ -75,6 +75,21 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   assert.deepEqual(sent, [READY, READY, LAST, LAST]);
 });
 
+it('the exit snapshot is written although the program has closed the descriptor in reserve', t => {
+  const directory = makePlace(t);
+  const exitName = exitSnapshotName(1);
+  const send = t.mock.fn();
+  const link = { id: 1, isConnected: () => true, user: () => undefined, send };
+  const responder = new WorkerResponder(link, () => [new Registry()]);
+  responder.receive({ type: WELCOME, directory, exitName });
+  t.mock.method(fs, 'closeSync').mock.mockImplementationOnce(() => {
+    throw Object.assign(new Error('EBADF: bad file descriptor, close'), { code: 'EBADF' });
+  });
+  responder.writeExitSnapshot();
+  assert.deepEqual(fs.readdirSync(directory), [exitName]);
+  assert.equal(send.mock.calls.filter(({ arguments: [{ type }] }) => type === LAST).length, 0);
+});
+
 it('a request is ignored if no file can be named by its id', t => {
   const link = { id: 1, isConnected: () => true, user: () => undefined, send() {} };
   const registries = t.mock.fn(() => []);
