@@ -12,8 +12,24 @@ class Metric extends base.Metric {
    */
   constructor(config, defaults = {}) {
     super(config, defaults);
+    // The derived class has what it likes in there; it has no table.
+    Object.defineProperty(this, 'hashMap', {
+      value: {},
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
     this.reset();
-    for (const registry of this.registers) registry.registerMetric(/** @type {any} */ (this));
+    base.addToRegistries(this);
+  }
+
+  /**
+   * For a derived class to override, after this constructor at the latest.
+   *
+   * @returns {Promise<any>}
+   */
+  async get() {
+    throw new TypeError(`The class of the metric '${this.name}' has no get()`);
   }
 
   /** Called by the constructor, for a derived class to override. */

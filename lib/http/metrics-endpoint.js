@@ -2,7 +2,7 @@
 
 // What the endpoints of all frameworks share: checking the options, and producing the response of a scrape.
 
-const { format, inspect } = require('node:util');
+const { inspect } = require('node:util');
 
 const { checkOptionNames } = require('../options/option-names');
 const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
@@ -173,8 +173,20 @@ function warn(error) {
   if (isQuiet) return;
   isQuiet = true;
   setTimeout(() => (isQuiet = false), WARNING_PAUSE_MILLISECONDS).unref();
-  const [line] = (reasonOf(error) ?? format('%s', error)).split('\n');
+  const [line] = (reasonOf(error) ?? textOf(error)).split('\n');
   process.emitWarning(`A scrape of the metrics failed: ${line}`, { code: 'PROM_CLIENT_CLUSTER_SCRAPE' });
+}
+
+/**
+ * @param {unknown} error
+ * @returns {string}
+ */
+function textOf(error) {
+  try {
+    return String(error);
+  } catch {
+    return 'an error that cannot be printed';
+  }
 }
 
 module.exports = { MetricsEndpoint, OPTION_NAMES };

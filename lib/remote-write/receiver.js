@@ -70,7 +70,7 @@ class Receiver {
   async send(body, protocol) {
     let pause = FIRST_PAUSE_MILLISECONDS;
     for (let retries = this.#retries; ; retries--) {
-      const result = await this.#attempt(body, protocol).catch((/** @type {Error} */ error) => error);
+      const result = await this.#attempt(body, protocol).catch(asError);
       const isFinal = !(result instanceof Error) && result.status !== 429 && result.status < 500;
       const wait = result instanceof Error ? pause : result.retryAfter || pause;
       const isLast = isFinal || wait > LONGEST_RETRY_AFTER_MILLISECONDS || retries <= 0;
@@ -175,6 +175,16 @@ function readAnswer(request, response, resolve) {
 function millisecondsOf(retryAfter = '') {
   if (/^\d+$/.test(retryAfter)) return Number(retryAfter) * 1000;
   return Math.max(Date.parse(retryAfter) - Date.now(), 0) || 0;
+}
+
+/**
+ * Under Jest, errors of node:http are of another realm.
+ *
+ * @param {any} error
+ * @returns {Error}
+ */
+function asError(error) {
+  return error instanceof Error ? error : new Error(String(error?.message ?? error), { cause: error });
 }
 
 module.exports = { Receiver };

@@ -4,8 +4,10 @@
 
 const assert = require('node:assert');
 const { once } = require('node:events');
+const http = require('node:http');
 const net = require('node:net');
 const { afterEach, beforeEach, describe, it } = require('node:test');
+const { runInNewContext } = require('node:vm');
 const { Counter, Gauge, Histogram, Registry, RemoteWrite, Summary } = require('../..');
 const { samples } = require('../../lib/testing/testing');
 const { Program } = require('../fixtures/program');
@@ -656,6 +658,14 @@ describe('RemoteWrite', () => {
       getError(() => new RemoteWrite('x://user:secret@host', { labels })).message,
       /secret/,
     );
+  });
+
+  it('an error of node:http fails the push under Jest, too, where it is of another realm', async t => {
+    t.mock.method(http, 'request', () => {
+      throw runInNewContext("new Error('connect ECONNREFUSED')");
+    });
+    const push = remoteWrite('http://127.0.0.1:9/', { retries: 0 }).push();
+    await assert.rejects(push, /connect ECONNREFUSED/);
   });
 });
 
