@@ -243,13 +243,21 @@ class ThreadHub {
       if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
       if (extras !== undefined || customs !== undefined) mirror.addExtras(message);
       if (published === true) this.#onPublished(record);
-      if (left === true) record.hasLeft = true;
+      if (left === true) this.#onLeft(record);
       if (answer !== undefined && answer === record.request?.number) this.#onAnswer(record, new Set(failed));
       if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
       else this.#readSoon();
     } catch (error) {
       debug('a message of a thread is not valid: %O', error);
     }
+  }
+
+  /** @param {ThreadRecord} record of a thread that publishes nothing any more, and answers no request */
+  #onLeft(record) {
+    record.hasLeft = true;
+    // It may have failed before it had published all. Then its former numbers are nearer to all.
+    record.isPublished ||= record.former === undefined;
+    this.#settle(record, new Set());
   }
 
   /** @param {ThreadRecord} record */

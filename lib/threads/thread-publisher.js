@@ -77,6 +77,7 @@ class ThreadPublisher {
       this.#log = log;
       this.#link.join(log.first);
       this.#sync();
+      runThrough(this.#extras.sendChanged());
       this.#link.send({ published: true });
     });
   }
@@ -120,9 +121,14 @@ class ThreadPublisher {
 
   /** @param {unknown} error */
   #fail(error) {
-    // The hub shows what was published so far.
     debug('this thread takes no part any more: %O', error);
     process.removeListener('exit', this.#onExit);
+    try {
+      // What was published so far is shown.
+      this.#link.send({ left: true });
+    } catch (failure) {
+      debug('the end of this thread cannot be announced: %O', failure);
+    }
     this.#stop();
   }
 

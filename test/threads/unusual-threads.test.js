@@ -17,12 +17,12 @@ const { joinedThread } = require('./fixtures/start-thread');
 const { BroadcastChannel, Worker } = worker;
 const { REGISTRY, DEFINE, PAGE, ROW, inboxOf, channelOf } = messages;
 const LIBRARY = JSON.stringify(path.join(__dirname, '../../index.js'));
-const PRELUDE = `
+const STARTS = `
   const { parentPort, Worker } = require('node:worker_threads');
-  const { Counter, Gauge, WorkerRegistry } = require(${LIBRARY});
+  const { Counter, Gauge, Summary, WorkerRegistry } = require(${LIBRARY});
   const counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] });
-  new WorkerRegistry();
 `;
+const PRELUDE = `${STARTS} new WorkerRegistry();`;
 const STAYS = `parentPort.postMessage('ready'); parentPort.on('message', () => {});`;
 
 describe('unusual threads', () => {
@@ -46,8 +46,12 @@ describe('unusual threads', () => {
    * @param {string} code
    * @param {import('node:worker_threads').WorkerOptions} [options]
    */
-  async function start(code, options) {
-    const thread = new Worker(PRELUDE + code, { eval: true, ...options });
+  function start(code, options) {
+    return startAs(PRELUDE + code, options);
+  }
+
+  async function startAs(code, options) {
+    const thread = new Worker(code, { eval: true, ...options });
     threads.push(thread);
     await once(thread, 'message');
     return thread;
@@ -255,6 +259,54 @@ describe('unusual threads', () => {
     inbox.postMessage({ thread: 'y', published: true });
     assert.match(await registry.workerMetrics(), /^late_total 5$/m);
     inbox.close();
+  });
+
+  it('a thread that runs out of shared memory while it joins shows what it has published', async () => {
+    await startAs(`
+      ${STARTS}
+      counter.inc({ kind: 'a' }, 7);
+      const large = new Gauge({ name: 'large', help: 'h', labelNames: ['l'] });
+      for (let l = 0; l < 10_000; l++) large.set({ l }, 1);
+      globalThis.SharedArrayBuffer = class extends SharedArrayBuffer {
+        constructor(bytes) {
+          if (bytes > 2 ** 17) throw new RangeError('Array buffer allocation failed');
+          super(bytes);
+        }
+      };
+      new WorkerRegistry();
+      ${STAYS}`);
+    assert.deepEqual(await jobs(), { a: 7 });
+  });
+
+  it('a thread that takes part again shows its quantiles at once, also if it computes from then on', async () => {
+    const thread = await startAs(`
+      ${STARTS}
+      new Summary({ name: 'seconds', help: 'h', percentiles: [0.5] }).observe(3);
+      const registry = new WorkerRegistry();
+      parentPort.on('message', async end => {
+        await registry.shutdown();
+        new WorkerRegistry();
+        parentPort.postMessage('computes');
+        while (Atomics.load(end, 0) === 0);
+      });
+      parentPort.postMessage('ready');`);
+    const end = new Int32Array(new SharedArrayBuffer(4));
+    thread.postMessage(end);
+    await once(thread, 'message');
+    assert.match(await registry.workerMetrics(), /^seconds\{quantile="0.5"\} 3$/m);
+    Atomics.store(end, 0, 1);
+  });
+
+  it('a scrape does not wait for a thread that leaves while its hook runs', { timeout: 60_000 }, async () => {
+    await startAs(`
+      ${STARTS}
+      const registry = new WorkerRegistry();
+      new Gauge({ name: 'hooked', help: 'h', async collect() {
+        await registry.shutdown();
+        await new Promise(() => {});
+      } });
+      ${STAYS}`);
+    assert.match(await registry.workerMetrics({ timeout: 600_000 }), /^hooked/m);
   });
 
   it('names that are not valid affect only the thread that has shared them', async () => {
