@@ -94,7 +94,7 @@ function joinGroup(options, registries) {
   if (options.group !== undefined && !isSame(name, known)) {
     const message =
       "AggregatorRegistry: the option 'group' differs from that of the first one, which applies to all";
-    warnOnce('group', message);
+    warnOnce('option group', message);
   }
   return known.group;
 }

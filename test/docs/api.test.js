@@ -1,6 +1,7 @@
 'use strict';
 
-// docs/api.md and index.d.ts have the same names: exports, members of classes, options, members of types.
+// docs/api.md and index.d.ts have the same names: exports, members of classes, options, members of types. The
+// guides have the options and defaults of docs/api.md.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -44,6 +45,14 @@ const CLASSES = [
   ...['AggregatorRegistry', 'WorkerRegistry', 'Pushgateway', 'RemoteWrite'],
 ];
 
+/** The guides with a table of options, and the heading of these options in docs/api.md. */
+const GUIDES = {
+  'docs/cluster.md': 'AggregatorRegistry',
+  'docs/metrics-endpoint.md': 'metricsHandler',
+  'docs/remote-write.md': 'RemoteWrite',
+  'docs/default-metrics.md': 'collectDefaultMetrics',
+};
+
 /** The text below a heading. */
 function sectionOf(heading) {
   const start = DOCUMENT.indexOf(`\n## ${heading}\n`);
@@ -53,18 +62,19 @@ function sectionOf(heading) {
 }
 
 /**
- * The rows of the tables of a section whose first column has this title.
+ * The rows of the tables of a text whose first column has this title.
  *
  * @returns {{name: string, cells: string[]}[]} name: the identifier that the first cell begins with
  */
-function rowsOf(heading, title) {
+function rowsIn(text, title) {
   const table = new RegExp(`^\\| ${title} +\\|.*\\n\\|[ |-]+\\n((?:\\|.*\\n)+)`, 'gm');
-  return Array.from(sectionOf(heading).matchAll(table), ([, rows]) => rows.trimEnd().split('\n'))
+  return Array.from(text.matchAll(table), ([, rows]) => rows.trimEnd().split('\n'))
     .flat()
     .map(row => row.split(' | ').map(cell => cell.replace(/^\| | *\|$/g, '').trim()))
     .map(cells => ({ name: /^`([\w.]+)/.exec(cells[0])[1], cells }));
 }
 
+const rowsOf = (heading, title) => rowsIn(sectionOf(heading), title);
 const namesOf = (heading, title) => rowsOf(heading, title).map(({ name }) => name);
 const sorted = names => [...names].sort();
 
@@ -184,4 +194,23 @@ describe('docs/api.md', () => {
       }
     }
   });
+});
+
+describe('the options in the guides', () => {
+  /** By name of the option: the cell of the column `default`. */
+  function defaultsIn(text) {
+    const column =
+      /^\| option +\|.*/m
+        .exec(text)[0]
+        .split('|')
+        .findIndex(cell => cell.trim() === 'default') - 1;
+    return Object.fromEntries(rowsIn(text, 'option').map(({ name, cells }) => [name, cells[column]]));
+  }
+
+  for (const [guide, heading] of Object.entries(GUIDES)) {
+    it(`${guide} has the options and defaults of docs/api.md`, () => {
+      const text = fs.readFileSync(path.join(ROOT, guide), 'utf8');
+      assert.deepEqual(defaultsIn(text), defaultsIn(sectionOf(heading)));
+    });
+  }
 });

@@ -514,8 +514,8 @@ describe('the messages of docs/snapshot-format.md', () => {
 
 describe('the documents', () => {
   const documents = [
-    'README.md',
-    'CHANGELOG.md',
+    ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+    ...['test/README.md', 'benchmarks/README.md', 'example/README.md'],
     ...fs.readdirSync(path.join(ROOT, 'docs')).map(name => `docs/${name}`),
   ];
 
@@ -533,19 +533,35 @@ describe('the documents', () => {
     });
   }
 
-  it('docs/architecture.md names every folder of lib, and no file that is not there', () => {
-    const text = fs.readFileSync(path.join(ROOT, 'docs/architecture.md'), 'utf8');
-    for (const entry of fs.readdirSync(path.join(ROOT, 'lib'), { withFileTypes: true })) {
-      if (entry.isDirectory()) assert.ok(text.includes(`lib/${entry.name}`), entry.name);
-    }
-    const files = new Set(
-      fs.readdirSync(path.join(ROOT, 'lib'), { recursive: true }).map(file => path.basename(file)),
-    );
-    for (const [, file] of text.matchAll(/(?<![A-Za-z.])([a-z][a-z-]*\.js)\b/g)) {
-      assert.ok(files.has(file) || fs.existsSync(path.join(ROOT, file)), file);
-    }
+  const files = new Set(fs.readdirSync(path.join(ROOT, 'lib'), { recursive: true }));
+  const names = new Set(Array.from(files, file => path.basename(file)));
+  const folders = fs.readdirSync(path.join(ROOT, 'lib'), { withFileTypes: true }).filter(isDirectory);
+
+  for (const document of ['docs/architecture.md', 'CONTRIBUTING.md']) {
+    it(`${document} names every folder of lib, and no file that is not there`, () => {
+      const text = fs.readFileSync(path.join(ROOT, document), 'utf8');
+      for (const { name } of folders) assert.ok(text.includes(`lib/${name}`), name);
+      for (const [, file] of text.matchAll(/(?<![A-Za-z./-])([a-z][a-z-]*\.js)\b/g)) {
+        assert.ok(names.has(file) || fs.existsSync(path.join(ROOT, file)), file);
+      }
+      for (const [, file] of text.matchAll(/\blib\/([a-z/-]+(?:\.js)?)/g)) {
+        assert.ok(files.has(path.normalize(file.replace(/\/$/, ''))), file);
+      }
+    });
+  }
+
+  it('test/README.md names every folder of test', () => {
+    const text = fs.readFileSync(path.join(ROOT, 'test/README.md'), 'utf8');
+    const inTest = folder => fs.readdirSync(path.join(ROOT, 'test', folder), { withFileTypes: true });
+    for (const { name } of inTest('.').filter(isDirectory)) assert.ok(text.includes(`${name}/`), name);
+    for (const { name } of inTest('cluster').filter(isDirectory)) assert.ok(text.includes(name), name);
   });
 });
+
+/** @param {fs.Dirent} entry */
+function isDirectory(entry) {
+  return entry.isDirectory();
+}
 
 /** The anchors of a document's headings, as Markdown readers make them. */
 function anchorsOf(file) {

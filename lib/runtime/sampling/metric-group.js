@@ -197,7 +197,6 @@ class MetricGroup {
 }
 
 /**
-/**
  * Adds the metrics of a family to a group; false if there is nothing to measure. If it throws, no metric
  * stays registered and nothing stays running.
  *
