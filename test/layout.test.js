@@ -20,7 +20,7 @@ const MAY_LOAD = {
   exposition: ['event-loop'],
   registry: ['exposition', 'event-loop'],
   metric: ['options', 'registry', 'series'],
-  http: ['options', 'registry', 'exposition'],
+  http: ['options', 'registry', 'exposition', 'event-loop'],
   'remote-write': ['options', 'registry', 'exposition', 'event-loop'],
   runtime: ['options', 'runtime/families', 'runtime/sampling', 'registry', 'metric'],
   'runtime/families': ['runtime/sampling', 'runtime/sources', 'metric', 'registry'],

@@ -6,6 +6,7 @@
 
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
+const { unref } = require('../event-loop/unref');
 
 const VARIABLE = 'PROM_CLIENT_CLUSTER_GROUP';
 
@@ -63,7 +64,7 @@ function groupOfPm2() {
 function joinByEnvironment(registries, options) {
   // An instance of PM2 joins when it creates an AggregatorRegistry. Without one, nothing shows the group.
   if (!environmentVariable(VARIABLE) || SHARED in shared) return;
-  setImmediate(() => joinGroup(options(), registries)).unref();
+  unref(setImmediate(() => joinGroup(options(), registries)));
 }
 
 /**

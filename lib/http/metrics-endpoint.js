@@ -3,6 +3,7 @@
 // What the endpoints of all frameworks share: checking the options, and producing the response of a scrape.
 
 const { inspect } = require('node:util');
+const { unref } = require('../event-loop/unref');
 
 const { checkOptionNames } = require('../options/option-names');
 const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
@@ -172,7 +173,7 @@ async function pagesOf(registry, formats) {
 function warn(error) {
   if (isQuiet) return;
   isQuiet = true;
-  setTimeout(() => (isQuiet = false), WARNING_PAUSE_MILLISECONDS).unref();
+  unref(setTimeout(() => (isQuiet = false), WARNING_PAUSE_MILLISECONDS));
   const [line] = (reasonOf(error) ?? textOf(error)).split('\n');
   process.emitWarning(`A scrape of the metrics failed: ${line}`, { code: 'PROM_CLIENT_CLUSTER_SCRAPE' });
 }

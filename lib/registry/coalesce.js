@@ -6,6 +6,7 @@
 
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../exposition/page-format');
 const { unavailable } = require('./unavailable');
+const { unref } = require('../event-loop/unref');
 
 // A `collect` hook that never finishes must not delay scrapes forever: those that wait for a run of this age
 // start another.
@@ -52,7 +53,7 @@ function coalesce(run) {
     const pages = run([...formats.values()]);
     /** @type {Promise<void>} */
     const own = new Promise(resolve => {
-      const timer = setTimeout(resolve, HUNG_MILLISECONDS).unref();
+      const timer = unref(setTimeout(resolve, HUNG_MILLISECONDS));
       const stop = () => {
         clearTimeout(timer);
         resolve();

@@ -4,6 +4,7 @@
 // answers are final. Neither sockets nor timers keep the process alive: who waits for a push does.
 
 const { PACKAGE_VERSION } = require('../options/package-version');
+const { unref } = require('../event-loop/unref');
 
 // http and https are loaded on first use, as in lib/http/pushgateway.js.
 
@@ -97,7 +98,7 @@ class Receiver {
   /** @param {number} milliseconds */
   #pause(milliseconds) {
     return new Promise(resolve => {
-      const timer = setTimeout(resolve, milliseconds).unref();
+      const timer = unref(setTimeout(resolve, milliseconds));
       this.#endPause = () => {
         clearTimeout(timer);
         resolve(undefined);
@@ -123,9 +124,11 @@ class Receiver {
           'Content-Length': body.length,
         },
       });
-      const timer = setTimeout(() => {
-        request.destroy(new Error(`the receiver has not answered within ${this.#timeout} ms`));
-      }, this.#timeout).unref();
+      const timer = unref(
+        setTimeout(() => {
+          request.destroy(new Error(`the receiver has not answered within ${this.#timeout} ms`));
+        }, this.#timeout),
+      );
       request.on('socket', socket => socket.unref());
       request.on('error', reject);
       request.on('close', () => {

@@ -9,6 +9,7 @@ const { PUSH_TARGET } = require('../registry/push-target');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { LocalSender, AggregatorSender } = require('./push-senders');
 const { MAX_TIMER, checkMilliseconds, sessionSettings } = require('./remote-write-options');
+const { unref } = require('../event-loop/unref');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -126,7 +127,7 @@ class RemoteWrite {
     const { interval = this.#interval } = options;
     checkMilliseconds('interval', interval);
     clearInterval(this.#timer);
-    this.#timer = setInterval(() => this.#pushInBackground(), interval).unref();
+    this.#timer = unref(setInterval(() => this.#pushInBackground(), interval));
     this.#pushInBackground();
   }
 
@@ -234,7 +235,7 @@ class RemoteWrite {
     const { timeout } = this.#session.settings;
     return new Promise((resolve, reject) => {
       const error = new Error(`the collect hooks have not ended within ${timeout} ms`);
-      const timer = setTimeout(() => reject(error), timeout).unref();
+      const timer = unref(setTimeout(() => reject(error), timeout));
       scrapeFamilies(registries)
         .then(resolve, reject)
         .finally(() => clearTimeout(timer));

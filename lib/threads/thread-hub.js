@@ -21,6 +21,7 @@ const {
   helloOf,
   channelOf,
 } = require('./thread-messages');
+const { unref } = require('../event-loop/unref');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -339,7 +340,7 @@ class ThreadHub {
       request.isLate = true;
       resolve(new Set());
     }, RESPONSE_MILLISECONDS);
-    timer.unref();
+    unref(timer);
     const request = { number: this.#nextRequest++, failed, resolve, timer, isLate: false };
     record.channel.postMessage({ request: request.number });
     return request;

@@ -17,6 +17,7 @@ const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
 const { REGISTRY, DEFINE, CUSTOM, DROP } = require('./thread-messages');
 const { debug } = require('../options/debug-log');
+const { unref } = require('../event-loop/unref');
 
 // Read when this file is loaded, because an application's tests may fake timers later.
 const { setInterval, clearInterval } = globalThis;
@@ -226,9 +227,11 @@ class ThreadPublisher {
     published.table.open();
     if (!hasExtras) return;
     this.#extras.add(number, metric);
-    this.#timer ??= setInterval(() => {
-      this.#sendExtras().catch(error => debug('digests or exemplars cannot be sent: %O', error));
-    }, EXTRAS_MILLISECONDS).unref();
+    this.#timer ??= unref(
+      setInterval(() => {
+        this.#sendExtras().catch(error => debug('digests or exemplars cannot be sent: %O', error));
+      }, EXTRAS_MILLISECONDS),
+    );
   }
 
   /** @param {Published} published */

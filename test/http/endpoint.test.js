@@ -379,6 +379,16 @@ describe('a scrape that fails', () => {
     });
   });
 
+  it('timers may be numbers, as those of jsdom are', async t => {
+    const callbacks = [];
+    t.mock.method(globalThis, 'setTimeout', callback => callbacks.push(callback));
+    t.mock.method(process, 'emitWarning', () => {});
+    const [page, failed] = await Promise.all([scrape(smallRegistry()), scrape(failing(new Error('x')))]);
+    assert.deepStrictEqual([page.status, failed.status], [200, 500]);
+    assert.ok(callbacks.length > 0);
+    for (const callback of callbacks) callback();
+  });
+
   it('a warning names the error, once a minute', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const warnings = [];

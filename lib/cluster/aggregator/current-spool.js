@@ -6,6 +6,7 @@
 const { LastSnapshots } = require('./last-snapshots');
 const { Spool } = require('../spool/spool');
 const { debug } = require('../../options/debug-log');
+const { unref } = require('../../event-loop/unref');
 
 // Pauses before a directory is created again after no place was writable. They double, up to the longest.
 const FIRST_PAUSE_MILLISECONDS = 500;
@@ -69,7 +70,7 @@ class CurrentSpool {
       onDirectory('');
       if (this.#isClosed) return;
       this.#timer = setTimeout(() => this.#reopen(), this.#pause);
-      this.#timer.unref();
+      unref(this.#timer);
       this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
     }
   }

@@ -8,6 +8,7 @@ const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { snapshotFrom } = require('../wire/messages');
 const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
 const { debug } = require('../../options/debug-log');
+const { unref } = require('../../event-loop/unref');
 
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;
@@ -182,7 +183,7 @@ class Retirement {
     };
     const pause = this.#nextSave - performance.now();
     // Until then the dead workers' files stay, so that a new thread could read them.
-    if (pause > SHORT_PAUSE) setTimeout(save, pause).unref();
+    if (pause > SHORT_PAUSE) unref(setTimeout(save, pause));
     else setImmediate(save);
   }
 

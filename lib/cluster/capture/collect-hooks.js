@@ -3,6 +3,8 @@
 // Runs the `collect` hooks of a process's metrics, on its event loop. A hook that throws or never ends
 // affects its own metric only: the scrape shows that metric's last values.
 
+const { unref } = require('../../event-loop/unref');
+
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMEOUT = 600_000; // the timeout comes from a message and may be any number; timers overflow beyond 2^31 ms
 
@@ -93,7 +95,7 @@ class CollectHooks {
 function withinTime(promise, milliseconds) {
   return new Promise(resolve => {
     const timer = setTimeout(resolve, milliseconds);
-    timer.unref();
+    unref(timer);
     promise.finally(() => {
       clearTimeout(timer);
       resolve();

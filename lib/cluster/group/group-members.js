@@ -9,6 +9,7 @@ const { debuglog } = require('node:util');
 const { SocketLink, Budget } = require('../links/socket');
 const { HELLO, PING, PAGE, hasType } = require('../wire/messages');
 const { isKey } = require('./group-names');
+const { unref } = require('../../event-loop/unref');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -161,7 +162,7 @@ class GroupMembers extends EventEmitter {
       },
     });
     this.#strangers.add(link);
-    const timer = setTimeout(() => this.#strangers.has(link) && link.close(), HELLO_MILLISECONDS).unref();
+    const timer = unref(setTimeout(() => this.#strangers.has(link) && link.close(), HELLO_MILLISECONDS));
   }
 
   /**
@@ -248,10 +249,12 @@ class GroupMembers extends EventEmitter {
   #probeLater() {
     if (this.#isClosed || this.#probeTimer !== undefined) return;
     if (this.#all.every(member => member.link !== undefined)) return;
-    this.#probeTimer = setTimeout(() => {
-      this.#probeTimer = undefined;
-      for (const member of this.#all) if (member.link === undefined) void this.#probe(member);
-    }, PROBE_MILLISECONDS).unref();
+    this.#probeTimer = unref(
+      setTimeout(() => {
+        this.#probeTimer = undefined;
+        for (const member of this.#all) if (member.link === undefined) void this.#probe(member);
+      }, PROBE_MILLISECONDS),
+    );
   }
 
   /**

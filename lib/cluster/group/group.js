@@ -14,6 +14,7 @@ const { connect, listen } = require('../links/socket');
 const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
 const { warnOnce } = require('../../options/warnings');
+const { unref } = require('../../event-loop/unref');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -111,7 +112,7 @@ class Group {
   /** Takes part from now on. Never throws. */
   join() {
     listenToExit(this.#exit);
-    setInterval(() => this.#check(), CHECK_MILLISECONDS).unref();
+    unref(setInterval(() => this.#check(), CHECK_MILLISECONDS));
     void this.#follow();
   }
 
@@ -226,7 +227,7 @@ class Group {
     this.#isFollowing = true;
     let longest = FIRST_PAUSE_MILLISECONDS;
     while (!(await this.#isSettled())) {
-      await new Promise(resolve => setTimeout(resolve, Math.random() * longest).unref());
+      await new Promise(resolve => unref(setTimeout(resolve, Math.random() * longest)));
       longest = Math.min(longest * PAUSE_FACTOR, LONGEST_PAUSE_MILLISECONDS);
       if (longest === LONGEST_PAUSE_MILLISECONDS && this.#server === undefined) this.#warn();
     }
@@ -316,7 +317,7 @@ class Group {
       const { code } = /** @type {any} */ (error);
       if (code === 'ECONNREFUSED' || (code === 'ENOENT' && this.#missing === generation)) return false;
       // Its socket is missing: it has ended, or somebody has removed the directory, and it listens again.
-      if (code === 'ENOENT') await new Promise(resolve => setTimeout(resolve, MISSING_MILLISECONDS).unref());
+      if (code === 'ENOENT') await new Promise(resolve => unref(setTimeout(resolve, MISSING_MILLISECONDS)));
       if (code === 'ENOENT') this.#missing = generation;
       throw error;
     }

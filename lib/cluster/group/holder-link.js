@@ -8,6 +8,7 @@ const { debuglog } = require('node:util');
 const { SocketLink, UNLIMITED } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
 const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
+const { unref } = require('../../event-loop/unref');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -149,10 +150,10 @@ class HolderLink {
         silentLooks = 0;
         this.#pingSoon();
       } else if (++silentLooks >= MAX_SILENT_LOOKS) {
-        timer = setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS).unref();
+        timer = unref(setTimeout(onLastChance, LAST_CHANCE_MILLISECONDS));
         return;
       }
-      timer = setTimeout(look, LOOK_MILLISECONDS).unref();
+      timer = unref(setTimeout(look, LOOK_MILLISECONDS));
     };
     const onLastChance = () => {
       if (!this.isConnected) return;
@@ -166,14 +167,14 @@ class HolderLink {
       }
       this.close();
     };
-    let timer = setTimeout(look, LOOK_MILLISECONDS).unref();
+    let timer = unref(setTimeout(look, LOOK_MILLISECONDS));
     return () => clearTimeout(timer);
   }
 
   #pingSoon() {
     if (this.#pingTimer !== undefined) return;
     const pause = this.#pingedAt + PING_MILLISECONDS - performance.now();
-    this.#pingTimer = setTimeout(() => this.#ping(), Math.max(pause, 0)).unref();
+    this.#pingTimer = unref(setTimeout(() => this.#ping(), Math.max(pause, 0)));
   }
 
   #ping() {

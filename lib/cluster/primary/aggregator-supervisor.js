@@ -10,6 +10,7 @@ const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
 const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
+const { unref } = require('../../event-loop/unref');
 
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
@@ -190,7 +191,7 @@ class AggregatorSupervisor {
       return;
     }
     if (this.#backend.isTemporary) {
-      this.#threadTimer = setTimeout(() => this.#tryThread(), IN_PLACE_MILLISECONDS).unref();
+      this.#threadTimer = unref(setTimeout(() => this.#tryThread(), IN_PLACE_MILLISECONDS));
     }
     for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
     for (const file of this.#orphans.splice(0)) this.#backend.send('discard', file);
@@ -252,7 +253,7 @@ class AggregatorSupervisor {
       : `The aggregator cannot be started (${error?.message})`;
     const message = `${cause}. It is started again after ${pause / 1000} s.`;
     this.#starting = this.#handled(Promise.reject(unavailable(message)));
-    this.#restartTimer = setTimeout(() => this.#restart(), pause).unref();
+    this.#restartTimer = unref(setTimeout(() => this.#restart(), pause));
   }
 
   /** @param {string} directory */
@@ -337,7 +338,7 @@ class AggregatorSupervisor {
     // A backend that starts later is closed then.
     await Promise.race([
       this.#starting?.catch(() => {}),
-      new Promise(resolve => setTimeout(resolve, START_MILLISECONDS).unref()),
+      new Promise(resolve => unref(setTimeout(resolve, START_MILLISECONDS))),
     ]);
     await this.#closeBackend();
   }

@@ -13,6 +13,7 @@ const { unavailable } = require('../../registry/unavailable');
 const { pooledPage } = require('../../exposition/pooled-page');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
+const { unref } = require('../../event-loop/unref');
 
 // How often a round asks a worker again if its answer could not be used, or renders again if the thread died.
 const MAX_TRIES = 3;
@@ -219,7 +220,7 @@ class ScrapeRounds {
       const wait = this.#cluster.ask(workerId, timeout);
       if (wait > 0) round.waiting.add(workerId);
       // The callers' own timers keep the process alive.
-      if (wait > 0 && wait < timeout) setTimeout(() => round.stopWaiting(workerId), wait).unref();
+      if (wait > 0 && wait < timeout) unref(setTimeout(() => round.stopWaiting(workerId), wait));
       yield;
     }
   }

@@ -6,6 +6,7 @@
 const { getHeapStatistics } = require('node:v8');
 const { PACKAGE_VERSION } = require('../../options/package-version');
 const { debug } = require('../../options/debug-log');
+const { unref } = require('../../event-loop/unref');
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
@@ -108,7 +109,7 @@ class ThreadBackend {
         reject(new Error('the aggregator thread does not start'));
         thread.terminate();
       }, HANG_MILLISECONDS);
-      watchdog.unref();
+      unref(watchdog);
       thread.on('message', message => {
         if (message.op === 'ready') {
           started = true;
@@ -280,10 +281,12 @@ class ThreadBackend {
       this.#pending.set(id, { resolve, reject, isLong });
       if (!isLong) {
         thread.ref();
-        watchdog = setTimeout(() => {
-          debug('the aggregator thread does not answer');
-          this.#giveUp(thread);
-        }, HANG_MILLISECONDS).unref();
+        watchdog = unref(
+          setTimeout(() => {
+            debug('the aggregator thread does not answer');
+            this.#giveUp(thread);
+          }, HANG_MILLISECONDS),
+        );
       }
       try {
         thread.postMessage({ op, args, id });

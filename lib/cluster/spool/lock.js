@@ -7,6 +7,7 @@ const path = require('node:path');
 const { OWNER_FILE } = require('./owner');
 const { LOCK } = require('./sweep');
 const { unlessMissing } = require('./safe-files');
+const { unref } = require('../../event-loop/unref');
 
 const FRESHEN_MILLISECONDS = 3_600_000;
 
@@ -24,7 +25,7 @@ function hold(spool, { lock, stale, update }, onLost) {
     : touchOwnerFile(spool, update, onLost);
   // Some systems delete files in temporary directories that have not changed for days.
   const timer = setInterval(() => spool.freshen(), FRESHEN_MILLISECONDS);
-  timer.unref();
+  unref(timer);
   return () => {
     clearInterval(timer);
     release();
@@ -66,7 +67,7 @@ function touchOwnerFile(spool, update, onLost) {
     if (spool.isPresent()) spool.touch(OWNER_FILE);
     else onLost(`${spool.directory} is gone`);
   }, update);
-  timer.unref();
+  unref(timer);
   return () => clearInterval(timer);
 }
 

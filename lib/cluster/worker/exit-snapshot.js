@@ -15,6 +15,7 @@ const { READY, LAST } = require('../wire/messages');
 const { lastName, dictionaryName, OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
+const { unref } = require('../../event-loop/unref');
 
 // The interval comes from a message. A shorter one would keep the loop busy; timers overflow beyond 2^31 ms.
 const SHORTEST_INTERVAL = 100;
@@ -223,7 +224,7 @@ class ExitSnapshot {
     const milliseconds = Math.min(Math.max(this.#interval, SHORTEST_INTERVAL), LONGEST_INTERVAL);
     this.#timer = setTimeout(() => this.#tick(), milliseconds);
     // The timer does not keep the process alive.
-    this.#timer.unref();
+    unref(this.#timer);
   }
 
   async #tick() {

@@ -24,6 +24,23 @@ describe('retired totals that cannot be written', () => {
     assert.deepStrictEqual(removed(spool), [1]);
   });
 
+  it('retired totals that cannot be written have one timer, however many workers die', t => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
+    const { retirement, spool } = retirementWith({ isDiskFull: true });
+    const triesOfNext = milliseconds => {
+      const before = spool.writeAtomically.mock.callCount();
+      t.mock.timers.tick(milliseconds);
+      return spool.writeAtomically.mock.callCount() - before;
+    };
+    for (let workerId = 1; workerId <= 50; workerId++) retirement.retire(workerId);
+    assert.strictEqual(triesOfNext(0), 1);
+    for (let workerId = 51; workerId <= 100; workerId++) {
+      // One whose last snapshot came over IPC is tried at once, but does not add a timer.
+      retirement.retire(workerId, workerId % 2 ? undefined : { isSnapshotExpected: true, lastSnapshot: '' });
+    }
+    for (let retry = 1; retry <= 4; retry++) assert.strictEqual(triesOfNext(RETRY_MILLISECONDS), 1);
+  });
+
   it('retired totals that cannot be written are no longer needed by the primary once the disk has space', t => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setImmediate'] });
     const { retirement, spool, saved, refused } = retirementWith({ isDiskFull: true });
