@@ -47,8 +47,11 @@ class HolderLink {
   #onWelcome = () => {};
   /** @type {(error: Error) => void} */
   #onEnded = () => {};
-  /** @type {Promise<never>} */
-  #ended = new Promise((_, reject) => (this.#onEnded = reject));
+  /** Resolved when the holder has answered; rejected when the link ends before. */
+  welcome = new Promise((resolve, reject) => {
+    this.#onWelcome = resolve;
+    this.#onEnded = reject;
+  });
 
   /**
    * @param {import('node:net').Socket} socket connected to the holder
@@ -59,17 +62,16 @@ class HolderLink {
   constructor(socket, generation, { key, id }, events) {
     this.generation = generation;
     this.#events = events;
-    this.#ended.catch(() => {});
     this.#link = new SocketLink(socket, {
       onMessage: message => this.#receive(message),
       onEnd: () => {
-        this.#onEnded(new Error('the link to the process that aggregates has ended'));
+        const error = new Error('the link to the process that aggregates has ended');
+        this.#onEnded(error);
+        this.#pages?.rejectAll(error);
         events.onEnd();
       },
     });
     this.#link.trust(UNLIMITED);
-    /** Resolved when the holder has answered; rejected when the link ends before. */
-    this.welcome = Promise.race([new Promise(resolve => (this.#onWelcome = resolve)), this.#ended]);
     const stop = this.#watch();
     this.welcome.then(stop, stop);
     this.#link.send({ type: HELLO, key, id, pid: process.pid });
@@ -102,7 +104,7 @@ class HolderLink {
     const pages = /** @type {ClusterPages} */ (this.#pages);
     const stop = this.#watch();
     try {
-      return await Promise.race([pages.page(format, timeout), this.#ended]);
+      return await pages.page(format, timeout);
     } finally {
       stop();
     }

@@ -105,7 +105,7 @@ class ClusterPages {
     const patience = Math.min(this.#startedAt + START_MILLISECONDS - performance.now(), timeout);
     if (!this.#isAnswered && patience > 0)
       await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));
-    if (!this.#isAnswered || !this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES);
+    if (!this.#isAnswered) throw unavailable(NOBODY_AGGREGATES);
     return this.#shared(format, timeout);
   }
 
@@ -154,15 +154,15 @@ class ClusterPages {
     if (typeof pages === 'boolean') {
       this.#isAnswered = pages;
       for (const resolve of this.#onAnnounced.splice(0)) resolve();
-      if (!pages) this.#rejectAll();
+      if (!pages) this.rejectAll(unavailable(NOBODY_AGGREGATES));
     }
     if (message.type === PAGE && message.pageId !== undefined) this.#receivePage(message);
   }
 
-  /** The primary does not aggregate any more. */
-  #rejectAll() {
+  /** @param {Error} error why the primary answers no more */
+  rejectAll(error) {
     for (const pages of [this.#waiting, this.#unanswered]) {
-      for (const page of pages.values()) page.reject(unavailable(NOBODY_AGGREGATES));
+      for (const page of pages.values()) page.reject(error);
       pages.clear();
     }
   }
@@ -205,6 +205,10 @@ class ClusterPages {
 
   /** @param {PendingPage} page */
   #request(page) {
+    if (!this.#link.isConnected()) {
+      page.reject(unavailable(NOBODY_AGGREGATES));
+      return;
+    }
     const pageId = ++this.#lastId;
     this.#unanswered.set(pageId, page);
     page.sentAt = performance.now();

@@ -2,7 +2,12 @@
 
 const assert = require('node:assert/strict');
 const { EventEmitter } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { describe, it, beforeEach } = require('node:test');
+const v8 = require('node:v8');
+const vm = require('node:vm');
 
 const { HolderLink } = require('../../../lib/cluster/group/holder-link.js');
 const { HELLO, PAGE, PING } = require('../../../lib/cluster/wire/messages.js');
@@ -105,6 +110,40 @@ describe('the link to the process that aggregates', () => {
     await new Promise(resolve => setImmediate(resolve));
     socket.receive({ type: PAGE, pages: false });
     for (const page of pages) await assert.rejects(page, /^Error: Nobody aggregates/);
+  });
+
+  it('does not keep the pages that it has delivered', async t => {
+    open(t);
+    socket.receive({ type: HELLO, id: 7 });
+    v8.setFlagsFromString('--expose-gc');
+    const collectGarbage = vm.runInNewContext('gc');
+    const delivered = [];
+    for (let pageId = 1; pageId <= 3; pageId++) {
+      const page = link.page(FORMAT, 60_000);
+      for (let i = 0; i < 100; i++) await Promise.resolve();
+      const part = Buffer.from('a 1').toString('base64');
+      socket.receive({ type: PAGE, pageId, part, bytes: 3 });
+      delivered.push(new WeakRef(await page));
+    }
+    // A weak reference keeps its object until the end of the turn, and this function may keep the last page.
+    await new Promise(resolve => setImmediate(resolve));
+    collectGarbage();
+    assert.equal(delivered[0].deref(), undefined);
+  });
+
+  it('fails a page at once if it cannot be read and the link has ended', async t => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'holder-link-'));
+    t.after(() => fs.rmSync(directory, { recursive: true }));
+    const file = `w7-p1-${'0'.repeat(24)}.page`;
+    fs.writeFileSync(path.join(directory, file), 'a 1');
+    open(t);
+    socket.receive({ type: HELLO, id: 7 });
+    socket.receive({ type: PAGE, directory });
+    const failed = assert.rejects(link.page(FORMAT, 60_000));
+    for (let i = 0; i < 100; i++) await Promise.resolve();
+    socket.receive({ type: PAGE, pageId: 1, file, bytes: 1000 });
+    socket.destroy();
+    await failed;
   });
 
   it('requests a page that cannot be read once more, and then fails', async t => {
