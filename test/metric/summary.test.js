@@ -66,7 +66,7 @@ test('Observations does not change centroids that it has returned', () => {
   assert.deepStrictEqual(before, copy);
 });
 
-test('Observations stays below a thousand centroids, whatever the order of a million values', () => {
+test('Observations stays below a thousand centroids, none with more than 0.5 % of a million values, whatever their order', () => {
   const orders = {
     scattered,
     rising: i => i,
@@ -76,8 +76,9 @@ test('Observations stays below a thousand centroids, whatever the order of a mil
   for (const [name, draw] of Object.entries(orders)) {
     const observations = new Observations();
     for (let i = 0; i < 1e6; i++) observations.push(draw(i));
-    const { length } = listOf(observations.centroids());
-    assert.ok(length < 1000, `${name}: ${length} centroids`);
+    const counts = listOf(observations.centroids()).map(({ count }) => count);
+    assert.ok(counts.length < 1000, `${name}: ${counts.length} centroids`);
+    assert.ok(Math.max(...counts) <= 5000, `${name}: ${Math.max(...counts)} values in a centroid`);
   }
 });
 
@@ -112,7 +113,7 @@ for (const [name, draw] of Object.entries({
   constant: () => 42,
   'two peaks': i => (i % 10 === 0 ? 5 : 0.01) + scattered(i) / 100,
 })) {
-  test(`Summary: quantiles of 30,000 ${name} values are within 0.5 % of their rank, read often or once`, async () => {
+  test(`Summary: quantiles of 30,000 ${name} values are within 0.2 % of their rank, 0.01 % at the ends, read often or once`, async () => {
     const values = Array.from({ length: 30_000 }, (_, i) => draw(i));
     const sorted = values.toSorted((a, b) => a - b);
     for (const readEvery of [701, Infinity]) {
@@ -124,7 +125,11 @@ for (const [name, draw] of Object.entries({
       for (const { labels, value } of (await summary.get()).values) {
         if (labels.quantile === undefined) continue;
         const error = rankError(sorted, labels.quantile, value);
-        assert.ok(error <= 0.005, `quantile ${labels.quantile} = ${value} is off by ${error}`);
+        const isAtEnd = labels.quantile <= 0.01 || labels.quantile >= 0.99;
+        assert.ok(
+          error <= (isAtEnd ? 0.0001 : 0.002),
+          `quantile ${labels.quantile} = ${value} is off by ${error}`,
+        );
       }
     }
   });

@@ -91,7 +91,6 @@ class DelayProbe {
     const idle = this.#clock.idleTime();
     // Timers count whole milliseconds, so one may fire up to a millisecond early.
     this.#record(Math.max(0, now - this.#due), this.#weight);
-    this.#recordMissedIntervals(now);
     const passed = now - this.#lastNow;
     const active = passed - (idle - this.#lastIdle);
     this.#weight = active <= passed * MAX_ACTIVE_SHARE_WHEN_IDLE ? INTERVALS_WHEN_IDLE : 1;
@@ -101,27 +100,15 @@ class DelayProbe {
   }
 
   /**
-   * Counts the intervals that the loop was blocked for from beginning to end.
-   *
-   * @param {number} now
-   */
-  #recordMissedIntervals(now) {
-    const missed = Math.floor((now - this.#end) / this.#interval);
-    if (missed <= 0) return;
-    const longest = now - this.#end - this.#clock.random() * this.#interval;
-    for (let i = 0; i < Math.min(missed, MAX_MISSED_INTERVALS); i++) {
-      this.#record(Math.max(0, longest - i * this.#interval), 1);
-    }
-    this.#end += missed * this.#interval;
-  }
-
-  /**
-   * Sets the timer of the next interval. Intervals whose timer was due before `now` are counted at once.
+   * Sets the timer of the next interval. Intervals whose timer was due before `now`, because the loop was
+   * blocked, are counted at once.
    *
    * @param {number} now
    */
   #schedule(now) {
     const length = this.#weight * this.#interval;
+    const missed = Math.floor((now - this.#end) / length);
+    if (missed > MAX_MISSED_INTERVALS) this.#end += (missed - MAX_MISSED_INTERVALS) * length;
     for (;;) {
       this.#due = this.#end + this.#clock.random() * length;
       this.#end += length;

@@ -53,7 +53,12 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     fs.symlinkSync(place, directory.path);
     assert.throws(() => directory.open(), refused);
     fs.unlinkSync(directory.path);
-    fs.writeFileSync(directory.path, '');
+    fs.writeFileSync(directory.path, '', { mode: 0o700 });
+    assert.throws(() => directory.open(), refused);
+    fs.unlinkSync(directory.path);
+    if (process.geteuid?.() !== 0) return;
+    fs.mkdirSync(directory.path, { mode: 0o700 });
+    fs.chownSync(directory.path, 1, 1);
     assert.throws(() => directory.open(), refused);
   });
 
