@@ -10,6 +10,7 @@ const { newKey } = require('./group-names');
 const { Holder } = require('./holder');
 const { HolderLink } = require('./holder-link');
 const { MemberSnapshots } = require('./member-snapshots');
+const { NOTHING_AGGREGATED } = require('../primary/cluster-state');
 const { connect, listen } = require('../links/socket');
 const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
@@ -43,24 +44,6 @@ const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
-
-/** @type {import('../primary/cluster-state').ClusterState} */
-const NOTHING_AGGREGATED = {
-  workers: 0,
-  silent: 0,
-  failing: 0,
-  retiring: 0,
-  retired: 0,
-  lostThreads: 0,
-  aggregator: 'none',
-  aggregatorReason: '',
-  directory: '',
-  refused: {},
-  failures: [],
-  conflicts: 0,
-  oldestCapture: undefined,
-  snapshotBytes: 0,
-};
 
 class Group {
   #directory;

@@ -54,6 +54,28 @@
  */
 
 /**
+ * That of a process which aggregates nothing.
+ *
+ * @type {ClusterState}
+ */
+const NOTHING_AGGREGATED = {
+  workers: 0,
+  silent: 0,
+  failing: 0,
+  retiring: 0,
+  retired: 0,
+  lostThreads: 0,
+  aggregator: 'none',
+  aggregatorReason: '',
+  directory: '',
+  refused: {},
+  failures: [],
+  conflicts: 0,
+  oldestCapture: undefined,
+  snapshotBytes: 0,
+};
+
+/**
  * @param {Sources} sources
  * @param {RenderResult['refused']} refusedByAggregator
  * @param {RenderResult['state'] | undefined} storeState as of the last render
@@ -106,4 +128,4 @@ async function primaryFacts({ records, supervisor, messages }, durations, starte
   };
 }
 
-module.exports = { clusterState, primaryFacts };
+module.exports = { NOTHING_AGGREGATED, clusterState, primaryFacts };
