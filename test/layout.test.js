@@ -1,7 +1,7 @@
 'use strict';
 
-// Which folder of lib/ may load which. A folder of lib/cluster is a place where code runs, so a forbidden
-// import is code of one thread or process that reaches into another's.
+// Which folder of lib/ may load which: the table in docs/architecture.md. A folder of lib/cluster is a place
+// where code runs, so a forbidden import is code of one thread or process that reaches into another's.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -9,42 +9,24 @@ const path = require('node:path').posix;
 const { describe, it } = require('node:test');
 
 const LIB = path.join(__dirname, '../lib');
+const ARCHITECTURE = fs.readFileSync(path.join(__dirname, '../docs/architecture.md'), 'utf8');
+
+/** What `lib/threads`, `lib/cluster` and its folders may load besides what the table says. */
 const ANYWHERE = ['options', 'event-loop', 'series', 'exposition', 'registry', 'metric'];
 
-/** By folder: the folders that its files may load, besides itself. */
-const MAY_LOAD = {
-  options: [],
-  testing: [],
-  'event-loop': [],
-  series: [],
-  exposition: ['event-loop'],
-  registry: ['exposition', 'event-loop'],
-  metric: ['options', 'registry', 'series'],
-  http: ['options', 'registry', 'exposition', 'event-loop'],
-  'remote-write': ['options', 'registry', 'exposition', 'event-loop'],
-  runtime: ['options', 'runtime/families', 'runtime/sampling', 'registry', 'metric'],
-  'runtime/families': ['runtime/sampling', 'runtime/sources', 'metric', 'registry'],
-  'runtime/sampling': ['metric', 'registry', 'event-loop'],
-  'runtime/sources': [],
-  'cluster/wire': ANYWHERE,
-  'cluster/capture': ['cluster/wire', ...ANYWHERE],
-  'cluster/links': ['cluster/wire'],
-  'cluster/worker': ['cluster/links', 'cluster/capture', 'cluster/wire', 'cluster/spool', ...ANYWHERE],
-  'cluster/primary': ['cluster/capture', 'cluster/wire', 'cluster/spool', 'cluster/aggregator', ...ANYWHERE],
-  'cluster/aggregator': ['cluster/store', 'cluster/spool', 'cluster/wire', 'remote-write', ...ANYWHERE],
-  'cluster/store': ['cluster/wire', ...ANYWHERE],
-  'cluster/spool': ['cluster/wire', 'event-loop', 'options'],
-  threads: ['cluster', 'cluster/primary', 'cluster/worker', 'cluster/capture', ...ANYWHERE],
-  'cluster/group': [
-    'cluster/primary',
-    'cluster/worker',
-    'cluster/links',
-    'cluster/spool',
-    'cluster/wire',
-    ...ANYWHERE,
-  ],
-  cluster: ['cluster/group', 'cluster/primary', 'cluster/worker', ...ANYWHERE],
-};
+/** By folder: the folders that its files may load, besides itself, by the table in docs/architecture.md. */
+const MAY_LOAD = Object.fromEntries(
+  Array.from(ARCHITECTURE.matchAll(/^\| `lib\/([a-z/-]+)` .* \| ([^|]*)\|$/gm), ([, folder, cell]) => {
+    const names = cell.replace(/\(.*?\)/g, '').match(/[a-z/-]+/g) ?? [];
+    const folders = names.flatMap(name => [name, `cluster/${name}`].find(isFolder) ?? []);
+    return [folder, /^(threads|cluster)\b/.test(folder) ? [...folders, ...ANYWHERE] : folders];
+  }),
+);
+
+/** @param {string} name below lib/ */
+function isFolder(name) {
+  return fs.existsSync(path.join(LIB, name));
+}
 
 /** Node's modules that a folder must not load: the store is memory only. */
 const NOT_OF_NODE = { 'cluster/store': /^(node:)?(fs|worker_threads|timers)(\/|$)/ };
@@ -72,7 +54,7 @@ function loads() {
 describe('layout of lib/', () => {
   const all = loads();
   for (const folder of new Set(all.map(load => load.folder))) {
-    it(`${folder} loads only what the table allows`, () => {
+    it(`${folder} loads only what docs/architecture.md allows`, () => {
       for (const { file, target } of all.filter(load => load.folder === folder)) {
         if (!target.startsWith('.')) {
           assert.ok(!NOT_OF_NODE[folder]?.test(target), `${file} loads ${target}`);
@@ -85,4 +67,12 @@ describe('layout of lib/', () => {
       }
     });
   }
+
+  it('the imports that docs/architecture.md allows point in one direction', () => {
+    const reached = (folder, before = []) => {
+      assert.ok(!before.includes(folder), [...before, folder].join(' -> '));
+      for (const next of MAY_LOAD[folder]) reached(next, [...before, folder]);
+    };
+    Object.keys(MAY_LOAD).forEach(folder => reached(folder));
+  });
 });
