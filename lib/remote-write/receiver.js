@@ -4,6 +4,7 @@
 // answers are final. Neither sockets nor timers keep the process alive: who waits for a push does.
 
 const { PACKAGE_VERSION } = require('../options/package-version');
+const { asError } = require('../options/thrown');
 const { unref } = require('../event-loop/unref');
 
 // http and https are loaded on first use, as in lib/http/pushgateway.js.
@@ -178,16 +179,6 @@ function readAnswer(request, response, resolve) {
 function millisecondsOf(retryAfter = '') {
   if (/^\d+$/.test(retryAfter)) return Number(retryAfter) * 1000;
   return Math.max(Date.parse(retryAfter) - Date.now(), 0) || 0;
-}
-
-/**
- * Under Jest, errors of node:http are of another realm.
- *
- * @param {any} error
- * @returns {Error}
- */
-function asError(error) {
-  return error instanceof Error ? error : new Error(String(error?.message ?? error), { cause: error });
 }
 
 module.exports = { Receiver };

@@ -5,6 +5,7 @@ const { Registry } = require('../registry/registry');
 const { scrapeFamilies } = require('../registry/scrape');
 const { checkOptionNames } = require('../options/option-names');
 const { warnOnce } = require('../options/warnings');
+const { asError } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { LocalSender, AggregatorSender } = require('./push-senders');
@@ -251,7 +252,7 @@ class RemoteWrite {
     return new Promise((resolve, reject) => {
       this.#waiting?.drop(new ReplacedError('The push was replaced by a newer one.'));
       this.#waiting = {
-        run: () => push().then(resolve, error => this.#fail(error, reject)),
+        run: () => push().then(resolve, error => this.#fail(asError(error), reject)),
         drop: error => {
           this.#totals.pushes.dropped++;
           reject(error);

@@ -616,6 +616,26 @@ describe('RemoteWrite', () => {
     assert.doesNotMatch(program.errors, /Unhandled/);
   });
 
+  it('a push fails whatever a collect hook has thrown', async t => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const silent = { toString: null };
+    t.mock.method(process, 'emitWarning', () => {});
+    for (const [thrown, message] of [
+      [undefined, 'undefined'],
+      ['no connection', 'no connection'],
+      [silent, 'an error that cannot be printed'],
+      [proxy, 'an error that cannot be printed'],
+      [Object.assign(new Error(), { message: 1 }), '1'],
+    ]) {
+      const registry = new Registry();
+      registry.registerMetric({ name: 'x', get: () => Promise.reject(thrown), reset() {} });
+      const push = new RemoteWrite('http://127.0.0.1:9/', { labels: { instance: 'i' } }, registry);
+      await assert.rejects(push.push(), error => error instanceof Error && error.message === message);
+      await push.stop();
+    }
+  });
+
   it('an explicit push keeps the process alive', async () => {
     const to = await receiver((response, request) => setImmediate(() => accept(response, request)));
     const code = `

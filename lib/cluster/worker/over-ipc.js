@@ -2,7 +2,7 @@
 
 // Runs in the worker. Snapshots in messages to the primary, if no file can be written.
 
-const MAX_TEXT_LENGTH = 1000;
+const { textOf } = require('../../options/thrown');
 
 /** Why no file was written although nothing has failed. */
 const NO_DIRECTORY = 'the primary has no directory';
@@ -18,16 +18,4 @@ function inMessage({ chunks, bytes }, error) {
   return { snapshot: Buffer.concat(chunks, bytes).toString('base64'), reason };
 }
 
-/**
- * @param {unknown} error anything that the program threw
- * @returns {string}
- */
-function textOf(error) {
-  try {
-    return String(error instanceof Error ? error.message : error).slice(0, MAX_TEXT_LENGTH);
-  } catch {
-    return 'an error that cannot be printed';
-  }
-}
-
-module.exports = { inMessage, textOf, NO_DIRECTORY };
+module.exports = { inMessage, NO_DIRECTORY };
