@@ -22,7 +22,14 @@ const MAX_FILE_BYTES = 2 ** 20;
  * @param {string} key of this process, which aggregates
  */
 function writeHolder(place, key) {
-  writeJson(path.join(place, HOLDER + key), { pid: process.pid });
+  const file = path.join(place, HOLDER + key);
+  try {
+    writeJson(file, { pid: process.pid });
+  } catch (error) {
+    // On a full disk the file is empty, but its name says who aggregates.
+    if (!fs.existsSync(file)) throw error;
+    debug('%s is incomplete: %s', file, error);
+  }
 }
 
 /**

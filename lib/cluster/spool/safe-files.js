@@ -13,7 +13,7 @@ const { debug } = require('../../options/debug-log');
 // Windows has neither flag. O_NONBLOCK: opening a FIFO would wait for its writer, or reader.
 const SAFE_FLAGS = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 const OPEN_TO_READ = fs.constants.O_RDONLY | SAFE_FLAGS;
-const OPEN_TO_REPLACE = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_TRUNC | SAFE_FLAGS;
+const OPEN_TO_REPLACE = fs.constants.O_WRONLY | fs.constants.O_CREAT | SAFE_FLAGS;
 const OPEN_TO_APPEND = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_APPEND | SAFE_FLAGS;
 
 // Far more than a snapshot of a million series needs. A larger (sparse) file would exhaust the memory.
@@ -147,6 +147,11 @@ function* readFully(descriptor, size) {
 function writeFile(file, chunks) {
   withRegularFile(file, OPEN_TO_REPLACE, descriptor => {
     for (const chunk of chunks) writeFully(descriptor, chunk);
+    // Only now: a full disk has space for the new content where the old one is.
+    fs.ftruncateSync(
+      descriptor,
+      chunks.reduce((sum, { length }) => sum + length, 0),
+    );
   });
 }
 

@@ -20,9 +20,7 @@ const { isOurs, writeFile } = require('./safe-files');
 function takeOver(from, to) {
   if (!isOurs(fs.lstatSync(from))) throw new Error('not a spool of this user');
   fs.renameSync(from, to);
-  const file = path.join(to, OWNER_FILE);
-  writeFile(`${file}.tmp`, [ownerRecord(Date.now())]);
-  fs.renameSync(`${file}.tmp`, file);
+  writeFile(path.join(to, OWNER_FILE), [ownerRecord(Date.now())]);
   return to;
 }
 

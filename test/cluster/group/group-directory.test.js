@@ -104,6 +104,34 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.deepEqual(fs.readdirSync(directory.path, { recursive: true }).sort(), ['g3', `g3/holder-${key}`]);
   });
 
+  it('the next holder takes over on a full disk, too', t => {
+    directory.claim(1, newKey());
+    addSpool(1);
+    const write = fs.writeSync;
+    t.mock.method(fs, 'writeSync', (descriptor, ...more) => {
+      // There is space where something has been written before.
+      if (fs.fstatSync(descriptor).size > 0) return write(descriptor, ...more);
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    });
+    const key = newKey();
+    assert.equal(directory.claim(2, key), true);
+    assert.deepEqual(directory.newest(), { generation: 2, key });
+    const moved = directory.succeed(2, true);
+    assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
+    assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
+    assert.deepEqual(directory.factsOf(2), { members: 0, aggregator: undefined });
+  });
+
+  it('the owner is readable if its record becomes shorter', () => {
+    directory.claim(1, newKey());
+    addSpool(1);
+    const file = path.join(directory.placeOf(1), SPOOL, 'owner.json');
+    fs.writeFileSync(file, JSON.stringify({ version: 1, pid: 1, more: 'x'.repeat(1000) }));
+    directory.claim(2, newKey());
+    const moved = directory.succeed(2, true);
+    assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
+  });
+
   it('an invalid list of members is ignored', () => {
     directory.claim(1, newKey());
     const file = path.join(directory.placeOf(1), 'members.json');
