@@ -248,6 +248,8 @@ describe('metricsHandler of a cluster that aggregates in place', () => {
     const text = gunzipSync(body).toString();
     assert.match(text, /# EOF\n$/);
     assert.equal(totalIn(text), 1);
+    const page = await cluster.text({ selfMetrics: true });
+    assert.match(page, /^prom_client_cluster_in_place\{reason="option"\} 1$/m);
     await cluster.end();
   });
 });

@@ -396,6 +396,9 @@ describe('self-metrics of a cluster', () => {
       assert.equal(self.get(`failures_total{metric="",stage="${stage}"}`), 0, stage);
     }
     assert.equal(self.get('snapshots_over_ipc_total{reason="ENOSPC"}'), 0);
+    for (const reason of ['option', 'missing', 'start', 'lost']) {
+      assert.equal(self.get(`in_place{reason="${reason}"}`), 0, reason);
+    }
     const reasons = [...self.keys()].flatMap(key => /^refused.*reason="(?:exit-)?(.*)"/.exec(key)?.[1] ?? []);
     for (const reason of reasons) assert.ok(DOCUMENT.includes(`\`${reason}\``), reason);
     await cluster.end();
