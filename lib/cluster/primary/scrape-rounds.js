@@ -50,6 +50,7 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  *   milliseconds, for those that have not answered
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
  * @property {(memory: ArrayBuffer) => void} reuse memory for the next page
+ * @property {(file: string) => void} discard the file of a page that nobody waits for
  * @property {() => boolean} isComplete whether the last page had numbers of all workers that have ever
  *   answered
  * @property {() => Error | undefined} failure why there are no numbers although there are workers
@@ -317,7 +318,10 @@ class ScrapeRounds {
       // A page that several callers share is not pooled: no caller knows when the others have read it.
       const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;
       const page = 'buffer' in body ? pooledPage(body, onReleased) : body;
-      for (const caller of holders[i]) caller.resolve(page);
+      for (const caller of holders[i]) {
+        const isAwaited = caller.resolve(page);
+        if (!isAwaited && 'file' in page) this.#cluster.discard(page.file);
+      }
     });
   }
 }

@@ -31,6 +31,7 @@ class ScrapeCaller {
   #resolve = () => {};
   /** @type {(error: Error) => void} */
   #reject = () => {};
+  #isSettled = false;
 
   /**
    * @param {Format} format
@@ -53,16 +54,23 @@ class ScrapeCaller {
     return Math.max(this.deadline - performance.now(), 0);
   }
 
-  /** @param {Bytes | PageFile | BuiltPush | undefined} page */
+  /**
+   * @param {Bytes | PageFile | BuiltPush | undefined} page
+   * @returns {boolean} false if the caller does not wait any more
+   */
   resolve(page) {
     clearTimeout(this.#timer);
     this.#resolve(page);
+    const isAwaited = !this.#isSettled;
+    this.#isSettled = true;
+    return isAwaited;
   }
 
   /** @param {Error} error */
   reject(error) {
     clearTimeout(this.#timer);
     this.#reject(error);
+    this.#isSettled = true;
   }
 
   /**

@@ -101,6 +101,21 @@ describe('the callers of a round', () => {
   });
 });
 
+it('the file of a page is removed if nobody waits for it any more when it is written', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const discarded = [];
+  cluster.discard = file => discarded.push(file);
+  const names = ['late', 'in time'];
+  const [late, inTime] = names.map((file, i) => rounds.collect({ ...TEXT, file }, [100, 60_000][i]));
+  while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
+  const leaves = assert.rejects(late, { message: 'Operation timed out.' });
+  t.mock.timers.tick(5000);
+  await leaves;
+  renders[0].resolve({ again: [], bodies: names.map(file => ({ file, length: 4, ascii: true })) });
+  assert.equal((await inTime).file, 'in time');
+  assert.deepEqual(discarded, ['late']);
+});
+
 describe('callers who want some metrics', () => {
   it('callers who want some metrics share a round if they want at most ten selections; all others are served', async () => {
     const selection = i => rounds.collect({ ...TEXT, names: [`m${i}`] }, 5000);
