@@ -23,9 +23,9 @@ const {
 } = require('./cluster-options');
 const { RELEASE } = require('../exposition/pooled-page');
 const { timedSection } = require('../event-loop/timed-section');
+const { settledWithin } = require('../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
-const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
 const PUSH_IN_PRIMARY =
   'This process is a worker: RemoteWrite pushes the metrics of a cluster in its primary.';
@@ -233,12 +233,7 @@ class AggregatorRegistry extends Registry {
     const primary = primaryOfProcess();
     const done = primary === undefined ? handOver(timeout) : primary.drained();
     const inGroup = groupOfProcess()?.handOver(timeout);
-    /** @type {NodeJS.Timeout | undefined} */
-    let timer;
-    // Not unref'd, because a process that awaits this must not end before.
-    const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(timeout, MAX_TIMER))));
-    await Promise.race([Promise.all([done, inGroup]), timeIsUp]);
-    clearTimeout(timer);
+    await settledWithin(Promise.all([done, inGroup]), timeout);
   }
 
   /**

@@ -6,7 +6,7 @@
 
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
-const { unref } = require('../event-loop/unref');
+const { unref } = require('../event-loop/timers');
 
 const VARIABLE = 'PROM_CLIENT_CLUSTER_GROUP';
 

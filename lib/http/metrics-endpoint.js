@@ -3,7 +3,7 @@
 // What the endpoints of all frameworks share: checking the options, and producing the response of a scrape.
 
 const { inspect } = require('node:util');
-const { unref } = require('../event-loop/unref');
+const { unref } = require('../event-loop/timers');
 
 const { checkOptionNames } = require('../options/option-names');
 const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');

@@ -6,7 +6,7 @@
 
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../exposition/page-format');
 const { unavailable } = require('./unavailable');
-const { unref } = require('../event-loop/unref');
+const { unref } = require('../event-loop/timers');
 
 // A `collect` hook that never finishes must not delay scrapes forever: those that wait for a run of this age
 // start another.

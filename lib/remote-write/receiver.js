@@ -5,7 +5,7 @@
 
 const { PACKAGE_VERSION } = require('../options/package-version');
 const { asError } = require('../options/thrown');
-const { unref } = require('../event-loop/unref');
+const { unref } = require('../event-loop/timers');
 
 // http and https are loaded on first use, as in lib/http/pushgateway.js.
 

@@ -5,12 +5,12 @@
 const { inspect } = require('util');
 const { checkLabelNamesAreValid } = require('../registry/names');
 const { checkOptionNames } = require('../options/option-names');
+const { MAX_TIMER } = require('../event-loop/timers');
 
 const OPTIONS = new Set(['labels', 'headers', 'timeout', 'interval', 'retries', 'protocol']);
 
 const DEFAULT_TIMEOUT = 30_000;
 const DEFAULT_RETRIES = 5;
-const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
 /**
  * @param {unknown} url
@@ -129,4 +129,4 @@ function checkedHeaders(headers) {
   return Object.fromEntries(entries);
 }
 
-module.exports = { MAX_TIMER, checkMilliseconds, sessionSettings };
+module.exports = { checkMilliseconds, sessionSettings };

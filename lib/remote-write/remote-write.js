@@ -9,8 +9,8 @@ const { asError } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { LocalSender, AggregatorSender } = require('./push-senders');
-const { MAX_TIMER, checkMilliseconds, sessionSettings } = require('./remote-write-options');
-const { unref } = require('../event-loop/unref');
+const { checkMilliseconds, sessionSettings } = require('./remote-write-options');
+const { MAX_TIMER, unref } = require('../event-loop/timers');
 
 const debug = debuglog('prom-client-cluster');
 

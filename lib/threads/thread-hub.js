@@ -21,7 +21,7 @@ const {
   helloOf,
   channelOf,
 } = require('./thread-messages');
-const { unref } = require('../event-loop/unref');
+const { unref } = require('../event-loop/timers');
 
 const debug = debuglog('prom-client-cluster');
 

@@ -17,7 +17,7 @@ const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
 const { REGISTRY, DEFINE, CUSTOM, DROP } = require('./thread-messages');
 const { debug } = require('../options/debug-log');
-const { unref } = require('../event-loop/unref');
+const { unref } = require('../event-loop/timers');
 
 // Read when this file is loaded, because an application's tests may fake timers later.
 const { setInterval, clearInterval } = globalThis;

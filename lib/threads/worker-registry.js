@@ -19,9 +19,9 @@ const {
 const { groupOfProcess } = require('../cluster/group-of-process');
 const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { RELEASE } = require('../exposition/pooled-page');
+const { settledWithin } = require('../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
-const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 const SHARED_OPTIONS = ['directory', 'retiredMaxAge', 'inPlace', 'thread'];
 const OPTIONS = new Set(['timeout', 'formats', ...SHARED_OPTIONS]);
 
@@ -189,11 +189,7 @@ class WorkerRegistry extends Registry {
     const { publisher, hub, primary } = threads;
     publisher?.close();
     if (primary === undefined) return;
-    /** @type {NodeJS.Timeout | undefined} */
-    let timer;
-    const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(timeout, MAX_TIMER))));
-    await Promise.race([Promise.all([Promise.allSettled(threads.scrapes), primary.drained()]), timeIsUp]);
-    clearTimeout(timer);
+    await settledWithin(Promise.all([Promise.allSettled(threads.scrapes), primary.drained()]), timeout);
     hub?.close();
     await primary.close();
   }

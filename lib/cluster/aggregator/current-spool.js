@@ -6,7 +6,7 @@
 const { LastSnapshots } = require('./last-snapshots');
 const { Spool } = require('../spool/spool');
 const { debug } = require('../../options/debug-log');
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 // Pauses before a directory is created again after no place was writable. They double, up to the longest.
 const FIRST_PAUSE_MILLISECONDS = 500;

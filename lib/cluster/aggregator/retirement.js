@@ -8,7 +8,7 @@ const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { snapshotFrom } = require('../wire/messages');
 const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
 const { debug } = require('../../options/debug-log');
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;

@@ -3,7 +3,7 @@
 // Runs the `collect` hooks of a process's metrics, on its event loop. A hook that throws or never ends
 // affects its own metric only: the scrape shows that metric's last values.
 
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMEOUT = 600_000; // the timeout comes from a message and may be any number; timers overflow beyond 2^31 ms

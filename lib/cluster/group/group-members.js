@@ -9,7 +9,7 @@ const { debuglog } = require('node:util');
 const { SocketLink, Budget } = require('../links/socket');
 const { HELLO, PING, PAGE, hasType } = require('../wire/messages');
 const { isKey } = require('./group-names');
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 const debug = debuglog('prom-client-cluster');
 

@@ -15,7 +15,7 @@ const { connect, listen } = require('../links/socket');
 const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
 const { warnOnce } = require('../../options/warnings');
-const { unref } = require('../../event-loop/unref');
+const { MAX_TIMER, unref } = require('../../event-loop/timers');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -39,8 +39,6 @@ const FRESHEN_CHECKS = 720;
 const OWN_EXIT_LISTENERS = 2;
 
 const IS_REPLACED = 'Another process took over the group while the metrics were collected.';
-
-const MAX_TIMER = 2 ** 31 - 1; // a longer timer would fire at once
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */

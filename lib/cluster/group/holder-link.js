@@ -8,7 +8,7 @@ const { debuglog } = require('node:util');
 const { SocketLink, UNLIMITED } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
 const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 const debug = debuglog('prom-client-cluster');
 

@@ -13,7 +13,7 @@ const { unavailable } = require('../../registry/unavailable');
 const { pooledPage } = require('../../exposition/pooled-page');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 // How often a round asks a worker again if its answer could not be used, or renders again if the thread died.
 const MAX_TRIES = 3;

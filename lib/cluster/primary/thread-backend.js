@@ -6,7 +6,7 @@
 const { getHeapStatistics } = require('node:v8');
 const { PACKAGE_VERSION } = require('../../options/package-version');
 const { debug } = require('../../options/debug-log');
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */

@@ -7,7 +7,7 @@ const path = require('node:path');
 const { OWNER_FILE } = require('./owner');
 const { LOCK } = require('./sweep');
 const { unlessMissing } = require('./safe-files');
-const { unref } = require('../../event-loop/unref');
+const { unref } = require('../../event-loop/timers');
 
 const FRESHEN_MILLISECONDS = 3_600_000;
 

@@ -15,11 +15,10 @@ const { READY, LAST } = require('../wire/messages');
 const { lastName, dictionaryName, OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
-const { unref } = require('../../event-loop/unref');
+const { MAX_TIMER, unref } = require('../../event-loop/timers');
 
-// The interval comes from a message. A shorter one would keep the loop busy; timers overflow beyond 2^31 ms.
+// The interval comes from a message. A shorter one would keep the loop busy.
 const SHORTEST_INTERVAL = 100;
-const LONGEST_INTERVAL = 2 ** 31 - 1;
 
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
 const ROOT = 0;
@@ -221,7 +220,7 @@ class ExitSnapshot {
   }
 
   #wait() {
-    const milliseconds = Math.min(Math.max(this.#interval, SHORTEST_INTERVAL), LONGEST_INTERVAL);
+    const milliseconds = Math.min(Math.max(this.#interval, SHORTEST_INTERVAL), MAX_TIMER);
     this.#timer = setTimeout(() => this.#tick(), milliseconds);
     // The timer does not keep the process alive.
     unref(this.#timer);

@@ -1,0 +1,37 @@
+'use strict';
+
+/** Milliseconds. A longer timer would fire at once. */
+const MAX_TIMER = 2 ** 31 - 1;
+
+/**
+ * Lets the process end before the timer fires. Where an environment replaces timers (jsdom, a polyfill), they
+ * may be numbers.
+ *
+ * @template T
+ * @param {T} timer
+ * @returns {T}
+ */
+function unref(timer) {
+  /** @type {any} */ (timer)?.unref?.();
+  return timer;
+}
+
+/**
+ * Waits until a promise is settled, or for a time. The process does not end meanwhile.
+ *
+ * @param {Promise<unknown>} promise
+ * @param {number} milliseconds
+ * @returns {Promise<void>} rejects as the promise does
+ */
+async function settledWithin(promise, milliseconds) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer;
+  const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(milliseconds, MAX_TIMER))));
+  try {
+    await Promise.race([promise, timeIsUp]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+module.exports = { MAX_TIMER, unref, settledWithin };
