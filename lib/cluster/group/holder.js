@@ -86,7 +86,11 @@ class Holder {
       isAlive: async (member, hadLink) =>
         member === key || directory.isAlive(member, hadLink && !this.#areSocketsMissing),
       onDead: member => directory.removeSocket(member),
-      isCurrent: () => this.isCurrent(),
+      isCurrent: () => {
+        const isCurrent = this.isCurrent();
+        if (isCurrent) this.#aggregateIfShared();
+        return isCurrent;
+      },
       onChange: changed => this.#onMembers(changed),
     });
     this.#onMembers(list);
@@ -155,8 +159,18 @@ class Holder {
       // A full disk, for example. A later holder learns the ids from the members that are linked to it.
       debug('the list of members cannot be written: %s', error);
     }
-    // A process that is alone starts no aggregator.
-    if (this.isShared) this.aggregate();
+    this.#aggregateIfShared();
+  }
+
+  /** A process that is alone starts no aggregator. */
+  #aggregateIfShared() {
+    try {
+      if (this.isShared) this.aggregate();
+    } catch (error) {
+      // A file of this package cannot be loaded, because the process has no descriptors, for example. The
+      // next message is another try.
+      debug('the aggregator cannot be started: %s', error);
+    }
   }
 
   /** @returns {import('../primary/cluster-primary').ClusterPrimary} */

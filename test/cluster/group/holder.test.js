@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -10,6 +11,7 @@ const { Holder } = require('../../../lib/cluster/group/holder.js');
 const { WorkerRoster } = require('../../../lib/cluster/primary/worker-roster.js');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { newKey } = require('../../../lib/cluster/group/group-names.js');
+const { HELLO, PING } = require('../../../lib/cluster/wire/messages.js');
 
 const SPOOL = 'prom-client-cluster-abc';
 
@@ -35,13 +37,13 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     fs.rmSync(place, { recursive: true, force: true });
   });
 
-  async function claim(isContinuing) {
+  async function claim(isContinuing, options = () => ({ inPlace: true })) {
     holder = await Holder.claim({
       directory,
       generation: 2,
       key: newKey(),
       isContinuing,
-      options: () => ({ inPlace: true }),
+      options,
       onDeposed: () => {},
       onRestored: () => {},
     });
@@ -86,6 +88,28 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     assert.equal(holder.isCurrent(), true);
     assert.deepEqual(directory.generations(), [2]);
     assert.equal(opened.mock.callCount(), 1);
+  });
+
+  it('aggregates as soon as it can, if it could not when it took over', async () => {
+    let failures = 3;
+    await claim(true, () => {
+      if (failures-- > 0) throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+      return { inPlace: true };
+    });
+    const socket = Object.assign(new EventEmitter(), {
+      ...{ writable: true, writableLength: 0, sent: [] },
+      ...{ unref() {}, destroy() {}, write: frame => socket.sent.push(JSON.parse(frame.subarray(4))) },
+    });
+    const receive = message => {
+      const bytes = Buffer.from(`xxxx${JSON.stringify(message)}`);
+      bytes.writeUInt32BE(bytes.length - 4, 0);
+      socket.emit('data', bytes);
+    };
+    holder.accept(socket);
+    receive({ type: HELLO, key: newKey() });
+    assert.deepEqual(socket.sent, [{ type: HELLO, id: 8 }]);
+    for (let i = 0; i < 3; i++) receive({ type: PING });
+    assert.notEqual(holder.primary, undefined);
   });
 
   it('starts an empty group if it has not', async () => {
