@@ -125,13 +125,13 @@ class Counter extends Metric {
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
-    if (this.get !== Counter.prototype.get) return undefined;
+    if (this.get !== get) return undefined;
     return { ...viewWith(this, { kind: 'value' }), exemplars: stateOf(this).exemplars };
   }
 }
 
-/** The method as it is here, whatever replaces it later. */
-const { inc } = Counter.prototype;
+/** The methods as they are here, whatever replaces them later. */
+const { inc, get } = Counter.prototype;
 
 /**
  * @param {Counter} counter

@@ -176,12 +176,12 @@ class Gauge extends Metric {
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
-    return this.get === Gauge.prototype.get ? viewWith(this, { kind: 'value' }) : undefined;
+    return this.get === get ? viewWith(this, { kind: 'value' }) : undefined;
   }
 }
 
 /** The methods as they are here, whatever replaces them later. */
-const { inc, dec, set } = Gauge.prototype;
+const { inc, dec, set, get } = Gauge.prototype;
 
 /**
  * @param {Gauge} gauge

@@ -81,7 +81,8 @@ class Histogram extends Metric {
     let labelSet = NO_LABELS;
     if (isObject(labels)) {
       labelSet = labels;
-    } else if (labels != null) {
+    } else if (value === undefined ? labels != null : labels || labels === 0) {
+      // As in prom-client, anything else before a value stands for no labels: `hasUser && { user }`.
       if (isObject(value)) adviseOnOrder(this, 'observe');
       value = labels;
     }
@@ -204,13 +205,16 @@ class Histogram extends Metric {
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
-    if (this.get !== Histogram.prototype.get) return undefined;
+    if (this.get !== get) return undefined;
     return {
       ...viewWith(this, { kind: 'histogram', bounds: this.buckets }),
       exemplars: stateOf(this).exemplars,
     };
   }
 }
+
+/** The method as it is here, whatever replaces it later. */
+const { get } = Histogram.prototype;
 
 /**
  * @param {Histogram} histogram

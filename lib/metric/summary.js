@@ -202,7 +202,7 @@ class Summary extends Metric {
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
-    if (this.get !== Summary.prototype.get) return undefined;
+    if (this.get !== get) return undefined;
     const { percentiles, maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
     const view = viewWith(this, { kind: 'summary', quantiles: percentiles });
     // Assigned instead of spread into a new object, which takes V8 2 µs instead of 0.1.
@@ -214,6 +214,9 @@ class Summary extends Metric {
     return view;
   }
 }
+
+/** The method as it is here, whatever replaces it later. */
+const { get } = Summary.prototype;
 
 /**
  * @param {Iterable<unknown>} percentiles

@@ -67,7 +67,7 @@ class Registry {
    * @returns {Promise<string>}
    */
   async metrics() {
-    if (this.getMetricsAsString === Registry.prototype.getMetricsAsString) return scrapeText(this);
+    if (this.getMetricsAsString === getMetricsAsString) return scrapeText(this);
     // A subclass or a spy renders single metrics itself.
     const texts = await Promise.all(this.getMetricsAsArray().map(metric => this.getMetricsAsString(metric)));
     return joinFamilies(texts, isOpenMetrics(this));
@@ -293,7 +293,6 @@ class Registry {
    * @returns {((formats: import('../exposition/page-format').PageFormat[]) => Promise<Buffer[]>) | undefined}
    */
   get [PAGES]() {
-    const { metrics, getMetricsAsString } = Registry.prototype;
     if (this.metrics !== metrics || this.getMetricsAsString !== getMetricsAsString) return undefined;
     return formats => scrapePages([this], formats);
   }
@@ -317,6 +316,9 @@ class Registry {
     return stateOf(this).defaultLabels;
   }
 }
+
+/** The methods as they are here, whatever replaces them later. */
+const { metrics, getMetricsAsString } = Registry.prototype;
 
 /**
  * @param {Registry} registry

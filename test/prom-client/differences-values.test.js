@@ -5,7 +5,8 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const { inspect } = require('node:util');
-const { Counter, Gauge, Histogram, Registry } = require('../..');
+const stock = require('prom-client');
+const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
 
 function metricOf(Metric) {
   const registry = new Registry();
@@ -65,6 +66,22 @@ test('observe() names the value that it refuses', () => {
     });
   }
 });
+
+// As of `hasUser && { user }`.
+for (const labels of [false, '', NaN, null, undefined]) {
+  test(`observe() with ${inspect(labels)} in place of labels counts for the series without labels, as in prom-client`, async () => {
+    for (const type of ['Histogram', 'Summary']) {
+      const [ours, theirs] = [{ Registry, Histogram, Summary }, stock].map(client => {
+        const registry = new client.Registry();
+        const config = { name: 'm', help: 'm', labelNames: ['a'], buckets: [1], percentiles: [0.5] };
+        new client[type]({ ...config, registers: [registry] }).observe(labels, 2);
+        return registry.metrics();
+      });
+      assert.strictEqual(await ours, await theirs);
+      assert.match(await ours, /^m_sum 2$/m);
+    }
+  });
+}
 
 // null is what JSON makes of NaN
 test('values of a custom metric object are printed as numbers, or as Nan', async () => {

@@ -346,6 +346,27 @@ test('a metric with a replaced get() is rendered from it', async () => {
   assert.deepStrictEqual([...samplesOf(await registry.metrics()).values()], [4, 9]);
 });
 
+for (const Type of [Counter, Gauge, Histogram, Summary]) {
+  test(`a ${Type.name} is rendered from the get() that a program puts in place of its class's`, async t => {
+    const registry = new Registry();
+    new Type({ name: 'm', help: 'x', registers: [registry] });
+    t.mock.method(Type.prototype, 'get', duck('m', [{ value: 9, labels: {} }]).get);
+    const page = '# HELP m duck\n# TYPE m gauge\nm 9\n';
+    assert.strictEqual(await registry.metrics(), page);
+    assert.strictEqual(String(await registry.metricsBytes()), page);
+  });
+}
+
+for (const name of ['metrics', 'getMetricsAsString']) {
+  test(`metrics() and metricsBytes() call the ${name}() that a program puts in place of the class's`, async t => {
+    const registry = new Registry();
+    new Gauge({ name: 'm', help: 'x', registers: [registry] });
+    t.mock.method(Registry.prototype, name, async () => 'm 9\n');
+    assert.match(await registry.metrics(), /^m 9\n/);
+    assert.match(String(await registry.metricsBytes()), /^m 9\n/);
+  });
+}
+
 test('getSingleMetricAsString() has no trailing line feed; an unknown name is a TypeError', async () => {
   const registry = new Registry();
   const gauge = new Gauge({ name: 'g', help: 'x', registers: [registry] });
