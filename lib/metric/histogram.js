@@ -81,7 +81,7 @@ class Histogram extends Metric {
     let labelSet = NO_LABELS;
     if (isObject(labels)) {
       labelSet = labels;
-    } else if (value === undefined ? labels != null : labels || labels === 0) {
+    } else if (labels != null && (value === undefined || labels || labels === 0)) {
       // As in prom-client, anything else before a value stands for no labels: `hasUser && { user }`.
       if (isObject(value)) adviseOnOrder(this, 'observe');
       value = labels;
