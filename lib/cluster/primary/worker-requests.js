@@ -59,14 +59,13 @@ class WorkerRequests {
       record.longestWait = 0;
       record.isRenewed = false;
       record.pause = record.hasReplied ? REPEAT_REPLIED_MILLISECONDS : REPEAT_MILLISECONDS;
-      this.#askAnew(record, timeout, fields);
-      return timeout;
+      return this.#askAnew(record, timeout, fields) ? timeout : 0;
     }
     if (!record.timedOut) return timeout;
     const left = record.requestedAt + UNRESPONSIVE_MILLISECONDS - this.#now();
     if (left > 0 && isLonger(timeout, record.longestWait)) {
       // A new request, because the answer to the one that has timed out may be older than this call.
-      if (!record.isRenewed) this.#askAnew(record, timeout, fields);
+      if (!record.isRenewed && !this.#askAnew(record, timeout, fields)) return 0;
       record.isRenewed = true;
       return Math.min(timeout, left);
     }
@@ -121,10 +120,12 @@ class WorkerRequests {
    * @param {WorkerRecord} record
    * @param {number} timeout
    * @param {RequestFields} fields
+   * @returns {boolean} false if the request could not be sent
    */
   #askAnew(record, timeout, fields) {
     record.outstanding = this.#nextId++;
     this.#send(record, timeout, fields);
+    return record.longestWait < Infinity;
   }
 
   /**

@@ -155,19 +155,27 @@ describe('a worker that does not answer', () => {
     assert.equal(new Set(pauses.slice(6)).size, 1);
   });
 
-  it('a worker that does not answer because the channel is closed is not waited for', () => {
-    record.worker.send = (message, callback) => callback(new Error('closed'));
-    requests.ask(record, 5000, FIELDS);
-    assert.deepEqual(unreachable, [7]);
-    assert.equal(record.timedOut, true);
-    assert.equal(requests.ask(record, 5000, FIELDS), 0);
-  });
+  for (const [what, send] of [
+    ['the channel is closed', (message, callback) => callback(new Error('closed'))],
+    [
+      'sending throws',
+      () => {
+        throw new Error('no channel');
+      },
+    ],
+  ]) {
+    it(`a worker that does not answer because ${what} is not waited for`, () => {
+      record.worker.send = send;
+      assert.deepEqual([requests.ask(record, 5000, FIELDS), requests.ask(record, 5000, FIELDS)], [0, 0]);
+      assert.deepEqual(unreachable, [7]);
+      assert.equal(record.timedOut, true);
+    });
 
-  it('a worker that does not answer because sending throws is not waited for', () => {
-    record.worker.send = () => {
-      throw new Error('no channel');
-    };
-    requests.ask(record, 5000, FIELDS);
-    assert.deepEqual(unreachable, [7]);
-  });
+    it(`a worker that has not answered within a short timeout, because ${what} then, is not waited for`, () => {
+      scrapeInVain(100);
+      record.worker.send = send;
+      assert.deepEqual([requests.ask(record, 5000, FIELDS), requests.ask(record, 5000, FIELDS)], [0, 0]);
+      assert.deepEqual(unreachable, [7]);
+    });
+  }
 });
