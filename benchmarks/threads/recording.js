@@ -19,10 +19,13 @@ function threadCpu() {
 
 /** @returns {[name: string, count: number, record: (i: number) => void][]} */
 function operations() {
-  const { Counter, Histogram } = require('../..');
+  const { Counter, Histogram, Summary } = require('../..');
   const labelNames = ['method', 'path', 'status'];
   const counter = new Counter({ name: 'requests_total', help: 'h', labelNames });
   const histogram = new Histogram({ name: 'seconds', help: 'h', labelNames: ['method'] });
+  const summary = new Summary({ name: 'sizes', help: 'h', labelNames: ['method'] });
+  const summaryChild = summary.labels('GET');
+  const values = Array.from({ length: 1009 }, () => Math.random());
   const labelSets = Array.from({ length: 100 }, (_, i) => ({ method: 'GET', path: `/${i}`, status: 200 }));
   for (const labels of labelSets) counter.inc(labels);
   const child = counter.labels('GET', '/1', 200);
@@ -31,7 +34,10 @@ function operations() {
     ['counter.inc(labels)', 1e5, i => counter.inc(labelSets[i % 100])],
     ['child.inc()', 1e6, () => child.inc()],
     ['histogram.observe(labels)', 1e5, i => histogram.observe({ method: 'GET' }, i % 10)],
+    ['summary.observe(labels)', 1e5, i => summary.observe({ method: 'GET' }, values[i % 1009])],
+    ['observe() of a child of a summary', 5e5, i => summaryChild.observe(values[i % 1009])],
     ['a new label set', 4e3, () => counter.inc({ method: 'GET', path: `/new${created++}`, status: 200 })],
+    ['a new label set of a summary', 2e3, () => summary.observe({ method: `new${created++}` }, 1)],
   ];
 }
 

@@ -26,9 +26,10 @@ class Exemplar {
 }
 
 /**
- * A slot for one exemplar. `encoded` caches its bytes for the snapshot writer until the exemplar is replaced.
+ * A slot for one exemplar. `encoded` caches its bytes for the snapshot writer until the exemplar is replaced;
+ * `reported` is the timestamp of the one that the table's listener has got last.
  *
- * @typedef {{exemplar: Exemplar, encoded: Uint8Array | undefined}} Slot
+ * @typedef {{exemplar: Exemplar, encoded: Uint8Array | undefined, reported?: number}} Slot
  */
 
 /**
@@ -39,6 +40,9 @@ class Exemplar {
 
 // The first exemplar after a capture copies one page: 0.3 µs.
 const PAGE_SLOTS = 256;
+
+/** How old a listener's exemplar may become while there are newer ones. */
+const REPORT_SECONDS = 1;
 
 /**
  * A metric's exemplars by row and column. An exemplar is replaced, never changed.
@@ -51,9 +55,15 @@ class Exemplars {
   /** How often they were captured. */
   #captures = 0;
 
-  /** @param {number} width columns a row */
-  constructor(width) {
+  #table;
+
+  /**
+   * @param {number} width columns a row
+   * @param {import('../series/series-table').SeriesTable} [table] whose listener gets exemplars
+   */
+  constructor(width, table) {
     this.width = width;
+    this.#table = table;
     /** Rises with each change. */
     this.version = 0;
   }
@@ -85,7 +95,20 @@ class Exemplars {
    * @param {Exemplar} exemplar
    */
   put(row, column, exemplar) {
-    this.#set(row * this.width + column, { exemplar, encoded: undefined });
+    const place = row * this.width + column;
+    /** @type {Slot} */
+    const slot = { exemplar, encoded: undefined };
+    const listener = this.#table?.listener;
+    if (listener?.exemplarPut !== undefined) {
+      slot.reported = slotAt(this.#pages, place)?.reported;
+      const { timestamp } = exemplar;
+      // A clock may go back.
+      if (slot.reported === undefined || Math.abs(timestamp - slot.reported) >= REPORT_SECONDS) {
+        slot.reported = timestamp;
+        listener.exemplarPut(row, column, exemplar);
+      }
+    }
+    this.#set(place, slot);
     this.version++;
   }
 
@@ -173,7 +196,7 @@ function slotAt(pages, place) {
  * @param {import('../series/series-table').SeriesTable} table
  */
 function exemplarsOf(table) {
-  const exemplars = new Exemplars(table.width);
+  const exemplars = new Exemplars(table.width, table);
   table.listener = exemplars;
   return exemplars;
 }

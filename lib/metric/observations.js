@@ -16,6 +16,22 @@ const sorted = new Float64Array(MAX_BUFFERED);
 let scratch = new Float64Array(4096);
 
 /**
+ * Where the observations of one slice are in a thread that takes part in the page of all threads: another
+ * thread reads them there at any time. See lib/threads/shared-digests.js.
+ *
+ * @typedef {object} SharedPlace
+ * @property {number} limit as that of the observations
+ * @property {number} leaves at what time in milliseconds it leaves the window
+ * @property {Float64Array} buffer memory of the latest values
+ * @property {number} first where they begin in it
+ * @property {number} end where they end if there is no more room
+ * @property {(merged: Float64Array, values: ArrayLike<number>) => Float64Array | undefined} write replaces
+ *   all that is there; returns the merged centroids as they are there; undefined if there is no memory
+ * @property {(owner: Observations, limit: number) => boolean} take replaces the owner of the place; returns
+ *   whether there may be values of another one
+ */
+
+/**
  * The distribution of observed values: the latest ones in a buffer, all others merged into centroids. An
  * observation costs one write to the buffer. A full buffer is sorted and merged in one pass, instead of
  * searching and rebalancing a tree for each value.
@@ -23,62 +39,138 @@ let scratch = new Float64Array(4096);
 class Observations {
   // Not a typed array: most label sets have few observations, and an empty typed array takes 200 bytes. One
   // element from the start: the first element of an empty array would allocate 17.
+  /** @type {number[] | Float64Array} */
   #buffer = [NaN];
-  #buffered = 0;
+  #next = 0;
+  #end;
   /** @type {Float64Array} */
   #merged = NO_CENTROIDS;
-  #limit;
+  /** @type {SharedPlace | undefined} */
+  #place = undefined;
 
   /** @param {number | string} [limit] how many values to buffer, at most 512; anything else stands for 512 */
   constructor(limit) {
     const given = typeof limit === 'number' || typeof limit === 'string' ? Number(limit) : MAX_BUFFERED;
-    this.#limit = given < MAX_BUFFERED ? Math.max(1, Math.floor(given)) : MAX_BUFFERED;
+    this.#end = given < MAX_BUFFERED ? Math.max(1, Math.floor(given)) : MAX_BUFFERED;
+  }
+
+  /** undefined if they are not in shared memory */
+  get place() {
+    return this.#place;
   }
 
   /** @param {number} value a number, not NaN */
   push(value) {
-    this.#buffer[this.#buffered++] = value;
-    if (this.#buffered >= this.#limit) this.#merge();
+    this.#buffer[this.#next++] = value;
+    if (this.#next >= this.#end) this.#makeRoom();
   }
 
   get isEmpty() {
-    return this.#buffered === 0 && this.#merged.length === 0;
+    return this.#next === this.#first && this.#merged.length === 0;
   }
 
   /** @returns {Float64Array} of all observations, as `centroids.js` has them; never changed afterwards */
   centroids() {
-    if (this.#buffered > 0) this.#merge();
-    return this.#merged;
+    if (this.#next > this.#first) this.#merge();
+    return this.#place === undefined ? this.#merged : this.#merged.slice();
   }
 
   /** Frees the buffer, if nothing more will be observed. */
   close() {
-    if (this.#buffered > 0) this.#merge();
+    if (this.#next > this.#first) this.#merge();
+    if (this.#place === undefined) this.#buffer = [NaN];
+  }
+
+  /**
+   * Moves the observations, and those to come, to a place that another thread reads.
+   *
+   * @param {SharedPlace} place
+   */
+  share(place) {
+    const limit = this.#place?.limit ?? this.#end;
+    const { isEmpty } = this;
+    const values = this.#buffer.slice(this.#first, this.#next);
+    const isUsed = place.take(this, limit);
+    this.#place = place;
+    if (isUsed || !isEmpty) {
+      this.#write(values);
+      return;
+    }
+    // Its memory is provided with the first value.
     this.#buffer = [NaN];
+    this.#next = 0;
+    this.#end = 1;
+  }
+
+  /** Leaves the shared memory to others, with a copy of what is there. */
+  leave() {
+    const { limit } = /** @type {SharedPlace} */ (this.#place);
+    const values = this.#buffer.slice(this.#first, this.#next);
+    this.#merged = this.#merged.slice();
+    this.#place = undefined;
+    this.#buffer = Array.from(values);
+    this.#next = values.length;
+    this.#end = limit;
+  }
+
+  get #first() {
+    return this.#place?.first ?? 0;
+  }
+
+  #makeRoom() {
+    const limit = this.#place?.limit ?? this.#end;
+    if (this.#next - this.#first >= limit) this.#merge();
+    else this.#write(this.#buffer.slice(this.#first, this.#next));
   }
 
   #merge() {
-    const count = this.#buffered;
-    for (let i = 0; i < count; i++) sorted[i] = this.#buffer[i];
-    sorted.subarray(0, count).sort();
-    const merged = this.#merged;
-    const length = merged.length + count * 2;
-    if (scratch.length < length) scratch = new Float64Array(length * 2);
-    let m = 0;
-    let v = 0;
-    for (let i = 0; i < length; i += 2) {
-      if (v >= count || (m < merged.length && merged[m] <= sorted[v])) {
-        scratch[i] = merged[m];
-        scratch[i + 1] = merged[m + 1];
-        m += 2;
-      } else {
-        scratch[i] = sorted[v++];
-        scratch[i + 1] = 1;
-      }
-    }
-    this.#merged = scratch.slice(0, compressCentroids(scratch, length, DELTA));
-    this.#buffered = 0;
+    const first = this.#first;
+    this.#merged = withValues(this.#merged, this.#buffer, first, this.#next);
+    this.#next = first;
+    if (this.#place !== undefined) this.#write([]);
   }
+
+  /** @param {number[] | Float64Array} values that are not merged */
+  #write(values) {
+    const place = /** @type {SharedPlace} */ (this.#place);
+    const merged = place.write(this.#merged, values);
+    if (merged === undefined) {
+      this.leave();
+      return;
+    }
+    this.#merged = merged;
+    this.#buffer = place.buffer;
+    this.#next = place.first + values.length;
+    this.#end = place.end;
+  }
+}
+
+/**
+ * @param {Float64Array} merged centroids
+ * @param {ArrayLike<number>} buffer
+ * @param {number} first where the values begin in the buffer; there are at most 512
+ * @param {number} end
+ * @returns {Float64Array} the centroids of both
+ */
+function withValues(merged, buffer, first, end) {
+  const count = end - first;
+  for (let i = 0; i < count; i++) sorted[i] = buffer[first + i];
+  sorted.subarray(0, count).sort();
+  const length = merged.length + count * 2;
+  if (scratch.length < length) scratch = new Float64Array(length * 2);
+  let m = 0;
+  let v = 0;
+  for (let i = 0; i < length; i += 2) {
+    if (v >= count || (m < merged.length && merged[m] <= sorted[v])) {
+      scratch[i] = merged[m];
+      scratch[i + 1] = merged[m + 1];
+      m += 2;
+    } else {
+      scratch[i] = sorted[v++];
+      scratch[i + 1] = 1;
+    }
+  }
+  return scratch.slice(0, compressCentroids(scratch, length, DELTA));
 }
 
 /**
@@ -94,4 +186,4 @@ function centroidsOf(slices) {
   );
 }
 
-module.exports = { Observations, centroidsOf };
+module.exports = { Observations, MAX_BUFFERED, centroidsOf, withValues };

@@ -206,7 +206,7 @@ class Summary extends Metric {
     const { percentiles, maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
     const view = viewWith(this, { kind: 'summary', quantiles: percentiles });
     // Assigned instead of spread into a new object, which takes V8 2 µs instead of 0.1.
-    view.beforeRead = () => prune(this);
+    if (/** @type {any} */ (this).pruneAgedBuckets) view.beforeRead = () => prune(this);
     view.quantileValues = row => quantileValues(this, row);
     view.captureQuantiles = () => captureQuantiles(this);
     view.digestOf = row => stateOf(this).quantiles[row];

@@ -3,6 +3,8 @@
 const { TDigest } = require('tdigest');
 const { Observations, centroidsOf } = require('./observations');
 
+/** @typedef {import('./observations').SharedPlace} SharedPlace */
+
 /**
  * Quantiles of what was observed in the last `maxAgeSeconds`, or ever if there is no window.
  *
@@ -59,8 +61,36 @@ class TimeWindowQuantiles {
 
   /** Forgets everything. Slices begin when they would have begun without it. */
   reset() {
-    this.#slices = this.#slices.map(() => new Observations(this.#bufferLimit));
+    const old = this.#slices;
+    this.#slices = old.map(() => new Observations(this.#bufferLimit));
+    this.#place(placesOf(old), old.length);
     this.version++;
+  }
+
+  /**
+   * Moves the observations, and those to come, to shared memory, where another thread reads them.
+   *
+   * @param {{placeOf: (row: number, slice: number) => SharedPlace}} digests
+   * @param {number} row
+   */
+  share(digests, row) {
+    const places = this.#slices.map((_, slice) => digests.placeOf(row, slice));
+    this.#place(places, places.length);
+  }
+
+  /**
+   * @param {(SharedPlace | undefined)[]} places of all slices
+   * @param {number} count of the latest slices, which are not in their places yet
+   */
+  #place(places, count) {
+    const { length } = this.#slices;
+    for (let age = 0; age < count; age++) {
+      const slice = (this.currentBuffer - age + length) % length;
+      const place = places[slice];
+      if (place === undefined || place === this.#slices[slice].place) continue;
+      place.leaves = this.lastRotateTimestampMillis + (length - age) * this.durationBetweenRotatesMillis;
+      this.#slices[slice].share(place);
+    }
   }
 
   /**
@@ -95,7 +125,8 @@ class TimeWindowQuantiles {
     const slices = [...this.#slices];
     slices[this.currentBuffer].close();
     let steps = 0;
-    while (now - this.lastRotateTimestampMillis > duration && steps++ < slices.length) {
+    while (now - this.lastRotateTimestampMillis > duration && steps < slices.length) {
+      steps++;
       this.currentBuffer = (this.currentBuffer + 1) % slices.length;
       slices[this.currentBuffer] = new Observations(this.#bufferLimit);
       this.lastRotateTimestampMillis += duration;
@@ -103,9 +134,19 @@ class TimeWindowQuantiles {
     // All slices are empty after a long pause: skip the rest of it at once.
     const rest = now - this.lastRotateTimestampMillis;
     if (rest > duration) this.lastRotateTimestampMillis += (Math.ceil(rest / duration) - 1) * duration;
+    const places = placesOf(this.#slices);
     this.#slices = slices;
+    this.#place(places, steps);
     this.version++;
   }
+}
+
+/**
+ * @param {Observations[]} slices
+ * @returns {(SharedPlace | undefined)[]}
+ */
+function placesOf(slices) {
+  return slices.map(({ place }) => place);
 }
 
 /**

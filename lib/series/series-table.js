@@ -34,6 +34,10 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
  * @property {(row: number) => void} [rowRemoved] called after a row was removed
  * @property {() => void} [cleared] called after all rows were removed
  * @property {() => void} [renumbered] called after the rows have got new numbers
+ * @property {(place: any, digests: object) => void} [digestPlaced] called when a row of a summary has got
+ *   other shared memory, a DigestPlace
+ * @property {(row: number, column: number, exemplar: import('../metric/exemplar').Exemplar) => void}
+ *   [exemplarPut] called for at least one exemplar a second of each number that has some
  */
 
 /**

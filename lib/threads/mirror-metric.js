@@ -3,18 +3,32 @@
 // Runs in the process's hub. A metric of another thread, as far as that thread has published it. Whatever
 // comes from the thread is checked.
 
-const { isFloat64Array } = require('node:util/types');
 const { VIEW } = require('../registry/metric-view');
 const { checkLabelNamesAreValid } = require('../registry/names');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
+const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
-const { PAGE, FORM, VALUE, ROW, ORDER, REMOVE, CLEAR, OVERFLOW } = require('./thread-messages');
+const {
+  PAGE,
+  FORM,
+  VALUE,
+  ROW,
+  ORDER,
+  REMOVE,
+  CLEAR,
+  OVERFLOW,
+  DIGESTS,
+  DIGEST,
+  EXEMPLAR,
+  HOOK,
+} = require('./thread-messages');
 
 const MOST_SHIFT = 20;
 const MOST_WIDTH = 2 ** 20;
 /** Where the record of a row has the number of its value of the first label. */
 const FIRST_VALUE = 3;
-const NO_CENTROIDS = new Float64Array(0);
+/** Where the record of a place has its offset and its lengths. */
+const PLACE_NUMBERS = 4;
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./shared-log').LogReader} LogReader */
@@ -26,28 +40,15 @@ const NO_CENTROIDS = new Float64Array(0);
  * @typedef {(name: string) => Promise<void> | undefined} Collect
  */
 
-/** The digest of one row. */
-class RowDigest {
-  version = 0;
-  /** @type {Float64Array} */
-  centroids = NO_CENTROIDS;
-
-  /** @param {Float64Array} centroids */
-  set(centroids) {
-    this.centroids = centroids;
-    this.version++;
-  }
-
-  /** @returns {any[]} as TimeWindowQuantiles.slices() */
-  slices() {
-    return [{ isEmpty: this.centroids.length === 0, centroids: () => this.centroids }];
-  }
-}
-
 class MirrorMetric {
-  /** @type {RowDigest[]} by row */
+  /** @type {(() => Promise<void> | undefined) | undefined} */
+  collect = undefined;
+  /** @type {MirrorDigest[]} by row */
   #digests = [];
+  /** @type {import('./shared-digests').Block[]} memory of the digests */
+  #blocks = [];
   #table;
+  #collect;
   /** @type {MetricView} */
   #view;
 
@@ -56,19 +57,19 @@ class MirrorMetric {
    * @param {Collect} collect
    * @throws {Error} if the definition is not valid
    */
-  constructor({ layout, windowed, hasHook, labelNames, width, pageShift, ...texts }, collect) {
+  constructor({ layout, windowed, labelNames, width, pageShift, ...texts }, collect) {
     [width, pageShift].forEach(checkInteger);
     if (pageShift > MOST_SHIFT || width < 1 || width > MOST_WIDTH) throw new Error('a table is not valid');
     this.name = text(texts.name);
     checkNames(labelNames.map(text));
     this.#table = new MirrorTable(labelNames, width, pageShift);
-    const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new RowDigest());
+    const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new MirrorDigest());
     this.#view = /** @type {any} */ ({
       ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
       ...{ aggregator: text(texts.aggregator), layout: checkedLayout(layout, width), table: this.#table },
       ...(layout.kind === 'summary' ? { digestOf, windowed: windowed === true } : {}),
     });
-    if (hasHook) this.collect = () => collect(this.name);
+    this.#collect = collect;
   }
 
   /** @returns {MetricView} */
@@ -92,7 +93,6 @@ class MirrorMetric {
         const row = record.integer(1);
         const idAt = (/** @type {number} */ position) => record.integer(FIRST_VALUE + position);
         table.follow(row, record.integer(2), idAt, () => record.text);
-        this.#digests[row]?.set(NO_CENTROIDS);
         this.#view.exemplars?.drop(row);
         break;
       }
@@ -119,34 +119,46 @@ class MirrorMetric {
       case OVERFLOW:
         table.setOverflowCount(memoryAt(1), record.integer(2));
         break;
+      case HOOK:
+        this.collect = () => this.#collect(this.name);
+        break;
+      case DIGESTS:
+        this.#blocks.push({ numbers: new Float64Array(memoryAt(1)), words: new Int32Array(memoryAt(1)) });
+        memories.delete(record.integer(1));
+        break;
+      case DIGEST:
+        this.#placeDigest(record);
+        break;
+      case EXEMPLAR:
+        this.#setExemplar(record.integer(1), record.integer(2), JSON.parse(record.text));
+        break;
       default:
         throw new Error('a record is of an unknown kind');
     }
   }
 
   /**
-   * @param {number} row
-   * @param {unknown} centroids
-   * @throws {Error} if they are not valid
+   * @param {LogReader} record
+   * @throws {Error} if it is not valid
    */
-  setDigest(row, centroids) {
+  #placeDigest(record) {
+    const row = record.integer(1);
     this.#checkRow(row);
-    if (!isFloat64Array(centroids) || centroids.length % 2 === 1) throw new Error('a digest is not valid');
-    /** @type {any} */ (this.#view).digestOf?.(row).set(centroids);
+    const block = this.#blocks[record.integer(3)];
+    const [offset, bufferLength, listLength] = record.integersFrom(PLACE_NUMBERS);
+    const digest = /** @type {any} */ (this.#view).digestOf?.(row);
+    digest.place(record.integer(2), block, offset, bufferLength, listLength);
   }
 
   /**
    * @param {number} row
    * @param {number} column
-   * @param {any} labels pairs of name and value
-   * @param {unknown} value
-   * @param {unknown} timestamp
+   * @param {any} exemplar labels as pairs of name and value, value, timestamp
    * @throws {Error} if it is not valid
    */
-  setExemplar(row, column, labels, value, timestamp) {
+  #setExemplar(row, column, [labels, value, timestamp]) {
     const { width } = this.#table;
     this.#checkRow(row);
-    checkInteger(column);
     if (column >= width) throw new Error('an exemplar is not valid');
     const labelSet = Object.fromEntries(labels.map((/** @type {any} */ pair) => pair.map(text)));
     const exemplars = (this.#view.exemplars ??= new Exemplars(width));
@@ -155,7 +167,6 @@ class MirrorMetric {
 
   /** @param {number} row */
   #checkRow(row) {
-    checkInteger(row);
     if (row >= this.#table.rowCount) throw new RangeError('a row is unknown');
   }
 }
@@ -223,4 +234,4 @@ function checkedLayout(layout, width) {
     : { kind: 'summary', quantiles: numbers };
 }
 
-module.exports = { MirrorMetric, MirrorCustomMetric, RowDigest, text, checkNames };
+module.exports = { MirrorMetric, MirrorCustomMetric, text, checkNames };

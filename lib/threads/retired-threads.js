@@ -11,7 +11,6 @@ const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { mergeCentroids } = require('../metric/centroids');
 const { SeriesTable } = require('../series/series-table');
 const { runThrough } = require('../event-loop/slices');
-const { RowDigest } = require('./mirror-metric');
 
 const DELTA = 0.01; // as lib/metric/observations.js has it
 const TYPES = new Set(['counter', 'histogram', 'summary']);
@@ -19,6 +18,7 @@ const DEFAULT_MAX_AGE = 3_600_000;
 /** Which label sets living threads have is found out so often within the maximum age. */
 const CHECKS_PER_AGE = 10;
 const ROWS_PER_STEP = 64;
+const NO_CENTROIDS = new Float64Array(0);
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./thread-mirror').MirrorRegistry} MirrorRegistry */
@@ -35,6 +35,24 @@ const ROWS_PER_STEP = 64;
  * @property {RowDigest[]} digests by row
  * @property {number[]} lastSeen by row: when a thread with it ended, or was found to have it, by the clock
  */
+
+/** The digest of one row of totals. */
+class RowDigest {
+  version = 0;
+  /** @type {Float64Array} */
+  centroids = NO_CENTROIDS;
+
+  /** @param {Float64Array} centroids */
+  set(centroids) {
+    this.centroids = centroids;
+    this.version++;
+  }
+
+  /** @returns {any[]} as TimeWindowQuantiles.slices() */
+  slices() {
+    return [{ isEmpty: this.centroids.length === 0, centroids: () => this.centroids }];
+  }
+}
 
 class TotalsTable extends SeriesTable {
   /** That of the threads. */
@@ -217,7 +235,7 @@ class RetiredThreads {
       const restRow = rest.table.start(labels);
       rest.table.pageOf(restRow)[rest.table.offsetOf(restRow) + column] += error;
     }
-    const centroids = windowed ? undefined : view.digestOf?.(from).slices()[0].centroids();
+    const centroids = windowed ? undefined : view.digestOf?.(from).slices()[0]?.centroids();
     if (centroids === undefined || centroids.length === 0) return;
     const digest = /** @type {any} */ (digestOf)(row);
     digest.set(mergeCentroids([digest.centroids, centroids], DELTA));

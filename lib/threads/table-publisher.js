@@ -3,13 +3,28 @@
 // Runs in a thread that takes part. Publishes one table: its pages as shared memory, and each change of its
 // rows as a record of the log, before the number that caused it is recorded.
 
-const { PAGE, FORM, VALUE, ROW, ORDER, REMOVE, CLEAR, OVERFLOW } = require('./thread-messages');
+const { SharedDigests } = require('./shared-digests');
+const {
+  PAGE,
+  FORM,
+  VALUE,
+  ROW,
+  ORDER,
+  REMOVE,
+  CLEAR,
+  OVERFLOW,
+  DIGESTS,
+  DIGEST,
+  EXEMPLAR,
+} = require('./thread-messages');
 
 /** Where the numbers of a row's values begin in its record. */
 const VALUES = 3;
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {import('../series/series-table').RowListener} RowListener */
+
+/** @typedef {import('./shared-digests').DigestPlace} DigestPlace */
 
 /** @implements {RowListener} */
 class TablePublisher {
@@ -29,10 +44,16 @@ class TablePublisher {
   /** @type {number[]} the record of a row */
   #row;
   #isClosed = false;
+  #digestOf;
+  #exemplars;
+  /** @type {SharedDigests | undefined} of a summary */
+  #digests = undefined;
+  /** @type {Float64Array[]} memory of its digests that was published */
+  #blocks = [];
 
   /**
-   * @param {SeriesTable} table
-   * @param {number} number of the table
+   * @param {import('../exposition/live-family').MetricView} view of the metric
+   * @param {number} number of the metric
    * @param {object} context
    * @param {import('./shared-log').LogWriter} context.log
    * @param {(memory: SharedArrayBuffer, isBlock: boolean) => number} context.memoryNumber passes shared
@@ -41,8 +62,11 @@ class TablePublisher {
    * @param {(error: unknown) => void} context.onFailure
    * @param {(publisher: TablePublisher) => void} context.onRenumbered
    */
-  constructor(table, number, { log, memoryNumber, numbers, onFailure, onRenumbered }) {
+  constructor(view, number, { log, memoryNumber, numbers, onFailure, onRenumbered }) {
+    const { table } = view;
     this.table = table;
+    this.#digestOf = view.digestOf;
+    this.#exemplars = view.exemplars;
     this.number = number;
     this.#log = log;
     this.#memoryNumber = memoryNumber;
@@ -67,6 +91,25 @@ class TablePublisher {
     const count = this.#numbers.shareOverflowCount(table);
     if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count, true)]);
     table.listener = this;
+    if (this.#digestOf !== undefined) this.#shareDigests();
+    for (const { row, column, slot } of this.#exemplars?.slots() ?? [])
+      this.#publishExemplar(row, column, slot.exemplar);
+  }
+
+  #shareDigests() {
+    const { table } = this;
+    const digests = SharedDigests.of(table);
+    // What another publisher has shared.
+    for (const place of digests.published) this.#publishDigest(place);
+    this.#digests = digests;
+    for (const row of table.liveRows()) this.#shareDigest(row);
+  }
+
+  /** @param {number} row */
+  #shareDigest(row) {
+    const digest = /** @type {any} */ (this.#digestOf)(row);
+    // That of an older copy of this package cannot be shared.
+    if (typeof digest.share === 'function') digest.share(this.#digests, row);
   }
 
   /** The numbers stay in shared memory. */
@@ -91,9 +134,30 @@ class TablePublisher {
       const page = row >> this.table.pageShift;
       if (this.#pages[page] !== this.table.pages[page]) this.#publishPage(page);
       this.#publishRow(row);
+      if (this.#digests !== undefined) this.#shareDigest(row);
     } catch (error) {
       this.#onFailure(error);
     }
+  }
+
+  /**
+   * @param {DigestPlace} place
+   * @param {object} digests that it is of
+   */
+  digestPlaced(place, digests) {
+    this.#listener?.digestPlaced?.(place, digests);
+    // If the rows have new numbers, another publisher may be called before this one is closed.
+    if (this.#digests === digests) this.#guard(() => this.#publishDigest(place));
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   * @param {import('../metric/exemplar').Exemplar} exemplar
+   */
+  exemplarPut(row, column, exemplar) {
+    this.#listener?.exemplarPut?.(row, column, exemplar);
+    this.#guard(() => this.#publishExemplar(row, column, exemplar));
   }
 
   /** @returns {import('../series/series-table').RowMove | undefined} */
@@ -175,6 +239,27 @@ class TablePublisher {
       }
     }
     this.#log.append(ROW, record, newValue);
+  }
+
+  /** @param {DigestPlace} place */
+  #publishDigest({ row, slice, block, offset, bufferLength, listLength }) {
+    const { numbers } = /** @type {import('./shared-digests').Block} */ (block);
+    let number = this.#blocks.lastIndexOf(numbers);
+    if (number === -1) {
+      number = this.#blocks.push(numbers) - 1;
+      this.#log.append(DIGESTS, [this.number, this.#placeOf(numbers, false)[0]]);
+    }
+    this.#log.append(DIGEST, [this.number, row, slice, number, offset, bufferLength, listLength]);
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   * @param {import('../metric/exemplar').Exemplar} exemplar
+   */
+  #publishExemplar(row, column, { labelSet, value, timestamp }) {
+    const labels = Object.keys(labelSet).map(name => [name, String(labelSet[name])]);
+    this.#log.append(EXEMPLAR, [this.number, row, column], JSON.stringify([labels, value, timestamp]));
   }
 
   /** @param {number} row */

@@ -238,11 +238,11 @@ class ThreadHub {
     try {
       const { mirror } = record;
       const { chunk, memory, memoryNumber, published, left, ended } = message;
-      const { started, extras, customs, answer, failed } = message;
+      const { started, customs, answer, failed } = message;
       if (isSharedArrayBuffer(chunk)) mirror.addChunk(chunk);
       if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
       if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
-      if (extras !== undefined || customs !== undefined) mirror.addExtras(message);
+      if (customs !== undefined) mirror.addCustoms(customs);
       if (published === true) this.#onPublished(record);
       if (left === true) this.#onLeft(record);
       if (answer !== undefined && answer === record.request?.number) this.#onAnswer(record, new Set(failed));

@@ -36,6 +36,10 @@ const ORDER = 9; // metric, all live rows
 const REMOVE = 10; // metric, row
 const CLEAR = 11; // metric
 const OVERFLOW = 12; // metric, number of the memory of its count, byte offset
+const DIGESTS = 13; // metric, number of the memory: the next block of its digests
+const DIGEST = 14; // metric, row, slice, number of its block, offset and lengths of its place, in float64
+const EXEMPLAR = 15; // metric, row, column; labels, value and timestamp as text
+const HOOK = 16; // metric: it has a hook
 
 /** @returns {string} the scope of this thread: threads see the hub that was created above them */
 function scopeOf() {
@@ -74,6 +78,10 @@ module.exports = {
   REMOVE,
   CLEAR,
   OVERFLOW,
+  DIGESTS,
+  DIGEST,
+  EXEMPLAR,
+  HOOK,
   scopeOf,
   inboxOf,
   helloOf,

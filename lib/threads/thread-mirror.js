@@ -8,7 +8,7 @@ const { debuglog } = require('node:util');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 const { LogReader } = require('./shared-log');
 const { MirrorMetric, MirrorCustomMetric, text, checkNames } = require('./mirror-metric');
-const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW } = require('./thread-messages');
+const { REGISTRY, DEFINE, CUSTOM, DROP, PAGE, OVERFLOW, DIGESTS } = require('./thread-messages');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -17,7 +17,7 @@ const debug = debuglog('prom-client-cluster');
  *
  * @type {Record<number, number>}
  */
-const MEMORY_AT = { [PAGE]: 2, [OVERFLOW]: 1 };
+const MEMORY_AT = { [PAGE]: 2, [OVERFLOW]: 1, [DIGESTS]: 1 };
 
 /** This takes 0.05 ms. */
 const RECORDS_PER_STEP = 128;
@@ -41,8 +41,8 @@ class ThreadMirror {
   #registries = new Map();
   /** @type {Map<number, MirrorEntry>} */
   #metrics = new Map();
-  /** @type {object[]} messages that are not applied yet */
-  #extras = [];
+  /** @type {[number: number, json: unknown][]} of custom metric objects, which are not applied yet */
+  #customs = [];
   #isBroken = false;
 
   /**
@@ -80,10 +80,12 @@ class ThreadMirror {
   *read() {
     for (;;) {
       while (this.#readSome()) yield;
-      const message = this.#extras.shift();
-      if (message === undefined) return;
-      this.#guard(() => this.#applyExtras(message));
-      yield;
+      const custom = this.#customs.shift();
+      if (custom === undefined) return;
+      const [number, json] = custom;
+      // It may have been dropped since.
+      const metric = this.#metrics.get(number)?.metric;
+      if (metric instanceof MirrorCustomMetric) metric.json = json;
     }
   }
 
@@ -109,25 +111,12 @@ class ThreadMirror {
   }
 
   /**
-   * Digests, exemplars and custom metric objects. They are applied after the records that the thread has
-   * published before.
+   * What custom metric objects have. It is applied after the records that the thread has published before.
    *
-   * @param {{extras?: any, customs?: any}} message
+   * @param {[number: number, json: unknown][]} customs
    */
-  addExtras(message) {
-    this.#extras.push(message);
-  }
-
-  /** @param {any} message */
-  #applyExtras({ extras, customs }) {
-    // A metric may have been dropped since.
-    const metricOf = (/** @type {number} */ number) => /** @type {any} */ (this.#metrics.get(number)?.metric);
-    for (const [number, ...digest] of extras?.digests ?? []) metricOf(number)?.setDigest(...digest);
-    for (const [number, ...exemplar] of extras?.exemplars ?? []) metricOf(number)?.setExemplar(...exemplar);
-    for (const [number, json] of customs ?? []) {
-      const metric = metricOf(number);
-      if (metric !== undefined) metric.json = json;
-    }
+  addCustoms(customs) {
+    this.#customs.push(...customs);
   }
 
   /** @param {() => void} apply */

@@ -1,29 +1,20 @@
 'use strict';
 
 // Runs in a thread that takes part, on its event loop and within the calls that record. Publishes the
-// registries of the thread: what metrics and label sets there are through a log, numbers as shared memory. So
-// the hub needs nothing of this thread to read them. Only `collect` hooks, custom metric objects, digests and
-// exemplars need its event loop.
+// registries of the thread: what metrics, label sets and exemplars there are through a log, numbers and
+// digests as shared memory. So the hub needs nothing of this thread to read them. Only `collect` hooks and
+// custom metric objects need its event loop.
 
 const { viewOf, OBSERVER, OF_PROCESS } = require('../registry/metric-view');
-const { runInSlices, runThrough } = require('../event-loop/slices');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
 const { readableMetrics, readableDefaults } = require('../cluster/capture/readable-metrics');
 const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('./shared-log');
-const { ExtrasPublisher } = require('./extras-publisher');
 const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
-const { REGISTRY, DEFINE, CUSTOM, DROP } = require('./thread-messages');
+const { REGISTRY, DEFINE, CUSTOM, DROP, HOOK } = require('./thread-messages');
 const { debug } = require('../options/debug-log');
-const { unref } = require('../event-loop/timers');
-
-// Read when this file is loaded, because an application's tests may fake timers later.
-const { setInterval, clearInterval } = globalThis;
-
-/** How often digests and exemplars that have changed are sent without a request. */
-const EXTRAS_MILLISECONDS = 1000;
 
 /** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
 const HOOK_MILLISECONDS = 30_000;
@@ -34,6 +25,7 @@ const HOOK_MILLISECONDS = 30_000;
  * @property {number} registry
  * @property {any} metric
  * @property {TablePublisher} [table] undefined for a custom metric object
+ * @property {boolean} [hasHook] whether a hook was published
  */
 
 class ThreadPublisher {
@@ -53,11 +45,7 @@ class ThreadPublisher {
   /** @type {Map<any, Published>[]} by registry: by metric */
   #metrics = [];
   #nextNumber = 0;
-  /** @type {NodeJS.Timeout | undefined} */
-  #timer = undefined;
-  /** @type {Promise<void> | undefined} while digests and exemplars are being sent */
-  #sending = undefined;
-  #extras = new ExtrasPublisher(message => this.#link.send(message));
+  #isPublishingHooks = false;
 
   /** @param {() => Iterable<any>} registries that take part */
   constructor(registries) {
@@ -78,7 +66,6 @@ class ThreadPublisher {
       this.#log = log;
       this.#link.join(log.first);
       this.#sync();
-      runThrough(this.#extras.sendChanged());
       this.#link.send({ published: true });
     });
   }
@@ -106,7 +93,6 @@ class ThreadPublisher {
   #sendLast(more) {
     this.#guard(() => {
       this.#sync();
-      runThrough(this.#extras.sendChanged());
       this.#link.send(more);
     });
   }
@@ -140,9 +126,6 @@ class ThreadPublisher {
     this.#defaults = [];
     this.#metrics = [];
     this.#blocks = new WeakMap();
-    this.#extras.clear();
-    clearInterval(this.#timer);
-    this.#timer = undefined;
     this.#log = undefined;
   }
 
@@ -154,6 +137,7 @@ class ThreadPublisher {
       if (current.has(registry)) this.#syncRegistry(registry, number);
       else for (const published of [...this.#metrics[number].values()]) this.#drop(published);
     });
+    this.#publishHooks();
   }
 
   /** @param {any} registry */
@@ -202,16 +186,14 @@ class ThreadPublisher {
       this.#append(CUSTOM, [number, registry], String(metric.name));
       return;
     }
-    const { table, windowed = false, digestOf, exemplars } = view;
+    const { table, windowed = false } = view;
     const layout = inText(view.layout);
     const { width, pageShift, labelNames } = table;
     const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
-    const hasExtras = digestOf !== undefined || exemplars !== undefined;
-    const hasHook = hasExtras || typeof metric.collect === 'function';
-    const definition = { name, help, type, aggregator, layout, windowed, hasHook, replaces };
+    const definition = { name, help, type, aggregator, layout, windowed, replaces };
     const text = JSON.stringify({ ...definition, labelNames, width, pageShift });
     this.#append(DEFINE, [number, registry], text);
-    published.table = new TablePublisher(table, number, {
+    published.table = new TablePublisher(view, number, {
       log: /** @type {LogWriter} */ (this.#log),
       memoryNumber: (memory, isBlock) => this.#memoryNumber(memory, isBlock),
       numbers: this.#numbers,
@@ -219,26 +201,37 @@ class ThreadPublisher {
       onRenumbered: () => {
         published.table?.close();
         byMetric.delete(metric);
-        this.#extras.drop(number);
         this.#publish(metric, registry, number);
         this.#append(DROP, [number]);
       },
     });
     published.table.open();
-    if (!hasExtras) return;
-    this.#extras.add(number, metric);
-    this.#timer ??= unref(
-      setInterval(() => {
-        this.#sendExtras().catch(error => debug('digests or exemplars cannot be sent: %O', error));
-      }, EXTRAS_MILLISECONDS),
-    );
+    void this.#publishHooksSoon();
+  }
+
+  /** Not in the call that registers a metric: programs give it a hook after that, too. */
+  async #publishHooksSoon() {
+    if (this.#isPublishingHooks) return;
+    this.#isPublishingHooks = true;
+    await undefined;
+    this.#isPublishingHooks = false;
+    this.#guard(() => this.#publishHooks());
+  }
+
+  #publishHooks() {
+    for (const published of this.#all()) {
+      const { metric, number, table, hasHook } = published;
+      if (table === undefined || hasHook) continue;
+      if (typeof metric.collect !== 'function' && viewOf(metric)?.beforeRead === undefined) continue;
+      published.hasHook = true;
+      this.#append(HOOK, [number]);
+    }
   }
 
   /** @param {Published} published */
   #drop({ number, registry, metric, table }) {
     table?.close();
     this.#metrics[registry].delete(metric);
-    this.#extras.drop(number);
     this.#append(DROP, [number]);
   }
 
@@ -270,7 +263,7 @@ class ThreadPublisher {
   }
 
   /**
-   * Runs the `collect` hooks, and sends what only this thread has.
+   * Runs the `collect` hooks, and sends what custom metric objects have.
    *
    * @param {any} message of the hub
    */
@@ -289,23 +282,12 @@ class ThreadPublisher {
         return this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, name => failed.add(name));
       });
       await running?.ended;
-      // What was recorded while they were being sent may not be among them.
-      await this.#sending;
-      await this.#sendExtras();
+      for (const { metric } of this.#all()) viewOf(metric)?.beforeRead?.();
       this.#link.send({ answer: request, failed: [...failed].map(String), customs });
     } catch (error) {
       debug('this thread cannot answer: %O', error);
       this.#guard(() => this.#link.send({ answer: request, failed: [], customs: [] }));
     }
-  }
-
-  /** @returns {Promise<void>} */
-  #sendExtras() {
-    const steps = this.#extras.sendChanged();
-    this.#sending ??= runInSlices(steps, undefined, slice => timedSection('thread:extras', slice)).finally(
-      () => (this.#sending = undefined),
-    );
-    return this.#sending;
   }
 }
 

@@ -38,14 +38,13 @@ describe('pools of threads, for minutes', () => {
       t.diagnostic(`${pool.pool.completed} jobs`);
     });
 
-    it(`quantiles and hooks of a pool of ${name} whose threads run their event loop are shown`, async () => {
+    it(`hooks of a pool of ${name} whose threads run their event loop are shown`, async () => {
       // One thread that stays: another one may be ended before it has sent anything.
       const options = { atomics: 'async', useAtomics: false, minThreads: 1, maxThreads: 1 };
       const part = (pool = await LoadedPool.create(name, options));
       await part.scrapeUnderLoad(registry, 5);
       await until(async () => {
-        const page = await registry.workerMetrics();
-        return page.includes('\nsizes{quantile="0.5"} 7\n') && /^hooked [1-9]/m.test(page);
+        return /^hooked [1-9]/m.test(await registry.workerMetrics());
       }, 'the event loops have run');
     });
 

@@ -64,6 +64,8 @@ describe('threads, for minutes', () => {
       const bounds = one + 2 * (two - one) + 3 * (all - two);
       assert.ok(Math.abs(sum - bounds) <= 2 * 3, String(numbers));
       numbers.forEach((number, i) => assert.ok(!(number < last[i]), `${number} after ${last[i]}`));
+      const median = Number(/^sizes\{quantile="0.5"\} (\S+)$/m.exec(page)?.[1]);
+      if (count > 100_000) assert.ok(median > 480 && median < 520, String(median));
       last = numbers;
       scrapes++;
     }

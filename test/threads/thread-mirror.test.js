@@ -9,10 +9,18 @@ const v8 = require('node:v8');
 const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
 const { Counter, Gauge, Registry, Summary } = require('../../index');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { centroidsOf } = require('../../lib/metric/observations');
 const { viewOf, DEFAULT_LABELS } = require('../../lib/registry/metric-view');
-const { inboxOf, channelOf } = require('../../lib/threads/thread-messages');
+const { inboxOf } = require('../../lib/threads/thread-messages');
 const { ThreadMirror } = require('../../lib/threads/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
+
+/** @param {number} seed @returns {() => number} 0 to 1 */
+function randomOf(seed) {
+  let state = seed;
+  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+}
 
 /** @param {ThreadMirror} mirror */
 function sumOf(mirror) {
@@ -35,8 +43,6 @@ describe('the metrics of a thread as its reader sees them', () => {
   let publisher;
   /** @type {ThreadMirror | undefined} */
   let mirror;
-  /** @type {string} its id */
-  let thread;
 
   beforeEach(() => {
     inbox = new BroadcastChannel(inboxOf(''));
@@ -69,12 +75,10 @@ describe('the metrics of a thread as its reader sees them', () => {
 
   /** @param {any} message of the thread */
   function apply(message) {
-    const { join, chunk, memory, memoryNumber, extras } = message;
-    thread = message.thread;
+    const { join, chunk, memory, memoryNumber } = message;
     if (join !== undefined) mirror = new ThreadMirror(join, () => undefined);
     if (chunk !== undefined) mirror?.addChunk(chunk);
     if (memory !== undefined) mirror?.addMemory(memoryNumber, memory);
-    if (extras !== undefined) mirror?.addExtras(message);
   }
 
   /** Reads what was published, a few records at a time, and returns the sum after each time. */
@@ -87,31 +91,12 @@ describe('the metrics of a thread as its reader sees them', () => {
     return sums;
   }
 
-  /** Has the hooks run, and counts what is sent because of that. */
-  async function extrasOf() {
-    const counts = { digests: 0, exemplars: 0 };
-    /** @type {any[]} */
-    const messages = [];
-    // Those that were sent before.
-    read();
-    await new Promise(resolve => {
-      inbox.onmessage = (/** @type {any} */ { data }) => {
-        messages.push(data);
-        if (data.answer !== undefined) resolve(undefined);
-      };
-      const own = new BroadcastChannel(channelOf(thread));
-      own.postMessage({ request: 1 });
-      own.close();
-    });
-    inbox.onmessage = null;
-    for (const { extras } of messages) {
-      if (extras === undefined) continue;
-      assert.ok(extras.digests.length + extras.exemplars.length <= 64);
-      counts.digests += extras.digests.length;
-      counts.exemplars += extras.exemplars.length;
-    }
-    messages.forEach(apply);
-    return counts;
+  /** @param {string} name @returns {any} what the reader has of a metric */
+  function mirrored(name) {
+    const metrics = /** @type {ThreadMirror} */ (mirror).registries.flatMap(registry =>
+      registry.getMetricsAsArray(),
+    );
+    return viewOf(metrics.find(metric => metric.name === name));
   }
 
   it('no count falls while a table whose rows are renumbered is published again', () => {
@@ -196,30 +181,128 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.equal(read().at(-1), 8);
   });
 
-  it('digests and exemplars are sent in parts, and those that have not changed once', async () => {
+  for (const [kind, options] of /** @type {[string, any][]} */ ([
+    ['all observations', {}],
+    ['few buffered observations', { compressCount: 3 }],
+    ['a sliding window', { maxAgeSeconds: 60, ageBuckets: 3 }],
+  ]))
+    it(`a digest of ${kind} is that of the thread at any time`, t => {
+      t.mock.timers.enable({ apis: ['Date'], now: 1e12 });
+      // In two registries, one of which is published later.
+      registries.push(new Registry());
+      const given = { name: 'sizes', help: 'h', labelNames: ['kind'], registers: registries, ...options };
+      const sizes = new Summary(given);
+      const random = randomOf(7);
+      const one = (/** @type {number} */ of) => ({ kind: `kind${Math.floor(random() * of)}` });
+      const later = registries.pop();
+      const observe = (/** @type {number} */ count, /** @type {number} */ of) => {
+        for (let i = 0; i < count; i++) sizes.observe(one(of), random());
+      };
+      const renumber = () => {
+        for (let row = 0; row < 1100; row++) sizes.observe({ kind: `many${row}` }, row);
+        for (let row = 0; row < 1090; row++) sizes.remove({ kind: `many${row}` });
+        runThrough(/** @type {any} */ (viewOf(sizes)).table.compactionSteps());
+      };
+      observe(700, 2);
+      publish();
+      read();
+      const [started, version] = [mirrored('sizes').digestOf(0), mirrored('sizes').digestOf(0).version];
+      const steps = [
+        () => observe(1, 5),
+        () => observe(30, 5),
+        () => observe(600, 2),
+        () => sizes.remove(one(5)),
+        () => sizes.reset(),
+        () => t.mock.timers.tick(random() * 40_000),
+        () => sizes.get(),
+      ];
+      for (let i = 0; i < 40; i++) {
+        if (i === 15 && later !== undefined) {
+          registries.push(later);
+          publisher?.sync();
+        }
+        steps[Math.floor(random() * steps.length)]();
+        if (i === 25) renumber();
+        read();
+        const own = /** @type {any} */ (viewOf(sizes));
+        for (const row of own.table.liveRows()) {
+          const shown = mirrored('sizes').digestOf(row).slices();
+          assert.deepEqual(centroidsOf(shown), centroidsOf(own.digestOf(row).slices()), `step ${i}`);
+        }
+      }
+      assert.ok(started !== mirrored('sizes').digestOf(0) || started.version > version);
+      assert.ok(viewOf(sizes)?.table.epoch, 'rows have got new numbers');
+    });
+
+  it('what was observed is not lost if there is no shared memory for it', t => {
+    const sizes = new Summary({ name: 'sizes', help: 'h', registers: registries });
+    publish();
+    for (let i = 0; i < 8; i++) sizes.observe(1);
+    const { SharedArrayBuffer: original } = globalThis;
+    t.after(() => (globalThis.SharedArrayBuffer = original));
+    globalThis.SharedArrayBuffer = /** @type {any} */ (
+      class {
+        constructor() {
+          throw new RangeError('Array buffer allocation failed');
+        }
+      }
+    );
+    for (let i = 0; i < 1000; i++) sizes.observe(1);
+    const { digestOf } = /** @type {any} */ (viewOf(sizes));
+    assert.deepEqual([...centroidsOf(digestOf(0).slices())], [1, 1008]);
+    read();
+    const { table, digestOf: shown } = mirrored('sizes');
+    assert.equal(table.pageOf(0)[1], 1008);
+    const [mean, count] = centroidsOf(shown(0).slices());
+    assert.ok(mean === 1 && count >= 8 && count <= 1008);
+  });
+
+  it('an exemplar is published if none was within a second, and the first of each label set', t => {
+    t.mock.timers.enable({ apis: ['Date'], now: 1e12 });
     registries[0].setFormats(['text', 'openmetrics']);
     const options = { help: 'h', labelNames: ['kind'], registers: registries };
     const traced = new Counter({ name: 'traced_total', enableExemplars: true, ...options });
-    const sizes = new Summary({ name: 'sizes', ...options });
-    const trace = (/** @type {number} */ i, /** @type {string} */ id) => {
-      traced.inc({ labels: { kind: `kind${i}` }, value: 1, exemplarLabels: { id } });
-      sizes.observe({ kind: `kind${i}` }, i);
+    const trace = (/** @type {string} */ kind, /** @type {string} */ id) =>
+      traced.inc({ labels: { kind }, value: 1, exemplarLabels: { id } });
+    const idOf = (/** @type {number} */ row) => {
+      read();
+      return mirrored('traced_total').exemplars.at(row, 0)?.labelSet.id;
     };
+    trace('a', 'before');
     publish();
-    for (let i = 0; i < 200; i++) trace(i, `first ${i}`);
-    assert.deepEqual(await extrasOf(), { digests: 200, exemplars: 200 });
-    assert.deepEqual(await extrasOf(), { digests: 0, exemplars: 0 });
-    trace(7, 'second');
-    traced.remove({ kind: 'kind8' });
-    traced.inc({ kind: 'kind8' });
-    assert.deepEqual(await extrasOf(), { digests: 1, exemplars: 1 });
+    assert.equal(idOf(0), 'before');
+    trace('a', 'first');
+    assert.equal(idOf(0), 'first');
+    t.mock.timers.tick(999);
+    trace('a', 'second');
+    trace('b', 'first');
+    assert.deepEqual([0, 1].map(idOf), ['first', 'first']);
+    t.mock.timers.tick(1);
+    trace('a', 'third');
+    assert.equal(idOf(0), 'third');
+    traced.remove({ kind: 'a' });
+    traced.inc({ kind: 'a' });
+    assert.equal(idOf(0), undefined);
+    trace('a', 'fourth');
+    assert.equal(idOf(0), 'fourth');
+    t.mock.timers.setTime(1e11);
+    trace('a', 'after the clock went back');
+    assert.equal(idOf(0), 'after the clock went back');
+  });
+
+  it('a hook that a metric gets after its registration is published', async () => {
+    publish();
+    counter.collect = () => counter.inc({ kind: 'hooked' });
+    const late = new Gauge({ name: 'late', help: 'h', registers: registries });
+    late.collect = () => late.set(1);
     read();
-    const metrics = /** @type {ThreadMirror} */ (mirror).registries[0].getMetricsAsArray().map(viewOf);
-    const [view, { table, digestOf }] = metrics.slice(1);
-    const idOf = (/** @type {number} */ row) => view.exemplars.at(row, 0)?.labelSet.id;
-    assert.deepEqual([6, 7, 8, 199].map(idOf), ['first 6', 'second', undefined, 'first 199']);
-    assert.deepEqual([...digestOf(7).slices()[0].centroids()], [7, 2]);
-    assert.equal(table.liveCount, 200);
+    await turn();
+    read();
+    const metrics = /** @type {ThreadMirror} */ (mirror).registries[0].getMetricsAsArray();
+    assert.deepEqual(
+      metrics.map(({ collect }) => typeof collect),
+      ['function', 'function'],
+    );
   });
 
   it('the memory of a table that was compacted is released, also if the metric is in two registries', async () => {

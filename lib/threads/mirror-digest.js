@@ -1,0 +1,137 @@
+'use strict';
+
+// Runs in the process's hub. What another thread has observed of one label set of a summary, read where that
+// thread records it: see shared-digests.js.
+
+const { MAX_BUFFERED, withValues } = require('../metric/observations');
+const { HEAD, WORDS_OF_NUMBER, listOf } = require('./shared-digests');
+
+/** While a list is copied, it is replaced only if the other thread observes hundreds of values meanwhile. */
+const ATTEMPTS = 100;
+const MOST_SLICES = 100_000;
+/** More than a buffer has. */
+const VERSIONS_OF_STATE = 1024;
+const NO_CENTROIDS = new Float64Array(0);
+
+/** @typedef {import('./shared-digests').Block} Block */
+
+/** One slice of the window, or everything if there is no window. */
+class MirrorSlice {
+  #block;
+  #offset;
+  #bufferLength;
+  #listLength;
+  /**
+   * What was read last.
+   *
+   * @type {Float64Array}
+   */
+  #centroids = NO_CENTROIDS;
+
+  /**
+   * @param {Block} block
+   * @param {number} offset
+   * @param {number} bufferLength
+   * @param {number} listLength
+   * @throws {RangeError} if the block does not have it
+   */
+  constructor(block, offset, bufferLength, listLength) {
+    const size = HEAD + bufferLength + 2 * listLength;
+    if (!(offset + size <= block?.numbers.length) || bufferLength > MAX_BUFFERED)
+      throw new RangeError('the place of a digest is not valid');
+    this.#block = block;
+    this.#offset = offset;
+    this.#bufferLength = bufferLength;
+    this.#listLength = listLength;
+  }
+
+  get #state() {
+    return Atomics.load(this.#block.words, this.#offset * WORDS_OF_NUMBER);
+  }
+
+  /** Rises with each change. */
+  get version() {
+    const state = this.#state;
+    return state * VERSIONS_OF_STATE + this.#buffered(state);
+  }
+
+  /** At what time it leaves the window. */
+  get leaves() {
+    return this.#block.numbers[this.#offset + 2 + 2 * listOf(this.#state)];
+  }
+
+  get isEmpty() {
+    const state = this.#state;
+    return this.#buffered(state) === 0 && this.#block.numbers[this.#offset + 1 + 2 * listOf(state)] === 0;
+  }
+
+  /** @returns {Float64Array} of all observations */
+  centroids() {
+    const { numbers } = this.#block;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const state = this.#state;
+      const list = listOf(state);
+      const length = numbers[this.#offset + 1 + 2 * list];
+      if (!(length >= 0 && length <= this.#listLength)) continue;
+      const first = this.#offset + HEAD;
+      const start = first + this.#bufferLength + list * this.#listLength;
+      const merged = numbers.slice(start, start + length);
+      const values = numbers.slice(first, first + this.#buffered(state));
+      if (this.#state !== state) continue;
+      this.#centroids = values.length === 0 ? merged : withValues(merged, values, 0, values.length);
+      break;
+    }
+    return this.#centroids;
+  }
+
+  /**
+   * @param {number} state
+   * @returns {number} how many values are in the buffer: what follows is NaN
+   */
+  #buffered(state) {
+    if (state % 2 !== 0) return 0;
+    const { numbers } = this.#block;
+    const first = this.#offset + HEAD;
+    let [low, high] = [0, this.#bufferLength];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (Number.isNaN(numbers[first + middle])) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+/** Has what captures read of TimeWindowQuantiles. */
+class MirrorDigest {
+  /** @type {(MirrorSlice | undefined)[]} */
+  #slices = [];
+
+  /**
+   * @param {number} slice
+   * @param {Block} block
+   * @param {number} offset
+   * @param {number} bufferLength
+   * @param {number} listLength
+   * @throws {RangeError} if it is not valid
+   */
+  place(slice, block, offset, bufferLength, listLength) {
+    if (slice >= MOST_SLICES) throw new RangeError('a slice of a digest is not valid');
+    this.#slices[slice] = new MirrorSlice(block, offset, bufferLength, listLength);
+  }
+
+  /** Rises with each observation and each slice that leaves the window. */
+  get version() {
+    const left = this.#slices.length - this.slices().length;
+    const versions = this.#slices.reduce((sum, slice) => sum + (slice?.version ?? 0), 0);
+    return versions * (this.#slices.length + 1) + left;
+  }
+
+  /** @returns {any[]} the window */
+  slices() {
+    const now = Date.now();
+    return this.#slices.filter(slice => slice !== undefined && slice.leaves >= now);
+  }
+}
+
+module.exports = { MirrorDigest };
