@@ -287,6 +287,19 @@ class Registry {
   }
 
   /**
+   * The default labels. Programs and their tests read them here, because in prom-client this is the storage.
+   *
+   * @returns {Record<string, unknown>}
+   */
+  get _defaultLabels() {
+    return stateOf(this).defaultLabels;
+  }
+
+  set _defaultLabels(labels) {
+    this.setDefaultLabels(labels);
+  }
+
+  /**
    * Writes the page in several formats, with one run of the `collect` hooks. Undefined if a subclass or a spy
    * replaces the rendering.
    *

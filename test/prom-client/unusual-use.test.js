@@ -261,6 +261,18 @@ describe('unusual use: a Registry', () => {
     assert.deepEqual(registry.getMetricsAsArray(), []);
   });
 
+  it('a Registry has its default labels in _defaultLabels, and they can be replaced there, as in prom-client', async () => {
+    for (const client of [{ Registry, Gauge }, require('prom-client')]) {
+      const registry = new client.Registry();
+      new client.Gauge({ name: 'a', help: 'h', registers: [registry] });
+      assert.deepEqual(registry._defaultLabels, {});
+      registry.setDefaultLabels({ app: 'x' });
+      assert.deepEqual(registry._defaultLabels, { app: 'x' });
+      registry._defaultLabels = { app: 'y' };
+      assert.match(await registry.metrics(), /^a\{app="y"\} 0$/m);
+    }
+  });
+
   const make = registry => new Gauge({ name: 'a', help: 'h', registers: [registry] });
 
   it('a Registry of a subclass may ignore a duplicate metric, or replace the first one', () => {
