@@ -855,3 +855,26 @@ test('ClusterStore: totals of dead workers are dropped by labels, of one metric 
   assert.strictEqual(store.removeRetired([]), 4);
   assert.strictEqual(textOf(store).trim(), '');
 });
+
+test('counts of failures do not fall when workers die, however many metrics fail', () => {
+  const store = new ClusterStore();
+  for (const [workerId, count] of [
+    [1, 1],
+    [2, 10],
+    [3, 100],
+  ]) {
+    store.applyJson(workerId, []);
+    store.worker(workerId).failures = Array.from({ length: 600 }, (_, i) => [
+      'collect',
+      `m${workerId}_${i}`,
+      count,
+    ]);
+  }
+  const countsOf = () => new Map(store.state().failures.map(({ metric, count }) => [metric, count]));
+  const before = countsOf();
+  assert.equal(before.get(''), 200 * 10 + 600 * 100);
+  for (const workerId of [3, 1, 2]) {
+    store.retire(workerId);
+    assert.deepEqual(countsOf(), before);
+  }
+});
