@@ -379,6 +379,13 @@ describe('collectDefaultMetrics()', () => {
     });
   }
 
+  it('collectDefaultMetrics() does not throw where the list of active objects cannot be read', async t => {
+    const unreadable = Object.defineProperty({}, 'constructor', { get: () => assert.fail('no constructor') });
+    replace(t, process, '_getActiveHandles', () => [unreadable]);
+    collect();
+    await assert.rejects(register.metrics(), /no constructor/);
+  });
+
   it('collectDefaultMetrics() omits active objects and collections on a runtime that does not report them', async t => {
     for (const name of ['getActiveResourcesInfo', '_getActiveHandles', '_getActiveRequests']) {
       replace(t, process, name, undefined);

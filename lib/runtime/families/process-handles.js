@@ -9,7 +9,5 @@ const HELPS = {
 };
 
 /** Active libuv handles: sockets, servers, child processes. Only if the runtime reports them. */
-module.exports = activeCounts(HELPS, () =>
-  /** @type {any} */ (process)._getActiveHandles?.().map(classNameOf),
-);
+module.exports = activeCounts(HELPS, '_getActiveHandles', classNameOf);
 module.exports.metricNames = Object.keys(HELPS);

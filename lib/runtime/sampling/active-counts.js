@@ -6,16 +6,19 @@ const { defineFamily } = require('./metric-group');
  * Defines a family of two gauges that count active objects: by type, and all together.
  *
  * @param {Record<string, string>} helps HELP texts by the names of the two
- * @param {() => string[] | undefined} typesOfActive the type of each active object; undefined if the runtime
- *   does not report them
+ * @param {'_getActiveHandles' | '_getActiveRequests' | 'getActiveResourcesInfo'} method of `process`, which
+ *   lists them; a runtime without it has no such family
+ * @param {(object: any) => string} typeOf
  */
-function activeCounts(helps, typesOfActive) {
+function activeCounts(helps, method, typeOf) {
+  const host = /** @type {any} */ (process);
   return defineFamily(helps, group => {
-    if (typesOfActive() === undefined) return false;
+    if (typeof host[method] !== 'function') return false;
     const byType = group.gauge(group.names[0], { labelNames: ['type'] });
     const total = group.gauge(group.names[1]);
     group.collectTogether([byType, total], () => {
-      const types = typesOfActive() ?? [];
+      /** @type {string[]} */
+      const types = host[method]?.().map(typeOf) ?? [];
       /** @type {Map<string, number>} */
       const counts = new Map();
       for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
