@@ -8,13 +8,16 @@ const { grown } = require('../../series/row-array');
 
 /** @typedef {number} LabelNumber numbers the label names of a family */
 
-// Most families have one row. V8 allocates an array of up to 64 bytes with its object.
+// Most families have one row, and that without labels: nothing is allocated for it. V8 allocates an array of
+// up to 64 bytes with its object.
+const NOTHING = new Int32Array(0);
 const FIRST_ROWS = 4;
+const FIRST_PAIRS = 16;
 const FIRST_SLOTS = 16;
 
 class FamilyIndex {
-  /** @type {Map<string, LabelNumber>} */
-  #labels = new Map();
+  /** @type {Map<string, LabelNumber> | undefined} undefined without labels */
+  #labels = undefined;
   /** @type {Map<string, number>[]} by label: the integer of each value */
   #ids = [];
   /**
@@ -22,12 +25,12 @@ class FamilyIndex {
    */
   #multipliers = [];
   /** Label and value of each label of each row; labels ascend within a row. */
-  #pairs = new Int32Array(FIRST_ROWS * 4);
+  #pairs = NOTHING;
   /** By row: where its pairs end. */
-  #ends = new Int32Array(FIRST_ROWS);
-  #hashes = new Int32Array(FIRST_ROWS);
-  /** An open-addressing table of row number + 1, or 0. */
-  #slots = new Int32Array(FIRST_SLOTS);
+  #ends = NOTHING;
+  #hashes = NOTHING;
+  /** An open-addressing table of row number + 1, or 0; empty if no row but one without labels exists. */
+  #slots = NOTHING;
   /** @type {number[]} the label set that is being looked up, as pairs */
   #set = [];
 
@@ -44,6 +47,7 @@ class FamilyIndex {
    * @returns {LabelNumber} of a label name, a new one if need be
    */
   labelOf(name) {
+    this.#labels ??= new Map();
     let label = this.#labels.get(name);
     if (label === undefined) {
       label = this.names.push(name) - 1;
@@ -60,7 +64,7 @@ class FamilyIndex {
    * @returns {LabelNumber | undefined} undefined if no row has ever had that label
    */
   findLabel(name) {
-    return this.#labels.get(name);
+    return this.#labels?.get(name);
   }
 
   /**
@@ -108,6 +112,7 @@ class FamilyIndex {
       sum = (sum + Math.imul(set[i + 1], this.#multipliers[set[i]])) | 0;
     const product = Math.imul(sum ^ (sum >>> 16), 0x85ebca6b);
     const hash = product ^ (product >>> 13);
+    if (this.#slots.length === 0) return this.rowCount === 1 && set.length === 0 ? 0 : this.#add(hash, 0);
     const mask = this.#slots.length - 1;
     let slot = hash & mask;
     for (; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
@@ -161,23 +166,25 @@ class FamilyIndex {
    */
   #add(hash, slot) {
     const row = this.rowCount++;
+    // Its end and its hash are 0, as those in a new array.
+    if (row === 0 && this.#set.length === 0) return row;
+    if (row >= this.#ends.length) {
+      this.#ends = grown(this.#ends, Math.max(row + 1, FIRST_ROWS));
+      this.#hashes = grown(this.#hashes, Math.max(row + 1, FIRST_ROWS));
+    }
     const start = this.#startOf(row);
     const end = start + this.#set.length;
-    if (row >= this.#ends.length) {
-      this.#ends = grown(this.#ends, row + 1);
-      this.#hashes = grown(this.#hashes, row + 1);
-    }
-    if (end > this.#pairs.length) this.#pairs = grown(this.#pairs, end);
+    if (end > this.#pairs.length) this.#pairs = grown(this.#pairs, Math.max(end, FIRST_PAIRS));
     this.#pairs.set(this.#set, start);
     this.#ends[row] = end;
     this.#hashes[row] = hash;
-    this.#slots[slot] = row + 1;
     if (this.rowCount * 2 > this.#slots.length) this.#rehash();
+    else this.#slots[slot] = row + 1;
     return row;
   }
 
   #rehash() {
-    const slots = new Int32Array(this.#slots.length * 2);
+    const slots = new Int32Array(Math.max(this.#slots.length * 2, FIRST_SLOTS));
     const mask = slots.length - 1;
     for (let row = 0; row < this.rowCount; row++) {
       let slot = this.#hashes[row] & mask;

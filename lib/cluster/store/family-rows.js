@@ -16,8 +16,11 @@ const MAX_LABELS_CHARACTERS = 2 ** 20;
 let nextGeneration = 0;
 
 class FamilyRows {
-  /** @type {(string | undefined)[]} by row */
-  #texts = [];
+  /**
+   * @type {(string | undefined)[]} by row; has its first element, because V8 makes space for 17 when one is
+   *   added
+   */
+  #texts = [undefined];
 
   constructor() {
     this.index = new FamilyIndex();

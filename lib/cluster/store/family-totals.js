@@ -14,6 +14,8 @@ const RETIRED = -1;
 // Hundreds of families are created at once.
 const NO_ROWS = new Int32Array(0);
 const NO_NUMBERS = new Float64Array(0);
+/** The order of one row. */
+const ONE_ROW = new Int32Array(1);
 
 /** @typedef {import('./cluster-family').Source} Source */
 /** @typedef {import('./family-quantiles').FamilyQuantiles} FamilyQuantiles */
@@ -69,7 +71,7 @@ class FamilyTotals {
     if (this.#lastScrape.length < rowCount) {
       const capacity = Math.max(rowCount, this.#lastScrape.length * 2);
       this.#lastScrape = new Int32Array(capacity);
-      this.#order = new Int32Array(capacity);
+      this.#order = capacity === 1 ? ONE_ROW : new Int32Array(capacity);
     }
   }
 

@@ -10,6 +10,7 @@ const { Gauge } = require('../../../lib/metric/gauge');
 const { Histogram } = require('../../../lib/metric/histogram');
 const { Summary } = require('../../../lib/metric/summary');
 const { FamilyIndex } = require('../../../lib/cluster/store/family-index');
+const { FamilyRows } = require('../../../lib/cluster/store/family-rows');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { runThrough } = require('../../../lib/event-loop/slices');
 const { makeWorker, bytesOf, scrape, textOf, samplesOf, seriesKey } = require('../../fixtures/unit-scrape');
@@ -878,3 +879,22 @@ test('counts of failures do not fall when workers die, however many metrics fail
     assert.deepEqual(countsOf(), before);
   }
 });
+
+for (const [position, sets] of Object.entries({
+  first: [[], ['x'], ['y', 'z']],
+  second: [['x'], [], ['y', 'z']],
+  last: [['x'], ['y', 'z'], []],
+})) {
+  test(`a family's label set without labels has a row of its own, also if it comes ${position}`, () => {
+    const rows = new FamilyRows();
+    const rowsOfSets = () => sets.map(values => rows.rowOf(['a', 'b'].slice(0, values.length), values));
+    assert.deepEqual(rowsOfSets(), [0, 1, 2]);
+    assert.deepEqual(rowsOfSets(), [0, 1, 2]);
+    rows.compact([2, 1, 0]);
+    assert.deepEqual(rowsOfSets(), [2, 1, 0]);
+    rows.compact([sets.findIndex(values => values.length === 0)].map(row => 2 - row));
+    assert.deepEqual(rows.labelsOf(rows.rowOf([], [])), {});
+    assert.equal(rows.rowOf(['a'], ['x']), 1);
+    assert.deepEqual([rows.count, rows.textOf(0), rows.textOf(1)], [2, '', 'a="x"']);
+  });
+}
