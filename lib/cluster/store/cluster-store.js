@@ -86,7 +86,7 @@ class ClusterStore {
   /** Failures, and the age of the numbers. */
   state() {
     const workers = [...this.#workers.values()];
-    // A kind that is shown by name goes on so when its worker dies: otherwise the count of the others could fall.
+    // A kind that is shown by name is so after its worker's death, too: the common count must not fall.
     for (const worker of workers)
       for (const [stage, name] of worker.failures) this.#retiredFailures.add(stage, name, 0);
     const earlier = [...this.#retiredFailures.entries, ...this.#ownFailures.entries];
