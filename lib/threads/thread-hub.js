@@ -9,6 +9,7 @@ const { debuglog } = require('node:util');
 const { isSharedArrayBuffer } = require('node:util/types');
 const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
+const { HookRequests } = require('./hook-requests');
 const { ThreadMirror } = require('./thread-mirror');
 const { RetiredThreads } = require('./retired-threads');
 const { ownTask, isTask, isRunning } = require('./kernel-tasks');
@@ -21,28 +22,11 @@ const {
   helloOf,
   channelOf,
 } = require('./thread-messages');
-const { unref } = require('../event-loop/timers');
 
 const debug = debuglog('prom-client-cluster');
 
-// Read when this file is loaded, because an application's tests may fake timers later.
-const { setTimeout, clearTimeout } = globalThis;
-
-/**
- * A thread that has not begun to run its hooks by then computes or sleeps. Scrapes do not wait for it again
- * until it has answered.
- */
-const RESPONSE_MILLISECONDS = 250;
-
 /** Also where `process` is a copy without events, as in Jest. */
 const THREAD_CREATED = 'worker_threads';
-
-/**
- * A request to run hooks. `failed` is resolved with the names of the metrics whose hook failed.
- *
- * @typedef {{number: number, failed: Promise<Set<unknown>>, resolve: (failed: Set<unknown>) => void,
- *   timer: NodeJS.Timeout, isLate: boolean}} Request
- */
 
 /**
  * @typedef {object} ThreadRecord
@@ -53,7 +37,7 @@ const THREAD_CREATED = 'worker_threads';
  * @property {boolean} isPublished whether the thread has published all that it had when it joined
  * @property {ThreadRecord | undefined} former of a thread that takes part again; shown until all is published
  * @property {import('node:worker_threads').BroadcastChannel} channel
- * @property {Request | undefined} request
+ * @property {HookRequests} hooks
  * @property {boolean} hasLeft whether it takes part no more, and answers nothing
  */
 
@@ -65,7 +49,6 @@ class ThreadHub {
   #retired;
   /** Ids of the threads whose end is reported. */
   #followed = new Set();
-  #nextRequest = 1;
   #isReading = false;
   #isMerging = false;
   /** Whether the registries are on the page of a cluster or group. */
@@ -213,16 +196,18 @@ class ThreadHub {
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
+    const channel = this.#listen(channelOf(id), message => this.#applyInOrder(record, [message]));
+    const hooks = new HookRequests(message => channel.postMessage(message));
     /** @type {ThreadRecord} */
     const record = {
       id,
       threadId,
       task: isTask(task) ? task : undefined,
-      mirror: new ThreadMirror(join, name => this.#collect(record, name)),
-      channel: this.#listen(channelOf(id), message => this.#applyInOrder(record, [message])),
+      mirror: new ThreadMirror(join, name => hooks.collect(name)),
+      channel,
       isPublished: false,
       former: this.#threads.get(previous),
-      request: undefined,
+      hooks,
       hasLeft: false,
     };
     this.#threads.set(id, record);
@@ -236,16 +221,16 @@ class ThreadHub {
    */
   #apply(record, message) {
     try {
-      const { mirror } = record;
+      const { mirror, hooks } = record;
       const { chunk, memory, memoryNumber, published, left, ended } = message;
       const { started, customs, answer, failed } = message;
       if (isSharedArrayBuffer(chunk)) mirror.addChunk(chunk);
       if (isSharedArrayBuffer(memory)) mirror.addMemory(memoryNumber, memory);
-      if (started !== undefined && started === record.request?.number) clearTimeout(record.request?.timer);
+      if (hooks.isCurrent(started)) hooks.started();
       if (customs !== undefined) mirror.addCustoms(customs);
       if (published === true) this.#onPublished(record);
       if (left === true) this.#onLeft(record);
-      if (answer !== undefined && answer === record.request?.number) this.#onAnswer(record, new Set(failed));
+      if (hooks.isCurrent(answer)) this.#onAnswer(record, answer, new Set(failed));
       if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
       else this.#readSoon();
     } catch (error) {
@@ -258,7 +243,7 @@ class ThreadHub {
     record.hasLeft = true;
     // It may have failed before it had published all. Then its former numbers are nearer to all.
     record.isPublished ||= record.former === undefined;
-    this.#settle(record, new Set());
+    record.hooks.end();
   }
 
   /** @param {ThreadRecord} record */
@@ -270,13 +255,13 @@ class ThreadHub {
 
   /**
    * @param {ThreadRecord} record whose hooks have run
+   * @param {number} request
    * @param {Set<unknown>} failed names of metrics
    */
-  async #onAnswer(record, failed) {
-    const { request } = record;
+  async #onAnswer({ mirror, hooks }, request, failed) {
     // What they have recorded, and what was sent before the answer.
-    await runInSlices(record.mirror.read());
-    if (record.request === request) this.#settle(record, failed);
+    await runInSlices(mirror.read());
+    if (hooks.isCurrent(request)) hooks.settle(failed);
   }
 
   /** Reads the logs, so that a scrape has little left to read. */
@@ -312,51 +297,6 @@ class ThreadHub {
     if (!this.#isMember) await runInSlices(this.#retired.expire([...own, ...this.#liveRegistries()]));
   }
 
-  /**
-   * Has the hooks of a thread run.
-   *
-   * @param {ThreadRecord} record
-   * @param {string} name of the metric that asks
-   * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
-   */
-  #collect(record, name) {
-    if (record.hasLeft || record.request?.isLate || !this.#threads.has(record.id)) return undefined;
-    const request = (record.request ??= this.#request(record));
-    return request.failed.then(failed => {
-      if (failed.has(name)) throw new Error('its collect failed in a thread');
-    });
-  }
-
-  /**
-   * @param {ThreadRecord} record
-   * @returns {Request}
-   */
-  #request(record) {
-    /** @type {(failed: Set<unknown>) => void} */
-    let resolve = () => {};
-    /** @type {Promise<Set<unknown>>} */
-    const failed = new Promise(fulfil => (resolve = fulfil));
-    const timer = setTimeout(() => {
-      request.isLate = true;
-      resolve(new Set());
-    }, RESPONSE_MILLISECONDS);
-    unref(timer);
-    const request = { number: this.#nextRequest++, failed, resolve, timer, isLate: false };
-    record.channel.postMessage({ request: request.number });
-    return request;
-  }
-
-  /**
-   * @param {ThreadRecord} record
-   * @param {Set<unknown>} failed
-   */
-  #settle({ request, ...rest }, failed) {
-    clearTimeout(request?.timer);
-    request?.resolve(failed);
-    const record = this.#threads.get(rest.id);
-    if (record !== undefined) record.request = undefined;
-  }
-
   /** @param {ThreadRecord} record of a thread that has ended */
   #retire(record) {
     if (this.#threads.get(record.id) !== record) return;
@@ -378,7 +318,7 @@ class ThreadHub {
 
   /** @param {ThreadRecord} record */
   #remove(record) {
-    this.#settle(record, new Set());
+    record.hooks.end();
     this.#threads.delete(record.id);
     record.channel.close();
   }

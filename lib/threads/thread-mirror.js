@@ -114,9 +114,10 @@ class ThreadMirror {
    * What custom metric objects have. It is applied after the records that the thread has published before.
    *
    * @param {[number: number, json: unknown][]} customs
+   * @throws {TypeError} if it is not valid
    */
   addCustoms(customs) {
-    this.#customs.push(...customs);
+    for (const [number, json] of customs) this.#customs.push([number, json]);
   }
 
   /** @param {() => void} apply */

@@ -362,7 +362,7 @@ describe('WorkerRegistry', () => {
       { thread: 'x' },
       { thread: 'x', join: bad, flags: new SharedArrayBuffer(4), threadId: 99, published: true },
       { thread: 'x', memory: bad, memoryNumber: {} },
-      { thread: 'x', extras: { digests: 3 }, ended: 'yes' },
+      { thread: 'x', customs: [3], ended: 'yes' },
       {
         thread: 'y',
         join: new SharedArrayBuffer(1),

@@ -1,0 +1,92 @@
+'use strict';
+
+// Runs in the process's hub. Has the `collect` hooks of one thread run, which needs its event loop.
+
+const { unref } = require('../event-loop/timers');
+
+// Read when this file is loaded, because an application's tests may fake timers later.
+const { setTimeout, clearTimeout } = globalThis;
+
+/**
+ * A thread that has not begun to run its hooks by then computes or sleeps. Scrapes do not wait for it again
+ * until it has answered.
+ */
+const RESPONSE_MILLISECONDS = 250;
+
+/**
+ * `failed` is resolved with the names of the metrics whose hook failed.
+ *
+ * @typedef {{number: number, failed: Promise<Set<unknown>>, resolve: (failed: Set<unknown>) => void,
+ *   timer: NodeJS.Timeout, isLate: boolean}} Request
+ */
+
+class HookRequests {
+  #send;
+  /** @type {Request | undefined} until it was answered */
+  #current = undefined;
+  #nextNumber = 1;
+  #isOver = false;
+
+  /** @param {(message: {request: number}) => void} send to the thread */
+  constructor(send) {
+    this.#send = send;
+  }
+
+  /**
+   * Has the hooks run. All metrics of a scrape share a request.
+   *
+   * @param {string} name of the metric that asks
+   * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
+   */
+  collect(name) {
+    if (this.#isOver || this.#current?.isLate) return undefined;
+    const request = (this.#current ??= this.#request());
+    return request.failed.then(failed => {
+      if (failed.has(name)) throw new Error('its collect failed in a thread');
+    });
+  }
+
+  /**
+   * @param {unknown} number from a message
+   * @returns {boolean} whether it is that of the request that was not answered yet
+   */
+  isCurrent(number) {
+    return this.#current !== undefined && this.#current.number === number;
+  }
+
+  /** The thread has begun to run its hooks. They have as much time as the scrape. */
+  started() {
+    clearTimeout(this.#current?.timer);
+  }
+
+  /** @param {Set<unknown>} failed names of the metrics whose hook failed */
+  settle(failed) {
+    clearTimeout(this.#current?.timer);
+    this.#current?.resolve(failed);
+    this.#current = undefined;
+  }
+
+  /** The thread answers nothing any more. */
+  end() {
+    this.#isOver = true;
+    this.settle(new Set());
+  }
+
+  /** @returns {Request} */
+  #request() {
+    /** @type {(failed: Set<unknown>) => void} */
+    let resolve = () => {};
+    /** @type {Promise<Set<unknown>>} */
+    const failed = new Promise(fulfil => (resolve = fulfil));
+    const timer = setTimeout(() => {
+      request.isLate = true;
+      resolve(new Set());
+    }, RESPONSE_MILLISECONDS);
+    unref(timer);
+    const request = { number: this.#nextNumber++, failed, resolve, timer, isLate: false };
+    this.#send({ request: request.number });
+    return request;
+  }
+}
+
+module.exports = { HookRequests };
