@@ -24,6 +24,12 @@ const counting = {
 };
 const record = ({ state }, times = 1) => state.counter.inc(times);
 const exit = ({ process }) => process.exit();
+/** From now on, the last snapshot of a worker arrives in a file or not at all. */
+const sendNoLastSnapshot = ({ process }) => {
+  const { send } = process;
+  process.send = (message, ...rest) =>
+    message.type === 'prom-client-cluster:last' || send.call(process, message, ...rest);
+};
 const counted = samples => samples.get('done_total');
 
 function start(t, setup) {
@@ -451,6 +457,7 @@ describe('workers of another user than their primary', () => {
       await cluster.inWorker(1, record);
       assert.equal(counted(await cluster.scrape()), 1);
       await cluster.inWorker(1, record);
+      await cluster.inWorker(1, sendNoLastSnapshot);
       cluster.tellWorker(1, ({ process }) => {
         process.setuid(65534);
         process.exit();
@@ -501,16 +508,24 @@ describe('workers of another user than their primary', () => {
 describe('the last snapshot of a worker', () => {
   const cluster = sharedCluster({ workers: 1, worker: counting });
 
+  const withoutSpace = ({ require }) => {
+    require('node:fs').writevSync = () => {
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    };
+  };
+
   /**
-   * Has a new worker be scraped, count, prepare something, and exit; returns how many refused answers that
+   * Has a new worker be scraped, count, prepare something, and exit. Its last snapshot does not arrive over
+   * IPC unless `isSent` is set. Returns how many of its counts arrive, and how many refused answers that
    * adds.
    */
-  async function endAfter(prepare) {
+  async function endAfter(prepare, { isSent = false } = {}) {
     const id = await cluster().fork();
     await cluster().inWorker(id, record);
     const total = counted(await cluster().scrape());
     await cluster().inWorker(id, record);
     const { refused: before } = await cluster().internals();
+    if (!isSent) await cluster().inWorker(id, sendNoLastSnapshot);
     await cluster().inWorker(id, prepare);
     cluster().tellWorker(id, exit);
     await cluster().gone(id);
@@ -520,13 +535,9 @@ describe('the last snapshot of a worker', () => {
   }
 
   it('the last snapshot of a worker replaces its other files if the disk is full', async () => {
-    const result = await endAfter(({ require, process, cluster }) => {
+    const result = await endAfter(({ require, cluster }) => {
       const fs = require('node:fs');
       const { writevSync, rmSync } = fs;
-      // It does not arrive over IPC.
-      const { send } = process;
-      process.send = (message, ...rest) =>
-        message.type === 'prom-client-cluster:last' || send.call(process, message, ...rest);
       let isFull = true;
       fs.writevSync = (...args) => {
         if (isFull) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
@@ -541,23 +552,12 @@ describe('the last snapshot of a worker', () => {
   });
 
   it('the last snapshot of a worker is sent over IPC if the disk has no space at all', async () => {
-    const result = await endAfter(({ require }) => {
-      require('node:fs').writevSync = () => {
-        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-      };
-    });
+    const result = await endAfter(withoutSpace, { isSent: true });
     assert.deepEqual(result, { counts: 1, missing: 0 });
   });
 
   it('the last snapshot of a worker is counted as missing if it cannot be sent either', async () => {
-    const result = await endAfter(({ require, process }) => {
-      require('node:fs').writevSync = () => {
-        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-      };
-      const { send } = process;
-      process.send = (message, ...rest) =>
-        message.type === 'prom-client-cluster:last' || send.call(process, message, ...rest);
-    });
+    const result = await endAfter(withoutSpace);
     assert.deepEqual(result, { counts: 0, missing: 1 });
   });
 
