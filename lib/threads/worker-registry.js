@@ -246,6 +246,19 @@ function isMain() {
 }
 
 /**
+ * Of this copy of the package.
+ *
+ * @type {import('./thread-hub').ThreadHub | undefined}
+ */
+let latestHub;
+
+/** @returns {any[]} none if another copy of this package has the hub, or there is none any more */
+function registriesOfMember() {
+  const { hub } = shared()[THREADS] ?? {};
+  return hub !== undefined && hub === latestHub ? hub.registriesOfMember() : [];
+}
+
+/**
  * @param {SharedThreads} threads
  * @param {import('../cluster/cluster-options').ClusterOptions} options
  */
@@ -260,7 +273,9 @@ function serve(threads, options) {
   const isMember = () => /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess();
   const hub = new ThreadHub(options, () => void (isMember() || threads.primary?.start()));
   threads.hub = hub;
-  hookIntoWorker(() => (shared()[THREADS]?.hub === hub ? hub.registriesOfMember() : []));
+  // Once, because nothing removes it.
+  if (latestHub === undefined) hookIntoWorker(registriesOfMember);
+  latestHub = hub;
   // The page of this process: its workers, if it is a cluster's primary, are on the page of
   // AggregatorRegistry.
   const noWorkers = /** @type {any} */ (new EventEmitter());
