@@ -15,6 +15,7 @@ const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
 const { REGISTRY, DEFINE, CUSTOM, DROP, HOOK } = require('./thread-messages');
 const { debug } = require('../options/debug-log');
+const { warnOnce } = require('../options/warnings');
 
 /** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
 const HOOK_MILLISECONDS = 30_000;
@@ -109,6 +110,7 @@ class ThreadPublisher {
   /** @param {unknown} error */
   #fail(error) {
     debug('this thread takes no part any more: %O', error);
+    warnOfMissing(error);
     process.removeListener('exit', this.#onExit);
     try {
       // What was published so far is shown.
@@ -292,6 +294,15 @@ class ThreadPublisher {
 }
 
 /**
+ * Reports that what this thread records from now on is not all on the page.
+ *
+ * @param {unknown} error
+ */
+function warnOfMissing(error) {
+  warnOnce('thread', `This thread takes no part in the page of all threads: ${String(error)}`);
+}
+
+/**
  * @param {any} layout
  * @returns {object} with texts for numbers, because JSON has no infinity
  */
@@ -316,4 +327,4 @@ function customHook(metric, onRead) {
   };
 }
 
-module.exports = { ThreadPublisher };
+module.exports = { ThreadPublisher, warnOfMissing };

@@ -325,8 +325,14 @@ function hasMetrics(registry) {
 /** @param {SharedThreads} threads */
 function takePart(threads) {
   if (threads.publisher !== undefined) return;
-  const { ThreadPublisher } = require('./thread-publisher');
-  threads.publisher = new ThreadPublisher(registriesOfAllCopies);
+  const { ThreadPublisher, warnOfMissing } = require('./thread-publisher');
+  try {
+    threads.publisher = new ThreadPublisher(registriesOfAllCopies);
+  } catch (error) {
+    // There is no shared memory: the application goes on without.
+    if (/** @type {Error} */ (error).name !== 'RangeError') throw error;
+    warnOfMissing(error);
+  }
 }
 
 module.exports = { WorkerRegistry };

@@ -8,7 +8,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 const v8 = require('node:v8');
 const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
-const { Counter, Gauge, Registry, Summary } = require('../../index');
+const { Counter, Gauge, Registry, Summary, WorkerRegistry } = require('../../index');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { centroidsOf } = require('../../lib/metric/observations');
 const { viewOf, DEFAULT_LABELS } = require('../../lib/registry/metric-view');
@@ -20,6 +20,19 @@ const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 function randomOf(seed) {
   let state = seed;
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+}
+
+/** @param {import('node:test').TestContext} t */
+function refuseMemory(t) {
+  const { SharedArrayBuffer: original } = globalThis;
+  t.after(() => (globalThis.SharedArrayBuffer = original));
+  globalThis.SharedArrayBuffer = /** @type {any} */ (
+    class {
+      constructor() {
+        throw new RangeError('Array buffer allocation failed');
+      }
+    }
+  );
 }
 
 /** @param {ThreadMirror} mirror */
@@ -238,15 +251,7 @@ describe('the metrics of a thread as its reader sees them', () => {
     const sizes = new Summary({ name: 'sizes', help: 'h', registers: registries });
     publish();
     for (let i = 0; i < 8; i++) sizes.observe(1);
-    const { SharedArrayBuffer: original } = globalThis;
-    t.after(() => (globalThis.SharedArrayBuffer = original));
-    globalThis.SharedArrayBuffer = /** @type {any} */ (
-      class {
-        constructor() {
-          throw new RangeError('Array buffer allocation failed');
-        }
-      }
-    );
+    refuseMemory(t);
     for (let i = 0; i < 1000; i++) sizes.observe(1);
     const { digestOf } = /** @type {any} */ (viewOf(sizes));
     assert.deepEqual([...centroidsOf(digestOf(0).slices())], [1, 1008]);
@@ -255,6 +260,19 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.equal(table.pageOf(0)[1], 1008);
     const [mean, count] = centroidsOf(shown(0).slices());
     assert.ok(mean === 1 && count >= 8 && count <= 1008);
+  });
+
+  it('a thread without shared memory warns, and its program goes on with its own metrics', async t => {
+    const warnings = t.mock.method(process, 'emitWarning', () => {});
+    refuseMemory(t);
+    const registry = new WorkerRegistry(undefined, false);
+    inc(0, 3);
+    assert.equal((await registries[0].metrics()).match(/^jobs_total\{kind="kind\d"\} 1$/gm)?.length, 3);
+    await registry.shutdown();
+    assert.deepEqual(
+      warnings.mock.calls.map(({ arguments: [text] }) => text),
+      ['This thread takes no part in the page of all threads: RangeError: Array buffer allocation failed'],
+    );
   });
 
   it('an exemplar is published if none was within a second, and the first of each label set', t => {
