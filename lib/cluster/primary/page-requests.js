@@ -5,7 +5,8 @@
 // file can be written or read, the worker gets the page in parts.
 
 const { isOnline, send } = require('./worker-record');
-const { UNAVAILABLE } = require('../../registry/unavailable');
+const { reasonOf } = require('../../registry/unavailable');
+const { textOf } = require('../../options/thrown');
 const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { pageName } = require('../wire/file-names');
@@ -17,8 +18,6 @@ const PAUSE_MILLISECONDS = 250;
 
 // A worker asks for at most 16 pages at a time (worker/cluster-pages.js).
 const MAX_UNANSWERED = 16;
-
-const MAX_TEXT_CHARACTERS = 1000;
 
 // One part is on the channel at a time, so a connection that the primary hands over waits for at most one. A
 // part holds the primary's loop for 0.2 to 0.3 ms. In parts, a page of 1 MB takes 4 to 7 ms of the primary's
@@ -133,15 +132,10 @@ function answerWith({ file, length, ascii }) {
   return { file, bytes: length, ascii };
 }
 
-/** @param {unknown} error */
+/** @param {unknown} error anything that an aggregator of the application has thrown */
 function answerOf(error) {
-  const { message, [UNAVAILABLE]: reason } = /** @type {any} */ (error ?? {});
-  return { error: clip(message ?? error), reason: reason === undefined ? undefined : clip(reason) };
-}
-
-/** @param {unknown} text */
-function clip(text) {
-  return String(text).slice(0, MAX_TEXT_CHARACTERS);
+  const reason = reasonOf(error);
+  return { error: textOf(error), reason: reason === undefined ? undefined : textOf(reason) };
 }
 
 /**
