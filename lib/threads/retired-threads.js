@@ -97,13 +97,19 @@ class RetiredThreads {
     this.mirrors.push(mirror);
   }
 
-  /** @returns {Generator<void>} yields where a slice may end */
+  /**
+   * Ends early while a capture waits for hooks, because it may have copied rows that would be in the totals,
+   * too: the next call goes on.
+   *
+   * @returns {Generator<void>} yields where a slice may end
+   */
   *merge() {
     for (let mirror; (mirror = this.mirrors[0]) !== undefined; this.mirrors.shift()) {
       yield* mirror.read();
       for (const registry of mirror.registries) {
         const metrics = this.#remainderOf(registry).getMetricsAsArray();
-        for (const metric of metrics) yield* this.#mergeMetric(metric, registry[DEFAULT_LABELS]);
+        for (const metric of metrics)
+          if (!(yield* this.#mergeMetric(metric, registry[DEFAULT_LABELS]))) return;
       }
     }
   }
@@ -195,12 +201,13 @@ class RetiredThreads {
   /**
    * @param {any} metric of a thread that has ended
    * @param {Record<string, string>} defaultLabels
-   * @returns {Generator<void>} yields where a slice may end
+   * @returns {Generator<void, boolean>} yields where a slice may end; returns whether all is in the totals
    */
   *#mergeMetric(metric, defaultLabels) {
     const view = /** @type {MetricView} */ (viewOf(metric));
     const rows = view.table.liveRows();
     for (let next = rows.next(); !next.done; yield) {
+      if (view.table.beforeReset !== undefined) return false;
       // Not before the pause, because expire() replaces them.
       const totals = this.#totalsOf(view, defaultLabels);
       for (let i = 0; i < ROWS_PER_STEP && !next.done; i++, next = rows.next()) {
@@ -210,6 +217,7 @@ class RetiredThreads {
     }
     this.#totalsOf(view, defaultLabels).view.table.overflows += view.table.overflowCount;
     this.#merged.add(metric);
+    return true;
   }
 
   /**

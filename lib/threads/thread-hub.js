@@ -282,6 +282,7 @@ class ThreadHub {
    */
   async readInSlices(timeout) {
     this.#receiveAll();
+    if (this.#retired.mirrors.length > 0) void this.#mergeSoon();
     const end = performance.now() + timeout;
     const mirrors = Array.from(this.#threads.values(), ({ mirror }) => mirror);
     for (const mirror of [...mirrors, ...this.#retired.mirrors]) await runInSlices(until(mirror.read(), end));

@@ -67,6 +67,21 @@ describe('totals of threads that have ended', () => {
     return sums;
   }
 
+  it('do not change while a capture waits, which has copied what would be added', () => {
+    end(threadWith({ a: 1 }).registry);
+    const { registry, counter } = threadWith({ a: 2 });
+    const { table } = /** @type {any} */ (viewOf(counter));
+    // As a capture watches a table.
+    let copies = 0;
+    table.beforeReset = () => copies++;
+    end(registry);
+    assert.deepEqual([totalsOf('jobs_total'), copies, table.liveCount], [{ a: 3 }, 0, 1]);
+    table.beforeReset = undefined;
+    runThrough(retired.merge());
+    assert.deepEqual([totalsOf('jobs_total'), table.liveCount], [{ a: 3 }, 0]);
+    assert.equal(retired.mirrors.length, 0);
+  });
+
   it('are dropped after the maximum age, label set by label set', () => {
     end(threadWith({ a: 1, b: 2 }).registry);
     now = 600;
