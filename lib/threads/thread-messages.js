@@ -6,8 +6,8 @@
 // are used, which connect all threads of a process by name. A thread that joins posts to the inbox. The hub
 // then listens on a channel of that thread, sets a flag in shared memory, and the thread posts there: that
 // takes 3 µs a message, and a short-lived channel to the inbox 200 µs. The thread is shown when it has
-// published all that it had. No message waits for an answer,
-// because a thread may compute, or sleep in Atomics.wait, from its first turn on.
+// published all that it had. No message waits for an answer, because a thread may compute, or sleep in
+// Atomics.wait, from its first turn on.
 
 const { getEnvironmentData } = require('node:worker_threads');
 
