@@ -121,7 +121,9 @@ class Exemplars {
       this.#set(place, undefined);
       isChanged = true;
     }
-    if (isChanged) this.version++;
+    if (!isChanged) return;
+    this.version++;
+    this.#table?.listener?.exemplarsDropped?.(row);
   }
 
   /** @param {number} row */

@@ -102,10 +102,13 @@ class Observations {
     this.#end = 1;
   }
 
-  /** Leaves the shared memory to others, with a copy of what is there. */
-  leave() {
+  /**
+   * Leaves the shared memory to others, with a copy of what is there.
+   *
+   * @param {number[] | Float64Array} [values] that are not merged
+   */
+  leave(values = this.#buffer.slice(this.#first, this.#next)) {
     const { limit } = /** @type {SharedPlace} */ (this.#place);
-    const values = this.#buffer.slice(this.#first, this.#next);
     this.#merged = this.#merged.slice();
     this.#place = undefined;
     this.#buffer = Array.from(values);
@@ -135,7 +138,7 @@ class Observations {
     const place = /** @type {SharedPlace} */ (this.#place);
     const merged = place.write(this.#merged, values);
     if (merged === undefined) {
-      this.leave();
+      this.leave(values);
       return;
     }
     this.#merged = merged;

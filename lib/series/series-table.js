@@ -38,6 +38,7 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
  *   other shared memory, a DigestPlace
  * @property {(row: number, column: number, exemplar: import('../metric/exemplar').Exemplar) => void}
  *   [exemplarPut] called for at least one exemplar a second of each number that has some
+ * @property {(row: number) => void} [exemplarsDropped] called after a row has lost its exemplars
  */
 
 /**

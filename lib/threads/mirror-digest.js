@@ -67,7 +67,7 @@ class MirrorSlice {
 
   /** @returns {Float64Array} of all observations */
   centroids() {
-    const { numbers } = this.#block;
+    const { numbers, words } = this.#block;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const state = this.#state;
       const list = listOf(state);
@@ -76,8 +76,9 @@ class MirrorSlice {
       const first = this.#offset + HEAD;
       const start = first + this.#bufferLength + list * this.#listLength;
       const merged = numbers.slice(start, start + length);
-      const values = numbers.slice(first, first + this.#buffered(state));
-      if (this.#state !== state) continue;
+      const values = upToNaN(numbers.slice(first, first + this.#buffered(state)));
+      // Unlike a load, this is not done before the reads above, on any processor.
+      if (Atomics.add(words, this.#offset * WORDS_OF_NUMBER, 0) !== state) continue;
       this.#centroids = values.length === 0 ? merged : withValues(merged, values, 0, values.length);
       break;
     }
@@ -100,6 +101,15 @@ class MirrorSlice {
     }
     return low;
   }
+}
+
+/**
+ * @param {Float64Array} values
+ * @returns {Float64Array} those before the first NaN: some processors show a value before an earlier one
+ */
+function upToNaN(values) {
+  for (let i = 0; i < values.length; i++) if (Number.isNaN(values[i])) return values.subarray(0, i);
+  return values;
 }
 
 /** Has what captures read of TimeWindowQuantiles. */

@@ -130,7 +130,8 @@ class MirrorMetric {
         this.#placeDigest(record);
         break;
       case EXEMPLAR:
-        this.#setExemplar(record.integer(1), record.integer(2), JSON.parse(record.text));
+        if (record.text === '') this.#view.exemplars?.drop(record.integer(1));
+        else this.#setExemplar(record.integer(1), record.integer(2), JSON.parse(record.text));
         break;
       default:
         throw new Error('a record is of an unknown kind');

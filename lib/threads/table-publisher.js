@@ -160,6 +160,12 @@ class TablePublisher {
     this.#guard(() => this.#publishExemplar(row, column, exemplar));
   }
 
+  /** @param {number} row */
+  exemplarsDropped(row) {
+    this.#listener?.exemplarsDropped?.(row);
+    this.#guard(() => this.#log.append(EXEMPLAR, [this.number, row]));
+  }
+
   /** @returns {import('../series/series-table').RowMove | undefined} */
   startMove() {
     return this.#listener?.startMove();

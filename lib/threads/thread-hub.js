@@ -270,7 +270,11 @@ class ThreadHub {
     this.#isReading = true;
     // Not in this turn's loop over messages: it would apply newer messages before the rest of them.
     await undefined;
-    await this.readInSlices(Infinity);
+    try {
+      await this.readInSlices(Infinity);
+    } catch (error) {
+      debug('what threads have published cannot be read: %O', error);
+    }
     this.#isReading = false;
   }
 

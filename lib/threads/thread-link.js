@@ -9,11 +9,10 @@ const { IS_SUBSCRIBED, FLAG_BYTES, scopeOf, inboxOf, helloOf, channelOf } = requ
 const { ownTask } = require('./kernel-tasks');
 
 /**
- * The latest id of this thread. A hub that has it replaces what it has, and adds nothing twice.
- *
- * @type {string | undefined}
+ * Global property, for all copies of this package: the latest id of this thread. A hub that has it replaces
+ * what it has, and adds nothing twice.
  */
-let latestId;
+const LATEST_ID = Symbol.for('prom-client-cluster.thread-id.v1');
 
 class ThreadLink {
   #scope = scopeOf();
@@ -41,8 +40,9 @@ class ThreadLink {
    */
   join(log) {
     this.#channel?.close();
-    const previous = latestId;
-    latestId = this.#id = randomUUID();
+    const previous = /** @type {any} */ (globalThis)[LATEST_ID];
+    this.#id = randomUUID();
+    Object.defineProperty(globalThis, LATEST_ID, { value: this.#id, configurable: true });
     this.#flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
     this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
     this.send({ join: log, flags: this.#flags.buffer, threadId, task: ownTask(), previous });

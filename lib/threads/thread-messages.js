@@ -38,7 +38,7 @@ const CLEAR = 11; // metric
 const OVERFLOW = 12; // metric, number of the memory of its count, byte offset
 const DIGESTS = 13; // metric, number of the memory: the next block of its digests
 const DIGEST = 14; // metric, row, slice, number of its block, offset and lengths of its place, in float64
-const EXEMPLAR = 15; // metric, row, column; labels, value and timestamp as text
+const EXEMPLAR = 15; // metric, row, column; labels, value and timestamp as text; or metric, row: dropped
 const HOOK = 16; // metric: it has a hook
 
 /** @returns {string} the scope of this thread: threads see the hub that was created above them */

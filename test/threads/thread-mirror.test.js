@@ -8,11 +8,12 @@ const { setImmediate: turn } = require('node:timers/promises');
 const v8 = require('node:v8');
 const vm = require('node:vm');
 const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
-const { Counter, Gauge, Registry, Summary, WorkerRegistry } = require('../../index');
+const { Counter, Gauge, Histogram, Registry, Summary, WorkerRegistry } = require('../../index');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { centroidsOf } = require('../../lib/metric/observations');
+const { Observations, centroidsOf } = require('../../lib/metric/observations');
 const { viewOf, DEFAULT_LABELS } = require('../../lib/registry/metric-view');
 const { inboxOf } = require('../../lib/threads/thread-messages');
+const { SharedDigests } = require('../../lib/threads/shared-digests');
 const { ThreadMirror } = require('../../lib/threads/thread-mirror');
 const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 
@@ -246,6 +247,51 @@ describe('the metrics of a thread as its reader sees them', () => {
       assert.ok(started !== mirrored('sizes').digestOf(0) || started.version > version);
       assert.ok(viewOf(sizes)?.table.epoch, 'rows have got new numbers');
     });
+
+  it('what was observed is not lost if there is no shared memory for rows with new numbers', t => {
+    const table = /** @type {any} */ ({ epoch: 0 });
+    const all = [1, 2, 3].map(value => {
+      const observations = new Observations();
+      observations.share(SharedDigests.of(table).placeOf(value, 0));
+      for (let i = 0; i < 5; i++) observations.push(value);
+      return observations;
+    });
+    table.epoch = 1;
+    refuseMemory(t);
+    for (const [row, observations] of all.entries()) {
+      observations.share(SharedDigests.of(table).placeOf(row, 0));
+      observations.push(row + 1);
+      assert.deepEqual([...observations.centroids()], [row + 1, 6]);
+    }
+  });
+
+  it('zero() of a histogram drops its exemplars from the page', () => {
+    registries[0].setFormats(['text', 'openmetrics']);
+    const options = { help: 'h', labelNames: ['kind'], buckets: [1], registers: registries };
+    const traced = new Histogram({ name: 'seconds', enableExemplars: true, ...options });
+    publish();
+    const observe = (/** @type {string} */ kind, /** @type {string} */ id) =>
+      traced.observe({ labels: { kind }, value: 0.5, exemplarLabels: { id } });
+    const shown = () => {
+      read();
+      const { exemplars } = mirrored('seconds');
+      return Array.from(exemplars.slots(), ({ row, slot }) => [row, slot.exemplar.labelSet.id]);
+    };
+    observe('a', 'first');
+    observe('b', 'second');
+    const before = shown();
+    traced.zero({ kind: 'a' });
+    const after = shown();
+    observe('a', 'third');
+    assert.deepEqual(
+      [before, after, shown()],
+      [
+        [[0, 'first'], [1, 'second']], // prettier-ignore
+        [[1, 'second']],
+        [[0, 'third'], [1, 'second']], // prettier-ignore
+      ],
+    );
+  });
 
   it('what was observed is not lost if there is no shared memory for it', t => {
     const sizes = new Summary({ name: 'sizes', help: 'h', registers: registries });

@@ -401,6 +401,9 @@ describe('WorkerRegistry', () => {
       ['inc', { kind: 'a', value: 20 }],
       ['otherCopy', { copy, value: 200 }],
     );
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 222);
+    await ofBoth.do('rejoinOfCopies', { copy });
+    assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 222);
     // Now it answers nobody.
     await ofBoth.do('sleep');
     assert.equal(valueOf(await registry.workerMetrics(), 'jobs_total{kind="a"}'), 222);
