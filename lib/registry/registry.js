@@ -296,7 +296,9 @@ class Registry {
   }
 
   set _defaultLabels(labels) {
-    this.setDefaultLabels(labels);
+    // Not by setDefaultLabels(): a subclass may assign them in its own.
+    stateOf(this).defaultLabels = labels ?? {};
+    notifyObserver(this);
   }
 
   /**

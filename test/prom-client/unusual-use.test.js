@@ -263,6 +263,14 @@ describe('unusual use: a Registry', () => {
 
   it('a Registry has its default labels in _defaultLabels, and they can be replaced there, as in prom-client', async () => {
     for (const client of [{ Registry, Gauge }, require('prom-client')]) {
+      class Assigning extends client.Registry {
+        setDefaultLabels(labels) {
+          this._defaultLabels = { ...labels };
+        }
+      }
+      const assigning = new Assigning();
+      assigning.setDefaultLabels({ app: 'x' });
+      assert.deepEqual(assigning._defaultLabels, { app: 'x' });
       const registry = new client.Registry();
       new client.Gauge({ name: 'a', help: 'h', registers: [registry] });
       assert.deepEqual(registry._defaultLabels, {});
