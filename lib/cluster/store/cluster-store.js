@@ -89,10 +89,11 @@ class ClusterStore {
     // A kind that is shown by name is so after its worker's death, too: the common count must not fall.
     for (const worker of workers)
       for (const [stage, name] of worker.failures) this.#retiredFailures.add(stage, name, 0);
-    const earlier = [...this.#retiredFailures.entries, ...this.#ownFailures.entries];
-    const failures = new FailureCounts([...earlier, ...workers.flatMap(worker => worker.failures)]);
+    const ofWorkers = [...this.#retiredFailures.entries, ...workers.flatMap(worker => worker.failures)];
+    const failures = new FailureCounts([...this.#ownFailures.entries, ...ofWorkers]).entries;
     return {
-      failures: failures.entries.map(([stage, metric, count]) => ({ stage, metric, count })),
+      // Those that no worker has any more have a count of 0.
+      failures: failures.flatMap(([stage, metric, count]) => (count > 0 ? { stage, metric, count } : [])),
       conflicts: this.conflicts,
       oldestCapture:
         workers.length === 0 ? undefined : Math.min(...workers.map(({ capturedAt }) => capturedAt)),

@@ -898,3 +898,22 @@ for (const [position, sets] of Object.entries({
     assert.deepEqual([rows.count, rows.textOf(0), rows.textOf(1)], [2, '', 'a="x"']);
   });
 }
+
+test('failures of the store itself are shown by name, however many metrics of workers fail, and none that are no more', () => {
+  const store = new ClusterStore();
+  store.countFailure('merge', 'own', 'a reason');
+  store.applyJson(1, []);
+  const worker = store.worker(1);
+  const countsOf = () => new Map(store.state().failures.map(({ metric, count }) => [metric, count]));
+  worker.failures = [['max-series', 'm', 5]];
+  assert.deepEqual(Object.fromEntries(countsOf()), { own: 1, m: 5 });
+  worker.failures = [];
+  assert.deepEqual(Object.fromEntries(countsOf()), { own: 1 });
+  worker.failures = Array.from({ length: 1000 }, (_, i) => ['collect', `m${i}`, 1]);
+  const counts = countsOf();
+  assert.equal(counts.get('own'), 1);
+  assert.equal(
+    [...counts.values()].reduce((sum, count) => sum + count, 0),
+    1001,
+  );
+});
