@@ -105,7 +105,7 @@ class ClusterPages {
     const patience = Math.min(this.#startedAt + START_MILLISECONDS - performance.now(), timeout);
     if (!this.#isAnswered && patience > 0)
       await new Promise(resolve => this.#onAnnounced.push(resolve) && setTimeout(resolve, patience));
-    if (!this.#isAnswered) throw unavailable(NOBODY_AGGREGATES);
+    if (!this.#isAnswered || !this.#link.isConnected()) throw unavailable(NOBODY_AGGREGATES);
     return this.#shared(format, timeout);
   }
 

@@ -42,3 +42,17 @@ it('a caller with a short timeout does not wait for those with a long one', { ti
   for (const request of long) answer(request, 'new numbers');
   for (const page of await Promise.all(patient)) assert.equal(page?.bytes.toString(), 'new numbers');
 });
+
+it('a caller is refused at once if the primary is gone, also if the same page was requested a moment ago', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let isConnected = true;
+  const link = { id: 1, isConnected: () => isConnected, send() {} };
+  const pages = new ClusterPages(/** @type {any} */ (link));
+  pages.receive({ pages: true, directory: '' });
+  const requested = pages.page(FORMAT, 60_000);
+  isConnected = false;
+  // No timer fires here.
+  await assert.rejects(pages.page(FORMAT, 60_000), /^Error: Nobody aggregates/);
+  pages.receive({ pages: false });
+  await assert.rejects(requested, /^Error: Nobody aggregates/);
+});
