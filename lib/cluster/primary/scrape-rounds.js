@@ -9,6 +9,7 @@ const { ScrapeCaller, distinctFormats } = require('../wire/scrape-callers');
 const { ScrapeRound } = require('./scrape-round');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { ThreadLostError } = require('./thread-backend');
+const { asError } = require('../../options/thrown');
 const { unavailable } = require('../../registry/unavailable');
 const { pooledPage } = require('../../exposition/pooled-page');
 const { runInSlices } = require('../../event-loop/slices');
@@ -193,7 +194,7 @@ class ScrapeRounds {
       // The callers at this moment: there is one text for each of their formats.
       const callers = [...round.callers];
       const result = await this.#render(callers, tries >= MAX_TRIES, round.startedAt).catch(error => {
-        if (!(error instanceof ThreadLostError)) throw error;
+        if (!isThreadLost(error)) throw error;
         if (tries >= MAX_TRIES) throw timedOut();
         return undefined;
       });
@@ -274,12 +275,13 @@ class ScrapeRounds {
       // This caller does not wait for second answers, but others may.
       for (const { again } of this.#rounds) for (const workerId of result.again) again.add(workerId);
       // A page with fewer numbers than the last one would look like a reset of all counters.
-      if (!this.#cluster.isComplete())
-        throw new ThreadLostError('workers have to answer the new aggregator first');
+      if (!this.#cluster.isComplete()) {
+        this.#discard(result);
+        throw timedOut(); // workers have to answer the new aggregator first
+      }
       this.#deliver([caller], result, answered);
     } catch (error) {
-      const lost = error instanceof ThreadLostError;
-      caller.reject(lost ? timedOut() : /** @type {Error} */ (error));
+      caller.reject(isThreadLost(error) ? timedOut() : /** @type {Error} */ (error));
     }
     // Only now, so that this caller does not wait while the round renders for no caller.
     round?.noteLeft();
@@ -305,8 +307,9 @@ class ScrapeRounds {
    * @param {RenderResult} result
    * @param {boolean} answered
    */
-  #deliver(callers, { bodies, isEmpty }, answered) {
-    if (isEmpty && !answered) {
+  #deliver(callers, result, answered) {
+    if (result.isEmpty && !answered) {
+      this.#discard(result);
       const failure = this.#cluster.failure();
       if (failure !== undefined) throw failure;
       for (const caller of callers) caller.resolve(undefined);
@@ -314,7 +317,7 @@ class ScrapeRounds {
     }
     const keys = new Set(callers.map(({ key }) => key));
     const holders = Array.from(keys, key => callers.filter(caller => caller.key === key));
-    (bodies ?? []).forEach((body, i) => {
+    (result.bodies ?? []).forEach((body, i) => {
       // A page that several callers share is not pooled: no caller knows when the others have read it.
       const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;
       const page = 'buffer' in body ? pooledPage(body, onReleased) : body;
@@ -324,6 +327,16 @@ class ScrapeRounds {
       }
     });
   }
+
+  /** @param {RenderResult} result that no caller gets */
+  #discard({ bodies = [] }) {
+    for (const body of bodies) if ('file' in body) this.#cluster.discard(body.file);
+  }
+}
+
+/** @param {unknown} error anything that an aggregator of the application has thrown */
+function isThreadLost(error) {
+  return asError(error) instanceof ThreadLostError;
 }
 
 function timedOut() {

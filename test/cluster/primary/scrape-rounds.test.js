@@ -116,6 +116,46 @@ it('the file of a page is removed if nobody waits for it any more when it is wri
   assert.deepEqual(discarded, ['late']);
 });
 
+describe('a caller whose time is up', () => {
+  it('the file of a page is removed if its caller gets an error, or nothing, instead', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const discarded = [];
+    cluster.discard = file => discarded.push(file);
+    cluster.render = async ([{ file }]) => {
+      return { again: [], bodies: [{ file, length: 4, ascii: true }], isEmpty: file !== 'incomplete' };
+    };
+    const expired = file => {
+      const caller = rounds.collect({ ...TEXT, file }, 100);
+      t.mock.timers.tick(100);
+      return caller;
+    };
+    assert.equal(await expired('empty'), undefined);
+    cluster.failure = () => new Error('nobody has answered');
+    await assert.rejects(expired('failed'), { message: 'nobody has answered' });
+    cluster.isComplete = () => false;
+    await assert.rejects(expired('incomplete'), { message: 'Operation timed out.' });
+    assert.deepEqual(discarded, ['empty', 'failed', 'incomplete']);
+  });
+
+  it("a caller whose time is up gets whatever the application's aggregator throws, as others do", async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    for (const thrown of [proxy, 'text', undefined]) {
+      cluster.render = () => Promise.reject(thrown);
+      const rejectsWithIt = caller =>
+        caller.then(
+          () => false,
+          error => error === thrown,
+        );
+      assert.ok(await rejectsWithIt(rounds.collect(TEXT, 100)));
+      const late = rounds.collect(TEXT, 100);
+      t.mock.timers.tick(100);
+      assert.ok(await rejectsWithIt(late));
+    }
+  });
+});
+
 describe('callers who want some metrics', () => {
   it('callers who want some metrics share a round if they want at most ten selections; all others are served', async () => {
     const selection = i => rounds.collect({ ...TEXT, names: [`m${i}`] }, 5000);
