@@ -33,6 +33,18 @@ function writeHolder(place, key) {
 }
 
 /**
+ * Writes the holder's file if it is incomplete. One that is missing stays so: the directory may be that of
+ * another holder now.
+ *
+ * @param {string} place directory of the generation
+ * @param {string} key of this process, which aggregates
+ */
+function completeHolder(place, key) {
+  if (isHolder(place, key) && pidOfHolder(place, key) === undefined)
+    writeJson(path.join(place, HOLDER + key), { pid: process.pid });
+}
+
+/**
  * @param {string} place
  * @returns {string} key of the process that aggregates; '' if it is not known
  */
@@ -132,6 +144,7 @@ function writeJson(file, content) {
 
 module.exports = {
   writeHolder,
+  completeHolder,
   holderIn,
   pidOfHolder,
   isHolder,

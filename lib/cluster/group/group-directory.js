@@ -140,9 +140,10 @@ class GroupDirectory {
    * @param {string} spool
    * @returns {number[]} ids of all members that have files there: also those that have died, and are not part
    *   of the retired totals yet
+   * @throws {NodeJS.ErrnoException} if that cannot be read
    */
   idsIn(spool) {
-    return [...new Set(namesIn(spool).flatMap(name => workerIdOfFile(name) ?? []))];
+    return [...new Set(fs.readdirSync(spool).flatMap(name => workerIdOfFile(name) ?? []))];
   }
 
   /** @param {number} generation */
@@ -229,6 +230,16 @@ class GroupDirectory {
   }
 
   /**
+   * Writes what a full disk has prevented when this process became the holder.
+   *
+   * @param {number} generation
+   * @param {string} key of this process
+   */
+  completeHolder(generation, key) {
+    generationFiles.completeHolder(this.placeOf(generation), key);
+  }
+
+  /**
    * @param {number} generation
    * @param {MemberList} list
    */
@@ -258,20 +269,21 @@ class GroupDirectory {
    * @param {number} generation
    * @param {boolean} isContinued false if all their members are dead: the files are removed
    * @returns {string | undefined} the directory of snapshot files that was moved
+   * @throws {Error} if it cannot be taken over. This process has given up the generation then: another try,
+   *   or another process, finds the files where they were
    */
   succeed(generation, isContinued) {
+    const to = this.placeOf(generation);
     let moved;
     for (const earlier of this.generations().filter(number => number < generation)) {
       const from = this.placeOf(earlier);
-      for (const name of namesIn(from).filter(entry => entry.startsWith(SPOOL_PREFIX))) {
-        try {
-          if (isContinued && moved === undefined)
-            moved = takeOver(path.join(from, name), path.join(this.placeOf(generation), name));
-          else removeDirectory(path.join(from, name));
-        } catch (error) {
-          debug('%s cannot be taken over: %s', path.join(from, name), error);
-        }
+      try {
+        if (isContinued) moved ??= takeOverSpoolIn(from, to);
+      } catch (error) {
+        generationFiles.remove(to);
+        throw error;
       }
+      removeSpoolsIn(from);
       generationFiles.remove(from);
     }
     return moved;
@@ -347,6 +359,32 @@ class GroupDirectory {
       fs.rmdirSync(this.path);
     } catch (error) {
       debug('%s stays: %s', this.path, error);
+    }
+  }
+}
+
+/**
+ * @param {string} from directory of a generation
+ * @param {string} to
+ * @returns {string | undefined} the directory of snapshot files in `to`; undefined if there was none
+ */
+function takeOverSpoolIn(from, to) {
+  if (!isOurs(fs.lstatSync(from))) return undefined;
+  // An error is not taken for an empty directory: without its files, all counters would fall.
+  for (const name of fs.readdirSync(from).filter(entry => entry.startsWith(SPOOL_PREFIX))) {
+    const moved = takeOver(path.join(from, name), path.join(to, name));
+    if (moved !== undefined) return moved;
+  }
+  return undefined;
+}
+
+/** @param {string} place directory of a generation */
+function removeSpoolsIn(place) {
+  for (const name of namesIn(place).filter(entry => entry.startsWith(SPOOL_PREFIX))) {
+    try {
+      if (isOurs(fs.lstatSync(path.join(place, name)))) removeDirectory(path.join(place, name));
+    } catch (error) {
+      debug('%s cannot be removed: %s', path.join(place, name), error);
     }
   }
 }

@@ -382,6 +382,7 @@ class Group {
         if (newest > this.#link.generation) this.#link.close();
       }
       this.#openAgain();
+      this.#holder?.writeAgain();
       if (++this.#checks % FRESHEN_CHECKS === 0) this.#directory.freshen(this.#key, this.#holder?.generation);
     } catch (error) {
       debug('the directory cannot be read: %s', error);

@@ -36,6 +36,8 @@ class Holder {
   /** @type {import('../primary/cluster-primary').ClusterPrimary | undefined} */
   #primary = undefined;
   #isClosed = false;
+  /** Whether the files of the generation say who aggregates, and who the members are. */
+  #isWritten = false;
   /** By performance.now(). */
   #restoredAt = -Infinity;
 
@@ -153,13 +155,26 @@ class Holder {
   /** @param {import('./generation-files').MemberList} list */
   #onMembers(list) {
     if (this.#isClosed) return;
+    this.#write(list);
+    this.#aggregateIfShared();
+  }
+
+  /** Writes what could not be written before. */
+  writeAgain() {
+    if (!this.#isWritten && !this.#isClosed) this.#write(this.#members.list);
+  }
+
+  /** @param {import('./generation-files').MemberList} list */
+  #write(list) {
+    this.#isWritten = false;
     try {
       this.#directory.writeMembers(this.generation, list);
+      this.#directory.completeHolder(this.generation, this.#key);
+      this.#isWritten = true;
     } catch (error) {
       // A full disk, for example. A later holder learns the ids from the members that are linked to it.
-      debug('the list of members cannot be written: %s', error);
+      debug('the files of the generation cannot be written: %s', error);
     }
-    this.#aggregateIfShared();
   }
 
   /** A process that is alone starts no aggregator. */

@@ -5,22 +5,30 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { OWNER_FILE, ownerRecord } = require('./owner');
+const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner');
 const { removeDirectory } = require('./sweep');
 const { isOurs, writeFile } = require('./safe-files');
 
 /**
- * Moves a spool directory, and makes this process its owner. The aggregator continues with it.
+ * Moves a spool directory, and makes this process its owner. The aggregator continues with it. The record is
+ * written after the move: before, another process may write its own, and only one of them moves it.
  *
  * @param {string} from
  * @param {string} to
- * @returns {string} `to`
- * @throws {Error} if it is not a directory of this user
+ * @returns {string | undefined} `to`; undefined if `from` is not a directory of this user
+ * @throws {Error} if it cannot be moved, or its owner cannot be written: it is where it was
  */
 function takeOver(from, to) {
-  if (!isOurs(fs.lstatSync(from))) throw new Error('not a spool of this user');
+  if (!isOurs(fs.lstatSync(from))) return undefined;
   fs.renameSync(from, to);
-  writeFile(path.join(to, OWNER_FILE), [ownerRecord(Date.now())]);
+  try {
+    writeFile(path.join(to, OWNER_FILE), [ownerRecord(Date.now())]);
+    // Without descriptors, the record may lack what identifies the process.
+    if (!isThisProcess(readOwner(to))) throw new Error('the owner record is incomplete');
+  } catch (error) {
+    fs.renameSync(to, from);
+    throw error;
+  }
   return to;
 }
 

@@ -108,7 +108,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     directory.claim(1, newKey());
     addSpool(1);
     const write = fs.writeSync;
-    t.mock.method(fs, 'writeSync', (descriptor, ...more) => {
+    const full = t.mock.method(fs, 'writeSync', (descriptor, ...more) => {
       // There is space where something has been written before.
       if (fs.fstatSync(descriptor).size > 0) return write(descriptor, ...more);
       throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
@@ -120,6 +120,18 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
     assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
     assert.deepEqual(directory.factsOf(2), { members: 0, aggregator: undefined });
+    assert.throws(() => directory.completeHolder(2, key), { code: 'ENOSPC' });
+    full.mock.restore();
+    directory.completeHolder(2, key);
+    directory.writeMembers(2, { next: 2, keys: new Map([[1, key]]) });
+    assert.deepEqual(directory.factsOf(2), { members: 1, aggregator: { pid: process.pid, id: 1 } });
+  });
+
+  it('a holder that is replaced does not write itself into the generation of another one', () => {
+    const key = newKey();
+    directory.claim(1, key);
+    directory.completeHolder(1, newKey());
+    assert.deepEqual(directory.newest(), { generation: 1, key });
   });
 
   it('the owner is readable if its record becomes shorter', () => {

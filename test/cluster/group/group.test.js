@@ -42,6 +42,30 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     );
   });
 
+  it('writes who aggregates, and who the members are, as soon as the disk is no longer full', async t => {
+    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
+    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const { writeSync } = fs;
+    const full = t.mock.method(fs, 'writeSync', (descriptor, chunk, ...rest) => {
+      if (!/^\{"(?:pid|next)"/.test(String(chunk))) return writeSync(descriptor, chunk, ...rest);
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    });
+    const timer = t.mock.method(globalThis, 'setInterval');
+    const group = new Group(path.join(place, 'd'), {}, () => []);
+    group.join();
+    const [check] = timer.mock.calls[0].arguments;
+    timer.mock.restore();
+    while (group.state().group.id === 0) await new Promise(resolve => setTimeout(resolve, 10));
+    const directory = new GroupDirectory(path.join(place, 'd'));
+    check();
+    assert.deepEqual(directory.factsOf(1), { members: 0, aggregator: undefined });
+    full.mock.restore();
+    check();
+    assert.deepEqual(directory.factsOf(1), { members: 1, aggregator: { pid: process.pid, id: 1 } });
+  });
+
   it('that has no others starts no aggregator and no thread until it is scraped, and is then asked at most every 250 ms', async t => {
     const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
     t.after(() => fs.rmSync(place, { recursive: true, force: true }));

@@ -33,14 +33,15 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     fs.writeFileSync(path.join(directory.path, dead), '');
   });
   afterEach(() => {
-    holder.close();
+    holder?.close();
+    holder = undefined;
     fs.rmSync(place, { recursive: true, force: true });
   });
 
-  async function claim(isContinuing, options = () => ({ inPlace: true })) {
+  async function claim(isContinuing, options = () => ({ inPlace: true }), generation = 2) {
     holder = await Holder.claim({
       directory,
-      generation: 2,
+      generation,
       key: newKey(),
       isContinuing,
       options,
@@ -52,6 +53,72 @@ describe('a process that takes over from one that is dead', { skip: process.plat
   it('continues if it has met that while it lived', async () => {
     await claim(true);
     assert.ok(fs.existsSync(path.join(directory.placeOf(2), SPOOL)));
+  });
+
+  for (const [what, method, isFailing] of [
+    ['write the owner record', 'openSync', file => path.basename(file) === 'owner.json'],
+    ['list the files of the dead process', 'readdirSync', file => path.basename(file) === 'g1'],
+    ['list the ids of dead processes', 'readdirSync', file => path.basename(file) === SPOOL],
+  ]) {
+    it(`does not aggregate without the totals if it cannot ${what}, and continues with them later`, async t => {
+      const totals = path.join(directory.placeOf(1), SPOOL, 'retired.snap');
+      fs.writeFileSync(totals, 'totals');
+      const original = fs[method];
+      const failing = t.mock.method(fs, method, (file, ...rest) => {
+        if (isFailing(file))
+          throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+        return original(file, ...rest);
+      });
+      await assert.rejects(claim(true), { code: 'EMFILE' });
+      failing.mock.restore();
+      const next = (directory.generations()[0] ?? 0) + 1;
+      await claim(true, undefined, next);
+      const spool = path.join(directory.placeOf(next), SPOOL);
+      assert.equal(fs.readFileSync(path.join(spool, 'retired.snap'), 'utf8'), 'totals');
+      assert.equal(JSON.parse(fs.readFileSync(path.join(spool, 'owner.json'), 'utf8')).pid, process.pid);
+      assert.deepEqual(directory.generations(), [next]);
+    });
+  }
+
+  it('leaves everything where it was if the record lacks what identifies the process', async t => {
+    const { readFileSync } = fs;
+    const failing = t.mock.method(fs, 'readFileSync', (file, ...rest) => {
+      if (file !== `/proc/${process.pid}/stat`) return readFileSync(file, ...rest);
+      failing.mock.restore();
+      throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+    });
+    if (!fs.existsSync('/proc/self/stat')) return t.skip('needs /proc');
+    await assert.rejects(claim(true), /incomplete/);
+    assert.equal(failing.mock.callCount(), 1);
+    assert.ok(fs.existsSync(path.join(directory.placeOf(1), SPOOL, 'owner.json')));
+    return undefined;
+  });
+
+  it('leaves everything as it was if it cannot write the owner record', async t => {
+    const { openSync } = fs;
+    t.mock.method(fs, 'openSync', (file, ...rest) => {
+      if (path.basename(file) === 'owner.json') throw Object.assign(new Error('EDQUOT'), { code: 'EDQUOT' });
+      return openSync(file, ...rest);
+    });
+    const before = directory.newest();
+    const list = directory.readMembers(2);
+    await assert.rejects(claim(true), { code: 'EDQUOT' });
+    assert.deepEqual(directory.generations(), [1]);
+    assert.deepEqual([directory.newest(), directory.readMembers(2)], [before, list]);
+    assert.ok(fs.existsSync(path.join(directory.placeOf(1), SPOOL, 'owner.json')));
+  });
+
+  it('is not held up by what is no directory of snapshot files', async () => {
+    fs.rmSync(path.join(directory.placeOf(1), SPOOL), { recursive: true });
+    const other = path.join(place, 'other');
+    fs.mkdirSync(other);
+    fs.writeFileSync(path.join(other, 'retired.snap'), 'of somebody else');
+    fs.symlinkSync(other, path.join(directory.placeOf(1), SPOOL));
+    fs.writeFileSync(directory.placeOf(2), 'no directory');
+    await claim(true, undefined, 3);
+    assert.equal(holder.isCurrent(), true);
+    assert.equal(fs.existsSync(path.join(directory.placeOf(3), SPOOL)), false);
+    assert.deepEqual(fs.readdirSync(other), ['retired.snap']);
   });
 
   it('goes on while somebody is removing its directory', async t => {
