@@ -283,7 +283,8 @@ function publicMembers(constructor) {
     for (const name of Object.getOwnPropertyNames(prototype)) names.add(name);
     prototype = Object.getPrototypeOf(prototype);
   }
-  for (const name of ['constructor', 'hashMap', '_getValue', '_metrics']) names.delete(name);
+  for (const name of ['constructor', 'hashMap', '_getValue', '_metrics', '_defaultLabels'])
+    names.delete(name);
   return [...names].sort();
 }
 
