@@ -155,8 +155,9 @@ describe('deadlines', () => {
           return order;
         }, name);
         const passes = '100 seconds pass';
+        // The last two have the same deadline.
         assert.deepEqual(
-          order,
+          [...order.slice(0, -2), ...order.slice(-2).sort()],
           [passes, 'short', passes, 'longer', passes, 'default', 'no timeout'],
           `${name}()`,
         );
