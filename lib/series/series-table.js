@@ -42,6 +42,11 @@ const NO_FORMS = new LabelForms(NO_NAMES, new Map());
  */
 
 /**
+ * @typedef {object} WaitingCapture
+ * @property {(table: SeriesTable) => void} beforeReset called before recorded numbers are reset or removed
+ */
+
+/**
  * What a listener has of each row is copied with the row. A row may be copied several times; the last copy
  * counts.
  *
@@ -84,8 +89,8 @@ class SeriesTable {
     this.generation = 0;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
-    /** @type {(() => void) | undefined} called before recorded numbers are reset or removed */
-    this.beforeReset = undefined;
+    /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
+    this.captures = undefined;
     /** At how many live rows the table is full. */
     this.fullAt = NO_LIMIT;
     if (this.index !== undefined && maxSeries < NO_LIMIT) {
@@ -217,7 +222,7 @@ class SeriesTable {
    * @param {number} row a live one
    */
   removeRow(row) {
-    this.beforeReset?.();
+    this.#beforeReset();
     if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live ??= LiveRows.all(this.rowCount);
     this.live.remove(row);
@@ -230,7 +235,7 @@ class SeriesTable {
   /** Removes every label set. Their rows stay, because a gauge that is refilled uses them again. */
   clear() {
     if (this.liveCount === 0) return;
-    this.beforeReset?.();
+    this.#beforeReset();
     this.#limit?.setRow(-1);
     this.live ??= new LiveRows(this.rowCount);
     this.live.clear();
@@ -270,9 +275,13 @@ class SeriesTable {
     return this.#compaction === undefined ? this.generation : NEVER;
   }
 
+  #beforeReset() {
+    if (this.captures !== undefined) for (const capture of this.captures) capture.beforeReset(this);
+  }
+
   /** @param {number} row a live one, which is set to zero */
   resetRow(row) {
-    this.beforeReset?.();
+    this.#beforeReset();
     this.rowWritten(row);
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);

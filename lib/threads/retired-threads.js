@@ -207,7 +207,7 @@ class RetiredThreads {
     const view = /** @type {MetricView} */ (viewOf(metric));
     const rows = view.table.liveRows();
     for (let next = rows.next(); !next.done; yield) {
-      if (view.table.beforeReset !== undefined) return false;
+      if (view.table.captures !== undefined) return false;
       // Not before the pause, because expire() replaces them.
       const totals = this.#totalsOf(view, defaultLabels);
       for (let i = 0; i < ROWS_PER_STEP && !next.done; i++, next = rows.next()) {

@@ -8,14 +8,16 @@ const { timedSection } = require('../../event-loop/timed-section');
 
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('../../series/series-table').WaitingCapture} WaitingCapture */
 /** @typedef {Omit<import('../wire/snapshot-encoder').CaptureEntry, 'defaults'>} Copy */
 
+/** @implements {WaitingCapture} */
 class EarlyCopies {
   #extrasOf;
   /** @type {Map<SeriesTable, {copy: Copy, epoch: number}>} by table; `epoch` is the table's at that moment */
   #copies = new Map();
-  /** @type {SeriesTable[]} to be copied if the program resets them */
-  #watched = [];
+  /** @type {Map<SeriesTable, MetricView | undefined>} by table: of what is not copied yet */
+  #views = new Map();
 
   /**
    * @param {{view: MetricView, hasHook: boolean}[]} metrics all but those whose hooks have not ended
@@ -25,10 +27,20 @@ class EarlyCopies {
     this.#extrasOf = extrasOf;
     timedSection('worker:copy', () => {
       for (const { view, hasHook } of metrics) {
+        const { table } = view;
+        this.#views.set(table, hasHook ? undefined : view);
+        (table.captures ??= new Set()).add(this);
         if (hasHook) this.#copy(view);
-        else this.#watch(view);
       }
     });
+  }
+
+  /** @param {SeriesTable} table whose numbers are about to be reset or removed */
+  beforeReset(table) {
+    const view = this.#views.get(table);
+    // First, because copying may remove what has aged.
+    this.#views.set(table, undefined);
+    if (view !== undefined) this.#copy(view);
   }
 
   /** @param {MetricView} view */
@@ -38,19 +50,13 @@ class EarlyCopies {
     this.#copies.set(table, { copy, epoch: table.epoch });
   }
 
-  /** @param {MetricView} view */
-  #watch(view) {
-    const { table } = view;
-    table.beforeReset = () => {
-      table.beforeReset = undefined;
-      this.#copy(view);
-    };
-    this.#watched.push(table);
-  }
-
   /** To be called when the hooks have ended: from now on a reset shows. */
   end() {
-    for (const table of this.#watched) table.beforeReset = undefined;
+    for (const table of this.#views.keys()) {
+      table.captures?.delete(this);
+      if (table.captures?.size === 0) table.captures = undefined;
+    }
+    this.#views.clear();
   }
 
   /**

@@ -308,6 +308,33 @@ for (const [name, meanwhile, shown] of [
   });
 }
 
+test('SnapshotSource: what is reset while several captures wait is in all of them', async () => {
+  const { registry, registries, source } = makeWorker();
+  const registers = [registry];
+  const counter = new Counter({ name: 'counted_total', help: 'h', registers });
+  counter.inc(5);
+  /** @type {(() => void)[]} */
+  const hooks = [];
+  new Gauge({ name: 'slow', help: 'h', registers, collect: () => new Promise(end => hooks.push(end)) });
+  // As those of AggregatorRegistry and WorkerRegistry.
+  const waiting = [source, makeWorker(registries).source].map(each => {
+    const store = new ClusterStore();
+    return each.prepare(60_000, {
+      capture: dictionary => {
+        store.apply(WORKER, bytesOf(each.capture(WORKER, undefined, { dictionary })));
+        return [...samplesOf(textOf(store))].find(([key]) => key.startsWith('counted_total'))?.[1];
+      },
+    });
+  });
+  while (hooks.length < 2) await new Promise(setImmediate);
+  counter.reset();
+  for (const end of hooks) {
+    end();
+    await new Promise(setImmediate);
+  }
+  assert.deepStrictEqual(await Promise.all(waiting), [5, 5]);
+});
+
 test('SnapshotSource: a metric whose properties cannot be read costs itself only, and is counted', async () => {
   const { registry, source } = makeWorker();
   const store = new ClusterStore();
