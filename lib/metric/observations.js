@@ -87,17 +87,17 @@ class Observations {
    * @param {SharedPlace} place
    */
   share(place) {
-    const limit = this.#place?.limit ?? this.#end;
-    const { isEmpty } = this;
-    const values = this.#buffer.slice(this.#first, this.#next);
-    const isUsed = place.take(this, limit);
-    this.#place = place;
-    if (isUsed || !isEmpty) {
+    const former = this.#place;
+    const isUsed = place.take(this, former?.limit ?? this.#end);
+    if (isUsed || !this.isEmpty) {
+      const values = this.#buffer.slice(this.#first, this.#next);
+      this.#place = place;
       this.#write(values);
       return;
     }
-    // Its memory is provided with the first value.
-    this.#buffer = [NaN];
+    this.#place = place;
+    // Memory is provided with the first value.
+    if (former !== undefined) this.#buffer = [NaN];
     this.#next = 0;
     this.#end = 1;
   }

@@ -178,7 +178,7 @@ class Compaction {
     }
     const row = index.addTuple();
     this.#newRows[old] = row + 1;
-    growPages(this.pages, row, this.#table.width);
+    growPages(this.pages, row, this.#table.width, this.pageShift);
     return row;
   }
 

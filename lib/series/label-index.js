@@ -15,8 +15,13 @@ const OTHER_ORDER = -2;
 /** @typedef {Record<string, unknown>} Labels */
 
 class LabelIndex extends TupleTable {
-  /** Of the tuple that #translate() has found. */
-  #hash = 0;
+  // What #translate() has found.
+  /** Of the products of ids and multipliers. */
+  #sum = 0;
+  /** The position of the last value without an id, and the value if it is a string. */
+  #newPosition = 0;
+  /** @type {string | undefined} */
+  #newText = undefined;
   /** @type {readonly string[] | undefined} the last list that #hasNames() found to be equal */
   #equalNames = undefined;
 
@@ -41,15 +46,15 @@ class LabelIndex extends TupleTable {
   }
 
   /**
-   * Translates a label set to its tuple in `this.ids` and the hash of that; a value without an id is MISSING
-   * there.
+   * Translates a label set to its tuple in `this.ids` and the sum for its hash; a value without an id is
+   * MISSING there.
    *
    * @param {Labels} labels
-   * @returns {boolean} whether every label is one of the names and every value has an id
+   * @returns {number} how many values have no id; -1 if a label is not one of the names
    */
   #translate(labels) {
     const { names, ids, dictionaries } = this;
-    let isKnown = true;
+    let missing = 0;
     let next = 0;
     let sum = 0;
     // ids from here on are those of an earlier look-up.
@@ -61,14 +66,18 @@ class LabelIndex extends TupleTable {
       let position = next;
       if (names[next] !== name) {
         const found = this.positions.get(name);
-        if (found === undefined) return false;
+        if (found === undefined) return -1;
         position = found;
       }
       next = position + 1;
       const value = labels[name];
       if (value === undefined) continue;
       const id = dictionaries[position].find(value);
-      if (id === MISSING) isKnown = false;
+      if (id === MISSING) {
+        missing++;
+        this.#newPosition = position;
+        this.#newText = typeof value === 'string' ? value : undefined;
+      }
       if (position < stale) {
         ids[position] = id;
       } else {
@@ -78,8 +87,8 @@ class LabelIndex extends TupleTable {
       sum = (sum + Math.imul(id, MULTIPLIERS[position])) | 0;
     }
     while (stale < ids.length) ids[stale++] = MISSING;
-    this.#hash = mixed(sum);
-    return isKnown;
+    this.#sum = sum;
+    return missing;
   }
 
   /**
@@ -100,8 +109,8 @@ class LabelIndex extends TupleTable {
       const value = labels[name];
       if (value === undefined) continue;
       const text = `${value}`;
-      // A value that is not a string may convert to a different text each time.
-      if (typeof value !== 'string') ids[position] = dictionaries[position].find(text);
+      // A value may be another one, or convert to another text, each time.
+      ids[position] = dictionaries[position].find(text);
       if (ids[position] === MISSING) texts[position] = text;
     }
     texts.forEach((text, position) => {
@@ -128,7 +137,7 @@ class LabelIndex extends TupleTable {
    * @returns {number} the row, or -1
    */
   find(labels) {
-    return this.#translate(labels) ? this.lookUp(this.#hash) : -1;
+    return this.#translate(labels) === 0 ? this.lookUp(mixed(this.#sum)) : -1;
   }
 
   /**
@@ -232,9 +241,19 @@ class LabelIndex extends TupleTable {
    * @returns {number} the row, or -1 if a label is not one of the names (nothing is added then)
    */
   findOrAdd(labels) {
-    if (!this.#translate(labels)) return this.#addValues(labels) ? this.findOrAddTuple() : -1;
-    const row = this.lookUp(this.#hash);
-    return row === -1 ? this.addRow(this.#hash) : row;
+    const missing = this.#translate(labels);
+    if (missing === 0) {
+      const hash = mixed(this.#sum);
+      const row = this.lookUp(hash);
+      return row === -1 ? this.addRow(hash) : row;
+    }
+    // Most new label sets have one new value, a string: no row has their tuple.
+    if (missing === 1 && this.#newText !== undefined) {
+      const position = this.#newPosition;
+      const id = (this.ids[position] = this.dictionaries[position].addText(this.#newText));
+      return this.addRow(mixed((this.#sum + Math.imul(id, MULTIPLIERS[position])) | 0));
+    }
+    return this.#addValues(labels) ? this.findOrAddTuple() : -1;
   }
 }
 

@@ -29,10 +29,10 @@ function firstPage(width) {
  * @param {Float64Array[]} pages
  * @param {number} row the first one that has none
  * @param {number} width numbers a row
+ * @param {number} shift what pageShiftOf() returns for it
  * @returns {boolean} whether a page was replaced by a larger one
  */
-function growPages(pages, row, width) {
-  const shift = pageShiftOf(width);
+function growPages(pages, row, width, shift) {
   const number = row >> shift;
   const rowsPerPage = 1 << shift;
   const page = pages[number];

@@ -360,7 +360,7 @@ class SeriesTable {
     // Pushing to an empty array reserves space for 17 elements, in each of hundreds of metrics.
     if (row === 0)
       this.pages = [this.index === undefined ? numbersInBlock(this.width) : firstPage(this.width)];
-    else if (growPages(this.pages, row, this.width)) this.generation++;
+    else if (growPages(this.pages, row, this.width, this.pageShift)) this.generation++;
     this.#append(row, labels);
     return row;
   }

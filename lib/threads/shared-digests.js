@@ -47,10 +47,6 @@ class DigestPlace {
   bufferLength = 0;
   listLength = 0;
   limit = 1;
-  /** @type {Float64Array} */
-  buffer = NO_NUMBERS;
-  first = 0;
-  end = 0;
 
   /**
    * @param {SharedDigests} digests
@@ -61,6 +57,18 @@ class DigestPlace {
     this.#digests = digests;
     this.row = row;
     this.slice = slice;
+  }
+
+  get buffer() {
+    return this.block === undefined ? NO_NUMBERS : this.block.numbers;
+  }
+
+  get first() {
+    return this.block === undefined ? 0 : this.offset + HEAD;
+  }
+
+  get end() {
+    return this.first + this.bufferLength;
   }
 
   /**
@@ -125,9 +133,6 @@ class DigestPlace {
     this.offset = found.offset;
     this.bufferLength = bufferLength;
     this.listLength = listLength;
-    this.buffer = found.block.numbers;
-    this.first = found.offset + HEAD;
-    this.end = this.first + bufferLength;
     return true;
   }
 }

@@ -123,6 +123,34 @@ test('an object is read anew each time: it may print differently', () => {
   assert.strictEqual(index.find({ a: 'second' }), second);
 });
 
+test('a getter may return another value each time: no value gets two ids', () => {
+  const index = new LabelIndex(['a', 'b']);
+  index.findOrAdd({ a: 'first', b: 1 });
+  for (const values of [
+    ['new', 'first'],
+    ['newer', 'newest', 'first'],
+    [['newer still'], 'first'],
+    [['first'], 'newer still', 'new'],
+  ]) {
+    const changing = () => (values.length > 1 ? values.shift() : values[0]);
+    for (const b of [1, 'new b', ['another b']]) {
+      const labels = {
+        get a() {
+          return changing();
+        },
+        b,
+      };
+      index.findOrAdd(labels);
+      const texts = index.dictionaries[0].values;
+      assert.strictEqual(new Set(texts).size, texts.length, texts.join());
+      const tuples = Array.from({ length: index.rowCount }, (_, row) =>
+        [0, 1].map(position => index.idAt(row, position)).join(),
+      );
+      assert.strictEqual(new Set(tuples).size, tuples.length, tuples.join(' '));
+    }
+  }
+});
+
 test('a symbol is refused, as text made of it would be', () => {
   const index = new LabelIndex(['a']);
   assert.throws(() => index.findOrAdd({ a: Symbol('s') }), TypeError);
