@@ -54,7 +54,6 @@ module.exports = defineFamily(HELPS, (group, config) => {
     monitor.reset();
   });
 });
-module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {number} resolution milliseconds

@@ -42,7 +42,6 @@ module.exports = defineFamily(HELPS, group => {
     update();
   });
 });
-module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {Counter[]} counters

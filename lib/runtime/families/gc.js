@@ -35,7 +35,6 @@ module.exports = defineFamily({ [GC_DURATION]: HELP }, (group, config) => {
     deliver();
   });
 });
-module.exports.metricNames = [GC_DURATION];
 
 /**
  * @param {WeakRef<Histogram>} histogram

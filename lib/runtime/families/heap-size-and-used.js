@@ -25,4 +25,3 @@ module.exports = defineFamily(HELPS, group => {
     if (usage.external !== undefined) external.set(group.labels, usage.external);
   });
 });
-module.exports.metricNames = Object.keys(HELPS);

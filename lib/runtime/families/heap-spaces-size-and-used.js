@@ -22,4 +22,3 @@ module.exports = defineFamily(HELPS, group => {
     }
   });
 });
-module.exports.metricNames = Object.keys(HELPS);

@@ -39,4 +39,3 @@ module.exports = defineProcessFamily(HELPS, group => {
     }
   });
 });
-module.exports.metricNames = Object.keys(HELPS);

@@ -14,4 +14,3 @@ module.exports = defineProcessFamily(
     group.collectTogether([gauge], () => gauge.set(group.labels, startTime));
   },
 );
-module.exports.metricNames = [START_TIME];

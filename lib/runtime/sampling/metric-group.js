@@ -232,7 +232,8 @@ function defineProcessFamily(helps, build) {
  * @returns {Family}
  */
 function familyOf(helps, build, isOfProcess) {
-  return (registry, config, ...more) => {
+  /** @type {Family} */
+  const family = (registry, config, ...more) => {
     const group = new MetricGroup(helps, registry, config, isOfProcess);
     try {
       if (build(group, config ?? {}, ...more) === false) return undefined;
@@ -242,6 +243,8 @@ function familyOf(helps, build, isOfProcess) {
     }
     return group;
   };
+  family.metricNames = Object.keys(helps);
+  return family;
 }
 
 /** @param {(() => void)[]} stops each is called once: the array is emptied */
