@@ -19,4 +19,9 @@ function debug(text, ...values) {
   }
 }
 
-module.exports = { debug };
+/** @returns {boolean} whether the debug log is enabled */
+function isDebugging() {
+  return log.enabled;
+}
+
+module.exports = { debug, isDebugging };

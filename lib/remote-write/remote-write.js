@@ -1,9 +1,10 @@
 'use strict';
 
-const { debuglog, inspect } = require('util');
+const { inspect } = require('util');
 const { Registry } = require('../registry/registry');
 const { scrapeFamilies } = require('../registry/scrape');
 const { checkOptionNames } = require('../options/option-names');
+const { debug } = require('../options/debug-log');
 const { warnOnce } = require('../options/warnings');
 const { asError } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
@@ -11,8 +12,6 @@ const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { LocalSender, AggregatorSender } = require('./push-senders');
 const { checkMilliseconds, sessionSettings } = require('./remote-write-options');
 const { MAX_TIMER, unref } = require('../event-loop/timers');
-
-const debug = debuglog('prom-client-cluster');
 
 const START_OPTIONS = new Set(['interval']);
 

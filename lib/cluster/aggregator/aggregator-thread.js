@@ -71,23 +71,22 @@ function perform({ op, args, id }) {
     case 'retire':
     case 'reopen':
     case 'reuse':
-      /** @type {any} */ (aggregator)[op](...args);
+    case 'removeRetired':
+    case 'supersedePush': {
+      const result = /** @type {any} */ (aggregator)[op](...args);
+      if (id !== undefined) reply(id, result);
       break;
+    }
     case 'render': {
       const result = runThrough(aggregator.render(args[0]));
       reply(id, result, result.bodies);
       break;
     }
     case 'finish': {
-      const [request, result] = args;
-      const bodies = runThrough(aggregator.finish(request));
-      reply(id, { ...result, bodies }, bodies);
+      const bodies = runThrough(aggregator.finish(args[0]));
+      reply(id, bodies, bodies);
       break;
     }
-    case 'removeRetired':
-    case 'supersedePush':
-      reply(id, /** @type {any} */ (aggregator)[op](...args));
-      break;
     case 'deliverPush':
       aggregator.deliverPush(args[0]).then(
         result => reply(id, result),

@@ -90,14 +90,12 @@ class InPlaceBackend {
 
   /**
    * @param {FinishRequest} request
-   * @param {RenderResult} result of render()
-   * @returns {Promise<RenderResult>}
+   * @returns {Promise<RenderResult['bodies']>}
    */
-  finish(request, result) {
+  finish(request) {
     return this.#enqueue(async () => {
       const steps = this.#aggregator.finish({ ...request, formats: plain(request.formats) });
-      const bodies = await this.#completed(await runInSlices(steps), request.formats);
-      return { ...result, custom: undefined, bodies };
+      return this.#completed(await runInSlices(steps), request.formats);
     });
   }
 

@@ -4,6 +4,7 @@
 // used is counted, and the worker's earlier numbers stay.
 
 const { snapshotFrom } = require('../wire/messages');
+const { systemError } = require('../spool/safe-files');
 const { TRANSIENT_CODES } = require('./retirement');
 
 // Errors of a snapshot that a second request in the same round may repair: the worker sends its dictionary
@@ -170,7 +171,7 @@ class WorkerAnswers {
     if (bytes !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     if (file === undefined) return snapshotFrom(snapshot ?? '');
     const { spool } = this.#current;
-    if (spool === undefined) throw Object.assign(new Error('there is no directory'), { code: 'ENOENT' });
+    if (spool === undefined) throw systemError('ENOENT', 'there is no directory');
     return spool.read(file, maxBytes);
   }
 }

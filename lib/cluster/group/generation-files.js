@@ -5,11 +5,9 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { isKey } = require('./group-names');
 const { ifReadable, readRegularFile, writeFile } = require('../spool/safe-files');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 const HOLDER = 'holder-';
 const MEMBERS_FILE = 'members.json';

@@ -8,17 +8,15 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { prefixOfUser, isKey } = require('./group-names');
 const generationFiles = require('./generation-files');
 const { isOurs, ifReadable, writeFile, touch } = require('../spool/safe-files');
 const { SPOOL_PREFIX, workerIdOfFile } = require('../wire/file-names');
 const { takeOver, removeDirectory } = require('../spool/take-over');
 const { connect } = require('../links/socket');
+const { debug } = require('../../options/debug-log');
 
 const { namesIn } = generationFiles;
-
-const debug = debuglog('prom-client-cluster');
 
 const GENERATION = /^g([1-9][0-9]{0,8})$/;
 const CANDIDATE = /^candidate-([0-9a-f]{10})$/;

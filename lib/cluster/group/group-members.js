@@ -5,13 +5,11 @@
 // Until then it keeps its id, and scrapes show its last numbers.
 
 const { EventEmitter } = require('node:events');
-const { debuglog } = require('node:util');
 const { SocketLink, Budget } = require('../links/socket');
 const { HELLO, PING, PAGE, hasType } = require('../wire/messages');
 const { isKey } = require('./group-names');
 const { unref } = require('../../event-loop/timers');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // A process that has connected introduces itself within this time.
 const HELLO_MILLISECONDS = 5000;

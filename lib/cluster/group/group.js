@@ -4,7 +4,6 @@
 // aggregates (the holder), links to it, and takes over if it is dead or does not answer. The holder is a
 // member like any other, by a link to itself.
 
-const { debuglog } = require('node:util');
 const { GroupDirectory } = require('./group-directory');
 const { newKey } = require('./group-names');
 const { Holder } = require('./holder');
@@ -16,8 +15,7 @@ const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
 const { warnOnce } = require('../../options/warnings');
 const { MAX_TIMER, unref } = require('../../event-loop/timers');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // Pauses before the next attempt to find the holder: random, up to these, which grow.
 const FIRST_PAUSE_MILLISECONDS = 20;

@@ -4,13 +4,11 @@
 // requests of the holder arrive here, the group's page is requested here, and here is noticed that the holder
 // does not answer.
 
-const { debuglog } = require('node:util');
 const { SocketLink, UNLIMITED } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
 const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
 const { unref } = require('../../event-loop/timers');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 // While a page is requested, the holder gets a ping each time it has answered the one before. If it has sent
 // nothing at so many looks in a row (2 seconds), it is stopped, or its event loop is held: another process

@@ -3,11 +3,9 @@
 // Runs in the process that aggregates a group (the holder), on its event loop. It runs what a cluster's
 // primary runs, with the group's members for workers, until another process takes over.
 
-const { debuglog } = require('node:util');
 const { RESTORE_MILLISECONDS } = require('./group-directory');
 const { GroupMembers } = require('./group-members');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 const CHECKPOINT_MILLISECONDS = 1000;
 

@@ -8,9 +8,7 @@
 // each member `id`, `process.pid`, send(), isConnected() and isDead().
 
 const fs = require('node:fs');
-const { debuglog } = require('node:util');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 /**
  * @typedef {object} Link

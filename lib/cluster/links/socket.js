@@ -4,10 +4,8 @@
 // length, 4 bytes. What the other side sends is bounded: the length of a message, and how much may come in a
 // time. A link that exceeds that is closed.
 
-const { debuglog } = require('node:util');
 const net = require('node:net');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 const LENGTH_BYTES = 4;
 

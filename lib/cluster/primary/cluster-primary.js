@@ -4,7 +4,7 @@
 // aggregator, and has it write the page. There is one per process; all AggregatorRegistry objects share it,
 // its thread and its spool.
 
-const { debuglog, inspect } = require('node:util');
+const { inspect } = require('node:util');
 const { aggregators, customAggregators, plainMetric } = require('./json-aggregators');
 const { AggregatorSupervisor } = require('./aggregator-supervisor');
 const { ScrapeRounds } = require('./scrape-rounds');
@@ -17,9 +17,8 @@ const { PageRequests } = require('./page-requests');
 const { clusterState, primaryFacts } = require('./cluster-state');
 const { deathOf, isOnline } = require('./worker-record');
 const { unavailable } = require('../../registry/unavailable');
+const { debug, isDebugging } = require('../../options/debug-log');
 const { warnOnce } = require('../../options/warnings');
-
-const debug = debuglog('prom-client-cluster');
 
 // Timeout of a scrape that no caller waits for.
 const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
@@ -223,7 +222,7 @@ class ClusterPrimary {
 
   /** One line for those who miss the primary's own metrics. */
   #logLeftOut() {
-    if (this.#leftOut === undefined || !debug.enabled) return;
+    if (this.#leftOut === undefined || !isDebugging()) return;
     const names = [...this.#leftOut()].flatMap(registry => registry.getMetricsAsArray().map(nameOf));
     this.#leftOut = undefined;
     if (names.length === 0) return;
@@ -314,9 +313,9 @@ class ClusterPrimary {
     const aggregated = result.custom.map(({ aggregator: name, metrics }) =>
       plainMetric(aggregators[name](metrics)),
     );
-    const finished = await aggregator.finish({ formats, aggregated, facts }, result);
+    const bodies = await aggregator.finish({ formats, aggregated, facts });
     this.#supervisor.noteWritten();
-    return finished;
+    return { ...result, bodies };
   }
 
   /** @param {RenderResult} result */

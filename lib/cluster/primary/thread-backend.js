@@ -115,7 +115,7 @@ class ThreadBackend {
           started = true;
           clearTimeout(watchdog);
           this.#thread = thread;
-          // An idle thread must not keep the process alive; #request() references it while a scrape is
+          // An idle thread must not keep the process alive; request() references it while a scrape is
           // pending.
           thread.unref();
           resolve();
@@ -225,28 +225,15 @@ class ThreadBackend {
    * @returns {Promise<RenderResult>}
    */
   render(request) {
-    return this.#request('render', [request]);
+    return this.request('render', request);
   }
 
   /**
    * @param {FinishRequest} request
-   * @param {RenderResult} result of render()
-   * @returns {Promise<RenderResult>}
+   * @returns {Promise<RenderResult['bodies']>}
    */
-  finish(request, result) {
-    return this.#request('finish', [request, { ...result, custom: undefined }]);
-  }
-
-  /**
-   * A push of remote write may take minutes. All others have a reply soon, so that a thread that hangs is
-   * replaced.
-   *
-   * @param {import('./aggregator-backend').Requested} op
-   * @param {...unknown} args
-   * @returns {Promise<any>}
-   */
-  request(op, ...args) {
-    return this.#request(op, args, op === 'deliverPush');
+  finish(request) {
+    return this.request('finish', request);
   }
 
   async close() {
@@ -254,7 +241,7 @@ class ThreadBackend {
     if (this.#thread === undefined) return;
     const thread = this.#thread;
     const ended = new Promise(resolve => thread.once('exit', resolve));
-    await this.#request('close', []).catch(() => {});
+    await this.request('close').catch(() => {});
     // Referenced until it has ended, because callers of close() expect the directory to be removed.
     thread.ref();
     await ended;
@@ -266,14 +253,17 @@ class ThreadBackend {
   }
 
   /**
-   * @param {string} op
-   * @param {unknown[]} args
-   * @param {boolean} [isLong]
+   * A push of remote write may take minutes. All others have a reply soon, so that a thread that hangs is
+   * replaced.
+   *
+   * @param {import('./aggregator-backend').Requested | 'render' | 'finish' | 'close'} op
+   * @param {...unknown} args
    * @returns {Promise<any>}
    */
-  #request(op, args, isLong = false) {
+  request(op, ...args) {
     const thread = this.#thread;
     if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
+    const isLong = op === 'deliverPush';
     const id = this.#nextId++;
     /** @type {NodeJS.Timeout | undefined} */
     let watchdog;

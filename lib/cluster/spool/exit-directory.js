@@ -9,8 +9,9 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { OWN_EXIT_PREFIX } = require('../wire/file-names');
-const { readSnapshot, unlessMissing, ifReadable, messageOf } = require('./safe-files');
+const { readSnapshot, unlessMissing, ifReadable } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 
 /**
  * @typedef {object} ExitDirectory
@@ -41,7 +42,7 @@ function removeExitDirectory(exit) {
     for (const file of namesIn(exit)) unlessMissing(() => fs.unlinkSync(file));
     fs.rmdirSync(exit.directory);
   } catch (error) {
-    debug('cannot remove %s: %s', exit.directory, messageOf(error));
+    debug('cannot remove %s: %s', exit.directory, textOf(error));
   }
 }
 

@@ -5,8 +5,9 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { codeOf, messageOf } = require('./safe-files');
+const { codeOf } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 
 /**
  * @typedef {{directory: string, code: string | undefined, message: string}} Failure
@@ -39,8 +40,8 @@ function inFirstPlace(places, create) {
     try {
       return create(place);
     } catch (error) {
-      debug('no spool in %s: %s', place, messageOf(error));
-      failures.push({ directory: place, code: codeOf(error), message: messageOf(error) });
+      debug('no spool in %s: %s', place, textOf(error));
+      failures.push({ directory: place, code: codeOf(error), message: textOf(error) });
     }
   }
   const tried = failures.map(failure => failure.message).join('; ');

@@ -7,8 +7,9 @@ const fs = require('node:fs');
 
 const { runThrough } = require('../../event-loop/slices');
 const { MAGIC, HEADER_BYTES, HEADER_OFFSETS } = require('../wire/snapshot-format');
-const { viewOf, LITTLE_ENDIAN } = require('../wire/byte-buffers');
+const { viewOf, LITTLE_ENDIAN, SnapshotError } = require('../wire/byte-buffers');
 const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 
 // Windows has neither flag. O_NONBLOCK: opening a FIFO would wait for its writer, or reader.
 const SAFE_FLAGS = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
@@ -64,7 +65,7 @@ function readSnapshot(file) {
     const isSnapshot = head.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) === 0;
     const stated = viewOf(head).getFloat64(HEADER_OFFSETS.bytes, LITTLE_ENDIAN);
     if (isSnapshot && stated === size) return;
-    throw Object.assign(new Error(`${size} bytes, the header states ${stated}`), { code: 'length' });
+    throw new SnapshotError('length', `${size} bytes, the header states ${stated}`);
   });
   return readRegularFile(file);
 }
@@ -80,8 +81,7 @@ function* readInSteps(file, maxBytes = MAX_FILE_BYTES) {
   const { descriptor, size } = openRegularFile(file, OPEN_TO_READ);
   try {
     if (size <= Math.min(maxBytes, MAX_FILE_BYTES)) return yield* readFully(descriptor, size);
-    const message = `EFBIG: ${size} bytes, at most ${maxBytes} expected, read '${file}'`;
-    throw Object.assign(new Error(message), { code: 'EFBIG' });
+    throw systemError('EFBIG', `${size} bytes, at most ${maxBytes} expected, read '${file}'`);
   } finally {
     fs.closeSync(descriptor);
   }
@@ -112,7 +112,7 @@ function openRegularFile(file, flags) {
   const descriptor = fs.openSync(file, flags, 0o600);
   try {
     const stat = fs.fstatSync(descriptor);
-    if (!stat.isFile()) throw invalid(`not a regular file, open '${file}'`);
+    if (!stat.isFile()) throw systemError('EINVAL', `not a regular file, open '${file}'`);
     return { descriptor, size: stat.size };
   } catch (error) {
     fs.closeSync(descriptor);
@@ -219,7 +219,7 @@ function touch(file) {
     // Not that of another file, to which it may be a link.
     fs.lutimesSync(file, time, time);
   } catch (error) {
-    debug('cannot touch %s: %s', file, messageOf(error));
+    debug('cannot touch %s: %s', file, textOf(error));
   }
 }
 
@@ -251,11 +251,21 @@ function ifReadable(action) {
 }
 
 /**
- * @param {string} message
- * @returns {NodeJS.ErrnoException}
+ * @param {string} directory
+ * @throws {NodeJS.ErrnoException} if it is not a directory, but a link that may lead to another user's
  */
-function invalid(message) {
-  return Object.assign(new Error(`EINVAL: ${message}`), { code: 'EINVAL' });
+function checkDirectory(directory) {
+  if (fs.lstatSync(directory).isDirectory()) return;
+  throw systemError('ENOTDIR', `not a directory, '${directory}'`);
+}
+
+/**
+ * @param {string} code
+ * @param {string} message
+ * @returns {NodeJS.ErrnoException} like one of the file system
+ */
+function systemError(code, message) {
+  return Object.assign(new Error(`${code}: ${message}`), { code });
 }
 
 /**
@@ -264,14 +274,6 @@ function invalid(message) {
  */
 function codeOf(error) {
   return /** @type {NodeJS.ErrnoException} */ (error).code;
-}
-
-/**
- * @param {unknown} error
- * @returns {string}
- */
-function messageOf(error) {
-  return error instanceof Error ? error.message : String(error);
 }
 
 module.exports = {
@@ -286,7 +288,7 @@ module.exports = {
   touch,
   unlessMissing,
   ifReadable,
-  invalid,
+  checkDirectory,
+  systemError,
   codeOf,
-  messageOf,
 };

@@ -18,10 +18,10 @@ const {
   touch,
   unlessMissing,
   ifReadable,
-  invalid,
-  messageOf,
+  systemError,
 } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 
 class SpoolFiles {
   #directory;
@@ -92,7 +92,7 @@ class SpoolFiles {
     try {
       this.unlink(name);
     } catch (error) {
-      debug('%s cannot be removed: %s', name, messageOf(error));
+      debug('%s cannot be removed: %s', name, textOf(error));
     }
   }
 
@@ -224,22 +224,13 @@ class SpoolFiles {
    */
   #pathOf(name) {
     if (name === '' || name === '.' || name === '..' || path.basename(name) !== name) {
-      throw invalid(`not a bare file name: '${name}'`);
+      throw systemError('EINVAL', `not a bare file name: '${name}'`);
     }
     // A link may have replaced it, and lead to a directory of somebody else.
-    if (!this.isPresent()) throw missing(this.#directory);
+    if (!this.isPresent())
+      throw systemError('ENOENT', `the snapshot directory is gone, '${this.#directory}'`);
     return path.join(this.#directory, name);
   }
-}
-
-/**
- * @param {string} directory
- * @returns {NodeJS.ErrnoException}
- */
-function missing(directory) {
-  return Object.assign(new Error(`ENOENT: the snapshot directory is gone, '${directory}'`), {
-    code: 'ENOENT',
-  });
 }
 
 /**

@@ -14,8 +14,9 @@ const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner')
 const { sweep, removeDirectory } = require('./sweep');
 const { placesFor, inFirstPlace, makeDirectory } = require('./places');
 const { hold, removeLock } = require('./lock');
-const { isOurs, ifReadable, codeOf, messageOf } = require('./safe-files');
+const { isOurs, ifReadable, codeOf } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 
 /**
  * @typedef {object} OpenOptions
@@ -103,7 +104,7 @@ class Spool extends SpoolFiles {
       if (!isOurs(fs.lstatSync(place)) || (isLink && !isThisProcess(readOwner(place)))) return;
       removeDirectory(place);
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, messageOf(error));
+      if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, textOf(error));
     }
   }
 
@@ -140,7 +141,7 @@ class Spool extends SpoolFiles {
       spool.#hold(terms);
       return spool;
     } catch (error) {
-      debug('cannot adopt %s: %s', directory, messageOf(error));
+      debug('cannot adopt %s: %s', directory, textOf(error));
       return undefined;
     }
   }
@@ -192,7 +193,7 @@ class Spool extends SpoolFiles {
     try {
       release?.();
     } catch (error) {
-      debug('cannot release %s: %s', this.directory, messageOf(error));
+      debug('cannot release %s: %s', this.directory, textOf(error));
     }
   }
 
@@ -203,7 +204,7 @@ class Spool extends SpoolFiles {
     try {
       this.#onLost(reason);
     } catch (error) {
-      debug('onLost threw: %s', messageOf(error)); // this runs in a timer of the lock, where it would be uncaught
+      debug('onLost threw: %s', textOf(error)); // this runs in a timer of the lock, where it would be uncaught
     }
   }
 }

@@ -9,8 +9,9 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const { SPOOL_PREFIX: PREFIX, workerIdOfFile } = require('../wire/file-names');
 const { OWNER_FILE, readOwner, isKnownToLive } = require('./owner');
-const { isOurs, removeEntry, unlessMissing, messageOf } = require('./safe-files');
+const { isOurs, removeEntry, unlessMissing } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 
 // Not fs.promises: a call of it aborts the whole process if its thread is terminated at that moment
 // (Assertion failed: (req_wrap_async) != nullptr, seen with Node.js 20.20).
@@ -92,7 +93,7 @@ function removeEntries(directory) {
     try {
       if (name !== OWNER_FILE) removeEntry(file);
     } catch (error) {
-      debug('cannot remove %s: %s', file, messageOf(error));
+      debug('cannot remove %s: %s', file, textOf(error));
     }
   }
   return fs.readdirSync(directory).every(name => name === OWNER_FILE);
@@ -115,7 +116,7 @@ async function sweep(places, except, now) {
       if (directory === except || !(await isAbandoned(directory, now() - SWEEP_AGE_MS))) continue;
       if (removeDirectory(directory)) removed.push(directory);
     } catch (error) {
-      debug('cannot sweep %s: %s', directory, messageOf(error));
+      debug('cannot sweep %s: %s', directory, textOf(error));
     }
   }
   return removed;
@@ -134,7 +135,7 @@ async function candidatesIn(places) {
         if (name.startsWith(PREFIX)) found.add(path.join(parent, name));
       }
     } catch (error) {
-      debug('cannot sweep in %s: %s', place, messageOf(error));
+      debug('cannot sweep in %s: %s', place, textOf(error));
     }
   }
   return [...found];

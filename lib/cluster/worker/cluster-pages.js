@@ -6,7 +6,6 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { debuglog } = require('node:util');
 const { unavailable } = require('../../registry/unavailable');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -14,9 +13,8 @@ const { PAGE } = require('../wire/messages');
 const { isPageNameOf } = require('../wire/file-names');
 const { ScrapeCaller, isListOfNames } = require('../wire/scrape-callers');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
-const { readInSteps } = require('../spool/safe-files');
-
-const debug = debuglog('prom-client-cluster');
+const { readInSteps, checkDirectory } = require('../spool/safe-files');
+const { debug } = require('../../options/debug-log');
 
 const NOBODY_AGGREGATES =
   "Nobody aggregates this cluster's metrics: create an AggregatorRegistry of prom-client-cluster in the primary.";
@@ -285,15 +283,6 @@ class ClusterPages {
       debug('a page cannot be removed: %s', error);
     }
   }
-}
-
-/**
- * @param {string} directory
- * @throws {NodeJS.ErrnoException} if it is a link, which may lead to another user's directory
- */
-function checkDirectory(directory) {
-  if (directory !== '' && fs.lstatSync(directory).isDirectory()) return;
-  throw Object.assign(new Error(`ENOTDIR: not a directory, '${directory}'`), { code: 'ENOTDIR' });
 }
 
 module.exports = { ClusterPages };

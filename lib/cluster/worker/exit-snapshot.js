@@ -9,6 +9,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { SnapshotFile } = require('./snapshot-file');
+const { systemError } = require('../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { READY, LAST } = require('../wire/messages');
@@ -143,7 +144,7 @@ class ExitSnapshot {
       this.#directory = this.#writable(this.#directory);
       if (this.#directory === '') throw new Error(NO_DIRECTORY);
       if (user !== undefined && user !== ROOT && user !== process.geteuid?.())
-        throw Object.assign(new Error('the primary cannot read files of this user'), { code: 'EACCES' });
+        throw systemError('EACCES', 'the primary cannot read files of this user');
       this.#writeMakingRoom();
     } catch (error) {
       this.#sendOverIpc(error);

@@ -8,6 +8,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { incompleteHeader } = require('../wire/snapshot-encoder');
+const { checkDirectory } = require('../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/snapshot-encoder').EncodedSnapshot} EncodedSnapshot */
@@ -104,10 +105,7 @@ class SnapshotFile {
 
   #open() {
     if (this.#descriptor === undefined) {
-      const directory = path.dirname(this.#path);
-      // Not through a link that has replaced it: it may lead to another user's directory.
-      if (!fs.lstatSync(directory).isDirectory())
-        throw Object.assign(new Error(`ENOTDIR: not a directory, '${directory}'`), { code: 'ENOTDIR' });
+      checkDirectory(path.dirname(this.#path));
       this.#descriptor = fs.openSync(this.#path, 'wx', 0o600);
     }
     return this.#descriptor;

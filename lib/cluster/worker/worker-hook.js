@@ -5,11 +5,9 @@
 // 'message' listener keeps a plain fork (of a test runner or process manager) alive. In a cluster worker the
 // channel is open anyway.
 
-const { debuglog } = require('node:util');
 const { REQUEST, WELCOME, PAGE, hasType } = require('../wire/messages');
 const { unavailable } = require('../../registry/unavailable');
-
-const debug = debuglog('prom-client-cluster');
+const { debug } = require('../../options/debug-log');
 
 const OWN_EXIT_LISTENERS = 2;
 
