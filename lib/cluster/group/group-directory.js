@@ -9,14 +9,12 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { prefixOfUser, isKey } = require('./group-names');
-const generationFiles = require('./generation-files');
+const { Generation, namesIn } = require('./generation');
 const { isOurs, ifReadable, writeFile, touch } = require('../spool/safe-files');
 const { SPOOL_PREFIX, workerIdOfFile } = require('../wire/file-names');
 const { takeOver, removeDirectory } = require('../spool/take-over');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
-
-const { namesIn } = generationFiles;
 
 const GENERATION = /^g([1-9][0-9]{0,8})$/;
 const CANDIDATE = /^candidate-([0-9a-f]{10})$/;
@@ -31,8 +29,7 @@ const RESTORE_MILLISECONDS = 6000;
 // Directories of groups whose processes were all killed.
 const SWEEP_MILLISECONDS = 600_000;
 
-/** @typedef {import('./generation-files').MemberList} MemberList */
-/** @typedef {import('../wire/messages').GroupFacts} GroupFacts */
+/** @typedef {import('./generation').MemberList} MemberList */
 
 class GroupDirectory {
   /** @param {string} directory absolute */
@@ -95,9 +92,7 @@ class GroupDirectory {
    */
   freshen(key, generation) {
     touch(path.join(this.path, key));
-    if (generation === undefined) return;
-    const place = this.placeOf(generation);
-    for (const name of ['', ...generationFiles.namesFor(key)]) touch(path.join(place, name));
+    if (generation !== undefined) this.generation(generation).freshen(key);
   }
 
   /**
@@ -144,9 +139,9 @@ class GroupDirectory {
     return [...new Set(fs.readdirSync(spool).flatMap(name => workerIdOfFile(name) ?? []))];
   }
 
-  /** @param {number} generation */
-  placeOf(generation) {
-    return path.join(this.path, `g${generation}`);
+  /** @param {number} number */
+  generation(number) {
+    return new Generation(path.join(this.path, `g${number}`));
   }
 
   /** @returns {number[]} newest first */
@@ -162,21 +157,7 @@ class GroupDirectory {
   newest() {
     const [generation] = this.generations();
     if (generation === undefined) return undefined;
-    return { generation, key: generationFiles.holderIn(this.placeOf(generation)) };
-  }
-
-  /**
-   * @param {number} generation
-   * @returns {Pick<GroupFacts, 'members' | 'aggregator'>} as its holder has written
-   */
-  factsOf(generation) {
-    const place = this.placeOf(generation);
-    const { keys } = generationFiles.readMembers(place);
-    const key = generationFiles.holderIn(place);
-    const pid = generationFiles.pidOfHolder(place, key);
-    const id = [...keys].find(([, member]) => member === key)?.[0];
-    const isKnown = id !== undefined && pid !== undefined;
-    return { members: keys.size, aggregator: isKnown ? { pid, id } : undefined };
+    return { generation, key: this.generation(generation).holder };
   }
 
   /**
@@ -191,8 +172,8 @@ class GroupDirectory {
     fs.rmSync(candidate, { recursive: true, force: true });
     fs.mkdirSync(candidate, { mode: 0o700 });
     try {
-      generationFiles.writeHolder(candidate, key);
-      fs.renameSync(candidate, this.placeOf(generation));
+      new Generation(candidate).writeHolder(key);
+      fs.renameSync(candidate, this.generation(generation).place);
     } catch (error) {
       fs.rmSync(candidate, { recursive: true, force: true });
       const { code } = /** @type {any} */ (error);
@@ -201,18 +182,8 @@ class GroupDirectory {
     }
     // This process may have been stopped since it has read the newest generation.
     if (this.generations()[0] === generation) return true;
-    generationFiles.remove(this.placeOf(generation));
+    this.generation(generation).remove();
     return false;
-  }
-
-  /**
-   * @param {number} generation
-   * @param {string} key of its holder
-   * @returns {boolean} whether its directory exists, no newer one has replaced it, and nobody has made
-   *   another one of the same name after somebody had removed it
-   */
-  isCurrent(generation, key) {
-    return generationFiles.isHolder(this.placeOf(generation), key);
   }
 
   /**
@@ -228,24 +199,6 @@ class GroupDirectory {
   }
 
   /**
-   * Writes what a full disk has prevented when this process became the holder.
-   *
-   * @param {number} generation
-   * @param {string} key of this process
-   */
-  completeHolder(generation, key) {
-    generationFiles.completeHolder(this.placeOf(generation), key);
-  }
-
-  /**
-   * @param {number} generation
-   * @param {MemberList} list
-   */
-  writeMembers(generation, list) {
-    generationFiles.writeMembers(this.placeOf(generation), list);
-  }
-
-  /**
    * @param {number} before generation
    * @returns {MemberList} of all earlier generations
    */
@@ -253,7 +206,7 @@ class GroupDirectory {
     /** @type {MemberList} */
     const list = { next: 1, keys: new Map() };
     for (const generation of this.generations().filter(number => number < before)) {
-      const { next, keys } = generationFiles.readMembers(this.placeOf(generation));
+      const { next, keys } = this.generation(generation).readMembers();
       list.next = Math.max(list.next, next);
       for (const [id, key] of keys) if (!list.keys.has(id)) list.keys.set(id, key);
     }
@@ -271,18 +224,18 @@ class GroupDirectory {
    *   or another process, finds the files where they were
    */
   succeed(generation, isContinued) {
-    const to = this.placeOf(generation);
+    const to = this.generation(generation);
     let moved;
     for (const earlier of this.generations().filter(number => number < generation)) {
-      const from = this.placeOf(earlier);
+      const from = this.generation(earlier);
       try {
-        if (isContinued) moved ??= takeOverSpoolIn(from, to);
+        if (isContinued) moved ??= takeOverSpoolIn(from.place, to.place);
       } catch (error) {
-        generationFiles.remove(to);
+        to.remove();
         throw error;
       }
-      removeSpoolsIn(from);
-      generationFiles.remove(from);
+      removeSpoolsIn(from.place);
+      from.remove();
     }
     return moved;
   }

@@ -87,13 +87,13 @@ class GroupMembers extends EventEmitter {
 
   /**
    * @param {object} options
-   * @param {import('./generation-files').MemberList} options.list members of earlier generations that live
+   * @param {import('./generation').MemberList} options.list members of earlier generations that live
    * @param {string} [options.silent] key of one that does not answer, for which no scrape waits
    * @param {(key: string, hadLink: boolean) => Promise<boolean>} options.isAlive
    * @param {(key: string) => void} options.onDead
    * @param {() => boolean} options.isCurrent whether this process still aggregates; if not, it closes the
    *   links
-   * @param {(list: import('./generation-files').MemberList) => void} options.onChange called when a member
+   * @param {(list: import('./generation').MemberList) => void} options.onChange called when a member
    *   has joined or left
    */
   constructor({ list, silent, isAlive, onDead, isCurrent, onChange }) {
@@ -221,7 +221,7 @@ class GroupMembers extends EventEmitter {
     return id >= this.#first && (this.#dead.get(id) ?? key) === key;
   }
 
-  /** @returns {import('./generation-files').MemberList} */
+  /** @returns {import('./generation').MemberList} */
   get list() {
     return { next: this.#next, keys: new Map(this.#all.map(({ id, key }) => [id, key])) };
   }

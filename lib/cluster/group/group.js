@@ -109,7 +109,7 @@ class Group {
   /** @returns {import('../primary/cluster-state').ClusterState} */
   state() {
     const generation = this.#holder?.generation ?? this.#link?.generation ?? 0;
-    const { members, aggregator } = this.#holder?.facts ?? this.#directory.factsOf(generation);
+    const { members, aggregator } = this.#holder?.facts ?? this.#directory.generation(generation).facts;
     const group = {
       directory: this.#directory.path,
       id: this.#snapshots.id,

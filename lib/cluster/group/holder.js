@@ -25,6 +25,7 @@ const CHECKPOINT_MILLISECONDS = 1000;
 
 class Holder {
   #directory;
+  #files;
   #key;
   #options;
   #onDeposed;
@@ -52,7 +53,7 @@ class Holder {
     const list = directory.readMembers(generation);
     const isAlive = (/** @type {string} */ member) => member === key || directory.isAlive(member);
     const alive = await Promise.all([...list.keys.values()].map(isAlive));
-    if (!directory.isCurrent(generation, key)) return undefined;
+    if (!directory.generation(generation).isHeldBy(key)) return undefined;
     // Without any of its members, an earlier group has ended: this one is a new one.
     const isContinued = isContinuing || alive.some(Boolean);
     if (!isContinued) list.keys.clear();
@@ -69,12 +70,13 @@ class Holder {
 
   /**
    * @param {HolderOptions} options
-   * @param {import('./generation-files').MemberList} list members of earlier generations that live
+   * @param {import('./generation').MemberList} list members of earlier generations that live
    * @param {string | undefined} adopt directory of snapshot files of an earlier holder
    */
   constructor({ directory, generation, key, silent, options, onDeposed, onRestored }, list, adopt) {
     this.generation = generation;
     this.#directory = directory;
+    this.#files = directory.generation(generation);
     this.#key = key;
     this.#options = options;
     this.#onDeposed = onDeposed;
@@ -150,7 +152,7 @@ class Holder {
     return { primary: this.aggregate(), isShared: this.#members.hasOthersThan(this.#key) };
   }
 
-  /** @param {import('./generation-files').MemberList} list */
+  /** @param {import('./generation').MemberList} list */
   #onMembers(list) {
     if (this.#isClosed) return;
     this.#write(list);
@@ -162,12 +164,12 @@ class Holder {
     if (!this.#isWritten && !this.#isClosed) this.#write(this.#members.list);
   }
 
-  /** @param {import('./generation-files').MemberList} list */
+  /** @param {import('./generation').MemberList} list */
   #write(list) {
     this.#isWritten = false;
     try {
-      this.#directory.writeMembers(this.generation, list);
-      this.#directory.completeHolder(this.generation, this.#key);
+      this.#files.writeMembers(list);
+      this.#files.completeHolder(this.#key);
       this.#isWritten = true;
     } catch (error) {
       // A full disk, for example. A later holder learns the ids from the members that are linked to it.
@@ -194,7 +196,7 @@ class Holder {
         checkpointInterval: CHECKPOINT_MILLISECONDS,
         ...this.#options(),
         includePrimary: false,
-        directory: this.#directory.placeOf(this.generation),
+        directory: this.#files.place,
         // The next holder finds it there only.
         fallbacks: [],
         adopt: this.#adopt,
@@ -210,7 +212,7 @@ class Holder {
   /** @returns {boolean} whether this process still aggregates; if another one has taken over, it stops */
   isCurrent() {
     if (this.#isClosed) return false;
-    if (this.#directory.isCurrent(this.generation, this.#key) || this.#restore()) return true;
+    if (this.#files.isHeldBy(this.#key) || this.#restore()) return true;
     this.close();
     this.#onDeposed();
     return false;

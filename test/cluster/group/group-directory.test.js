@@ -24,7 +24,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   afterEach(() => fs.rmSync(place, { recursive: true, force: true }));
 
   function addSpool(generation) {
-    const spool = path.join(directory.placeOf(generation), SPOOL);
+    const spool = path.join(directory.generation(generation).place, SPOOL);
     fs.mkdirSync(spool);
     fs.writeFileSync(path.join(spool, 'owner.json'), '{"version":1,"pid":1}');
     fs.writeFileSync(path.join(spool, 'retired.snap'), 'totals');
@@ -83,21 +83,21 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
   it('the next holder continues with snapshot files and ids; those of an ended group are removed', () => {
     const first = newKey();
     directory.claim(1, first);
-    assert.equal(directory.isCurrent(1, first), true);
-    assert.equal(directory.isCurrent(1, newKey()), false);
+    assert.equal(directory.generation(1).isHeldBy(first), true);
+    assert.equal(directory.generation(1).isHeldBy(newKey()), false);
     const keys = new Map([
       [3, newKey()],
       [7, newKey()],
     ]);
-    directory.writeMembers(1, { next: 8, keys });
+    directory.generation(1).writeMembers({ next: 8, keys });
     addSpool(1);
     directory.claim(2, newKey());
     assert.deepEqual(directory.readMembers(2), { next: 8, keys });
     const moved = directory.succeed(2, true);
-    assert.equal(moved, path.join(directory.placeOf(2), SPOOL));
+    assert.equal(moved, path.join(directory.generation(2).place, SPOOL));
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
     assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
-    assert.equal(directory.isCurrent(1, first), false);
+    assert.equal(directory.generation(1).isHeldBy(first), false);
     const key = newKey();
     directory.claim(3, key);
     assert.equal(directory.succeed(3, false), undefined);
@@ -119,25 +119,25 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     const moved = directory.succeed(2, true);
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
     assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
-    assert.deepEqual(directory.factsOf(2), { members: 0, aggregator: undefined });
-    assert.throws(() => directory.completeHolder(2, key), { code: 'ENOSPC' });
+    assert.deepEqual(directory.generation(2).facts, { members: 0, aggregator: undefined });
+    assert.throws(() => directory.generation(2).completeHolder(key), { code: 'ENOSPC' });
     full.mock.restore();
-    directory.completeHolder(2, key);
-    directory.writeMembers(2, { next: 2, keys: new Map([[1, key]]) });
-    assert.deepEqual(directory.factsOf(2), { members: 1, aggregator: { pid: process.pid, id: 1 } });
+    directory.generation(2).completeHolder(key);
+    directory.generation(2).writeMembers({ next: 2, keys: new Map([[1, key]]) });
+    assert.deepEqual(directory.generation(2).facts, { members: 1, aggregator: { pid: process.pid, id: 1 } });
   });
 
   it('a holder that is replaced does not write itself into the generation of another one', () => {
     const key = newKey();
     directory.claim(1, key);
-    directory.completeHolder(1, newKey());
+    directory.generation(1).completeHolder(newKey());
     assert.deepEqual(directory.newest(), { generation: 1, key });
   });
 
   it('the owner is readable if its record becomes shorter', () => {
     directory.claim(1, newKey());
     addSpool(1);
-    const file = path.join(directory.placeOf(1), SPOOL, 'owner.json');
+    const file = path.join(directory.generation(1).place, SPOOL, 'owner.json');
     fs.writeFileSync(file, JSON.stringify({ version: 1, pid: 1, more: 'x'.repeat(1000) }));
     directory.claim(2, newKey());
     const moved = directory.succeed(2, true);
@@ -146,7 +146,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
 
   it('an invalid list of members is ignored', () => {
     directory.claim(1, newKey());
-    const file = path.join(directory.placeOf(1), 'members.json');
+    const file = path.join(directory.generation(1).place, 'members.json');
     for (const content of [
       '',
       '[]',
@@ -164,19 +164,19 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
 
   it('says who aggregates and how many members there are, as far as the holder has written that', () => {
     const unknown = { members: 0, aggregator: undefined };
-    assert.deepEqual(directory.factsOf(1), unknown);
+    assert.deepEqual(directory.generation(1).facts, unknown);
     const [holder, other] = [newKey(), newKey()];
     directory.claim(1, holder);
-    assert.deepEqual(directory.factsOf(1), unknown);
-    directory.writeMembers(1, { next: 4, keys: new Map([[3, other]]) });
-    assert.deepEqual(directory.factsOf(1), { members: 1, aggregator: undefined });
+    assert.deepEqual(directory.generation(1).facts, unknown);
+    directory.generation(1).writeMembers({ next: 4, keys: new Map([[3, other]]) });
+    assert.deepEqual(directory.generation(1).facts, { members: 1, aggregator: undefined });
     const keys = new Map([
       [3, other],
       [4, holder],
     ]);
-    directory.writeMembers(1, { next: 5, keys });
-    assert.deepEqual(directory.factsOf(1), { members: 2, aggregator: { pid: process.pid, id: 4 } });
-    const file = path.join(directory.placeOf(1), `holder-${holder}`);
+    directory.generation(1).writeMembers({ next: 5, keys });
+    assert.deepEqual(directory.generation(1).facts, { members: 2, aggregator: { pid: process.pid, id: 4 } });
+    const file = path.join(directory.generation(1).place, `holder-${holder}`);
     for (const content of [
       '',
       'null',
@@ -186,7 +186,11 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
       `{"pid":7${' '.repeat(2 ** 20)}}`,
     ]) {
       fs.writeFileSync(file, content);
-      assert.deepEqual(directory.factsOf(1), { members: 2, aggregator: undefined }, content.slice(0, 20));
+      assert.deepEqual(
+        directory.generation(1).facts,
+        { members: 2, aggregator: undefined },
+        content.slice(0, 20),
+      );
     }
   });
 
@@ -233,7 +237,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     for (const other of others) {
       const key = newKey();
       other.claim(1, key);
-      fs.mkdirSync(path.join(other.placeOf(1), SPOOL));
+      fs.mkdirSync(path.join(other.generation(1).place, SPOOL));
       fs.writeFileSync(path.join(other.path, key), '');
     }
     const server = await listen(living.socketOf(newKey()), socket => socket.destroy());

@@ -60,10 +60,10 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     while (group.state().group.id === 0) await new Promise(resolve => setTimeout(resolve, 10));
     const directory = new GroupDirectory(path.join(place, 'd'));
     check();
-    assert.deepEqual(directory.factsOf(1), { members: 0, aggregator: undefined });
+    assert.deepEqual(directory.generation(1).facts, { members: 0, aggregator: undefined });
     full.mock.restore();
     check();
-    assert.deepEqual(directory.factsOf(1), { members: 1, aggregator: { pid: process.pid, id: 1 } });
+    assert.deepEqual(directory.generation(1).facts, { members: 1, aggregator: { pid: process.pid, id: 1 } });
   });
 
   it('that has no others starts no aggregator and no thread until it is scraped, and is then asked at most every 250 ms', async t => {

@@ -26,9 +26,9 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     directory.open();
     const dead = newKey();
     directory.claim(1, dead);
-    directory.writeMembers(1, { next: 8, keys: new Map([[7, dead]]) });
-    fs.mkdirSync(path.join(directory.placeOf(1), SPOOL));
-    fs.writeFileSync(path.join(directory.placeOf(1), SPOOL, 'owner.json'), '{"version":1,"pid":1}');
+    directory.generation(1).writeMembers({ next: 8, keys: new Map([[7, dead]]) });
+    fs.mkdirSync(path.join(directory.generation(1).place, SPOOL));
+    fs.writeFileSync(path.join(directory.generation(1).place, SPOOL, 'owner.json'), '{"version":1,"pid":1}');
     // The directory is not a young one.
     fs.writeFileSync(path.join(directory.path, dead), '');
   });
@@ -52,7 +52,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
 
   it('continues if it has met that while it lived', async () => {
     await claim(true);
-    assert.ok(fs.existsSync(path.join(directory.placeOf(2), SPOOL)));
+    assert.ok(fs.existsSync(path.join(directory.generation(2).place, SPOOL)));
   });
 
   for (const [what, method, isFailing] of [
@@ -61,7 +61,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     ['list the ids of dead processes', 'readdirSync', file => path.basename(file) === SPOOL],
   ]) {
     it(`does not aggregate without the totals if it cannot ${what}, and continues with them later`, async t => {
-      const totals = path.join(directory.placeOf(1), SPOOL, 'retired.snap');
+      const totals = path.join(directory.generation(1).place, SPOOL, 'retired.snap');
       fs.writeFileSync(totals, 'totals');
       const original = fs[method];
       const failing = t.mock.method(fs, method, (file, ...rest) => {
@@ -73,7 +73,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
       failing.mock.restore();
       const next = (directory.generations()[0] ?? 0) + 1;
       await claim(true, undefined, next);
-      const spool = path.join(directory.placeOf(next), SPOOL);
+      const spool = path.join(directory.generation(next).place, SPOOL);
       assert.equal(fs.readFileSync(path.join(spool, 'retired.snap'), 'utf8'), 'totals');
       assert.equal(JSON.parse(fs.readFileSync(path.join(spool, 'owner.json'), 'utf8')).pid, process.pid);
       assert.deepEqual(directory.generations(), [next]);
@@ -90,7 +90,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     if (!fs.existsSync('/proc/self/stat')) return t.skip('needs /proc');
     await assert.rejects(claim(true), /incomplete/);
     assert.equal(failing.mock.callCount(), 1);
-    assert.ok(fs.existsSync(path.join(directory.placeOf(1), SPOOL, 'owner.json')));
+    assert.ok(fs.existsSync(path.join(directory.generation(1).place, SPOOL, 'owner.json')));
     return undefined;
   });
 
@@ -105,26 +105,26 @@ describe('a process that takes over from one that is dead', { skip: process.plat
     await assert.rejects(claim(true), { code: 'EDQUOT' });
     assert.deepEqual(directory.generations(), [1]);
     assert.deepEqual([directory.newest(), directory.readMembers(2)], [before, list]);
-    assert.ok(fs.existsSync(path.join(directory.placeOf(1), SPOOL, 'owner.json')));
+    assert.ok(fs.existsSync(path.join(directory.generation(1).place, SPOOL, 'owner.json')));
   });
 
   it('is not held up by what is no directory of snapshot files', async () => {
-    fs.rmSync(path.join(directory.placeOf(1), SPOOL), { recursive: true });
+    fs.rmSync(path.join(directory.generation(1).place, SPOOL), { recursive: true });
     const other = path.join(place, 'other');
     fs.mkdirSync(other);
     fs.writeFileSync(path.join(other, 'retired.snap'), 'of somebody else');
-    fs.symlinkSync(other, path.join(directory.placeOf(1), SPOOL));
-    fs.writeFileSync(directory.placeOf(2), 'no directory');
+    fs.symlinkSync(other, path.join(directory.generation(1).place, SPOOL));
+    fs.writeFileSync(directory.generation(2).place, 'no directory');
     await claim(true, undefined, 3);
     assert.equal(holder.isCurrent(), true);
-    assert.equal(fs.existsSync(path.join(directory.placeOf(3), SPOOL)), false);
+    assert.equal(fs.existsSync(path.join(directory.generation(3).place, SPOOL)), false);
     assert.deepEqual(fs.readdirSync(other), ['retired.snap']);
   });
 
   it('goes on while somebody is removing its directory', async t => {
     await claim(true);
     const deposed = t.mock.method(holder, 'close');
-    const place = directory.placeOf(2);
+    const place = directory.generation(2).place;
     for (const name of fs.readdirSync(place).filter(entry => entry.startsWith('holder-')))
       fs.rmSync(path.join(place, name));
     assert.equal(holder.isCurrent(), true);
@@ -182,7 +182,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
   it('starts an empty group if it has not', async () => {
     await claim(false);
     assert.deepEqual(
-      fs.readdirSync(directory.placeOf(2)).filter(name => name === SPOOL),
+      fs.readdirSync(directory.generation(2).place).filter(name => name === SPOOL),
       [],
     );
   });

@@ -21,7 +21,7 @@ it('what a process hands over goes to where another process has moved the direct
   const directory = new GroupDirectory(path.join(place, 'd'));
   directory.open();
   directory.claim(1, newKey());
-  const first = path.join(directory.placeOf(1), SPOOL);
+  const first = path.join(directory.generation(1).place, SPOOL);
   fs.mkdirSync(first);
   const snapshots = new MemberSnapshots(
     directory,
@@ -32,7 +32,7 @@ it('what a process hands over goes to where another process has moved the direct
   const exitName = exitSnapshotName(1);
   snapshots.receive({ type: WELCOME, directory: first, exitName, checkpointInterval: 0 });
   directory.claim(2, newKey());
-  fs.renameSync(first, path.join(directory.placeOf(2), SPOOL));
+  fs.renameSync(first, path.join(directory.generation(2).place, SPOOL));
   await snapshots.handOver(100);
   assert.deepEqual(fs.readdirSync(directory.spool()), [exitName]);
 });
