@@ -17,16 +17,26 @@ function unref(timer) {
 }
 
 /**
- * Waits until a promise is settled, or for a time. The process does not end meanwhile.
+ * @param {number} milliseconds
+ * @returns {Promise<unknown>} resolved after that time, unless the process ends before
+ */
+function pause(milliseconds) {
+  return new Promise(resolve => unref(setTimeout(resolve, milliseconds)));
+}
+
+/**
+ * Waits until a promise is settled, or for a time.
  *
  * @param {Promise<unknown>} promise
  * @param {number} milliseconds
+ * @param {{mayEnd?: boolean}} [options] whether the process may end meanwhile, default false
  * @returns {Promise<void>} rejects as the promise does
  */
-async function settledWithin(promise, milliseconds) {
+async function settledWithin(promise, milliseconds, { mayEnd = false } = {}) {
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const timeIsUp = new Promise(resolve => (timer = setTimeout(resolve, Math.min(milliseconds, MAX_TIMER))));
+  if (mayEnd) unref(timer);
   try {
     await Promise.race([promise, timeIsUp]);
   } finally {
@@ -34,4 +44,4 @@ async function settledWithin(promise, milliseconds) {
   }
 }
 
-module.exports = { MAX_TIMER, unref, settledWithin };
+module.exports = { MAX_TIMER, unref, pause, settledWithin };

@@ -3,7 +3,7 @@
 // Runs the `collect` hooks of a process's metrics, on its event loop. A hook that throws or never ends
 // affects its own metric only: the scrape shows that metric's last values.
 
-const { unref } = require('../../event-loop/timers');
+const { settledWithin } = require('../../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
 const MAX_TIMEOUT = 600_000; // the timeout comes from a message and may be any number; timers overflow beyond 2^31 ms
@@ -63,7 +63,7 @@ class CollectHooks {
    * @param {OnFailure} onFailure
    */
   async #allEnded(pending, timeout, onFailure) {
-    await withinTime(Promise.all(pending.values()), timeout);
+    await settledWithin(Promise.all(pending.values()), timeout, { mayEnd: true });
     for (const metric of pending.keys()) onFailure(metric.name, `its collect took longer than ${timeout} ms`);
     // They have been counted: a hook that fails later is not counted again.
     pending.clear();
@@ -85,22 +85,6 @@ class CollectHooks {
       this.#running.delete(metric);
     }
   }
-}
-
-/**
- * @param {Promise<unknown>} promise
- * @param {number} milliseconds
- * @returns {Promise<void>} resolved when the promise is settled or the time has passed
- */
-function withinTime(promise, milliseconds) {
-  return new Promise(resolve => {
-    const timer = setTimeout(resolve, milliseconds);
-    unref(timer);
-    promise.finally(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 /**

@@ -13,6 +13,7 @@ const HOLDER = 'holder-';
 const MEMBERS_FILE = 'members.json';
 const MAX_FILE_BYTES = 2 ** 20;
 
+/** @typedef {import('../wire/messages').GroupFacts} GroupFacts */
 /** @typedef {{next: number, keys: Map<number, string>}} MemberList ids and keys; next: the next id */
 
 class Generation {
@@ -73,7 +74,7 @@ class Generation {
     return { next: Number.isSafeInteger(next) ? next : 1, keys: new Map(valid) };
   }
 
-  /** @returns {Pick<import('../wire/messages').GroupFacts, 'members' | 'aggregator'>} as its holder has written */
+  /** @returns {Pick<GroupFacts, 'members' | 'aggregator'>} as its holder has written */
   get facts() {
     const { keys } = this.readMembers();
     const key = this.holder;

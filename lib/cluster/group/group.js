@@ -13,8 +13,9 @@ const { NOTHING_AGGREGATED } = require('../primary/cluster-state');
 const { connect, listen } = require('../links/socket');
 const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
+const { textOf } = require('../../options/thrown');
 const { warnOnce } = require('../../options/warnings');
-const { MAX_TIMER, unref } = require('../../event-loop/timers');
+const { MAX_TIMER, unref, pause } = require('../../event-loop/timers');
 const { debug } = require('../../options/debug-log');
 
 // Pauses before the next attempt to find the holder: random, up to these, which grow.
@@ -41,6 +42,16 @@ const IS_REPLACED = 'Another process took over the group while the metrics were 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 
+/**
+ * A holder that possibly does not answer.
+ *
+ * @typedef {object} Suspect
+ * @property {number} generation
+ * @property {boolean} isSilent whether it is replaced
+ * @property {boolean} isMissing whether its socket was missing
+ * @property {number} unansweredSince since when it has not greeted, by performance.now()
+ */
+
 class Group {
   #directory;
   #options;
@@ -51,19 +62,15 @@ class Group {
   #link = undefined;
   /** @type {Holder | undefined} if this process aggregates */
   #holder = undefined;
-  /** Generation of a holder that does not answer. */
-  #silent = 0;
-  /** Since when the holder of a generation has not greeted, by performance.now(). */
-  #unanswered = { generation: 0, since: 0 };
-  /** Generation of a holder whose socket was missing. */
-  #missing = 0;
+  /** @type {Suspect | undefined} */
+  #suspect = undefined;
   /** Whether this process has ever met another one: then the group does not end with that. */
   #hasMet = false;
   #isFollowing = false;
   /** @type {(() => void)[]} called when the link to a holder is there */
   #onLinked = [];
-  /** @type {unknown} why there is no link */
-  #failure = undefined;
+  /** Why there is no link. */
+  #failure = '';
   #snapshots;
   #checks = 0;
   /** Whether the options are those of the program. */
@@ -118,7 +125,7 @@ class Group {
       members,
       handovers: Math.max(generation - 1, 0),
       generation,
-      failure: this.#link === undefined ? messageOf(this.#failure) : '',
+      failure: this.#link === undefined ? this.#failure : '',
     };
     return { ...(this.primary?.state() ?? NOTHING_AGGREGATED), group };
   }
@@ -181,7 +188,7 @@ class Group {
       const timer = setTimeout(
         () => {
           this.#onLinked = this.#onLinked.filter(each => each !== onLinked);
-          const reason = messageOf(this.#failure) || 'no process of the group answers';
+          const reason = this.#failure || 'no process of the group answers';
           reject(unavailable(`The group's metrics cannot be collected: ${reason}`));
         },
         Math.min(timeout, MAX_TIMER),
@@ -206,7 +213,7 @@ class Group {
     this.#isFollowing = true;
     let longest = FIRST_PAUSE_MILLISECONDS;
     while (!(await this.#isSettled())) {
-      await new Promise(resolve => unref(setTimeout(resolve, Math.random() * longest)));
+      await pause(Math.random() * longest);
       longest = Math.min(longest * PAUSE_FACTOR, LONGEST_PAUSE_MILLISECONDS);
       if (longest === LONGEST_PAUSE_MILLISECONDS && this.#server === undefined) this.#warn();
     }
@@ -229,13 +236,13 @@ class Group {
       this.#link?.close();
       if (own !== undefined) return await this.#linkTo(key, generation);
       // With the key of this process, an error has ended its election.
-      const mayAnswer = key !== this.#key && generation !== this.#silent;
+      const mayAnswer = key !== this.#key && !this.#suspectOf(generation).isSilent;
       if (mayAnswer && (await this.#linkTo(key, generation))) return true;
-      await this.#elect(generation + 1, generation === this.#silent ? key : undefined);
+      await this.#elect(generation + 1, this.#suspectOf(generation).isSilent ? key : undefined);
       return false;
     } catch (error) {
       debug('no link to the group: %s', error);
-      this.#failure = error;
+      this.#failure = textOf(error);
       // Errors of the system, such as too many open files, may pass.
       if (/** @type {any} */ (error).code === undefined && this.#server === undefined) this.#warn();
       return false;
@@ -244,7 +251,7 @@ class Group {
 
   /** Reports that the counts of this process are on no page. */
   #warn() {
-    warnOnce('group', `This process takes no part in its group: ${messageOf(this.#failure)}`);
+    warnOnce('group', `This process takes no part in its group: ${this.#failure}`);
   }
 
   /** Creates the directory and the socket, if they are missing. */
@@ -287,6 +294,7 @@ class Group {
    */
   async #linkTo(key, generation) {
     if (key === '') return false;
+    const suspect = this.#suspectOf(generation);
     /** @type {import('node:net').Socket} */
     let socket;
     try {
@@ -294,10 +302,12 @@ class Group {
       this.#hasMet = true;
     } catch (error) {
       const { code } = /** @type {any} */ (error);
-      if (code === 'ECONNREFUSED' || (code === 'ENOENT' && this.#missing === generation)) return false;
+      if (code === 'ECONNREFUSED' || (code === 'ENOENT' && suspect.isMissing)) return false;
       // Its socket is missing: it has ended, or somebody has removed the directory, and it listens again.
-      if (code === 'ENOENT') await new Promise(resolve => unref(setTimeout(resolve, MISSING_MILLISECONDS)));
-      if (code === 'ENOENT') this.#missing = generation;
+      if (code === 'ENOENT') {
+        await pause(MISSING_MILLISECONDS);
+        suspect.isMissing = true;
+      }
       throw error;
     }
     const self = { key: this.#key, id: this.#snapshots.id || undefined };
@@ -312,29 +322,39 @@ class Group {
         listenToExit(this.#exit);
         this.#openAgain();
       },
-      onSilence: () => (this.#silent = generation),
+      onSilence: () => (this.#suspectOf(generation).isSilent = true),
       onEnd: () => {
         if (this.#link !== link) return;
         this.#link = undefined;
         void this.#follow();
       },
     });
-    await link.welcome.catch(error => this.#onUnanswered(generation, error));
-    this.#unanswered = { generation: 0, since: 0 };
+    await link.welcome.catch(error => this.#onUnanswered(suspect, error));
+    this.#suspect = undefined;
     if (this.#link !== link) throw new Error('the link to the process that aggregates has ended');
     return true;
   }
 
   /**
-   * @param {number} generation of a holder that has accepted the connection
+   * @param {number} generation
+   * @returns {Suspect} what was noticed of its holder so far
+   */
+  #suspectOf(generation) {
+    if (this.#suspect?.generation !== generation)
+      this.#suspect = { generation, isSilent: false, isMissing: false, unansweredSince: Infinity };
+    return this.#suspect;
+  }
+
+  /**
+   * @param {Suspect} suspect that has accepted the connection
    * @param {Error} error
    * @returns {never}
    */
-  #onUnanswered(generation, error) {
+  #onUnanswered(suspect, error) {
     const now = performance.now();
-    if (this.#unanswered.generation !== generation) this.#unanswered = { generation, since: now };
-    if (now - this.#unanswered.since < GREETING_MILLISECONDS) throw error;
-    this.#silent = generation;
+    suspect.unansweredSince = Math.min(suspect.unansweredSince, now);
+    if (now - suspect.unansweredSince < GREETING_MILLISECONDS) throw error;
+    suspect.isSilent = true;
     const { path } = this.#directory;
     const message = `A process listens in ${path} and does not answer as prom-client-cluster: it is replaced`;
     warnOnce('group-holder', message);
@@ -361,15 +381,7 @@ class Group {
       },
       onRestored: () => this.#openAgain(),
     });
-    if (holder === undefined) return;
-    this.#stepDown();
-    this.#holder = holder;
-  }
-
-  /** Another process aggregates. */
-  #stepDown() {
-    this.#holder?.close();
-    this.#holder = undefined;
+    if (holder !== undefined) this.#holder = holder;
   }
 
   /** Notices that another process has taken over, or that the directory was removed. */
@@ -386,11 +398,6 @@ class Group {
       debug('the directory cannot be read: %s', error);
     }
   }
-}
-
-/** @param {unknown} error */
-function messageOf(error) {
-  return error === undefined ? '' : String(/** @type {any} */ (error)?.message ?? error);
 }
 
 module.exports = { Group };

@@ -10,7 +10,7 @@ const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
 const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
-const { unref } = require('../../event-loop/timers');
+const { unref, settledWithin } = require('../../event-loop/timers');
 
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
@@ -336,10 +336,8 @@ class AggregatorSupervisor {
     process.removeListener('exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
     // A backend that starts later is closed then.
-    await Promise.race([
-      this.#starting?.catch(() => {}),
-      new Promise(resolve => unref(setTimeout(resolve, START_MILLISECONDS))),
-    ]);
+    const started = Promise.resolve(this.#starting).catch(() => {});
+    await settledWithin(started, START_MILLISECONDS, { mayEnd: true });
     await this.#closeBackend();
   }
 
