@@ -6,7 +6,10 @@
  */
 export function hashObject(labels: object, labelNames?: readonly string[]): string;
 
-/** Labels by name, from values in the order of the names. Throws an Error if their number differs. */
+/**
+ * Labels by name, from values in the order of the names, or from one object of labels. Throws an Error if the
+ * number of values differs from that of the names.
+ */
 export function getLabels(labelNames: readonly string[], values: readonly unknown[]): Record<string, any>;
 
 /** Whether a value is an object; null and functions are not. */

@@ -132,7 +132,7 @@ class Histogram extends Metric {
    * A child for one label set. A program that keeps it records without a lookup.
    *
    * @param {...any} labels one object of labels, or all values in the order of `labelNames`
-   * @returns {{observe: (value: number) => void, startTimer: (labels?: Labels, exemplarLabels?: Labels) =>
+   * @returns {{observe: (value: number) => void, startTimer: () =>
    *   (labels?: Labels, exemplarLabels?: Labels) => number}}
    * @throws {Error} if a label is not one of `labelNames`, or the number of values does not fit
    */
@@ -219,14 +219,13 @@ const { get } = Histogram.prototype;
 /**
  * @param {Histogram} histogram
  * @param {import('../series/series-handle').SeriesHandle} handle
- * @returns {{observe: (value: number) => void, startTimer: (labels?: Labels, exemplarLabels?: Labels) =>
+ * @returns {{observe: (value: number) => void, startTimer: () =>
  *   (labels?: Labels, exemplarLabels?: Labels) => number}}
  */
 function childOf(histogram, handle) {
   return {
     observe: value => observeChild(histogram, handle, value),
-    startTimer: (more, exemplarLabels) =>
-      histogram.startTimer(mergedLabels(handle.labels, more), exemplarLabels),
+    startTimer: () => histogram.startTimer(handle.labels),
   };
 }
 

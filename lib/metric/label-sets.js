@@ -84,7 +84,6 @@ function checkLabelNames({ labelNames }, labels) {
 module.exports = {
   NO_LABELS,
   labelSetOf,
-  labelsByPosition,
   mergedLabels,
   checkLabelNames,
   checkLabelSet,

@@ -25,7 +25,9 @@ const OPTIONS = new Set([
 function applyOptions(metric, config, options) {
   for (const key of Object.keys(config)) {
     if (!options.has(key)) reportIfMisspelt(`Metric ${config.name}`, key, options);
-    // An option that is there but undefined or null means its default.
+    // An option that is there but undefined or null means its default. Some programs write
+    // `registers: isServer && [registry]`.
+    if (key === 'registers' && !config.registers) continue;
     if (config[key] != null || !(key in metric)) setOwn(metric, key, config[key]);
   }
   if (!metric.help) throw new Error('Missing mandatory help parameter');

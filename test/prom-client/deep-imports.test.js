@@ -25,6 +25,11 @@ describe('deep import lib/util', () => {
       ],
       [['a', 'b'], ['1']],
       [['a'], ['1', '2']],
+      [['a'], [{ a: '1' }]],
+      [
+        ['a', 'b'],
+        [{ b: 2 }, 'ignored'],
+      ],
     ];
     const outcome = (run, args) => {
       try {

@@ -117,3 +117,31 @@ describe('the name of a custom metric object', () => {
     });
   }
 });
+
+describe('the option registers', () => {
+  for (const registers of [false, 0, '', null, undefined]) {
+    it(`is the global registry if it is ${JSON.stringify(registers)}`, async t => {
+      const names = await resultOfBoth(async client => {
+        t.after(() => client.register.clear());
+        const metric = new client.Counter({ name: 'c', help: 'h', registers });
+        return [metric.registers.length, client.register.getMetricsAsArray().map(({ name }) => name)];
+      });
+      assert.deepEqual(names, [1, ['c']]);
+    });
+  }
+});
+
+describe('the timer of a child', () => {
+  for (const type of ['Gauge', 'Histogram', 'Summary']) {
+    it(`ignores what a ${type} passes to startTimer(), and takes the labels of its end`, async () => {
+      const labels = await resultOfBoth(async client => {
+        const metric = new client[type]({ name: 'm', help: 'h', labelNames: ['a', 'b'], registers: [] });
+        metric.labels('1', '2').startTimer({ b: '3' })();
+        metric.labels('4', '5').startTimer({ unknown: '6' }, { trace: '7' })({ b: '8' });
+        const seen = (await metric.get()).values.map(value => value.labels);
+        return [...new Set(seen.map(({ a, b }) => `${a} ${b}`))];
+      });
+      assert.deepEqual(labels, ['1 2', '4 8']);
+    });
+  }
+});
