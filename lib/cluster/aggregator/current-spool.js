@@ -19,6 +19,8 @@ class CurrentSpool {
   #spool = undefined;
   /** @type {LastSnapshots | undefined} */
   #lastSnapshots = undefined;
+  /** @type {Promise<void>} directories are replaced one after the other */
+  #replaced = Promise.resolve();
   #pause = FIRST_PAUSE_MILLISECONDS;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
@@ -79,12 +81,18 @@ class CurrentSpool {
    * Replaces the directory, unless only its lock is lost. Workers can write again whatever was in it.
    *
    * @param {string} reason
+   * @returns {Promise<void>}
    */
-  async lose(reason) {
+  lose(reason) {
     debug('the snapshot directory is lost: %s', reason);
-    if (this.#isClosed) return;
     const lost = this.#spool;
     this.#spool = undefined;
+    this.#replaced = this.#replaced.then(() => this.#replace(lost));
+    return this.#replaced;
+  }
+
+  /** @param {Spool | undefined} lost */
+  async #replace(lost) {
     await lost?.close({ remove: false });
     await this.#reopen(lost?.directory);
     if (lost !== undefined && lost.directory !== this.spool?.directory) await lost.close({ remove: true });
@@ -92,13 +100,12 @@ class CurrentSpool {
 
   /** Replaces the directory at once if it is gone or could not be created: a group has restored its own. */
   async reopen() {
-    if (this.#spool === undefined) await this.#reopen();
-    else if (!this.#spool.isPresent()) await this.lose('the directory of the group was removed');
+    if (this.#spool?.isPresent() !== true) await this.lose('the directory of the group was removed');
   }
 
   /** @param {string} [lost] is continued if it is still there */
   async #reopen(lost) {
-    if (this.#isClosed) return;
+    if (this.#isClosed || this.#spool !== undefined) return;
     clearTimeout(this.#timer);
     await this.open(lost);
     this.#onReopened();
@@ -106,6 +113,7 @@ class CurrentSpool {
 
   /** @param {boolean} remove whether to remove the directory */
   async close(remove) {
+    await this.#replaced;
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#spool?.close({ remove });

@@ -13,6 +13,8 @@ const { unref } = require('../../event-loop/timers');
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
+// A file that cannot be read for so long is on a broken disk. Until then, its worker is shown as if it lived.
+const GIVE_UP_MILLISECONDS = 300_000;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
 
 // Stands for a file.
@@ -47,8 +49,9 @@ class Retirement {
   #spool;
   #onRefused;
   #onSaved;
-  /** @type {Set<number>} dead workers with a file that could not be read yet */
-  #unread = new Set();
+  #now;
+  /** @type {Map<number, number>} dead workers with a file that could not be read yet, and since when */
+  #unread = new Map();
   /** @type {Map<number, Death>} dead workers whose files have not been removed */
   #deaths = new Map();
   /** @type {number[]} workers that were retired since the totals were saved last */
@@ -68,8 +71,10 @@ class Retirement {
    * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be
    *   used
    * @param {OnSaved} options.onSaved called when the totals of dead workers have been saved
+   * @param {() => number} [options.now] milliseconds, for files that cannot be read
    */
-  constructor({ store, spool, onRefused, onSaved }) {
+  constructor({ store, spool, onRefused, onSaved, now = () => performance.now() }) {
+    this.#now = now;
     this.#store = store;
     this.#spool = spool;
     this.#onRefused = onRefused;
@@ -78,7 +83,7 @@ class Retirement {
 
   /** Dead workers that have to be retired again, because a file of theirs could not be read. */
   get unread() {
-    return [...this.#unread];
+    return [...this.#unread.keys()];
   }
 
   /**
@@ -109,9 +114,13 @@ class Retirement {
    */
   retire(workerId, death) {
     if (death !== undefined) this.#deaths.set(workerId, death);
-    if (!this.#store.isClosed(workerId) && !this.readFilesOf(workerId)) {
-      this.#unread.add(workerId);
-      return false;
+    if (!this.#store.isClosed(workerId)) {
+      const now = this.#now();
+      const since = this.#unread.get(workerId) ?? now;
+      if (!this.readFilesOf(workerId, now - since >= GIVE_UP_MILLISECONDS)) {
+        this.#unread.set(workerId, since);
+        return false;
+      }
     }
     this.#unread.delete(workerId);
     this.#store.retire(workerId);
@@ -191,16 +200,17 @@ class Retirement {
    * Applies the snapshots in the files of a worker that is dead, or may be.
    *
    * @param {number} workerId
-   * @returns {boolean} false if one cannot be read at the moment: the process is out of descriptors, for
-   *   example
+   * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up
+   * @returns {boolean} false if one cannot be read at the moment, and is not given up: the process is out of
+   *   descriptors, for example
    */
-  readFilesOf(workerId) {
+  readFilesOf(workerId, isLastTry = false) {
     const spool = this.#spool();
     const { isSnapshotExpected = false, lastSnapshot, own } = this.#deaths.get(workerId) ?? {};
     let isComplete = true;
     let hasExitSnapshot = false;
     const onUnreadable = (/** @type {any} */ { code }) => {
-      if (TRANSIENT_CODES.has(code)) isComplete = false;
+      if (TRANSIENT_CODES.has(code)) isComplete = isLastTry;
     };
     const files = [
       ...filesOf(spool, workerId, onUnreadable).map(file => ({
@@ -218,7 +228,7 @@ class Retirement {
         this.#store.apply(workerId, bytes);
       } catch (error) {
         const { code } = /** @type {any} */ (error);
-        if (TRANSIENT_CODES.has(code)) isComplete = false;
+        if (TRANSIENT_CODES.has(code)) isComplete = isLastTry;
         // A worker that is killed while it writes leaves an incomplete file. 'sequence': the snapshot was
         // applied before.
         const isHalf = isUnfinished(file) || (code === 'length' && !isExit(file));

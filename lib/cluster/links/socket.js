@@ -110,10 +110,13 @@ class SocketLink {
   /**
    * @param {object} message
    * @param {(error: Error | null) => void} [onSent] called when it was sent, or cannot be
+   * @throws {RangeError} if it is too long: the other side would end the link
    */
   send(message, onSent = () => {}) {
     const text = JSON.stringify(message);
     const bytes = Buffer.byteLength(text);
+    if (bytes > MAX_MESSAGE_BYTES)
+      throw new RangeError(`a message of ${bytes} bytes is too long for the link, which takes 32 MiB`);
     if (!this.isConnected || this.#socket.writableLength + bytes > MAX_UNSENT_BYTES) {
       onSent(new Error('the link cannot be written'));
       return;

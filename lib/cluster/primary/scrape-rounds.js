@@ -206,6 +206,7 @@ class ScrapeRounds {
         this.#deliver(callers, result, round.isAnswered);
         return;
       }
+      if (result !== undefined) this.#discard(callers);
       if (tries > MAX_TRIES) throw timedOut();
     }
   }
@@ -276,7 +277,7 @@ class ScrapeRounds {
       for (const { again } of this.#rounds) for (const workerId of result.again) again.add(workerId);
       // A page with fewer numbers than the last one would look like a reset of all counters.
       if (!this.#cluster.isComplete()) {
-        this.#discard(result);
+        this.#discard([caller]);
         throw timedOut(); // workers have to answer the new aggregator first
       }
       this.#deliver([caller], result, answered);
@@ -298,7 +299,8 @@ class ScrapeRounds {
     const result = this.#rendering.then(() =>
       this.#cluster.render(distinctFormats(callers), final, startedAt),
     );
-    this.#rendering = result.catch(() => {});
+    // A lost thread may have written files.
+    this.#rendering = result.catch(() => this.#discard(callers));
     return result;
   }
 
@@ -309,7 +311,7 @@ class ScrapeRounds {
    */
   #deliver(callers, result, answered) {
     if (result.isEmpty && !answered) {
-      this.#discard(result);
+      this.#discard(callers);
       const failure = this.#cluster.failure();
       if (failure !== undefined) throw failure;
       for (const caller of callers) caller.resolve(undefined);
@@ -328,9 +330,9 @@ class ScrapeRounds {
     });
   }
 
-  /** @param {RenderResult} result that no caller gets */
-  #discard({ bodies = [] }) {
-    for (const body of bodies) if ('file' in body) this.#cluster.discard(body.file);
+  /** @param {ScrapeCaller[]} callers who do not get what was written for them */
+  #discard(callers) {
+    for (const { format } of callers) if (format.file !== undefined) this.#cluster.discard(format.file);
   }
 }
 

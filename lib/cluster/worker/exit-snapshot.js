@@ -78,7 +78,9 @@ class ExitSnapshot {
     if (writable !== this.#directory || name !== this.#name) this.invalidate();
     this.#directory = writable;
     this.#name = name;
-    this.#reserve ??= openReserve();
+    // Without a directory, no file is written.
+    if (writable === '') this.#closeReserve();
+    else this.#reserve ??= openReserve();
     const wanted = typeof interval === 'number' && interval > 0 ? interval : 0;
     if (wanted === this.#interval) return;
     this.#interval = wanted;

@@ -18,6 +18,8 @@ class SnapshotFile {
   #path;
   /** @type {number | undefined} while the file is open */
   #descriptor = undefined;
+  /** Whether there is a file that is not finished. */
+  #isUnfinished = false;
   /**
    * @type {Uint8Array[]} the chunks written so far: a preliminary header, then chunks of the dictionary part
    */
@@ -65,6 +67,7 @@ class SnapshotFile {
       this.#append(chunks.slice(this.#ahead.length));
       if (isAhead) writeAll(this.#open(), [chunks[0]], 0);
       this.#close();
+      this.#isUnfinished = false;
     } catch (error) {
       this.discard(error);
       throw error;
@@ -80,10 +83,15 @@ class SnapshotFile {
   discard(reason = new Error('the snapshot was discarded')) {
     this.#failure ??= reason;
     this.#ahead = [];
-    if (this.#descriptor === undefined) return;
+    if (!this.#isUnfinished) return;
+    this.#isUnfinished = false;
     try {
-      this.#close();
-      fs.rmSync(this.#path, { force: true });
+      try {
+        this.#close();
+      } finally {
+        // NFS reports a full disk when a file is closed.
+        fs.rmSync(this.#path, { force: true });
+      }
     } catch (error) {
       debug('cannot remove %s: %s', this.#path, error);
     }
@@ -107,14 +115,15 @@ class SnapshotFile {
     if (this.#descriptor === undefined) {
       checkDirectory(path.dirname(this.#path));
       this.#descriptor = fs.openSync(this.#path, 'wx', 0o600);
+      this.#isUnfinished = true;
     }
     return this.#descriptor;
   }
 
   #close() {
-    const descriptor = this.#open();
+    const descriptor = this.#descriptor;
     this.#descriptor = undefined;
-    fs.closeSync(descriptor);
+    if (descriptor !== undefined) fs.closeSync(descriptor);
   }
 }
 

@@ -3,8 +3,10 @@
 const assert = require('node:assert');
 const { describe, it, mock } = require('node:test');
 const { Retirement } = require('../../../lib/cluster/aggregator/retirement');
+const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names');
 
 const RETRY_MILLISECONDS = 5000;
+const GIVE_UP_MILLISECONDS = 300_000;
 const TOTALS = Buffer.from('totals');
 
 const removed = spool => spool.unlinkAllOf.mock.calls.map(call => call.arguments[0]);
@@ -96,8 +98,25 @@ it('a dead worker is retired later if the directory cannot be read for want of d
   assert.strictEqual(retirement.retire(3), true);
 });
 
+it('a dead worker is retired without a file that cannot be read for five minutes, which is counted', t => {
+  t.mock.timers.enable({ apis: ['setImmediate'] });
+  let now = 1000;
+  const { retirement, spool, refused } = retirementWith({ now: () => now });
+  spool.filesOfWorker = () => [exitSnapshotName(3)];
+  spool.readSnapshotIfPresent = () => {
+    throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' });
+  };
+  assert.strictEqual(retirement.retire(3, { isSnapshotExpected: true }), false);
+  now += GIVE_UP_MILLISECONDS - 1;
+  assert.strictEqual(retirement.retire(3), false);
+  now += 1;
+  assert.strictEqual(retirement.retire(3), true);
+  assert.deepStrictEqual(retirement.unread, []);
+  assert.deepStrictEqual([...new Set(refused)], ['exit-EIO', 'exit-missing']);
+});
+
 /** A retirement with a spool that holds no files. */
-function retirementWith({ isDiskFull = false, hasSpool = true }) {
+function retirementWith({ isDiskFull = false, hasSpool = true, now = undefined }) {
   const saved = [];
   const refused = [];
   const spool = {
@@ -120,6 +139,7 @@ function retirementWith({ isDiskFull = false, hasSpool = true }) {
     store,
     spool: () => (hasSpool ? spool : undefined),
     onRefused: reason => refused.push(reason),
+    now,
     onSaved: (workerIds, totals) => saved.push([workerIds, totals]),
   });
   return { retirement, spool, store, saved, refused };

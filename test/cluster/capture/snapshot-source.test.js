@@ -5,6 +5,7 @@ const path = require('node:path');
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../../fixtures/seeded-fast-check');
+const { SnapshotSource } = require('../../../lib/cluster/capture/snapshot-source');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { LabelIndex } = require('../../../lib/series/label-index');
 const { Counter } = require('../../../lib/metric/counter');
@@ -441,3 +442,37 @@ test('SnapshotSource: failures of more metrics than are counted by name are coun
   assert.strictEqual(failures.find(({ metric }) => metric === 'metric_5').count, 2);
   assert.strictEqual(failures.length, 1001);
 });
+
+for (const [when, isFirstCaptured] of [
+  ['while both wait', false],
+  ['after the first has ended', true],
+]) {
+  test(`SnapshotSource: two captures that wait for hooks have what is reset ${when}`, async () => {
+    const { registry, registries, source } = makeWorker();
+    const counter = new Counter({ name: 'c', help: 'c', registers: [registry] });
+    const hooks = [];
+    const collect = () => new Promise(resolve => hooks.push(resolve));
+    new Gauge({ name: 'slow', help: 'slow', registers: [registry], collect });
+    counter.inc(7);
+    // A worker that is also the member of a group has two sources.
+    const sources = [source, new SnapshotSource(() => registries)];
+    const captures = sources.map(each =>
+      each.prepare(60_000, {
+        capture: dictionary => bytesOf(each.capture(WORKER, undefined, { dictionary })),
+      }),
+    );
+    while (hooks.length < 2) await new Promise(resolve => setImmediate(resolve));
+    if (isFirstCaptured) {
+      hooks[0]();
+      await captures[0];
+    }
+    counter.reset();
+    for (const end of hooks) end();
+    for (const bytes of await Promise.all(captures)) {
+      const store = new ClusterStore();
+      store.apply(WORKER, bytes);
+      assert.match(textOf(store), /^c 7$/m);
+    }
+    assert.strictEqual(viewOf(counter).table.captures, undefined);
+  });
+}

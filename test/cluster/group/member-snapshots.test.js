@@ -36,3 +36,29 @@ it('what a process hands over goes to where another process has moved the direct
   await snapshots.handOver(100);
   assert.deepEqual(fs.readdirSync(directory.spool()), [exitName]);
 });
+
+it(
+  'a process that gets another id holds no descriptor in reserve for the one before',
+  { skip: !fs.existsSync('/proc/self/fd') },
+  t => {
+    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'member-snapshots-'));
+    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const snapshots = new MemberSnapshots(
+      new GroupDirectory(path.join(place, 'd')),
+      () => [new Registry()],
+      () => undefined,
+    );
+    const openAs = id => {
+      snapshots.identify(id);
+      snapshots.receive({
+        type: WELCOME,
+        directory: place,
+        exitName: exitSnapshotName(id),
+        checkpointInterval: 0,
+      });
+      return fs.readdirSync('/proc/self/fd').length;
+    };
+    const before = openAs(1);
+    for (let id = 2; id <= 5; id++) assert.equal(openAs(id), before);
+  },
+);

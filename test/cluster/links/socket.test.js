@@ -4,6 +4,10 @@ const assert = require('node:assert/strict');
 const { EventEmitter } = require('node:events');
 const { describe, it } = require('node:test');
 
+const { Counter, Registry } = require('../../..');
+const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder.js');
+const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names.js');
+const { REQUEST } = require('../../../lib/cluster/wire/messages.js');
 const { SocketLink, Budget } = require('../../../lib/cluster/links/socket.js');
 
 class FakeSocket extends EventEmitter {
@@ -129,6 +133,36 @@ describe('a link over a socket', () => {
     socket.destroy();
     link.send({}, error => errors.push(error.message));
     assert.deepEqual(errors, ['the link cannot be written', 'the link cannot be written']);
+  });
+
+  it('stays if a snapshot is too long for a message, and says so in the answer', async () => {
+    const from = connected();
+    const to = connected();
+    to.link.trust(new Budget(() => 0));
+    from.socket.write = (frame, callback) => {
+      to.socket.emit('data', frame);
+      callback();
+    };
+    const registry = new Registry();
+    const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [registry] });
+    counter.inc({ a: 'x'.repeat(2 ** 25) });
+    const responder = new WorkerResponder(
+      {
+        id: 1,
+        isConnected: () => from.link.isConnected,
+        send: (message, onSent) => from.link.send(message, onSent),
+        user: () => undefined,
+      },
+      () => [registry],
+    );
+    const exitName = exitSnapshotName(1);
+    for (const requestId of [1, 2]) {
+      responder.receive({ type: REQUEST, requestId, directory: '', exitName });
+      while (to.messages.length + to.ends() < requestId) await new Promise(resolve => setImmediate(resolve));
+      assert.match(to.messages.at(-1).error, /^a message of \d+ bytes is too long for the link/);
+    }
+    assert.equal(from.link.isConnected, true);
+    assert.equal(to.ends(), 0);
   });
 
   it('a budget is refilled', () => {

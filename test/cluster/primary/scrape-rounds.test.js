@@ -6,6 +6,7 @@
 const assert = require('node:assert/strict');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { ScrapeRounds } = require('../../../lib/cluster/primary/scrape-rounds');
+const { ThreadLostError } = require('../../../lib/cluster/primary/thread-backend');
 const { RELEASE } = require('../../../lib/exposition/pooled-page');
 
 const TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
@@ -114,6 +115,28 @@ it('the file of a page is removed if nobody waits for it any more when it is wri
   renders[0].resolve({ again: [], bodies: names.map(file => ({ file, length: 4, ascii: true })) });
   assert.equal((await inTime).file, 'in time');
   assert.deepEqual(discarded, ['late']);
+});
+
+it('the file of a page is removed before the page is written again, or if the thread is lost each time', async () => {
+  const events = [];
+  cluster.discard = file => events.push(`${file} removed`);
+  cluster.connected = () => [1];
+  let attempt = () => Promise.reject(new ThreadLostError('gone'));
+  cluster.render = ([{ file }]) => {
+    events.push(`${file} written`);
+    return attempt(file);
+  };
+  await assert.rejects(rounds.collect({ ...TEXT, file: 'lost' }, 5000), { message: 'Operation timed out.' });
+  assert.deepEqual(events.splice(0), Array(3).fill(['lost written', 'lost removed']).flat());
+
+  let generation = 0;
+  cluster.generation = () => generation;
+  attempt = async file => {
+    if (generation === 0) generation++;
+    return { again: [], bodies: [{ file, length: 4, ascii: true }], isEmpty: false };
+  };
+  assert.equal((await rounds.collect({ ...TEXT, file: 'repeated' }, 5000)).file, 'repeated');
+  assert.deepEqual(events, ['repeated written', 'repeated removed', 'repeated written']);
 });
 
 describe('a caller whose time is up', () => {

@@ -149,6 +149,27 @@ test('a snapshot file is closed, also after a write error', t => {
   assert.strictEqual(open.size, 0);
 });
 
+for (const [name, prepare] of [
+  ['finishing', () => {}],
+  ['discarding', file => writeAhead(file, largeDictionary())],
+]) {
+  // NFS reports a full disk when the file is closed.
+  test(`a snapshot file that cannot be closed is removed, when ${name} it`, t => {
+    const directory = makeDirectory(t);
+    const file = new SnapshotFile(directory, 'a');
+    prepare(file);
+    const { closeSync } = fs;
+    t.mock.method(fs, 'closeSync', descriptor => {
+      closeSync(descriptor);
+      throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+    });
+    if (name === 'finishing') assert.throws(() => file.finish(snapshotOf('x')), { code: 'ENOSPC' });
+    else file.discard();
+    assert.strictEqual(fs.closeSync.mock.callCount(), 1);
+    assert.deepStrictEqual(fs.readdirSync(directory), []);
+  });
+}
+
 test('a snapshot file whose dictionary was written ahead equals one that was written at once', t => {
   const directory = makeDirectory(t);
   const large = largeDictionary();
