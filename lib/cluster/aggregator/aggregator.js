@@ -12,6 +12,7 @@ const { RemoteWrites } = require('./remote-writes');
 const { WorkerAnswers } = require('./worker-answers');
 const { Retirement, filesOf } = require('./retirement');
 const { isExitFile } = require('../wire/file-names');
+const { isOutOfDescriptors } = require('../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
@@ -88,16 +89,31 @@ class Aggregator {
     this.refused = new Map();
   }
 
-  /** Creates the spool, or continues that of an earlier thread. Never rejects. */
+  /**
+   * Creates the spool, or continues that of an earlier thread.
+   *
+   * @returns {Promise<void>}
+   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE if that of an earlier thread can be continued later:
+   *   nothing is lost
+   */
   async open() {
     const { adopt, name, totals } = this.#options;
     await this.#current.open(adopt, name);
-    this.#retirement.restore(totals);
-    if (adopt === undefined) return;
+    try {
+      this.#retirement.restore(totals);
+      if (adopt !== undefined) this.#restoreWorkers();
+    } catch (error) {
+      this.#retirement.close();
+      await this.#current.close(false);
+      throw error;
+    }
+  }
+
+  #restoreWorkers() {
     try {
       for (const workerId of this.#current.spool?.workers() ?? []) this.#restoreWorker(workerId);
     } catch (error) {
-      this.#refuse('restore-worker', error);
+      this.#refuseUnlessLater('restore-worker', error);
     }
   }
 
@@ -116,7 +132,7 @@ class Aggregator {
     try {
       for (const snapshot of lastSnapshots?.read(workerId) ?? []) this.#store.apply(workerId, snapshot);
     } catch (error) {
-      this.#refuse('restore-worker', error);
+      this.#refuseUnlessLater('restore-worker', error);
     }
     for (const file of filesOf(spool, workerId)) {
       if (!isExitFile(file)) this.answer({ workerId, file });
@@ -286,6 +302,15 @@ class Aggregator {
     const state = { ...this.#store.state(), unusable: this.#answers.unusable };
     const metrics = selfMetrics(facts, state, this.refused, Date.now());
     return metrics.map(metric => sampleFamily(metric, {}));
+  }
+
+  /**
+   * @param {string} reason
+   * @param {unknown} error which is thrown again if there was no descriptor
+   */
+  #refuseUnlessLater(reason, error) {
+    if (isOutOfDescriptors(error)) throw error;
+    this.#refuse(reason, error);
   }
 
   /**

@@ -5,6 +5,7 @@
 
 const { LastSnapshots } = require('./last-snapshots');
 const { Spool } = require('../spool/spool');
+const { isOutOfDescriptors } = require('../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
 
@@ -55,7 +56,8 @@ class CurrentSpool {
   /**
    * @param {string} [adopt] directory of an earlier thread
    * @param {string} [name] of the directory, if a new one is created
-   * @returns {Promise<void>} never rejected
+   * @returns {Promise<void>}
+   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE: the directory of an earlier thread may be continued later
    */
   async open(adopt, name) {
     const { directory, fallbacks, lock, retain, onDirectory } = this.#options;
@@ -66,6 +68,7 @@ class CurrentSpool {
       onDirectory(this.#spool.directory);
       this.#pause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {
+      if (adopt !== undefined && isOutOfDescriptors(error)) throw error;
       const { failures = error } = /** @type {any} */ (error);
       debug('no directory can be written, snapshots come over IPC: %o', failures);
       this.#spool = this.#lastSnapshots = undefined;
@@ -107,7 +110,8 @@ class CurrentSpool {
   async #reopen(lost) {
     if (this.#isClosed || this.#spool !== undefined) return;
     clearTimeout(this.#timer);
-    await this.open(lost);
+    // What is in memory is not lost, and workers do not wait for descriptors.
+    await this.open(lost).catch(() => this.open());
     this.#onReopened();
   }
 

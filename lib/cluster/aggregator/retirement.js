@@ -6,6 +6,7 @@
 const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { snapshotFrom } = require('../wire/messages');
+const { isOutOfDescriptors } = require('../spool/safe-files');
 const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
@@ -90,6 +91,7 @@ class Retirement {
    * Restores the totals of an earlier thread.
    *
    * @param {Uint8Array} [unwritten] totals that it could not write
+   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE
    */
   restore(unwritten) {
     try {
@@ -100,6 +102,7 @@ class Retirement {
       this.#isUnwritten = true;
       this.#scheduleSave();
     } catch (error) {
+      if (isOutOfDescriptors(error)) throw error;
       this.#onRefused('restore-retired', error);
     }
   }

@@ -1,10 +1,11 @@
 'use strict';
 
 // Runs where the spool runs. Determines which process created a spool directory, and whether it still runs.
+// Without descriptors that cannot be determined: the functions throw EMFILE or ENFILE.
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { readRegularFile, ifReadable, codeOf } = require('./safe-files');
+const { readRegularFile, ifReadableNow, codeOf } = require('./safe-files');
 
 const OWNER_FILE = 'owner.json';
 const OWNER_FILE_VERSION = 1;
@@ -25,7 +26,7 @@ const OWNER_FILE_VERSION = 1;
  * @returns {Owner | undefined}
  */
 function readOwner(directory) {
-  return parseOwner(ifReadable(() => readRegularFile(path.join(directory, OWNER_FILE))));
+  return parseOwner(ifReadableNow(() => readRegularFile(path.join(directory, OWNER_FILE))));
 }
 
 /**
@@ -56,8 +57,8 @@ function thisProcess() {
   return {
     pid: process.pid,
     startTime: processState(process.pid)?.startTime,
-    bootId: ifReadable(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()),
-    pidNamespace: ifReadable(() => fs.readlinkSync('/proc/self/ns/pid')),
+    bootId: ifReadableNow(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()),
+    pidNamespace: ifReadableNow(() => fs.readlinkSync('/proc/self/ns/pid')),
   };
 }
 
@@ -119,7 +120,7 @@ function processExists(pid) {
  * @returns {{isZombie: boolean, startTime: string} | undefined}
  */
 function processState(pid) {
-  const line = ifReadable(() => fs.readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  const line = ifReadableNow(() => fs.readFileSync(`/proc/${pid}/stat`, 'latin1'));
   if (line === undefined) return undefined;
   const fromThird = line.slice(line.lastIndexOf(')') + 2).split(' ');
   return { isZombie: fromThird[0] === 'Z' || fromThird[0] === 'X', startTime: fromThird[19] };

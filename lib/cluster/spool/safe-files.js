@@ -251,6 +251,32 @@ function ifReadable(action) {
 }
 
 /**
+ * The same for what shows to whom a file belongs.
+ *
+ * @template T
+ * @param {() => T} action
+ * @returns {T | undefined}
+ * @throws {NodeJS.ErrnoException} if there is no descriptor
+ */
+function ifReadableNow(action) {
+  try {
+    return action();
+  } catch (error) {
+    if (isOutOfDescriptors(error)) throw error;
+    return undefined;
+  }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {boolean} whether what has failed works as soon as the process, or the system, has descriptors
+ */
+function isOutOfDescriptors(error) {
+  const code = codeOf(error);
+  return code === 'EMFILE' || code === 'ENFILE';
+}
+
+/**
  * @param {string} directory
  * @throws {NodeJS.ErrnoException} if it is not a directory, but a link that may lead to another user's
  */
@@ -288,6 +314,8 @@ module.exports = {
   touch,
   unlessMissing,
   ifReadable,
+  ifReadableNow,
+  isOutOfDescriptors,
   checkDirectory,
   systemError,
   codeOf,

@@ -333,6 +333,54 @@ describe('the files of a process that has died while another one takes over', ()
   });
 });
 
+it('an aggregator that runs out of descriptors while it takes over shows everything, or does not start and can be started again', async t => {
+  await aggregator.close();
+  aggregator = await openAggregator(t, Aggregator, { retain: true });
+  answer();
+  for (const [id, value] of [
+    [WORKER + 1, 10],
+    [WORKER + 2, 100],
+  ]) {
+    const ending = makeWorker();
+    new Counter({ name: 'done_total', help: 'h', registers: [ending.registry] }).inc(value);
+    fs.writeFileSync(
+      path.join(directory, exitSnapshotName(id)),
+      bytesOf(ending.source.capture(id, undefined)),
+    );
+  }
+  aggregator.retire(WORKER + 1, { isSnapshotExpected: true });
+  assert.equal(page().total, 11);
+  let failures = 0;
+  for (let fault = 1; ; fault++) {
+    await aggregator.close({ remove: false });
+    let calls = 0;
+    for (const name of /** @type {const} */ (['openSync', 'readFileSync', 'readdirSync'])) {
+      const original = fs[name];
+      t.mock.method(fs, name, (...parameters) => {
+        if (++calls !== fault) return original.apply(fs, parameters);
+        throw Object.assign(new Error(`EMFILE: too many open files, ${name}`), { code: 'EMFILE' });
+      });
+    }
+    const options = { retain: true, adopt: directory };
+    const next = await openAggregator(t, Aggregator, options).catch(error => error);
+    const wasHit = calls >= fault;
+    t.mock.restoreAll();
+    if (next instanceof Error) {
+      assert.equal(/** @type {any} */ (next).code, 'EMFILE');
+      failures++;
+      aggregator = await openAggregator(t, Aggregator, options);
+    } else {
+      aggregator = next;
+    }
+    // The sweep, which nothing waits for, meets some of the faults.
+    await new Promise(resolve => setImmediate(resolve));
+    aggregator.retire(WORKER + 2, { isSnapshotExpected: true });
+    assert.equal(page().total, 111, `fault ${fault}`);
+    if (!wasHit) break;
+  }
+  assert.ok(failures > 3, `${failures}`);
+});
+
 describe('an answer that a virus scanner has open', () => {
   for (const code of ['EBUSY', 'EPERM', 'EACCES']) {
     it(`an answer that a virus scanner has open is read at the next page on Windows (${code})`, async t => {
