@@ -57,7 +57,8 @@ class CurrentSpool {
    * @param {string} [adopt] directory of an earlier thread
    * @param {string} [name] of the directory, if a new one is created
    * @returns {Promise<void>}
-   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE: the directory of an earlier thread may be continued later
+   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE: the directory of an earlier thread may be continued
+   *   later
    */
   async open(adopt, name) {
     const { directory, fallbacks, lock, retain, onDirectory } = this.#options;

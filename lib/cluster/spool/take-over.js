@@ -5,7 +5,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner');
+const { OWNER_FILE, ownerRecord } = require('./owner');
 const { removeDirectory } = require('./sweep');
 const { isOurs, writeFile } = require('./safe-files');
 
@@ -23,8 +23,6 @@ function takeOver(from, to) {
   fs.renameSync(from, to);
   try {
     writeFile(path.join(to, OWNER_FILE), [ownerRecord(Date.now())]);
-    // Without descriptors, the record may lack what identifies the process.
-    if (!isThisProcess(readOwner(to))) throw new Error('the owner record is incomplete');
   } catch (error) {
     fs.renameSync(to, from);
     throw error;
