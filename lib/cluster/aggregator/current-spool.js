@@ -70,8 +70,7 @@ class CurrentSpool {
       this.#pause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {
       if (adopt !== undefined && isOutOfDescriptors(error)) throw error;
-      const { failures = error } = /** @type {any} */ (error);
-      debug('no directory can be written, snapshots come over IPC: %o', failures);
+      debug('snapshots come over IPC: %s', error);
       this.#spool = this.#lastSnapshots = undefined;
       onDirectory('');
       if (this.#isClosed) return;

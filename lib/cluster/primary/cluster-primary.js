@@ -84,15 +84,10 @@ class ClusterPrimary {
     });
     this.#rounds.onCollected = seconds => this.#durations.collected(seconds);
     this.#requests = new WorkerRequests(workerId => this.#rounds.settle(workerId, false));
-    const pageRequests = new PageRequests({
-      collect: (format, timeout) => /** @type {Promise<any>} */ (this.#rounds.collect(format, timeout)),
-      hasDirectory: () => this.#supervisor.directory !== '',
-      discard: file => this.#supervisor.discard(file),
-    });
     this.#messages = new WorkerMessages({
       supervisor: this.#supervisor,
       requests: this.#requests,
-      pageRequests,
+      pageRequests: new PageRequests(this.#rounds, this.#supervisor),
       checkpointInterval: options.checkpointInterval,
       onAnswered: (workerId, isUsable) => this.#rounds.settle(workerId, isUsable),
     });

@@ -46,21 +46,19 @@ const PART_BYTES = 49_152;
  * @property {Promise<void> | undefined} turn when those start that wait
  */
 
-/**
- * @typedef {object} Cluster
- * @property {(format: Format, timeout: number) => Promise<Bytes | PageFile | undefined>} collect
- * @property {() => boolean} hasDirectory
- * @property {(file: string) => void} discard a file that nobody reads
- */
-
 class PageRequests {
-  #cluster;
+  #rounds;
+  #supervisor;
   /** @type {WeakMap<WorkerRecord, Queue>} */
   #queues = new WeakMap();
 
-  /** @param {Cluster} cluster */
-  constructor(cluster) {
-    this.#cluster = cluster;
+  /**
+   * @param {Pick<import('./scrape-rounds').ScrapeRounds, 'collect'>} rounds
+   * @param {Pick<import('./aggregator-supervisor').AggregatorSupervisor, 'directory' | 'discard'>} supervisor
+   */
+  constructor(rounds, supervisor) {
+    this.#rounds = rounds;
+    this.#supervisor = supervisor;
   }
 
   /**
@@ -114,13 +112,17 @@ class PageRequests {
   async #answer(record, { pageId, format, timeout, inParts }) {
     const { worker } = record;
     if (!isOnline(worker)) return;
-    const file = inParts || !this.#cluster.hasDirectory() ? undefined : pageName(worker.id, pageId);
+    const isFile = !inParts && this.#supervisor.directory !== '';
+    const file = isFile ? pageName(worker.id, pageId) : undefined;
     try {
-      const page = await this.#cluster.collect({ ...format, file }, timeout);
+      /** @type {any} */
+      const collected = await this.#rounds.collect({ ...format, file }, timeout);
+      /** @type {Bytes | PageFile | undefined} */
+      const page = collected;
       if (page === undefined) send(worker, { type: PAGE, pageId });
       else if ('bytes' in page) await sendParts(worker, pageId, page);
       else if (isOnline(worker)) send(worker, { type: PAGE, pageId, ...answerWith(page) });
-      else this.#cluster.discard(page.file);
+      else this.#supervisor.discard(page.file);
     } catch (error) {
       send(worker, { type: PAGE, pageId, ...answerOf(error) });
     }

@@ -5,13 +5,8 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { codeOf } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
-
-/**
- * @typedef {{directory: string, code: string | undefined, message: string}} Failure
- */
 
 /**
  * @param {string | undefined} directory tried first
@@ -32,20 +27,19 @@ function usualPlaces() {
  * @param {string[]} places
  * @param {(place: string) => T} create
  * @returns {T} the result for the first place for which `create` does not throw
- * @throws {Error & {failures: Failure[]}} if it throws for all of them
+ * @throws {Error} with the reason for each place, if it throws for all of them
  */
 function inFirstPlace(places, create) {
-  const failures = [];
+  const reasons = [];
   for (const place of places) {
     try {
       return create(place);
     } catch (error) {
       debug('no spool in %s: %s', place, textOf(error));
-      failures.push({ directory: place, code: codeOf(error), message: textOf(error) });
+      reasons.push(textOf(error));
     }
   }
-  const tried = failures.map(failure => failure.message).join('; ');
-  throw Object.assign(new Error(`No directory for snapshot files can be written: ${tried}`), { failures });
+  throw new Error(`No directory for snapshot files can be written: ${reasons.join('; ')}`);
 }
 
 /**

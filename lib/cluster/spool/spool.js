@@ -68,7 +68,7 @@ class Spool extends SpoolFiles {
    *
    * @param {OpenOptions} [options]
    * @returns {Promise<Spool>}
-   * @throws {Error & {failures: import('./places').Failure[]}} if no place is usable
+   * @throws {Error} if no place is usable
    * @throws {NodeJS.ErrnoException} EMFILE or ENFILE if `adopt` may be continued as soon as there are
    *   descriptors
    */

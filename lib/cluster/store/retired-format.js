@@ -4,6 +4,7 @@
 // building blocks as a snapshot; docs/snapshot-format.md describes it.
 
 const { ByteWriter, ByteReader, SnapshotError } = require('../wire/byte-buffers');
+const { writeFailures, readFailures } = require('../wire/failure-counts');
 const { widthOf } = require('./column-layout');
 
 const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
@@ -25,11 +26,7 @@ function encodeRetired(families, closed, failures) {
   writer.bytes(MAGIC);
   writer.uint32(VERSION);
   writer.list([...closed], id => writer.uint32(id));
-  writer.list(failures, ([stage, name, count]) => {
-    writer.string(stage);
-    writer.string(name);
-    writer.float64(count);
-  });
+  writeFailures(writer, failures);
   const parts = families.flatMap(family => partsOf(family).map(rows => ({ family, rows })));
   writer.list(parts, ({ family, rows }) => writeFamily(writer, family, rows));
   writer.align(8);
@@ -137,9 +134,7 @@ function decodeRetired(buffer, familyOf, now) {
   if (reader.uint32() !== VERSION)
     throw new SnapshotError('version', 'retired totals of another format version');
   const closed = reader.list(() => reader.uint32());
-  const failures = reader.list(
-    () => /** @type {[string, string, number]} */ ([reader.string(), reader.string(), reader.float64()]),
-  );
+  const failures = readFailures(reader);
   const families = reader.list(() => readFamily(reader));
   for (const { definition, rows } of families) restoreFamily(familyOf(definition), definition, rows, now);
   return { closed, failures };

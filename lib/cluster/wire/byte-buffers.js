@@ -4,6 +4,8 @@
 // the machine, and a column then has the same bytes as a Float64Array. A reader detects the other byte order
 // by a number in the header.
 
+const { runThrough } = require('../../event-loop/slices');
+
 /** Thrown if bytes do not follow the format. */
 class SnapshotError extends Error {
   /**
@@ -96,8 +98,7 @@ class ByteWriter {
 
   /** @param {readonly string[]} texts see stringsInPieces() */
   strings(texts) {
-    const steps = this.stringsInPieces(texts);
-    while (!steps.next().done);
+    runThrough(this.stringsInPieces(texts));
   }
 
   /**

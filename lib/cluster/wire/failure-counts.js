@@ -2,8 +2,14 @@
 
 // Failures by stage and metric: those of one process, in its snapshots, and those of the whole cluster.
 
+const { SnapshotError } = require('./byte-buffers');
+const { beginningOf } = require('./messages');
+
 // Usually few metrics fail. The limit bounds the memory if programs create names without end.
 const MAX_KINDS = 1000;
+
+// Failures are stored by name, also when their worker has died. Workers count no longer names.
+const MAX_NAME_CHARACTERS = 1000;
 
 /** The stage of failures that are counted together. */
 const OTHER = 'other';
@@ -44,4 +50,29 @@ class FailureCounts {
   }
 }
 
-module.exports = { FailureCounts };
+/**
+ * @param {import('./byte-buffers').ByteWriter} writer
+ * @param {readonly Failure[]} failures
+ */
+function writeFailures(writer, failures) {
+  writer.list(failures, ([stage, name, count]) => {
+    writer.string(stage);
+    writer.string(name);
+    writer.float64(count);
+  });
+}
+
+/**
+ * @param {import('./byte-buffers').ByteReader} reader
+ * @returns {Failure[]}
+ * @throws {import('./byte-buffers').SnapshotError} if a count is not valid
+ */
+function readFailures(reader) {
+  return reader.list(() => {
+    const [stage, name, count] = [reader.string(), reader.string(), reader.float64()];
+    if (!(count >= 0)) throw new SnapshotError('numbers', `${count} failures`);
+    return [beginningOf(stage), beginningOf(name, MAX_NAME_CHARACTERS), count];
+  });
+}
+
+module.exports = { FailureCounts, writeFailures, readFailures };

@@ -5,7 +5,7 @@
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { readDictionary } = require('./dictionary-decoder');
 const { decodeExemplars } = require('./exemplars');
-const { beginningOf } = require('./messages');
+const { readFailures } = require('./failure-counts');
 const { isValidLabelName } = require('../../registry/names');
 const {
   MAGIC,
@@ -55,9 +55,6 @@ const {
  */
 
 /** @typedef {SnapshotHeader & SnapshotParts} Snapshot */
-
-// Failures are stored by name, also when their worker has died. Workers count no longer names.
-const MAX_NAME_CHARACTERS = 1000;
 
 /**
  * Reads a snapshot, and checks every length.
@@ -113,7 +110,7 @@ function decodeSnapshot(buffer, labelCountOf, checkHeader) {
  */
 function readNumbers(reader, columns) {
   const defaultLabels = reader.list(() => reader.labels());
-  const failures = reader.list(() => readFailure(reader));
+  const failures = readFailures(reader);
   const entries = reader.list(() => readEntry(reader, columns));
   if (!defaultLabels.every(labels => labels.every(([name]) => isValidLabelName(name))))
     throw new SnapshotError('numbers', 'a default label has an invalid name');
@@ -121,16 +118,6 @@ function readNumbers(reader, columns) {
     throw new SnapshotError('numbers', 'a metric refers to default labels that do not exist');
   }
   return { defaultLabels, failures, entries };
-}
-
-/**
- * @param {ByteReader} reader
- * @returns {import('./failure-counts').Failure}
- */
-function readFailure(reader) {
-  const [stage, name, count] = [reader.string(), reader.string(), reader.float64()];
-  if (!(count >= 0)) throw new SnapshotError('numbers', `${count} failures`);
-  return [beginningOf(stage), beginningOf(name, MAX_NAME_CHARACTERS), count];
 }
 
 /**

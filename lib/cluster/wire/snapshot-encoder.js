@@ -3,6 +3,7 @@
 // Writes one snapshot of a worker: header, dictionary part, number part, columns, end mark.
 
 const { ByteWriter } = require('./byte-buffers');
+const { writeFailures } = require('./failure-counts');
 const {
   MAGIC,
   END_MARK,
@@ -122,11 +123,7 @@ function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }
  */
 function writeNumbers(writer, columns, capture, journal) {
   writer.list(capture.defaultLabels, labels => writer.labels(labels));
-  writer.list(capture.failures, ([stage, name, count]) => {
-    writer.string(stage);
-    writer.string(name);
-    writer.float64(count);
-  });
+  writeFailures(writer, capture.failures);
   writer.list(capture.entries, entry => {
     writer.uint32(entry.view === undefined ? JSON_ENTRY : TABLE_ENTRY);
     writer.uint32(entry.defaults);

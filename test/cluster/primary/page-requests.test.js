@@ -15,11 +15,8 @@ it('a worker gets an answer whatever an aggregator has thrown', async () => {
     [Object.create(null), 'an error that cannot be printed'],
     [proxy, 'an error that cannot be printed'],
   ]) {
-    const requests = new PageRequests({
-      collect: () => Promise.reject(thrown),
-      hasDirectory: () => true,
-      discard() {},
-    });
+    const rounds = { collect: () => Promise.reject(thrown) };
+    const requests = new PageRequests(rounds, { directory: '/tmp', discard() {} });
     const answer = await new Promise(resolve => {
       const worker = { id: 1, isConnected: () => true, send: resolve };
       requests.receive({ worker }, { pageId: 1, format: {}, timeout: 100 });
