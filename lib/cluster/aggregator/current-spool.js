@@ -18,8 +18,11 @@ class CurrentSpool {
   #onReopened;
   /** @type {Spool | undefined} */
   #spool = undefined;
-  /** @type {LastSnapshots | undefined} */
-  #lastSnapshots = undefined;
+  /**
+   * @type {LastSnapshots | undefined} what is retained for the next thread; undefined if there will be none,
+   *   or without a spool
+   */
+  lastSnapshots = undefined;
   /** @type {Promise<void>} directories are replaced one after the other */
   #replaced = Promise.resolve();
   #pause = FIRST_PAUSE_MILLISECONDS;
@@ -48,11 +51,6 @@ class CurrentSpool {
     return this.#spool;
   }
 
-  /** What is retained for the next thread; undefined if there will be none, or without a spool. */
-  get lastSnapshots() {
-    return this.#lastSnapshots;
-  }
-
   /**
    * @param {string} [adopt] directory of an earlier thread
    * @param {string} [name] of the directory, if a new one is created
@@ -65,13 +63,13 @@ class CurrentSpool {
     try {
       const onLost = (/** @type {string} */ reason) => this.lose(reason);
       this.#spool = await Spool.open({ directory, fallbacks, name, adopt, lock, onLost });
-      if (retain) this.#lastSnapshots = new LastSnapshots(this.#spool);
+      if (retain) this.lastSnapshots = new LastSnapshots(this.#spool);
       onDirectory(this.#spool.directory);
       this.#pause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {
       if (adopt !== undefined && isOutOfDescriptors(error)) throw error;
       debug('snapshots come over IPC: %s', error);
-      this.#spool = this.#lastSnapshots = undefined;
+      this.#spool = this.lastSnapshots = undefined;
       onDirectory('');
       if (this.#isClosed) return;
       this.#timer = setTimeout(() => this.#reopen(), this.#pause);

@@ -32,8 +32,11 @@ class Holder {
   #onRestored;
   #members;
   #adopt;
-  /** @type {import('../primary/cluster-primary').ClusterPrimary | undefined} */
-  #primary = undefined;
+  /**
+   * @type {import('../primary/cluster-primary').ClusterPrimary | undefined} undefined until there is anything
+   *   to aggregate
+   */
+  primary = undefined;
   #isClosed = false;
   /** Whether the files of the generation say who aggregates, and who the members are. */
   #isWritten = false;
@@ -96,11 +99,6 @@ class Holder {
       onChange: changed => this.#onMembers(changed),
     });
     this.#onMembers(list);
-  }
-
-  /** Undefined until there is anything to aggregate. */
-  get primary() {
-    return this.#primary;
   }
 
   /** @returns {import('../wire/messages').GroupFacts} */
@@ -190,7 +188,7 @@ class Holder {
 
   /** @returns {import('../primary/cluster-primary').ClusterPrimary} */
   aggregate() {
-    if (this.#primary === undefined) {
+    if (this.primary === undefined) {
       const { ClusterPrimary } = require('../primary/cluster-primary');
       const options = {
         checkpointInterval: CHECKPOINT_MILLISECONDS,
@@ -204,9 +202,9 @@ class Holder {
         isContinued: () => this.isContinued,
       };
       // The registries of this process come over its link to itself.
-      this.#primary = new ClusterPrimary(/** @type {any} */ (this.#members), options, () => []);
+      this.primary = new ClusterPrimary(/** @type {any} */ (this.#members), options, () => []);
     }
-    return this.#primary;
+    return this.primary;
   }
 
   /** @returns {boolean} whether this process still aggregates; if another one has taken over, it stops */
@@ -235,7 +233,7 @@ class Holder {
       this.#onMembers(this.#members.list);
       this.#restoredAt = performance.now();
       this.#onRestored();
-      this.#primary?.reopen();
+      this.primary?.reopen();
       return true;
     } catch (error) {
       debug('the directory cannot be restored: %s', error);
@@ -247,7 +245,7 @@ class Holder {
   close() {
     this.#isClosed = true;
     this.#members.close();
-    this.#primary?.close().catch(error => debug('the aggregator does not end: %s', error));
+    this.primary?.close().catch(error => debug('the aggregator does not end: %s', error));
   }
 }
 

@@ -13,7 +13,8 @@ class MemberSnapshots {
   #directory;
   #registries;
   #holder;
-  #id = 0;
+  /** Of this process; 0 if no holder has given it one yet. */
+  id = 0;
   /** @type {WorkerResponder | undefined} once the holder has asked */
   #responder = undefined;
   /** Where the exit snapshot goes, and its name. */
@@ -32,18 +33,13 @@ class MemberSnapshots {
     this.#holder = holder;
   }
 
-  /** @returns {number} of this process; 0 if no holder has given it one yet */
-  get id() {
-    return this.#id;
-  }
-
   /** @param {number} id that a holder gives this process: another one after the group has lost all it knew */
   identify(id) {
-    if (id !== this.#id) {
+    if (id !== this.id) {
       this.#aimAt('');
       this.#responder = undefined;
     }
-    this.#id = id;
+    this.id = id;
   }
 
   /** @param {any} message of the holder, of type REQUEST or WELCOME */
@@ -58,7 +54,7 @@ class MemberSnapshots {
   /** @returns {import('../links/ipc').Link} to whoever is the holder */
   #link() {
     return {
-      id: this.#id,
+      id: this.id,
       isConnected: () => this.#holder()?.isConnected === true,
       send: (message, onSent) => {
         const holder = this.#holder();

@@ -33,8 +33,8 @@ const IN_PLACE_MILLISECONDS = 300_000;
 class AggregatorSupervisor {
   #options;
   #events;
-  /** @type {Promise<any> | undefined} */
-  #starting = undefined;
+  /** @type {Promise<any> | undefined} settles when the aggregator runs; undefined if it was never needed */
+  starting = undefined;
   /** @type {Awaited<ReturnType<typeof startBackend>> | undefined} */
   #backend = undefined;
   /** @type {string | undefined} '' if there is none; undefined until the aggregator has tried to create it */
@@ -48,15 +48,18 @@ class AggregatorSupervisor {
    *   retired totals yet
    */
   #retiring = new Map();
-  #retired = 0;
+  /** How many dead workers are part of the retired totals. */
+  retired = 0;
   /** @type {Uint8Array | undefined} totals of dead workers, if the thread could not write them to a file */
   #totals = undefined;
   /** @type {(() => void)[]} called when a dead worker has become part of the retired totals */
   #onRetired = [];
   /** @type {string[]} files to remove as soon as there is a backend */
   #orphans = [];
-  #lostThreads = 0;
-  #generation = 0;
+  /** How many threads were lost. */
+  lostThreads = 0;
+  /** Rises when a backend is replaced: workers have to answer to the next one. */
+  generation = 0;
   #policy = new RestartPolicy();
   /** @type {'memory' | 'start'} why the last start was put off */
   #pauseReason = 'memory';
@@ -96,16 +99,6 @@ class AggregatorSupervisor {
     return this.#directory !== undefined;
   }
 
-  /** How many threads were lost. */
-  get lostThreads() {
-    return this.#lostThreads;
-  }
-
-  /** Rises when a backend is replaced: workers have to answer to the next one. */
-  get generation() {
-    return this.#generation;
-  }
-
   /**
    * Where the aggregation runs, and why not in a thread; with `none`, why there is a pause: a thread ran out
    * of memory (`memory`), or nothing could be started (`start`).
@@ -126,19 +119,9 @@ class AggregatorSupervisor {
     return this.#options.groupFacts?.();
   }
 
-  /** How many dead workers are part of the retired totals. */
-  get retired() {
-    return this.#retired;
-  }
-
   /** How many dead workers are not part of them yet. */
   get retiring() {
     return this.#retiring.size;
-  }
-
-  /** Settles when the aggregator runs; undefined if it was never needed. */
-  get starting() {
-    return this.#starting;
   }
 
   /**
@@ -147,8 +130,8 @@ class AggregatorSupervisor {
    * @returns {Promise<void>}
    */
   start() {
-    this.#starting ??= this.#handled(this.#startBackend(this.#options.adopt));
-    return this.#starting;
+    this.starting ??= this.#handled(this.#startBackend(this.#options.adopt));
+    return this.starting;
   }
 
   /**
@@ -205,8 +188,8 @@ class AggregatorSupervisor {
    */
   #replace(error) {
     if (this.#closed) return;
-    this.#lostThreads++;
-    this.#generation++;
+    this.lostThreads++;
+    this.generation++;
     this.#backend = undefined;
     if (isOutOfMemory(error)) {
       this.#restartLater(error);
@@ -220,9 +203,9 @@ class AggregatorSupervisor {
   #tryThread() {
     const backend = /** @type {import('../aggregator/in-place-backend').InPlaceBackend} */ (this.#backend);
     this.#backend = undefined;
-    this.#generation++;
+    this.generation++;
     this.#policy.forgetLosses();
-    this.#starting = this.#handled(
+    this.starting = this.#handled(
       backend
         .handOver()
         .catch(error => debug('aggregation in place did not end well: %s', error))
@@ -233,7 +216,7 @@ class AggregatorSupervisor {
 
   #restart() {
     this.#restartTimer = undefined;
-    this.#starting = this.#handled(this.#startBackend(this.#directory || this.#options.adopt));
+    this.starting = this.#handled(this.#startBackend(this.#directory || this.#options.adopt));
     this.#events.onLost();
   }
 
@@ -252,7 +235,7 @@ class AggregatorSupervisor {
       ? 'The aggregator thread ran out of memory'
       : `The aggregator cannot be started (${error?.message})`;
     const message = `${cause}. It is started again after ${pause / 1000} s.`;
-    this.#starting = this.#handled(Promise.reject(unavailable(message)));
+    this.starting = this.#handled(Promise.reject(unavailable(message)));
     this.#restartTimer = unref(setTimeout(() => this.#restart(), pause));
   }
 
@@ -266,7 +249,7 @@ class AggregatorSupervisor {
   /** @type {import('../aggregator/retirement').OnSaved} */
   #noteRetired(workerIds, totals) {
     this.#totals = totals;
-    for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.#retired++;
+    for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.retired++;
     for (const resolve of this.#onRetired.splice(0)) resolve();
   }
 
@@ -336,7 +319,7 @@ class AggregatorSupervisor {
     process.removeListener('exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
     // A backend that starts later is closed then.
-    const started = Promise.resolve(this.#starting).catch(() => {});
+    const started = Promise.resolve(this.starting).catch(() => {});
     await settledWithin(started, START_MILLISECONDS, { mayEnd: true });
     await this.#closeBackend();
   }

@@ -24,21 +24,17 @@ const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
 
 class SpoolFiles {
-  #directory;
+  /** Absolute path. */
+  directory;
   #device;
   #inode;
 
   /** @param {string} directory absolute */
   constructor(directory) {
     const stat = fs.lstatSync(directory);
-    this.#directory = directory;
+    this.directory = directory;
     this.#device = stat.dev;
     this.#inode = stat.ino;
-  }
-
-  /** Absolute path. */
-  get directory() {
-    return this.#directory;
   }
 
   /**
@@ -161,7 +157,7 @@ class SpoolFiles {
 
   /** @returns {string[]} empty if the directory is gone */
   #names() {
-    return this.isPresent() ? (unlessMissing(() => fs.readdirSync(this.#directory)) ?? []) : [];
+    return this.isPresent() ? (unlessMissing(() => fs.readdirSync(this.directory)) ?? []) : [];
   }
 
   /**
@@ -192,7 +188,7 @@ class SpoolFiles {
    * @returns {boolean}
    */
   isPresent() {
-    return this.isAt(this.#directory);
+    return this.isAt(this.directory);
   }
 
   /**
@@ -227,9 +223,8 @@ class SpoolFiles {
       throw systemError('EINVAL', `not a bare file name: '${name}'`);
     }
     // A link may have replaced it, and lead to a directory of somebody else.
-    if (!this.isPresent())
-      throw systemError('ENOENT', `the snapshot directory is gone, '${this.#directory}'`);
-    return path.join(this.#directory, name);
+    if (!this.isPresent()) throw systemError('ENOENT', `the snapshot directory is gone, '${this.directory}'`);
+    return path.join(this.directory, name);
   }
 }
 

@@ -42,7 +42,7 @@ const SMALL_TABLE_CELLS = 2 ** 20;
 
 class ClusterFamily {
   /** @type {Source[]} of the current scrape */
-  #sources = [];
+  sources = [];
   #scrape = 0;
   #mergedAt = 0;
   #quantiles = new FamilyQuantiles();
@@ -64,21 +64,21 @@ class ClusterFamily {
 
   /** Whether anything is left to show. */
   get isEmpty() {
-    return this.#sources.length === 0 && this.retired.isEmpty;
+    return this.sources.length === 0 && this.retired.isEmpty;
   }
 
   /** @param {number} scrape */
   begin(scrape) {
     this.#scrape = scrape;
-    this.#sources = [];
+    this.sources = [];
     this.#quantiles.begin();
   }
 
   /** @param {Source} source */
   addSource(source) {
     // The worker with the lowest id comes first and defines the family.
-    if (this.#sources.length === 0) this.definition = source.definition;
-    this.#sources.push(source);
+    if (this.sources.length === 0) this.definition = source.definition;
+    this.sources.push(source);
   }
 
   /**
@@ -89,12 +89,12 @@ class ClusterFamily {
    * @returns {Generator<void, void>} yields where a slice may end
    */
   *merge(rule, now) {
-    for (const source of this.#sources) yield* this.#translate(source);
+    for (const source of this.sources) yield* this.#translate(source);
     this.#setBoundsOrQuantiles();
     this.#mergedAt = this.#scrape;
     const totals = this.#totals;
     totals.begin(this.#scrape, this.rows.count, this.definition.layout, this.boundsOrQuantiles);
-    for (const source of this.#sources) {
+    for (const source of this.sources) {
       yield* rule === 'sum' ? totals.addSum(source) : totals.addByRule(source, rule);
     }
     if (rule !== 'sum') {
@@ -102,7 +102,7 @@ class ClusterFamily {
     } else if (!this.retired.isEmpty) {
       totals.addRetired(this.retired, now);
       yield* totals.round();
-    } else if (this.#sources.length > 1) {
+    } else if (this.sources.length > 1) {
       yield* totals.round();
     }
     if (this.definition.layout === 'summary') {
@@ -119,7 +119,7 @@ class ClusterFamily {
   retire(source, now) {
     const { columns, rows, definition } = source;
     const { retired } = this;
-    if (this.retired.isEmpty && this.#sources.length === 0) this.definition = definition;
+    if (this.retired.isEmpty && this.sources.length === 0) this.definition = definition;
     retired.addColumns(definition.layout, definition.boundsOrQuantiles);
     const columnOf = columnMap(definition.layout, definition.boundsOrQuantiles, retired.boundsOrQuantiles);
     const width = columnOf.length;
@@ -196,7 +196,7 @@ class ClusterFamily {
         // An application may use the label itself.
         return own !== undefined && isValidMetricName(own) ? own : undefined;
       },
-      exemplarAt: exemplarReader(this.#sources, boundsOrQuantiles, width),
+      exemplarAt: exemplarReader(this.sources, boundsOrQuantiles, width),
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
     };
@@ -212,14 +212,9 @@ class ClusterFamily {
     return sourceAsJson(source, liveRows(source), row => this.rows.labelsOf(source.rows.rows[row]));
   }
 
-  /** @returns {readonly Source[]} */
-  get sources() {
-    return this.#sources;
-  }
-
   /** The rows in use of a family with a custom aggregator. */
   *#translatedRows() {
-    for (const source of this.#sources) {
+    for (const source of this.sources) {
       for (const row of liveRows(source)) if (source.rows.rows[row] !== UNMAPPED) yield source.rows.rows[row];
     }
   }
@@ -241,7 +236,7 @@ class ClusterFamily {
 
   /** The bounds or quantiles of this scrape: the union of all sources', sorted if they differ. */
   #setBoundsOrQuantiles() {
-    const lists = this.#sources.map(({ definition }) => definition.boundsOrQuantiles);
+    const lists = this.sources.map(({ definition }) => definition.boundsOrQuantiles);
     if (!this.retired.isEmpty) lists.push(this.retired.boundsOrQuantiles);
     this.boundsOrQuantiles = unionOf(lists);
     const { length } = this.boundsOrQuantiles;
@@ -255,7 +250,7 @@ class ClusterFamily {
    * @throws {RangeError}
    */
   #checkSize() {
-    const sent = this.#sources.reduce(
+    const sent = this.sources.reduce(
       (sum, { rowCount, definition }) => sum + rowCount * definition.boundsOrQuantiles.length,
       this.retired.size,
     );
