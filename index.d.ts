@@ -1199,7 +1199,7 @@ export interface RemoteWriteResult {
   protocol: '1.0' | '2.0';
   /** How many samples were sent, stale markers included. */
   samples: number;
-  /** How many were left out: series that are not valid, or there twice. */
+  /** How many were left out: series that are not valid, there twice or not readable. */
   dropped: number;
 }
 
@@ -1215,8 +1215,8 @@ export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
   constructor(url: string | { readonly href: string }, options: RemoteWriteOptions, registry?: Registry<T>);
 
   /**
-   * Sends all metrics once. Rejects if the receiver does not accept them, if a `collect` hook fails, if a
-   * newer push replaces this one, and in a process that does not aggregate its cluster or group.
+   * Sends all metrics once, without those that cannot be read. Rejects if the receiver does not accept them,
+   * if a newer push replaces this one, and in a process that does not aggregate its cluster or group.
    */
   push(): Promise<RemoteWriteResult>;
 

@@ -99,13 +99,21 @@ async function scrapePages(registries, formats) {
  * The families of a page, for protocols that are not text.
  *
  * @param {any[]} registries without two metrics of the same name
+ * @param {object} options
+ * @param {Promise<never>} options.deadline rejected when no hook is waited for any longer
+ * @param {(metric: RegisteredMetric, error: unknown) => void} options.onFailure called for each metric that
+ *   cannot be read, and is left out
  * @returns {Promise<Family[]>} with the numbers of this call
  */
-async function scrapeFamilies(registries) {
+async function scrapeFamilies(registries, { deadline, onFailure }) {
   const started = startAll(registries);
-  const families = await all(started.map(each => read(each, captureFamily)));
+  const families = await Promise.all(
+    started.map(each =>
+      Promise.race([read(each, captureFamily), deadline]).catch(error => onFailure(each.metric, error)),
+    ),
+  );
   await compact(started);
-  return families;
+  return families.flatMap(family => family ?? []);
 }
 
 /**

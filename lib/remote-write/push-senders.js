@@ -13,6 +13,8 @@ const { UNAVAILABLE } = require('../registry/unavailable');
 
 /** @typedef {{openMetrics: boolean, timestamp: number, totals: Totals}} PushHead */
 
+/** @typedef {{families: Family[], failed: number}} Captured `failed`: metrics that cannot be read */
+
 /** @typedef {{id: string, settings: SessionSettings}} Session */
 
 /**
@@ -35,11 +37,13 @@ class LocalSender {
 
   /**
    * @param {PushHead} push
-   * @param {Promise<Family[]>} families
+   * @param {Promise<Captured>} captured
    * @returns {Promise<BuiltPush>}
    */
-  async build(push, families) {
-    return runInSlices(this.#session.build(await families, push));
+  async build(push, captured) {
+    const { families, failed } = await captured;
+    const built = await runInSlices(this.#session.build(families, push));
+    return { ...built, dropped: built.dropped + failed };
   }
 
   /**

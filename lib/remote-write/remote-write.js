@@ -6,7 +6,7 @@ const { scrapeFamilies } = require('../registry/scrape');
 const { checkOptionNames } = require('../options/option-names');
 const { debug } = require('../options/debug-log');
 const { warnOnce } = require('../options/warnings');
-const { asError } = require('../options/thrown');
+const { asError, textOf } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { LocalSender, AggregatorSender } = require('./push-senders');
@@ -23,7 +23,7 @@ const NOT_AGGREGATING =
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./remote-write-session').Totals} Totals */
 /** @typedef {import('./remote-write-session').Outcome} Outcome */
-/** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('./push-senders').Captured} Captured */
 
 /** @typedef {{protocol: Protocol, samples: number, dropped: number}} PushResult */
 
@@ -106,7 +106,7 @@ class RemoteWrite {
    * Sends all metrics once.
    *
    * @returns {Promise<PushResult>} when the receiver has accepted them
-   * @throws {Error} if it does not, if a `collect` hook fails, or if a newer push has replaced this one
+   * @throws {Error} if it does not, or if a newer push has replaced this one
    */
   push() {
     return whileAlive(this.#push());
@@ -153,10 +153,10 @@ class RemoteWrite {
     if (this.#isAggregated) return this.#enqueue(() => this.#pushAggregated());
     const timestamp = this.#nextTimestamp();
     // In this turn: a program may reset its metrics right after calling push().
-    const families = this.#captured([this.#registry]);
+    const captured = this.#captured([this.#registry]);
     // A push that is replaced before it is built does not read it.
-    families.catch(() => {});
-    return this.#enqueue(() => this.#pushBy(this.#localSender(), timestamp, families));
+    captured.catch(() => {});
+    return this.#enqueue(() => this.#pushBy(this.#localSender(), timestamp, captured));
   }
 
   /** @returns {Promise<PushResult>} */
@@ -178,14 +178,14 @@ class RemoteWrite {
   /**
    * @param {LocalSender | AggregatorSender} sender
    * @param {number} timestamp
-   * @param {Promise<Family[]>} [families] of a LocalSender
+   * @param {Promise<Captured>} [captured] of a LocalSender
    * @returns {Promise<PushResult>}
    */
-  async #pushBy(sender, timestamp, families) {
+  async #pushBy(sender, timestamp, captured) {
     this.#sender = sender;
     const openMetrics = this.#registry.contentType === OPENMETRICS_CONTENT_TYPE;
     const head = { openMetrics, timestamp, totals: this.#totals };
-    const built = await sender.build(head, /** @type {Promise<Family[]>} */ (families));
+    const built = await sender.build(head, /** @type {Promise<Captured>} */ (captured));
     this.#totals.samples.dropped += built.dropped;
     const delivered = sender.deliver(this.#waiting !== undefined);
     return { protocol: await this.#count(delivered, built.samples), ...built };
@@ -228,18 +228,31 @@ class RemoteWrite {
 
   /**
    * @param {any[]} registries
-   * @returns {Promise<Family[]>} rejects if a `collect` hook takes longer than the timeout, because later
-   *   pushes wait for this one
+   * @returns {Promise<Captured>} without metrics that cannot be read, or whose `collect` hooks take longer
+   *   than the timeout, because later pushes wait for this one
    */
-  #captured(registries) {
+  async #captured(registries) {
     const { timeout } = this.#session.settings;
-    return new Promise((resolve, reject) => {
-      const error = new Error(`the collect hooks have not ended within ${timeout} ms`);
-      const timer = unref(setTimeout(() => reject(error), timeout));
-      scrapeFamilies(registries)
-        .then(resolve, reject)
-        .finally(() => clearTimeout(timer));
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
+    /** @type {Promise<never>} */
+    const deadline = new Promise((_, reject) => {
+      const error = new Error(`its collect hook has not ended within ${timeout} ms`);
+      timer = unref(setTimeout(() => reject(error), timeout));
     });
+    let failed = 0;
+    const onFailure = (/** @type {any} */ metric, /** @type {unknown} */ error) => {
+      failed++;
+      const name = textOf(metric?.name);
+      const text = `Remote write leaves out ${name}, which cannot be read: ${textOf(error)}`;
+      debug('%s', text);
+      warnOnce(`remote write of ${name}`, text);
+    };
+    try {
+      return { families: await scrapeFamilies(registries, { deadline, onFailure }), failed };
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /**

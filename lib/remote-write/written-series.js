@@ -8,6 +8,8 @@ const { isValidMetricName } = require('../registry/names');
 const { LabelRows, labelOf, rowOfKey } = require('./label-rows');
 const { WriteRequest1, WriteRequest2 } = require('./write-request');
 const { compressSteps } = require('./snappy');
+const { debug } = require('../options/debug-log');
+const { textOf } = require('../options/thrown');
 
 // Receivers limit what they decode, and refuse the whole request if one sample is refused.
 const REQUEST_BYTES = 2 ** 20;
@@ -22,6 +24,7 @@ const SERIES_PER_STEP = 4096;
 const MARKERS_PER_SERIES = 20;
 
 /** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('./label-rows').Label} Label */
 /** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./write-request').SampleName} SampleName */
@@ -108,15 +111,27 @@ class WrittenSeries {
       },
     };
 
+    const onUnreadable = (/** @type {unknown} */ error) => {
+      dropped++;
+      debug('remote write leaves out what cannot be read: %s', textOf(error));
+    };
+
     for (const family of families) {
-      metadata = {
-        name: familyName(family, openMetrics),
-        help: String(family.help),
-        type: String(family.type),
-      };
-      const read = sampleReader(family, openMetrics, sink);
-      // A row of a summary computes quantiles, and a custom metric's values may be any objects.
       const { kind } = family.layout;
+      /** @type {(row: number) => void} */
+      let read;
+      try {
+        metadata = {
+          name: familyName(family, openMetrics),
+          help: String(family.help),
+          type: String(family.type),
+        };
+        read = readerOf(family, openMetrics, sink, onUnreadable);
+      } catch (error) {
+        onUnreadable(error);
+        continue;
+      }
+      // A row of a summary computes quantiles, and a custom metric's values may be any objects.
       const samplesPerStep = kind === 'summary' || kind === 'samples' ? 1 : SAMPLES_PER_STEP;
       let next = samples + dropped + samplesPerStep;
       for (const row of family.rows()) {
@@ -252,6 +267,40 @@ class RequestWriter {
     this.#samples = 0;
     this.#ended = [];
   }
+}
+
+/**
+ * @template N
+ * @param {Family} family
+ * @param {boolean} openMetrics
+ * @param {import('../exposition/family-samples').SampleSink<N>} sink
+ * @param {(error: unknown) => void} onUnreadable called for a sample of a custom metric object, which may
+ *   consist of anything; nothing of it is written
+ * @returns {(row: number) => void}
+ */
+function readerOf(family, openMetrics, sink, onUnreadable) {
+  if (family.layout.kind !== 'samples') return sampleReader(family, openMetrics, sink);
+  const read = sampleReader(family, openMetrics, {
+    nameOf: sink.nameOf,
+    onSample: (name, labels, value, exemplar) =>
+      sink.onSample(name, labels, value, exemplar && plainExemplar(exemplar)),
+  });
+  return row => {
+    try {
+      read(row);
+    } catch (error) {
+      onUnreadable(error);
+    }
+  };
+}
+
+/**
+ * @param {Exemplar} exemplar
+ * @returns {Exemplar} whose values are texts and numbers
+ */
+function plainExemplar({ labelSet, value, timestamp }) {
+  const labels = Object.entries(labelSet ?? {}).map(([name, label]) => [name, String(label)]);
+  return { labelSet: Object.fromEntries(labels), value: Number(value), timestamp: Number(timestamp) };
 }
 
 /**

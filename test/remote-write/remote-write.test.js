@@ -540,19 +540,57 @@ describe('RemoteWrite', () => {
     }
   });
 
-  it('a collect hook that throws or never ends fails the push', async () => {
+  it('a metric that cannot be read costs the push that metric, which is counted', async () => {
     const to = await receiver();
-    let collect = () => {
-      throw new Error('no connection');
-    };
-    new Gauge({ name: 'value', help: 'h', registers: [registry], collect: () => collect() });
+    gauge('other', 1);
+    let collect = () => {};
+    new Gauge({ name: 'value', help: 'h', registers: [registry], collect: () => collect() }).set(2);
     const push = remoteWrite(to, { timeout: 1000, retries: 20 });
-    await assert.rejects(push.push(), /no connection/);
-    collect = () => new Promise(() => {});
-    await assert.rejects(push.push(), /collect hooks have not ended within 1000 ms/);
-    collect = () => {};
-    await push.push();
-    assert.strictEqual(resultsOf(to, 'pushes').failed, 2);
+    assert.strictEqual((await push.push()).dropped, 0);
+    const endings = [
+      () => {
+        throw new Error('no connection');
+      },
+      () => new Promise(() => {}),
+    ];
+    for (const [i, ending] of endings.entries()) {
+      collect = ending;
+      assert.strictEqual((await push.push()).dropped, 1);
+      // With its stale marker.
+      assert.strictEqual(valueOf(to, 'value'), 'stale');
+      assert.strictEqual(valueOf(to, 'other'), 1);
+      collect = () => {};
+      await push.push();
+      assert.strictEqual(valueOf(to, 'value'), 2);
+      assert.strictEqual(resultsOf(to, 'samples').dropped, i + 1);
+    }
+    assert.strictEqual(resultsOf(to, 'pushes').failed, 0);
+  });
+
+  it('odd values of a custom metric object cost the push those samples, which are counted', async () => {
+    const to = await receiver();
+    gauge('other', 1);
+    const textless = { toString: null };
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    for (const [i, odd] of [
+      { values: [{ value: textless, labels: {} }] },
+      { values: [{ value: 1, labels: { a: textless } }] },
+      { values: [null] },
+      { values: [proxy] },
+      { values: [{ value: 1, labels: {}, metricName: textless }] },
+      { values: [], help: textless },
+      { values: [], type: textless },
+      { values: [], name: textless },
+      { values: [{ value: 1, labels: {}, exemplar: { labelSet: { a: textless }, value: 1 } }] },
+    ].entries()) {
+      const values = [{ value: 1, labels: { b: '1' } }, ...odd.values];
+      const own = { name: `own${i}`, help: 'h', type: 'counter', ...odd, values };
+      registry.registerMetric({ name: `own${i}`, get: () => own });
+      const { dropped } = await remoteWrite(to).push();
+      assert.strictEqual(dropped, i + 1, `${i}`);
+      assert.strictEqual(valueOf(to, 'other'), 1);
+    }
   });
 
   it('stop() while stop() runs is no failure', async () => {
@@ -616,24 +654,30 @@ describe('RemoteWrite', () => {
     assert.doesNotMatch(program.errors, /Unhandled/);
   });
 
-  it('a push fails whatever a collect hook has thrown', async t => {
+  it('a metric is left out, with one warning for each, whatever its collect hook has thrown', async t => {
     const { proxy, revoke } = Proxy.revocable({}, {});
     revoke();
     const silent = { toString: null };
-    t.mock.method(process, 'emitWarning', () => {});
-    for (const [thrown, message] of [
-      [undefined, 'undefined'],
-      ['no connection', 'no connection'],
-      [silent, 'an error that cannot be printed'],
-      [proxy, 'an error that cannot be printed'],
-      [Object.assign(new Error(), { message: 1 }), '1'],
-    ]) {
-      const registry = new Registry();
-      registry.registerMetric({ name: 'x', get: () => Promise.reject(thrown), reset() {} });
-      const push = new RemoteWrite('http://127.0.0.1:9/', { labels: { instance: 'i' } }, registry);
-      await assert.rejects(push.push(), error => error instanceof Error && error.message === message);
-      await push.stop();
+    const warn = t.mock.method(process, 'emitWarning', () => {});
+    const to = await receiver();
+    for (const [i, thrown] of [
+      undefined,
+      'no connection',
+      silent,
+      proxy,
+      Object.assign(new Error(), { message: 1 }),
+    ].entries()) {
+      registry.registerMetric({ name: `x${i}`, get: () => Promise.reject(thrown), reset() {} });
+      assert.strictEqual((await remoteWrite(to).push()).dropped, i + 1);
     }
+    const texts = warn.mock.calls.map(call => call.arguments[0]);
+    assert.deepStrictEqual(texts, [
+      'Remote write leaves out x0, which cannot be read: undefined',
+      'Remote write leaves out x1, which cannot be read: no connection',
+      'Remote write leaves out x2, which cannot be read: an error that cannot be printed',
+      'Remote write leaves out x3, which cannot be read: an error that cannot be printed',
+      'Remote write leaves out x4, which cannot be read: 1',
+    ]);
   });
 
   it('an explicit push keeps the process alive', async () => {
