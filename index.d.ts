@@ -662,25 +662,27 @@ export interface MetricConfiguration<T extends string> {
 
 /**
  * A metric as its constructor returns it. What these metrics have beyond prom-client's is optional in the
- * types of the classes, so that objects with prom-client's members alone can stand in for them in tests.
+ * types of the classes, so that objects with prom-client's members alone can stand in for them in tests. The
+ * types of the four metrics are exported, because the compiler writes their names into the declarations of a
+ * module that exports such a metric.
  */
 type Created<M, Added extends keyof M> = Required<Pick<M, Added>> & M;
-type CreatedCounter<T extends string> = Created<Counter<T>, 'removeMatching' | 'value'>;
-type CreatedGauge<T extends string> = { startTimer: StartTimer<T> } & Created<
+export type CreatedCounter<T extends string> = Created<Counter<T>, 'removeMatching' | 'value'>;
+export type CreatedGauge<T extends string> = { startTimer: StartTimer<T> } & Created<
   Gauge<T>,
   'removeMatching' | 'value' | 'trackInProgress'
 >;
-type CreatedHistogram<T extends string> = { startTimer: StartTimerWithExemplar<T> } & Created<
+export type CreatedHistogram<T extends string> = { startTimer: StartTimerWithExemplar<T> } & Created<
   Histogram<T>,
   'removeMatching' | 'value' | 'time'
 >;
-type CreatedSummary<T extends string> = { startTimer: StartTimer<T> } & Created<
+export type CreatedSummary<T extends string> = { startTimer: StartTimer<T> } & Created<
   Summary<T>,
   'removeMatching' | 'value' | 'time'
 >;
 
 /** Has a method `[Symbol.dispose]`, for `using`, if the compiler's library knows that symbol. */
-type DisposableTimer<Timer> = Timer &
+export type DisposableTimer<Timer> = Timer &
   (SymbolConstructor extends { readonly dispose: infer Dispose }
     ? Dispose extends symbol
       ? { [method in Dispose]: () => void }

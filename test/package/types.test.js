@@ -19,6 +19,7 @@ const PROGRAMS = path.join(__dirname, 'types');
 const STRICT = {
   strict: true,
   noEmit: true,
+  declaration: true,
   noImplicitOverride: true,
   esModuleInterop: true,
   allowJs: true,
@@ -143,9 +144,12 @@ class Compilation {
   }
 
   #errorsOf(source) {
+    const isTypeScript = /\.[cm]?ts$/.test(source.fileName) && !source.isDeclarationFile;
     return [
       ...this.program.getSyntacticDiagnostics(source),
       ...this.program.getSemanticDiagnostics(source),
+      // What `tsc --declaration` says, which libraries and NestJS applications are compiled with.
+      ...(isTypeScript ? this.program.getDeclarationDiagnostics(source) : []),
     ].map(textOf);
   }
 

@@ -19,7 +19,12 @@ import {
   Collector,
   Counter,
   CounterConfiguration,
+  CreatedCounter,
+  CreatedGauge,
+  CreatedHistogram,
+  CreatedSummary,
   DefaultMetricsCollectorConfiguration,
+  DisposableTimer,
   Exemplar,
   Gauge,
   GaugeConfiguration,
@@ -109,13 +114,15 @@ const summaryConfiguration: SummaryConfiguration<Route> = { ...configuration, pe
 const labels: LabelValues<Route> = { method: 'GET' };
 const increase: IncreaseDataWithExemplar<Route> = { labels, exemplarLabels: { trace_id: 'x' } };
 const observation: ObserveDataWithExemplar<Route> = { labels, value: 1, exemplarLabels: { trace_id: 'x' } };
-const counter = new Counter(counterConfiguration);
+const counter: CreatedCounter<Route> = new Counter(counterConfiguration);
 counter.inc(increase);
-const gauge = new Gauge(gaugeConfiguration);
+const gauge: CreatedGauge<Route> = new Gauge(gaugeConfiguration);
 gauge.set(labels, 1);
-const histogram = new Histogram(histogramConfiguration);
+const histogram: CreatedHistogram<Route> = new Histogram(histogramConfiguration);
 histogram.observe(observation);
-const summary = new Summary(summaryConfiguration);
+const summary: CreatedSummary<Route> = new Summary(summaryConfiguration);
+const timer: DisposableTimer<() => number> = summary.startTimer(labels);
+timer();
 summary.observe(labels, 1);
 const all: Metric<Route>[] = [counter, gauge, histogram, summary];
 const refresh: CollectFunction<Gauge<Route>> = function () {
