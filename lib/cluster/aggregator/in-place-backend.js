@@ -17,8 +17,8 @@ const { debug } = require('../../options/debug-log');
 /** @typedef {import('./aggregator').Format} Format */
 
 class InPlaceBackend {
+  isRunning = true;
   #aggregator;
-  #reason;
   /** @type {Promise<unknown>} operations run one at a time and in order, as in a thread */
   #queue = Promise.resolve();
 
@@ -29,7 +29,9 @@ class InPlaceBackend {
    * @param {string} [adopt] directory of an earlier thread
    */
   constructor(options, reason, { onDirectory, onRetired }, adopt) {
-    this.#reason = reason;
+    this.inPlaceReason = reason;
+    /** Whether a thread is to be started later. */
+    this.isTemporary = reason === 'start' || reason === 'lost';
     this.#aggregator = new Aggregator({
       ...options,
       adopt,
@@ -44,19 +46,6 @@ class InPlaceBackend {
 
   start() {
     return this.#aggregator.open();
-  }
-
-  get isRunning() {
-    return true;
-  }
-
-  get inPlaceReason() {
-    return this.#reason;
-  }
-
-  /** Whether a thread is to be started later. */
-  get isTemporary() {
-    return this.#reason === 'start' || this.#reason === 'lost';
   }
 
   /** @param {Answer} answer */

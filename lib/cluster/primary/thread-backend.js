@@ -42,6 +42,8 @@ function isOutOfMemory(error) {
  */
 
 class ThreadBackend {
+  inPlaceReason = /** @type {const} */ ('');
+  isTemporary = false;
   /** @type {import('node:worker_threads').Worker | undefined} */
   #thread = undefined;
   #file;
@@ -189,15 +191,6 @@ class ThreadBackend {
   /** Whether the thread runs. */
   get isRunning() {
     return this.#thread !== undefined;
-  }
-
-  /** A thread does not aggregate in place. */
-  get inPlaceReason() {
-    return /** @type {const} */ ('');
-  }
-
-  get isTemporary() {
-    return false;
   }
 
   /** @param {Answer} answer */

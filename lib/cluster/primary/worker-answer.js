@@ -4,13 +4,12 @@
 // compromised, so each field is checked for its type and size before it is used.
 
 const path = require('node:path');
-const { beginningOf } = require('../wire/messages');
+const { SHORTEST_CHECKPOINT_INTERVAL, beginningOf } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
 
 // A snapshot of a million label sets has some 100 MB; in base64 a third more.
 const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
 const MAX_PATH_CHARACTERS = 4096;
-const SHORTEST_INTERVAL = 100; // milliseconds
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 
@@ -55,7 +54,8 @@ function readExitDirectory({ exitDirectory }) {
  * @returns {number | undefined} milliseconds between checkpoints that the worker asks for; 0 for none
  */
 function readCheckpointInterval({ checkpointInterval: interval }) {
-  const isInterval = Number.isFinite(interval) && (interval === 0 || interval >= SHORTEST_INTERVAL);
+  const isInterval =
+    Number.isFinite(interval) && (interval === 0 || interval >= SHORTEST_CHECKPOINT_INTERVAL);
   return isInterval ? interval : undefined;
 }
 

@@ -8,7 +8,7 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { OWN_EXIT_PREFIX } = require('../wire/file-names');
+const { OWN_EXIT_PREFIX, unfinishedName } = require('../wire/file-names');
 const { readSnapshot, unlessMissing, ifReadable } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
@@ -48,7 +48,7 @@ function removeExitDirectory(exit) {
 
 /** @param {ExitDirectory} exit */
 function namesIn({ directory, name }) {
-  return [`${name}.part`, name].map(file => path.join(directory, file));
+  return [unfinishedName(name), name].map(file => path.join(directory, file));
 }
 
 /**

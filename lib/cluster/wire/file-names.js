@@ -41,6 +41,14 @@ function exitSnapshotName(workerId) {
 }
 
 /**
+ * @param {string} name of an exit snapshot
+ * @returns {string} its name until it is complete
+ */
+function unfinishedName(name) {
+  return `${name}.part`;
+}
+
+/**
  * @param {number} workerId
  * @param {number} pageId
  * @returns {string} a new name for a page that the worker has requested
@@ -146,6 +154,7 @@ module.exports = {
   spoolName,
   snapshotName,
   exitSnapshotName,
+  unfinishedName,
   lastName,
   dictionaryName,
   pageName,

@@ -12,14 +12,11 @@ const { SnapshotFile } = require('./snapshot-file');
 const { systemError } = require('../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
-const { READY, LAST } = require('../wire/messages');
-const { lastName, dictionaryName, OWN_EXIT_PREFIX } = require('../wire/file-names');
+const { READY, LAST, SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
+const { lastName, dictionaryName, unfinishedName, OWN_EXIT_PREFIX } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
 const { MAX_TIMER, unref } = require('../../event-loop/timers');
-
-// The interval comes from a message. A shorter one would keep the loop busy.
-const SHORTEST_INTERVAL = 100;
 
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
 const ROOT = 0;
@@ -178,12 +175,14 @@ class ExitSnapshot {
   }
 
   #write() {
+    const name = unfinishedName(this.#name);
+    const unfinished = path.join(this.#directory, name);
     // It exists if an earlier checkpoint could not be renamed.
-    fs.rmSync(path.join(this.#directory, this.#unfinishedName), { force: true });
-    const file = new SnapshotFile(this.#directory, this.#unfinishedName);
+    fs.rmSync(unfinished, { force: true });
+    const file = new SnapshotFile(this.#directory, name);
     // With all label sets: the aggregator may be restarted before it reads the file, and then has none.
     file.finish(this.#source.capture(this.#workerId, undefined, { isLast: true }));
-    fs.renameSync(path.join(this.#directory, this.#unfinishedName), path.join(this.#directory, this.#name));
+    fs.renameSync(unfinished, path.join(this.#directory, this.#name));
   }
 
   /**
@@ -214,7 +213,7 @@ class ExitSnapshot {
   /** There is no primary any more that would remove it. */
   #removeOwnDirectory() {
     try {
-      for (const name of [this.#name, this.#unfinishedName])
+      for (const name of [this.#name, unfinishedName(this.#name)])
         fs.rmSync(path.join(this.#own, name), { force: true });
       fs.rmdirSync(this.#own);
     } catch (error) {
@@ -223,7 +222,7 @@ class ExitSnapshot {
   }
 
   #wait() {
-    const milliseconds = Math.min(Math.max(this.#interval, SHORTEST_INTERVAL), MAX_TIMER);
+    const milliseconds = Math.min(Math.max(this.#interval, SHORTEST_CHECKPOINT_INTERVAL), MAX_TIMER);
     this.#timer = setTimeout(() => this.#tick(), milliseconds);
     // The timer does not keep the process alive.
     unref(this.#timer);
@@ -253,9 +252,9 @@ class ExitSnapshot {
   /** @param {number | undefined} hookTime */
   async #replace(hookTime) {
     if (this.#directory === '') return;
-    const unfinished = path.join(this.#directory, this.#unfinishedName);
+    const unfinished = path.join(this.#directory, unfinishedName(this.#name));
     const finished = path.join(this.#directory, this.#name);
-    const file = new SnapshotFile(this.#directory, this.#unfinishedName);
+    const file = new SnapshotFile(this.#directory, unfinishedName(this.#name));
     this.#unfinished = file;
     try {
       fs.rmSync(unfinished, { force: true });
@@ -281,10 +280,6 @@ class ExitSnapshot {
     } finally {
       this.#unfinished = undefined;
     }
-  }
-
-  get #unfinishedName() {
-    return `${this.#name}.part`;
   }
 }
 
