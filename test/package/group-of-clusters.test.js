@@ -78,7 +78,7 @@ describe('a group of clusters whose workers have threads', { skip: process.platf
     });
     await Promise.all([first.hasStarted, second.hasStarted]);
 
-    /** Waits until the processes have found each other. Whether one has ended is known a moment later, too. */
+    /** Waits until the processes have found each other. That one has ended is known a moment later, too. */
     const until = async (members, sleeping) => {
       const end = performance.now() + PATIENCE;
       for (;;) {
