@@ -156,7 +156,9 @@ class GroupMembers extends EventEmitter {
       onEnd: () => {
         clearTimeout(timer);
         this.#strangers.delete(link);
-        if (member?.link === link) this.#onLinkLost(member);
+        if (member?.link !== link) return;
+        member.link = undefined;
+        if (!this.#isClosed) void this.#probe(member);
       },
     });
     this.#strangers.add(link);
@@ -236,12 +238,6 @@ class GroupMembers extends EventEmitter {
     else if (hasType(message) && message.type === PAGE)
       void this.settled.then(() => this.emit('message', member, message));
     else this.emit('message', member, message);
-  }
-
-  /** @param {Member} member */
-  #onLinkLost(member) {
-    member.link = undefined;
-    if (!this.#isClosed) void this.#probe(member);
   }
 
   #probeLater() {

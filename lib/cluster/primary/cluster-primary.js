@@ -82,7 +82,6 @@ class ClusterPrimary {
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),
     });
-    this.#rounds.onCollected = seconds => this.#durations.collected(seconds);
     this.#requests = new WorkerRequests(workerId => this.#rounds.settle(workerId, false));
     this.#messages = new WorkerMessages({
       supervisor: this.#supervisor,
@@ -218,7 +217,9 @@ class ClusterPrimary {
   /** One line for those who miss the primary's own metrics. */
   #logLeftOut() {
     if (this.#leftOut === undefined || !isDebugging()) return;
-    const names = [...this.#leftOut()].flatMap(registry => registry.getMetricsAsArray().map(nameOf));
+    const names = [...this.#leftOut()].flatMap(registry =>
+      registry.getMetricsAsArray().map((/** @type {{name: string}} */ { name }) => name),
+    );
     this.#leftOut = undefined;
     if (names.length === 0) return;
     debug('metrics of the primary are left out, because includePrimary is not set: %s', names.join(', '));
@@ -267,6 +268,7 @@ class ClusterPrimary {
    * @param {number} waited milliseconds
    */
   #giveUp(workerIds, waited) {
+    this.#durations.collected(waited / 1000);
     for (const workerId of workerIds) {
       if (workerId === OWN_ID) this.#own?.timeOut(waited);
       else this.#requests.timeOut(this.#roster.get(workerId), waited);
@@ -332,11 +334,6 @@ class ClusterPrimary {
       } else if (record.isShown) this.#isComplete = false;
     }
   }
-}
-
-/** @param {{name: string}} metric */
-function nameOf({ name }) {
-  return name;
 }
 
 /**

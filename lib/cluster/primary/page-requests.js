@@ -121,23 +121,15 @@ class PageRequests {
       const page = collected;
       if (page === undefined) send(worker, { type: PAGE, pageId });
       else if ('bytes' in page) await sendParts(worker, pageId, page);
-      else if (isOnline(worker)) send(worker, { type: PAGE, pageId, ...answerWith(page) });
-      else this.#supervisor.discard(page.file);
+      else if (!isOnline(worker)) this.#supervisor.discard(page.file);
+      else send(worker, { type: PAGE, pageId, file: page.file, bytes: page.length, ascii: page.ascii });
     } catch (error) {
-      send(worker, { type: PAGE, pageId, ...answerOf(error) });
+      // Anything that an aggregator of the application has thrown.
+      const reason = reasonOf(error);
+      const line = reason === undefined ? undefined : textOf(reason);
+      send(worker, { type: PAGE, pageId, error: textOf(error), reason: line });
     }
   }
-}
-
-/** @param {PageFile} page */
-function answerWith({ file, length, ascii }) {
-  return { file, bytes: length, ascii };
-}
-
-/** @param {unknown} error anything that an aggregator of the application has thrown */
-function answerOf(error) {
-  const reason = reasonOf(error);
-  return { error: textOf(error), reason: reason === undefined ? undefined : textOf(reason) };
 }
 
 /**

@@ -48,7 +48,7 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  * @property {(workerId: number, timeout: number) => number} ask with a timeout in milliseconds, unless it is
  *   asked already; returns the milliseconds to wait for it, 0 for not at all
  * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many
- *   milliseconds, for those that have not answered
+ *   milliseconds; called in each round with those that have not answered
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
  * @property {(memory: ArrayBuffer) => void} reuse memory for the next page
  * @property {(file: string) => void} discard the file of a page that nobody waits for
@@ -74,8 +74,6 @@ class ScrapeRounds {
   /** @param {Cluster} cluster */
   constructor(cluster) {
     this.#cluster = cluster;
-    /** @type {(seconds: number) => void} called with the time that each round has waited for answers */
-    this.onCollected = () => {};
   }
 
   /** Whether a round is under way. */
@@ -239,7 +237,6 @@ class ScrapeRounds {
     await round.collected();
     for (const caller of round.callers) this.#boundRendering(caller);
     const waited = performance.now() - round.startedAt;
-    this.onCollected(waited / 1000);
     this.#cluster.giveUp(round.waiting, waited);
     round.waiting.clear();
   }

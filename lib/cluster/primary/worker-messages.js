@@ -73,7 +73,10 @@ class WorkerMessages {
       if (!hasType(message)) return;
       if (message.type === READY) this.#onReady(record, message);
       if (message.type === LAST) this.#onLastSnapshot(record, message);
-      if (message.type === PAGE) timedSection('primary:page', () => this.#onPageRequest(record, message));
+      if (message.type === PAGE) {
+        const isTaken = timedSection('primary:page', () => this.#pageRequests.receive(record, message));
+        if (!isTaken) this.refused.add(NOT_UNDERSTOOD.refused);
+      }
       if (message.type === RESPONSE) timedSection('primary:answer', () => this.#onResponse(record, message));
     } catch (error) {
       debug('a message of worker %d failed: %s', record.worker.id, error);
@@ -105,14 +108,6 @@ class WorkerMessages {
     record.checkpointInterval = interval;
     // Not with the next request, because nobody may ever scrape.
     if (this.#supervisor.directory !== '') this.welcome(record);
-  }
-
-  /**
-   * @param {WorkerRecord} record
-   * @param {any} message
-   */
-  #onPageRequest(record, message) {
-    if (!this.#pageRequests.receive(record, message)) this.refused.add(NOT_UNDERSTOOD.refused);
   }
 
   /**
