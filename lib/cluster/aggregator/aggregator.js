@@ -41,6 +41,31 @@ const { debug } = require('../../options/debug-log');
  * @property {boolean} isEmpty whether there are no numbers of any worker
  */
 
+/**
+ * Options that the primary sends to a thread.
+ *
+ * @typedef {object} SentOptions
+ * @property {string} [directory] where to try first to create the spool
+ * @property {string[]} [fallbacks] see Spool.open
+ * @property {string} [name] of the spool, if a new one is created
+ * @property {string} [adopt] directory of an earlier thread, or of an earlier holder of the group, whose
+ *   totals are continued
+ * @property {Uint8Array} [totals] of dead workers, which an earlier thread could not write
+ * @property {number} [retiredMaxAge] milliseconds
+ */
+
+/**
+ * @typedef {object} HostOptions
+ * @property {boolean} lock see Spool.open
+ * @property {boolean} [retain] whether to retain the workers' last snapshots for a thread that is started
+ *   later
+ * @property {(directory: string) => void} onDirectory called when the spool's directory changes; '' if no
+ *   directory can be written
+ * @property {import('./retirement').OnSaved} onRetired called when the totals of dead workers have been saved
+ */
+
+/** @typedef {SentOptions & HostOptions} AggregatorOptions */
+
 class Aggregator {
   #options;
   #store;
@@ -58,19 +83,7 @@ class Aggregator {
   );
 
   /**
-   * @param {object} options
-   * @param {string} [options.directory] where to try first to create the spool
-   * @param {string[]} [options.fallbacks] see Spool.open
-   * @param {number} [options.retiredMaxAge] milliseconds
-   * @param {string} [options.name] of the directory, if a new one is created
-   * @param {string} [options.adopt] directory of an earlier thread, whose totals are continued
-   * @param {Uint8Array} [options.totals] of dead workers, which an earlier thread could not write
-   * @param {boolean} options.lock see Spool.open
-   * @param {boolean} [options.retain] whether to retain the workers' last snapshots for a thread that is
-   *   started later
-   * @param {(directory: string) => void} options.onDirectory called when the spool's directory changes
-   * @param {import('./retirement').OnSaved} options.onRetired called when the totals of dead workers have
-   *   been saved
+   * @param {AggregatorOptions} options
    */
   constructor(options) {
     this.#options = options;

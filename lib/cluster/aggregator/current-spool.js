@@ -31,14 +31,7 @@ class CurrentSpool {
   #isClosed = false;
 
   /**
-   * @param {object} options
-   * @param {string} [options.directory] where to try first to create the spool
-   * @param {string[]} [options.fallbacks] see Spool.open
-   * @param {boolean} options.lock see Spool.open
-   * @param {boolean} [options.retain] whether to retain the workers' last snapshots for a thread that is
-   *   started later
-   * @param {(directory: string) => void} options.onDirectory called when the spool's directory changes; ''
-   *   if no directory can be written
+   * @param {Omit<import('./aggregator').AggregatorOptions, 'onRetired'>} options
    * @param {() => void} onReopened called when another spool has been tried
    */
   constructor(options, onReopened) {

@@ -26,15 +26,13 @@ class InPlaceBackend {
    * @param {BackendOptions} options
    * @param {InPlaceReason} reason
    * @param {Events} events
-   * @param {string} [adopt] directory of an earlier thread
    */
-  constructor(options, reason, { onDirectory, onRetired }, adopt) {
+  constructor(options, reason, { onDirectory, onRetired }) {
     this.inPlaceReason = reason;
     /** Whether a thread is to be started later. */
     this.isTemporary = reason === 'start' || reason === 'lost';
     this.#aggregator = new Aggregator({
       ...options,
-      adopt,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
       // A thread that is started later, or the next holder of a group, needs the workers' snapshots.

@@ -37,35 +37,30 @@ const { debug } = require('../../options/debug-log');
  */
 
 /**
- * @typedef {object} BackendOptions
- * @property {string} [directory]
- * @property {string[]} [fallbacks] see Spool.open
- * @property {string} [name] of the spool, if a new one is created
- * @property {number} [retiredMaxAge] milliseconds
- * @property {string} [adopt] directory of an earlier holder of the group
+ * @typedef {object} PlaceOptions
  * @property {() => import('../wire/messages').GroupFacts} [groupFacts] if the members are those of a group
  * @property {() => boolean} [isContinued] whether another process of the group continues with the directory
  *   when this one ends
  * @property {boolean} [inPlace] start no thread
- * @property {Uint8Array} [totals] of dead workers, which a lost thread could not write
  * @property {string | URL} [thread] main file of the thread; default findThread()
  */
+
+/** @typedef {import('../aggregator/aggregator').SentOptions & PlaceOptions} BackendOptions */
 
 /**
  * Starts a backend: a thread if possible, else in place. Rejects if the thread runs out of memory.
  *
  * @param {BackendOptions} options
  * @param {Events} events
- * @param {string} [adopt] directory of a lost thread
  * @param {InPlaceReason} [reason] start no thread
  * @returns {Promise<ThreadBackend | import('../aggregator/in-place-backend').InPlaceBackend>}
  */
-async function startBackend(options, events, adopt, reason = options.inPlace ? 'option' : undefined) {
+async function startBackend(options, events, reason = options.inPlace ? 'option' : undefined) {
   const file = reason === undefined ? findThread(options.thread) : undefined;
   if (file !== undefined) {
     const backend = new ThreadBackend(file, options, events);
     try {
-      await backend.start(adopt);
+      await backend.start();
       return backend;
     } catch (error) {
       // The heap of this process has no more space than the thread's had.
@@ -79,7 +74,7 @@ async function startBackend(options, events, adopt, reason = options.inPlace ? '
     reason = 'missing';
   }
   const { InPlaceBackend } = require('../aggregator/in-place-backend');
-  const backend = new InPlaceBackend(options, reason, events, adopt);
+  const backend = new InPlaceBackend(options, reason, events);
   await backend.start();
   return backend;
 }

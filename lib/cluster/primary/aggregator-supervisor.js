@@ -157,11 +157,11 @@ class AggregatorSupervisor {
     };
     const reason = this.#policy.isUnstable ? 'lost' : undefined;
     this.#name = spoolName();
-    const options = { ...this.#options, name: this.#name, totals: this.#totals };
+    const options = { ...this.#options, adopt, name: this.#name, totals: this.#totals };
     try {
       // At the end of the process there may be no descriptors to load it.
       this.#removal ??= { ...require('../spool/spool'), ...require('../spool/exit-directory') };
-      this.#backend = await this.#start(options, events, adopt, reason);
+      this.#backend = await this.#start(options, events, reason);
     } catch (error) {
       this.#restartLater(error);
       throw error;

@@ -72,28 +72,26 @@ class ThreadBackend {
    * loader. Under Node's permission model always with them, because the thread is not subject to it otherwise
    * and would write where this process may not remove anything.
    *
-   * @param {string} [adopt] directory of a lost thread
    * @returns {Promise<void>} rejected if no thread can be started
    */
-  async start(adopt) {
+  async start() {
     const clean = { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } };
     try {
-      await this.#startThread('permission' in process ? {} : clean, adopt);
+      await this.#startThread('permission' in process ? {} : clean);
     } catch (error) {
       if (isOutOfMemory(error)) throw error;
       debug('the thread does not start clean, trying with inherited options: %s', error);
-      await this.#startThread({}, adopt);
+      await this.#startThread({});
     }
   }
 
   /**
    * @param {object} options
-   * @param {string} [adopt]
    * @returns {Promise<void>}
    */
-  #startThread(options, adopt) {
+  #startThread(options) {
     const { Worker } = require('node:worker_threads');
-    const { directory, fallbacks, name, retiredMaxAge, totals } = this.#options;
+    const { directory, fallbacks, name, adopt, totals, retiredMaxAge } = this.#options;
     const { main, isCode } = this.#file;
     return new Promise((resolve, reject) => {
       const thread = new Worker(main, {
@@ -102,7 +100,7 @@ class ThreadBackend {
         name: 'prom-client-cluster',
         // As much as this process's own heap may have.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
-        workerData: { version: PACKAGE_VERSION, directory, fallbacks, name, retiredMaxAge, adopt, totals },
+        workerData: { version: PACKAGE_VERSION, directory, fallbacks, name, adopt, totals, retiredMaxAge },
       });
       this.#events.onStarting(() => thread.terminate());
       let started = false;

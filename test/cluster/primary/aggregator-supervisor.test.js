@@ -26,7 +26,7 @@ beforeEach(() => {
   supervisor = new AggregatorSupervisor(
     {},
     { onDirectory() {}, onLost: () => lost++ },
-    async (options, events, adopt, reason) => {
+    async (options, events, reason) => {
       started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
       const inPlaceReason = reason ?? (isMissing ? 'missing' : canStart ? '' : 'start');
