@@ -329,8 +329,7 @@ function takePart(threads) {
   try {
     threads.publisher = new ThreadPublisher(registriesOfAllCopies);
   } catch (error) {
-    // There is no shared memory: the application goes on without.
-    if (/** @type {Error} */ (error).name !== 'RangeError') throw error;
+    // There is no shared memory, or no SharedArrayBuffer: the application goes on without.
     warnOfMissing(error);
   }
 }

@@ -88,6 +88,27 @@ describe('unusual threads', () => {
     assert.equal(registry.workerCount(), 0);
   });
 
+  it('a thread that has no SharedArrayBuffer warns, and its program goes on with its own metrics', async () => {
+    const thread = new Worker(
+      `delete globalThis.SharedArrayBuffer; ${STARTS}
+       process.on('warning', ({ message }) => parentPort.postMessage(message));
+       const registry = new WorkerRegistry();
+       counter.inc({ kind: 'a' });
+       registry.shutdown().then(() => counter.get()).then(({ values }) => parentPort.postMessage(values));`,
+      { eval: true, stderr: true },
+    );
+    threads.push(thread);
+    /** @type {any[]} */
+    const received = [];
+    thread.on('message', message => received.push(message));
+    await once(thread, 'exit');
+    assert.deepEqual(received.sort(), [
+      'This thread takes no part in the page of all threads: ReferenceError: SharedArrayBuffer is not defined',
+      [{ value: 1, labels: { kind: 'a' } }],
+    ]);
+    assert.deepEqual(await jobs(), {});
+  });
+
   it('a thread of a thread is read, and leaves its counts if it ends', async () => {
     const inner = `${PRELUDE} counter.inc({ kind: 'inner' }, 5); parentPort.postMessage('ready');
       parentPort.once('message', () => process.exit());`;
