@@ -7,7 +7,7 @@ const { checkOptionNames } = require('../options/option-names');
 const { OPTION_NAMES } = require('./metrics-endpoint');
 const { metricsHandler } = require('./metrics-handler');
 
-/** With those that fastify has for every plugin. */
+/** These include the options that fastify has for every plugin. */
 const PLUGIN_OPTIONS = new Set([
   ...OPTION_NAMES,
   ...['registry', 'path', 'prefix', 'logLevel', 'logSerializers'],

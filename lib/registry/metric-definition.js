@@ -20,7 +20,7 @@ function differenceOf(existing, Type, config) {
   // Checks the configuration, and has its defaults.
   const wanted = new Type({ ...config, registers: [] });
   if (existing.type !== wanted.type) return `is a ${existing.type}, not a ${wanted.type}`;
-  // By name for a metric of another copy of this package.
+  // A metric of another copy of this package is compared by the name of its class.
   if (!(existing instanceof Type) && existing.constructor?.name !== Type.name) return `is no ${Type.name}`;
   const option = DEFINITION.find(name => JSON.stringify(existing[name]) !== JSON.stringify(wanted[name]));
   if (option === undefined) return undefined;

@@ -24,7 +24,7 @@ const { UNAVAILABLE } = require('../registry/unavailable');
  * @property {number} [end] send stale markers of all series instead, with this timestamp
  */
 
-/** Of a Registry, in slices on this loop. */
+/** Builds and sends the pushes of a Registry, in slices on this loop. */
 class LocalSender {
   #session;
 
@@ -68,7 +68,10 @@ class LocalSender {
   }
 }
 
-/** Of an AggregatorRegistry or WorkerRegistry. Its aggregator creates the session with the first push. */
+/**
+ * Has the aggregator of an AggregatorRegistry or WorkerRegistry build and send its pushes. The first push
+ * creates the session there.
+ */
 class AggregatorSender {
   #primary;
   #session;

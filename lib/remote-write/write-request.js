@@ -41,7 +41,7 @@ const NOT_A_NUMBER = Buffer.from('010000000000f87f', 'hex');
 
 const SAMPLE_BYTES = 32; // at most
 
-/** Of a label, usually. */
+/** Usual size of an encoded label. */
 const LABEL_BYTES = 64;
 
 let nextId = 1;

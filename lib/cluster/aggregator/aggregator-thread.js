@@ -97,7 +97,7 @@ function perform({ op, args, id }) {
       close(id);
       break;
     default:
-      // Of another release of this package.
+      // A primary of another release of this package has sent it.
       debug('unknown operation: %s', op);
   }
 }

@@ -18,7 +18,7 @@ const RETRY_MILLISECONDS = 5000;
 const GIVE_UP_MILLISECONDS = 300_000;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
 
-// Stands for a file.
+// Used in place of a file's name.
 const OVER_IPC = 'the snapshot over IPC';
 
 // A file that cannot be read for one of these reasons may be readable later.

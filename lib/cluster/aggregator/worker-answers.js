@@ -11,8 +11,8 @@ const { TRANSIENT_CODES } = require('./retirement');
 // from the start.
 const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers']);
 
-// Of a file that belongs to another user, or in a directory that does: one of the processes has changed its
-// user.
+// Reading a file fails so if it, or its directory, belongs to another user: one of the processes has changed
+// its user.
 const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
 
 /**

@@ -30,7 +30,7 @@ class Member {
   budget = new Budget();
   isGone = false;
   #isCurrent;
-  /** To this holder. */
+  /** Whether it has ever had a link to this holder. */
   hadLink = false;
 
   /**

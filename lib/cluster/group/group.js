@@ -184,7 +184,7 @@ class Group {
         clearTimeout(timer);
         resolve(/** @type {HolderLink} */ (this.#link));
       };
-      // Not unref'd, because somebody waits.
+      // The timer keeps the process alive, because somebody waits.
       const timer = setTimeout(
         () => {
           this.#onLinked = this.#onLinked.filter(each => each !== onLinked);
@@ -235,7 +235,7 @@ class Group {
       if (this.#link?.generation === generation) return true;
       this.#link?.close();
       if (own !== undefined) return await this.#linkTo(key, generation);
-      // With the key of this process, an error has ended its election.
+      // If the key is that of this process, an error has ended its own election.
       const mayAnswer = key !== this.#key && !this.#suspectOf(generation).isSilent;
       if (mayAnswer && (await this.#linkTo(key, generation))) return true;
       await this.#elect(generation + 1, this.#suspectOf(generation).isSilent ? key : undefined);

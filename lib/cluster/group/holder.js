@@ -57,7 +57,7 @@ class Holder {
     const isAlive = (/** @type {string} */ member) => member === key || directory.isAlive(member);
     const alive = await Promise.all([...list.keys.values()].map(isAlive));
     if (!directory.generation(generation).isHeldBy(key)) return undefined;
-    // Without any of its members, an earlier group has ended: this one is a new one.
+    // If none of its members lives, the earlier group has ended, and this one is new.
     const isContinued = isContinuing || alive.some(Boolean);
     if (!isContinued) list.keys.clear();
     const adopt = directory.succeed(generation, isContinued);
@@ -122,7 +122,7 @@ class Holder {
   get isContinued() {
     return (
       (this.isShared && this.#areSocketsMissing) ||
-      // Also one that has just started, and is no member yet.
+      // This includes a process that has just started and is no member yet.
       this.#directory.hasOthersThan(this.#key)
     );
   }
@@ -228,7 +228,7 @@ class Holder {
       if (isTakenOver()) return false;
       // Fails also while it is being removed. Then the next call tries again.
       if (!this.#directory.claim(this.generation, this.#key)) return !isTakenOver();
-      // Of a group that has started in the meantime.
+      // A group may have started in the meantime: its files are removed.
       this.#directory.succeed(this.generation, false);
       this.#onMembers(this.#members.list);
       this.#restoredAt = performance.now();

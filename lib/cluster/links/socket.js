@@ -11,7 +11,7 @@ const LENGTH_BYTES = 4;
 
 // A snapshot of 10,000 series, which is sent in a message if no file can be written, has 1 MB.
 const MAX_MESSAGE_BYTES = 2 ** 25;
-// Of a process that has not introduced itself.
+// The longest message of a process that has not introduced itself.
 const MAX_FIRST_BYTES = 1024;
 
 // For a process that is stopped and reads nothing.
@@ -57,7 +57,7 @@ class Budget {
 }
 
 /**
- * Of the process that aggregates: it asks as often as it is scraped.
+ * The budget of the process that aggregates: it asks as often as it is scraped.
  *
  * @type {Pick<Budget, 'spend'>}
  */

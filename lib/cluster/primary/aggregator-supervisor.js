@@ -130,7 +130,7 @@ class AggregatorSupervisor {
    * @returns {Promise<void>}
    */
   start() {
-    this.starting ??= this.#handled(this.#startBackend(this.#options.adopt));
+    this.starting ??= this.#handled(this.#startBackend());
     return this.starting;
   }
 
@@ -145,8 +145,7 @@ class AggregatorSupervisor {
     return starting;
   }
 
-  /** @param {string | undefined} adopt directory of a lost thread */
-  async #startBackend(adopt) {
+  async #startBackend() {
     if (!process.listeners('exit').includes(this.#onExit)) process.on('exit', this.#onExit);
     const events = {
       onStarting: (/** @type {() => void} */ terminate) => (this.#terminate = terminate),
@@ -156,6 +155,7 @@ class AggregatorSupervisor {
       onRestart: (/** @type {Error | undefined} */ error) => this.#replace(error),
     };
     const reason = this.#policy.isUnstable ? 'lost' : undefined;
+    const adopt = this.#directory || this.#options.adopt;
     this.#name = spoolName();
     const options = { ...this.#options, adopt, name: this.#name, totals: this.#totals };
     try {
@@ -209,14 +209,14 @@ class AggregatorSupervisor {
       backend
         .handOver()
         .catch(error => debug('aggregation in place did not end well: %s', error))
-        .then(() => this.#startBackend(this.#directory || undefined)),
+        .then(() => this.#startBackend()),
     );
     this.#events.onLost();
   }
 
   #restart() {
     this.#restartTimer = undefined;
-    this.starting = this.#handled(this.#startBackend(this.#directory || this.#options.adopt));
+    this.starting = this.#handled(this.#startBackend());
     this.#events.onLost();
   }
 

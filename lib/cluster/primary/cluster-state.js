@@ -54,7 +54,7 @@
  */
 
 /**
- * That of a process which aggregates nothing.
+ * The state of a process that aggregates nothing.
  *
  * @type {ClusterState}
  */

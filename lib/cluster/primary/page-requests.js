@@ -38,7 +38,7 @@ const PART_BYTES = 49_152;
  */
 
 /**
- * Of one worker.
+ * The page requests of one worker.
  *
  * @typedef {object} Queue
  * @property {number} unanswered requests

@@ -97,7 +97,7 @@ class ScrapeRounds {
     const formats = Array.from(this.#next, other => other.format);
     if (hasTooManySelections(formats, format)) return Promise.reject(unavailable(TOO_MANY_SELECTIONS));
     this.#next.add(caller);
-    // From its own call on, also while it waits for the end of an earlier round.
+    // The deadline runs from the caller's own call, also while it waits for the end of an earlier round.
     caller.afterDeadline(0, () => this.#expire(caller));
     this.#startSoon();
     return caller.promise;

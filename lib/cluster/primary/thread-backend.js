@@ -98,7 +98,7 @@ class ThreadBackend {
         ...options,
         eval: isCode,
         name: 'prom-client-cluster',
-        // As much as this process's own heap may have.
+        // The thread's heap may become as large as this process's own.
         resourceLimits: { maxOldGenerationSizeMb: Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20) },
         workerData: { version: PACKAGE_VERSION, directory, fallbacks, name, adopt, totals, retiredMaxAge },
       });

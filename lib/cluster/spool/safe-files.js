@@ -216,7 +216,7 @@ function removeEntry(file) {
 function touch(file) {
   try {
     const time = new Date();
-    // Not that of another file, to which it may be a link.
+    // Not utimes(): the file may be a link to another one.
     fs.lutimesSync(file, time, time);
   } catch (error) {
     debug('cannot touch %s: %s', file, textOf(error));

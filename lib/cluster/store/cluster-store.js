@@ -38,9 +38,9 @@ class ClusterStore {
   /** @type {Set<number>} ids of workers that were retired */
   #closed = new Set();
   #scrape = 1;
-  /** Those in dead workers. */
+  /** Failures in dead workers. */
   #retiredFailures = new FailureCounts();
-  /** Those of this store itself. */
+  /** Failures of this store itself. */
   #ownFailures = new FailureCounts();
 
   /**

@@ -9,7 +9,7 @@ const { beginningOf } = require('../wire/messages');
 const MAX_LABEL_NAMES = 10_000;
 const MAX_LABELS_OF_SAMPLE = 1000;
 
-// Of a metric or a label. Each sample of a page has these names.
+// The longest name of a metric or a label. Each sample of a page has these names.
 const MAX_NAME_CHARACTERS = 10_000;
 
 // Metrics, samples and labels of one answer. Reading so many takes seconds.

@@ -32,7 +32,7 @@ const { DEFINITION, ROWS, DROPPED, LAYOUT_KINDS } = require('./snapshot-format')
  * @property {Int32Array} tuples by row: its form, then its value of each label
  */
 
-/** Of a metric that is dropped. */
+/** The rows of a metric that is dropped. */
 const NO_ROWS = { fromRow: 0, rows: 0, values: [], forms: [], tuples: new Int32Array(0) };
 
 /**

@@ -5,7 +5,7 @@
 // Node's timers go wrong beyond 2^31 ms; nobody waits that long for metrics.
 const MAX_TIMEOUT_MILLISECONDS = 600_000;
 
-// Of a worker's request. Far more than a URL has.
+// Limits of a worker's request: far more than a URL has.
 const MAX_NAMES = 10_000;
 const MAX_NAMES_CHARACTERS = 2 ** 20;
 

@@ -42,7 +42,7 @@ const INVALID_ANSWER = 'the answer of the primary is not valid';
 // A page of a million series has some 150 MB.
 const MAX_PAGE_BYTES = 2 ** 29;
 
-// Of a file in a directory that this process cannot use: of another user, or of another container.
+// Reading a file fails so if its directory is another user's, or in another container.
 const OTHER_PLACE_CODES = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']);
 
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */

@@ -16,7 +16,7 @@ const HELPS = {
   nodejs_eventloop_lag_p99_seconds: 'The 99th percentile of the recorded event loop delays.',
 };
 
-/** Those that are not `average`. */
+/** Aggregators other than `average`. */
 const AGGREGATORS = new Map([
   ['nodejs_eventloop_lag_min_seconds', 'min'],
   ['nodejs_eventloop_lag_max_seconds', 'max'],

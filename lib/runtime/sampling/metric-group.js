@@ -57,7 +57,7 @@ class MetricGroup {
    */
   constructor(helps, registry, config, isOfProcess) {
     this.#helps = helps;
-    /** Of the metrics, without the prefix. */
+    /** Names of the metrics, without the prefix. */
     this.names = Object.keys(helps);
     /** @type {Registry} */
     this.registry = registry ?? Registry.globalRegistry;
