@@ -307,6 +307,7 @@ class ThreadHub {
     if (this.#threads.get(record.id) !== record) return;
     this.#remove(record);
     if (record.isPublished || record.former === undefined) this.#retired.add(record.mirror);
+    else this.#retire(record.former);
     this.#mergeSoon();
   }
 

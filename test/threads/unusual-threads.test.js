@@ -282,6 +282,21 @@ describe('unusual threads', () => {
     inbox.close();
   });
 
+  it('a thread that takes part again, and ends before it has published all, is gone; its former counts stay', async t => {
+    const inbox = new BroadcastChannel(inboxOf(''));
+    t.after(() => inbox.close());
+    const first = longLog();
+    inbox.postMessage(first.join);
+    for (const message of [first.memory, ...first.chunks.map(chunk => ({ thread: 'x', chunk }))])
+      inbox.postMessage(message);
+    assert.equal(registry.workerCount(), 1);
+    // Without /proc, only this message says that it has ended.
+    inbox.postMessage({ ...longLog().join, thread: 'y', previous: 'x', published: undefined });
+    inbox.postMessage({ thread: 'y', ended: true });
+    assert.equal(registry.workerCount(), 0);
+    assert.match(await registry.workerMetrics(), /^late_total 5$/m);
+  });
+
   it('a thread that runs out of shared memory while it joins shows what it has published', async () => {
     await startAs(`
       ${STARTS}
