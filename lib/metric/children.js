@@ -112,4 +112,19 @@ function bind(metric, handle) {
   handle.bind();
 }
 
-module.exports = { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind };
+/**
+ * Calls a method that a subclass, a spy or a bridge to another system has replaced, as a child of prom-client
+ * does: without a second argument if the child's method was called without a value.
+ *
+ * @template {unknown} V
+ * @param {(labels: import('./label-sets').Labels, value?: V) => void} method
+ * @param {Metric} metric
+ * @param {SeriesHandle} handle
+ * @param {V} [value]
+ */
+function callReplaced(method, metric, { labels }, value) {
+  if (value === undefined) method.call(metric, labels);
+  else method.call(metric, labels, value);
+}
+
+module.exports = { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced };

@@ -17,7 +17,7 @@ const {
   adviseOnOrder,
   runCollect,
 } = require('./metric');
-const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
+const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -166,8 +166,7 @@ function childOf(counter, handle) {
  */
 function incChild(counter, handle, value) {
   if (counter.inc !== inc) {
-    // A subclass, a spy or a bridge to another system may have replaced the method.
-    counter.inc(handle.labels, value);
+    callReplaced(counter.inc, counter, handle, value);
     return;
   }
   if (value == null) value = 1;

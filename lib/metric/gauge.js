@@ -16,7 +16,7 @@ const {
   adviseOnOrder,
   runCollect,
 } = require('./metric');
-const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
+const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
 const { NO_LABELS } = require('./label-sets');
 const { timer, callAndThen, labelsAndCall } = require('./stopwatch');
 
@@ -191,11 +191,14 @@ const { inc, dec, set, get } = Gauge.prototype;
  */
 function childOf(gauge, handle) {
   return {
-    // A subclass, a spy or a bridge to another system may have replaced the method.
-    inc: value => (gauge.inc === inc ? addToChild(gauge, handle, value, 1) : gauge.inc(handle.labels, value)),
+    inc: value =>
+      gauge.inc === inc ? addToChild(gauge, handle, value, 1) : callReplaced(gauge.inc, gauge, handle, value),
     dec: value =>
-      gauge.dec === dec ? addToChild(gauge, handle, value, -1) : gauge.dec(handle.labels, value),
-    set: value => (gauge.set === set ? setChild(gauge, handle, value) : gauge.set(handle.labels, value)),
+      gauge.dec === dec
+        ? addToChild(gauge, handle, value, -1)
+        : callReplaced(gauge.dec, gauge, handle, value),
+    set: value =>
+      gauge.set === set ? setChild(gauge, handle, value) : callReplaced(gauge.set, gauge, handle, value),
     setToCurrentTime: () => gauge.setToCurrentTime(handle.labels),
     startTimer: () => gauge.startTimer(handle.labels),
   };

@@ -145,3 +145,24 @@ describe('the timer of a child', () => {
     });
   }
 });
+
+describe('a method that a test replaces before it calls labels()', () => {
+  for (const [type, method] of [
+    ['Counter', 'inc'],
+    ['Gauge', 'inc'],
+    ['Gauge', 'dec'],
+    ['Gauge', 'set'],
+  ]) {
+    it(`${method}() of a ${type} gets the same arguments from a child`, async () => {
+      const calls = await resultOfBoth(async client => {
+        const metric = new client[type]({ name: 'm', help: 'h', labelNames: ['a'], registers: [] });
+        const seen = [];
+        metric[method] = (...args) => seen.push(args);
+        metric.labels('1')[method]();
+        metric.labels({ a: '2' })[method](3);
+        return seen;
+      });
+      assert.deepEqual(calls, [[{ a: '1' }], [{ a: '2' }, 3]]);
+    });
+  }
+});
