@@ -20,11 +20,16 @@ const { warnOnce } = require('../options/warnings');
 /** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
 const HOOK_MILLISECONDS = 30_000;
 
+/** What a program may assign to a metric. */
+const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
+
 /**
  * @typedef {object} Published
  * @property {number} number
  * @property {number} registry
  * @property {any} metric
+ * @property {import('../exposition/live-family').MetricView} [view] as published; undefined for a custom metric
+ *   object
  * @property {TablePublisher} [table] undefined for a custom metric object
  * @property {boolean} [hasHook] whether a hook was published
  */
@@ -46,7 +51,7 @@ class ThreadPublisher {
   /** @type {Map<any, Published>[]} by registry: by metric */
   #metrics = [];
   #nextNumber = 0;
-  #isPublishingHooks = false;
+  #isPublishingChanges = false;
 
   /** @param {() => Iterable<any>} registries that take part */
   constructor(registries) {
@@ -139,7 +144,7 @@ class ThreadPublisher {
       if (current.has(registry)) this.#syncRegistry(registry, number);
       else for (const published of [...this.#metrics[number].values()]) this.#drop(published);
     });
-    this.#publishHooks();
+    this.#publishChanges();
   }
 
   /** @param {any} registry */
@@ -182,7 +187,7 @@ class ThreadPublisher {
     const view = viewOf(metric);
     const number = this.#nextNumber++;
     /** @type {Published} */
-    const published = { number, registry, metric };
+    const published = { number, registry, metric, view };
     byMetric.set(metric, published);
     if (view === undefined) {
       this.#append(CUSTOM, [number, registry], String(metric.name));
@@ -200,33 +205,43 @@ class ThreadPublisher {
       memoryNumber: (memory, isBlock) => this.#memoryNumber(memory, isBlock),
       numbers: this.#numbers,
       onFailure: error => this.#fail(error),
-      onRenumbered: () => {
-        published.table?.close();
-        byMetric.delete(metric);
-        this.#publish(metric, registry, number);
-        this.#append(DROP, [number]);
-      },
+      onRenumbered: () => this.#publishAgain(published),
     });
     published.table.open();
-    void this.#publishHooksSoon();
+    void this.#publishChangesSoon();
   }
 
-  /** Not in the call that registers a metric: programs give it a hook after that, too. */
-  async #publishHooksSoon() {
-    if (this.#isPublishingHooks) return;
-    this.#isPublishingHooks = true;
+  /**
+   * @param {Published} published is shown until that is complete
+   * @returns {Published}
+   */
+  #publishAgain({ number, registry, metric, table }) {
+    table?.close();
+    this.#metrics[registry].delete(metric);
+    this.#publish(metric, registry, number);
+    this.#append(DROP, [number]);
+    return /** @type {Published} */ (this.#metrics[registry].get(metric));
+  }
+
+  /** Not in the call that registers a metric: programs give it a hook or an aggregator after that, too. */
+  async #publishChangesSoon() {
+    if (this.#isPublishingChanges) return;
+    this.#isPublishingChanges = true;
     await undefined;
-    this.#isPublishingHooks = false;
-    this.#guard(() => this.#publishHooks());
+    this.#guard(() => this.#publishChanges());
+    this.#isPublishingChanges = false;
   }
 
-  #publishHooks() {
-    for (const published of this.#all()) {
-      const { metric, number, table, hasHook } = published;
-      if (table === undefined || hasHook) continue;
-      if (typeof metric.collect !== 'function' && viewOf(metric)?.beforeRead === undefined) continue;
+  /** Publishes what programs have assigned to metrics. */
+  #publishChanges() {
+    for (const before of this.#all()) {
+      const view = viewOf(before.metric);
+      const isChanged = DEFINITION.some(key => view?.[key] !== before.view?.[key]);
+      const published = isChanged ? this.#publishAgain(before) : before;
+      if (view === undefined || published.hasHook) continue;
+      if (typeof before.metric.collect !== 'function' && view.beforeRead === undefined) continue;
       published.hasHook = true;
-      this.#append(HOOK, [number]);
+      this.#append(HOOK, [published.number]);
     }
   }
 
