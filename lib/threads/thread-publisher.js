@@ -23,13 +23,14 @@ const HOOK_MILLISECONDS = 30_000;
 /** What a program may assign to a metric. */
 const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
 
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+
 /**
  * @typedef {object} Published
  * @property {number} number
  * @property {number} registry
  * @property {any} metric
- * @property {import('../exposition/live-family').MetricView} [view] as published; undefined for a custom metric
- *   object
+ * @property {MetricView} [view] as published; undefined for a custom metric object
  * @property {TablePublisher} [table] undefined for a custom metric object
  * @property {boolean} [hasHook] whether a hook was published
  */
