@@ -109,7 +109,7 @@ class Histogram extends Metric {
         this.observe(allLabels, value);
       } else {
         const allExemplarLabels = mergedLabels(exemplarLabels, endExemplarLabels);
-        observeWithExemplar(this, { labels: allLabels, value, exemplarLabels: allExemplarLabels });
+        this.observe({ labels: allLabels, value, exemplarLabels: allExemplarLabels });
       }
     });
   }

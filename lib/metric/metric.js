@@ -77,7 +77,7 @@ class Metric {
    * @returns {number}
    */
   get overflowCount() {
-    return tableOf(this).overflowCount;
+    return /** @type {any} */ (this)[STATE]?.table.overflowCount;
   }
 
   /**
@@ -88,7 +88,9 @@ class Metric {
    * @throws {TypeError} if something else is assigned
    */
   get hashMap() {
-    return hashMapOf(tableOf(this), (row, labels) => /** @type {any} */ (this)[SERIES](row, labels));
+    /** @type {any} */
+    const metric = this;
+    return metric[STATE] && hashMapOf(tableOf(metric), (row, labels) => metric[SERIES](row, labels));
   }
 
   set hashMap(series) {

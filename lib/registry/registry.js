@@ -273,7 +273,9 @@ class Registry {
    * @returns {Record<string, RegisteredMetric>}
    */
   get _metrics() {
-    return new Proxy(Object.fromEntries(stateOf(this).metrics), {
+    const registered = stateOf(this).metrics;
+    if (registered === undefined) return registered;
+    return new Proxy(Object.fromEntries(registered), {
       set: (byName, name, metric) => {
         stateOf(this).metrics.set(String(name), metric);
         notifyObserver(this);
@@ -336,11 +338,17 @@ class Registry {
 const { metrics, getMetricsAsString } = Registry.prototype;
 
 /**
+ * The state of an object that has nothing but the prototype, as createStubInstance() of sinon makes: its
+ * properties are undefined, as in prom-client.
+ */
+const NO_STATE = Object.freeze({});
+
+/**
  * @param {Registry} registry
  * @returns {State}
  */
 function stateOf(registry) {
-  return /** @type {any} */ (registry)[STATE];
+  return /** @type {any} */ (registry)[STATE] ?? NO_STATE;
 }
 
 /** @param {Registry} registry */

@@ -166,3 +166,60 @@ describe('a method that a test replaces before it calls labels()', () => {
     });
   }
 });
+
+describe('an object with nothing but the prototype of a class, as createStubInstance() of sinon makes', () => {
+  const stubOf = (Class, methods) => Object.assign(Object.create(Class.prototype), methods);
+
+  for (const name of ['Registry', 'AggregatorRegistry', 'Counter', 'Gauge', 'Histogram', 'Summary']) {
+    it(`can be read: ${name}`, async () => {
+      await resultOfBoth(async client =>
+        ['contentType', '_metrics', '_defaultLabels', 'hashMap', 'name', 'buckets'].map(
+          property => typeof stubOf(client[name])[property],
+        ),
+      );
+      const stub = stubOf(ours[name]);
+      for (let object = stub; object !== null; object = Object.getPrototypeOf(object)) {
+        for (const property of Reflect.ownKeys(object)) if (property !== '__proto__') void stub[property];
+      }
+    });
+  }
+
+  for (const name of ['Registry', 'AggregatorRegistry']) {
+    it(`can be a registry in tests: ${name}`, async () => {
+      const seen = await resultOfBoth(async client => {
+        const names = [];
+        const registry = stubOf(client[name], {
+          registerMetric: metric => void names.push(metric.name),
+          getMetricsAsArray: () => [],
+          getSingleMetric: () => undefined,
+          metrics: async () => 'page',
+        });
+        const options = { name: 'c', help: 'h', registers: [registry] };
+        new client.Counter(options).inc();
+        new client.Histogram({ ...options, name: 'h', enableExemplars: true }).observe({ value: 1 });
+        client.collectDefaultMetrics({ register: registry });
+        client.AggregatorRegistry.setRegistries(registry);
+        client.AggregatorRegistry.setRegistries(client.register);
+        const merged = client.Registry.merge([registry]);
+        return [names.slice(0, 3), merged.contentType, await registry.metrics(), registry.contentType];
+      });
+      assert.deepEqual(seen.slice(2), ['page', undefined]);
+    });
+  }
+});
+
+describe('observe() that a test replaces', () => {
+  it('gets what a timer with exemplars records, as in prom-client', async () => {
+    const calls = await resultOfBoth(async client => {
+      const registers = [new client.Registry(client.openMetricsContentType)];
+      const options = { name: 'h', help: 'h', labelNames: ['a'], enableExemplars: true, registers };
+      const histogram = new client.Histogram(options);
+      const seen = [];
+      histogram.observe = record => seen.push({ ...record, value: typeof record.value });
+      histogram.startTimer({ a: '1' }, { trace: '2' })({}, { span: '3' });
+      histogram.startTimer()();
+      return seen;
+    });
+    assert.equal(calls.length, 2);
+  });
+});
