@@ -1,39 +1,15 @@
 'use strict';
 
-// Runs in every process of a group, on its event loop. The process's part in the group: finds out who
-// aggregates (the holder), links to it, and takes over if it is dead or does not answer. The holder is a
-// member like any other, by a link to itself.
+// Runs in every process of a group, on its event loop. The group as AggregatorRegistry uses it: its page, its
+// state, and the exit snapshot of this process.
 
 const { GroupDirectory } = require('./group-directory');
-const { newKey } = require('./group-names');
-const { Holder } = require('./holder');
-const { HolderLink } = require('./holder-link');
+const { Election } = require('./election');
 const { MemberSnapshots } = require('./member-snapshots');
 const { NOTHING_AGGREGATED } = require('../primary/cluster-state');
-const { connect, listen } = require('../links/socket');
 const { listenToExit } = require('../worker/worker-hook');
 const { unavailable } = require('../../registry/unavailable');
-const { textOf } = require('../../options/thrown');
-const { warnOnce } = require('../../options/warnings');
-const { MAX_TIMER, unref, pause } = require('../../event-loop/timers');
 const { debug } = require('../../options/debug-log');
-
-// Pauses before the next attempt to find the holder: random, up to these, which grow.
-const FIRST_PAUSE_MILLISECONDS = 20;
-const PAUSE_FACTOR = 1.3;
-const LONGEST_PAUSE_MILLISECONDS = 1000;
-
-// How long it takes a holder to listen again, after somebody has removed the directory.
-const MISSING_MILLISECONDS = 100;
-
-// A process that accepts connections and does not greet for so long is replaced. One that has just won the
-// election needs less.
-const GREETING_MILLISECONDS = 5000;
-
-// What a check notices is rare and harms no page: the holder checks at each message. So an idle process is
-// woken seldom.
-const CHECK_MILLISECONDS = 5000;
-const FRESHEN_CHECKS = 720;
 
 const OWN_EXIT_LISTENERS = 2;
 
@@ -42,37 +18,12 @@ const IS_REPLACED = 'Another process took over the group while the metrics were 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 
-/**
- * A holder that possibly does not answer.
- *
- * @typedef {object} Suspect
- * @property {number} generation
- * @property {boolean} isSilent whether it is replaced
- * @property {boolean} isMissing whether its socket was missing
- * @property {number} unansweredSince since when it has not greeted, by performance.now()
- */
-
 class Group {
   #directory;
   #options;
-  #key = newKey();
-  /** @type {import('node:net').Server | undefined} */
-  #server = undefined;
-  /** @type {HolderLink | undefined} */
-  #link = undefined;
-  /** @type {Holder | undefined} if this process aggregates */
-  #holder = undefined;
-  /** @type {Suspect | undefined} */
-  #suspect = undefined;
-  /** Whether this process has ever met another one: then the group does not end with that. */
-  #hasMet = false;
-  #isFollowing = false;
-  /** @type {(() => void)[]} called when the link to a holder is there */
-  #onLinked = [];
-  /** Why there is no link. */
-  #failure = '';
+  /** @type {Election} */
+  #election;
   #snapshots;
-  #checks = 0;
   /** Whether the options are those of the program. */
   #isConfigured = false;
   #exit = {
@@ -80,7 +31,7 @@ class Group {
       process.listenerCount('exit') > OWN_EXIT_LISTENERS && this.#snapshots.writeExitSnapshot(),
     onExit: () => {
       this.#snapshots.writeExitSnapshot();
-      this.#directory.leave(this.#key, this.#holder?.isContinued);
+      this.#election.leave();
     },
   };
 
@@ -92,14 +43,22 @@ class Group {
   constructor(directory, options, registries) {
     this.#directory = new GroupDirectory(directory);
     this.#options = options;
-    this.#snapshots = new MemberSnapshots(this.#directory, registries, () => this.#link);
+    this.#election = new Election(this.#directory, {
+      options: () => this.#options,
+      id: () => this.#snapshots.id,
+      onIdentified: id => this.#snapshots.identify(id),
+      onRequest: message => {
+        this.#snapshots.receive(message);
+        listenToExit(this.#exit);
+      },
+    });
+    this.#snapshots = new MemberSnapshots(this.#directory, registries, () => this.#election.link);
   }
 
   /** Takes part from now on. Never throws. */
   join() {
     listenToExit(this.#exit);
-    unref(setInterval(() => this.#check(), CHECK_MILLISECONDS));
-    void this.#follow();
+    this.#election.join();
   }
 
   /**
@@ -115,24 +74,25 @@ class Group {
 
   /** @returns {import('../primary/cluster-state').ClusterState} */
   state() {
-    const generation = this.#holder?.generation ?? this.#link?.generation ?? 0;
-    const { members, aggregator } = this.#holder?.facts ?? this.#directory.generation(generation).facts;
+    const { holder, link, failure } = this.#election;
+    const generation = holder?.generation ?? link?.generation ?? 0;
+    const { members, aggregator } = holder?.facts ?? this.#directory.generation(generation).facts;
     const group = {
       directory: this.#directory.path,
       id: this.#snapshots.id,
-      isAggregator: this.#holder !== undefined,
+      isAggregator: holder !== undefined,
       aggregator,
       members,
       handovers: Math.max(generation - 1, 0),
       generation,
-      failure: this.#link === undefined ? this.#failure : '',
+      failure: link === undefined ? failure : '',
     };
     return { ...(this.primary?.state() ?? NOTHING_AGGREGATED), group };
   }
 
   /** @returns {import('../primary/cluster-primary').ClusterPrimary | undefined} if this process aggregates */
   get primary() {
-    return this.#holder?.primary;
+    return this.#election.holder?.primary;
   }
 
   /**
@@ -144,15 +104,16 @@ class Group {
    */
   async collect(format, timeout) {
     const deadline = performance.now() + timeout;
+    const election = this.#election;
     for (;;) {
       const timeLeft = () => Math.max(deadline - performance.now(), 1);
-      const link = this.#link ?? (await this.#linked(timeLeft()));
+      const link = await election.linked(timeLeft());
       // A process that is alone starts to aggregate when it is scraped.
-      if (this.#holder?.isCurrent()) this.#holder.aggregate();
+      if (election.holder?.isCurrent()) election.holder.aggregate();
       try {
         return await link.page(format, timeLeft());
       } catch (error) {
-        if (this.#link === link && link.isConnected) throw error;
+        if (election.link === link && link.isConnected) throw error;
         if (performance.now() >= deadline) throw unavailable('Operation timed out.', IS_REPLACED);
         debug('the page is requested again: %s', error);
         // The end of the link may have come, but not been handled yet.
@@ -170,32 +131,9 @@ class Group {
    *   process aggregates
    */
   async pushTarget(timeout) {
-    const link = this.#link ?? (await this.#linked(timeout));
-    return this.#holder?.generation === link.generation ? this.#holder.pushTarget() : undefined;
-  }
-
-  /**
-   * @param {number} timeout milliseconds
-   * @returns {Promise<HolderLink>}
-   */
-  #linked(timeout) {
-    return new Promise((resolve, reject) => {
-      const onLinked = () => {
-        clearTimeout(timer);
-        resolve(/** @type {HolderLink} */ (this.#link));
-      };
-      // The timer keeps the process alive, because somebody waits.
-      const timer = setTimeout(
-        () => {
-          this.#onLinked = this.#onLinked.filter(each => each !== onLinked);
-          const reason = this.#failure || 'no process of the group answers';
-          reject(unavailable(`The group's metrics cannot be collected: ${reason}`));
-        },
-        Math.min(timeout, MAX_TIMER),
-      );
-      this.#onLinked.push(onLinked);
-      void this.#follow();
-    });
+    const link = await this.#election.linked(timeout);
+    const { holder } = this.#election;
+    return holder?.generation === link.generation ? holder.pushTarget() : undefined;
   }
 
   /**
@@ -205,198 +143,6 @@ class Group {
    */
   async handOver(timeout) {
     await this.#snapshots.handOver(timeout);
-  }
-
-  /** Finds the holder and links to it, or becomes it, however long that takes. */
-  async #follow() {
-    if (this.#isFollowing) return;
-    this.#isFollowing = true;
-    let longest = FIRST_PAUSE_MILLISECONDS;
-    while (!(await this.#isSettled())) {
-      await pause(Math.random() * longest);
-      longest = Math.min(longest * PAUSE_FACTOR, LONGEST_PAUSE_MILLISECONDS);
-      if (longest === LONGEST_PAUSE_MILLISECONDS && this.#server === undefined) this.#warn();
-    }
-    this.#isFollowing = false;
-    for (const resolve of this.#onLinked.splice(0)) resolve();
-  }
-
-  /** @returns {Promise<boolean>} whether the link to the newest holder is there */
-  async #isSettled() {
-    try {
-      await this.#open();
-      const own = this.#holder?.isCurrent() ? this.#holder.generation : undefined;
-      const newest = own === undefined ? this.#directory.newest() : { generation: own, key: this.#key };
-      if (newest === undefined) {
-        await this.#elect(1);
-        return false;
-      }
-      const { generation, key } = newest;
-      if (this.#link?.generation === generation) return true;
-      this.#link?.close();
-      if (own !== undefined) return await this.#linkTo(key, generation);
-      // If the key is that of this process, an error has ended its own election.
-      const mayAnswer = key !== this.#key && !this.#suspectOf(generation).isSilent;
-      if (mayAnswer && (await this.#linkTo(key, generation))) return true;
-      await this.#elect(generation + 1, this.#suspectOf(generation).isSilent ? key : undefined);
-      return false;
-    } catch (error) {
-      debug('no link to the group: %s', error);
-      this.#failure = textOf(error);
-      // Errors of the system, such as too many open files, may pass.
-      if (/** @type {any} */ (error).code === undefined && this.#server === undefined) this.#warn();
-      return false;
-    }
-  }
-
-  /** Reports that the counts of this process are on no page. */
-  #warn() {
-    warnOnce('group', `This process takes no part in its group: ${this.#failure}`);
-  }
-
-  /** Creates the directory and the socket, if they are missing. */
-  async #open() {
-    this.#directory.open();
-    if (this.#directory.hasSocket(this.#key)) return;
-    // A pipe of Windows is not removed with the directory.
-    if (this.#server === undefined || process.platform !== 'win32') {
-      this.#server?.close();
-      this.#server = undefined;
-      this.#server = await listen(this.#directory.socketOf(this.#key), socket => this.#onConnection(socket));
-    }
-    this.#directory.showPipe(this.#key);
-  }
-
-  /** Somebody has removed the directory: without a socket, this process would be taken for dead. */
-  #openAgain() {
-    if (this.#isFollowing || this.#directory.hasSocket(this.#key)) return;
-    void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
-  }
-
-  /** @param {import('node:net').Socket} socket */
-  #onConnection(socket) {
-    socket.unref();
-    socket.on('error', error => debug('a connection failed: %s', error));
-    if (this.#holder?.isCurrent()) {
-      this.#holder.accept(socket);
-      return;
-    }
-    // It is a notice, or whether this process lives.
-    socket.destroy();
-    this.#check();
-  }
-
-  /**
-   * @param {string} key of the holder
-   * @param {number} generation
-   * @returns {Promise<boolean>} false if it is dead
-   * @throws {Error} if it does not answer, or is not ready
-   */
-  async #linkTo(key, generation) {
-    if (key === '') return false;
-    const suspect = this.#suspectOf(generation);
-    /** @type {import('node:net').Socket} */
-    let socket;
-    try {
-      socket = await connect(this.#directory.socketOf(key));
-      this.#hasMet = true;
-    } catch (error) {
-      const { code } = /** @type {any} */ (error);
-      if (code === 'ECONNREFUSED' || (code === 'ENOENT' && suspect.isMissing)) return false;
-      // Its socket is missing: it has ended, or somebody has removed the directory, and it listens again.
-      if (code === 'ENOENT') {
-        await pause(MISSING_MILLISECONDS);
-        suspect.isMissing = true;
-      }
-      throw error;
-    }
-    const self = { key: this.#key, id: this.#snapshots.id || undefined };
-    const link = new HolderLink(socket, generation, self, {
-      // At once: requests may have come with it.
-      onHello: id => {
-        this.#snapshots.identify(id);
-        this.#link = link;
-      },
-      onRequest: message => {
-        this.#snapshots.receive(message);
-        listenToExit(this.#exit);
-        this.#openAgain();
-      },
-      onSilence: () => (this.#suspectOf(generation).isSilent = true),
-      onEnd: () => {
-        if (this.#link !== link) return;
-        this.#link = undefined;
-        void this.#follow();
-      },
-    });
-    await link.welcome.catch(error => this.#onUnanswered(suspect, error));
-    this.#suspect = undefined;
-    if (this.#link !== link) throw new Error('the link to the process that aggregates has ended');
-    return true;
-  }
-
-  /**
-   * @param {number} generation
-   * @returns {Suspect} what was noticed of its holder so far
-   */
-  #suspectOf(generation) {
-    if (this.#suspect?.generation !== generation)
-      this.#suspect = { generation, isSilent: false, isMissing: false, unansweredSince: Infinity };
-    return this.#suspect;
-  }
-
-  /**
-   * @param {Suspect} suspect that has accepted the connection
-   * @param {Error} error
-   * @returns {never}
-   */
-  #onUnanswered(suspect, error) {
-    const now = performance.now();
-    suspect.unansweredSince = Math.min(suspect.unansweredSince, now);
-    if (now - suspect.unansweredSince < GREETING_MILLISECONDS) throw error;
-    suspect.isSilent = true;
-    const { path } = this.#directory;
-    const message = `A process listens in ${path} and does not answer as prom-client-cluster: it is replaced`;
-    warnOnce('group-holder', message);
-    throw new Error(message);
-  }
-
-  /**
-   * Tries to become the holder.
-   *
-   * @param {number} generation
-   * @param {string} [silent] key of the holder that is replaced, if that does not answer
-   */
-  async #elect(generation, silent) {
-    const holder = await Holder.claim({
-      directory: this.#directory,
-      generation,
-      key: this.#key,
-      isContinuing: this.#hasMet,
-      silent,
-      options: () => this.#options,
-      onDeposed: () => {
-        this.#holder = undefined;
-        void this.#follow();
-      },
-      onRestored: () => this.#openAgain(),
-    });
-    if (holder !== undefined) this.#holder = holder;
-  }
-
-  /** Notices that another process has taken over, or that the directory was removed. */
-  #check() {
-    try {
-      if (!this.#holder?.isCurrent() && this.#link !== undefined) {
-        const [newest] = this.#directory.generations();
-        if (newest > this.#link.generation) this.#link.close();
-      }
-      this.#openAgain();
-      this.#holder?.writeAgain();
-      if (++this.#checks % FRESHEN_CHECKS === 0) this.#directory.freshen(this.#key, this.#holder?.generation);
-    } catch (error) {
-      debug('the directory cannot be read: %s', error);
-    }
   }
 }
 

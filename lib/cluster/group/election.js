@@ -1,0 +1,312 @@
+'use strict';
+
+// Runs in every process of a group, on its event loop. Finds out which process aggregates (the holder) and
+// links to it, and takes over if it is dead or does not answer. The holder is a member like any other, by a
+// link to itself.
+
+const { newKey } = require('./group-names');
+const { Holder } = require('./holder');
+const { HolderLink } = require('./holder-link');
+const { connect, listen } = require('../links/socket');
+const { textOf } = require('../../options/thrown');
+const { warnOnce } = require('../../options/warnings');
+const { unavailable } = require('../../registry/unavailable');
+const { unref, pause, settledWithin } = require('../../event-loop/timers');
+const { debug } = require('../../options/debug-log');
+
+// Pauses before the next attempt to find the holder: random, up to these, which grow.
+const FIRST_PAUSE_MILLISECONDS = 20;
+const PAUSE_FACTOR = 1.3;
+const LONGEST_PAUSE_MILLISECONDS = 1000;
+
+// How long it takes a holder to listen again, after somebody has removed the directory.
+const MISSING_MILLISECONDS = 100;
+
+// A process that accepts connections and does not greet for so long is replaced. One that has just won the
+// election needs less.
+const GREETING_MILLISECONDS = 5000;
+
+// What a check notices is rare and harms no page: the holder checks at each message. So an idle process is
+// woken seldom.
+const CHECK_MILLISECONDS = 5000;
+const FRESHEN_CHECKS = 720;
+
+/**
+ * A holder that possibly does not answer.
+ *
+ * @typedef {object} Suspect
+ * @property {number} generation
+ * @property {boolean} isSilent whether it is replaced
+ * @property {boolean} isMissing whether its socket was missing
+ * @property {number} unansweredSince since when it has not greeted, by performance.now()
+ */
+
+/**
+ * The process as the election uses it.
+ *
+ * @typedef {object} Candidate
+ * @property {() => import('../cluster-options').ClusterOptions} options
+ * @property {() => number} id that a holder has given it; 0 if none has
+ * @property {(id: number) => void} onIdentified called with the id that a holder gives it
+ * @property {(message: any) => void} onRequest called with messages of type REQUEST and WELCOME
+ */
+
+class Election {
+  #directory;
+  #candidate;
+  #key = newKey();
+  /** @type {import('node:net').Server | undefined} */
+  #server = undefined;
+  /** @type {HolderLink | undefined} to the holder */
+  link = undefined;
+  /** @type {Holder | undefined} if this process aggregates */
+  holder = undefined;
+  /** Why there is no link. */
+  failure = '';
+  /** @type {Suspect | undefined} */
+  #suspect = undefined;
+  /** Whether this process has ever met another one: then the group does not end with that. */
+  #hasMet = false;
+  /** @type {Promise<HolderLink> | undefined} the search for the holder under way */
+  #search = undefined;
+  #checks = 0;
+
+  /**
+   * @param {import('./group-directory').GroupDirectory} directory
+   * @param {Candidate} candidate
+   */
+  constructor(directory, candidate) {
+    this.#directory = directory;
+    this.#candidate = candidate;
+  }
+
+  /** Takes part from now on. Never throws. */
+  join() {
+    unref(setInterval(() => this.#check(), CHECK_MILLISECONDS));
+    void this.#follow();
+  }
+
+  /** The process ends. */
+  leave() {
+    this.#directory.leave(this.#key, this.holder?.isContinued);
+  }
+
+  /**
+   * The process does not end meanwhile.
+   *
+   * @param {number} timeout milliseconds
+   * @returns {Promise<HolderLink>}
+   * @throws {Error} if there is no link in time
+   */
+  async linked(timeout) {
+    let { link } = this;
+    if (link !== undefined) return link;
+    const found = this.#follow().then(holderLink => (link = holderLink));
+    await settledWithin(found, timeout);
+    if (link !== undefined) return link;
+    const reason = this.failure || 'no process of the group answers';
+    throw unavailable(`The group's metrics cannot be collected: ${reason}`);
+  }
+
+  /**
+   * Finds the holder and links to it, or becomes it, however long that takes.
+   *
+   * @returns {Promise<HolderLink>}
+   */
+  #follow() {
+    this.#search ??= this.#find();
+    return this.#search;
+  }
+
+  /** @returns {Promise<HolderLink>} */
+  async #find() {
+    let longest = FIRST_PAUSE_MILLISECONDS;
+    while (!(await this.#isSettled()) || this.link === undefined) {
+      await pause(Math.random() * longest);
+      longest = Math.min(longest * PAUSE_FACTOR, LONGEST_PAUSE_MILLISECONDS);
+      if (longest === LONGEST_PAUSE_MILLISECONDS && this.#server === undefined) this.#warn();
+    }
+    // In this turn: if the link is lost from now on, another search begins.
+    this.#search = undefined;
+    return this.link;
+  }
+
+  /** @returns {Promise<boolean>} whether the link to the newest holder is there */
+  async #isSettled() {
+    try {
+      await this.#open();
+      const own = this.holder?.isCurrent() ? this.holder.generation : undefined;
+      const newest = own === undefined ? this.#directory.newest() : { generation: own, key: this.#key };
+      if (newest === undefined) {
+        await this.#elect(1);
+        return false;
+      }
+      const { generation, key } = newest;
+      if (this.link?.generation === generation) return true;
+      this.link?.close();
+      if (own !== undefined) return await this.#linkTo(key, generation);
+      // If the key is that of this process, an error has ended its own election.
+      const mayAnswer = key !== this.#key && !this.#suspectOf(generation).isSilent;
+      if (mayAnswer && (await this.#linkTo(key, generation))) return true;
+      await this.#elect(generation + 1, this.#suspectOf(generation).isSilent ? key : undefined);
+      return false;
+    } catch (error) {
+      debug('no link to the group: %s', error);
+      this.failure = textOf(error);
+      // Errors of the system, such as too many open files, may pass.
+      if (/** @type {any} */ (error).code === undefined && this.#server === undefined) this.#warn();
+      return false;
+    }
+  }
+
+  /** Reports that the counts of this process are on no page. */
+  #warn() {
+    warnOnce('group', `This process takes no part in its group: ${this.failure}`);
+  }
+
+  /** Creates the directory and the socket, if they are missing. */
+  async #open() {
+    this.#directory.open();
+    if (this.#directory.hasSocket(this.#key)) return;
+    // A pipe of Windows is not removed with the directory.
+    if (this.#server === undefined || process.platform !== 'win32') {
+      this.#server?.close();
+      this.#server = undefined;
+      this.#server = await listen(this.#directory.socketOf(this.#key), socket => this.#onConnection(socket));
+    }
+    this.#directory.showPipe(this.#key);
+  }
+
+  /** Somebody has removed the directory: without a socket, this process would be taken for dead. */
+  #openAgain() {
+    if (this.#search !== undefined || this.#directory.hasSocket(this.#key)) return;
+    void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
+  }
+
+  /** @param {import('node:net').Socket} socket */
+  #onConnection(socket) {
+    socket.unref();
+    socket.on('error', error => debug('a connection failed: %s', error));
+    if (this.holder?.isCurrent()) {
+      this.holder.accept(socket);
+      return;
+    }
+    // It is a notice, or whether this process lives.
+    socket.destroy();
+    this.#check();
+  }
+
+  /**
+   * @param {string} key of the holder
+   * @param {number} generation
+   * @returns {Promise<boolean>} false if it is dead
+   * @throws {Error} if it does not answer, or is not ready
+   */
+  async #linkTo(key, generation) {
+    if (key === '') return false;
+    const suspect = this.#suspectOf(generation);
+    /** @type {import('node:net').Socket} */
+    let socket;
+    try {
+      socket = await connect(this.#directory.socketOf(key));
+      this.#hasMet = true;
+    } catch (error) {
+      const { code } = /** @type {any} */ (error);
+      if (code === 'ECONNREFUSED' || (code === 'ENOENT' && suspect.isMissing)) return false;
+      // Its socket is missing: it has ended, or somebody has removed the directory, and it listens again.
+      if (code === 'ENOENT') {
+        await pause(MISSING_MILLISECONDS);
+        suspect.isMissing = true;
+      }
+      throw error;
+    }
+    const self = { key: this.#key, id: this.#candidate.id() || undefined };
+    const link = new HolderLink(socket, generation, self, {
+      // At once: requests may have come with it.
+      onHello: id => {
+        this.#candidate.onIdentified(id);
+        this.link = link;
+      },
+      onRequest: message => {
+        this.#candidate.onRequest(message);
+        this.#openAgain();
+      },
+      onSilence: () => (this.#suspectOf(generation).isSilent = true),
+      onEnd: () => {
+        if (this.link !== link) return;
+        this.link = undefined;
+        void this.#follow();
+      },
+    });
+    await link.welcome.catch(error => this.#onUnanswered(suspect, error));
+    this.#suspect = undefined;
+    if (this.link !== link) throw new Error('the link to the process that aggregates has ended');
+    return true;
+  }
+
+  /**
+   * @param {number} generation
+   * @returns {Suspect} what was noticed of its holder so far
+   */
+  #suspectOf(generation) {
+    if (this.#suspect?.generation !== generation)
+      this.#suspect = { generation, isSilent: false, isMissing: false, unansweredSince: Infinity };
+    return this.#suspect;
+  }
+
+  /**
+   * @param {Suspect} suspect that has accepted the connection
+   * @param {Error} error
+   * @returns {never}
+   */
+  #onUnanswered(suspect, error) {
+    const now = performance.now();
+    suspect.unansweredSince = Math.min(suspect.unansweredSince, now);
+    if (now - suspect.unansweredSince < GREETING_MILLISECONDS) throw error;
+    suspect.isSilent = true;
+    const { path } = this.#directory;
+    const message = `A process listens in ${path} and does not answer as prom-client-cluster: it is replaced`;
+    warnOnce('group-holder', message);
+    throw new Error(message);
+  }
+
+  /**
+   * Tries to become the holder.
+   *
+   * @param {number} generation
+   * @param {string} [silent] key of the holder that is replaced, if that does not answer
+   */
+  async #elect(generation, silent) {
+    const holder = await Holder.claim({
+      directory: this.#directory,
+      generation,
+      key: this.#key,
+      isContinuing: this.#hasMet,
+      silent,
+      options: this.#candidate.options,
+      onDeposed: () => {
+        this.holder = undefined;
+        void this.#follow();
+      },
+      onRestored: () => this.#openAgain(),
+    });
+    if (holder !== undefined) this.holder = holder;
+  }
+
+  /** Notices that another process has taken over, or that the directory was removed. */
+  #check() {
+    try {
+      if (!this.holder?.isCurrent() && this.link !== undefined) {
+        const [newest] = this.#directory.generations();
+        if (newest > this.link.generation) this.link.close();
+      }
+      this.#openAgain();
+      this.holder?.writeAgain();
+      if (++this.#checks % FRESHEN_CHECKS === 0) this.#directory.freshen(this.#key, this.holder?.generation);
+    } catch (error) {
+      debug('the directory cannot be read: %s', error);
+    }
+  }
+}
+
+module.exports = { Election };
