@@ -145,6 +145,7 @@ function* readFully(descriptor, size) {
  * @throws {NodeJS.ErrnoException} if another kind of file has the name
  */
 function writeFile(file, chunks) {
+  if (hasOtherName(file)) fs.unlinkSync(file);
   withRegularFile(file, OPEN_TO_REPLACE, descriptor => {
     for (const chunk of chunks) writeFully(descriptor, chunk);
     // Only now: a full disk has space for the new content where the old one is.
@@ -160,10 +161,21 @@ function writeFile(file, chunks) {
  *
  * @param {string} file
  * @param {Uint8Array} chunk
- * @throws {NodeJS.ErrnoException} if another kind of file has the name
+ * @throws {NodeJS.ErrnoException} if another kind of file has the name, or a file that has another name, too
  */
 function appendFile(file, chunk) {
+  if (hasOtherName(file)) throw systemError('EMLINK', `a file with another name, open '${file}'`);
   withRegularFile(file, OPEN_TO_APPEND, descriptor => writeFully(descriptor, chunk));
+}
+
+/**
+ * @param {string} file
+ * @returns {boolean} whether what is written to it would also be in a file of another name: that of a backup
+ *   that consists of hard links, for example
+ */
+function hasOtherName(file) {
+  const stat = ifReadable(() => fs.lstatSync(file));
+  return stat !== undefined && stat.isFile() && stat.nlink > 1;
 }
 
 /**

@@ -467,6 +467,24 @@ describe('files of a spool', () => {
     assert.equal(spool.readSnapshotIfPresent(exitSnapshotName(2)), undefined);
   });
 
+  it(
+    'appending and writing leave a file alone that is elsewhere, too, by a hard link',
+    onlyPosix,
+    async t => {
+      const spool = await open(t);
+      const other = path.join(place, 'other');
+      fs.writeFileSync(other, 'precious');
+      const pathOf = name => path.join(spool.directory, name);
+      for (const name of ['a', 'a.tmp', 'b', 'owner.json.tmp']) fs.linkSync(other, pathOf(name));
+      assert.throws(() => spool.append('b', Buffer.from('text')), { code: 'EMLINK' });
+      spool.writeAtomically('a', [Buffer.from('new')]);
+      spool.writeAtomically('owner.json', [Buffer.from('{}')]);
+      assert.equal(fs.readFileSync(pathOf('a'), 'utf8'), 'new');
+      assert.equal(fs.existsSync(pathOf('a.tmp')), false);
+      assert.equal(fs.readFileSync(other, 'utf8'), 'precious');
+    },
+  );
+
   it('appending and writing follow no links and wait for no readers', onlyPosix, async t => {
     const spool = await open(t);
     const pathOf = name => path.join(spool.directory, name);
