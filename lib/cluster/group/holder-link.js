@@ -127,7 +127,6 @@ class HolderLink {
       id,
       isConnected: () => this.isConnected,
       send: (message, onSent) => this.send(message, onSent),
-      user: () => process.geteuid?.(),
     });
     this.#pages.receive({ type: PAGE, pages: true });
     this.#onWelcome();

@@ -147,7 +147,7 @@ class Holder {
   async pushTarget() {
     await this.#members.settled;
     if (!this.isCurrent()) return undefined;
-    return { primary: this.aggregate(), isShared: this.#members.hasOthersThan(this.#key) };
+    return { primary: this.aggregate(), isShared: this.isShared };
   }
 
   /** @param {import('./generation').MemberList} list */

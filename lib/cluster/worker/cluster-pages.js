@@ -86,7 +86,7 @@ class ClusterPages {
   /** @type {NodeJS.Timeout | undefined} */
   #overlap = undefined;
 
-  /** @param {import('../links/ipc').Link} link to the primary */
+  /** @param {Omit<import('../links/ipc').Link, 'user'>} link to the primary */
   constructor(link) {
     this.#link = link;
   }
