@@ -376,4 +376,22 @@ describe('unusual use: a child calls a replaced method', () => {
       ['1', '1', '2'],
     );
   });
+
+  it('a child calls a replaced method: that of a subclass', () => {
+    const calls = [];
+    class Doubling extends Counter {
+      inc(labels, value = 1) {
+        calls.push([labels, value]);
+        super.inc(labels, value * 2);
+      }
+    }
+    const counter = new Doubling({ name: 'a', help: 'h', labelNames: ['x'], registers: [] });
+    counter.labels('1').inc();
+    counter.inc({ x: '1' }, 3);
+    assert.deepEqual(calls, [
+      [{ x: '1' }, 1],
+      [{ x: '1' }, 3],
+    ]);
+    assert.equal(counter.value({ x: '1' }), 8);
+  });
 });
