@@ -168,6 +168,14 @@ class ThreadHub {
 
   /**
    * @param {ThreadRecord} record
+   * @returns {boolean} whether the end of the thread is reported, or the system shows it
+   */
+  #isEndSeen({ task, threadId }) {
+    return this.#followed.has(threadId) || (task !== undefined && ownTask() !== undefined);
+  }
+
+  /**
+   * @param {ThreadRecord} record
    * @returns {boolean} whether a thread has ended that was created before this hub, or by another thread:
    *   nothing reports the end of these
    */
@@ -231,7 +239,10 @@ class ThreadHub {
       if (published === true) this.#onPublished(record);
       if (left === true) this.#onLeft(record);
       if (hooks.isCurrent(answer)) this.#onAnswer(record, answer, new Set(failed));
-      if (ended === true && !this.#followed.has(record.threadId)) this.#retire(record);
+      // It answers no request any more.
+      if (ended === true) hooks.end();
+      // It may still count, in its 'exit' listeners.
+      if (ended === true && !this.#isEndSeen(record)) this.#retire(record);
       else this.#readSoon();
     } catch (error) {
       debug('a message of a thread is not valid: %O', error);
