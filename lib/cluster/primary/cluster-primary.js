@@ -63,7 +63,7 @@ class ClusterPrimary {
    */
   constructor(cluster, options, registries) {
     if (options.includePrimary)
-      this.#own = new OwnSnapshots(registries, snapshot => this.#onOwnSnapshot(snapshot));
+      this.#own = new OwnSnapshots(registries, (...captured) => this.#onOwnSnapshot(...captured));
     else this.#leftOut = registries;
     this.#supervisor = new AggregatorSupervisor(options, {
       // Running workers learn where their last snapshot goes, or that there is no directory any more.
@@ -228,7 +228,7 @@ class ClusterPrimary {
   /** A new aggregator has no numbers of living workers: they are asked for full snapshots. */
   #onAggregatorLost() {
     for (const record of this.#roster.all) record.position = undefined;
-    if (this.#own !== undefined) this.#own.position = undefined;
+    this.#own?.startAgain();
     // At once and not with the next scrape, because the numbers of a worker that dies until then would be
     // lost.
     if (!this.#rounds.isCollecting)
@@ -239,11 +239,14 @@ class ClusterPrimary {
     for (const record of this.#roster.all) if (isOnline(record.worker)) this.#messages.welcome(record);
   }
 
-  /** @param {Buffer | undefined} snapshot */
-  #onOwnSnapshot(snapshot) {
+  /**
+   * @param {Buffer | undefined} snapshot
+   * @param {boolean} isAnswer
+   */
+  #onOwnSnapshot(snapshot, isAnswer) {
     if (snapshot === undefined) this.#messages.refused.add('primary');
     else this.#supervisor.answer({ workerId: OWN_ID, bytes: snapshot });
-    this.#rounds.settle(OWN_ID, snapshot !== undefined);
+    if (isAnswer) this.#rounds.settle(OWN_ID, snapshot !== undefined);
   }
 
   /** @returns {number[]} ids of those that can be asked now */
@@ -323,10 +326,8 @@ class ClusterPrimary {
     this.#durations.merged(seconds);
     for (const workerId of unreadable) this.#requests.useIpc(this.#roster.get(workerId));
     const positions = new Map(entries);
-    const own = this.#own;
-    if (own !== undefined && positions.has(OWN_ID)) own.position = positions.get(OWN_ID);
     this.#isComplete = true;
-    for (const record of this.#roster.all) {
+    for (const record of [...this.#roster.all, this.#own ?? []].flat()) {
       const { id } = record.worker;
       if (positions.has(id)) {
         record.position = positions.get(id);

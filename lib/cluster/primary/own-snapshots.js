@@ -15,16 +15,21 @@ const { debug } = require('../../options/debug-log');
 const OWN_ID = 0;
 
 class OwnSnapshots {
+  worker = { id: OWN_ID };
+  /** Whether a page has ever had its numbers. */
+  isShown = false;
   #source;
   #onCaptured;
   #isBusy = false;
+  /** Whether the aggregator was lost while a capture waited for hooks, and the next one has nothing yet. */
+  #isLost = false;
   /** Longest time that a scrape has waited for the capture under way and timed out, in milliseconds. */
   #longestWait = 0;
 
   /**
    * @param {() => Iterable<any>} registries
-   * @param {(snapshot: Buffer | undefined) => void} onCaptured gets a snapshot in memory of its own;
-   *   undefined if the capture failed
+   * @param {(snapshot: Buffer | undefined, isAnswer: boolean) => void} onCaptured gets a snapshot in memory
+   *   of its own, undefined if the capture failed; and whether scrapes wait for no other one
    */
   constructor(registries, onCaptured) {
     this.#source = new SnapshotSource(registries);
@@ -45,10 +50,27 @@ class OwnSnapshots {
    *   out, because a hook hangs
    */
   ask(timeout) {
-    if (this.#isBusy) return isLonger(timeout, this.#longestWait) ? timeout : 0;
+    if (this.#isBusy) {
+      const isAwaited = isLonger(timeout, this.#longestWait);
+      if (!this.#isLost) return isAwaited ? timeout : 0;
+      this.#isLost = false;
+      // Without hooks, because one may hang: no page may have fewer numbers than the one before.
+      this.#capture(undefined).then(snapshot => this.#onCaptured(snapshot, !isAwaited));
+      return timeout;
+    }
     this.#longestWait = 0;
-    this.#capture(hookTime(timeout)).then(this.#onCaptured);
+    this.#isBusy = true;
+    this.#capture(hookTime(timeout)).then(snapshot => {
+      this.#isBusy = this.#isLost = false;
+      this.#onCaptured(snapshot, true);
+    });
     return timeout;
+  }
+
+  /** The aggregator is lost: the next one has no numbers. */
+  startAgain() {
+    this.position = undefined;
+    this.#isLost = this.#isBusy;
   }
 
   /**
@@ -61,11 +83,10 @@ class OwnSnapshots {
   }
 
   /**
-   * @param {number} hookTime milliseconds for the `collect` hooks
+   * @param {number | undefined} hookTime milliseconds for the `collect` hooks; undefined to run none
    * @returns {Promise<Buffer | undefined>} never rejected
    */
   async #capture(hookTime) {
-    this.#isBusy = true;
     try {
       return await this.#source.prepare(hookTime, {
         readerPosition: this.position,
@@ -77,8 +98,6 @@ class OwnSnapshots {
     } catch (error) {
       debug("the primary's own metrics cannot be captured: %s", error);
       return undefined;
-    } finally {
-      this.#isBusy = false;
     }
   }
 }

@@ -145,6 +145,46 @@ describe("the primary's own metrics in other clusters", { concurrency: 2 }, () =
     });
   }
 
+  it("the primary's own metrics stay on the page if the thread is lost while a hook of the primary hangs", async t => {
+    const cluster = await startWith(t);
+    await recordInPrimary(cluster);
+    await cluster.run(({ client, state }) => {
+      new client.Gauge({
+        name: 'hanging',
+        help: 'h',
+        collect: () => state.isHanging && new Promise(resolve => (state.finish = resolve)),
+        registers: [client.register],
+      });
+    });
+    await cluster.run(({ client, state }) => {
+      const [registry] = client.AggregatorRegistry[Symbol.for('prom-client-cluster.taking-part.v1')]();
+      client.AggregatorRegistry.setRegistries([registry, client.register]);
+      state.isHanging = false;
+    });
+    assert.equal(await totalOf(cluster), 13);
+    await cluster.run(({ state, aggregator }) => {
+      state.isHanging = true;
+      state.patient = aggregator.clusterMetrics({ timeout: 600_000 });
+    });
+    // A busy machine may take longer than the timeout: the first page counts.
+    const firstTotal = async () => {
+      for (;;) {
+        const total = await totalOf(cluster, { timeout: 300 }).catch(() => undefined);
+        if (total !== undefined) return total;
+      }
+    };
+    assert.equal(await firstTotal(), 13, 'it is not waited for');
+    await cluster.run(({ threads }) => threads.at(-1).terminate());
+    assert.equal(await firstTotal(), 13, 'the next thread has its last numbers');
+    const patient = await cluster.run(({ state }) => {
+      state.isHanging = false;
+      state.finish();
+      return state.patient;
+    });
+    assert.equal(parseText(patient).get('done_total'), 13);
+    await cluster.end();
+  });
+
   it("the primary's own metrics are left out by default", async t => {
     const cluster = await startCluster(t, { workers: 1, worker: recording });
     await recordInPrimary(cluster);
