@@ -37,6 +37,7 @@ module.exports = defineProcessFamily(HELPS, (group, config, places) => {
   if (memory !== undefined) addMemory(group, memory);
   if (cpu !== undefined) addCpu(group, cpu);
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {MetricGroup} group

@@ -30,6 +30,7 @@ module.exports = defineFamily({ [DELAY]: HELP }, (group, config) => {
   histogram.zero(group.labels);
   group.onStop(startProbe(interval, new WeakRef(histogram), group.labels));
 });
+module.exports.metricNames = [DELAY];
 
 /**
  * @param {unknown} buckets

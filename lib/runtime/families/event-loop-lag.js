@@ -54,6 +54,7 @@ module.exports = defineFamily(HELPS, (group, config) => {
     monitor.reset();
   });
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {number} resolution milliseconds

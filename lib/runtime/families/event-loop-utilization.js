@@ -26,3 +26,4 @@ module.exports = defineFamily(HELPS, group => {
     followIdle(idle / MILLISECONDS);
   });
 });
+module.exports.metricNames = Object.keys(HELPS);

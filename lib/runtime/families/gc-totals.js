@@ -42,6 +42,7 @@ module.exports = defineFamily(HELPS, group => {
     update();
   });
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {Counter[]} counters

@@ -35,6 +35,7 @@ module.exports = defineFamily({ [GC_DURATION]: HELP }, (group, config) => {
     deliver();
   });
 });
+module.exports.metricNames = [GC_DURATION];
 
 /**
  * @param {WeakRef<Histogram>} histogram

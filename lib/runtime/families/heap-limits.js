@@ -29,3 +29,4 @@ module.exports = defineFamily(HELPS, group => {
     }
   });
 });
+module.exports.metricNames = Object.keys(HELPS);

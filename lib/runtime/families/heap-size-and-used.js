@@ -25,3 +25,4 @@ module.exports = defineFamily(HELPS, group => {
     if (usage.external !== undefined) external.set(group.labels, usage.external);
   });
 });
+module.exports.metricNames = Object.keys(HELPS);

@@ -22,3 +22,4 @@ module.exports = defineFamily(HELPS, group => {
     }
   });
 });
+module.exports.metricNames = Object.keys(HELPS);

@@ -28,3 +28,4 @@ module.exports = defineFamily(HELPS, group => {
     peak.set(group.labels, heap.peak_malloced_memory);
   });
 });
+module.exports.metricNames = Object.keys(HELPS);

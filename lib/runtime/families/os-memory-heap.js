@@ -39,3 +39,4 @@ module.exports = defineProcessFamily(HELPS, group => {
     }
   });
 });
+module.exports.metricNames = Object.keys(HELPS);

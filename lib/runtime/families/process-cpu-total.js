@@ -33,6 +33,7 @@ module.exports = defineProcessFamily(HELPS, (group, config) => {
     add(total, (userTime + systemTime) / MICROSECONDS);
   });
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {Record<string, string | number>} labels

@@ -10,3 +10,4 @@ const HELPS = {
 
 /** Active libuv handles: sockets, servers, child processes. Only if the runtime reports them. */
 module.exports = activeCounts(HELPS, '_getActiveHandles', classNameOf);
+module.exports.metricNames = Object.keys(HELPS);

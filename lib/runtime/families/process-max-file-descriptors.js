@@ -16,3 +16,4 @@ module.exports = defineProcessFamily({ [MAX_FDS]: 'Maximum number of open file d
   const gauge = group.gauge(MAX_FDS);
   group.collectTogether([gauge], () => gauge.set(group.labels, softLimit));
 });
+module.exports.metricNames = [MAX_FDS];

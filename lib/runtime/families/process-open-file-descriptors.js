@@ -15,3 +15,4 @@ module.exports = defineProcessFamily({ [OPEN_FDS]: 'Number of open file descript
     if (descriptors !== undefined) gauge.set(group.labels, descriptors);
   });
 });
+module.exports.metricNames = [OPEN_FDS];

@@ -10,3 +10,4 @@ const HELPS = {
 
 /** Active libuv requests: file operations, writes and connects. Only if the runtime reports them. */
 module.exports = activeCounts(HELPS, '_getActiveRequests', classNameOf);
+module.exports.metricNames = Object.keys(HELPS);

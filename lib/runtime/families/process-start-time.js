@@ -14,3 +14,4 @@ module.exports = defineProcessFamily(
     group.collectTogether([gauge], () => gauge.set(group.labels, startTime));
   },
 );
+module.exports.metricNames = [START_TIME];

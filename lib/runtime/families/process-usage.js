@@ -38,6 +38,7 @@ module.exports = defineProcessFamily(HELPS, group => {
     for (const update of follow) update(usage);
   });
 });
+module.exports.metricNames = Object.keys(HELPS);
 
 /**
  * @param {import('../../metric/counter').Counter} counter

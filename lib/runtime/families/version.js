@@ -12,3 +12,4 @@ module.exports = defineFamily({ [VERSION]: 'Node.js version info.' }, group => {
   const labels = { version: process.version, major, minor, patch, ...group.labels };
   group.collectTogether([gauge], () => gauge.set(labels, 1));
 });
+module.exports.metricNames = [VERSION];

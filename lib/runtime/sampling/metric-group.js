@@ -232,8 +232,7 @@ function defineProcessFamily(helps, build) {
  * @returns {Family}
  */
 function familyOf(helps, build, isOfProcess) {
-  /** @type {Family} */
-  const family = (registry, config, ...more) => {
+  return (registry, config, ...more) => {
     const group = new MetricGroup(helps, registry, config, isOfProcess);
     try {
       if (build(group, config ?? {}, ...more) === false) return undefined;
@@ -243,8 +242,6 @@ function familyOf(helps, build, isOfProcess) {
     }
     return group;
   };
-  family.metricNames = Object.keys(helps);
-  return family;
 }
 
 /** @param {(() => void)[]} stops each is called once: the array is emptied */
