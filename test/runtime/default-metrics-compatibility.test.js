@@ -6,6 +6,7 @@ const assert = require('node:assert');
 const net = require('node:net');
 const path = require('node:path');
 const { once } = require('node:events');
+const { pathToFileURL } = require('node:url');
 const { describe, it, before, after } = require('node:test');
 const promClient = require('prom-client');
 const collectDefaultMetrics = require('../../lib/runtime/default-metrics');
@@ -165,6 +166,8 @@ for (const family of promClient.collectDefaultMetrics.metricsList) {
     const own = require(fileOf(family));
     const other = require(`prom-client/lib/metrics/${family}`);
     assert.deepStrictEqual(own.metricNames, other.metricNames);
+    const { metricNames } = await import(pathToFileURL(require.resolve(fileOf(family))).href);
+    assert.deepStrictEqual(metricNames, other.metricNames);
     const registry = new Registry();
     const expected = new promClient.Registry();
     const group = own(registry);

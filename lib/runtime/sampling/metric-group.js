@@ -24,7 +24,8 @@ const { sampleLater } = require('./sample-queue');
  */
 
 /**
- * Registers a family. Undefined if the runtime or the system does not have what it measures.
+ * Registers a family. Undefined if the runtime or the system does not have what it measures. Its file assigns
+ * `module.exports.metricNames` itself: `import { metricNames }` finds only what the text of a file assigns.
  *
  * @typedef {((registry?: Registry | null, config?: FamilyConfig | null, ...more: any[]) => MetricGroup
  *   | undefined) & {metricNames?: string[]}} Family
