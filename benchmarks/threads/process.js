@@ -40,7 +40,8 @@ function countBytes(channel) {
  */
 function copied(message) {
   if (ArrayBuffer.isView(message) || message instanceof SharedArrayBuffer) return 0;
-  if (typeof message !== 'object' || message === null || Array.isArray(message)) return message;
+  if (Array.isArray(message)) return message.map(copied);
+  if (typeof message !== 'object' || message === null) return message;
   return Object.fromEntries(Object.entries(message).map(([name, value]) => [name, copied(value)]));
 }
 

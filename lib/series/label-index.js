@@ -15,10 +15,11 @@ const OTHER_ORDER = -2;
 /** @typedef {Record<string, unknown>} Labels */
 
 class LabelIndex extends TupleTable {
-  // What #translate() has found.
-  /** Of the products of ids and multipliers. */
-  #sum = 0;
-  /** The position of the last value without an id, and the value if it is a string. */
+  /** Of the tuple that #translate() has found. */
+  #hash = 0;
+  /** How many values of the last label set that #translate() has refused have no id. */
+  #missing = 0;
+  /** The position of the last of them, and the value if it is a string. */
   #newPosition = 0;
   /** @type {string | undefined} */
   #newText = undefined;
@@ -46,15 +47,15 @@ class LabelIndex extends TupleTable {
   }
 
   /**
-   * Translates a label set to its tuple in `this.ids` and the sum for its hash; a value without an id is
-   * MISSING there.
+   * Translates a label set to its tuple in `this.ids` and the hash of that; a value without an id is MISSING
+   * there.
    *
    * @param {Labels} labels
-   * @returns {number} how many values have no id; -1 if a label is not one of the names
+   * @returns {boolean} whether every label is one of the names and every value has an id
    */
   #translate(labels) {
     const { names, ids, dictionaries } = this;
-    let missing = 0;
+    let isKnown = true;
     let next = 0;
     let sum = 0;
     // ids from here on are those of an earlier look-up.
@@ -66,18 +67,14 @@ class LabelIndex extends TupleTable {
       let position = next;
       if (names[next] !== name) {
         const found = this.positions.get(name);
-        if (found === undefined) return -1;
+        if (found === undefined) return this.#noteUnknown();
         position = found;
       }
       next = position + 1;
       const value = labels[name];
       if (value === undefined) continue;
       const id = dictionaries[position].find(value);
-      if (id === MISSING) {
-        missing++;
-        this.#newPosition = position;
-        this.#newText = typeof value === 'string' ? value : undefined;
-      }
+      if (id === MISSING) isKnown = this.#noteNew(position, value, isKnown);
       if (position < stale) {
         ids[position] = id;
       } else {
@@ -87,8 +84,27 @@ class LabelIndex extends TupleTable {
       sum = (sum + Math.imul(id, MULTIPLIERS[position])) | 0;
     }
     while (stale < ids.length) ids[stale++] = MISSING;
-    this.#sum = sum;
-    return missing;
+    this.#hash = mixed(sum);
+    return isKnown;
+  }
+
+  #noteUnknown() {
+    this.#missing = 0;
+    return false;
+  }
+
+  /**
+   * A method of its own, to keep the path of each recording short.
+   *
+   * @param {number} position
+   * @param {unknown} value that has no id
+   * @param {boolean} isFirst
+   */
+  #noteNew(position, value, isFirst) {
+    this.#missing = isFirst ? 1 : this.#missing + 1;
+    this.#newPosition = position;
+    this.#newText = typeof value === 'string' ? value : undefined;
+    return false;
   }
 
   /**
@@ -137,7 +153,7 @@ class LabelIndex extends TupleTable {
    * @returns {number} the row, or -1
    */
   find(labels) {
-    return this.#translate(labels) === 0 ? this.lookUp(mixed(this.#sum)) : -1;
+    return this.#translate(labels) ? this.lookUp(this.#hash) : -1;
   }
 
   /**
@@ -241,17 +257,21 @@ class LabelIndex extends TupleTable {
    * @returns {number} the row, or -1 if a label is not one of the names (nothing is added then)
    */
   findOrAdd(labels) {
-    const missing = this.#translate(labels);
-    if (missing === 0) {
-      const hash = mixed(this.#sum);
-      const row = this.lookUp(hash);
-      return row === -1 ? this.addRow(hash) : row;
-    }
+    if (!this.#translate(labels)) return this.#addNew(labels);
+    const row = this.lookUp(this.#hash);
+    return row === -1 ? this.addRow(this.#hash) : row;
+  }
+
+  /**
+   * @param {Labels} labels that #translate() has refused
+   * @returns {number} the row, or -1 if a label is not one of the names (nothing is added then)
+   */
+  #addNew(labels) {
     // Most new label sets have one new value, a string: no row has their tuple.
-    if (missing === 1 && this.#newText !== undefined) {
+    if (this.#missing === 1 && this.#newText !== undefined) {
       const position = this.#newPosition;
-      const id = (this.ids[position] = this.dictionaries[position].addText(this.#newText));
-      return this.addRow(mixed((this.#sum + Math.imul(id, MULTIPLIERS[position])) | 0));
+      this.ids[position] = this.dictionaries[position].addText(this.#newText);
+      return this.addTuple();
     }
     return this.#addValues(labels) ? this.findOrAddTuple() : -1;
   }
