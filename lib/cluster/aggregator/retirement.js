@@ -14,8 +14,10 @@ const { unref } = require('../../event-loop/timers');
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
-// A file that cannot be read for so long is on a broken disk. Until then, its worker is shown as if it lived.
+// A file that cannot be read for so long, and at so many tries, is on a broken disk. Until then, its worker is
+// shown as if it lived. A process without descriptors tries again as long as it has none.
 const GIVE_UP_MILLISECONDS = 300_000;
+const GIVE_UP_FAILURES = 5;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
 
 // Used in place of a file's name.
@@ -51,7 +53,10 @@ class Retirement {
   #onRefused;
   #onSaved;
   #now;
-  /** @type {Map<number, number>} dead workers with a file that could not be read yet, and since when */
+  /**
+   * @type {Map<number, {since: number, failures: number}>} dead workers with a file that could not be read
+   *   yet; since when, and how often, other than for want of descriptors
+   */
   #unread = new Map();
   /** @type {Map<number, Death>} dead workers whose files have not been removed */
   #deaths = new Map();
@@ -119,9 +124,13 @@ class Retirement {
     if (death !== undefined) this.#deaths.set(workerId, death);
     if (!this.#store.isClosed(workerId)) {
       const now = this.#now();
-      const since = this.#unread.get(workerId) ?? now;
-      if (!this.readFilesOf(workerId, now - since >= GIVE_UP_MILLISECONDS)) {
-        this.#unread.set(workerId, since);
+      const { since, failures } = this.#unread.get(workerId) ?? { since: now, failures: 0 };
+      const isLastTry = failures >= GIVE_UP_FAILURES && now - since >= GIVE_UP_MILLISECONDS;
+      const error = this.readFilesOf(workerId, isLastTry);
+      if (error !== undefined) {
+        // That there are no descriptors says nothing about the disk.
+        const isDisk = !isOutOfDescriptors(error);
+        this.#unread.set(workerId, isDisk ? { since, failures: failures + 1 } : { since: now, failures: 0 });
         return false;
       }
     }
@@ -203,17 +212,19 @@ class Retirement {
    * Applies the snapshots in the files of a worker that is dead, or may be.
    *
    * @param {number} workerId
-   * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up
-   * @returns {boolean} false if one cannot be read at the moment, and is not given up: the process is out of
-   *   descriptors, for example
+   * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up, unless the
+   *   process is out of descriptors
+   * @returns {unknown} why one cannot be read at the moment, unless it is given up; undefined if all were read
    */
   readFilesOf(workerId, isLastTry = false) {
     const spool = this.#spool();
     const { isSnapshotExpected = false, lastSnapshot, own } = this.#deaths.get(workerId) ?? {};
-    let isComplete = true;
+    /** @type {unknown} */
+    let later;
     let hasExitSnapshot = false;
-    const onUnreadable = (/** @type {any} */ { code }) => {
-      if (TRANSIENT_CODES.has(code)) isComplete = isLastTry;
+    const onUnreadable = (/** @type {any} */ error) => {
+      const isGivenUp = isLastTry && !isOutOfDescriptors(error);
+      if (TRANSIENT_CODES.has(error.code) && !isGivenUp) later = error;
     };
     const files = [
       ...filesOf(spool, workerId, onUnreadable).map(file => ({
@@ -231,7 +242,7 @@ class Retirement {
         this.#store.apply(workerId, bytes);
       } catch (error) {
         const { code } = /** @type {any} */ (error);
-        if (TRANSIENT_CODES.has(code)) isComplete = isLastTry;
+        onUnreadable(error);
         // A worker that is killed while it writes leaves an incomplete file. 'sequence': the snapshot was
         // applied before.
         const isHalf = isUnfinished(file) || (code === 'length' && !isExit(file));
@@ -241,9 +252,9 @@ class Retirement {
         else this.#onRefused(`exit-${code}`, error);
       }
     }
-    if (isComplete && isSnapshotExpected && !hasExitSnapshot)
+    if (later === undefined && isSnapshotExpected && !hasExitSnapshot)
       this.#onRefused('exit-missing', `worker ${workerId} could not write its last snapshot`);
-    return isComplete;
+    return later;
   }
 }
 

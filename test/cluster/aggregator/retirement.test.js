@@ -98,21 +98,66 @@ it('a dead worker is retired later if the directory cannot be read for want of d
   assert.strictEqual(retirement.retire(3), true);
 });
 
-it('a dead worker is retired without a file that cannot be read for five minutes, which is counted', t => {
-  t.mock.timers.enable({ apis: ['setImmediate'] });
-  let now = 1000;
-  const { retirement, spool, refused } = retirementWith({ now: () => now });
-  spool.filesOfWorker = () => [exitSnapshotName(3)];
-  spool.readSnapshotIfPresent = () => {
-    throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' });
+describe('a dead worker with a file that cannot be read', () => {
+  /** @returns a retirement for which reading fails with `code`, until `reading.code` is undefined */
+  const unreadable = (t, code) => {
+    t.mock.timers.enable({ apis: ['setImmediate'] });
+    const clock = { now: 1000 };
+    const reading = { code };
+    const { retirement, spool, refused } = retirementWith({ now: () => clock.now });
+    spool.filesOfWorker = () => [exitSnapshotName(3)];
+    spool.readSnapshotIfPresent = () => {
+      if (reading.code === undefined) return Buffer.from('snapshot');
+      throw Object.assign(new Error(`${reading.code}: it cannot be read`), { code: reading.code });
+    };
+    assert.strictEqual(retirement.retire(3, { isSnapshotExpected: true }), false);
+    const isRetired = () => retirement.retire(3);
+    return { clock, reading, retirement, spool, refused, isRetired };
   };
-  assert.strictEqual(retirement.retire(3, { isSnapshotExpected: true }), false);
-  now += GIVE_UP_MILLISECONDS - 1;
-  assert.strictEqual(retirement.retire(3), false);
-  now += 1;
-  assert.strictEqual(retirement.retire(3), true);
-  assert.deepStrictEqual(retirement.unread, []);
-  assert.deepStrictEqual([...new Set(refused)], ['exit-EIO', 'exit-missing']);
+
+  it('is retired without a file that cannot be read for five minutes, which is counted', t => {
+    const { clock, retirement, refused, isRetired } = unreadable(t, 'EIO');
+    for (let tries = 0; tries < 10; tries++) assert.strictEqual(isRetired(), false);
+    clock.now += GIVE_UP_MILLISECONDS - 1;
+    assert.strictEqual(isRetired(), false);
+    clock.now += 1;
+    assert.strictEqual(isRetired(), true);
+    assert.deepStrictEqual(retirement.unread, []);
+    assert.deepStrictEqual([...new Set(refused)], ['exit-EIO', 'exit-missing']);
+  });
+
+  it('is not given up after few tries, however long they are apart', t => {
+    const { clock, reading, refused, isRetired } = unreadable(t, 'EIO');
+    for (let tries = 2; tries <= 5; tries++) {
+      clock.now += GIVE_UP_MILLISECONDS;
+      assert.strictEqual(isRetired(), false, `try ${tries}`);
+    }
+    reading.code = undefined;
+    assert.strictEqual(isRetired(), true);
+    assert.ok(!refused.includes('exit-missing'));
+  });
+
+  for (const code of ['EMFILE', 'ENFILE']) {
+    it(`is retired with it as soon as there are descriptors again, however long that takes (${code})`, t => {
+      const { clock, reading, spool, refused, isRetired } = unreadable(t, code);
+      const tryFor = () => {
+        for (let tries = 0; tries < 10; tries++) {
+          assert.strictEqual(isRetired(), false);
+          clock.now += GIVE_UP_MILLISECONDS;
+        }
+      };
+      tryFor();
+      // That there were no descriptors says nothing about the disk.
+      reading.code = 'EIO';
+      assert.strictEqual(isRetired(), false);
+      reading.code = code;
+      tryFor();
+      reading.code = undefined;
+      assert.strictEqual(isRetired(), true);
+      assert.strictEqual(spool.unlinkAllOf.mock.callCount(), 0, 'not before the totals are saved');
+      assert.ok(!refused.includes('exit-missing'));
+    });
+  }
 });
 
 /** A retirement with a spool that holds no files. */
