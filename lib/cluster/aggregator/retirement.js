@@ -14,8 +14,8 @@ const { unref } = require('../../event-loop/timers');
 // Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
-// A file that cannot be read for so long, and at so many tries, is on a broken disk. Until then, its worker is
-// shown as if it lived. A process without descriptors tries again as long as it has none.
+// A file that cannot be read for so long, and at so many tries, is on a broken disk. Until then, its worker
+// is shown as if it lived. A process without descriptors tries again as long as it has none.
 const GIVE_UP_MILLISECONDS = 300_000;
 const GIVE_UP_FAILURES = 5;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
@@ -214,7 +214,7 @@ class Retirement {
    * @param {number} workerId
    * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up, unless the
    *   process is out of descriptors
-   * @returns {unknown} why one cannot be read at the moment, unless it is given up; undefined if all were read
+   * @returns {unknown} why one cannot be read at the moment, unless it is given up; else undefined
    */
   readFilesOf(workerId, isLastTry = false) {
     const spool = this.#spool();
