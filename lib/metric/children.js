@@ -117,14 +117,14 @@ function bind(metric, handle) {
  * does: without a second argument if the child's method was called without a value.
  *
  * @template {unknown} V
- * @param {(labels: import('./label-sets').Labels, value?: V) => void} method
+ * @param {(labels: import('./label-sets').Labels, value?: V) => any} method
  * @param {Metric} metric
  * @param {SeriesHandle} handle
  * @param {V} [value]
+ * @returns {any} what the method returns: a promise, for example, which the caller handles
  */
 function callReplaced(method, metric, { labels }, value) {
-  if (value === undefined) method.call(metric, labels);
-  else method.call(metric, labels, value);
+  return value === undefined ? method.call(metric, labels) : method.call(metric, labels, value);
 }
 
 module.exports = { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced };

@@ -163,16 +163,15 @@ function childOf(counter, handle) {
  * @param {Counter} counter
  * @param {import('../series/series-handle').SeriesHandle} handle
  * @param {number | null | undefined} value
+ * @returns {any} undefined, unless the counter's method was replaced
  */
 function incChild(counter, handle, value) {
-  if (counter.inc !== inc) {
-    callReplaced(counter.inc, counter, handle, value);
-    return;
-  }
+  if (counter.inc !== inc) return callReplaced(counter.inc, counter, handle, value);
   if (value == null) value = 1;
   if (!isIncrement(value)) throw rejected(counter, handle.labels, value);
   if (handle.generation !== handle.table.generation) bind(counter, handle);
   handle.page[handle.offset] += value;
+  return undefined;
 }
 
 /** @param {unknown} value */

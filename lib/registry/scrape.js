@@ -193,7 +193,13 @@ function settingOf(registry) {
  * @returns {Started}
  */
 function start(metric, registry) {
-  const view = viewOf(metric);
+  /** @type {MetricView | undefined} */
+  let view;
+  try {
+    view = viewOf(metric);
+  } catch (error) {
+    return { metric, registry, view, hook: Promise.reject(error) };
+  }
   return { metric, registry, view, hook: startHook(metric, view !== undefined) };
 }
 

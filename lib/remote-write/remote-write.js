@@ -50,6 +50,8 @@ class RemoteWrite {
   #registry;
   /** Milliseconds. */
   #interval;
+  /** That of start(), if it was given one. */
+  #current;
   /** Whether the registry's metrics are aggregated elsewhere. */
   #isAggregated;
   /** @type {LocalSender | undefined} */
@@ -98,7 +100,7 @@ class RemoteWrite {
     const { randomUUID } = require('crypto');
     this.#session = { id: randomUUID(), settings };
     this.#registry = registry;
-    this.#interval = interval;
+    this.#interval = this.#current = interval;
     this.#isAggregated = PUSH_TARGET in registry;
   }
 
@@ -127,6 +129,7 @@ class RemoteWrite {
     const { interval = this.#interval } = options;
     checkMilliseconds('interval', interval);
     clearInterval(this.#timer);
+    this.#current = interval;
     this.#timer = unref(setInterval(() => this.#pushInBackground(), interval));
     this.#pushInBackground();
   }
@@ -229,10 +232,10 @@ class RemoteWrite {
   /**
    * @param {any[]} registries
    * @returns {Promise<Captured>} without metrics that cannot be read, or whose `collect` hooks take longer
-   *   than the timeout, because later pushes wait for this one
+   *   than the timeout or the interval, because later pushes wait for this one
    */
   async #captured(registries) {
-    const { timeout } = this.#session.settings;
+    const timeout = Math.min(this.#session.settings.timeout, this.#current);
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
     /** @type {Promise<never>} */
@@ -243,7 +246,7 @@ class RemoteWrite {
     let failed = 0;
     const onFailure = (/** @type {any} */ metric, /** @type {unknown} */ error) => {
       failed++;
-      const name = textOf(metric?.name);
+      const name = nameOf(metric);
       const text = `Remote write leaves out ${name}, which cannot be read: ${textOf(error)}`;
       debug('%s', text);
       warnOnce(`remote write of ${name}`, text);
@@ -323,6 +326,18 @@ function reportFailure(error) {
   debug('remote write: %s', message);
   const reason = message.replace(/\.$/, '');
   warnOnce('remote write', `Remote write has failed: ${reason}. It is tried again, without another warning`);
+}
+
+/**
+ * @param {any} metric
+ * @returns {string}
+ */
+function nameOf(metric) {
+  try {
+    return textOf(metric.name);
+  } catch {
+    return 'a metric without a name';
+  }
 }
 
 module.exports = { RemoteWrite };

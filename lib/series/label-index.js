@@ -26,16 +26,13 @@ class LabelIndex extends TupleTable {
   /** @type {readonly string[] | undefined} the last list that #hasNames() found to be equal */
   #equalNames = undefined;
 
-  /** @param {readonly string[]} names the label names that a label set may have */
+  /** @param {readonly string[]} names the label names that a label set may have; one may be there twice */
   constructor(names) {
-    super(names.length);
-    this.names = [...names];
-    /** @type {Map<string, number>} */
-    this.positions = new Map();
-    names.forEach((name, position) => {
-      if (!this.positions.has(name)) this.positions.set(name, position);
-    });
-    this.dictionaries = names.map(() => new LabelDictionary());
+    const distinct = [...new Set(names)];
+    super(distinct.length);
+    this.names = distinct;
+    this.positions = new Map(distinct.map((name, position) => [name, position]));
+    this.dictionaries = distinct.map(() => new LabelDictionary());
     /** Which values of the last look-up without an object were numbers: a bit for each position. */
     this.numbers = 0;
     /**
@@ -164,7 +161,7 @@ class LabelIndex extends TupleTable {
     if (names.length !== this.width) return false;
     // Programs add names to the list of a metric. None is known that changes one.
     if (names === this.#equalNames) return true;
-    if (this.positions.size !== this.width || this.width > MOST_POSITIONS) return false;
+    if (this.width > MOST_POSITIONS) return false;
     for (let i = 0; i < names.length; i++) if (names[i] !== this.names[i]) return false;
     this.#equalNames = names;
     return true;

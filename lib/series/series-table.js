@@ -223,6 +223,8 @@ class SeriesTable {
    */
   removeRow(row) {
     this.#beforeReset();
+    // A capture may have removed it, because it has aged.
+    if (!this.isLive(row)) return;
     if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live ??= LiveRows.all(this.rowCount);
     this.live.remove(row);

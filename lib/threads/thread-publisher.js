@@ -235,15 +235,27 @@ class ThreadPublisher {
 
   /** Publishes what programs have assigned to metrics. */
   #publishChanges() {
-    for (const before of this.#all()) {
-      const view = viewOf(before.metric);
-      const isChanged = DEFINITION.some(key => view?.[key] !== before.view?.[key]);
-      const published = isChanged ? this.#publishAgain(before) : before;
-      if (view === undefined || published.hasHook) continue;
-      if (typeof before.metric.collect !== 'function' && view.beforeRead === undefined) continue;
-      published.hasHook = true;
-      this.#append(HOOK, [published.number]);
+    for (const published of this.#all()) {
+      try {
+        this.#publishChange(published);
+      } catch (error) {
+        debug('a change of a metric is left out: %O', error);
+      }
     }
+  }
+
+  /** @param {Published} before */
+  #publishChange(before) {
+    const view = viewOf(before.metric);
+    const changed = DEFINITION.filter(key => view?.[key] !== before.view?.[key]);
+    // What has no text throws here, before anything is published. The next scrape leaves such a metric out.
+    for (const key of changed) String(view?.[key]);
+    const isChanged = changed.length > 0;
+    const published = isChanged ? this.#publishAgain(before) : before;
+    if (view === undefined || published.hasHook) return;
+    if (typeof before.metric.collect !== 'function' && view.beforeRead === undefined) return;
+    published.hasHook = true;
+    this.#append(HOOK, [published.number]);
   }
 
   /** @param {Published} published */

@@ -164,6 +164,15 @@ describe('a method that a test replaces before it calls labels()', () => {
       });
       assert.deepEqual(calls, [[{ a: '1' }], [{ a: '2' }, 3]]);
     });
+
+    it(`what ${method}() of a ${type} returns is what that of a child returns`, async () => {
+      const returned = await resultOfBoth(async client => {
+        const metric = new client[type]({ name: 'm', help: 'h', labelNames: ['a'], registers: [] });
+        metric[method] = async () => 'a promise, which may be rejected';
+        return [await metric.labels('1')[method](), await metric.labels('1')[method](3)];
+      });
+      assert.deepEqual(returned[1], 'a promise, which may be rejected');
+    });
   }
 });
 
@@ -221,5 +230,19 @@ describe('observe() that a test replaces', () => {
       return seen;
     });
     assert.equal(calls.length, 2);
+  });
+});
+
+it('label sets of a name that labelNames has twice are the same series', async () => {
+  await resultOfBoth(async client => {
+    const registry = new client.Registry();
+    const labelNames = ['method', 'status', 'method'];
+    const counter = new client.Counter({ name: 'c', help: 'h', labelNames, registers: [registry] });
+    for (const method of ['GET', 'PUT', 'POST', 'GET']) {
+      counter.inc({ status: '200', method });
+      counter.inc({ method, status: '500' });
+    }
+    counter.remove({ method: 'PUT', status: '500' });
+    return registry.metrics();
   });
 });

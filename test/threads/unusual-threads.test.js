@@ -191,6 +191,44 @@ describe('unusual threads', () => {
     assert.deepEqual(await jobs(), { inner: 6, late: 1 });
   });
 
+  it(
+    'a thread of a thread that exits during its collect hook is not waited for',
+    { skip: noTasks, timeout: 60_000 },
+    async () => {
+      const inner = `${PRELUDE} counter.inc({ kind: 'inner' }, 5);
+        new Gauge({
+          name: 'slow',
+          help: 'h',
+          collect() {
+            setImmediate(() => process.exit());
+            return new Promise(() => {});
+          },
+        });
+        setInterval(() => {}, 1000);
+        parentPort.postMessage('ready');`;
+      await start(`new Worker(${JSON.stringify(inner)}, { eval: true })
+        .once('message', () => parentPort.postMessage('ready'));
+        setInterval(() => {}, 1000);`);
+      assert.match(await registry.workerMetrics({ timeout: 2 ** 31 - 1 }), /^jobs_total\{kind="inner"\} 5$/m);
+    },
+  );
+
+  it('a help text that is none costs its metric, and not the thread', async () => {
+    const thread = await start(`
+      new Counter({ name: 'odd', help: 'h' }).help = { toString: null };
+      counter.inc({ kind: 'a' }, 3);
+      parentPort.on('message', () => {
+        counter.inc({ kind: 'b' }, 4);
+        parentPort.postMessage('done');
+      });
+      parentPort.postMessage('ready');`);
+    await turn();
+    assert.deepEqual(await jobs(), { a: 3 });
+    thread.postMessage('go on');
+    await once(thread, 'message');
+    assert.deepEqual(await jobs(), { a: 3, b: 4 });
+  });
+
   it('of two metrics of one name and different types, that of this thread or of the older thread is shown', async () => {
     new Counter({ name: 'size', help: 'h' }).inc(4);
     await start(

@@ -10,6 +10,7 @@ const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { LabelIndex } = require('../../../lib/series/label-index');
 const { Counter } = require('../../../lib/metric/counter');
 const { Gauge } = require('../../../lib/metric/gauge');
+const { Summary } = require('../../../lib/metric/summary');
 const { viewOf } = require('../../../lib/registry/metric-view');
 const { makeWorker, bytesOf, textOf, samplesOf } = require('../../fixtures/unit-scrape');
 
@@ -476,3 +477,25 @@ for (const [when, isFirstCaptured] of [
     assert.strictEqual(viewOf(counter).table.captures, undefined);
   });
 }
+
+test('SnapshotSource: a label set that ages while a capture waits is removed once', async t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 0 });
+  const { registry, source } = makeWorker();
+  const window = { maxAgeSeconds: 10, ageBuckets: 2, pruneAgedBuckets: true };
+  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], registers: [registry], ...window });
+  summary.observe({ a: 'old' }, 1);
+  t.mock.timers.tick(11_000);
+  summary.observe({ a: 'new' }, 2);
+  const hooks = [];
+  const collect = () => new Promise(resolve => hooks.push(resolve));
+  new Gauge({ name: 'slow', help: 'slow', registers: [registry], collect });
+  const captured = source.prepare(60_000, { capture: () => [] });
+  while (hooks.length === 0) await new Promise(resolve => setImmediate(resolve));
+  const countsOf = ({ values }) =>
+    values.filter(({ metricName }) => metricName === 's_count').map(({ labels, value }) => [labels.a, value]);
+  assert.deepStrictEqual(countsOf(await summary.get()), [['new', 1]]);
+  hooks[0]();
+  await captured;
+  summary.observe({ a: 'new' }, 3);
+  assert.deepStrictEqual(countsOf(await summary.get()), [['new', 2]]);
+});
