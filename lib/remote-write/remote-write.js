@@ -51,7 +51,7 @@ class RemoteWrite {
   /** Milliseconds. */
   #interval;
   /** That of start(), if it was given one. */
-  #current;
+  #currentInterval;
   /** Whether the registry's metrics are aggregated elsewhere. */
   #isAggregated;
   /** @type {LocalSender | undefined} */
@@ -100,7 +100,7 @@ class RemoteWrite {
     const { randomUUID } = require('crypto');
     this.#session = { id: randomUUID(), settings };
     this.#registry = registry;
-    this.#interval = this.#current = interval;
+    this.#interval = this.#currentInterval = interval;
     this.#isAggregated = PUSH_TARGET in registry;
   }
 
@@ -129,7 +129,7 @@ class RemoteWrite {
     const { interval = this.#interval } = options;
     checkMilliseconds('interval', interval);
     clearInterval(this.#timer);
-    this.#current = interval;
+    this.#currentInterval = interval;
     this.#timer = unref(setInterval(() => this.#pushInBackground(), interval));
     this.#pushInBackground();
   }
@@ -235,7 +235,7 @@ class RemoteWrite {
    *   than the timeout or the interval, because later pushes wait for this one
    */
   async #captured(registries) {
-    const timeout = Math.min(this.#session.settings.timeout, this.#current);
+    const timeout = Math.min(this.#session.settings.timeout, this.#currentInterval);
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
     /** @type {Promise<never>} */
