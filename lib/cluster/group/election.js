@@ -67,8 +67,13 @@ class Election {
   #suspect = undefined;
   /** Whether this process has ever met another one: then the group does not end with that. */
   #hasMet = false;
-  /** @type {Promise<HolderLink> | undefined} the search for the holder under way */
-  #search = undefined;
+  /** Whether the search for the holder is under way. */
+  #isSearching = false;
+  /**
+   * @type {Set<(link: HolderLink) => void>} who waits for the holder. Not reactions to a promise, which would
+   *   stay with it after their timeout: the search may never end
+   */
+  #waiting = new Set();
   #checks = 0;
 
   /**
@@ -101,25 +106,22 @@ class Election {
   async linked(timeout) {
     let { link } = this;
     if (link !== undefined) return link;
-    const found = this.#follow().then(holderLink => (link = holderLink));
+    /** @type {(found: HolderLink) => void} */
+    let onFound = () => {};
+    const found = new Promise(resolve => (onFound = holderLink => resolve((link = holderLink))));
+    this.#waiting.add(onFound);
+    void this.#follow();
     await settledWithin(found, timeout);
+    this.#waiting.delete(onFound);
     if (link !== undefined) return link;
     const reason = this.failure || 'no process of the group answers';
     throw unavailable(`The group's metrics cannot be collected: ${reason}`);
   }
 
-  /**
-   * Finds the holder and links to it, or becomes it, however long that takes.
-   *
-   * @returns {Promise<HolderLink>}
-   */
-  #follow() {
-    this.#search ??= this.#find();
-    return this.#search;
-  }
-
-  /** @returns {Promise<HolderLink>} */
-  async #find() {
+  /** Finds the holder and links to it, or becomes it, however long that takes. */
+  async #follow() {
+    if (this.#isSearching) return;
+    this.#isSearching = true;
     let longest = FIRST_PAUSE_MILLISECONDS;
     while (!(await this.#isSettled()) || this.link === undefined) {
       await pause(Math.random() * longest);
@@ -127,8 +129,8 @@ class Election {
       if (longest === LONGEST_PAUSE_MILLISECONDS && this.#server === undefined) this.#warn();
     }
     // In this turn: if the link is lost from now on, another search begins.
-    this.#search = undefined;
-    return this.link;
+    this.#isSearching = false;
+    for (const onFound of this.#waiting) onFound(this.link);
   }
 
   /** @returns {Promise<boolean>} whether the link to the newest holder is there */
@@ -179,7 +181,7 @@ class Election {
 
   /** Somebody has removed the directory: without a socket, this process would be taken for dead. */
   #openAgain() {
-    if (this.#search !== undefined || this.#directory.hasSocket(this.#key)) return;
+    if (this.#isSearching || this.#directory.hasSocket(this.#key)) return;
     void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
   }
 

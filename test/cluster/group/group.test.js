@@ -1,6 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
 const cluster = require('node:cluster');
 const { createHash } = require('node:crypto');
 const { once } = require('node:events');
@@ -15,6 +16,8 @@ const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.j
 const { newKey } = require('../../../lib/cluster/group/group-names.js');
 const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
+
+const ROOT = path.join(__dirname, '../../..');
 
 /** Where a process has its group, for all copies of this package. */
 const SHARED = Symbol.for('prom-client-cluster.group.v1');
@@ -135,6 +138,36 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     assert.equal(Math.max(...delays), 2 ** 31 - 1);
     const [{ message }] = await warned;
     assert.match(message, /^This process takes no part in its group: ENOENT: .*missing/);
+  });
+
+  it('that finds no process that aggregates keeps nothing of scrapes that have timed out', () => {
+    const program = `
+      const { Group } = require(${JSON.stringify(path.join(ROOT, 'lib/cluster/group/group.js'))});
+      const group = new Group('/dev/null/group', {}, () => []);
+      group.join();
+      const failed = async () => (await group.collect({}, 1).catch(error => error)).message;
+      const scrape = async () => {
+        for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 1000 }, failed));
+      };
+      const bytes = () => {
+        for (let i = 0; i < 3; i++) gc();
+        return process.memoryUsage().heapUsed;
+      };
+      (async () => {
+        await scrape();
+        const before = bytes();
+        await scrape();
+        console.log(JSON.stringify({ grown: bytes() - before, message: await failed() }));
+      })();
+    `;
+    const output = execFileSync(process.execPath, ['--expose-gc', '-e', program], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const { grown, message } = JSON.parse(output);
+    assert.match(message, /metrics cannot be collected: ENOTDIR/);
+    // A promise and its reaction have more than 400 bytes: 8 MB.
+    assert.ok(grown < 2e6, `it has grown by ${grown} bytes`);
   });
 });
 
