@@ -179,9 +179,12 @@ class SnapshotSource {
    * @param {boolean} [options.isLast] whether to include digests that have changed since prepare(), however
    *   long encoding them takes
    * @param {DictionaryPart} [options.dictionary] from encodeDictionary()
+   * @param {boolean} [options.useCopies] whether to include what was copied or removed while hooks were
+   *   running, default true; false if the reader has got newer numbers meanwhile
    * @returns {import('../wire/snapshot-encoder').EncodedSnapshot}
    */
-  capture(workerId, readerPosition, { isLast = false, dictionary } = {}) {
+  capture(workerId, readerPosition, { isLast = false, dictionary, useCopies = true } = {}) {
+    if (!useCopies) this.#started = this.#copies = undefined;
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];

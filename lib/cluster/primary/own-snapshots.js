@@ -23,6 +23,8 @@ class OwnSnapshots {
   #isBusy = false;
   /** Whether the aggregator was lost while a capture waited for hooks, and the next one has nothing yet. */
   #isLost = false;
+  /** Whether the aggregator has got newer numbers than a capture that waits for hooks has copied. */
+  #isOvertaken = false;
   /** Longest time that a scrape has waited for the capture under way and timed out, in milliseconds. */
   #longestWait = 0;
 
@@ -60,6 +62,7 @@ class OwnSnapshots {
     }
     this.#longestWait = 0;
     this.#isBusy = true;
+    this.#isOvertaken = false;
     this.#capture(hookTime(timeout)).then(snapshot => {
       this.#isBusy = this.#isLost = false;
       this.#onCaptured(snapshot, true);
@@ -92,7 +95,10 @@ class OwnSnapshots {
         readerPosition: this.position,
         capture: dictionary =>
           timedSection('primary:capture', () => {
-            return joined(this.#source.capture(OWN_ID, this.position, { dictionary }).chunks);
+            const options = { dictionary, useCopies: !this.#isOvertaken };
+            const { chunks } = this.#source.capture(OWN_ID, this.position, options);
+            if (hookTime === undefined) this.#isOvertaken = true;
+            return joined(chunks);
           }),
       });
     } catch (error) {

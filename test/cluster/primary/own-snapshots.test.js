@@ -2,8 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
-const { Gauge, Registry } = require('../../..');
-const { OwnSnapshots } = require('../../../lib/cluster/primary/own-snapshots');
+const { Counter, Gauge, Registry } = require('../../..');
+const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { OwnSnapshots, OWN_ID } = require('../../../lib/cluster/primary/own-snapshots');
+const { samplesOf, seriesKey, textOf } = require('../../fixtures/unit-scrape');
 
 let release;
 /** @type {Promise<void>} */
@@ -45,4 +47,49 @@ describe("the primary's own registries", () => {
     await own.isCaptured;
     assert.equal(own.ask(1000), 1000);
   });
+
+  for (const [what, change] of [
+    ['removes a label set', counter => counter.remove({ l: 'b' })],
+    ['removes a metric', counter => registry.removeSingleMetric(counter.name)],
+    ['resets a metric', counter => counter.reset()],
+  ]) {
+    it(`the primary's own registries never go back if the aggregator is lost while a hook hangs and the program ${what}`, async () => {
+      const options = { help: 'h', labelNames: ['l'], registers: [registry] };
+      const removed = new Counter({ name: 'removed_total', ...options });
+      const counter = new Counter({ name: 'counted_total', ...options });
+      for (const l of ['a', 'b']) for (const each of [removed, counter]) each.inc({ l }, 10);
+      const store = new ClusterStore();
+      const waiting = [];
+      own = new OwnSnapshots(
+        () => [registry],
+        snapshot => {
+          store.apply(OWN_ID, snapshot);
+          waiting.shift()();
+        },
+      );
+      const shown = () => new Promise(resolve => waiting.push(() => resolve(samplesOf(textOf(store)))));
+      own.ask(600_000);
+      await collecting;
+      change(removed);
+      counter.remove({ l: 'b' });
+      counter.inc({ l: 'a' }, 100);
+      own.startAgain();
+      own.ask(300);
+      const withoutHooks = await shown();
+      counter.inc({ l: 'a' }, 1000);
+      release();
+      const withHooks = await shown();
+      const key = seriesKey('counted_total', { l: 'a' });
+      assert.equal(withoutHooks.get(key), 110);
+      assert.deepEqual(withHooks, new Map([...withoutHooks, [key, 1110]]));
+
+      // The next capture has again what the program resets while hooks are waited for.
+      release = undefined;
+      own.ask(600_000);
+      while (release === undefined) await new Promise(resolve => setImmediate(resolve));
+      counter.reset();
+      release();
+      assert.equal((await shown()).get(key), 1110);
+    });
+  }
 });
