@@ -79,6 +79,8 @@ class CurrentSpool {
    */
   lose(reason) {
     debug('the snapshot directory is lost: %s', reason);
+    // It may be the next thread's.
+    if (this.#isClosed) return this.#replaced;
     const lost = this.#spool;
     this.#spool = undefined;
     this.#replaced = this.#replaced.then(() => this.#replace(lost));

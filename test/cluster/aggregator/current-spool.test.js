@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const path = require('node:path');
 const { it } = require('node:test');
 const { CurrentSpool } = require('../../../lib/cluster/aggregator/current-spool');
 const { makePlace } = require('../../fixtures/cluster-harness');
@@ -29,3 +30,14 @@ for (const [events, occur] of [
     assert.deepEqual(fs.readdirSync(directory), []);
   });
 }
+
+it('a directory that is closed for the next thread stays if it is found lost later', async t => {
+  const directory = makePlace(t);
+  let current = '';
+  const onDirectory = created => (current = created);
+  const spool = new CurrentSpool({ directory, fallbacks: [], lock: false, onDirectory }, () => {});
+  await spool.open();
+  await spool.close(false);
+  await spool.lose('test');
+  assert.deepEqual(fs.readdirSync(directory), [path.basename(current)]);
+});
