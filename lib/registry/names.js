@@ -28,7 +28,7 @@ function isValidLabelName(name) {
  */
 function checkMetricName(name) {
   if (isValidMetricName(name)) return;
-  throw new Error(`Invalid metric name: ${inspect(name)}. Use letters, digits, _ and :, and no digit first`);
+  throw nameError('Invalid metric name', name, 'letters, digits, _ and :');
 }
 
 /**
@@ -38,8 +38,24 @@ function checkMetricName(name) {
 function checkLabelNamesAreValid(names) {
   for (const name of names) {
     if (isValidLabelName(name)) continue;
-    throw new Error(`Invalid label name: ${inspect(name)}. Use letters, digits and _, and no digit first`);
+    throw nameError('Invalid label name', name, 'letters, digits and _');
   }
+}
+
+/**
+ * Programs compare messages, people read stacks and `String(error)`: the message is prom-client's, whole, and
+ * what people read goes on with the name and what is allowed.
+ * @param {string} message
+ * @param {unknown} name
+ * @param {string} allowed
+ */
+function nameError(message, name, allowed) {
+  const text = `${message}: ${inspect(name)}. Use ${allowed}, and no digit first`;
+  const { stack } = new Error(text);
+  return Object.defineProperties(new Error(message), {
+    stack: { value: stack, configurable: true, writable: true },
+    toString: { value: () => `Error: ${text}`, configurable: true, writable: true },
+  });
 }
 
 module.exports = { isValidMetricName, isValidLabelName, checkMetricName, checkLabelNamesAreValid };

@@ -5,6 +5,7 @@
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
+const { inspect } = require('node:util');
 const ours = require('../..');
 const promClient = require('prom-client');
 
@@ -245,4 +246,26 @@ it('label sets of a name that labelNames has twice are the same series', async (
     counter.remove({ method: 'PUT', status: '500' });
     return registry.metrics();
   });
+});
+
+it('an invalid name has the message of prom-client, whole, and what people read says which', async () => {
+  const attempts = {
+    'a-b': (client, registers) => new client.Counter({ name: 'a-b', help: 'h', registers }),
+    'c-d': (client, registers) => new client.Gauge({ name: 'g', help: 'h', labelNames: ['c-d'], registers }),
+    '5process_cpu_user_seconds_total': (client, [register]) =>
+      client.collectDefaultMetrics({ prefix: '5', register }),
+  };
+  for (const [name, attempt] of Object.entries(attempts)) {
+    const errors = [];
+    await resultOfBoth(async client => {
+      assert.throws(
+        () => attempt(client, [new client.Registry()]),
+        error => errors.push(error) > 0,
+      );
+      const { name: kind, message, constructor } = errors.at(-1);
+      return { kind, message, constructor, keys: Object.keys(errors.at(-1)) };
+    });
+    for (const text of [String(errors[1]), errors[1].stack, inspect(errors[1])])
+      assert.ok(text.startsWith(`${errors[0]}: '${name}'. Use letters`), text);
+  }
 });
