@@ -79,18 +79,15 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
     });
 
     // prom-client's child follows the object.
-    it(
-      `labels() of ${name} keeps its labels if the program changes the object`,
-      { skip: library === promClient },
-      async () => {
-        const counter = make('Counter');
-        const labels = { a: 'x', b: 'y' };
-        const child = counter.labels(labels);
-        labels.a = 'other';
-        child.inc();
-        assert.deepEqual(await valueOf(counter), [[{ a: 'x', b: 'y' }, 1]]);
-      },
-    );
+    if (library === promClient) return;
+    it(`labels() of ${name} keeps its labels if the program changes the object`, async () => {
+      const counter = make('Counter');
+      const labels = { a: 'x', b: 'y' };
+      const child = counter.labels(labels);
+      labels.a = 'other';
+      child.inc();
+      assert.deepEqual(await valueOf(counter), [[{ a: 'x', b: 'y' }, 1]]);
+    });
   });
 }
 
