@@ -18,7 +18,6 @@ const DEFAULT_MAX_AGE = 3_600_000;
 /** Which label sets living threads have is found out so often within the maximum age. */
 const CHECKS_PER_AGE = 10;
 const ROWS_PER_STEP = 64;
-const NO_CENTROIDS = new Float64Array(0);
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('./thread-mirror').MirrorRegistry} MirrorRegistry */
@@ -36,16 +35,16 @@ const NO_CENTROIDS = new Float64Array(0);
  * @property {number[]} lastSeen by row: when a thread with it ended, or was found to have it, by the clock
  */
 
-/** The digest of one row of totals. */
+/**
+ * The digest of one row of totals. It never changes: a thread's observations become part of another one. So a
+ * capture that has encoded it already sees that, and has each of them once.
+ */
 class RowDigest {
   version = 0;
-  /** @type {Float64Array} */
-  centroids = NO_CENTROIDS;
 
   /** @param {Float64Array} centroids */
-  set(centroids) {
+  constructor(centroids) {
     this.centroids = centroids;
-    this.version++;
   }
 
   /** @returns {any[]} as TimeWindowQuantiles.slices() */
@@ -53,6 +52,8 @@ class RowDigest {
     return [{ isEmpty: this.centroids.length === 0, centroids: () => this.centroids }];
   }
 }
+
+const NO_OBSERVATIONS = new RowDigest(new Float64Array(0));
 
 class TotalsTable extends SeriesTable {
   /** That of the threads. */
@@ -225,7 +226,7 @@ class RetiredThreads {
    * @param {MetricView} view of a thread
    * @param {number} from its row
    */
-  #addRow({ view: { table, digestOf, windowed }, rest, lastSeen }, view, from) {
+  #addRow({ view: { table, windowed }, rest, digests, lastSeen }, view, from) {
     const labels = view.table.labelsOf(from);
     const row = table.start(labels);
     lastSeen[row] = this.#now();
@@ -245,8 +246,8 @@ class RetiredThreads {
     }
     const centroids = windowed ? undefined : view.digestOf?.(from).slices()[0]?.centroids();
     if (centroids === undefined || centroids.length === 0) return;
-    const digest = /** @type {any} */ (digestOf)(row);
-    digest.set(mergeCentroids([digest.centroids, centroids], DELTA));
+    const { centroids: before } = digests[row] ?? NO_OBSERVATIONS;
+    digests[row] = new RowDigest(mergeCentroids([before, centroids], DELTA));
   }
 }
 
@@ -263,9 +264,9 @@ function emptyTotals({ name, help, type, aggregator, layout, windowed, table }, 
     const totals = new TotalsTable(table.labelNames, table.width);
     return /** @type {any} */ ({ name, help, type, aggregator, layout, table: totals, ...more });
   };
-  const view = withTable(row => (digests[row] ??= new RowDigest()));
+  const view = withTable(row => digests[row] ?? NO_OBSERVATIONS);
   // The digests belong to the totals alone.
-  return { registry, view, rest: withTable(() => new RowDigest()), digests, lastSeen: [] };
+  return { registry, view, rest: withTable(() => NO_OBSERVATIONS), digests, lastSeen: [] };
 }
 
 /**

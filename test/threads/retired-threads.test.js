@@ -8,7 +8,7 @@ const { viewOf } = require('../../lib/registry/metric-view');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
 const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
-const { bytesOf, samplesOf, textOf } = require('../fixtures/unit-scrape');
+const { bytesOf, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
 
 const MAX_AGE = 1000;
 
@@ -129,6 +129,38 @@ describe('totals of threads that have ended', () => {
         assert.equal(totalsOf('jobs_total')['job 299'], 2);
         assert.deepEqual([viewOf(counter)?.table.liveCount, retired.mirrors.length], [0, 0]);
       });
+
+  it('have the observations of a thread that ends while a capture is under way, once', async () => {
+    const observe = () => {
+      const registry = new Registry();
+      const summary = new Summary({ name: 'sizes', help: 'h', percentiles: [0.5], registers: [registry] });
+      for (let i = 0; i < 1000; i++) summary.observe(i);
+      return { registry, summary };
+    };
+    end(observe().registry);
+    const { registry, summary } = observe();
+    let merges = 0;
+    const source = new SnapshotSource(() => [...(merges === 0 ? [registry] : []), ...retired.registries]);
+    const text = await source.prepare(undefined, {
+      // The digests are encoded now, and the numbers are not captured yet.
+      onProgress: () => {
+        if (merges++ > 0) return;
+        for (let i = 0; i < 2000; i++) summary.observe(5000 + i);
+        end(registry);
+      },
+      capture: dictionary => {
+        const store = new ClusterStore();
+        store.apply(1, bytesOf(source.capture(1, undefined, { dictionary })));
+        return textOf(store);
+      },
+    });
+    assert.ok(merges > 0);
+    const samples = samplesOf(/** @type {string} */ (text));
+    assert.equal(samples.get(seriesKey('sizes_count')), 4000);
+    // Of 2000 values below 1000 and 2000 from 5000 on.
+    const median = /** @type {number} */ (samples.get(seriesKey('sizes', { quantile: 0.5 })));
+    assert.ok(median > 980 && median < 5020, `the median is ${median}`);
+  });
 
   it('are dropped after the maximum age, label set by label set', () => {
     end(threadWith({ a: 1, b: 2 }).registry);
