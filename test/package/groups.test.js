@@ -10,6 +10,7 @@ const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
 const { describe, it, before, beforeEach, afterEach } = require('node:test');
+const { setTimeout: pause } = require('node:timers/promises');
 
 const { TestGroup, samplesOf } = require('../fixtures/group.js');
 
@@ -208,6 +209,31 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
     await watch.settled();
     await watch.exact(3);
     await watch.stop();
+  });
+
+  it('that becomes read-only: no process ends when another one dies, and a process that was stopped is found again', async () => {
+    const processes = await group.startMany(4);
+    const watch = group.watch();
+    await Promise.all(processes.map(member => member.do('busy')));
+    await watch.settled();
+    const { holder, others } = await group.roles();
+    await others[0].do('idle');
+    await watch.settled();
+    execFileSync('mount', ['-o', 'remount,ro', group.place], { stdio: 'pipe' });
+    await others[0].kill();
+    await group.until(page => page.get('prom_client_cluster_group_members') === 3, holder);
+    await watch.settled();
+    await watch.stop();
+    await holder.stop();
+    const page = others[1].page();
+    // Nobody can take over.
+    while (!/EROFS/.test((await others[1].do('state')).group.failure)) await pause(10);
+    holder.wake();
+    await page;
+    const last = group.watch();
+    await last.settled();
+    await last.exact(10);
+    await last.stop();
   });
 });
 

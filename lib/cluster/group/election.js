@@ -147,10 +147,12 @@ class Election {
       if (this.link?.generation === generation) return true;
       this.link?.close();
       if (own !== undefined) return await this.#linkTo(key, generation);
+      const { isSilent } = this.#suspectOf(generation);
       // If the key is that of this process, an error has ended its own election.
-      const mayAnswer = key !== this.#key && !this.#suspectOf(generation).isSilent;
-      if (mayAnswer && (await this.#linkTo(key, generation))) return true;
-      await this.#elect(generation + 1, this.#suspectOf(generation).isSilent ? key : undefined);
+      if (key !== this.#key && !isSilent && (await this.#linkTo(key, generation))) return true;
+      // If the election fails, on a full disk for example, the holder is tried again: it may answer by then.
+      this.#suspect = undefined;
+      await this.#elect(generation + 1, isSilent ? key : undefined);
       return false;
     } catch (error) {
       debug('no link to the group: %s', error);

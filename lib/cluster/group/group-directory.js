@@ -283,9 +283,17 @@ class GroupDirectory {
     }
   }
 
-  /** @param {string} key of a dead process; '' if it is not known */
+  /**
+   * Never throws: on a disk that is read-only, the socket stays.
+   *
+   * @param {string} key of a dead process; '' if it is not known
+   */
   removeSocket(key) {
-    if (key !== '') fs.rmSync(path.join(this.path, key), { force: true });
+    try {
+      if (key !== '') fs.rmSync(path.join(this.path, key), { force: true });
+    } catch (error) {
+      debug('the socket %s cannot be removed: %s', key, error);
+    }
   }
 
   /**

@@ -215,6 +215,17 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(await directory.isAlive(key), false);
   });
 
+  it('a socket that cannot be removed stays', t => {
+    const key = newKey();
+    fs.writeFileSync(path.join(place, 'd', key), '');
+    const failing = t.mock.method(fs, 'rmSync', () => {
+      throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
+    });
+    directory.removeSocket(key);
+    failing.mock.restore();
+    assert.equal(directory.hasSocket(key), true);
+  });
+
   it('the last process that leaves removes it', () => {
     const [a, b] = [newKey(), newKey()];
     for (const key of [a, b]) fs.writeFileSync(path.join(directory.path, key), '');

@@ -14,6 +14,8 @@ const { Counter, Registry } = require('../../..');
 const { Group } = require('../../../lib/cluster/group/group.js');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { newKey } = require('../../../lib/cluster/group/group-names.js');
+const { SocketLink, listen } = require('../../../lib/cluster/links/socket.js');
+const { HELLO } = require('../../../lib/cluster/wire/messages.js');
 const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
 
@@ -138,6 +140,37 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     assert.equal(Math.max(...delays), 2 ** 31 - 1);
     const [{ message }] = await warned;
     assert.match(message, /^This process takes no part in its group: ENOENT: .*missing/);
+  });
+
+  it('that cannot replace a process that was stopped, because the disk is full, is linked to it when it answers', async t => {
+    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
+    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const directory = new GroupDirectory(path.join(place, 'd'));
+    directory.open();
+    const key = newKey();
+    let isStopped = true;
+    const server = await listen(directory.socketOf(key), socket => {
+      const link = new SocketLink(socket, {
+        onMessage: () => isStopped || link.send({ type: HELLO, id: 7 }),
+        onEnd: () => {},
+      });
+    });
+    t.after(() => server.close());
+    directory.claim(1, key);
+    const { mkdirSync } = fs;
+    t.mock.method(fs, 'mkdirSync', (name, ...rest) => {
+      if (!path.basename(name).startsWith('candidate-')) return mkdirSync(name, ...rest);
+      isStopped = false;
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    });
+    const group = new Group(directory.path, {}, () => []);
+    group.join();
+    const deadline = performance.now() + 60_000;
+    while (group.state().group.id === 0 && performance.now() < deadline)
+      await new Promise(resolve => setTimeout(resolve, 10));
+    assert.deepEqual([isStopped, group.state().group.id], [false, 7]);
   });
 
   it('that finds no process that aggregates keeps nothing of scrapes that have timed out', () => {
