@@ -7,8 +7,17 @@ const { labelsFrom, setLabel } = require('../series/label-form');
 
 /** @typedef {Record<string, any>} Labels */
 
-/** @type {Labels} */
-const NO_LABELS = Object.freeze({});
+/** No prototype above it: what a program adds to Object.prototype is no label of a recording without labels. */
+class NoLabels {}
+Object.setPrototypeOf(NoLabels.prototype, null);
+
+/**
+ * Not Object.create(null): recordings without labels would make V8 treat those with labels as objects of
+ * changing shapes, which takes a fifth longer.
+ *
+ * @type {Labels}
+ */
+const NO_LABELS = Object.freeze(new NoLabels());
 
 /**
  * The label set that the arguments of labels() or remove() stand for.

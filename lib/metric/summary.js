@@ -118,7 +118,8 @@ class Summary extends Metric {
     else if (labels != null && value === undefined) value = labels;
     if (!Number.isFinite(value)) {
       checkLabelNames(this, labelSet);
-      throw notANumber(value === undefined ? labelSet : value);
+      if (value !== undefined) throw notANumber(value);
+      throw notANumber(isObject(labels) ? labels : {});
     }
     const state = stateOf(this);
     const { table } = state;

@@ -191,11 +191,11 @@ class Registry {
 
   /** Drops all metrics and the default labels. */
   clear() {
-    const state = stateOf(this);
+    const state = ownStateOf(this);
     const removed = state.metrics;
     state.metrics = new Map();
     state.defaultLabels = {};
-    for (const metric of removed.values()) dropped(metric);
+    removed?.forEach(dropped);
     notifyObserver(this);
   }
 
@@ -212,7 +212,7 @@ class Registry {
    */
   setDefaultLabels(labels) {
     checkLabelNamesAreValid(Object.keys(labels ?? {}));
-    stateOf(this).defaultLabels = labels ?? {};
+    ownStateOf(this).defaultLabels = labels ?? {};
     notifyObserver(this);
   }
 
@@ -227,7 +227,7 @@ class Registry {
    */
   setContentType(contentType) {
     if (!isSupported(contentType)) throw new Error(`Content type ${contentType} is unsupported`);
-    stateOf(this).contentType = contentType;
+    ownStateOf(this).contentType = contentType;
   }
 
   /**
@@ -240,7 +240,7 @@ class Registry {
    */
   setFormats(formats) {
     const contentTypes = contentTypesOf(formats);
-    stateOf(this).contentTypes = contentTypes;
+    ownStateOf(this).contentTypes = contentTypes;
     if (contentTypes.includes(OPENMETRICS_CONTENT_TYPE)) this[ALLOWS_EXEMPLARS] = true;
   }
 
@@ -299,7 +299,7 @@ class Registry {
 
   set _defaultLabels(labels) {
     // Not by setDefaultLabels(): a subclass may assign them in its own.
-    stateOf(this).defaultLabels = labels ?? {};
+    ownStateOf(this).defaultLabels = labels ?? {};
     notifyObserver(this);
   }
 
@@ -325,7 +325,7 @@ class Registry {
   }
 
   set [ALLOWS_EXEMPLARS](allows) {
-    stateOf(this).allowsExemplars = allows;
+    ownStateOf(this).allowsExemplars = allows;
   }
 
   /** For the snapshot writer of a cluster. */
@@ -351,6 +351,18 @@ function stateOf(registry) {
   return /** @type {any} */ (registry)[STATE] ?? NO_STATE;
 }
 
+/**
+ * The state to be changed. The object may have none yet: in prom-client, clear() makes it a registry.
+ *
+ * @param {Registry} registry
+ * @returns {State}
+ */
+function ownStateOf(registry) {
+  if (stateOf(registry) === NO_STATE)
+    Object.defineProperty(registry, STATE, { value: {}, configurable: true });
+  return stateOf(registry);
+}
+
 /** @param {Registry} registry */
 function isOpenMetrics(registry) {
   return registry.contentType === OPENMETRICS_CONTENT_TYPE;
@@ -372,17 +384,19 @@ function notifyObserver(registry, added) {
 /**
  * Copies samples and adds the default labels that each does not have.
  *
- * @param {any[]} values
+ * @param {Iterable<any>} values
  * @param {Record<string, unknown>} defaultLabels
  */
 function withDefaults(values, defaultLabels) {
-  return values.map(sample => {
+  const copies = [];
+  for (const sample of values) {
     const labels = { ...sample.labels };
     for (const name of Object.keys(defaultLabels)) {
       if (!Object.hasOwn(labels, name)) labels[name] = defaultLabels[name];
     }
-    return { ...sample, labels };
-  });
+    copies.push({ ...sample, labels });
+  }
+  return copies;
 }
 
 /** The default registry of metrics. */

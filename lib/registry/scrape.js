@@ -14,6 +14,7 @@ const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { viewOf, DEFAULT_LABELS } = require('./metric-view');
+const { readableDefaults } = require('./readable-defaults');
 const { reportOtherClients } = require('./other-clients');
 
 // Up to here a page is rendered at once, in about 2 ms, and without a copy of the numbers: 100 metrics take
@@ -96,20 +97,27 @@ async function scrapePages(registries, formats) {
 }
 
 /**
- * The families of a page, for protocols that are not text.
+ * The families of a page, for protocols that are not text. What cannot be read is left out.
  *
  * @param {any[]} registries without two metrics of the same name
  * @param {object} options
  * @param {Promise<never>} options.deadline rejected when no hook is waited for any longer
  * @param {(metric: RegisteredMetric, error: unknown) => void} options.onFailure called for each metric that
- *   cannot be read, and is left out
+ *   cannot be read
+ * @param {(error: unknown) => void} options.onUnreadableLabel called for default labels that cannot be read
  * @returns {Promise<Family[]>} with the numbers of this call
  */
-async function scrapeFamilies(registries, { deadline, onFailure }) {
+async function scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel }) {
   const started = startAll(registries);
+  const readableSettingOf = (/** @type {any} */ registry) => ({
+    ...settingOf(registry),
+    defaultLabels: readableDefaults(registry, onUnreadableLabel),
+  });
   const families = await Promise.all(
     started.map(each =>
-      Promise.race([read(each, captureFamily), deadline]).catch(error => onFailure(each.metric, error)),
+      Promise.race([read(each, captureFamily, readableSettingOf), deadline]).catch(error =>
+        onFailure(each.metric, error),
+      ),
     ),
   );
   await compact(started);
@@ -221,17 +229,18 @@ function startHook(metric, isOurs) {
  * @template T
  * @param {Started} started
  * @param {(family: MetricView | Family, setting: Setting) => T} make creates the result from the family
+ * @param {(registry: any) => Setting} [settingFor]
  * @returns {T | Promise<T>} no promise if there is nothing to wait for
  */
-function read({ metric, registry, view, hook }, make) {
+function read({ metric, registry, view, hook }, make, settingFor = settingOf) {
   /** @param {any} json of a custom metric object */
   const now = json => {
+    const setting = settingFor(registry);
     // A hook may change more of its metric than numbers.
     const current = metric.collect || view === undefined ? viewOf(metric) : view;
-    if (current === undefined)
-      return make(sampleFamily(json, settingOf(registry).defaultLabels), settingOf(registry));
+    if (current === undefined) return make(sampleFamily(json, setting.defaultLabels), setting);
     current.beforeRead?.();
-    return make(current, settingOf(registry));
+    return make(current, setting);
   };
   try {
     return isThenable(hook) ? Promise.resolve(hook).then(now) : now(hook);

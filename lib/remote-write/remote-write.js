@@ -251,8 +251,14 @@ class RemoteWrite {
       debug('%s', text);
       warnOnce(`remote write of ${name}`, text);
     };
+    const onUnreadableLabel = (/** @type {unknown} */ error) => {
+      const text = `Remote write leaves out default labels that cannot be read: ${textOf(error)}`;
+      debug('%s', text);
+      warnOnce('remote write of default labels', text);
+    };
     try {
-      return { families: await scrapeFamilies(registries, { deadline, onFailure }), failed };
+      const families = await scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel });
+      return { families, failed };
     } finally {
       clearTimeout(timer);
     }

@@ -8,7 +8,8 @@
 const { viewOf, OBSERVER, OF_PROCESS } = require('../registry/metric-view');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
-const { readableMetrics, readableDefaults } = require('../cluster/capture/readable-metrics');
+const { readableMetrics } = require('../cluster/capture/readable-metrics');
+const { readableDefaults } = require('../registry/readable-defaults');
 const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('./shared-log');
 const { SharedNumbers } = require('./shared-numbers');

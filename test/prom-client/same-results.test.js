@@ -218,6 +218,29 @@ describe('an object with nothing but the prototype of a class, as createStubInst
   }
 });
 
+describe('a Registry without its constructor', () => {
+  it('can be used after clear()', async () => {
+    await resultOfBoth(async client => {
+      const registry = Object.create(client.Registry.prototype);
+      registry.clear();
+      registry.setDefaultLabels({ host: 'one' });
+      registry.setContentType(client.openMetricsContentType);
+      new client.Gauge({ name: 'g', help: 'h', registers: [registry] }).set(1);
+      return [registry.contentType, await registry.metrics(), await registry.getMetricsAsJSON()];
+    });
+  });
+
+  it('can have default labels and a content type', () =>
+    resultOfBoth(async client => {
+      const registry = Object.create(client.Registry.prototype);
+      registry.setContentType(client.openMetricsContentType);
+      registry.setDefaultLabels({ host: 'one' });
+      const other = Object.create(client.Registry.prototype);
+      other._defaultLabels = { host: 'two' };
+      return [registry.contentType, registry._defaultLabels, other._defaultLabels];
+    }));
+});
+
 describe('observe() that a test replaces', () => {
   it('gets what a timer with exemplars records, as in prom-client', async () => {
     const calls = await resultOfBoth(async client => {

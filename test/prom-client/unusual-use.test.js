@@ -334,6 +334,78 @@ describe('unusual use: a Registry', () => {
   });
 });
 
+describe('unusual use: an enumerable property on Object.prototype', () => {
+  it('is no label of a recording without labels', async () => {
+    const registry = new Registry();
+    const registers = [registry];
+    Object.prototype.extension = 1;
+    try {
+      new Counter({ name: 'a', help: 'h', registers }).inc();
+      const gauge = new Gauge({ name: 'b', help: 'h', registers });
+      gauge.inc(3);
+      gauge.dec();
+      new Histogram({ name: 'c', help: 'h', buckets: [1], registers }).observe(1);
+      new Summary({ name: 'd', help: 'h', percentiles: [], registers }).observe(2);
+      for (const Type of [Counter, Gauge, Histogram, Summary]) {
+        const metric = new Type({
+          name: `new_${Type.name}`,
+          help: 'h',
+          buckets: [],
+          percentiles: [],
+          registers,
+        });
+        assert.deepEqual(metric.value(), [Counter, Gauge].includes(Type) ? 0 : { count: 0, sum: 0 });
+        metric.reset();
+      }
+    } finally {
+      delete Object.prototype.extension;
+    }
+    const text = await registry.metrics();
+    for (const line of [
+      'a 1',
+      'b 2',
+      'c_bucket{le="1"} 1',
+      'd_sum 2',
+      'new_Counter 0',
+      'new_Summary_count 0',
+    ])
+      assert.ok(text.split('\n').includes(line), line);
+  });
+});
+
+describe('unusual use: a custom metric object', () => {
+  const registryWith = values => {
+    const registry = new Registry();
+    registry.registerMetric({ name: 'own', get: () => ({ name: 'own', help: 'h', type: 'gauge', values }) });
+    return registry;
+  };
+
+  it('whose list of samples is longer than what is in it is refused at the first one that is missing', async () => {
+    let read = 0;
+    const values = new Proxy([{ value: 1, labels: {} }], {
+      get: (list, key) => {
+        if (key === 'length') return 1e6;
+        read++;
+        return list[key];
+      },
+      has: (list, key) => {
+        read++;
+        return key in list;
+      },
+    });
+    await assert.rejects(registryWith(values).metrics(), TypeError);
+    assert.ok(read < 100, `${read} reads`);
+  });
+
+  it('may have its samples in any iterable, also with default labels', async () => {
+    const registry = registryWith(new Set([{ value: 1, labels: { a: '1' } }]));
+    registry.setDefaultLabels({ host: 'one' });
+    assert.match(await registry.metrics(), /^own\{a="1",host="one"\} 1$/m);
+    const [{ values }] = await registry.getMetricsAsJSON();
+    assert.deepEqual(values, [{ value: 1, labels: { a: '1', host: 'one' } }]);
+  });
+});
+
 describe('unusual use: a child calls a replaced method', () => {
   const spied = (metric, name) => {
     const calls = [];

@@ -593,6 +593,31 @@ describe('RemoteWrite', () => {
     }
   });
 
+  it('a default label that has no text or no valid name is left out, with one warning', async t => {
+    const warn = t.mock.method(process, 'emitWarning', () => {});
+    const to = await receiver();
+    gauge('value', 1);
+    registry.registerMetric({
+      name: 'own',
+      get: () => ({ name: 'own', help: 'h', type: 'gauge', values: [{ value: 2, labels: {} }] }),
+    });
+    const labels = { zone: 'a', odd: { toString: null } };
+    registry.setDefaultLabels(labels);
+    labels['not valid'] = 'b';
+    for (let i = 0; i < 2; i++) assert.strictEqual((await remoteWrite(to).push()).dropped, 0);
+    for (const name of ['value', 'own']) {
+      const found = to.requests.at(-1).series.map(({ labels: pairs }) => Object.fromEntries(pairs));
+      const { zone, odd } = found.find(({ __name__ }) => __name__ === name);
+      assert.deepStrictEqual([zone, odd], ['a', undefined]);
+    }
+    assert.deepStrictEqual(
+      warn.mock.calls.map(call => call.arguments[0]),
+      [
+        'Remote write leaves out default labels that cannot be read: Cannot convert object to primitive value',
+      ],
+    );
+  });
+
   it('stop() while stop() runs is no failure', async () => {
     const to = await receiver();
     gauge('value', 1);

@@ -6,7 +6,8 @@
 // the next change.
 
 const { runInSlices } = require('../../event-loop/slices');
-const { readableMetrics, readableDefaults } = require('../capture/readable-metrics');
+const { readableMetrics } = require('../capture/readable-metrics');
+const { readableDefaults } = require('../../registry/readable-defaults');
 const { viewOf } = require('../../registry/metric-view');
 
 const SLICE_MILLISECONDS = 0.3;

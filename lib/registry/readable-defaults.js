@@ -1,0 +1,29 @@
+'use strict';
+
+const { DEFAULT_LABELS } = require('./metric-view');
+const { checkLabelNamesAreValid } = require('./names');
+
+/**
+ * The default labels of a registry, without those that have no text or no valid name: a program may have
+ * changed the object that it passed to setDefaultLabels().
+ *
+ * @param {any} registry
+ * @param {(error: unknown) => void} [onUnreadable]
+ * @returns {Record<string, string>}
+ */
+function readableDefaults(registry, onUnreadable = () => {}) {
+  const labels = registry[DEFAULT_LABELS] ?? {};
+  /** @type {[name: string, text: string][]} */
+  const readable = [];
+  for (const name of Object.keys(labels)) {
+    try {
+      checkLabelNamesAreValid([name]);
+      readable.push([name, String(labels[name])]);
+    } catch (error) {
+      onUnreadable(error);
+    }
+  }
+  return Object.fromEntries(readable);
+}
+
+module.exports = { readableDefaults };
