@@ -7,7 +7,7 @@ const { labelsFrom, setLabel } = require('../series/label-form');
 
 /** @typedef {Record<string, any>} Labels */
 
-/** No prototype above it: what a program adds to Object.prototype is no label of a recording without labels. */
+/** Without Object.prototype: what a program adds there is no label of a recording without labels. */
 class NoLabels {}
 Object.setPrototypeOf(NoLabels.prototype, null);
 
