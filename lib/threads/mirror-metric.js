@@ -104,8 +104,6 @@ class MirrorMetric {
         break;
       case PAGE:
         table.setPage(record.integer(1), memoryAt(2), record.integer(3), record.integer(4));
-        // The pages of a table with labels share their memory with no other table.
-        if (table.index !== undefined) memories.delete(record.integer(2));
         break;
       case ORDER:
         table.setOrder(record.integersFrom(1));
@@ -124,7 +122,6 @@ class MirrorMetric {
         break;
       case DIGESTS:
         this.#blocks.push({ numbers: new Float64Array(memoryAt(1)), words: new Int32Array(memoryAt(1)) });
-        memories.delete(record.integer(1));
         break;
       case DIGEST:
         this.#placeDigest(record);

@@ -56,8 +56,8 @@ class TablePublisher {
    * @param {number} number of the metric
    * @param {object} context
    * @param {import('./shared-log').LogWriter} context.log
-   * @param {(memory: SharedArrayBuffer, isBlock: boolean) => number} context.memoryNumber passes shared
-   *   memory on, a block of several tables once; returns its number
+   * @param {(memory: SharedArrayBuffer) => number} context.memoryNumber passes shared memory on; returns its
+   *   number for a record that follows at once
    * @param {import('./shared-numbers').SharedNumbers} context.numbers
    * @param {(error: unknown) => void} context.onFailure
    * @param {(publisher: TablePublisher) => void} context.onRenumbered
@@ -89,7 +89,7 @@ class TablePublisher {
     }
     if (table.live !== undefined) this.#log.append(ORDER, [this.number, ...table.live]);
     const count = this.#numbers.shareOverflowCount(table);
-    if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count, true)]);
+    if (count !== undefined) this.#log.append(OVERFLOW, [this.number, ...this.#placeOf(count)]);
     table.listener = this;
     if (this.#digestOf !== undefined) this.#shareDigests();
     for (const { row, column, slot } of this.#exemplars?.slots() ?? [])
@@ -204,19 +204,17 @@ class TablePublisher {
   /** @param {number} number */
   #publishPage(number) {
     const page = this.#numbers.share(this.table, number);
-    // The hub forgets the memory of a page when it has read this record, unless other tables use it, too.
-    const [memory, byteOffset] = this.#placeOf(page, this.table.index === undefined);
+    const [memory, byteOffset] = this.#placeOf(page);
     this.#log.append(PAGE, [this.number, number, memory, byteOffset, page.length]);
     this.#pages[number] = page;
   }
 
   /**
    * @param {Float64Array} numbers in shared memory
-   * @param {boolean} isBlock whether several tables share that memory
    * @returns {[memory: number, byteOffset: number]}
    */
-  #placeOf({ buffer, byteOffset }, isBlock) {
-    return [this.#memoryNumber(/** @type {any} */ (buffer), isBlock), byteOffset];
+  #placeOf({ buffer, byteOffset }) {
+    return [this.#memoryNumber(/** @type {any} */ (buffer)), byteOffset];
   }
 
   /** @param {number} row */
@@ -253,7 +251,7 @@ class TablePublisher {
     let number = this.#blocks.lastIndexOf(numbers);
     if (number === -1) {
       number = this.#blocks.push(numbers) - 1;
-      this.#log.append(DIGESTS, [this.number, this.#placeOf(numbers, false)[0]]);
+      this.#log.append(DIGESTS, [this.number, this.#placeOf(numbers)[0]]);
     }
     this.#log.append(DIGEST, [this.number, row, slice, number, offset, bufferLength, listLength]);
   }

@@ -35,7 +35,7 @@ const RECORDS_PER_STEP = 128;
 class ThreadMirror {
   #log = new LogReader();
   #collect;
-  /** @type {Map<number, SharedArrayBuffer>} */
+  /** @type {Map<number, SharedArrayBuffer>} by number: the one that was used last, and later ones */
   #memories = new Map();
   /** @type {Map<number, MirrorRegistry>} */
   #registries = new Map();
@@ -103,11 +103,20 @@ class ThreadMirror {
   #readRecord() {
     const log = this.#log;
     if (!log.next()) return false;
-    // Its message may come a moment after the record.
-    if (log.kind in MEMORY_AT && !this.#memories.has(log.integer(MEMORY_AT[log.kind]))) return false;
+    if (log.kind in MEMORY_AT && !this.#hasMemory(log.integer(MEMORY_AT[log.kind]))) return false;
     this.#apply(log);
     log.skip();
     return true;
+  }
+
+  /**
+   * @param {number} number
+   * @returns {boolean} false if its message, which may come a moment after the record, is not there yet
+   */
+  #hasMemory(number) {
+    // The thread has sent the next one, and sends this one again if it needs it once more.
+    for (const earlier of this.#memories.keys()) if (earlier < number) this.#memories.delete(earlier);
+    return this.#memories.has(number);
   }
 
   /**

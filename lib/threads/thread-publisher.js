@@ -43,9 +43,10 @@ class ThreadPublisher {
   #numbers = new SharedNumbers();
   /** @type {LogWriter | undefined} */
   #log = undefined;
-  /** @type {WeakMap<SharedArrayBuffer, number>} memory that several tables share: its number */
-  #blocks = new WeakMap();
-  #nextMemory = 0;
+  /** @type {SharedArrayBuffer | undefined} the latest one that was sent */
+  #memory = undefined;
+  /** Its number. */
+  #memoryNumber = 0;
   /** @type {any[]} by number */
   #known = [];
   /** @type {string[]} by registry: its default labels */
@@ -134,7 +135,7 @@ class ThreadPublisher {
     this.#known = [];
     this.#defaults = [];
     this.#metrics = [];
-    this.#blocks = new WeakMap();
+    this.#memory = undefined;
     this.#log = undefined;
   }
 
@@ -204,7 +205,7 @@ class ThreadPublisher {
     this.#append(DEFINE, [number, registry], text);
     published.table = new TablePublisher(view, number, {
       log: /** @type {LogWriter} */ (this.#log),
-      memoryNumber: (memory, isBlock) => this.#memoryNumber(memory, isBlock),
+      memoryNumber: memory => this.#numberOf(memory),
       numbers: this.#numbers,
       onFailure: error => this.#fail(error),
       onRenumbered: () => this.#publishAgain(published),
@@ -276,16 +277,18 @@ class ThreadPublisher {
   }
 
   /**
+   * Sends memory, once if several tables in a row share it. The hub forgets it when it reads a record with
+   * the number of a later one.
+   *
    * @param {SharedArrayBuffer} memory
-   * @param {boolean} isBlock whether several tables share it
+   * @returns {number}
    */
-  #memoryNumber(memory, isBlock) {
-    const known = this.#blocks.get(memory);
-    if (known !== undefined) return known;
-    const number = this.#nextMemory++;
-    if (isBlock) this.#blocks.set(memory, number);
-    this.#link.send({ memory, memoryNumber: number });
-    return number;
+  #numberOf(memory) {
+    if (memory !== this.#memory) {
+      this.#link.send({ memory, memoryNumber: ++this.#memoryNumber });
+      this.#memory = memory;
+    }
+    return this.#memoryNumber;
   }
 
   /** @returns {Published[]} */

@@ -59,10 +59,13 @@ describe('the metrics of a thread as its reader sees them', () => {
   let publisher;
   /** @type {ThreadMirror | undefined} */
   let mirror;
+  /** @type {WeakRef<SharedArrayBuffer>[]} that the reader has got */
+  let memories;
 
   beforeEach(() => {
     inbox = new BroadcastChannel(inboxOf(''));
     registries = [new Registry()];
+    memories = [];
     counter = new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'], registers: registries });
   });
 
@@ -94,7 +97,9 @@ describe('the metrics of a thread as its reader sees them', () => {
     const { join, chunk, memory, memoryNumber } = message;
     if (join !== undefined) mirror = new ThreadMirror(join, () => undefined);
     if (chunk !== undefined) mirror?.addChunk(chunk);
-    if (memory !== undefined) mirror?.addMemory(memoryNumber, memory);
+    if (memory === undefined) return;
+    mirror?.addMemory(memoryNumber, memory);
+    memories.push(new WeakRef(memory));
   }
 
   /** Reads what was published, a few records at a time, and returns the sum after each time. */
@@ -401,6 +406,31 @@ describe('the metrics of a thread as its reader sees them', () => {
     counter.inc({ kind: 'a' }, 2);
     const { table } = mirrored('jobs_total');
     assert.equal(table.pageOf(0)[table.offsetOf(0)], 5);
+  });
+
+  it('the memory of metrics that were removed is released, also of those without labels', async () => {
+    publish();
+    const [registry] = registries;
+    const options = { help: 'h', registers: registries };
+    const buckets = Array.from({ length: 100 }, (_, i) => i);
+    for (let i = 0; i < 600; i++) {
+      registry.clear();
+      new Counter({ name: 'small_total', ...options }).inc();
+      new Histogram({ name: 'small', ...options }).observe(1);
+      if (i % 10 === 0) new Histogram({ name: 'large', buckets, ...options }).observe(1);
+      if (i % 10 === 5) new Counter({ name: 'labelled_total', labelNames: ['kind'], ...options }).inc();
+    }
+    read();
+    assert.deepEqual(
+      ['small_total', 'small'].map(name => mirrored(name).table.pageOf(0).indexOf(1)),
+      [0, 7],
+    );
+    const sent = memories.length;
+    await turn();
+    v8.setFlagsFromString('--expose-gc');
+    vm.runInNewContext('gc')();
+    const left = memories.filter(memory => memory.deref() !== undefined);
+    assert.ok(sent > 100 && left.length < 5, `${left.length} of ${sent} are left`);
   });
 
   it('the memory of a table that was compacted is released, also if the metric is in two registries', async () => {
