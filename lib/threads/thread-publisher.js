@@ -27,9 +27,18 @@ const DEFINITION = /** @type {const} */ (['name', 'help', 'aggregator']);
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
+ * A registry that takes part.
+ *
+ * @typedef {object} Followed
+ * @property {number} number
+ * @property {string} [defaults] its default labels as published
+ * @property {Map<any, Published>} metrics by metric
+ */
+
+/**
  * @typedef {object} Published
  * @property {number} number
- * @property {number} registry
+ * @property {Followed} registry
  * @property {any} metric
  * @property {MetricView} [view] as published; undefined for a custom metric object
  * @property {TablePublisher} [table] undefined for a custom metric object
@@ -47,12 +56,8 @@ class ThreadPublisher {
   #memory = undefined;
   /** Its number. */
   #memoryNumber = 0;
-  /** @type {any[]} by number */
-  #known = [];
-  /** @type {string[]} by registry: its default labels */
-  #defaults = [];
-  /** @type {Map<any, Published>[]} by registry: by metric */
-  #metrics = [];
+  /** @type {Map<any, Followed>} by registry */
+  #followed = new Map();
   #nextNumber = 0;
   #isPublishingChanges = false;
 
@@ -130,11 +135,9 @@ class ThreadPublisher {
   }
 
   #forget() {
-    for (const registry of this.#known) delete registry[OBSERVER];
-    for (const byMetric of this.#metrics) for (const { table } of byMetric.values()) table?.close();
-    this.#known = [];
-    this.#defaults = [];
-    this.#metrics = [];
+    for (const registry of this.#followed.keys()) delete registry[OBSERVER];
+    for (const { table } of this.#all()) table?.close();
+    this.#followed.clear();
     this.#memory = undefined;
     this.#log = undefined;
   }
@@ -142,58 +145,68 @@ class ThreadPublisher {
   #sync() {
     if (this.#log === undefined) return;
     const current = new Set(this.#registries());
-    for (const registry of current) if (!this.#known.includes(registry)) this.#follow(registry);
-    this.#known.forEach((registry, number) => {
-      if (current.has(registry)) this.#syncRegistry(registry, number);
-      else for (const published of [...this.#metrics[number].values()]) this.#drop(published);
-    });
+    for (const registry of [...this.#followed.keys()]) if (!current.has(registry)) this.#unfollow(registry);
+    for (const registry of current) this.#syncRegistry(registry);
     this.#publishChanges();
-  }
-
-  /** @param {any} registry */
-  #follow(registry) {
-    const number = this.#known.push(registry) - 1;
-    this.#metrics.push(new Map());
-    const value = (/** @type {any} */ added) =>
-      this.#guard(() => {
-        // One that takes part no more is still observed.
-        const takesPart = this.#defaults[number] !== undefined && new Set(this.#registries()).has(registry);
-        if (added !== undefined && takesPart) this.#publish(added, number);
-        else this.#sync();
-      });
-    Object.defineProperty(registry, OBSERVER, { value, configurable: true });
   }
 
   /**
    * @param {any} registry
-   * @param {number} number
+   * @returns {Followed}
    */
-  #syncRegistry(registry, number) {
+  #follow(registry) {
+    const numbers = Array.from(this.#followed.values(), ({ number }) => number);
+    let number = 0;
+    while (numbers.includes(number)) number++;
+    /** @type {Followed} */
+    const followed = { number, metrics: new Map() };
+    this.#followed.set(registry, followed);
+    const value = (/** @type {any} */ added) =>
+      this.#guard(() => {
+        // It may take part no more, or be read for the first time at this moment.
+        const takesPart = followed.defaults !== undefined && new Set(this.#registries()).has(registry);
+        if (added !== undefined && takesPart) this.#publish(added, followed);
+        else this.#sync();
+      });
+    Object.defineProperty(registry, OBSERVER, { value, configurable: true });
+    return followed;
+  }
+
+  /** @param {any} registry that takes part no more. Another one may get its number */
+  #unfollow(registry) {
+    delete registry[OBSERVER];
+    const { metrics } = /** @type {Followed} */ (this.#followed.get(registry));
+    for (const published of [...metrics.values()]) this.#drop(published);
+    this.#followed.delete(registry);
+  }
+
+  /** @param {any} registry */
+  #syncRegistry(registry) {
+    const followed = this.#followed.get(registry) ?? this.#follow(registry);
     const labels = readableDefaults(registry, error => debug('a default label is left out: %O', error));
     const text = JSON.stringify(Object.entries(labels));
-    if (this.#defaults[number] !== text) this.#append(REGISTRY, [number], text);
-    this.#defaults[number] = text;
+    if (followed.defaults !== text) this.#append(REGISTRY, [followed.number], text);
+    followed.defaults = text;
     const metrics = new Set(readableMetrics(registry, error => debug('a metric is left out: %O', error)));
-    for (const published of [...this.#metrics[number].values()])
+    for (const published of [...followed.metrics.values()])
       if (!metrics.has(published.metric)) this.#drop(published);
-    for (const metric of metrics) this.#publish(metric, number);
+    for (const metric of metrics) this.#publish(metric, followed);
   }
 
   /**
    * @param {any} metric
-   * @param {number} registry
+   * @param {Followed} registry
    * @param {number} [replaces] number of the metric that is shown until this one is complete
    */
   #publish(metric, registry, replaces) {
-    const byMetric = this.#metrics[registry];
-    if (byMetric.has(metric) || metric[OF_PROCESS]) return;
+    if (registry.metrics.has(metric) || metric[OF_PROCESS]) return;
     const view = viewOf(metric);
     const number = this.#nextNumber++;
     /** @type {Published} */
     const published = { number, registry, metric, view };
-    byMetric.set(metric, published);
+    registry.metrics.set(metric, published);
     if (view === undefined) {
-      this.#append(CUSTOM, [number, registry], String(metric.name));
+      this.#append(CUSTOM, [number, registry.number], String(metric.name));
       return;
     }
     const { table, windowed = false } = view;
@@ -202,7 +215,7 @@ class ThreadPublisher {
     const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
     const definition = { name, help, type, aggregator, layout, windowed, replaces };
     const text = JSON.stringify({ ...definition, labelNames, width, pageShift });
-    this.#append(DEFINE, [number, registry], text);
+    this.#append(DEFINE, [number, registry.number], text);
     published.table = new TablePublisher(view, number, {
       log: /** @type {LogWriter} */ (this.#log),
       memoryNumber: memory => this.#numberOf(memory),
@@ -220,10 +233,10 @@ class ThreadPublisher {
    */
   #publishAgain({ number, registry, metric, table }) {
     table?.close();
-    this.#metrics[registry].delete(metric);
+    registry.metrics.delete(metric);
     this.#publish(metric, registry, number);
     this.#append(DROP, [number]);
-    return /** @type {Published} */ (this.#metrics[registry].get(metric));
+    return /** @type {Published} */ (registry.metrics.get(metric));
   }
 
   /** Not in the call that registers a metric: programs give it a hook or an aggregator after that, too. */
@@ -263,7 +276,7 @@ class ThreadPublisher {
   /** @param {Published} published */
   #drop({ number, registry, metric, table }) {
     table?.close();
-    this.#metrics[registry].delete(metric);
+    registry.metrics.delete(metric);
     this.#append(DROP, [number]);
   }
 
@@ -293,7 +306,7 @@ class ThreadPublisher {
 
   /** @returns {Published[]} */
   #all() {
-    return this.#metrics.flatMap(byMetric => [...byMetric.values()]);
+    return Array.from(this.#followed.values(), ({ metrics }) => [...metrics.values()]).flat();
   }
 
   /**
