@@ -8,7 +8,7 @@
 const { viewOf, OBSERVER, OF_PROCESS } = require('../registry/metric-view');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
-const { readableMetrics } = require('../cluster/capture/readable-metrics');
+const { readableMetrics, isReadable } = require('../cluster/capture/readable-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('./shared-log');
@@ -165,8 +165,8 @@ class ThreadPublisher {
       this.#guard(() => {
         // It may take part no more, or be read for the first time at this moment.
         const takesPart = followed.defaults !== undefined && new Set(this.#registries()).has(registry);
-        if (added !== undefined && takesPart) this.#publish(added, followed);
-        else this.#sync();
+        if (added === undefined || !takesPart) this.#sync();
+        else if (isReadable(added, leaveOut)) this.#publish(added, followed);
       });
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
     return followed;
@@ -187,7 +187,7 @@ class ThreadPublisher {
     const text = JSON.stringify(Object.entries(labels));
     if (followed.defaults !== text) this.#append(REGISTRY, [followed.number], text);
     followed.defaults = text;
-    const metrics = new Set(readableMetrics(registry, error => debug('a metric is left out: %O', error)));
+    const metrics = new Set(readableMetrics(registry, leaveOut));
     for (const published of [...followed.metrics.values()])
       if (!metrics.has(published.metric)) this.#drop(published);
     for (const metric of metrics) this.#publish(metric, followed);
@@ -206,7 +206,7 @@ class ThreadPublisher {
     const published = { number, registry, metric, view };
     registry.metrics.set(metric, published);
     if (view === undefined) {
-      this.#append(CUSTOM, [number, registry.number], String(metric.name));
+      this.#append(CUSTOM, [number, registry.number], nameOf(metric));
       return;
     }
     const { table, windowed = false } = view;
@@ -347,6 +347,19 @@ function warnOfMissing(error) {
   warnOnce('thread', `This thread takes no part in the page of all threads: ${String(error)}`);
 }
 
+/** @param {unknown} error */
+function leaveOut(error) {
+  debug('a metric is left out: %O', error);
+}
+
+/**
+ * @param {any} metric a custom metric object, which may have anything as its name
+ * @returns {string}
+ */
+function nameOf({ name }) {
+  return typeof name === 'string' ? name : '';
+}
+
 /**
  * @param {any} layout
  * @returns {object} with texts for numbers, because JSON has no infinity
@@ -363,7 +376,7 @@ function inText({ kind, bounds, quantiles }) {
  */
 function customHook(metric, onRead) {
   return {
-    name: metric.name,
+    name: nameOf(metric),
     collect: async () => {
       const json = await metric.get();
       // A copy, because the object may have what cannot be sent.

@@ -229,6 +229,22 @@ describe('unusual threads', () => {
     assert.deepEqual(await jobs(), { a: 3, b: 4 });
   });
 
+  it('a custom metric object without a name, and a metric whose aggregator has no text, cost no other metric', async () => {
+    await start(`
+      const { register } = require(${LIBRARY});
+      const name = { toString: null };
+      const get = async () => ({ name: 'custom', help: 'h', type: 'gauge', values: [{ value: 1, labels: {} }] });
+      register.registerMetric({ name, get });
+      register.registerMetric({ name: 'other', get: async () => ({ ...(await get()), name: 'other' }) });
+      new Counter({ name: 'unreadable_total', help: 'h', aggregator: { toString: null } }).inc();
+      counter.inc({ kind: 'a' }, 7);
+      new Counter({ name: 'later_total', help: 'h' }).inc();
+      ${STAYS}`);
+    const page = await registry.workerMetrics();
+    const samples = page.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+    assert.deepEqual(samples.sort(), ['custom 1', 'jobs_total{kind="a"} 7', 'later_total 1', 'other 1']);
+  });
+
   it('of two metrics of one name and different types, that of this thread or of the older thread is shown', async () => {
     new Counter({ name: 'size', help: 'h' }).inc(4);
     await start(

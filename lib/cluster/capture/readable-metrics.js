@@ -13,15 +13,22 @@ const { VIEW } = require('../../registry/metric-view');
  * @returns {any[]}
  */
 function readableMetrics(registry, onUnreadable = () => {}) {
-  return registry.getMetricsAsArray().filter((/** @type {any} */ metric) => {
-    try {
-      check(metric);
-      return true;
-    } catch (error) {
-      onUnreadable(error);
-      return false;
-    }
-  });
+  return registry.getMetricsAsArray().filter((/** @type {any} */ metric) => isReadable(metric, onUnreadable));
+}
+
+/**
+ * @param {any} metric
+ * @param {(error: unknown) => void} onUnreadable
+ * @returns {boolean} whether its name, help and hook can be read
+ */
+function isReadable(metric, onUnreadable) {
+  try {
+    check(metric);
+    return true;
+  } catch (error) {
+    onUnreadable(error);
+    return false;
+  }
 }
 
 /** @param {any} metric */
@@ -33,4 +40,4 @@ function check(metric) {
   for (const text of [name, help, aggregator]) if (typeof text !== 'string') String(text);
 }
 
-module.exports = { readableMetrics };
+module.exports = { readableMetrics, isReadable };
