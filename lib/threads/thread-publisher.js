@@ -316,6 +316,7 @@ class ThreadPublisher {
    */
   async #answer(message) {
     const request = message?.request;
+    const log = this.#log;
     try {
       const failed = new Set();
       /** @type {[number, any][]} */
@@ -329,6 +330,8 @@ class ThreadPublisher {
         return this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, name => failed.add(name));
       });
       await running?.ended;
+      // This thread has left meanwhile, or takes part again: the hub does not wait for the answer any more.
+      if (this.#log !== log) return;
       for (const { metric } of this.#all()) viewOf(metric)?.beforeRead?.();
       this.#link.send({ answer: request, failed: [...failed].map(String), customs });
     } catch (error) {

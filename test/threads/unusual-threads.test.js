@@ -428,6 +428,23 @@ describe('unusual threads', () => {
     assert.match(await registry.workerMetrics({ timeout: 600_000 }), /^hooked/m);
   });
 
+  it('a thread that leaves while its hook runs is warned of nothing', { timeout: 60_000 }, async () => {
+    const thread = await startAs(`
+      ${STARTS}
+      const warnings = [];
+      process.on('warning', ({ message }) => warnings.push(message));
+      const registry = new WorkerRegistry();
+      new Gauge({ name: 'hooked', help: 'h', async collect() {
+        await registry.shutdown();
+        // The hook has ended by then.
+        setImmediate(() => setImmediate(() => parentPort.postMessage(warnings)));
+      } });
+      ${STAYS}`);
+    const warned = once(thread, 'message');
+    await registry.workerMetrics();
+    assert.deepEqual(await warned, [[]]);
+  });
+
   it('names that are not valid affect only the thread that has shared them', async () => {
     const good = await joinedThread(['inc', { kind: 'a', value: 2 }]);
     threads.push(good.worker);

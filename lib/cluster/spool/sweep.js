@@ -15,7 +15,8 @@ const { textOf } = require('../../options/thrown');
 
 // Not fs.promises: a call of it aborts the whole process if its thread is terminated at that moment
 // (Assertion failed: (req_wrap_async) != nullptr, seen with Node.js 20.20).
-const realpath = promisify(fs.realpath.native);
+// Nor fs.realpath.native, which tracers that replace fs.realpath drop.
+const realpath = promisify(fs.realpath);
 const readdir = promisify(fs.readdir);
 const lstat = promisify(fs.lstat);
 

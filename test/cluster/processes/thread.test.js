@@ -61,6 +61,26 @@ describe('the thread', { concurrency: 2 }, () => {
     assert.deepEqual(fs.readdirSync(tmp), []);
   });
 
+  it('a thread starts where a tracer has replaced the functions of node:fs, without their properties', async t => {
+    const cluster = await start(t, {
+      // As instrumentations of fs do: https://github.com/open-telemetry/opentelemetry-js-contrib/issues/1315
+      before: ({ require }) => {
+        const fs = require('node:fs');
+        for (const [name, original] of Object.entries(fs)) {
+          // Constructors, and what has no callback, stay.
+          if (typeof original !== 'function' || !/^[a-z]/.test(name)) continue;
+          fs[name] = function (...args) {
+            return original.apply(this, args);
+          };
+        }
+      },
+    });
+    await cluster.inWorker(1, record, 7);
+    assert.equal((await cluster.scrape()).get('done_total'), 7);
+    assert.equal((await cluster.internals()).aggregator, 'thread');
+    await cluster.end();
+  });
+
   it('a running thread leaves its process as it was', async t => {
     const place = makePlace(t);
     const preload = path.join(place, 'preload.js');
