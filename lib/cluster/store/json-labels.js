@@ -4,6 +4,7 @@
 
 const { isValidLabelName } = require('../../registry/names');
 const { beginningOf } = require('../wire/messages');
+const { SnapshotError } = require('../wire/byte-buffers');
 
 // Far more than a metric needs. Each name that is in use takes some 300 bytes.
 const MAX_LABEL_NAMES = 10_000;
@@ -20,15 +21,20 @@ const MAX_PARTS = 2 ** 25;
  * billions of holes, or one list in many places.
  */
 class ReadBudget {
-  #left = MAX_PARTS;
+  #left;
+
+  /** @param {number} [bytes] of the answer: a long one may have more parts */
+  constructor(bytes = 0) {
+    this.#left = Math.max(MAX_PARTS, bytes);
+  }
 
   /**
    * @param {number} parts to be read next
-   * @throws {RangeError} if they are too many, and from then on
+   * @throws {SnapshotError} if they are too many, and from then on
    */
   spend(parts) {
     this.#left -= parts;
-    if (this.#left < 0) throw new RangeError(`more than ${MAX_PARTS} metrics, samples and labels`);
+    if (this.#left < 0) throw new SnapshotError('length', 'too many metrics, samples and labels');
   }
 }
 

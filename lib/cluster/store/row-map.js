@@ -45,13 +45,14 @@ class TableRowMap {
   }
 
   /**
-   * Adds the rows that the metric has gained.
+   * Makes space for the rows of a snapshot.
    *
    * @param {WorkerMetric} metric
+   * @param {number} rowCount of its numbers
    */
-  extend(metric) {
+  extend(metric, rowCount) {
     this.#metric = metric;
-    if (this.rows.length < metric.rows) this.rows = grown(this.rows, metric.rows, UNMAPPED);
+    if (this.rows.length < rowCount) this.rows = grown(this.rows, rowCount, UNMAPPED);
   }
 
   /**

@@ -4,6 +4,7 @@
 
 const { SnapshotError } = require('../wire/byte-buffers');
 const { TableRowMap } = require('./row-map');
+const { grown } = require('../../series/row-array');
 
 const MAX_ROW_MAPS = 8;
 
@@ -32,6 +33,8 @@ const MAX_ROW_MAPS = 8;
  */
 function stageDictionary(present, { dictionary }) {
   const metrics = [...present];
+  /** @type {Set<WorkerMetric>} made here: their lists may be changed */
+  const own = new Set();
   for (const record of dictionary) {
     const before = metrics[record.metric];
     const { definition } = record;
@@ -47,7 +50,9 @@ function stageDictionary(present, { dictionary }) {
     if (metric === undefined || record.fromRow > metric.rows) {
       throw new SnapshotError('dictionary', `rows of metric ${record.metric} are missing`);
     }
-    metrics[record.metric] = record.dropped ? withoutRows(metric) : withRows(metric, record);
+    const changed = record.dropped ? withoutRows(metric) : withRows(metric, record, own.has(metric));
+    if (changed !== metric) own.add(changed);
+    metrics[record.metric] = changed;
   }
   return metrics;
 }
@@ -75,16 +80,23 @@ function isSameMetric(left, right) {
 }
 
 /**
+ * Adds rows. A snapshot that a worker sends after hours may have thousands of records of one metric, so the
+ * lists are copied for the first one only.
+ *
  * @param {WorkerMetric} metric
  * @param {import('../wire/dictionary-decoder').DictionaryRecord} record
- * @returns {WorkerMetric}
+ * @param {boolean} isOwn whether the metric's lists may be changed
+ * @returns {WorkerMetric} the metric itself if it has the rows
  */
-function withRows(metric, { fromRow, rows, values, forms, tuples }) {
+function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
   if (fromRow + rows <= metric.rows) return metric;
   const allValues = metric.values.map((list, label) => {
     const { from, values: more } = values[label];
     if (from > list.length) throw new SnapshotError('dictionary', 'label values are missing');
-    return from === list.length ? list.concat(more) : list.slice(0, from).concat(more);
+    const extended = isOwn ? list : list.slice(0, from);
+    extended.length = from;
+    for (const value of more) extended.push(value);
+    return extended;
   });
   const width = allValues.length + 1;
   for (let i = 0; i < tuples.length; i++) {
@@ -93,8 +105,14 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }) {
     if (tuples[i] < 0 || tuples[i] >= limit)
       throw new SnapshotError('dictionary', `integer ${tuples[i]} of ${limit}`);
   }
-  const allTuples = new Int32Array((fromRow + rows) * width);
-  allTuples.set(metric.tuples.subarray(0, fromRow * width));
+  const end = (fromRow + rows) * width;
+  let allTuples = metric.tuples;
+  if (!isOwn) {
+    allTuples = new Int32Array(end);
+    allTuples.set(metric.tuples.subarray(0, fromRow * width));
+  } else if (allTuples.length < end) {
+    allTuples = grown(allTuples, end);
+  }
   allTuples.set(tuples, fromRow * width);
   return { ...metric, values: allValues, forms, tuples: allTuples, rows: fromRow + rows };
 }
@@ -104,9 +122,10 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }) {
  *
  * @param {WorkerMetric} metric
  * @param {[string, string][]} defaults
+ * @param {number} rowCount of the numbers
  * @returns {TableRowMap}
  */
-function rowMapOf(metric, defaults) {
+function rowMapOf(metric, defaults, rowCount) {
   const key = JSON.stringify(defaults);
   let map = metric.maps.get(key);
   if (map === undefined) {
@@ -115,7 +134,7 @@ function rowMapOf(metric, defaults) {
     map = new TableRowMap(metric, defaults);
     metric.maps.set(key, map);
   }
-  map.extend(metric);
+  map.extend(metric, rowCount);
   return map;
 }
 

@@ -137,7 +137,7 @@ class WorkerSeries {
   /**
    * @param {any} metric
    * @param {[string, string][]} defaults
-   * @param {ReadBudget} [budget]
+   * @param {ReadBudget} budget
    * @returns {Source[]} none if the metric cannot be read: that affects neither other metrics nor the page
    */
   #jsonSources(metric, defaults, budget) {
@@ -177,15 +177,19 @@ class WorkerSeries {
    * @returns {(Source | CheckedEntry)[]}
    */
   #checkedEntries(snapshot, metrics) {
+    // Many rows could have the same thousands of default labels, and many entries the same label names.
+    const budget = new ReadBudget(snapshot.bytes);
     return snapshot.entries.flatMap(
       /** @returns {(Source | CheckedEntry)[] | CheckedEntry} */ entry => {
         const defaults = snapshot.defaultLabels[entry.defaults];
-        if ('json' in entry) return this.#jsonSources(entry.json, defaults);
+        if ('json' in entry) return this.#jsonSources(entry.json, defaults, budget);
         const metric = metrics[entry.metric];
         if (metric === undefined || entry.rowCount > metric.rows) {
           throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
         }
         const { definition } = metric;
+        const { labelNames, boundsOrQuantiles } = definition;
+        budget.spend(labelNames.length + boundsOrQuantiles.length + defaults.length * (entry.rowCount + 1));
         const problem = problemOf(definition);
         if (problem !== undefined) {
           this.#onUnreadable('merge', definition.name, problem);
@@ -198,11 +202,7 @@ class WorkerSeries {
           defaults,
           rowCount: entry.rowCount,
           order: entry.order,
-          columns: columnsOf(
-            snapshot,
-            entry,
-            widthOf(definition.layout, definition.boundsOrQuantiles.length),
-          ),
+          columns: columnsOf(snapshot, entry, widthOf(definition.layout, boundsOrQuantiles.length)),
           digestOf: digestsOf(snapshot, entry),
           exemplars: exemplarsOf(snapshot, entry),
         };
@@ -218,7 +218,7 @@ class WorkerSeries {
  * @returns {Source}
  */
 function sourceOf({ workerId, definition, metric, defaults, rowCount, order, columns, digestOf, exemplars }) {
-  const rows = rowMapOf(metric, defaults);
+  const rows = rowMapOf(metric, defaults, rowCount);
   return { workerId, definition, rows, rowCount, order, columns, digestOf, exemplars };
 }
 
@@ -237,7 +237,7 @@ function problemOf({ name, help, type }) {
  * @param {unknown} registries lists of metrics, or metrics
  * @param {ReadBudget} budget
  * @returns {Generator<unknown>} metrics as JSON
- * @throws {RangeError} if there are too many
+ * @throws {SnapshotError} if there are too many
  */
 function* metricsIn(registries, budget) {
   if (!Array.isArray(registries)) return;
@@ -256,7 +256,7 @@ function* metricsIn(registries, budget) {
  * @param {number} workerId
  * @param {any} metric as JSON
  * @param {[string, string][]} defaults
- * @param {ReadBudget} [budget]
+ * @param {ReadBudget} budget
  * @returns {Source}
  * @throws {Error} if it cannot be read
  */
@@ -266,6 +266,7 @@ function jsonSource(workerId, metric, defaults, budget) {
   const problem = problemOf(definition);
   if (problem !== undefined) throw new RangeError(problem);
   const labels = read.labels.map(({ names, values }) => {
+    budget.spend(defaults.length * (names.length + 1));
     const missing = defaults.filter(([name]) => !names.includes(name));
     return {
       names: [...names, ...missing.map(([name]) => name)],

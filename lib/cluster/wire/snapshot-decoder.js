@@ -20,15 +20,21 @@ const {
 } = require('./snapshot-format');
 
 /**
+ * A part of the columns: offsets from their beginning.
+ *
+ * @typedef {{start: number, end: number}} Part
+ */
+
+/**
  * @typedef {object} TableEntry
  * @property {number} defaults
  * @property {number} metric
  * @property {number} rowCount
- * @property {number} columnsStart
+ * @property {Part} numbers
  * @property {Int32Array | undefined} order undefined if all rows are live and in order
- * @property {number | undefined} digestsStart
+ * @property {Part | undefined} digests
  * @property {number} exemplarCount
- * @property {number} exemplarsStart
+ * @property {Part | undefined} exemplars
  */
 
 /** @typedef {{defaults: number, json: any}} JsonEntry */
@@ -111,7 +117,11 @@ function decodeSnapshot(buffer, labelCountOf, checkHeader) {
 function readNumbers(reader, columns) {
   const defaultLabels = reader.list(() => reader.labels());
   const failures = readFailures(reader);
-  const entries = reader.list(() => readEntry(reader, columns));
+  /** @type {Part[]} */
+  const parts = [];
+  const read = reader.list(() => readEntry(reader, parts));
+  setEnds(parts, columns.end - columns.position);
+  const entries = read.map(entry => ('json' in entry ? entry : withOrder(entry, columns)));
   if (!defaultLabels.every(labels => labels.every(([name]) => isValidLabelName(name))))
     throw new SnapshotError('numbers', 'a default label has an invalid name');
   if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
@@ -121,38 +131,68 @@ function readNumbers(reader, columns) {
 }
 
 /**
- * @param {ByteReader} reader
- * @param {ByteReader} columns
- * @returns {TableEntry | JsonEntry}
+ * Sets where each part ends: where the next one starts. If parts could overlap, a short snapshot could have
+ * the same million numbers a million times.
+ *
+ * @param {Part[]} parts in the order of the entries
+ * @param {number} length of the columns
+ * @throws {SnapshotError} if they are not in that order
  */
-function readEntry(reader, columns) {
+function setEnds(parts, length) {
+  let end = length;
+  for (let i = parts.length - 1; i >= 0; i--) {
+    const { start } = parts[i];
+    if (!(start >= 0 && start <= end))
+      throw new SnapshotError('length', `${start} is not the offset of a column that ends at ${end}`);
+    parts[i].end = end;
+    end = start;
+  }
+}
+
+/**
+ * @typedef {Omit<TableEntry, 'order'> & {liveCount: number, order: Part | undefined}} ReadEntry its order is
+ *   not read yet
+ */
+
+/**
+ * @param {ByteReader} reader
+ * @param {Part[]} parts of the columns, to which those of the entry are added
+ * @returns {ReadEntry | JsonEntry}
+ */
+function readEntry(reader, parts) {
   const kind = reader.uint32();
   const defaults = reader.uint32();
   if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
   if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
+  const readPart = () => {
+    const part = { start: reader.float64(), end: 0 };
+    parts.push(part);
+    return part;
+  };
   const [metric, rowCount, liveCount, dense] = [
     reader.uint32(),
     reader.uint32(),
     reader.uint32(),
     reader.uint32(),
   ];
-  const columnsStart = reader.float64();
-  const order = dense === 1 ? undefined : readOrder(viewAt(columns, reader.float64()), liveCount, rowCount);
+  const numbers = readPart();
+  const order = dense === 1 ? undefined : readPart();
   if (dense === 1 && liveCount !== rowCount)
     throw new SnapshotError('numbers', 'all rows should be live, but some are not');
-  const digestsStart = reader.uint32() === 1 ? reader.float64() : undefined;
+  const digests = reader.uint32() === 1 ? readPart() : undefined;
   const exemplarCount = reader.uint32();
-  const exemplarsStart = exemplarCount > 0 ? reader.float64() : 0;
-  return {
-    defaults,
-    metric,
-    rowCount,
-    columnsStart,
-    order,
-    digestsStart,
-    exemplarCount,
-    exemplarsStart,
-  };
+  const exemplars = exemplarCount > 0 ? readPart() : undefined;
+  return { defaults, metric, rowCount, liveCount, numbers, order, digests, exemplarCount, exemplars };
+}
+
+/**
+ * @param {ReadEntry} entry
+ * @param {ByteReader} columns
+ * @returns {TableEntry}
+ */
+function withOrder({ liveCount, order: part, ...entry }, columns) {
+  const order = part && readOrder(readerOf(columns, part), liveCount, entry.rowCount);
+  return { ...entry, order };
 }
 
 /**
@@ -174,14 +214,11 @@ function parseJson(text) {
 }
 
 /**
- * A reader at an offset in the columns.
- *
  * @param {ByteReader} columns
- * @param {number} offset
+ * @param {Part} part
  */
-function viewAt(columns, offset) {
-  if (!(offset >= 0)) throw new SnapshotError('length', `${offset} is not the offset of a column`);
-  return new ByteReader(columns.buffer, columns.position + offset, columns.end);
+function readerOf({ buffer, position }, { start, end }) {
+  return new ByteReader(buffer, position + start, position + end);
 }
 
 /**
@@ -208,7 +245,7 @@ function readOrder(reader, liveCount, rowCount) {
  * @throws {SnapshotError} if there are fewer
  */
 function columnsOf(snapshot, entry, width) {
-  return viewAt(snapshot.columns, entry.columnsStart).float64Array(entry.rowCount * width);
+  return readerOf(snapshot.columns, entry.numbers).float64Array(entry.rowCount * width);
 }
 
 /**
@@ -220,9 +257,9 @@ function columnsOf(snapshot, entry, width) {
  *   none
  * @throws {SnapshotError} if they reach past the end
  */
-function digestsOf(snapshot, { digestsStart, rowCount }) {
-  if (digestsStart === undefined) return undefined;
-  const reader = viewAt(snapshot.columns, digestsStart);
+function digestsOf(snapshot, { digests, rowCount }) {
+  if (digests === undefined) return undefined;
+  const reader = readerOf(snapshot.columns, digests);
   const index = reader.float64Array(rowCount * 2);
   /** @type {Float64Array[]} */
   const centroids = [];
@@ -242,9 +279,9 @@ function digestsOf(snapshot, { digestsStart, rowCount }) {
  * @returns {(() => import('./exemplars').PlacedExemplar[]) | undefined} throws a SnapshotError if they reach
  *   past the end; undefined if there are none
  */
-function exemplarsOf(snapshot, { exemplarCount, exemplarsStart }) {
-  if (exemplarCount === 0) return undefined;
-  return () => decodeExemplars(viewAt(snapshot.columns, exemplarsStart), exemplarCount);
+function exemplarsOf(snapshot, { exemplarCount, exemplars }) {
+  if (exemplars === undefined) return undefined;
+  return () => decodeExemplars(readerOf(snapshot.columns, exemplars), exemplarCount);
 }
 
 module.exports = { decodeSnapshot, columnsOf, digestsOf, exemplarsOf };

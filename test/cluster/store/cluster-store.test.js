@@ -917,3 +917,33 @@ test('failures of the store itself are shown by name, however many metrics of wo
     1001,
   );
 });
+
+test('ClusterStore: a snapshot with thousands of additions to a large metric copies its label sets once', t => {
+  const [ROWS, ADDITIONS] = [5000, 500];
+  const worker = makeWorker();
+  const counter = new Counter({ name: 'm', help: 'm', labelNames: ['a'], registers: [worker.registry] });
+  for (let i = 0; i < ROWS; i++) counter.inc({ a: `${i}` });
+  const store = new ClusterStore();
+  scrape(worker, store, 1);
+  const known = store.worker(1).journalPosition;
+  // A worker that writes checkpoints, and that nobody scrapes: each has a label set more.
+  for (let i = 0; i < ADDITIONS; i++) {
+    counter.inc({ a: `added ${i}` });
+    worker.source.capture(1, known);
+  }
+  counter.inc({ a: 'added 0' });
+  const snapshot = bytesOf(worker.source.capture(1, known));
+  let copied = 0;
+  const { set } = Int32Array.prototype;
+  t.mock.method(Object.getPrototypeOf(Int32Array.prototype), 'set', function (source, ...rest) {
+    copied += source.length;
+    return set.call(this, source, ...rest);
+  });
+  store.apply(1, snapshot);
+  t.mock.restoreAll();
+  assert.ok(copied < 10 * (ROWS + ADDITIONS), `${copied} integers were copied`);
+  assert.equal(valueOf(store, 'm', { a: 'added 0' }), 2);
+  assert.equal(valueOf(store, 'm', { a: `added ${ADDITIONS - 1}` }), 1);
+  assert.equal(valueOf(store, 'm', { a: `${ROWS - 1}` }), 1);
+  assert.equal(store.worker(1).sources[0].rowCount, ROWS + ADDITIONS);
+});

@@ -176,8 +176,8 @@ test('metrics of one answer share a limit of samples and labels, as one list may
   const metric = gauge([{ value: 1, labels: { a: 1, b: 2 } }]);
   budget.spend(2 ** 25 - 5);
   readJsonMetric(metric, budget);
-  assert.throws(() => readJsonMetric(metric, budget), /^RangeError: more than 33554432 metrics/);
-  assert.throws(() => readJsonMetric(gauge([]), budget), RangeError);
+  assert.throws(() => readJsonMetric(metric, budget), { code: 'length', message: /too many metrics/ });
+  assert.throws(() => readJsonMetric(gauge([]), budget), { code: 'length' });
 });
 
 test('a metric with a very long name, help, label name or label cost the page nothing but that metric', () => {

@@ -15,7 +15,8 @@ const { Summary } = require('../../../lib/metric/summary');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { readAnswer } = require('../../../lib/cluster/primary/worker-answer');
 const { snapshotName, isSnapshotNameOf } = require('../../../lib/cluster/wire/file-names');
-const { SnapshotError } = require('../../../lib/cluster/wire/byte-buffers');
+const { ByteWriter, SnapshotError } = require('../../../lib/cluster/wire/byte-buffers');
+const { HEADER_OFFSETS, TABLE_ENTRY } = require('../../../lib/cluster/wire/snapshot-format');
 const { damaged, anyValue, hostileMessage, pick } = require('../../fixtures/hostile-input');
 const { makeWorker, bytesOf, copyOf, scrape, textOf } = require('../../fixtures/unit-scrape');
 
@@ -101,6 +102,32 @@ function runCases(count, run) {
   }
 }
 
+/**
+ * A snapshot with the dictionary and the columns of another one, and other entries.
+ *
+ * @param {Buffer} snapshot of one registry
+ * @param {object} numbers
+ * @param {Record<string, string>[]} numbers.defaultLabels
+ * @param {{defaults: number, rows: number, start: number}[]} numbers.entries of the metric 0
+ */
+function withNumbers(snapshot, { defaultLabels, entries }) {
+  const numbersStart = snapshot.readDoubleLE(HEADER_OFFSETS.numbersStart);
+  const columns = snapshot.subarray(snapshot.readDoubleLE(HEADER_OFFSETS.columnsStart));
+  const writer = new ByteWriter(4096, numbersStart);
+  writer.list(defaultLabels, labels => writer.labels(labels));
+  writer.uint32(0);
+  writer.list(entries, ({ defaults, rows, start }) => {
+    for (const number of [TABLE_ENTRY, defaults, 0, rows, rows, 1]) writer.uint32(number);
+    writer.float64(start);
+    // Neither digests nor exemplars.
+    for (const number of [0, 0]) writer.uint32(number);
+  });
+  writer.align(8);
+  const crafted = copyOf(Buffer.concat([snapshot.subarray(0, numbersStart), ...writer.chunks(), columns]));
+  crafted.writeDoubleLE(writer.length, HEADER_OFFSETS.columnsStart);
+  return closed(crafted);
+}
+
 /** Most values of anyValue() have less. */
 const JSON_BYTES = 100_000;
 
@@ -147,6 +174,48 @@ describe('bytes from another process', () => {
       refused > 600 * effort && applied > 400 * effort,
       `${refused} refused, ${applied} applied: both are tested`,
     );
+  });
+
+  describe('a short snapshot', () => {
+    const ROWS = 10_000;
+    const MANY = 2000;
+    let long;
+    before(() => {
+      const worker = makeWorker();
+      const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [worker.registry] });
+      for (let i = 0; i < ROWS; i++) counter.inc({ a: `${i}` });
+      long = bytesOf(worker.source.capture(WORKER, undefined));
+    });
+
+    it('cannot have the same numbers many times', () => {
+      const entry = { defaults: 0, rows: ROWS, start: 0 };
+      const one = withNumbers(long, { defaultLabels: [{}], entries: [entry] });
+      new ClusterStore().apply(WORKER, one);
+      for (const entries of [
+        [entry, entry],
+        [entry, { ...entry, rows: 0 }],
+      ]) {
+        const crafted = withNumbers(long, { defaultLabels: [{}], entries });
+        assert.throws(() => new ClusterStore().apply(WORKER, crafted), { code: 'length' });
+      }
+    });
+
+    it('does not take memory for the rows of each entry that has no numbers', () => {
+      const entries = Array.from({ length: MANY }, (_, i) => ({ defaults: i, rows: 0, start: 0 }));
+      const defaultLabels = entries.map((_, i) => ({ d: `${i}` }));
+      const crafted = withNumbers(long, { defaultLabels, entries });
+      const before = process.memoryUsage().arrayBuffers;
+      new ClusterStore().apply(WORKER, crafted);
+      const taken = process.memoryUsage().arrayBuffers - before;
+      assert.ok(taken < ROWS * MANY, `${taken} bytes`);
+    });
+
+    it('cannot have many rows with many default labels', () => {
+      const labels = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`l${i}`, '']));
+      const entries = [{ defaults: 0, rows: ROWS, start: 0 }];
+      const crafted = withNumbers(long, { defaultLabels: [labels], entries });
+      assert.throws(() => new ClusterStore().apply(WORKER, crafted), { code: 'length' });
+    });
   });
 
   it('a damaged file of retired totals is restored or refused as a whole', () => {
