@@ -165,8 +165,9 @@ function readAnswer(request, response, resolve) {
     if (text.length < MAX_REASON_CHARACTERS) text += chunk.toString('utf8', 0, MAX_ANSWER_BYTES);
     if (bytes > MAX_ANSWER_BYTES) response.destroy();
   });
-  // The status counts, even if the connection breaks after it, or the time is up.
+  // The status counts, even if the connection breaks or ends after it, or the time is up.
   request.prependListener('error', done);
+  request.prependListener('close', done);
   response.on('error', done);
   response.on('close', done);
   response.on('end', done);

@@ -618,6 +618,27 @@ describe('RemoteWrite', () => {
     );
   });
 
+  it('the status counts, though the answer ends before its length', async () => {
+    for (const [status, outcome] of [
+      [200, 'accepted'],
+      [400, 'refused'],
+    ]) {
+      const to = await receiver(response => {
+        response.writeHead(status, { 'Content-Length': 100 });
+        response.write('refused');
+        response.socket.end();
+      });
+      gauge(outcome, 1);
+      const push = remoteWrite(to, { protocol: '1.0', retries: 1 }).push();
+      const result = await push.then(
+        () => 'accepted',
+        ({ message }) => message,
+      );
+      assert.match(result, new RegExp(`${outcome}$`));
+      assert.strictEqual(to.requests.length, 1);
+    }
+  });
+
   it('stop() while stop() runs is no failure', async () => {
     const to = await receiver();
     gauge('value', 1);
