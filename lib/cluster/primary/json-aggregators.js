@@ -141,7 +141,10 @@ function total(samples) {
 function weightedMean(samples, weights) {
   const observations = weights.reduce((sum, weight) => sum + weight, 0);
   if (observations === 0) return samples[0].value;
-  return samples.reduce((sum, { value }, i) => sum + value * weights[i], 0) / observations;
+  const mean = samples.reduce((sum, { value }, i) => sum + value * weights[i], 0) / observations;
+  // Rounding may take it out of their range: the quantile of one process has to be shown as it is.
+  const values = samples.filter((_, i) => weights[i] !== 0).map(({ value }) => value);
+  return Math.max(Math.min(...values), Math.min(Math.max(...values), mean));
 }
 
 /**

@@ -99,7 +99,11 @@ class FamilyQuantiles {
         .map(({ digest, weight }) => ({ value: quantileFrom(digest, quantile), weight }))
         .filter(({ value, weight }) => weight > 0 && !Number.isNaN(value));
       const total = weighted.reduce((sum, { weight }) => sum + weight, 0);
-      return total === 0 ? 0 : weighted.reduce((sum, { value, weight }) => sum + value * weight, 0) / total;
+      if (total === 0) return 0;
+      const mean = weighted.reduce((sum, { value, weight }) => sum + value * weight, 0) / total;
+      // Rounding may take it out of their range: the quantile of one worker has to be shown as it is.
+      const values = weighted.map(({ value }) => value);
+      return Math.max(Math.min(...values), Math.min(Math.max(...values), mean));
     });
   }
 

@@ -102,6 +102,9 @@ test('the aggregator sum averages quantiles, weighted by count', () => {
   assert.deepStrictEqual(valuesOf([summary(1, 3), summary(5, 1)]), [2, 8, 4]);
   assert.deepStrictEqual(valuesOf([summary(0, 0), summary(5, 4)]), [5, 20, 4]);
   assert.deepStrictEqual(valuesOf([summary(0, 0), summary(0, 0)]), [0, 0, 0]);
+  // Rounding takes nothing out of the range of the quantiles.
+  assert.deepStrictEqual(valuesOf([summary(0.1, 3)]), [0.1, 0.1 * 3, 3]);
+  assert.deepStrictEqual(valuesOf([summary(0, 0), summary(1e307, 9), summary(1e307, 9)])[0], 1e307);
   // Weighted by the count of each series.
   const [x, y] = [{ a: 'x' }, { a: 'y' }];
   const both = valuesOf([summary(1, 3, x), summary(5, 1, x), summary(9, 100, y)]);

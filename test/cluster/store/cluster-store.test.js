@@ -217,19 +217,21 @@ test('ClusterStore: a summary has the percentiles of all workers', () => {
   );
 });
 
+/** A summary as a worker with prom-client sends it. */
+const summary = (quantile, count) => ({
+  name: 'm',
+  help: 'm',
+  type: 'summary',
+  aggregator: 'sum',
+  values: [
+    { value: quantile, labels: { quantile: 0.5 } },
+    { metricName: 'm_sum', value: quantile * count, labels: {} },
+    { metricName: 'm_count', value: count, labels: {} },
+  ],
+});
+
 test('ClusterStore: without digests, the quantiles of workers with prom-client are averaged, weighted by count', () => {
   const store = new ClusterStore();
-  const summary = (quantile, count) => ({
-    name: 'm',
-    help: 'm',
-    type: 'summary',
-    aggregator: 'sum',
-    values: [
-      { value: quantile, labels: { quantile: 0.5 } },
-      { metricName: 'm_sum', value: quantile * count, labels: {} },
-      { metricName: 'm_count', value: count, labels: {} },
-    ],
-  });
   store.applyJson(1, [[summary(1, 30)]]);
   store.applyJson(2, [[summary(3, 10)]]);
   assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 1.5);
@@ -241,6 +243,16 @@ test('ClusterStore: without digests, the quantiles of workers with prom-client a
   for (let i = 0; i < 40; i++) worker.metric.observe(5.5);
   scrape(worker, store, 4);
   assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 3.5);
+});
+
+test('ClusterStore: a quantile that all workers with prom-client agree on is shown as it is', () => {
+  for (const quantile of [0.1, -0.7, 1e308, -1e308]) {
+    const store = new ClusterStore();
+    for (const workerId of [1, 2]) {
+      store.applyJson(workerId, [[summary(quantile, 3)]]);
+      assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), quantile);
+    }
+  }
 });
 
 /**
