@@ -390,10 +390,8 @@ function notifyObserver(registry, added) {
 function withDefaults(values, defaultLabels) {
   const copies = [];
   for (const sample of values) {
-    const labels = { ...sample.labels };
-    for (const name of Object.keys(defaultLabels)) {
-      if (!Object.hasOwn(labels, name)) labels[name] = defaultLabels[name];
-    }
+    // Own labels twice: they come first, and have their own values. And a label may be called __proto__.
+    const labels = { ...sample.labels, ...defaultLabels, ...sample.labels };
     copies.push({ ...sample, labels });
   }
   return copies;

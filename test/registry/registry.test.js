@@ -72,6 +72,16 @@ test('Registry: metrics may have names of Object.prototype', async () => {
   assert.strictEqual(samplesOf(await registry.metrics()).size, 4);
 });
 
+test('Registry: a default label may be called __proto__, in JSON too', async () => {
+  const registry = new Registry();
+  const labels = Object.fromEntries([['__proto__', 'x']]);
+  registry.setDefaultLabels(labels);
+  new Gauge({ name: 'g', help: 'x', registers: [registry] });
+  assert.match(await registry.metrics(), /^g\{__proto__="x"\} 0$/m);
+  const [{ values }] = await registry.getMetricsAsJSON();
+  assert.deepStrictEqual(Object.entries(values[0].labels), Object.entries(labels));
+});
+
 test('a metric rejected by one of its registries is registered in none', () => {
   const [free, taken] = [new Registry(), new Registry()];
   taken.registerMetric(duck('m'));

@@ -109,10 +109,11 @@ class FamilyRows {
    */
   labelsOf(row) {
     const { index } = this;
-    /** @type {Record<string, string>} */
-    const labels = {};
-    index.eachLabel(row, (label, id) => (labels[index.names[label]] = index.values[label][id]));
-    return labels;
+    /** @type {[string, string][]} */
+    const labels = [];
+    index.eachLabel(row, (label, id) => labels.push([index.names[label], index.values[label][id]]));
+    // Not by assignment: a label may be called __proto__.
+    return Object.fromEntries(labels);
   }
 
   /**

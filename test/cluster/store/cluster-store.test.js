@@ -92,6 +92,25 @@ test('ClusterStore: a family with an unknown aggregator is left out and counted 
   assert.strictEqual(textOf(store, { custom: ['median'] }), '\n');
 });
 
+test('ClusterStore: a label may be called __proto__', () => {
+  const labels = Object.fromEntries([['__proto__', 'x']]);
+  // Where `le` is a default label, the labels of buckets are written without it.
+  const workers = workersWith(Histogram, 2, { labelNames: ['__proto__'], buckets: [1], aggregator: 'sum' });
+  workers.forEach(({ registry, metric }, i) => {
+    registry.setDefaultLabels({ le: 'default' });
+    metric.observe(labels, 1);
+    metric.observe(Object.fromEntries([['__proto__', `${i}`]]), 1);
+  });
+  const store = cluster(workers);
+  const pairs = [['__proto__', 'x']];
+  assert.strictEqual(valueOf(store, 'm_bucket', [...pairs, ['le', '1']]), 2);
+  assert.strictEqual(valueOf(store, 'm_count', [...pairs, ['le', 'default']]), 2);
+  // For an aggregator of the application.
+  const [{ metrics }] = runThrough(store.merge(new Set(['sum'])));
+  for (const { values } of metrics)
+    for (const sample of values) assert.ok(Object.hasOwn(sample.labels, '__proto__'), sample.metricName);
+});
+
 /**
  * Compares with a tolerance: sums of floats depend on their order, averages of buckets on the way they are
  * computed.
