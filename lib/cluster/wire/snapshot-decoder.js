@@ -196,18 +196,21 @@ function withOrder({ liveCount, order: part, ...entry }, columns) {
 }
 
 /**
+ * A BigInt stays text: it may be a label, and have more digits than a number.
+ *
  * @param {string} _key
  * @param {any} value
  */
-function readNonFinite(_key, value) {
+function readSpecial(_key, value) {
   const text = value?.$number;
-  return typeof text === 'string' && Object.keys(value).length === 1 ? Number(text) : value;
+  if (typeof text !== 'string' || Object.keys(value).length > 1) return value;
+  return /^-?\d+$/.test(text) ? text : Number(text);
 }
 
 /** @param {string} text */
 function parseJson(text) {
   try {
-    return JSON.parse(text, readNonFinite);
+    return JSON.parse(text, readSpecial);
   } catch {
     throw new SnapshotError('numbers', 'a metric as JSON cannot be read');
   }

@@ -234,6 +234,8 @@ test('snapshot: a custom metric object may have NaN, infinities, BigInt and othe
       { value: Infinity, labels: { a: 'inf' } },
       { value: -Infinity, labels: { a: '-inf' } },
       { value: 5n, labels: { a: 1, b: true } },
+      { value: -(2n ** 64n), labels: { a: 2n ** 53n + 1n } },
+      { value: 1, labels: { a: 2n ** 53n } },
       { value: '7', labels: {} },
     ]),
   );
