@@ -104,13 +104,17 @@ class ThreadBackend {
       });
       this.#events.onStarting(() => thread.terminate());
       let started = false;
+      let isGivenUp = false;
       // The thread makes its directory before it is ready, and a file system may hang.
       const watchdog = setTimeout(() => {
+        isGivenUp = true;
         reject(new Error('the aggregator thread does not start'));
         thread.terminate();
       }, HANG_MILLISECONDS);
       unref(watchdog);
       thread.on('message', message => {
+        // If this loop was held, the time is up before what has arrived is handled.
+        if (isGivenUp) return;
         if (message.op === 'ready') {
           started = true;
           clearTimeout(watchdog);

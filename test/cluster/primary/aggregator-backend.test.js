@@ -7,21 +7,32 @@ const { describe, it } = require('node:test');
 const workerThreads = require('node:worker_threads');
 
 const { startBackend } = require('../../../lib/cluster/primary/aggregator-backend');
+const { spoolName } = require('../../../lib/cluster/wire/file-names');
 const { makePlace, LIBRARY } = require('../../fixtures/cluster-harness');
 
-/** Starts a backend whose threads run some code before theirs; returns how many threads it started. */
-async function startAfter(t, code) {
+/**
+ * Starts a backend whose threads run some code before theirs; returns how many threads it started.
+ *
+ * @param {(place: string) => void} [onStarting] called in the turn in which the first one is starting
+ */
+async function startAfter(t, code, onStarting = () => {}) {
   const place = makePlace(t);
   const preload = path.join(makePlace(t), 'preload.js');
   fs.writeFileSync(preload, `const lib = ${JSON.stringify(path.join(LIBRARY, 'lib'))};${code}`);
   const { Worker } = workerThreads;
-  const threads = t.mock.method(workerThreads, 'Worker', function (file, options) {
+  const ends = [];
+  t.mock.method(workerThreads, 'Worker', function (file, options) {
     const execArgv = [...(options.execArgv ?? []), '--require', preload];
-    return new Worker(file, { ...options, execArgv, stderr: true });
+    const thread = new Worker(file, { ...options, execArgv, stderr: true });
+    ends.push(new Promise(resolve => thread.once('exit', resolve)));
+    return thread;
   });
-  const events = { onStarting() {}, onDirectory() {}, onRetired() {}, onRestart() {} };
-  const backend = await startBackend({ directory: place }, events);
-  return { backend, place, threads: threads.mock.callCount() };
+  const restarts = t.mock.fn();
+  const events = { onStarting() {}, onDirectory() {}, onRetired() {}, onRestart: restarts };
+  const starting = startBackend({ directory: place, name: spoolName() }, events);
+  onStarting(place);
+  const backend = await starting;
+  return { backend, place, restarts, ends, threads: ends.length };
 }
 
 describe('a thread', () => {
@@ -34,6 +45,30 @@ describe('a thread', () => {
     );
     assert.equal(threads, 2);
     assert.equal(backend.inPlaceReason, 'start');
+    await backend.close();
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('that was given up while this loop was held is not used if it has started', async t => {
+    const ready = path.join(makePlace(t), 'ready');
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const { backend, place, restarts, ends, threads } = await startAfter(
+      t,
+      `const { parentPort } = require('node:worker_threads');
+       const { postMessage } = parentPort;
+       parentPort.postMessage = function (message) {
+         postMessage.call(this, message);
+         if (message.op === 'ready') require('node:fs').writeFileSync(${JSON.stringify(ready)}, '');
+       };`,
+      () => {
+        // A breakpoint, for example: half a minute later, timers run before messages are handled.
+        while (!fs.existsSync(ready)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+        t.mock.timers.tick(30_000);
+      },
+    );
+    assert.equal(threads, 2);
+    await ends[0];
+    assert.equal(restarts.mock.callCount(), 0);
     await backend.close();
     assert.deepEqual(fs.readdirSync(place), []);
   });
