@@ -8,7 +8,7 @@ const { checkLabelNamesAreValid } = require('./names');
  * changed the object that it passed to setDefaultLabels().
  *
  * @param {any} registry
- * @param {(error: unknown) => void} [onUnreadable]
+ * @param {(error: unknown, name: string) => void} [onUnreadable]
  * @returns {Record<string, string>}
  */
 function readableDefaults(registry, onUnreadable = () => {}) {
@@ -20,7 +20,7 @@ function readableDefaults(registry, onUnreadable = () => {}) {
       checkLabelNamesAreValid([name]);
       readable.push([name, String(labels[name])]);
     } catch (error) {
-      onUnreadable(error);
+      onUnreadable(error, name);
     }
   }
   return Object.fromEntries(readable);

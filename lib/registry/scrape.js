@@ -104,7 +104,8 @@ async function scrapePages(registries, formats) {
  * @param {Promise<never>} options.deadline rejected when no hook is waited for any longer
  * @param {(metric: RegisteredMetric, error: unknown) => void} options.onFailure called for each metric that
  *   cannot be read
- * @param {(error: unknown) => void} options.onUnreadableLabel called for default labels that cannot be read
+ * @param {(error: unknown, name: string) => void} options.onUnreadableLabel called for default labels
+ *   that cannot be read
  * @returns {Promise<Family[]>} with the numbers of this call
  */
 async function scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel }) {

@@ -251,10 +251,10 @@ class RemoteWrite {
       debug('%s', text);
       warnOnce(`remote write of ${name}`, text);
     };
-    const onUnreadableLabel = (/** @type {unknown} */ error) => {
-      const text = `Remote write leaves out default labels that cannot be read: ${textOf(error)}`;
+    const onUnreadableLabel = (/** @type {unknown} */ error, /** @type {string} */ name) => {
+      const text = `Remote write leaves out the default label ${name}, which cannot be read: ${textOf(error)}`;
       debug('%s', text);
-      warnOnce('remote write of default labels', text);
+      warnOnce(`remote write of the default label ${name}`, text);
     };
     try {
       const families = await scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel });

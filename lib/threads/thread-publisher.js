@@ -183,7 +183,9 @@ class ThreadPublisher {
   /** @param {any} registry */
   #syncRegistry(registry) {
     const followed = this.#followed.get(registry) ?? this.#follow(registry);
-    const labels = readableDefaults(registry, error => debug('a default label is left out: %O', error));
+    const labels = readableDefaults(registry, (error, name) =>
+      debug('the default label %s is left out: %O', name, error),
+    );
     const text = JSON.stringify(Object.entries(labels));
     if (followed.defaults !== text) this.#append(REGISTRY, [followed.number], text);
     followed.defaults = text;

@@ -593,7 +593,7 @@ describe('RemoteWrite', () => {
     }
   });
 
-  it('a default label that has no text or no valid name is left out, with one warning', async t => {
+  it('a default label that has no text or no valid name is left out, with one warning each', async t => {
     const warn = t.mock.method(process, 'emitWarning', () => {});
     const to = await receiver();
     gauge('value', 1);
@@ -613,7 +613,8 @@ describe('RemoteWrite', () => {
     assert.deepStrictEqual(
       warn.mock.calls.map(call => call.arguments[0]),
       [
-        'Remote write leaves out default labels that cannot be read: Cannot convert object to primitive value',
+        'Remote write leaves out the default label odd, which cannot be read: Cannot convert object to primitive value',
+        'Remote write leaves out the default label not valid, which cannot be read: Invalid label name',
       ],
     );
   });
