@@ -8,6 +8,8 @@
 // the totals in one step, so a page that is read meanwhile has it once.
 
 const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
+const { readableDefaults } = require('../registry/readable-defaults');
+const { readableMetrics } = require('../cluster/capture/readable-metrics');
 const { mergeCentroids } = require('../metric/centroids');
 const { SeriesTable } = require('../series/series-table');
 const { runThrough } = require('../event-loop/slices');
@@ -32,7 +34,8 @@ const ROWS_PER_STEP = 64;
  * @property {MetricView & {table: TotalsTable}} view
  * @property {MetricView} rest
  * @property {RowDigest[]} digests by row
- * @property {number[]} lastSeen by row: when a thread with it ended, or was found to have it, by the clock
+ * @property {number[]} lastSeen by row: when a thread with it ended, or was found to have it, by the clock;
+ *   Infinity if it was dropped
  */
 
 /**
@@ -147,18 +150,16 @@ class RetiredThreads {
     const old = [...this.#totals].filter(([, totals]) => isOld(totals));
     if (old.length === 0) return;
     for (const registry of live) {
-      const labels = textOf(registry[DEFAULT_LABELS]);
-      for (const metric of registry.getMetricsAsArray()) {
+      const labels = textOf(readableDefaults(registry));
+      for (const metric of readableMetrics(registry)) {
         const same = old.filter(([, { registry, view }]) => registry === labels && view.name === metric.name);
         for (const [, totals] of same) yield* touch(totals, viewOf(metric)?.table, now);
       }
     }
     for (const [key, totals] of old) {
-      // They may have been found, or another thread may have ended meanwhile.
-      if (!isOld(totals)) continue;
-      const left = withoutOld(totals, oldest);
-      if (left.view.table.rowCount + left.view.table.overflowCount > 0) this.#totals.set(key, left);
-      else this.#totals.delete(key);
+      yield* dropOld(totals, oldest);
+      const { liveCount, overflowCount } = totals.view.table;
+      if (liveCount + overflowCount === 0) this.#totals.delete(key);
     }
     const used = new Set(Array.from(this.#totals.values(), ({ registry }) => registry));
     for (const key of this.#registries.keys()) if (!used.has(key)) this.#registries.delete(key);
@@ -193,7 +194,7 @@ class RetiredThreads {
       getMetricsAsArray: () => {
         const all = [...this.#totals.values()].filter(({ registry }) => registry === key);
         return all.flatMap(({ view, rest }) =>
-          (rest.table.rowCount === 0 ? [view] : [view, rest]).map(asMetric),
+          (rest.table.liveCount === 0 ? [view] : [view, rest]).map(asMetric),
         );
       },
     });
@@ -209,7 +210,7 @@ class RetiredThreads {
     const rows = view.table.liveRows();
     for (let next = rows.next(); !next.done; yield) {
       if (view.table.captures !== undefined) return false;
-      // Not before the pause, because expire() replaces them.
+      // Not before the pause, because expire() may drop them.
       const totals = this.#totalsOf(view, defaultLabels);
       for (let i = 0; i < ROWS_PER_STEP && !next.done; i++, next = rows.next()) {
         this.#addRow(totals, view, next.value);
@@ -226,9 +227,13 @@ class RetiredThreads {
    * @param {MetricView} view of a thread
    * @param {number} from its row
    */
-  #addRow({ view: { table, windowed }, rest, digests, lastSeen }, view, from) {
+  #addRow(totals, view, from) {
+    const { rest } = totals;
+    const { table, windowed } = totals.view;
     const labels = view.table.labelsOf(from);
     const row = table.start(labels);
+    // Not before that, because it may replace them.
+    const { digests, lastSeen } = totals;
     lastSeen[row] = this.#now();
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
@@ -257,16 +262,38 @@ class RetiredThreads {
  * @returns {Totals}
  */
 function emptyTotals({ name, help, type, aggregator, layout, windowed, table }, registry) {
-  /** @type {RowDigest[]} */
-  const digests = [];
   const withTable = (/** @type {(row: number) => RowDigest} */ digestOf) => {
     const more = layout.kind === 'summary' ? { digestOf, windowed } : {};
     const totals = new TotalsTable(table.labelNames, table.width);
     return /** @type {any} */ ({ name, help, type, aggregator, layout, table: totals, ...more });
   };
-  const view = withTable(row => digests[row] ?? NO_OBSERVATIONS);
-  // The digests belong to the totals alone.
-  return { registry, view, rest: withTable(() => NO_OBSERVATIONS), digests, lastSeen: [] };
+  /** @type {Totals} */
+  const totals = {
+    registry,
+    view: withTable(row => totals.digests[row] ?? NO_OBSERVATIONS),
+    // The digests belong to the totals alone.
+    rest: withTable(() => NO_OBSERVATIONS),
+    digests: [],
+    lastSeen: [],
+  };
+  totals.view.table.listener = { rowStarted() {}, startMove: () => moveOf(totals) };
+  return totals;
+}
+
+/**
+ * @param {Totals} totals
+ * @returns {import('../series/series-table').RowMove}
+ */
+function moveOf(totals) {
+  /** @type {Pick<Totals, 'digests' | 'lastSeen'>} */
+  const moved = { digests: [], lastSeen: [] };
+  return {
+    copy: (old, row) => {
+      if (totals.digests[old] !== undefined) moved.digests[row] = totals.digests[old];
+      moved.lastSeen[row] = totals.lastSeen[old];
+    },
+    finish: () => void Object.assign(totals, moved),
+  };
 }
 
 /**
@@ -275,45 +302,36 @@ function emptyTotals({ name, help, type, aggregator, layout, windowed, table }, 
  * @param {number} now
  * @returns {Generator<void>}
  */
-function* touch({ view, lastSeen }, table, now) {
+function* touch(totals, table, now) {
   let count = 0;
   for (const own of table?.liveRows() ?? []) {
-    const row = view.table.find(/** @type {SeriesTable} */ (table).labelsOf(own));
-    if (row !== -1) lastSeen[row] = now;
+    const row = totals.view.table.find(/** @type {SeriesTable} */ (table).labelsOf(own));
+    if (row !== -1) totals.lastSeen[row] = now;
     if (++count % ROWS_PER_STEP === 0) yield;
   }
 }
 
 /**
+ * Drops the label sets that were not seen since. Ends early while a capture waits for hooks, because it would
+ * not have what is added to the totals afterwards.
+ *
  * @param {Totals} totals
  * @param {number} oldest
- * @returns {Totals} with the label sets that were seen since
+ * @returns {Generator<void>}
  */
-function withoutOld({ registry, view, rest, digests, lastSeen }, oldest) {
-  const left = emptyTotals(view, registry);
-  left.view.table.overflows = view.table.overflows;
-  for (const from of view.table.liveRows()) {
-    if (lastSeen[from] < oldest) continue;
-    const row = copyRow(view.table, from, left.view.table);
-    left.lastSeen[row] = lastSeen[from];
-    if (digests[from] !== undefined) left.digests[row] = digests[from];
+function* dropOld(totals, oldest) {
+  const { table } = totals.view;
+  const rest = totals.rest.table;
+  for (let row = 0; row < totals.lastSeen.length; row++) {
+    if (row % ROWS_PER_STEP === 0) yield;
+    if (table.captures !== undefined) return;
+    if (!(totals.lastSeen[row] < oldest)) continue;
+    const restRow = rest.find(table.labelsOf(row));
+    if (restRow !== -1) rest.removeRow(restRow);
+    table.removeRow(row);
+    totals.lastSeen[row] = Infinity;
+    if (totals.digests[row] !== undefined) totals.digests[row] = NO_OBSERVATIONS;
   }
-  for (const from of rest.table.liveRows())
-    if (left.view.table.find(rest.table.labelsOf(from)) !== -1) copyRow(rest.table, from, left.rest.table);
-  return left;
-}
-
-/**
- * @param {SeriesTable} table
- * @param {number} from its row
- * @param {SeriesTable} to a table that does not have it
- * @returns {number} the row there
- */
-function copyRow(table, from, to) {
-  const row = to.start(table.labelsOf(from));
-  const start = table.offsetOf(from);
-  to.pageOf(row).set(table.pageOf(from).subarray(start, start + table.width), to.offsetOf(row));
-  return row;
 }
 
 /** @param {Record<string, unknown>} defaultLabels */

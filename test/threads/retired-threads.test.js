@@ -5,6 +5,7 @@ const { beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../../index');
 const { RetiredThreads } = require('../../lib/threads/retired-threads');
 const { viewOf } = require('../../lib/registry/metric-view');
+const { quantilesOf } = require('../../lib/metric/time-window-quantiles');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
 const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
@@ -97,6 +98,23 @@ describe('totals of threads that have ended', () => {
     return sums;
   }
 
+  /** @param {string} name @returns {any} */
+  function viewIn(name) {
+    const metrics = retired.registries.flatMap(registry => registry.getMetricsAsArray());
+    return metrics.map(viewOf).find((/** @type {any} */ view) => view.name === name);
+  }
+
+  /** @param {string} name */
+  function largest(name) {
+    const { table, digestOf } = viewIn(name);
+    return Object.fromEntries(
+      Array.from(table.liveRows(), (/** @type {number} */ row) => [
+        table.labelsOf(row).kind,
+        quantilesOf(digestOf(row).slices(), [1])[0],
+      ]),
+    );
+  }
+
   for (const [what, prepare] of /** @type {const} */ ([
     ['a metric without a hook', () => {}],
     ['a metric whose hook runs no more', (/** @type {any} */ counter) => (counter.collect = () => undefined)],
@@ -173,6 +191,62 @@ describe('totals of threads that have ended', () => {
     assert.deepEqual(totalsOf('seconds'), { '': 1 });
     now = 1700;
     expire();
+    assert.deepEqual(retired.registries, []);
+  });
+
+  it('are dropped in steps of some label sets', () => {
+    const jobs = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`job ${i}`, i]));
+    end(threadWith(jobs).registry);
+    now = 600;
+    const { 'job 7': recent } = jobs;
+    end(threadWith({ 'job 7': 1 }).registry);
+    now = 1100;
+    let before = 3000;
+    for (const steps = retired.expire([]); !steps.next().done;) {
+      const { length } = Object.keys(totalsOf('jobs_total'));
+      assert.ok(before - length <= 64, `${length} after ${before}`);
+      before = length;
+    }
+    assert.deepEqual(totalsOf('jobs_total'), { 'job 7': recent + 1 });
+    // Their memory is released in steps, too, before a capture.
+    const table = viewIn('jobs_total').table;
+    assert.equal(table.isSparse, true);
+    runThrough(table.compactionSteps());
+    assert.equal(table.rowCount, 1);
+    end(threadWith({ 'job 7': 1, 'job 8': 5 }).registry);
+    assert.deepEqual(totalsOf('jobs_total'), { 'job 7': recent + 2, 'job 8': 5 });
+    assert.deepEqual(largest('sizes'), { 'job 7': 7, 'job 8': 5 });
+    now = 1700;
+    expire();
+    assert.deepEqual(totalsOf('jobs_total'), { 'job 7': recent + 2, 'job 8': 5 });
+    now = 2300;
+    expire();
+    assert.deepEqual(retired.registries, []);
+  });
+
+  it('that are dropped leave the numbers of a capture that waits', async () => {
+    const jobs = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`job ${i}`, 1]));
+    end(threadWith(jobs).registry);
+    const waiting = waitingCapture();
+    await waiting.hasStarted;
+    now = 1100;
+    expire();
+    end(threadWith(jobs).registry);
+    waiting.end();
+    assert.ok([300, 600].includes(await waiting.jobs));
+    now = 1300;
+    expire();
+    assert.equal(Object.keys(totalsOf('jobs_total')).length, 300);
+  });
+
+  it('are dropped whatever the program of this thread has as default labels or metrics', () => {
+    end(threadWith({ a: 1 }).registry);
+    const labels = { app: 'x', odd: 'x' };
+    const { registry, counter } = threadWith({ b: 1 }, labels);
+    Object.assign(labels, { odd: { toString: null } });
+    counter.help = /** @type {any} */ ({ toString: null });
+    now = 1100;
+    expire(registry);
     assert.deepEqual(retired.registries, []);
   });
 
