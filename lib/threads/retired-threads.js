@@ -149,7 +149,8 @@ class RetiredThreads {
     const isOld = (/** @type {Totals} */ { lastSeen }) => lastSeen.some(time => time < oldest);
     const old = [...this.#totals].filter(([, totals]) => isOld(totals));
     if (old.length === 0) return;
-    for (const registry of live) {
+    // A thread that has just ended has them, too.
+    for (const registry of [...live, ...this.mirrors.flatMap(({ registries }) => registries)]) {
       const labels = textOf(readableDefaults(registry));
       for (const metric of readableMetrics(registry)) {
         const same = old.filter(([, { registry, view }]) => registry === labels && view.name === metric.name);

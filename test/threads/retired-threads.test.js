@@ -255,8 +255,14 @@ describe('totals of threads that have ended', () => {
     const living = threadWith({ b: 10 });
     for (now = 500; now <= 5000; now += 500) expire(living.registry);
     assert.deepEqual(totalsOf('jobs_total'), { b: 2 });
+    // Also while what the thread has counted is not in the totals yet.
+    retired.add(mirrorOf(threadWith({ b: 10 }).registry));
+    for (now = 5000; now <= 6500; now += 500) expire();
+    assert.deepEqual(totalsOf('jobs_total'), { b: 12 });
+    runThrough(retired.merge());
+    for (now = 7000; now <= 7500; now += 500) expire(living.registry);
     living.counter.remove({ kind: 'b' });
-    for (now = 5000; now <= 6500; now += 500) expire(living.registry);
+    for (now = 7500; now <= 9000; now += 500) expire(living.registry);
     assert.deepEqual(totalsOf('jobs_total'), {});
   });
 
