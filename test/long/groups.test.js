@@ -52,46 +52,70 @@ describe('the directory of a group', { skip: process.platform === 'win32' }, () 
 });
 
 describe('a process that takes over a group', { skip: process.platform === 'win32' }, () => {
-  it('may be killed at each step of that: no count that was on a page is lost', async t => {
-    // No process writes a checkpoint.
-    const group = new TestGroup({ option: { group: 'test', checkpointInterval: 10 * MINUTE } });
-    t.after(() => group.close());
-    const plan = path.join(group.place, 'plan');
-    group.env.GROUP_FAULT_PLAN = plan;
-    group.env.NODE_OPTIONS = `--require ${require.resolve('./fixtures/takeover-faults.js')}`;
-    let counted = 0;
-    const shown = async member => (await member.page()).get('requests_total');
-    for (let step = 1; ; step++) {
-      await Promise.all(Array.from({ length: 4 - group.running.length }, () => group.start()));
-      const { holder, others } = await group.roles();
-      for (const member of group.running) await member.do('inc', step);
-      counted += 4 * step;
-      await group.until(page => page.get('requests_total') === counted, others[0]);
-      fs.writeFileSync(plan, String(step));
-      await holder.kill();
-      const pages = others.map(async member => {
-        while (member.isRunning) {
-          const total = await shown(member).catch(error => {
-            if (member.isRunning && !/has ended/.test(error.message)) throw error;
-          });
-          if (total === undefined) continue;
-          assert.equal(total, counted, `step ${step}`);
+  for (const [what, signal] of [
+    ['killed', 'SIGKILL'],
+    ['stopped', 'SIGSTOP'],
+  ]) {
+    it(`may be ${what} at each step of that: no count that was on a page is lost, and none is there twice`, async t => {
+      // No process writes a checkpoint.
+      const group = new TestGroup({ option: { group: 'test', checkpointInterval: 10 * MINUTE } });
+      t.after(() => group.close());
+      const plan = path.join(group.place, 'plan');
+      group.env.GROUP_FAULT_PLAN = plan;
+      group.env.NODE_OPTIONS = `--require ${require.resolve('./fixtures/takeover-faults.js')}`;
+      let counted = 0;
+      const shown = async member => (await member.page()).get('requests_total');
+      for (let step = 1; ; step++) {
+        await Promise.all(Array.from({ length: 4 - group.running.length }, () => group.start()));
+        await group.until(page => page.get('open') === 4);
+        const { holder, others } = await group.roles();
+        for (const member of group.running) await member.do('inc', step);
+        counted += 4 * step;
+        await group.until(page => page.get('requests_total') === counted, others[0]);
+        // The file appears as a whole.
+        fs.writeFileSync(`${plan}.new`, JSON.stringify({ step, signal }));
+        fs.renameSync(`${plan}.new`, plan);
+        const hit = member => fs.existsSync(`${plan}.${member.process.pid}`);
+        await holder.kill();
+        const done = new Set();
+        const pages = others.map(async member => {
+          while (member.isRunning) {
+            const total = await shown(member).catch(error => {
+              if (!/has ended|is stopped|channel closed|EPIPE/i.test(error.message)) throw error;
+            });
+            if (total === undefined) {
+              await pause(1);
+              continue;
+            }
+            assert.equal(total, counted, `step ${step}`);
+            break;
+          }
+          done.add(member);
+        });
+        if (signal === 'SIGSTOP') {
+          const all = Promise.all(pages);
+          const isWaiting = () => others.some(member => !done.has(member) && !hit(member));
+          while (isWaiting()) await Promise.race([all, pause(10)]);
+          const stopped = others.find(hit);
+          // It may be about to stop itself.
+          await stopped?.stop();
+          stopped?.wake();
+        }
+        await Promise.all(pages);
+        fs.rmSync(plan, { force: true });
+        const found = others.find(hit);
+        if (signal === 'SIGKILL') await found?.ended;
+        await group.until(page => page.get('open') === group.running.length);
+        for (const member of group.running) assert.equal(await shown(member), counted, `step ${step}`);
+        if (found === undefined) {
+          t.diagnostic(`${step - 1} steps`);
+          assert.ok(step > 10, `${step}`);
           break;
         }
-      });
-      await Promise.all(pages);
-      fs.rmSync(plan, { force: true });
-      const killed = others.find(member => fs.existsSync(`${plan}.${member.process.pid}`));
-      await killed?.ended;
-      await group.until(page => page.get('open') === group.running.length);
-      assert.equal(await shown(group.running[0]), counted);
-      if (killed === undefined) {
-        t.diagnostic(`${step - 1} steps`);
-        assert.ok(step > 10, `${step}`);
-        break;
+        fs.rmSync(`${plan}.${found.process.pid}`);
       }
-    }
-  });
+    });
+  }
 });
 
 describe('groups', { skip: process.platform === 'win32' }, () => {

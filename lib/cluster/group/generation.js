@@ -6,7 +6,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { isKey } = require('./group-names');
-const { ifReadable, readRegularFile, writeFile, touch } = require('../spool/safe-files');
+const { ifReadable, ifReadableNow, readRegularFile, writeFile, touch } = require('../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
 const HOLDER = 'holder-';
@@ -65,18 +65,33 @@ class Generation {
     fs.renameSync(`${file}.tmp`, file);
   }
 
-  /** @returns {MemberList} empty if it cannot be read */
+  /**
+   * @returns {MemberList} empty if there is none
+   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE. A holder without the list would give ids a second time,
+   *   and take processes for dead that do not find it within a second
+   */
   readMembers() {
-    const { next, members } = readJson(path.join(this.place, MEMBERS_FILE)) ?? {};
+    const { next, members } = ifReadableNow(() => readJson(path.join(this.place, MEMBERS_FILE))) ?? {};
     const valid = (Array.isArray(members) ? members : []).filter(
       member => Array.isArray(member) && Number.isSafeInteger(member[0]) && member[0] > 0 && isKey(member[1]),
     );
     return { next: Number.isSafeInteger(next) ? next : 1, keys: new Map(valid) };
   }
 
+  /**
+   * Leaves the list of members to the next generation, unless that has one. On a full disk, it could not be
+   * written there.
+   *
+   * @param {Generation} next
+   */
+  passMembers(next) {
+    const [from, to] = [this, next].map(({ place }) => path.join(place, MEMBERS_FILE));
+    if (!fs.existsSync(to)) ifReadable(() => fs.renameSync(from, to));
+  }
+
   /** @returns {Pick<GroupFacts, 'members' | 'aggregator'>} as its holder has written */
   get facts() {
-    const { keys } = this.readMembers();
+    const keys = ifReadable(() => this.readMembers().keys) ?? new Map();
     const key = this.holder;
     const pid = this.#pidOf(key);
     const id = [...keys].find(([, member]) => member === key)?.[0];
@@ -120,7 +135,7 @@ class Generation {
    * @returns {number | undefined} undefined if it is not known
    */
   #pidOf(key) {
-    const { pid } = readJson(this.#fileOf(key)) ?? {};
+    const { pid } = ifReadable(() => readJson(this.#fileOf(key))) ?? {};
     return Number.isSafeInteger(pid) ? pid : undefined;
   }
 }
@@ -135,10 +150,11 @@ function namesIn(directory) {
 
 /**
  * @param {string} file
- * @returns {any} undefined if it cannot be read
+ * @returns {any}
+ * @throws {Error} if it cannot be read, or is no JSON
  */
 function readJson(file) {
-  return ifReadable(() => JSON.parse(readRegularFile(file, MAX_FILE_BYTES).toString()) ?? undefined);
+  return JSON.parse(readRegularFile(file, MAX_FILE_BYTES).toString());
 }
 
 /**

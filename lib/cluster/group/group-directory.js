@@ -201,21 +201,24 @@ class GroupDirectory {
   /**
    * @param {number} before generation
    * @returns {MemberList} of all earlier generations
+   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE
    */
   readMembers(before) {
     /** @type {MemberList} */
     const list = { next: 1, keys: new Map() };
-    for (const generation of this.generations().filter(number => number < before)) {
+    // Oldest first: one that was stopped while it took over may go on meanwhile, and move the list.
+    for (const generation of this.generations().reverse()) {
+      if (generation >= before) break;
       const { next, keys } = this.generation(generation).readMembers();
       list.next = Math.max(list.next, next);
-      for (const [id, key] of keys) if (!list.keys.has(id)) list.keys.set(id, key);
+      for (const [id, key] of keys) list.keys.set(id, key);
     }
     return list;
   }
 
   /**
-   * Moves the snapshot files of earlier generations to this one. From then on, an earlier holder that was
-   * stopped and wakes finds its directory missing, whatever it is about to write.
+   * Moves the snapshot files of earlier generations to this one, and the list of members. From then on, an
+   * earlier holder that was stopped and wakes finds its directory missing, whatever it is about to write.
    *
    * @param {number} generation
    * @param {boolean} isContinued false if all their members are dead: the files are removed
@@ -225,15 +228,19 @@ class GroupDirectory {
    */
   succeed(generation, isContinued) {
     const to = this.generation(generation);
+    const earlier = this.generations()
+      .filter(number => number < generation)
+      .map(number => this.generation(number));
     let moved;
-    for (const earlier of this.generations().filter(number => number < generation)) {
-      const from = this.generation(earlier);
-      try {
-        if (isContinued) moved ??= takeOverSpoolIn(from.place, to.place);
-      } catch (error) {
-        to.remove();
-        throw error;
-      }
+    try {
+      for (const { place } of isContinued ? earlier : []) moved ??= takeOverSpoolIn(place, to.place);
+    } catch (error) {
+      to.remove();
+      throw error;
+    }
+    for (const from of earlier) {
+      // This process may be stopped, or die, before it writes its own list.
+      if (isContinued) from.passMembers(to);
       removeSpoolsIn(from.place);
       from.remove();
     }

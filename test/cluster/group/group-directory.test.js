@@ -98,6 +98,8 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(fs.readFileSync(path.join(moved, 'retired.snap'), 'utf8'), 'totals');
     assert.equal(JSON.parse(fs.readFileSync(path.join(moved, 'owner.json'), 'utf8')).pid, process.pid);
     assert.equal(directory.generation(1).isHeldBy(first), false);
+    // Also for the case that this process dies, or is stopped, before it writes its own list.
+    assert.deepEqual(directory.readMembers(3), { next: 8, keys });
     const key = newKey();
     directory.claim(3, key);
     assert.equal(directory.succeed(3, false), undefined);

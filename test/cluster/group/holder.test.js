@@ -56,11 +56,12 @@ describe('a process that takes over from one that is dead', { skip: process.plat
   });
 
   for (const [what, method, isFailing] of [
+    ['read the list of members', 'openSync', file => path.basename(file) === 'members.json'],
     ['write the owner record', 'openSync', file => path.basename(file) === 'owner.json'],
     ['list the files of the dead process', 'readdirSync', file => path.basename(file) === 'g1'],
     ['list the ids of dead processes', 'readdirSync', file => path.basename(file) === SPOOL],
   ]) {
-    it(`does not aggregate without the totals if it cannot ${what}, and continues with them later`, async t => {
+    it(`does not aggregate without the totals and the ids if it cannot ${what}, and continues with them later`, async t => {
       const totals = path.join(directory.generation(1).place, SPOOL, 'retired.snap');
       fs.writeFileSync(totals, 'totals');
       const original = fs[method];
@@ -77,6 +78,7 @@ describe('a process that takes over from one that is dead', { skip: process.plat
       assert.equal(fs.readFileSync(path.join(spool, 'retired.snap'), 'utf8'), 'totals');
       assert.equal(JSON.parse(fs.readFileSync(path.join(spool, 'owner.json'), 'utf8')).pid, process.pid);
       assert.deepEqual(directory.generations(), [next]);
+      assert.equal(directory.readMembers(next + 1).next, 8);
     });
   }
 
