@@ -219,6 +219,40 @@ describe('unusual use: metrics are read synchronously', () => {
     assert.match(await registry.metrics(), /^a 6$/m);
   });
 
+  it('a hook that scrapes its own registry fails the scrape, and leaves no rejection unhandled', async () => {
+    const registry = new Registry();
+    const registers = [registry];
+    const collect = () => registry.metrics().then(() => {});
+    new Gauge({ name: 'a', help: 'h', registers, collect });
+    for (let i = 0; i < 20; i++) new Gauge({ name: `b${i}`, help: 'h', registers });
+    await assert.rejects(registry.metrics(), /scrapes its own registry/);
+    await assert.rejects(registry.metricsBytes(), /scrapes its own registry/);
+    await new Promise(resolve => setImmediate(resolve)); // when Node would report it, and fail this test
+  });
+
+  it('a hook may scrape its own registry a few times', async () => {
+    const registry = new Registry();
+    let scrapes = 0;
+    const collect = async () => {
+      if (++scrapes < 20) await registry.metrics();
+    };
+    new Gauge({ name: 'a', help: 'h', registers: [registry], collect }).set(1);
+    assert.match(await registry.metrics(), /^a 1$/m);
+    assert.equal(scrapes, 20);
+  });
+
+  it('get() that a hook replaces is called from the next scrape on', async () => {
+    const registry = new Registry();
+    const values = [{ value: 2, labels: {} }];
+    const collect = () => {
+      gauge.get = async () => ({ name: 'a', help: 'h', type: 'gauge', values });
+    };
+    const gauge = new Gauge({ name: 'a', help: 'h', registers: [registry], collect });
+    gauge.set(1);
+    assert.match(await registry.metrics(), /^a 1$/m);
+    assert.match(await registry.metrics(), /^a 2$/m);
+  });
+
   it('a metric that fails leaves no rejection unhandled if metrics are read synchronously', async () => {
     const { registry } = make();
     registry.registerMetric({
