@@ -83,12 +83,12 @@ function setOwn(object, key, value) {
 
 /** The number of each row's form. */
 class RowForms {
-  /** Empty while all rows have form 0. */
+  /** Empty while all rows have form 0. Rows beyond its end have it, too. */
   #numbers = NO_ROWS;
 
   /** @param {number} row */
   of(row) {
-    return this.#numbers === NO_ROWS ? 0 : this.#numbers[row];
+    return row < this.#numbers.length ? this.#numbers[row] : 0;
   }
 
   /**

@@ -189,6 +189,24 @@ test('a child whose series was removed starts it anew, and shares it with other 
   assert.deepStrictEqual(contentsOf(table), [[[['a', 'x']], 8]]);
 });
 
+test('a label set that returns in another form changes no other one', () => {
+  for (const returned of [
+    { b: 'y', a: '1' },
+    { a: 1, b: 'y' },
+  ]) {
+    const table = new SeriesTable(['a', 'b'], 1);
+    for (let i = 0; i < 20; i++) add(table, { a: `${i}`, b: 'y' }, i);
+    table.removeRow(table.find(returned));
+    add(table, returned, 7);
+    const others = Array.from({ length: 20 }, (_, i) => [Object.entries({ a: `${i}`, b: 'y' }), i]);
+    others.splice(1, 1);
+    const expected = [...others, [Object.entries(returned), 7]];
+    assert.deepStrictEqual(contentsOf(table), expected);
+    const captured = table.captured();
+    for (const row of captured.liveRows()) assert.strictEqual(captured.formOf(row), table.formOf(row));
+  }
+});
+
 test('compaction keeps the live series, their order, numbers and forms, and raises the epoch', () => {
   const table = new SeriesTable(['a', 'b'], 2);
   const setAt = i => (i % 2 === 0 ? { a: i, b: 'even' } : { b: 'odd', a: String(i) });
