@@ -63,19 +63,27 @@ class SnapshotSource {
    * @param {JournalPosition} [options.readerPosition] what the reader has of the journal
    * @param {(dictionary: DictionaryPart) => void} [options.onProgress] see encodeDictionary()
    * @param {boolean} [options.isLast] see CollectHooks.run()
+   * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be waited
+   *   for. To be called when the reader has got newer numbers meanwhile: `renew` drops what was copied or
+   *   removed before. Called without it when they have ended
    * @param {(dictionary: DictionaryPart) => T} [options.capture]
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
-  async prepare(timeout, { readerPosition, onProgress, isLast, capture } = {}) {
+  async prepare(timeout, { readerPosition, onProgress, isLast, onWaiting, capture } = {}) {
     const views = viewsOf(this.#metrics());
     // First, because it renumbers rows.
     await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
     await this.#encodeChanged(views);
     const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
-    const started = new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
+    let started = this.#metricsByRegistry();
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout, isLast);
     if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
-    const copies = this.#copiesWithout(unfinished.pending);
+    let copies = this.#copiesWithout(unfinished.pending, true);
+    onWaiting?.(() => {
+      copies.end();
+      started = this.#metricsByRegistry();
+      copies = this.#copiesWithout(unfinished.pending, false);
+    });
     try {
       await unfinished.ended;
       const current = viewsOf(this.#metrics());
@@ -85,6 +93,7 @@ class SnapshotSource {
       await this.#extendDictionary(dictionary, current, onProgress);
     } finally {
       copies.end();
+      onWaiting?.(undefined);
     }
     this.#copies = copies;
     return this.#afterHooks(started, () => capture(dictionary));
@@ -125,13 +134,14 @@ class SnapshotSource {
 
   /**
    * @param {ReadonlySet<any>} except metrics whose hooks have not ended
+   * @param {boolean} isTurnOfHooks whether this is the turn in which the others have
    * @returns {EarlyCopies}
    */
-  #copiesWithout(except) {
+  #copiesWithout(except, isTurnOfHooks) {
     const metrics = this.#metrics().flatMap(metric => {
       const view = viewOf(metric);
       if (view === undefined || except.has(metric)) return [];
-      return { view, hasHook: typeof metric.collect === 'function' };
+      return { view, hasHook: isTurnOfHooks && typeof metric.collect === 'function' };
     });
     return new EarlyCopies(metrics, view => this.#extrasOf(view, true));
   }
@@ -180,12 +190,9 @@ class SnapshotSource {
    * @param {boolean} [options.isLast] whether to include digests that have changed since prepare(), however
    *   long encoding them takes
    * @param {DictionaryPart} [options.dictionary] from encodeDictionary()
-   * @param {boolean} [options.useCopies] whether to include what was copied or removed while hooks were
-   *   running, default true; false if the reader has got newer numbers meanwhile
    * @returns {import('../wire/snapshot-encoder').EncodedSnapshot}
    */
-  capture(workerId, readerPosition, { isLast = false, dictionary, useCopies = true } = {}) {
-    if (!useCopies) this.#started = this.#copies = undefined;
+  capture(workerId, readerPosition, { isLast = false, dictionary } = {}) {
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
@@ -253,6 +260,11 @@ class SnapshotSource {
     if (started.every((metric, i) => metric === metrics[i])) return metrics;
     const names = new Set(metrics.map(({ name }) => name));
     return [...metrics, ...started.filter(({ name }) => !names.has(name))];
+  }
+
+  /** @returns {Map<any, any[]>} */
+  #metricsByRegistry() {
+    return new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
   }
 
   /** @returns {any[]} */

@@ -23,8 +23,8 @@ class OwnSnapshots {
   #isBusy = false;
   /** Whether the aggregator was lost while a capture waited for hooks, and the next one has nothing yet. */
   #isLost = false;
-  /** Whether the aggregator has got newer numbers than a capture that waits for hooks has copied. */
-  #isOvertaken = false;
+  /** @type {(() => void) | undefined} drops what the capture that waits for hooks has copied */
+  #renewCopies = undefined;
   /** Longest time that a scrape has waited for the capture under way and timed out, in milliseconds. */
   #longestWait = 0;
 
@@ -62,7 +62,6 @@ class OwnSnapshots {
     }
     this.#longestWait = 0;
     this.#isBusy = true;
-    this.#isOvertaken = false;
     this.#capture(hookTime(timeout)).then(snapshot => {
       this.#isBusy = this.#isLost = false;
       this.#onCaptured(snapshot, true);
@@ -93,11 +92,12 @@ class OwnSnapshots {
     try {
       return await this.#source.prepare(hookTime, {
         readerPosition: this.position,
+        onWaiting: renew => (this.#renewCopies = renew),
         capture: dictionary =>
           timedSection('primary:capture', () => {
-            const options = { dictionary, useCopies: !this.#isOvertaken };
-            const { chunks } = this.#source.capture(OWN_ID, this.position, options);
-            if (hookTime === undefined) this.#isOvertaken = true;
+            const { chunks } = this.#source.capture(OWN_ID, this.position, { dictionary });
+            // The aggregator gets these numbers before those of the capture that waits.
+            this.#renewCopies?.();
             return joined(chunks);
           }),
       });

@@ -83,6 +83,20 @@ describe("the primary's own registries", () => {
       assert.equal(withoutHooks.get(key), 110);
       assert.deepEqual(withHooks, new Map([...withoutHooks, [key, 1110]]));
 
+      // What was recorded after the capture without hooks, and is reset before the end of the hook, is shown.
+      release = undefined;
+      own.ask(600_000);
+      while (release === undefined) await new Promise(resolve => setImmediate(resolve));
+      own.startAgain();
+      own.ask(300);
+      assert.equal((await shown()).get(key), 1110);
+      counter.inc({ l: 'a' }, 10_000);
+      change(removed);
+      counter.reset();
+      release();
+      assert.equal((await shown()).get(key), 11_110);
+      counter.inc({ l: 'a' }, 1110);
+
       // The next capture has again what the program resets while hooks are waited for.
       release = undefined;
       own.ask(600_000);
