@@ -64,11 +64,15 @@ class CurrentSpool {
       debug('snapshots come over IPC: %s', error);
       this.#spool = this.lastSnapshots = undefined;
       onDirectory('');
-      if (this.#isClosed) return;
-      this.#timer = setTimeout(() => this.#reopen(), this.#pause);
-      unref(this.#timer);
-      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
+      this.#tryLater(() => this.#reopen());
     }
+  }
+
+  /** @param {() => void} action */
+  #tryLater(action) {
+    if (this.#isClosed) return;
+    this.#timer = unref(setTimeout(action, this.#pause));
+    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
   }
 
   /**
@@ -90,7 +94,7 @@ class CurrentSpool {
   /** @param {Spool | undefined} lost */
   async #replace(lost) {
     await lost?.close({ remove: false });
-    await this.#reopen(lost?.directory);
+    await this.#reopen(lost);
     if (lost !== undefined && lost.directory !== this.spool?.directory) await lost.close({ remove: true });
   }
 
@@ -99,12 +103,18 @@ class CurrentSpool {
     if (this.#spool?.isPresent() !== true) await this.lose('the directory of the group was removed');
   }
 
-  /** @param {string} [lost] is continued if it is still there */
+  /** @param {Spool} [lost] is continued if it is still there */
   async #reopen(lost) {
     if (this.#isClosed || this.#spool !== undefined) return;
     clearTimeout(this.#timer);
-    // What is in memory is not lost, and workers do not wait for descriptors.
-    await this.open(lost).catch(() => this.open());
+    try {
+      await this.open(lost?.directory);
+    } catch {
+      // It may have files that nobody has read. Until there are descriptors, it is used without a lock.
+      this.#spool = lost;
+      this.#tryLater(() => this.lose('there were no descriptors to lock it'));
+      return;
+    }
     this.#onReopened();
   }
 
