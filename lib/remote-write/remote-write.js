@@ -143,8 +143,13 @@ class RemoteWrite {
   async stop() {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    const pushed = this.#push().then(() => this.#enqueue(() => this.#end()));
-    await whileAlive(pushed.catch(reportFailure));
+    await whileAlive(this.#pushAndEnd().catch(reportFailure));
+  }
+
+  async #pushAndEnd() {
+    await this.#push();
+    // Unless start() was called again meanwhile.
+    if (this.#timer === undefined) await this.#enqueue(() => this.#end());
   }
 
   #pushInBackground() {

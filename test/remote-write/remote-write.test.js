@@ -656,6 +656,20 @@ describe('RemoteWrite', () => {
     assert.strictEqual(stale.length, 9);
   });
 
+  it('start() while stop() runs goes on: no series ends', async () => {
+    const to = await receiver();
+    gauge('value', 1);
+    const push = remoteWrite(to);
+    await push.push();
+    const stopped = push.stop();
+    push.start({ interval: 10_000 });
+    await stopped;
+    await push.push();
+    const values = to.requests.flatMap(({ series }) => series.map(({ value }) => value));
+    assert.ok(!values.includes('stale'));
+    await push.stop();
+  });
+
   it('start() pushes at an interval; stop() pushes once more and ends all series', async () => {
     let arrived;
     const third = new Promise(resolve => (arrived = resolve));
