@@ -38,6 +38,7 @@ class MemberSnapshots {
     if (id !== this.id) {
       this.#aimAt('');
       this.#responder = undefined;
+      this.#exitName = '';
     }
     this.id = id;
   }
@@ -45,10 +46,11 @@ class MemberSnapshots {
   /** @param {any} message of the holder, of type REQUEST or WELCOME */
   receive(message) {
     this.#spool = message.directory;
-    this.#exitName = message.exitName;
+    // That of the first holder: the file of another name would stay in the directory.
+    this.#exitName ||= message.exitName;
     this.#checkpointInterval = message.checkpointInterval;
     this.#responder ??= new WorkerResponder(this.#link(), this.#registries);
-    this.#responder.receive(message);
+    this.#responder.receive({ ...message, exitName: this.#exitName });
   }
 
   /** @returns {import('../links/ipc').Link} to whoever is the holder */

@@ -37,6 +37,27 @@ it('what a process hands over goes to where another process has moved the direct
   assert.deepEqual(fs.readdirSync(directory.spool()), [exitName]);
 });
 
+it('a process has one exit snapshot, whoever aggregates, and one of another name for another id', t => {
+  const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'member-snapshots-'));
+  t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+  const snapshots = new MemberSnapshots(
+    new GroupDirectory(path.join(place, 'd')),
+    () => [new Registry()],
+    () => undefined,
+  );
+  const [first, second, other] = [1, 1, 2].map(exitSnapshotName);
+  for (const [id, exitName, files] of [
+    [1, first, [first]],
+    [1, second, [first]],
+    [2, other, [first, other]],
+  ]) {
+    snapshots.identify(id);
+    snapshots.receive({ type: WELCOME, directory: place, exitName, checkpointInterval: 0 });
+    snapshots.writeExitSnapshot();
+    assert.deepEqual(fs.readdirSync(place), files);
+  }
+});
+
 it(
   'a process that gets another id holds no descriptor in reserve for the one before',
   { skip: !fs.existsSync('/proc/self/fd') },
