@@ -152,6 +152,8 @@ class Aggregator {
     }
     // If it has died, the earlier thread may have shown its exit snapshot.
     this.#retirement.readFilesOf(workerId);
+    // If only its label sets could be read, a page without its numbers is not complete.
+    if (this.#store.worker(workerId)?.sources.length === 0) this.#store.forget(workerId);
     this.#answers.again.delete(workerId);
   }
 

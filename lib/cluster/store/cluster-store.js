@@ -145,6 +145,11 @@ class ClusterStore {
     this.#ownFailures.add(stage, text);
   }
 
+  /** @param {number} workerId of a worker that counts as if it had sent nothing, from now on */
+  forget(workerId) {
+    this.#workers.delete(workerId);
+  }
+
   /**
    * Adds a dead worker's last numbers to the retired totals, once.
    *

@@ -310,6 +310,22 @@ describe('names of retained files that are taken', () => {
 });
 
 describe('the files of a process that has died while another one takes over', () => {
+  it('a worker whose label sets are retained, but not its numbers, is not one that the page shows', async t => {
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, { retain: true });
+    answer();
+    assert.equal(page().total, 1);
+    await aggregator.close({ remove: false });
+    fs.truncateSync(path.join(directory, lastName(WORKER)), 200);
+    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
+    const { positions } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: true }));
+    assert.deepEqual(positions, []);
+    assert.deepEqual([...aggregator.refused], [['restore-worker', 1]]);
+    position = undefined;
+    answer();
+    assert.deepEqual(page(), { again: [], total: counted });
+  });
+
   it('its exit snapshot is on the first page: the one before may have shown it', async t => {
     await aggregator.close();
     aggregator = await openAggregator(t, Aggregator, { retain: true });
