@@ -28,6 +28,7 @@ const { timer, timeCall } = require('./stopwatch');
  * @typedef {object} State
  * @property {import('../series/series-table').SeriesTable} table
  * @property {import('./exemplar').Exemplars | undefined} exemplars
+ * @property {readonly number[]} bounds those of the table, whatever the program assigns to `buckets` later
  * @property {(value: number) => number} columnOf the column that counts a value
  */
 
@@ -49,15 +50,16 @@ class Histogram extends Metric {
     super(config, { buckets: DEFAULT_BUCKETS }, HISTOGRAM_OPTIONS);
     this.type = 'histogram';
     if (this.labelNames.includes('le')) throw new Error('le is a reserved label keyword');
+    const bounds = boundsOf(/** @type {any} */ (this).buckets);
     /** @type {readonly number[]} */
-    this.buckets = boundsOf(/** @type {any} */ (this).buckets);
+    this.buckets = bounds;
     /** @type {readonly number[]} */
-    this.upperBounds = this.buckets;
+    this.upperBounds = bounds;
     // One count per bound, the count above all of them, the sum.
-    const table = createTable(this, this.buckets.length + 2);
+    const table = createTable(this, bounds.length + 2);
     const exemplars = this.enableExemplars ? exemplarsOf(table) : undefined;
-    const columnOf = columnFinder(this.buckets);
-    register(this, { table, exemplars, columnOf });
+    const columnOf = columnFinder(bounds);
+    register(this, { table, exemplars, bounds, columnOf });
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
   }
 
@@ -186,19 +188,18 @@ class Histogram extends Metric {
    * @param {Labels} labels
    */
   [SERIES](row, labels) {
-    const { buckets } = this;
-    const { table, exemplars } = /** @type {State} */ (stateOf(this));
+    const { table, exemplars, bounds } = /** @type {State} */ (stateOf(this));
     const numbers = table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + table.width);
-    const counts = numbers.subarray(0, buckets.length + 1);
+    const counts = numbers.subarray(0, bounds.length + 1);
     const series = {
       labels,
-      bucketValues: Object.fromEntries(buckets.map((bound, column) => [bound, numbers[column]])),
-      sum: numbers[buckets.length + 1],
+      bucketValues: Object.fromEntries(bounds.map((bound, column) => [bound, numbers[column]])),
+      sum: numbers[bounds.length + 1],
       count: counts.reduce((sum, number) => sum + number, 0),
     };
     if (exemplars === undefined) return series;
-    const places = buckets.map((bound, column) => [bound, exemplars.at(row, column) ?? null]);
-    const aboveAll = exemplars.at(row, buckets.length);
+    const places = bounds.map((bound, column) => [bound, exemplars.at(row, column) ?? null]);
+    const aboveAll = exemplars.at(row, bounds.length);
     if (aboveAll !== undefined) places.push([-1, aboveAll]);
     return { ...series, bucketExemplars: Object.fromEntries(places) };
   }
@@ -206,10 +207,8 @@ class Histogram extends Metric {
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== get) return undefined;
-    return {
-      ...viewWith(this, { kind: 'histogram', bounds: this.buckets }),
-      exemplars: stateOf(this).exemplars,
-    };
+    const { exemplars, bounds } = /** @type {State} */ (stateOf(this));
+    return { ...viewWith(this, { kind: 'histogram', bounds }), exemplars };
   }
 }
 
@@ -276,23 +275,23 @@ function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
  * @param {Histogram} histogram
  */
 function bucketValues(histogram) {
-  const { table, exemplars } = /** @type {State} */ (stateOf(histogram));
-  const { name, buckets } = histogram;
+  const { table, exemplars, bounds } = /** @type {State} */ (stateOf(histogram));
+  const { name } = histogram;
   const values = [];
   for (const row of table.liveRows()) {
     const page = table.pageOf(row);
     const offset = table.offsetOf(row);
     let count = 0;
-    for (let column = 0; column <= buckets.length; column++) {
+    for (let column = 0; column <= bounds.length; column++) {
       count += page[offset + column];
-      const le = column === buckets.length ? '+Inf' : buckets[column];
+      const le = column === bounds.length ? '+Inf' : bounds[column];
       const labels = { le, ...table.labelsOf(row) };
       // As in prom-client, an empty bucket has null, or undefined above all bounds with exemplars enabled.
-      const none = exemplars !== undefined && column === buckets.length ? undefined : null;
+      const none = exemplars !== undefined && column === bounds.length ? undefined : null;
       const exemplar = exemplars?.at(row, column) ?? none;
       values.push({ value: count, metricName: `${name}_bucket`, exemplar, labels });
     }
-    const sum = page[offset + buckets.length + 1];
+    const sum = page[offset + bounds.length + 1];
     values.push({ value: sum, metricName: `${name}_sum`, exemplar: undefined, labels: table.labelsOf(row) });
     values.push({
       value: count,

@@ -218,6 +218,33 @@ describe('an object with nothing but the prototype of a class, as createStubInst
   }
 });
 
+describe('buckets of a Histogram that a program assigns later', () => {
+  for (const buckets of [undefined, [], [1], [1, 2, 3, 4]]) {
+    it(`change nothing: ${JSON.stringify(buckets)}`, () =>
+      resultOfBoth(async client => {
+        const registry = new client.Registry();
+        const options = { name: 'h', help: 'h', labelNames: ['a'], buckets: [1, 2], registers: [registry] };
+        const histogram = new client.Histogram(options);
+        histogram.observe({ a: '1' }, 1.5);
+        histogram.observe({ a: '2' }, 5);
+        histogram.buckets = buckets;
+        histogram.observe({ a: '1' }, 0.5);
+        return shownBy(registry, histogram);
+      }));
+  }
+
+  it('change nothing: a field of a subclass', () =>
+    resultOfBoth(async client => {
+      class Derived extends client.Histogram {
+        buckets;
+      }
+      const registry = new client.Registry();
+      const histogram = new Derived({ name: 'h', help: 'h', buckets: [1, 2], registers: [registry] });
+      histogram.observe(1.5);
+      return shownBy(registry, histogram);
+    }));
+});
+
 describe('a Registry without its constructor', () => {
   it('can be used after clear()', async () => {
     await resultOfBoth(async client => {
