@@ -82,8 +82,10 @@ class LogWriter {
 
 /** Reads one record after the other. Its fields are those of the record that next() has found. */
 class LogReader {
-  /** @type {SharedArrayBuffer[]} that follow the present one */
+  /** @type {Int32Array[]} that follow the present one */
   #chunks = [];
+  /** Words of the chunks before the present one. */
+  #before = 0;
   /** @type {Int32Array} */
   #words = new Int32Array(HEAD_WORDS);
   #bytes = Buffer.alloc(0);
@@ -99,7 +101,17 @@ class LogReader {
   add(chunk) {
     if (chunk.byteLength < HEAD_WORDS * WORD_BYTES || chunk.byteLength % WORD_BYTES !== 0)
       throw new TypeError('a chunk of the log is not valid');
-    this.#chunks.push(chunk);
+    this.#chunks.push(new Int32Array(chunk));
+  }
+
+  /** How many words the complete records have so far. */
+  get published() {
+    return [this.#words, ...this.#chunks].reduce((sum, words) => sum + endOf(words), this.#before);
+  }
+
+  /** How many of these words were skipped. */
+  get skipped() {
+    return this.#before + this.#position;
   }
 
   /**
@@ -112,15 +124,15 @@ class LogReader {
     for (;;) {
       // Before the number of words is read: a chunk that is followed by another one is complete.
       const isFull = this.#chunks.length > 0;
-      const end = Atomics.load(this.#words, 0);
+      const end = endOf(this.#words);
       if (end > this.#position) {
         this.#find(end);
         return true;
       }
       if (!isFull) return false;
-      const chunk = /** @type {SharedArrayBuffer} */ (this.#chunks.shift());
-      this.#words = new Int32Array(chunk);
-      this.#bytes = Buffer.from(/** @type {any} */ (chunk));
+      this.#words = /** @type {Int32Array} */ (this.#chunks.shift());
+      this.#bytes = Buffer.from(/** @type {any} */ (this.#words.buffer));
+      this.#before += this.#position;
       this.#position = HEAD_WORDS;
     }
   }
@@ -169,6 +181,14 @@ class LogReader {
     if (!(this.#count >= 0 && this.#textBytes >= 0 && this.#next <= end))
       throw new RangeError('a record of the log is not valid');
   }
+}
+
+/**
+ * @param {Int32Array} words of a chunk
+ * @returns {number} how many of them are complete
+ */
+function endOf(words) {
+  return Math.max(Atomics.load(words, 0), HEAD_WORDS);
 }
 
 /** @param {number} bytes */

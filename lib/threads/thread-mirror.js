@@ -41,7 +41,10 @@ class ThreadMirror {
   #registries = new Map();
   /** @type {Map<number, MirrorEntry>} */
   #metrics = new Map();
-  /** @type {[number: number, json: unknown][]} of custom metric objects, which are not applied yet */
+  /**
+   * @type {{end: number, number: number, json: unknown}[]} what custom metric objects have, to be applied
+   *   after the records up to there
+   */
   #customs = [];
   #isBroken = false;
 
@@ -73,16 +76,15 @@ class ThreadMirror {
   }
 
   /**
-   * Reads what the thread has published since.
+   * Reads what the thread has published so far. It may publish faster than it is read.
    *
    * @returns {Generator<void>} yields where a slice may end
    */
   *read() {
-    for (;;) {
-      while (this.#readSome()) yield;
-      const custom = this.#customs.shift();
-      if (custom === undefined) return;
-      const [number, json] = custom;
+    const end = this.#log.published;
+    while (this.#log.skipped < end && this.#readSome()) yield;
+    while (this.#customs.length > 0 && this.#customs[0].end <= this.#log.skipped) {
+      const { number, json } = /** @type {any} */ (this.#customs.shift());
       // It may have been dropped since.
       const metric = this.#metrics.get(number)?.metric;
       if (metric instanceof MirrorCustomMetric) metric.json = json;
@@ -126,7 +128,9 @@ class ThreadMirror {
    * @throws {TypeError} if it is not valid
    */
   addCustoms(customs) {
-    for (const [number, json] of customs) this.#customs.push([number, json]);
+    if (this.#isBroken) return;
+    const end = this.#log.published;
+    for (const [number, json] of customs) this.#customs.push({ end, number, json });
   }
 
   /** @param {() => void} apply */

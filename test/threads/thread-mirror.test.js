@@ -112,9 +112,13 @@ describe('the metrics of a thread as its reader sees them', () => {
     memories.push(new WeakRef(memory));
   }
 
+  function receive() {
+    for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) apply(received.message);
+  }
+
   /** Reads what was published, a few records at a time, and returns the sum after each time. */
   function read() {
-    for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) apply(received.message);
+    receive();
     const published = /** @type {ThreadMirror} */ (mirror);
     const sums = [sumOf(published)];
     const steps = published.read();
@@ -142,6 +146,22 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.equal(sums.at(-1), 5000);
     assert.ok(sums.length > 20);
     sums.forEach((sum, i) => assert.ok(!(sum < sums[i - 1]), `${sum} after ${sums[i - 1]}`));
+  });
+
+  it('reading ends while the thread publishes faster than it is read', () => {
+    publish();
+    inc(0, 1000);
+    assert.equal(read().at(-1), 1000);
+    inc(1000, 2000);
+    const published = /** @type {ThreadMirror} */ (mirror);
+    receive();
+    let next = 2000;
+    for (const steps = published.read(); !steps.next().done; receive()) {
+      inc(next, (next += 200));
+      assert.ok(next < 6000, 'it goes on');
+    }
+    assert.ok(sumOf(published) >= 2000);
+    assert.equal(read().at(-1), next);
   });
 
   it('a default label that was made invalid in place is left out, and the others are shown', () => {
