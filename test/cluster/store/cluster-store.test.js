@@ -92,6 +92,17 @@ test('ClusterStore: a family with an unknown aggregator is left out and counted 
   assert.strictEqual(textOf(store, { custom: ['median'] }), '\n');
 });
 
+test('ClusterStore: bounds and quantiles that are strings are numbers', () => {
+  const [{ registry, metric, source }] = workersWith(Histogram, 1, { buckets: ['1.0', '1e1'] });
+  const summary = new Summary({ name: 's', help: 's', percentiles: ['0.50'], registers: [registry] });
+  for (const each of [metric, summary]) each.observe(5);
+  const store = new ClusterStore();
+  scrape({ source }, store, 1);
+  assert.strictEqual(valueOf(store, 'm_bucket', { le: '1' }), 0);
+  assert.strictEqual(valueOf(store, 'm_bucket', { le: '10' }), 1);
+  assert.strictEqual(valueOf(store, 's', { quantile: '0.5' }), 5);
+});
+
 test('ClusterStore: a label may be called __proto__', () => {
   const labels = Object.fromEntries([['__proto__', 'x']]);
   // Where `le` is a default label, the labels of buckets are written without it.
