@@ -174,6 +174,28 @@ describe('checkpoints', () => {
     assert.equal(samples.get('size_sum'), 16);
   });
 
+  it('a killed worker keeps a checkpoint that follows the removal of a metric which had grown', async () => {
+    const cluster = shared();
+    const before = counted(await cluster.scrape());
+    const id = await startWorker(cluster);
+    await cluster.inWorker(id, ({ client, state }) => {
+      state.passing = new client.Gauge({ name: 'passing', help: 'h', labelNames: ['i'] });
+      state.passing.set({ i: 1 }, 1);
+    });
+    await cluster.scrape();
+    await cluster.inWorker(id, ({ state }) => state.passing.set({ i: 2 }, 1));
+    await cluster.inWorker(id, tick);
+    await cluster.inWorker(id, ({ client }) => client.register.removeSingleMetric('passing'));
+    // The checkpoint begins where the primary was before this scrape.
+    await cluster.scrape();
+    await cluster.inWorker(id, record, 7);
+    await cluster.inWorker(id, tick);
+    await kill(cluster, id);
+    assert.equal(counted(await cluster.scrape()) - before, 7);
+    const { refused } = await cluster.internals();
+    assert.equal(refused['exit-dictionary'], undefined);
+  });
+
   it('a worker killed while it writes a checkpoint keeps the one before, and leaves no file', async () => {
     const cluster = shared();
     const before = counted(await cluster.scrape());

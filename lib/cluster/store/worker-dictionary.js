@@ -20,6 +20,7 @@ const MAX_ROW_MAPS = 8;
  * @property {number[][]} forms
  * @property {Int32Array} tuples by row: its form, then its integer of each label
  * @property {number} rows
+ * @property {boolean} isDropped for good: its number is not used again
  * @property {Map<string, TableRowMap>} maps to the family's rows, by the default labels that were added
  */
 
@@ -37,6 +38,8 @@ function stageDictionary(present, { dictionary }) {
   const own = new Set();
   for (const record of dictionary) {
     const before = metrics[record.metric];
+    // The part begins before the drop: a checkpoint begins where the reader was before the last answer.
+    if (before?.isDropped) continue;
     const { definition } = record;
     if (definition !== undefined && before !== undefined && !isSameMetric(definition, before.definition)) {
       throw new SnapshotError('dictionary', `metric ${record.metric} is not the one defined earlier`);
@@ -50,7 +53,9 @@ function stageDictionary(present, { dictionary }) {
     if (metric === undefined || record.fromRow > metric.rows) {
       throw new SnapshotError('dictionary', `rows of metric ${record.metric} are missing`);
     }
-    const changed = record.dropped ? withoutRows(metric) : withRows(metric, record, own.has(metric));
+    const changed = record.dropped
+      ? { ...withoutRows(metric), isDropped: true }
+      : withRows(metric, record, own.has(metric));
     if (changed !== metric) own.add(changed);
     metrics[record.metric] = changed;
   }
@@ -63,7 +68,8 @@ function stageDictionary(present, { dictionary }) {
  */
 function withoutRows({ definition }) {
   const values = definition.labelNames.map(() => ['']);
-  return { definition, values, forms: [], tuples: new Int32Array(0), rows: 0, maps: new Map() };
+  const isDropped = false;
+  return { definition, values, forms: [], tuples: new Int32Array(0), rows: 0, isDropped, maps: new Map() };
 }
 
 /**

@@ -137,6 +137,23 @@ for (const [name, meanwhile] of [
   });
 }
 
+test('SnapshotSource: the reader may have dropped metrics that a dictionary part begins before', async () => {
+  const { source, registry, counter } = workerWithMany();
+  const store = new ClusterStore();
+  await captureWith({ source, store });
+  const readerPosition = store.worker(WORKER).journalPosition;
+  counter.inc({ a: 'new', b: 'new' });
+  // One that the reader does not get.
+  source.capture(WORKER, readerPosition);
+  registry.removeSingleMetric('many');
+  const gauge = new Gauge({ name: 'g', help: 'g', registers: [registry] });
+  await captureWith({ source, store, readerPosition });
+  gauge.set(2);
+  // The primary asks before it knows what its aggregator has read.
+  await captureWith({ source, store, readerPosition });
+  await assertShows(store, registry);
+});
+
 test('SnapshotSource: a dictionary that was encoded for another position is not used', async () => {
   const { source, counter, registry } = workerWithMany();
   const store = new ClusterStore();
