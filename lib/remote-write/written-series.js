@@ -274,12 +274,11 @@ class RequestWriter {
  * @param {Family} family
  * @param {boolean} openMetrics
  * @param {import('../exposition/family-samples').SampleSink<N>} sink
- * @param {(error: unknown) => void} onUnreadable called for a sample of a custom metric object, which may
- *   consist of anything; nothing of it is written
+ * @param {(error: unknown) => void} onUnreadable called for a sample that cannot be read, as one of a custom
+ *   metric object, which may consist of anything; nothing of it is written
  * @returns {(row: number) => void}
  */
 function readerOf(family, openMetrics, sink, onUnreadable) {
-  if (family.layout.kind !== 'samples') return sampleReader(family, openMetrics, sink);
   const read = sampleReader(family, openMetrics, {
     nameOf: sink.nameOf,
     onSample: (name, labels, value, exemplar) =>

@@ -619,6 +619,22 @@ describe('RemoteWrite', () => {
     );
   });
 
+  it('a sample whose labels cannot be read costs the push that sample, which is counted', async () => {
+    const to = await receiver();
+    gauge('other', 1);
+    // Too many escaped characters for a regular expression.
+    const text = '\n'.repeat(6e6);
+    new Gauge({ name: 'long', help: 'h', labelNames: ['a'], registers: [registry] }).set({ a: text }, 1);
+    let texts = 0;
+    const once = { toString: () => (texts++ === 0 ? 'a' : assert.fail('no text')) };
+    registry.setFormats(['openmetrics']);
+    const options = { name: 'traced', help: 'h', enableExemplars: true, registers: [registry] };
+    new Counter(options).inc({ value: 2, exemplarLabels: { trace: once } });
+    const push = remoteWrite(to);
+    assert.strictEqual((await push.push()).dropped, 2);
+    assert.strictEqual(valueOf(to, 'other'), 1);
+  });
+
   it('the status counts, though the answer ends before its length', async () => {
     for (const [status, outcome] of [
       [200, 'accepted'],
