@@ -47,8 +47,12 @@ class ThreadHub {
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
   #retired;
-  /** Ids of the threads whose end is reported. */
-  #followed = new Set();
+  /**
+   * Threads whose end is reported, by id. Weak: they may have ended although this hub got no event.
+   *
+   * @type {Map<number, WeakRef<import('node:worker_threads').Worker>>}
+   */
+  #followed = new Map();
   #isReading = false;
   #isMerging = false;
   /** Whether the registries are on the page of a cluster or group. */
@@ -127,7 +131,7 @@ class ThreadHub {
   #follow = thread => {
     const { threadId } = thread;
     if (this.#isClosed || this.#followed.has(threadId)) return;
-    this.#followed.add(threadId);
+    this.#followed.set(threadId, new WeakRef(thread));
     thread.once('exit', () => {
       this.#receiveAll();
       this.#followed.delete(threadId);
@@ -144,7 +148,10 @@ class ThreadHub {
     if (ended.length === 0) return;
     // What they had sent before.
     this.#takeAll();
-    for (const record of ended) this.#retire(record);
+    for (const record of ended) {
+      this.#followed.delete(record.threadId);
+      this.#retire(record);
+    }
   }
 
   #takeAll() {
@@ -177,10 +184,13 @@ class ThreadHub {
   /**
    * @param {ThreadRecord} record
    * @returns {boolean} whether a thread has ended that was created before this hub, or by another thread:
-   *   nothing reports the end of these
+   *   nothing reports the end of these; or whose 'exit' listener the program has removed
    */
   #hasEnded({ task, threadId }) {
-    if (task === undefined || this.#followed.has(threadId)) return false;
+    const followed = this.#followed.get(threadId);
+    // A Worker has no id any more when it has ended.
+    if (followed !== undefined) return followed.deref()?.threadId !== threadId;
+    if (task === undefined) return false;
     // It has not if the system does not show this thread either.
     return !isRunning(task) && ownTask() !== undefined;
   }
@@ -204,18 +214,19 @@ class ThreadHub {
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
+    // First, because the log may be none.
+    const mirror = new ThreadMirror(join, name => record.hooks.collect(name));
     const channel = this.#listen(channelOf(id), message => this.#applyInOrder(record, [message]));
-    const hooks = new HookRequests(message => channel.postMessage(message));
     /** @type {ThreadRecord} */
     const record = {
       id,
       threadId,
       task: isTask(task) ? task : undefined,
-      mirror: new ThreadMirror(join, name => hooks.collect(name)),
+      mirror,
       channel,
       isPublished: false,
       former: this.#threads.get(previous),
-      hooks,
+      hooks: new HookRequests(message => channel.postMessage(message)),
       hasLeft: false,
     };
     this.#threads.set(id, record);

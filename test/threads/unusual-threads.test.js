@@ -259,6 +259,41 @@ describe('unusual threads', () => {
     assert.match(page, /^prom_client_cluster_conflicts_total 2$/m);
   });
 
+  it('a thread ends for its reader also if the program has removed all listeners of its Worker object', async () => {
+    const thread = await start(`
+      counter.inc({ kind: 'a' }, 3);
+      new Gauge({ name: 'running', help: 'h' }).set(1);
+      ${STAYS}`);
+    assert.match(await registry.workerMetrics(), /^running 1$/m);
+    thread.removeAllListeners();
+    await thread.terminate();
+    assert.equal(registry.workerCount(), 0);
+    assert.doesNotMatch(await registry.workerMetrics(), /running/);
+    assert.deepEqual(await jobs(), { a: 3 });
+  });
+
+  it('a thread whose log is not valid leaves no open channel', t => {
+    /** @type {string[]} */
+    const opened = [];
+    t.mock.method(worker, 'BroadcastChannel', function open(/** @type {string} */ name) {
+      opened.push(name);
+      return new BroadcastChannel(name);
+    });
+    const inbox = new BroadcastChannel(inboxOf(''));
+    for (const bytes of [0, 4, 9]) {
+      const join = new SharedArrayBuffer(bytes);
+      inbox.postMessage({
+        thread: `${bytes} bytes`,
+        join,
+        flags: new SharedArrayBuffer(4),
+        threadId: 10_000,
+      });
+    }
+    inbox.close();
+    assert.equal(registry.workerCount(), 0);
+    assert.deepEqual(opened, []);
+  });
+
   it('an ended thread hides no metric of a living one', async () => {
     const ended = await start(`new Counter({ name: 'size', help: 'h' }).inc(4); ${STAYS}`);
     await start(`new Gauge({ name: 'size', help: 'h' }).set(7); ${STAYS}`);
