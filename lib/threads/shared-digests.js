@@ -106,7 +106,12 @@ class DigestPlace {
       numbers.set(merged, start);
       shared = numbers.subarray(start, start + merged.length);
     }
-    if (!isMoved) Atomics.store(words, offset * WORDS_OF_NUMBER, this.#state + 1);
+    if (!isMoved) {
+      Atomics.store(words, offset * WORDS_OF_NUMBER, this.#state + 1);
+      // ARM may show what is written after a store before it, but not before a load that follows the store:
+      // a reader would find the buffer empty, and the former list.
+      Atomics.load(words, offset * WORDS_OF_NUMBER);
+    }
     const { length } = values;
     for (let i = 0; i < length; i++) numbers[first + i] = values[i];
     for (let i = first + length; i < end; i++) numbers[i] = NaN;
