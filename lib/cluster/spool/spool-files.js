@@ -23,6 +23,10 @@ const {
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
 
+// How many files of a worker are read: the last ones, because each snapshot replaces those before it. A worker
+// that is not compromised leaves two or three.
+const MAX_FILES_OF_WORKER = 8;
+
 class SpoolFiles {
   /** Absolute path. */
   directory;
@@ -99,7 +103,7 @@ class SpoolFiles {
   }
 
   /**
-   * Names of the files that a worker has written and that still exist, oldest request first, its exit
+   * Names of the last files that a worker has written and that still exist, oldest request first, its exit
    * snapshot last. Empty if the directory is gone.
    *
    * @param {number} workerId
@@ -110,6 +114,7 @@ class SpoolFiles {
       .filter(name => workerIdOfFile(name) === workerId && !isAggregatorFile(name))
       .map(name => ({ name, request: requestIdOfFile(name) }))
       .sort((a, b) => (a.request === b.request ? 0 : a.request - b.request))
+      .slice(-MAX_FILES_OF_WORKER)
       .map(({ name }) => name);
   }
 

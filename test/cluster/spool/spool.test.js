@@ -596,6 +596,17 @@ describe('files of a spool', () => {
     assert.deepEqual(spool.filesOfWorker(1), []);
   });
 
+  it('of a worker that has left hundreds of files, the last ones are read, and all are removed', async t => {
+    const spool = await open(t);
+    const names = Array.from({ length: 300 }, (_, i) => snapshotName(1, i));
+    for (const name of names) fs.writeFileSync(path.join(spool.directory, name), '');
+    const exit = exitSnapshotName(1);
+    fs.writeFileSync(path.join(spool.directory, exit), '');
+    assert.deepEqual(spool.filesOfWorker(1), [...names.slice(-7), exit]);
+    spool.unlinkAllOf(1);
+    assert.deepEqual(fs.readdirSync(spool.directory), ['owner.json']);
+  });
+
   it(
     'a file is replaced in one step, over whatever an earlier thread left incomplete',
     onlyPosix,
