@@ -111,6 +111,7 @@ class WorkerRequests {
   settle(record, requestId) {
     if (record.outstanding === 0 || requestId !== record.outstanding) return false;
     record.outstanding = 0;
+    record.expected--;
     record.timedOut = false;
     record.hasReplied = true;
     return true;
@@ -151,6 +152,7 @@ class WorkerRequests {
    */
   #send(record, timeout, fields) {
     record.askedAt = this.#now();
+    record.expected++;
     const { worker, outstanding: requestId, exitName, position } = record;
     const directory = record.askedAt < record.ipcUntil ? '' : fields.directory;
     const request = { type: REQUEST, requestId, exitName, known: position, timeout, ...fields, directory };

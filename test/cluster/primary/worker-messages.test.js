@@ -4,7 +4,9 @@ const assert = require('node:assert/strict');
 const { it } = require('node:test');
 const { WorkerMessages } = require('../../../lib/cluster/primary/worker-messages');
 const { WorkerRecord, deathOf } = require('../../../lib/cluster/primary/worker-record');
-const { LAST } = require('../../../lib/cluster/wire/messages');
+const { WorkerRequests } = require('../../../lib/cluster/primary/worker-requests');
+const { LAST, RESPONSE } = require('../../../lib/cluster/wire/messages');
+const { snapshotName } = require('../../../lib/cluster/wire/file-names');
 
 const FILE = `w1-r0-${'0'.repeat(24)}.snap`;
 
@@ -29,4 +31,35 @@ it('the last snapshot of a worker over IPC is the newest valid one, and is part 
     ['unknown', 1],
   ]);
   assert.deepEqual(messages.refused.entries, [['answer', invalid.length]]);
+});
+
+it('the files of responses that come too late are removed, one for each request', () => {
+  const discarded = [];
+  const requests = new WorkerRequests(() => assert.fail());
+  const messages = new WorkerMessages({
+    supervisor: { discard: file => discarded.push(file), answer() {} },
+    requests,
+    onAnswered() {},
+  });
+  const sent = [];
+  const record = new WorkerRecord({ id: 1, process: {}, send: ({ requestId }) => sent.push(requestId) });
+  const respond = requestId => {
+    const file = snapshotName(1, requestId);
+    messages.receive(record, { type: RESPONSE, requestId, file, bytes: 5 });
+    return file;
+  };
+  const fields = { directory: '/spool', pages: true };
+  requests.ask(record, 100, fields);
+  requests.timeOut(record, 100);
+  // A scrape with a longer timeout asks anew.
+  requests.ask(record, 4000, fields);
+  assert.equal(sent.length, 2);
+  const late = respond(sent[0]);
+  assert.deepEqual(discarded, [late]);
+  respond(sent[1]);
+  for (let i = 0; i < 100; i++) respond(i);
+  assert.deepEqual(discarded, [late]);
+  requests.ask(record, 100, fields);
+  respond(sent[2]);
+  assert.equal(record.outstanding, 0);
 });

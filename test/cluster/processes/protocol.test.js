@@ -186,10 +186,18 @@ describe('a message that is not ours is ignored', () => {
     await cluster().inWorker(
       1,
       ({ process }, files) => {
-        for (const file of files) process.send({ type: 'prom-client:getMetricsRes', requestId: 4711, file });
+        // Before the response to a request, because a worker has no more responses than requests.
+        const respond = message => {
+          if (message.type !== 'prom-client:getMetricsReq') return;
+          process.removeListener('message', respond);
+          for (const file of files)
+            process.send({ type: 'prom-client:getMetricsRes', requestId: 4711, file });
+        };
+        process.prependListener('message', respond);
       },
       [...others, file],
     );
+    await totalOf(cluster());
     await until(() => !fs.existsSync(path.join(spool, file)), 'it is removed');
     for (const name of others) {
       assert.ok(fs.existsSync(path.join(spool, name)), name);
