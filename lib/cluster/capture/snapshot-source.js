@@ -63,9 +63,9 @@ class SnapshotSource {
    * @param {JournalPosition} [options.readerPosition] what the reader has of the journal
    * @param {(dictionary: DictionaryPart) => void} [options.onProgress] see encodeDictionary()
    * @param {boolean} [options.isLast] see CollectHooks.run()
-   * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be waited
-   *   for. To be called when the reader has got newer numbers meanwhile: `renew` drops what was copied or
-   *   removed before. Called without it when they have ended
+   * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be
+   *   waited for. To be called when the reader has got newer numbers meanwhile: `renew` drops what was copied
+   *   or removed before. Called without it when they have ended
    * @param {(dictionary: DictionaryPart) => T} [options.capture]
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
