@@ -163,8 +163,8 @@ class AggregatorSupervisor {
       this.#removal ??= { ...require('../spool/spool'), ...require('../spool/exit-directory') };
       this.#backend = await this.#start(options, events, reason);
     } catch (error) {
-      this.#restartLater(error);
-      throw error;
+      // It may have come before this promise is `starting`.
+      throw this.#restartLater(error);
     } finally {
       this.#name = '';
       this.#terminate = () => {};
@@ -226,17 +226,19 @@ class AggregatorSupervisor {
    * descriptors, for example. Until the restart, scrapes are rejected.
    *
    * @param {any} error
+   * @returns {Error} for scrapes
    */
   #restartLater(error) {
-    if (this.#closed) return;
+    if (this.#closed) return error;
     this.#pauseReason = isOutOfMemory(error) ? 'memory' : 'start';
     const pause = this.#policy.nextPause();
     const cause = isOutOfMemory(error)
       ? 'The aggregator thread ran out of memory'
       : `The aggregator cannot be started (${error?.message})`;
-    const message = `${cause}. It is started again after ${pause / 1000} s.`;
-    this.starting = this.#handled(Promise.reject(unavailable(message)));
+    const reason = unavailable(`${cause}. It is started again after ${pause / 1000} s.`);
+    this.starting = this.#handled(Promise.reject(reason));
     this.#restartTimer = unref(setTimeout(() => this.#restart(), pause));
+    return reason;
   }
 
   /** @param {string} directory */

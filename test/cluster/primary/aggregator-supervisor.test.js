@@ -86,16 +86,27 @@ describe('a thread that runs out of memory', () => {
   it('an aggregator that cannot be started, for any other reason, is started again later, too', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     startError = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
-    await assert.rejects(supervisor.start(), startError);
-    await assert.rejects(
-      supervisor.starting,
-      /cannot be started \(EMFILE: .* It is started again after 1 s\./,
-    );
+    const reason = /cannot be started \(EMFILE: .* It is started again after 1 s\./;
+    // Also for the scrapes that wait for the start.
+    await assert.rejects(supervisor.start(), reason);
+    await assert.rejects(supervisor.starting, reason);
     assert.deepEqual(supervisor.place, { aggregator: 'none', aggregatorReason: 'start' });
     startError = undefined;
     t.mock.timers.tick(1000);
     await supervisor.starting;
     assert.ok(supervisor.running);
+  });
+
+  it('scrapes get the reason also if a file of the library cannot be loaded, at once', async t => {
+    const error = new Error('EMFILE: too many open files');
+    const events = { onDirectory() {}, onLost() {} };
+    const other = new AggregatorSupervisor({}, events, () => {
+      throw error;
+    });
+    t.after(() => other.close());
+    const reason = /cannot be started \(EMFILE: .* It is started again after 1 s\./;
+    await assert.rejects(other.start(), reason);
+    await assert.rejects(other.starting, reason);
   });
 
   it('a thread that runs out of memory is not started after close()', async t => {
