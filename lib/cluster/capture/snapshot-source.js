@@ -64,8 +64,8 @@ class SnapshotSource {
    * @param {(dictionary: DictionaryPart) => void} [options.onProgress] see encodeDictionary()
    * @param {boolean} [options.isLast] see CollectHooks.run()
    * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be
-   *   waited for. To be called when the reader has got newer numbers meanwhile: `renew` drops what was copied
-   *   or removed before. Called without it when they have ended
+   *   waited for, and without `renew` when they have ended. `renew` is to be called if the reader has got
+   *   newer numbers meanwhile: it drops what was copied or removed before
    * @param {(dictionary: DictionaryPart) => T} [options.capture]
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */

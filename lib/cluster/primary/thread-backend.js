@@ -18,6 +18,9 @@ const { unref } = require('../../event-loop/timers');
 // Merging and writing a million series takes half a second.
 const HANG_MILLISECONDS = 30_000;
 
+// A timer that fires so much later than it should shows that this process was stopped, or its loop held.
+const MAX_LATE_MILLISECONDS = 5000;
+
 // Below it, a message to the thread costs more than new memory.
 const MIN_REUSED_BYTES = 262_144;
 
@@ -260,18 +263,15 @@ class ThreadBackend {
     if (thread === undefined) return Promise.reject(new ThreadLostError('there is no aggregator thread'));
     const isLong = op === 'deliverPush';
     const id = this.#nextId++;
-    /** @type {NodeJS.Timeout | undefined} */
-    let watchdog;
+    let endWatch = () => {};
     const reply = new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject, isLong });
       if (!isLong) {
         thread.ref();
-        watchdog = unref(
-          setTimeout(() => {
-            debug('the aggregator thread does not answer');
-            this.#giveUp(thread);
-          }, HANG_MILLISECONDS),
-        );
+        endWatch = watch(() => {
+          debug('the aggregator thread does not answer');
+          this.#giveUp(thread);
+        });
       }
       try {
         thread.postMessage({ op, args, id });
@@ -279,8 +279,27 @@ class ThreadBackend {
         this.#settle(id)?.reject(/** @type {Error} */ (error));
       }
     });
-    return reply.finally(() => clearTimeout(watchdog));
+    return reply.finally(() => endWatch());
   }
+}
+
+/**
+ * Calls a function if a thread hangs. After a stop of this process the thread was stopped, too, and after its
+ * loop was held the reply may be there: the time starts again.
+ *
+ * @param {() => void} onHang
+ * @returns {() => void} to be called when the thread has replied
+ */
+function watch(onHang) {
+  /** @type {NodeJS.Timeout} */
+  let timer;
+  const start = () => {
+    const latest = performance.now() + HANG_MILLISECONDS + MAX_LATE_MILLISECONDS;
+    timer = setTimeout(() => (performance.now() > latest ? start() : onHang()), HANG_MILLISECONDS);
+    unref(timer);
+  };
+  start();
+  return () => clearTimeout(timer);
 }
 
 module.exports = { ThreadBackend, ThreadLostError, isOutOfMemory };

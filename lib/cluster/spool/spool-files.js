@@ -23,8 +23,8 @@ const {
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
 
-// How many files of a worker are read: the last ones, because each snapshot replaces those before it. A worker
-// that is not compromised leaves two or three.
+// How many files of a worker are read: the last ones, because each snapshot replaces those before it. A
+// worker that is not compromised leaves two or three.
 const MAX_FILES_OF_WORKER = 8;
 
 class SpoolFiles {

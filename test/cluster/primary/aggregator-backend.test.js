@@ -49,6 +49,25 @@ describe('a thread', () => {
     assert.deepEqual(fs.readdirSync(place), []);
   });
 
+  it('that does not reply for half a minute is replaced, but not because this process was stopped meanwhile', async t => {
+    const { backend, restarts } = await startAfter(t, '');
+    t.after(() => backend.close());
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const now = performance.now.bind(performance);
+    let stopped = 0;
+    t.mock.method(performance, 'now', () => now() + stopped);
+    const reply = backend.request('removeRetired', { labels: [] });
+    // Timers run before messages are handled.
+    stopped = 60_000;
+    t.mock.timers.tick(30_000);
+    assert.equal(await reply, 0);
+    assert.equal(restarts.mock.callCount(), 0);
+    const second = backend.request('removeRetired', { labels: [] });
+    t.mock.timers.tick(30_000);
+    await assert.rejects(second);
+    assert.equal(restarts.mock.callCount(), 1);
+  });
+
   it('that was given up while this loop was held is not used if it has started', async t => {
     const ready = path.join(makePlace(t), 'ready');
     t.mock.timers.enable({ apis: ['setTimeout'] });
