@@ -388,10 +388,12 @@ function notifyObserver(registry, added) {
  * @param {Record<string, unknown>} defaultLabels
  */
 function withDefaults(values, defaultLabels) {
+  const names = Object.keys(defaultLabels);
   const copies = [];
   for (const sample of values) {
-    // Own labels twice: they come first, and have their own values. And a label may be called __proto__.
-    const labels = { ...sample.labels, ...defaultLabels, ...sample.labels };
+    // Not by assignment: a label may be called __proto__.
+    const labels = { ...sample.labels, ...defaultLabels };
+    if (names.some(name => Object.hasOwn(sample.labels ?? {}, name))) Object.assign(labels, sample.labels);
     copies.push({ ...sample, labels });
   }
   return copies;
