@@ -18,9 +18,6 @@ const { unref } = require('../../event-loop/timers');
 // Merging and writing a million series takes half a second.
 const HANG_MILLISECONDS = 30_000;
 
-// A timer that fires so much later than it should shows that this process was stopped, or its loop held.
-const MAX_LATE_MILLISECONDS = 5000;
-
 // Below it, a message to the thread costs more than new memory.
 const MIN_REUSED_BYTES = 262_144;
 
@@ -109,18 +106,17 @@ class ThreadBackend {
       let started = false;
       let isGivenUp = false;
       // The thread makes its directory before it is ready, and a file system may hang.
-      const watchdog = setTimeout(() => {
+      const endWatch = watch(() => {
         isGivenUp = true;
         reject(new Error('the aggregator thread does not start'));
         thread.terminate();
-      }, HANG_MILLISECONDS);
-      unref(watchdog);
+      });
       thread.on('message', message => {
-        // If this loop was held, the time is up before what has arrived is handled.
+        // What it sent before it was given up may arrive after that.
         if (isGivenUp) return;
         if (message.op === 'ready') {
           started = true;
-          clearTimeout(watchdog);
+          endWatch();
           this.#thread = thread;
           // An idle thread must not keep the process alive; request() references it while a scrape is
           // pending.
@@ -137,7 +133,7 @@ class ThreadBackend {
         reject(error);
       });
       thread.on('exit', code => {
-        clearTimeout(watchdog);
+        endWatch();
         reject(new Error(`the aggregator thread ended with code ${code}`));
         if (started) this.#onThreadLost(thread);
       });
@@ -284,21 +280,20 @@ class ThreadBackend {
 }
 
 /**
- * Calls a function if a thread hangs. After a stop of this process the thread was stopped, too, and after its
- * loop was held the reply may be there: the time starts again.
+ * Calls a function if a thread hangs. While this process is stopped, or its loop held, a timer's time passes,
+ * but messages are not read, and a stopped thread does not run. So there are two timers, one after the other:
+ * a stop ends at most one of them too early, and messages are read between them.
  *
  * @param {() => void} onHang
  * @returns {() => void} to be called when the thread has replied
  */
 function watch(onHang) {
-  /** @type {NodeJS.Timeout} */
-  let timer;
-  const start = () => {
-    const latest = performance.now() + HANG_MILLISECONDS + MAX_LATE_MILLISECONDS;
-    timer = setTimeout(() => (performance.now() > latest ? start() : onHang()), HANG_MILLISECONDS);
-    unref(timer);
-  };
-  start();
+  const half = HANG_MILLISECONDS / 2;
+  let timer = unref(
+    setTimeout(() => {
+      timer = unref(setTimeout(onHang, half));
+    }, half),
+  );
   return () => clearTimeout(timer);
 }
 
