@@ -57,6 +57,7 @@ describe("the primary's own registries", () => {
       const options = { help: 'h', labelNames: ['l'], registers: [registry] };
       const removed = new Counter({ name: 'removed_total', ...options });
       const counter = new Counter({ name: 'counted_total', ...options });
+      const hooked = new Gauge({ name: 'hooked', help: 'h', registers: [registry], collect() {} });
       for (const l of ['a', 'b']) for (const each of [removed, counter]) each.inc({ l }, 10);
       const store = new ClusterStore();
       const waiting = [];
@@ -76,12 +77,14 @@ describe("the primary's own registries", () => {
       own.startAgain();
       own.ask(300);
       const withoutHooks = await shown();
+      // What is recorded after the capture without hooks is shown, also by a metric whose hook has ended.
       counter.inc({ l: 'a' }, 1000);
+      hooked.set(5);
       release();
       const withHooks = await shown();
       const key = seriesKey('counted_total', { l: 'a' });
       assert.equal(withoutHooks.get(key), 110);
-      assert.deepEqual(withHooks, new Map([...withoutHooks, [key, 1110]]));
+      assert.deepEqual(withHooks, new Map([...withoutHooks, [key, 1110], [seriesKey('hooked', {}), 5]]));
 
       // What was recorded after the capture without hooks, and is reset before the end of the hook, is shown.
       release = undefined;
