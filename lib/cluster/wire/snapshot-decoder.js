@@ -186,13 +186,16 @@ function readEntry(reader, parts) {
 }
 
 /**
+ * Lists the properties: with `...entry`, a snapshot takes twice as long.
+ *
  * @param {ReadEntry} entry
  * @param {ByteReader} columns
  * @returns {TableEntry}
  */
-function withOrder({ liveCount, order: part, ...entry }, columns) {
-  const order = part && readOrder(readerOf(columns, part), liveCount, entry.rowCount);
-  return { ...entry, order };
+function withOrder(entry, columns) {
+  const { defaults, metric, rowCount, liveCount, numbers, digests, exemplarCount, exemplars } = entry;
+  const order = entry.order && readOrder(readerOf(columns, entry.order), liveCount, rowCount);
+  return { defaults, metric, rowCount, numbers, order, digests, exemplarCount, exemplars };
 }
 
 /**
