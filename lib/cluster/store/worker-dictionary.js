@@ -99,10 +99,11 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
   const allValues = metric.values.map((list, label) => {
     const { from, values: more } = values[label];
     if (from > list.length) throw new SnapshotError('dictionary', 'label values are missing');
-    const extended = isOwn ? list : list.slice(0, from);
-    extended.length = from;
-    for (const value of more) extended.push(value);
-    return extended;
+    // Its memory has no spare capacity, unlike that of a list to which values are pushed one by one.
+    if (!isOwn) return list.slice(0, from).concat(more);
+    list.length = from;
+    for (const value of more) list.push(value);
+    return list;
   });
   const width = allValues.length + 1;
   for (let i = 0; i < tuples.length; i++) {
@@ -124,6 +125,13 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
 }
 
 /**
+ * The default labels of a snapshot as text, made once for all metrics that have them.
+ *
+ * @type {WeakMap<[string, string][], string>}
+ */
+const keys = new WeakMap();
+
+/**
  * The map from a metric's rows to its family's rows, one for each list of default labels.
  *
  * @param {WorkerMetric} metric
@@ -132,7 +140,8 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
  * @returns {TableRowMap}
  */
 function rowMapOf(metric, defaults, rowCount) {
-  const key = JSON.stringify(defaults);
+  let key = keys.get(defaults);
+  if (key === undefined) keys.set(defaults, (key = JSON.stringify(defaults)));
   let map = metric.maps.get(key);
   if (map === undefined) {
     // A bound, because default labels may change with each scrape.

@@ -15,6 +15,10 @@ const { isValidMetricName } = require('../../registry/names');
 // Far more than a metric needs.
 const MAX_HELP_CHARACTERS = 2 ** 20;
 
+// So many default labels may be on each row, however many rows there are: a row has at least 8 bytes of numbers
+// in each snapshot.
+const FREE_DEFAULTS = 64;
+
 /** @typedef {import('../wire/snapshot-decoder').Snapshot} Snapshot */
 /** @typedef {import('../wire/dictionary-decoder').Definition} Definition */
 /** @typedef {import('./cluster-family').Source} Source */
@@ -189,7 +193,8 @@ class WorkerSeries {
         }
         const { definition } = metric;
         const { labelNames, boundsOrQuantiles } = definition;
-        budget.spend(labelNames.length + boundsOrQuantiles.length + defaults.length * (entry.rowCount + 1));
+        const onRows = Math.max(defaults.length - FREE_DEFAULTS, 0) * entry.rowCount;
+        budget.spend(labelNames.length + boundsOrQuantiles.length + defaults.length + onRows);
         const problem = problemOf(definition);
         if (problem !== undefined) {
           this.#onUnreadable('merge', definition.name, problem);
@@ -227,10 +232,10 @@ function sourceOf({ workerId, definition, metric, defaults, rowCount, order, col
  * @returns {string | undefined} why it would make the page unreadable, or very long
  */
 function problemOf({ name, help, type }) {
-  if (!isValidMetricName(name) || !/^\w+$/.test(type)) return 'its name or type is not valid';
-  if (name.length > MAX_NAME_CHARACTERS || help.length > MAX_HELP_CHARACTERS)
-    return 'its name or help is too long';
-  return undefined;
+  // Length first: many entries of a snapshot may be of one metric.
+  if (Math.max(name.length, type.length) > MAX_NAME_CHARACTERS || help.length > MAX_HELP_CHARACTERS)
+    return 'its name, type or help is too long';
+  return isValidMetricName(name) && /^\w+$/.test(type) ? undefined : 'its name or type is not valid';
 }
 
 /**

@@ -12,6 +12,7 @@ const { Counter } = require('../../../lib/metric/counter');
 const { Gauge } = require('../../../lib/metric/gauge');
 const { Histogram } = require('../../../lib/metric/histogram');
 const { Summary } = require('../../../lib/metric/summary');
+const { VIEW } = require('../../../lib/registry/metric-view');
 const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { readAnswer } = require('../../../lib/cluster/primary/worker-answer');
 const { snapshotName, isSnapshotNameOf } = require('../../../lib/cluster/wire/file-names');
@@ -210,12 +211,57 @@ describe('bytes from another process', () => {
       assert.ok(taken < ROWS * MANY, `${taken} bytes`);
     });
 
+    it('does not take time for the default labels of each entry', t => {
+      const entries = Array.from({ length: MANY }, () => ({ defaults: 0, rows: 0, start: 0 }));
+      const crafted = withNumbers(long, { defaultLabels: [{ d: 'x'.repeat(1000) }], entries });
+      const { mock } = t.mock.method(JSON, 'stringify');
+      new ClusterStore().apply(WORKER, crafted);
+      assert.equal(mock.callCount(), 1);
+    });
+
+    it('does not take time for a long name or type of each entry', t => {
+      const text = 'x'.repeat(20_000);
+      for (const wrong of [{ name: text }, { type: text }]) {
+        const worker = makeWorker();
+        const counter = new Counter({ name: 'c', help: 'h', registers: [worker.registry] });
+        const view = counter[VIEW]();
+        counter[VIEW] = () => ({ ...view, ...wrong });
+        const entries = Array.from({ length: MANY }, () => ({ defaults: 0, rows: 0, start: 0 }));
+        const crafted = withNumbers(bytesOf(worker.source.capture(WORKER, undefined)), {
+          defaultLabels: [{}],
+          entries,
+        });
+        const store = new ClusterStore();
+        const { mock } = t.mock.method(RegExp.prototype, 'test');
+        store.apply(WORKER, crafted);
+        const lengths = mock.calls.map(({ arguments: [tested] }) => tested.length);
+        mock.restore();
+        assert.ok(Math.max(0, ...lengths) < text.length, `${lengths.length} texts`);
+        assert.equal(store.state().failures[0].count, MANY);
+      }
+    });
+
     it('cannot have many rows with many default labels', () => {
       const labels = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`l${i}`, '']));
       const entries = [{ defaults: 0, rows: ROWS, start: 0 }];
       const crafted = withNumbers(long, { defaultLabels: [labels], entries });
       assert.throws(() => new ClusterStore().apply(WORKER, crafted), { code: 'length' });
     });
+  });
+
+  it('dozens of default labels on each of half a million rows are accepted, whole and as a delta', () => {
+    const worker = makeWorker();
+    worker.registry.setDefaultLabels(
+      Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`d${i}`, 'x'])),
+    );
+    const counter = new Counter({ name: 'c', help: 'h', labelNames: ['a'], registers: [worker.registry] });
+    for (let i = 0; i <= 2 ** 19; i++) counter.inc({ a: i });
+    const store = new ClusterStore();
+    for (const wanted of [1, 2]) {
+      const snapshot = worker.source.capture(WORKER, store.worker(WORKER)?.journalPosition);
+      store.apply(WORKER, bytesOf(snapshot));
+      assert.equal(store.worker(WORKER).sources[0].rowCount, 2 ** 19 + 1, `snapshot ${wanted}`);
+    }
   });
 
   it('a damaged file of retired totals is restored or refused as a whole', () => {
