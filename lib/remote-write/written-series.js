@@ -53,7 +53,8 @@ const MARKERS_PER_SERIES = 20;
  * @property {Map<Protocol, Request[]>} requests by protocol: both, as long as it is not known which one the
  *   receiver has
  * @property {number} samples how many there are, stale markers included
- * @property {number} dropped how many samples are left out: series that are not valid, or there twice
+ * @property {number} dropped how many samples are left out: series that are not valid or not
+ *   readable, or there twice
  */
 
 class WrittenSeries {
@@ -97,7 +98,7 @@ class WrittenSeries {
         if (labels !== rowText || name.marker?.name !== rowMarker) {
           rowText = labels;
           rowMarker = name.marker?.name;
-          row = this.#rows.rowOf(labels, rowMarker);
+          row = this.#readableRow(labels, rowMarker);
         }
         const pushes = row && this.#pushesOf(name, row);
         if (row === undefined || pushes === undefined || pushes.get(row.key) === number) {
@@ -113,7 +114,7 @@ class WrittenSeries {
 
     const onUnreadable = (/** @type {unknown} */ error) => {
       dropped++;
-      debug('remote write leaves out what cannot be read: %s', textOf(error));
+      reportUnreadable(error);
     };
 
     for (const family of families) {
@@ -175,6 +176,19 @@ class WrittenSeries {
   forget(ended) {
     for (const { pushes, key } of ended) pushes.delete(key);
     for (const [text, { pushes }] of this.#series) if (pushes.size === 0) this.#series.delete(text);
+  }
+
+  /**
+   * @param {string} labels
+   * @param {string | undefined} marker
+   * @returns {Row | undefined} undefined if the labels are not valid, or cannot be read
+   */
+  #readableRow(labels, marker) {
+    try {
+      return this.#rows.rowOf(labels, marker);
+    } catch (error) {
+      reportUnreadable(error);
+    }
   }
 
   /**
@@ -274,7 +288,7 @@ class RequestWriter {
  * @param {Family} family
  * @param {boolean} openMetrics
  * @param {import('../exposition/family-samples').SampleSink<N>} sink
- * @param {(error: unknown) => void} onUnreadable called for a sample that cannot be read, as one of a custom
+ * @param {(error: unknown) => void} onUnreadable called for a row that cannot be read, as a sample of a custom
  *   metric object, which may consist of anything; nothing of it is written
  * @returns {(row: number) => void}
  */
@@ -282,7 +296,7 @@ function readerOf(family, openMetrics, sink, onUnreadable) {
   const read = sampleReader(family, openMetrics, {
     nameOf: sink.nameOf,
     onSample: (name, labels, value, exemplar) =>
-      sink.onSample(name, labels, value, exemplar && plainExemplar(exemplar)),
+      sink.onSample(name, labels, value, exemplar && readableExemplar(exemplar)),
   });
   return row => {
     try {
@@ -295,11 +309,22 @@ function readerOf(family, openMetrics, sink, onUnreadable) {
 
 /**
  * @param {Exemplar} exemplar
- * @returns {Exemplar} whose values are texts and numbers
+ * @returns {Exemplar | undefined} whose values are texts and numbers; undefined if it cannot be read: its sample
+ *   is sent without it
  */
-function plainExemplar({ labelSet, value, timestamp }) {
-  const labels = Object.entries(labelSet ?? {}).map(([name, label]) => [name, String(label)]);
-  return { labelSet: Object.fromEntries(labels), value: Number(value), timestamp: Number(timestamp) };
+function readableExemplar(exemplar) {
+  try {
+    const { labelSet, value, timestamp } = exemplar;
+    const labels = Object.entries(labelSet ?? {}).map(([name, label]) => [name, String(label)]);
+    return { labelSet: Object.fromEntries(labels), value: Number(value), timestamp: Number(timestamp) };
+  } catch (error) {
+    reportUnreadable(error);
+  }
+}
+
+/** @param {unknown} error */
+function reportUnreadable(error) {
+  debug('remote write leaves out what cannot be read: %s', textOf(error));
 }
 
 /**

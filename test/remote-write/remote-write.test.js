@@ -582,7 +582,6 @@ describe('RemoteWrite', () => {
       { values: [], help: textless },
       { values: [], type: textless },
       { values: [], name: textless },
-      { values: [{ value: 1, labels: {}, exemplar: { labelSet: { a: textless }, value: 1 } }] },
     ].entries()) {
       const values = [{ value: 1, labels: { b: '1' } }, ...odd.values];
       const own = { name: `own${i}`, help: 'h', type: 'counter', ...odd, values };
@@ -619,20 +618,67 @@ describe('RemoteWrite', () => {
     );
   });
 
-  it('a sample whose labels cannot be read costs the push that sample, which is counted', async () => {
-    const to = await receiver();
-    gauge('other', 1);
+  describe('labels that cannot be read', () => {
     // Too many escaped characters for a regular expression.
     const text = '\n'.repeat(6e6);
-    new Gauge({ name: 'long', help: 'h', labelNames: ['a'], registers: [registry] }).set({ a: text }, 1);
-    let texts = 0;
-    const once = { toString: () => (texts++ === 0 ? 'a' : assert.fail('no text')) };
+
+    it('cost the push the samples that have them, which are counted', async () => {
+      const to = await receiver();
+      gauge('other', 1);
+      const options = { help: 'h', labelNames: ['a'], registers: [registry] };
+      new Gauge({ ...options, name: 'long' }).set({ a: text }, 1);
+      const histogram = new Histogram({ ...options, name: 'sizes', buckets: [1, 2] });
+      for (const a of [text, 'b']) histogram.observe({ a }, 1);
+      assert.strictEqual((await remoteWrite(to).push()).dropped, 1 + 5);
+      assert.strictEqual(valueOf(to, 'other'), 1);
+      assert.strictEqual(valueOf(to, 'sizes_count'), 1);
+    });
+
+    it('are not taken for those of the sample before', async () => {
+      const to = await receiver();
+      gauge('other', 1);
+      for (const name of ['one', 'two'])
+        new Gauge({ name, help: 'h', labelNames: ['a'], registers: [registry] }).set({ a: text }, 1);
+      assert.strictEqual((await remoteWrite(to).push()).dropped, 2);
+      const names = to.requests[0].series.map(({ labels: pairs }) => Object.fromEntries(pairs).__name__);
+      assert.deepStrictEqual([names.includes('one'), names.includes('two')], [false, false]);
+    });
+  });
+
+  it('a sample whose exemplar cannot be read is sent without it', async () => {
+    const to = await receiver();
     registry.setFormats(['openmetrics']);
-    const options = { name: 'traced', help: 'h', enableExemplars: true, registers: [registry] };
-    new Counter(options).inc({ value: 2, exemplarLabels: { trace: once } });
-    const push = remoteWrite(to);
-    assert.strictEqual((await push.push()).dropped, 2);
-    assert.strictEqual(valueOf(to, 'other'), 1);
+    const options = { help: 'h', enableExemplars: true, registers: [registry] };
+    const counter = new Counter({ ...options, name: 'traced' });
+    const histogram = new Histogram({ ...options, name: 'sizes', buckets: [1, 2] });
+    const once = () => {
+      let texts = 0;
+      return { toString: () => (texts++ === 0 ? 'a' : assert.fail('no text')) };
+    };
+    counter.inc({ value: 2, exemplarLabels: { trace: once() } });
+    for (const value of [1, 2]) histogram.observe({ value, exemplarLabels: { trace: 'b' } });
+    histogram.observe({ value: 1, exemplarLabels: { trace: once() } });
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    for (const [i, exemplar] of [{ labelSet: { a: { toString: null } }, value: 1 }, proxy].entries()) {
+      const own = {
+        name: `own${i}`,
+        help: 'h',
+        type: 'counter',
+        values: [{ value: 4, labels: {}, exemplar }],
+      };
+      registry.registerMetric({ name: `own${i}`, get: () => own });
+    }
+    assert.strictEqual((await remoteWrite(to).push()).dropped, 0);
+    assert.strictEqual(valueOf(to, 'traced'), 2);
+    assert.strictEqual(valueOf(to, 'own0'), 4);
+    assert.strictEqual(valueOf(to, 'own1'), 4);
+    assert.strictEqual(valueOf(to, 'sizes_count'), 3);
+    const exemplars = to.requests[0].series.flatMap(({ exemplar }) => exemplar ?? []);
+    assert.deepStrictEqual(
+      exemplars.map(exemplar => [exemplar.labels, exemplar.value]),
+      [[[['trace', 'b']], 2]],
+    );
   });
 
   it('the status counts, though the answer ends before its length', async () => {
