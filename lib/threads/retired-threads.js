@@ -277,7 +277,11 @@ function emptyTotals({ name, help, type, aggregator, layout, windowed, table }, 
     digests: [],
     lastSeen: [],
   };
-  totals.view.table.listener = { rowStarted() {}, startMove: () => moveOf(totals) };
+  totals.view.table.listener = {
+    // Also if it was dropped: a compaction under way may have copied its digest before.
+    rowStarted: row => void (totals.digests[row] = NO_OBSERVATIONS),
+    startMove: () => moveOf(totals),
+  };
   return totals;
 }
 

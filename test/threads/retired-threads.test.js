@@ -224,6 +224,28 @@ describe('totals of threads that have ended', () => {
     assert.deepEqual(retired.registries, []);
   });
 
+  it('that are dropped while their table is compacted come back without their observations', () => {
+    const jobs = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`job ${i}`, i]));
+    end(threadWith(jobs).registry);
+    now = 600;
+    end(threadWith(Object.fromEntries(Object.entries(jobs).slice(0, 600))).registry);
+    now = 1100;
+    expire();
+    const { table } = viewIn('sizes');
+    const compaction = table.compactionSteps();
+    // Some of the label sets that are left move.
+    for (let i = 0; i < 8; i++) compaction.next();
+    now = 1200;
+    end(threadWith({ 'job 599': 599 }).registry);
+    now = 1700;
+    expire();
+    assert.deepEqual([table.epoch, table.liveCount], [0, 1]);
+    runThrough(compaction);
+    assert.equal(table.epoch, 1);
+    end(threadWith({ 'job 100': 5 }).registry);
+    assert.deepEqual(largest('sizes'), { 'job 599': 599, 'job 100': 5 });
+  });
+
   it('that are dropped leave the numbers of a capture that waits', async () => {
     const jobs = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`job ${i}`, 1]));
     end(threadWith(jobs).registry);
