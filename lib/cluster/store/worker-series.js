@@ -15,8 +15,8 @@ const { isValidMetricName } = require('../../registry/names');
 // Far more than a metric needs.
 const MAX_HELP_CHARACTERS = 2 ** 20;
 
-// So many default labels may be on each row, however many rows there are: a row has at least 8 bytes of numbers
-// in each snapshot.
+// So many default labels may be on each row, however many rows there are: each row has at least 8 bytes of
+// numbers in each snapshot.
 const FREE_DEFAULTS = 64;
 
 /** @typedef {import('../wire/snapshot-decoder').Snapshot} Snapshot */
