@@ -288,8 +288,8 @@ class RequestWriter {
  * @param {Family} family
  * @param {boolean} openMetrics
  * @param {import('../exposition/family-samples').SampleSink<N>} sink
- * @param {(error: unknown) => void} onUnreadable called for a row that cannot be read, as a sample of a custom
- *   metric object, which may consist of anything; nothing of it is written
+ * @param {(error: unknown) => void} onUnreadable called for a row that cannot be read, as a sample of a
+ *   custom metric object, which may consist of anything; nothing of it is written
  * @returns {(row: number) => void}
  */
 function readerOf(family, openMetrics, sink, onUnreadable) {
@@ -309,8 +309,8 @@ function readerOf(family, openMetrics, sink, onUnreadable) {
 
 /**
  * @param {Exemplar} exemplar
- * @returns {Exemplar | undefined} whose values are texts and numbers; undefined if it cannot be read: its sample
- *   is sent without it
+ * @returns {Exemplar | undefined} whose values are texts and numbers; undefined if it cannot be read: its
+ *   sample is sent without it
  */
 function readableExemplar(exemplar) {
   try {
