@@ -117,7 +117,11 @@ class ThreadMirror {
    */
   #hasMemory(number) {
     // The thread has sent the next one, and sends this one again if it needs it once more.
-    for (const earlier of this.#memories.keys()) if (earlier < number) this.#memories.delete(earlier);
+    for (const earlier of this.#memories.keys()) {
+      // They are in order. Walking through all of them at each record would take long.
+      if (!(earlier < number)) break;
+      this.#memories.delete(earlier);
+    }
     return this.#memories.has(number);
   }
 

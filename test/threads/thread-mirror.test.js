@@ -504,4 +504,30 @@ describe('the metrics of a thread as its reader sees them', () => {
     await collectGarbage();
     assert.equal(page.deref(), undefined);
   });
+
+  it('are read without a walk through all memory that waits at each record', t => {
+    for (let i = 0; i < 500; i++)
+      new Counter({ name: `more${i}_total`, help: 'h', labelNames: ['kind'], registers: registries }).inc({
+        kind: 'a',
+      });
+    publish();
+    receive();
+    assert.ok(memories.length >= 500, `${memories.length} memories`);
+    let walked = 0;
+    const { keys } = Map.prototype;
+    t.mock.method(
+      Map.prototype,
+      'keys',
+      /** @this {Map<any, any>} */ function* () {
+        for (const key of keys.call(this)) {
+          walked++;
+          yield key;
+        }
+      },
+    );
+    runThrough(/** @type {ThreadMirror} */ (mirror).read());
+    t.mock.restoreAll();
+    assert.equal(sumOf(/** @type {ThreadMirror} */ (mirror)), 500);
+    assert.ok(walked < 5000, `${walked} numbers`);
+  });
 });
