@@ -222,6 +222,8 @@ class Election {
         await pause(MISSING_MILLISECONDS);
         suspect.isMissing = true;
       }
+      // It accepts no connections, and has as many as it can have: it is stopped, perhaps.
+      if (code === 'EAGAIN') this.#onUnanswered(suspect, /** @type {Error} */ (error));
       throw error;
     }
     const self = { key: this.#key, id: this.#candidate.id() || undefined };
@@ -259,7 +261,7 @@ class Election {
   }
 
   /**
-   * @param {Suspect} suspect that has accepted the connection
+   * @param {Suspect} suspect that listens
    * @param {Error} error
    * @returns {never}
    */

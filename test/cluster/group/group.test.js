@@ -1,11 +1,12 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { execFileSync } = require('node:child_process');
+const { execFileSync, spawn } = require('node:child_process');
 const cluster = require('node:cluster');
 const { createHash } = require('node:crypto');
 const { once } = require('node:events');
 const fs = require('node:fs');
+const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const { describe, it } = require('node:test');
@@ -171,6 +172,38 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     while (group.state().group.id === 0 && performance.now() < deadline)
       await new Promise(resolve => setTimeout(resolve, 10));
     assert.deepEqual([isStopped, group.state().group.id], [false, 7]);
+  });
+
+  it('replaces a process that was stopped, also if as many connections wait for that one as can', async t => {
+    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
+    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const directory = new GroupDirectory(path.join(place, 'd'));
+    directory.open();
+    const key = newKey();
+    const program = `
+      const socket = ${JSON.stringify(directory.socketOf(key))};
+      require('node:net').createServer().listen({ path: socket, backlog: 2 }, () => {
+        console.log('listens');
+        process.kill(process.pid, 'SIGSTOP');
+      });`;
+    const stopped = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => stopped.kill('SIGKILL'));
+    await once(stopped.stdout, 'data');
+    directory.claim(1, key);
+    // A process that is not stopped yet may accept the first ones.
+    for (let refused = 0; refused < 3;) {
+      const socket = net.connect(directory.socketOf(key));
+      t.after(() => socket.destroy());
+      await once(socket, 'connect').catch(() => refused++);
+    }
+    const group = new Group(directory.path, {}, () => []);
+    group.join();
+    const deadline = performance.now() + 60_000;
+    while (group.state().group.id === 0 && performance.now() < deadline)
+      await new Promise(resolve => setTimeout(resolve, 10));
+    assert.deepEqual([group.state().group.id > 0, directory.generations()[0]], [true, 2]);
   });
 
   it('that finds no process that aggregates keeps nothing of scrapes that have timed out', () => {
