@@ -143,3 +143,16 @@ test('a metric: undefined as aggregator or registers means the default', () => {
   assert.deepStrictEqual(register.getMetricsAsArray(), [histogram]);
   register.clear();
 });
+
+test('Histogram: upperBounds that are assigned later change nothing', async () => {
+  const { registry, histogram } = histogramWith({ buckets: [1, 2] });
+  histogram.upperBounds = [5, 6];
+  histogram.observe(1.5);
+  assert.deepStrictEqual(await samplesOf(registry), [
+    'h_bucket{le="1"} 0',
+    'h_bucket{le="2"} 1',
+    'h_bucket{le="+Inf"} 1',
+    'h_sum 1.5',
+    'h_count 1',
+  ]);
+});

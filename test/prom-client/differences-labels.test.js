@@ -182,3 +182,21 @@ test('undefined or null as labelNames means no labels', async () => {
     }
   }
 });
+
+test('labels removed from labelNames later are still accepted', async () => {
+  const { registry, gauge } = gaugeWith(['a']);
+  gauge.set({ a: '1' }, 1);
+  gauge.labelNames = [];
+  gauge.inc({ a: '1' });
+  assert.deepStrictEqual(await samplesOf(registry), ['g{a="1"} 2']);
+});
+
+test('observe() of a summary takes a function for no labels', async () => {
+  const registry = new Registry();
+  const options = { help: 's', labelNames: ['a'], percentiles: [], registers: [registry] };
+  new Summary({ name: 's', ...options }).observe(
+    Object.assign(() => {}, { a: '1' }),
+    2,
+  );
+  assert.deepStrictEqual(await samplesOf(registry), ['s_sum 2', 's_count 1']);
+});
