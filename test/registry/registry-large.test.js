@@ -59,7 +59,7 @@ describe('a registry with many series', () => {
     const { registry } = largeRegistry();
     for (const read of [() => registry.metrics(), () => registry.metricsBytes()]) {
       const { turns } = await whileWaiting(read());
-      assert.ok(turns > 3, `${turns} turns`);
+      assert.ok(turns > 1, `${turns} turns`);
     }
   });
 
@@ -77,7 +77,7 @@ describe('a registry with many series', () => {
     };
     const { result } = await whileWaiting(registry.metrics(), disturb);
     assert.ok(result === expected, 'another page');
-    assert.ok(next > 100, `${next} disturbances`);
+    assert.ok(next > 50, `${next} disturbances`);
     const before = registry.metrics();
     registry.resetMetrics();
     summary.observe(5000);
@@ -118,7 +118,7 @@ describe('a registry with many series', () => {
       counter.remove({ i: next });
     });
     assert.ok(result === expected, 'another page');
-    assert.ok(next > 1000, `${next} disturbances`);
+    assert.ok(next > 200, `${next} disturbances`);
     assert.match(await registry.metrics(), /^many_total\{i="9900"\} 2 # \{trace="later 100"\} 1 0$/m);
 
     const before = await registry.metrics();
