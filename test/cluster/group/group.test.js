@@ -19,6 +19,7 @@ const { SocketLink, listen } = require('../../../lib/cluster/links/socket.js');
 const { HELLO } = require('../../../lib/cluster/wire/messages.js');
 const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
+const { makePlace, until } = require('../../fixtures/cluster-harness.js');
 
 const ROOT = path.join(__dirname, '../../..');
 
@@ -27,8 +28,7 @@ const SHARED = Symbol.for('prom-client-cluster.group.v1');
 
 describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   it('that fails between its claim and the end of its election aggregates nonetheless', async t => {
-    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
-    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const place = makePlace(t);
     const { readdirSync } = fs;
     const failing = t.mock.method(fs, 'readdirSync', (directory, ...rest) => {
       const names = readdirSync(directory, ...rest);
@@ -49,8 +49,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   it('writes who aggregates, and who the members are, as soon as the disk is no longer full', async t => {
-    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
-    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const place = makePlace(t);
     const alive = setInterval(() => {}, 10_000);
     t.after(() => clearInterval(alive));
     const { writeSync } = fs;
@@ -73,8 +72,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   it('that has no others starts no aggregator and no thread until it is scraped, and is then asked at most every 250 ms', async t => {
-    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
-    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const place = makePlace(t);
     const alive = setInterval(() => {}, 10_000);
     t.after(() => clearInterval(alive));
     const registry = new Registry();
@@ -105,8 +103,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   it('that is no holder any more at the end of a scrape is unavailable, as after any timeout', async t => {
-    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
-    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const place = makePlace(t);
     const alive = setInterval(() => {}, 10_000);
     t.after(() => clearInterval(alive));
     const group = new Group(path.join(place, 'd'), {}, () => []);
@@ -144,10 +141,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   });
 
   it('that cannot replace a process that was stopped, because the disk is full, is linked to it when it answers', async t => {
-    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
-    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
-    const alive = setInterval(() => {}, 10_000);
-    t.after(() => clearInterval(alive));
+    const place = makePlace(t);
     const directory = new GroupDirectory(path.join(place, 'd'));
     directory.open();
     const key = newKey();
@@ -168,17 +162,12 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     });
     const group = new Group(directory.path, {}, () => []);
     group.join();
-    const deadline = performance.now() + 60_000;
-    while (group.state().group.id === 0 && performance.now() < deadline)
-      await new Promise(resolve => setTimeout(resolve, 10));
+    await until(() => group.state().group.id !== 0, 'it is linked');
     assert.deepEqual([isStopped, group.state().group.id], [false, 7]);
   });
 
   it('replaces a process that was stopped, also if as many connections wait for that one as can', async t => {
-    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-'));
-    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
-    const alive = setInterval(() => {}, 10_000);
-    t.after(() => clearInterval(alive));
+    const place = makePlace(t);
     const directory = new GroupDirectory(path.join(place, 'd'));
     directory.open();
     const key = newKey();
@@ -200,9 +189,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     }
     const group = new Group(directory.path, {}, () => []);
     group.join();
-    const deadline = performance.now() + 60_000;
-    while (group.state().group.id === 0 && performance.now() < deadline)
-      await new Promise(resolve => setTimeout(resolve, 10));
+    await until(() => group.state().group.id !== 0, 'it is linked');
     assert.deepEqual([group.state().group.id > 0, directory.generations()[0]], [true, 2]);
   });
 
