@@ -5,6 +5,7 @@
 
 const { WorkerResponder } = require('../worker/worker-responder');
 const { WELCOME } = require('../wire/messages');
+const { isExitName } = require('../wire/file-names');
 
 // Another process may take over at any moment, and move the directory to which the snapshot goes.
 const MAX_TRIES = 3;
@@ -47,7 +48,7 @@ class MemberSnapshots {
   receive(message) {
     this.#spool = message.directory;
     // That of the first holder: the file of another name would stay in the directory.
-    this.#exitName ||= message.exitName;
+    if (isExitName(message.exitName)) this.#exitName ||= message.exitName;
     this.#checkpointInterval = message.checkpointInterval;
     this.#responder ??= new WorkerResponder(this.#link(), this.#registries);
     this.#responder.receive({ ...message, exitName: this.#exitName });

@@ -5,6 +5,7 @@
 // that call them; the cluster store has the same rules for its columns (cluster-family.js).
 
 const { toNumber } = require('../../exposition/number-format');
+const { meanQuantile } = require('../wire/digest');
 
 /** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
 /** @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[]}} JsonMetric */
@@ -133,18 +134,12 @@ function total(samples) {
 }
 
 /**
- * Quantiles cannot be added up. Without their digests, the mean weighted by observations comes closest.
- *
  * @param {Sample[]} samples
  * @param {number[]} weights
  */
 function weightedMean(samples, weights) {
-  const observations = weights.reduce((sum, weight) => sum + weight, 0);
-  if (observations === 0) return samples[0].value;
-  const mean = samples.reduce((sum, { value }, i) => sum + value * weights[i], 0) / observations;
-  // Rounding may take it out of their range: the quantile of one process has to be shown as it is.
-  const values = samples.filter((_, i) => weights[i] !== 0).map(({ value }) => value);
-  return Math.max(Math.min(...values), Math.min(Math.max(...values), mean));
+  if (weights.every(weight => weight === 0)) return samples[0].value;
+  return meanQuantile(samples.map(({ value }, i) => ({ value, weight: weights[i] })));
 }
 
 /**

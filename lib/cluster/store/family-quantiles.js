@@ -3,7 +3,7 @@
 // The quantiles of a summary family, merged from the digests of all workers. A row is computed again only if
 // one of its digests has changed.
 
-const { mergeDigests, quantileOf } = require('../wire/digest');
+const { mergeDigests, quantileOf, meanQuantile } = require('../wire/digest');
 const { isSame, combined } = require('./column-layout');
 
 /**
@@ -93,17 +93,12 @@ class FamilyQuantiles {
       const merged = mergeDigests(centroids);
       return this.#wanted.map(quantile => quantileOf(merged, quantile));
     }
-    // Workers with prom-client send no digests: use the mean of their quantiles, weighted by observations.
+    // Workers with prom-client send no digests.
     return this.#wanted.map(quantile => {
       const weighted = contributions
         .map(({ digest, weight }) => ({ value: quantileFrom(digest, quantile), weight }))
         .filter(({ value, weight }) => weight > 0 && !Number.isNaN(value));
-      const total = weighted.reduce((sum, { weight }) => sum + weight, 0);
-      if (total === 0) return 0;
-      const mean = weighted.reduce((sum, { value, weight }) => sum + value * weight, 0) / total;
-      // Rounding may take it out of their range: the quantile of one worker has to be shown as it is.
-      const values = weighted.map(({ value }) => value);
-      return Math.max(Math.min(...values), Math.min(Math.max(...values), mean));
+      return weighted.length === 0 ? 0 : meanQuantile(weighted);
     });
   }
 

@@ -2,7 +2,6 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { it } = require('node:test');
 
@@ -12,12 +11,12 @@ const { newKey } = require('../../../lib/cluster/group/group-names.js');
 const { MemberSnapshots } = require('../../../lib/cluster/group/member-snapshots.js');
 const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names.js');
 const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
+const { makePlace } = require('../../fixtures/cluster-harness.js');
 
 const SPOOL = 'prom-client-cluster-abc';
 
 it('what a process hands over goes to where another process has moved the directory', async t => {
-  const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'member-snapshots-'));
-  t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+  const place = makePlace(t);
   const directory = new GroupDirectory(path.join(place, 'd'));
   directory.open();
   directory.claim(1, newKey());
@@ -38,8 +37,7 @@ it('what a process hands over goes to where another process has moved the direct
 });
 
 it('a process has one exit snapshot, whoever aggregates, and one of another name for another id', t => {
-  const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'member-snapshots-'));
-  t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+  const place = makePlace(t);
   const snapshots = new MemberSnapshots(
     new GroupDirectory(path.join(place, 'd')),
     () => [new Registry()],
@@ -47,6 +45,8 @@ it('a process has one exit snapshot, whoever aggregates, and one of another name
   );
   const [first, second, other] = [1, 1, 2].map(exitSnapshotName);
   for (const [id, exitName, files] of [
+    [1, '../elsewhere', []],
+    [1, undefined, []],
     [1, first, [first]],
     [1, second, [first]],
     [2, other, [first, other]],
@@ -62,8 +62,7 @@ it(
   'a process that gets another id holds no descriptor in reserve for the one before',
   { skip: !fs.existsSync('/proc/self/fd') },
   t => {
-    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'member-snapshots-'));
-    t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+    const place = makePlace(t);
     const snapshots = new MemberSnapshots(
       new GroupDirectory(path.join(place, 'd')),
       () => [new Registry()],

@@ -105,6 +105,8 @@ test('the aggregator sum averages quantiles, weighted by count', () => {
   // Rounding takes nothing out of the range of the quantiles.
   assert.deepStrictEqual(valuesOf([summary(0.1, 3)]), [0.1, 0.1 * 3, 3]);
   assert.deepStrictEqual(valuesOf([summary(0, 0), summary(1e307, 9), summary(1e307, 9)])[0], 1e307);
+  // However many there are.
+  assert.strictEqual(valuesOf(Array.from({ length: 200_000 }, () => summary(0.1, 1)))[0], 0.1);
   // Weighted by the count of each series.
   const [x, y] = [{ a: 'x' }, { a: 'y' }];
   const both = valuesOf([summary(1, 3, x), summary(5, 1, x), summary(9, 100, y)]);
