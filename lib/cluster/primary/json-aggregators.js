@@ -5,7 +5,7 @@
 // that call them; the cluster store has the same rules for its columns (cluster-family.js).
 
 const { toNumber } = require('../../exposition/number-format');
-const { meanQuantile } = require('../wire/digest');
+const { meanQuantile } = require('../../metric/centroids');
 
 /** @typedef {{value: number, labels: Record<string, unknown>, metricName?: string}} Sample */
 /** @typedef {{help: string, name: string, type: string, aggregator?: string, values: Sample[]}} JsonMetric */

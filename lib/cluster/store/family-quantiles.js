@@ -3,7 +3,8 @@
 // The quantiles of a summary family, merged from the digests of all workers. A row is computed again only if
 // one of its digests has changed.
 
-const { mergeDigests, quantileOf, meanQuantile } = require('../wire/digest');
+const { meanQuantile } = require('../../metric/centroids');
+const { mergeDigests, quantileOf } = require('../wire/digest');
 const { isSame, combined } = require('./column-layout');
 
 /**

@@ -45,27 +45,4 @@ function quantileOf(digest, quantile) {
   return lowerMean;
 }
 
-/**
- * A quantile of processes that have no digests. Quantiles cannot be added up: the mean, weighted by
- * observations, comes closest.
- *
- * @param {{value: number, weight: number}[]} quantiles `weight` is the number of observations
- * @returns {number} NaN if there are none
- */
-function meanQuantile(quantiles) {
-  let sum = 0;
-  let total = 0;
-  let least = Infinity;
-  let greatest = -Infinity;
-  for (const { value, weight } of quantiles) {
-    if (weight === 0) continue;
-    sum += value * weight;
-    total += weight;
-    least = Math.min(least, value);
-    greatest = Math.max(greatest, value);
-  }
-  // Rounding may take it out of their range: the quantile of one process has to be shown as it is.
-  return Math.max(least, Math.min(greatest, sum / total));
-}
-
-module.exports = { mergeDigests, quantileOf, meanQuantile };
+module.exports = { mergeDigests, quantileOf };
