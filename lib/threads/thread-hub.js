@@ -15,9 +15,11 @@ const { RetiredThreads } = require('./retired-threads');
 const { ownTask, isTask, isRunning } = require('./kernel-tasks');
 const {
   SCOPE,
-  IS_SUBSCRIBED,
-  FLAG_BYTES,
+  LISTENING,
+  HUBS,
+  LISTENER_BYTES,
   scopeOf,
+  hubsOf,
   inboxOf,
   helloOf,
   channelOf,
@@ -34,6 +36,7 @@ const THREAD_CREATED = 'worker_threads';
  * @property {number} threadId
  * @property {string | undefined} task see ownTask()
  * @property {ThreadMirror} mirror
+ * @property {Int32Array} listeners see LISTENING
  * @property {boolean} isPublished whether the thread has published all that it had when it joined
  * @property {ThreadRecord | undefined} former of a thread that takes part again; shown until all is published
  * @property {import('node:worker_threads').BroadcastChannel} channel
@@ -43,6 +46,7 @@ const THREAD_CREATED = 'worker_threads';
 
 class ThreadHub {
   #onJoined;
+  #scope;
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
@@ -70,13 +74,14 @@ class ThreadHub {
     // A hub of another thread (of a test runner, for example) is that of the threads below it only.
     const own = `.${worker.threadId}`;
     if (!worker.isMainThread && !scopeOf().endsWith(own)) worker.setEnvironmentData(SCOPE, scopeOf() + own);
-    const scope = scopeOf();
-    this.#inbox = this.#listen(inboxOf(scope), message => this.#receive(message));
+    this.#scope = scopeOf();
+    this.#inbox = this.#listen(inboxOf(this.#scope), message => this.#receive(message));
     this.#checkRuntime();
+    this.#countHubs(1);
     process.on('worker', this.#follow);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
-    const hello = new worker.BroadcastChannel(helloOf(scope));
+    const hello = new worker.BroadcastChannel(helloOf(this.#scope));
     hello.postMessage('hello');
     hello.close();
   }
@@ -89,6 +94,12 @@ class ThreadHub {
       this.#inbox.close();
       throw new Error('WorkerRegistry needs Node.js: this runtime cannot read a BroadcastChannel', { cause });
     }
+  }
+
+  /** @param {number} more hubs than before in this thread */
+  #countHubs(more) {
+    const key = hubsOf(this.#scope);
+    worker.setEnvironmentData(key, hubCount(key) + more || undefined);
   }
 
   /** How many threads take part. */
@@ -119,6 +130,7 @@ class ThreadHub {
 
   close() {
     this.#isClosed = true;
+    this.#countHubs(-1);
     process.removeListener('worker', this.#follow);
     diagnosticsChannel.unsubscribe(THREAD_CREATED, this.#onThread);
     this.#inbox.close();
@@ -208,9 +220,9 @@ class ThreadHub {
   }
 
   /** @param {any} message */
-  #add({ thread: id, join, flags, threadId, task, previous }) {
+  #add({ thread: id, join, listeners, threadId, task, previous }) {
     const isValid =
-      isSharedArrayBuffer(join) && isSharedArrayBuffer(flags) && flags.byteLength === FLAG_BYTES;
+      isSharedArrayBuffer(join) && isSharedArrayBuffer(listeners) && listeners.byteLength === LISTENER_BYTES;
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
@@ -223,6 +235,7 @@ class ThreadHub {
       threadId,
       task: isTask(task) ? task : undefined,
       mirror,
+      listeners: new Int32Array(listeners),
       channel,
       isPublished: false,
       former: this.#threads.get(previous),
@@ -230,7 +243,9 @@ class ThreadHub {
       hasLeft: false,
     };
     this.#threads.set(id, record);
-    Atomics.store(new Int32Array(flags), IS_SUBSCRIBED, 1);
+    // Until all listen, the thread posts to the inbox.
+    Atomics.store(record.listeners, HUBS, hubCount(hubsOf(this.#scope)));
+    Atomics.add(record.listeners, LISTENING, 1);
     this.#onJoined();
   }
 
@@ -348,6 +363,8 @@ class ThreadHub {
   #remove(record) {
     record.hooks.end();
     this.#threads.delete(record.id);
+    Atomics.sub(record.listeners, LISTENING, 1);
+    Atomics.sub(record.listeners, HUBS, 1);
     record.channel.close();
   }
 
@@ -361,6 +378,14 @@ class ThreadHub {
     /** @type {any} */ (channel).unref();
     return channel;
   }
+}
+
+/**
+ * @param {string} key see hubsOf()
+ * @returns {number} how many hubs there are in this thread
+ */
+function hubCount(key) {
+  return Number(worker.getEnvironmentData(key) ?? 0);
 }
 
 /**

@@ -5,7 +5,15 @@
 
 const { randomUUID } = require('node:crypto');
 const { BroadcastChannel, threadId } = require('node:worker_threads');
-const { IS_SUBSCRIBED, FLAG_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
+const {
+  LISTENING,
+  HUBS,
+  LISTENER_BYTES,
+  scopeOf,
+  inboxOf,
+  helloOf,
+  channelOf,
+} = require('./thread-messages');
 const { ownTask } = require('./kernel-tasks');
 
 /**
@@ -17,7 +25,8 @@ const LATEST_ID = Symbol.for('prom-client-cluster.thread-id.v1');
 class ThreadLink {
   #scope = scopeOf();
   #id = '';
-  #flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
+  /** @type {Int32Array} see LISTENING */
+  #listeners = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
   /** @type {BroadcastChannel | undefined} */
   #channel;
   #hello;
@@ -43,15 +52,15 @@ class ThreadLink {
     const previous = /** @type {any} */ (globalThis)[LATEST_ID];
     this.#id = randomUUID();
     Object.defineProperty(globalThis, LATEST_ID, { value: this.#id, configurable: true });
-    this.#flags = new Int32Array(new SharedArrayBuffer(FLAG_BYTES));
+    this.#listeners = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
     this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
-    this.send({ join: log, flags: this.#flags.buffer, threadId, task: ownTask(), previous });
+    this.send({ join: log, listeners: this.#listeners.buffer, threadId, task: ownTask(), previous });
   }
 
   /** @param {object} message */
   send(message) {
     const signed = { ...message, thread: this.#id };
-    if (Atomics.load(this.#flags, IS_SUBSCRIBED) === 1) {
+    if (this.#areAllListening()) {
       this.#channel?.postMessage(signed);
       return;
     }
@@ -59,6 +68,12 @@ class ThreadLink {
     const inbox = new BroadcastChannel(inboxOf(this.#scope));
     inbox.postMessage(signed);
     inbox.close();
+  }
+
+  /** @returns {boolean} whether each hub listens on this thread's channel */
+  #areAllListening() {
+    const listening = Atomics.load(this.#listeners, LISTENING);
+    return listening > 0 && listening >= Atomics.load(this.#listeners, HUBS);
   }
 
   close() {

@@ -4,8 +4,8 @@
 //
 // A port cannot be passed to a thread whose Worker object belongs to the application, so BroadcastChannels
 // are used, which connect all threads of a process by name. A thread that joins posts to the inbox. The hub
-// then listens on a channel of that thread, sets a flag in shared memory, and the thread posts there: that
-// takes 3 µs a message, and a short-lived channel to the inbox 200 µs. The thread is shown when it has
+// then listens on a channel of that thread, says so in shared memory, and the thread posts there: that takes
+// 3 µs a message, and a short-lived channel to the inbox 200 µs. The thread is shown when it has
 // published all that it had. No message waits for an answer, because a thread may compute, or sleep in
 // Atomics.wait, from its first turn on.
 
@@ -16,9 +16,13 @@ const PREFIX = 'prom-client-cluster.threads.v1';
 /** Key of the environment data of a hub that is not in the main thread: its scope. */
 const SCOPE = `${PREFIX}.scope`;
 
-/** The flag of a thread: whether the hub listens on the channel of that thread. */
-const IS_SUBSCRIBED = 0;
-const FLAG_BYTES = 4;
+/**
+ * Of a thread: how many hubs listen on its channel, and how many there are. Usually there is one. Copies of
+ * this package that know nothing of each other, as those of the test files of Jest, have a hub each.
+ */
+const LISTENING = 0;
+const HUBS = 1;
+const LISTENER_BYTES = 8;
 
 /**
  * Kinds of records in the log. The integers of most begin with the number of a metric; what has other types
@@ -47,6 +51,14 @@ function scopeOf() {
   return typeof scope === 'string' ? scope : '';
 }
 
+/**
+ * @param {string} scope
+ * @returns {string} key of the environment data of the thread with the hubs: how many there are
+ */
+function hubsOf(scope) {
+  return `${PREFIX}.hubs.${scope}`;
+}
+
 /** @param {string} scope */
 function inboxOf(scope) {
   return `${PREFIX}.inbox.${scope}`;
@@ -64,8 +76,9 @@ function channelOf(id) {
 
 module.exports = {
   SCOPE,
-  IS_SUBSCRIBED,
-  FLAG_BYTES,
+  LISTENING,
+  HUBS,
+  LISTENER_BYTES,
   REGISTRY,
   DEFINE,
   CUSTOM,
@@ -83,6 +96,7 @@ module.exports = {
   EXEMPLAR,
   HOOK,
   scopeOf,
+  hubsOf,
   inboxOf,
   helloOf,
   channelOf,
