@@ -102,14 +102,18 @@ describe('the link to the process that aggregates', () => {
     await assert.rejects(page, /has ended/);
   });
 
-  it('fails pages that wait when there is nobody who aggregates any more', async t => {
+  it('ends if it says that it does not aggregate, and then nothing', async t => {
     open(t);
     socket.receive({ type: HELLO, id: 7 });
+    socket.receive({ type: PAGE, pages: false });
     // The second one waits, because the same page was requested a moment ago.
     const pages = [link.page(FORMAT, 60_000), link.page(FORMAT, 60_000)];
     await new Promise(resolve => setImmediate(resolve));
+    assert.equal(socket.sent.filter(({ type }) => type === PAGE).length, 1);
     socket.receive({ type: PAGE, pages: false });
-    for (const page of pages) await assert.rejects(page, /^Error: Nobody aggregates/);
+    wait(t, 2600);
+    assert.deepEqual(events, ['hello 7', 'silence', 'end']);
+    for (const page of pages) await assert.rejects(page, /has ended/);
   });
 
   it('does not keep the pages that it has delivered', async t => {
