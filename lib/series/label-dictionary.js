@@ -117,7 +117,7 @@ class LabelDictionary {
 
   /**
    * @param {unknown} value anything but undefined. 200 and '200' are one value
-   * @returns {number} its id, or MISSING if it is new
+   * @returns {number} its id, or MISSING if it is new, or an object or function
    * @throws {TypeError} for a symbol, as prom-client does
    */
   find(value) {
@@ -130,6 +130,8 @@ class LabelDictionary {
       if (this.#numbers[slot] === value) return this.#numberIds[slot];
       return this.#findNumber(value);
     }
+    // Its toString() may be the program's, and record: the caller makes text of it at another time.
+    if (typeof value === 'object' ? value !== null : typeof value === 'function') return MISSING;
     return this.#findText(`${value}`);
   }
 

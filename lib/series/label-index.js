@@ -6,23 +6,29 @@
 
 const { LabelDictionary, MISSING } = require('./label-dictionary');
 const { TupleTable, MULTIPLIERS, mixed } = require('./tuple-table');
+const { setLabel } = require('./label-form');
 
 /** A bit for each position says which values were numbers. */
 const MOST_POSITIONS = 32;
 
 const OTHER_ORDER = -2;
+const UNREAD = -1;
+/** The label set has to be read once more, as plainLabels() does. */
+const NOT_PLAIN = -3;
 
 /** @typedef {Record<string, unknown>} Labels */
 
 class LabelIndex extends TupleTable {
   /** Of the tuple that #translate() has found. */
   #hash = 0;
-  /** How many values of the last label set that #translate() has refused have no id. */
+  /** How many values of the last label set that was not found have no id; UNREAD if that is not known. */
   #missing = 0;
   /** The position of the last of them, and the value if it is a string. */
   #newPosition = 0;
   /** @type {string | undefined} */
   #newText = undefined;
+  /** Of the last label set that #translate() has refused: otherwise find() returns NOT_PLAIN. */
+  #isPlain = true;
   /** @type {readonly string[] | undefined} the last list that #hasNames() found to be equal */
   #equalNames = undefined;
 
@@ -33,6 +39,11 @@ class LabelIndex extends TupleTable {
     this.names = distinct;
     this.positions = new Map(distinct.map((name, position) => [name, position]));
     this.dictionaries = distinct.map(() => new LabelDictionary());
+    /**
+     * Changes with each look-up. Getters and toString() of a label set are the program's, and may record: what
+     * a look-up has noted before is gone then.
+     */
+    this.lookUps = 0;
     /** Which values of the last look-up without an object were numbers: a bit for each position. */
     this.numbers = 0;
     /**
@@ -51,6 +62,7 @@ class LabelIndex extends TupleTable {
    * @returns {boolean} whether every label is one of the names and every value has an id
    */
   #translate(labels) {
+    const lookUp = this.#startLookUp();
     const { names, ids, dictionaries } = this;
     let isKnown = true;
     let next = 0;
@@ -82,11 +94,30 @@ class LabelIndex extends TupleTable {
     }
     while (stale < ids.length) ids[stale++] = MISSING;
     this.#hash = mixed(sum);
-    return isKnown;
+    return this.lookUps === lookUp ? isKnown : this.#noteOther();
+  }
+
+  /** @returns {number} what `lookUps` is until another one starts */
+  #startLookUp() {
+    // V8 takes longer for integers of more than 32 bits.
+    return (this.lookUps = (this.lookUps + 1) | 0);
+  }
+
+  /** A look-up that is under way finds nothing: the rows have new numbers in another index. */
+  retire() {
+    this.#startLookUp();
   }
 
   #noteUnknown() {
-    this.#missing = 0;
+    this.#missing = UNREAD;
+    this.#isPlain = true;
+    return false;
+  }
+
+  /** Another look-up came between. */
+  #noteOther() {
+    this.#missing = UNREAD;
+    this.#isPlain = false;
     return false;
   }
 
@@ -98,6 +129,7 @@ class LabelIndex extends TupleTable {
    * @param {boolean} isFirst
    */
   #noteNew(position, value, isFirst) {
+    this.#isPlain = (isFirst || this.#isPlain) && !hasToString(value);
     this.#missing = isFirst ? 1 : this.#missing + 1;
     this.#newPosition = position;
     this.#newText = typeof value === 'string' ? value : undefined;
@@ -147,10 +179,48 @@ class LabelIndex extends TupleTable {
 
   /**
    * @param {Labels} labels
-   * @returns {number} the row, or -1
+   * @returns {number} the row, or -1; NOT_PLAIN if only plainLabels() of it can be looked up
    */
   find(labels) {
-    return this.#translate(labels) ? this.lookUp(this.#hash) : -1;
+    if (!this.#translate(labels)) return this.#isPlain ? -1 : NOT_PLAIN;
+    const row = this.lookUp(this.#hash);
+    if (row === -1) this.#missing = 0;
+    return row;
+  }
+
+  /** Whether the label set that find() has just not found can be added without reading it again, as most can. */
+  get canAdd() {
+    return this.#missing === 0 || (this.#missing === 1 && this.#newText !== undefined);
+  }
+
+  /**
+   * Adds the label set that find() has just not found; see `canAdd`.
+   *
+   * @returns {number} the row
+   */
+  add() {
+    if (this.#missing === 0) return this.addRow(this.#hash);
+    const position = this.#newPosition;
+    this.ids[position] = this.dictionaries[position].addText(/** @type {string} */ (this.#newText));
+    return this.addTuple();
+  }
+
+  /**
+   * A copy of a label set that can be read without running the program's code.
+   *
+   * @param {Labels} labels
+   * @returns {Labels | undefined} undefined if a label is not one of the names
+   * @throws {TypeError} if a value cannot become a text
+   */
+  plainLabels(labels) {
+    /** @type {Labels} */
+    const plain = {};
+    for (const name in labels) {
+      if (!this.positions.has(name)) return undefined;
+      const value = labels[name];
+      setLabel(plain, name, hasToString(value) ? `${value}` : value);
+    }
+    return plain;
   }
 
   /**
@@ -174,11 +244,13 @@ class LabelIndex extends TupleTable {
    * @param {readonly string[]} labelNames
    * @param {Labels} labels
    * @returns {number} the row; -1 if there is none, or if a value is neither a string nor a number;
-   *   OTHER_ORDER if it is no such label set, or the names are not those of this index
+   *   OTHER_ORDER if it is no such label set, or the names are not those of this index, or another look-up came
+   *   between
    */
   findInOrder(labelNames, labels) {
     const { names, dictionaries, ids } = this;
     if (!this.#hasNames(labelNames)) return OTHER_ORDER;
+    const lookUp = this.#startLookUp();
     let sum = 0;
     let isKnown = true;
     let numbers = 0;
@@ -198,7 +270,7 @@ class LabelIndex extends TupleTable {
       sum = (sum + Math.imul(id, MULTIPLIERS[count])) | 0;
       count++;
     }
-    if (count !== this.width) return OTHER_ORDER;
+    if (count !== this.width || this.lookUps !== lookUp) return OTHER_ORDER;
     this.numbers = numbers;
     return isKnown ? this.lookUp(mixed(sum)) : -1;
   }
@@ -215,6 +287,7 @@ class LabelIndex extends TupleTable {
     const { ids, dictionaries } = this;
     if (values.length !== this.width || typeof values[0] === 'object') return OTHER_ORDER;
     if (!this.#hasNames(names)) return OTHER_ORDER;
+    this.#startLookUp();
     let sum = 0;
     let numbers = 0;
     for (let i = 0; i < ids.length; i++) {
@@ -254,24 +327,19 @@ class LabelIndex extends TupleTable {
    * @returns {number} the row, or -1 if a label is not one of the names (nothing is added then)
    */
   findOrAdd(labels) {
-    if (!this.#translate(labels)) return this.#addNew(labels);
-    const row = this.lookUp(this.#hash);
-    return row === -1 ? this.addRow(this.#hash) : row;
-  }
-
-  /**
-   * @param {Labels} labels that #translate() has refused
-   * @returns {number} the row, or -1 if a label is not one of the names (nothing is added then)
-   */
-  #addNew(labels) {
-    // Most new label sets have one new value, a string: no row has their tuple.
-    if (this.#missing === 1 && this.#newText !== undefined) {
-      const position = this.#newPosition;
-      this.ids[position] = this.dictionaries[position].addText(this.#newText);
-      return this.addTuple();
-    }
+    const row = this.find(labels);
+    if (row >= 0) return row;
+    if (this.canAdd) return this.add();
     return this.#addValues(labels) ? this.findOrAddTuple() : -1;
   }
 }
 
-module.exports = { LabelIndex, OTHER_ORDER };
+/**
+ * @param {unknown} value
+ * @returns {value is object} whether text is made of it by a method, which may be the program's
+ */
+function hasToString(value) {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+module.exports = { LabelIndex, OTHER_ORDER, NOT_PLAIN };

@@ -3,7 +3,7 @@
 // A metric's numbers: rows of `width` numbers in pages, found through a label index. The path of a recording
 // is locate() or find(), pageOf() and offsetOf().
 
-const { LabelIndex } = require('./label-index');
+const { LabelIndex, NOT_PLAIN } = require('./label-index');
 const { LabelForms, valueOfKind, setLabel } = require('./label-form');
 const { CapturedTable } = require('./captured-table');
 const { LiveRows } = require('./live-rows');
@@ -119,9 +119,43 @@ class SeriesTable {
    */
   start(labels) {
     const { index } = this;
-    if (index === undefined) return isEmpty(labels) ? this.#started(0, labels) : -1;
-    const row = index.findOrAdd(labels);
-    return row === -1 ? -1 : this.#started(row, labels);
+    if (index === undefined)
+      return isEmpty(labels) ? this.#started(0, this.forms.numberOf(labels), labels) : -1;
+    const row = index.find(labels);
+    if (row < 0 || row >= this.rowCount) return this.#startNew(row, labels);
+    if (this.live === undefined) return row;
+    if (!this.live.has(row)) return this.#startNew(row, labels);
+    this.rowWritten(row);
+    return row;
+  }
+
+  /**
+   * The program's code may run while its label set is read: a getter or toString() may record, remove or throw.
+   * So nothing of the row is added before all is read, and if anything else was looked up by then, the look-up
+   * starts again, with a copy.
+   *
+   * @param {number} found what the index has found
+   * @param {Labels} labels
+   * @returns {number} the row, or -1 if a label is not one of the names
+   */
+  #startNew(found, labels) {
+    const index = /** @type {LabelIndex} */ (this.index);
+    if (found >= 0 || (found === -1 && index.canAdd)) {
+      const { lookUps } = index;
+      const form = this.forms.numberOf(labels);
+      if (index.lookUps === lookUps) return this.#started(found >= 0 ? found : index.add(), form, labels);
+    }
+    const plain = index.plainLabels(labels);
+    return plain === undefined ? -1 : this.#startPlain(plain);
+  }
+
+  /**
+   * @param {Labels} labels of plainLabels()
+   * @returns {number} the row
+   */
+  #startPlain(labels) {
+    const row = /** @type {LabelIndex} */ (this.index).findOrAdd(labels);
+    return this.#started(row, this.forms.numberOf(labels), labels);
   }
 
   /**
@@ -131,10 +165,20 @@ class SeriesTable {
    * @returns {number} the row, or -1
    */
   find(labels) {
-    const row = this.index === undefined ? (isEmpty(labels) ? 0 : -1) : this.index.find(labels);
+    let row = this.index === undefined ? (isEmpty(labels) ? 0 : -1) : this.index.find(labels);
+    if (row === NOT_PLAIN) row = this.#findPlain(labels);
     if (row === -1 || row >= this.rowCount || !this.isLive(row)) return -1;
     this.rowWritten(row);
     return row;
+  }
+
+  /**
+   * @param {Labels} labels
+   * @returns {number} the row, or -1
+   */
+  #findPlain(labels) {
+    const plain = /** @type {LabelIndex} */ (this.index).plainLabels(labels);
+    return plain === undefined ? -1 : /** @type {LabelIndex} */ (this.index).find(plain);
   }
 
   /** @param {number} row */
@@ -334,13 +378,14 @@ class SeriesTable {
 
   /**
    * @param {number} row of the index
+   * @param {number} form of the labels
    * @param {Labels} labels
    * @returns {number} the row, which is live
    */
-  #started(row, labels) {
-    if (row >= this.rowCount) return this.#addRow(row, labels);
+  #started(row, form, labels) {
+    if (row >= this.rowCount) return this.#addRow(row, form, labels);
     if (this.live !== undefined) {
-      if (!this.live.has(row)) this.#revive(row, labels);
+      if (!this.live.has(row)) this.#revive(row, form);
       else this.rowWritten(row);
     }
     return row;
@@ -348,9 +393,10 @@ class SeriesTable {
 
   /**
    * @param {number} row the next row number
+   * @param {number} form
    * @param {Labels} labels
    */
-  #addRow(row, labels) {
+  #addRow(row, form, labels) {
     // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is
     // about to grow while most of it is dead is compacted, a step with each new row.
     if (this.#compaction !== undefined || ((row & (row - 1)) === 0 && this.isSparse)) {
@@ -363,28 +409,28 @@ class SeriesTable {
     if (row === 0)
       this.pages = [this.index === undefined ? numbersInBlock(this.width) : firstPage(this.width)];
     else if (growPages(this.pages, row, this.width, this.pageShift)) this.generation++;
-    this.#append(row, labels);
+    this.#append(row, form);
     return row;
   }
 
   /**
    * @param {number} row
-   * @param {Labels} labels
+   * @param {number} form
    */
-  #revive(row, labels) {
+  #revive(row, form) {
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
-    this.#append(row, labels);
+    this.#append(row, form);
   }
 
   /**
    * Makes a row live, at the end of the order.
    *
    * @param {number} row
-   * @param {Labels} labels
+   * @param {number} form
    */
-  #append(row, labels) {
-    if (this.index !== undefined) this.forms.rows.set(row, this.forms.numberOf(labels));
+  #append(row, form) {
+    if (this.index !== undefined) this.forms.rows.set(row, form);
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
     if (this.live !== undefined) this.live.append(row);
@@ -406,6 +452,7 @@ class SeriesTable {
       this.forms.numberOf({});
     }
     if (this.overflowRow !== -1) this.#limit?.setRow(compaction.newRowOf(this.overflowRow));
+    this.index?.retire();
     this.index = index;
     this.labelNames = this.forms.names = index.names;
     this.forms.positions = index.positions;

@@ -106,7 +106,7 @@ test('a value and its text are one series, whichever comes first', () => {
     assert.strictEqual(valueFirst.findOrAdd({ a: value }), valueFirst.findOrAdd({ a: text }), text);
     const textFirst = new LabelIndex(['a']);
     const row = textFirst.findOrAdd({ a: text });
-    assert.strictEqual(textFirst.find({ a: value }), row, text);
+    assert.strictEqual(textFirst.find(textFirst.plainLabels({ a: value })), row, text);
     assert.strictEqual(textFirst.findOrAdd({ a: value }), row, text);
     assert.deepStrictEqual(textFirst.dictionaries[0].values, ['', text]);
   }
