@@ -20,7 +20,7 @@ const { UNAVAILABLE } = require('../registry/unavailable');
 /**
  * @typedef {object} DeliveryRequest
  * @property {string} session
- * @property {boolean} isSuperseded whether a newer push waits
+ * @property {boolean} isSuperseded whether a newer push waits: this one is sent once
  * @property {number} [end] send stale markers of all series instead, with this timestamp
  */
 
@@ -56,11 +56,12 @@ class LocalSender {
 
   /**
    * @param {number} timestamp
+   * @param {boolean} isSentOnce whether it is not sent again
    * @returns {Promise<Outcome>}
    */
-  async end(timestamp) {
+  async end(timestamp, isSentOnce) {
     await runInSlices(this.#session.buildEnd(timestamp));
-    return this.#session.deliver(false);
+    return this.#session.deliver(isSentOnce);
   }
 
   supersede() {
@@ -110,10 +111,11 @@ class AggregatorSender {
 
   /**
    * @param {number} timestamp
+   * @param {boolean} isSentOnce whether it is not sent again
    * @returns {Promise<Outcome>}
    */
-  end(timestamp) {
-    return this.#primary.deliverPush({ session: this.#session.id, isSuperseded: false, end: timestamp });
+  end(timestamp, isSentOnce) {
+    return this.#primary.deliverPush({ session: this.#session.id, isSuperseded: isSentOnce, end: timestamp });
   }
 
   supersede() {

@@ -147,9 +147,17 @@ class RemoteWrite {
   }
 
   async #pushAndEnd() {
-    await this.#push();
+    let isFailing = false;
+    try {
+      await this.#push();
+    } catch (error) {
+      // Otherwise that one, or another process, goes on.
+      if (error instanceof ReplacedError || error instanceof NotAggregatingError) return;
+      reportFailure(error);
+      isFailing = true;
+    }
     // Unless start() was called again meanwhile.
-    if (this.#timer === undefined) await this.#enqueue(() => this.#end());
+    if (this.#timer === undefined) await this.#enqueue(() => this.#end(isFailing));
   }
 
   #pushInBackground() {
@@ -199,10 +207,15 @@ class RemoteWrite {
     return { protocol: await this.#count(delivered, built.samples), ...built };
   }
 
-  /** Marks all series as ended, unless another process goes on pushing them. */
-  async #end() {
+  /**
+   * Marks all series as ended, unless another process goes on pushing them.
+   *
+   * @param {boolean} isFailing whether the receiver has refused the last push, or not answered: it is asked
+   *   once, because the program waits in order to end
+   */
+  async #end(isFailing) {
     if (this.#sender === undefined || this.#isShared) return;
-    await this.#count(this.#sender.end(this.#nextTimestamp()), 0);
+    await this.#count(this.#sender.end(this.#nextTimestamp(), isFailing), 0);
   }
 
   /**

@@ -40,8 +40,8 @@ class LabelIndex extends TupleTable {
     this.positions = new Map(distinct.map((name, position) => [name, position]));
     this.dictionaries = distinct.map(() => new LabelDictionary());
     /**
-     * Changes with each look-up. Getters and toString() of a label set are the program's, and may record: what
-     * a look-up has noted before is gone then.
+     * Changes with each look-up. Getters and toString() of a label set are the program's, and may record:
+     * what a look-up has noted before is gone then.
      */
     this.lookUps = 0;
     /** Which values of the last look-up without an object were numbers: a bit for each position. */
@@ -188,7 +188,7 @@ class LabelIndex extends TupleTable {
     return row;
   }
 
-  /** Whether the label set that find() has just not found can be added without reading it again, as most can. */
+  /** Whether the label set that find() has just not found can be added without reading it again. Most can. */
   get canAdd() {
     return this.#missing === 0 || (this.#missing === 1 && this.#newText !== undefined);
   }
@@ -244,8 +244,8 @@ class LabelIndex extends TupleTable {
    * @param {readonly string[]} labelNames
    * @param {Labels} labels
    * @returns {number} the row; -1 if there is none, or if a value is neither a string nor a number;
-   *   OTHER_ORDER if it is no such label set, or the names are not those of this index, or another look-up came
-   *   between
+   *   OTHER_ORDER if it is no such label set, or the names are not those of this index, or another look-up
+   *   came between
    */
   findInOrder(labelNames, labels) {
     const { names, dictionaries, ids } = this;

@@ -130,9 +130,9 @@ class SeriesTable {
   }
 
   /**
-   * The program's code may run while its label set is read: a getter or toString() may record, remove or throw.
-   * So nothing of the row is added before all is read, and if anything else was looked up by then, the look-up
-   * starts again, with a copy.
+   * The program's code may run while its label set is read: a getter or toString() may record, remove or
+   * throw. So nothing of the row is added before all is read, and if anything else was looked up by then, the
+   * look-up starts again, with a copy.
    *
    * @param {number} found what the index has found
    * @param {Labels} labels

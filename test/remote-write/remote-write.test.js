@@ -718,6 +718,38 @@ describe('RemoteWrite', () => {
     assert.strictEqual(stale.length, 9);
   });
 
+  for (const protocol of ['1.0', '2.0']) {
+    it(`stop() marks all series although its last push of ${protocol} is refused`, async t => {
+      t.mock.method(process, 'emitWarning', () => {});
+      for (const status of [400, 422, 429, 500]) {
+        const to = await receiver((response, request) => {
+          if (request.series.every(({ value }) => value === 'stale')) return accept(response, request);
+          // One series is too many for a limit of the tenant, or the receiver is restarting.
+          response.writeHead(to.requests.length === 1 ? 200 : status, {
+            'X-Prometheus-Remote-Write-Samples-Written': String(request.series.length),
+          });
+          return response.end();
+        });
+        gauge(`value_${status}`, 1);
+        const push = remoteWrite(to, { protocol, retries: 0 });
+        await push.push();
+        await push.stop();
+        const values = to.requests.at(-1).series.map(({ value }) => value);
+        assert.deepStrictEqual(new Set(values), new Set(['stale']), `status ${status}`);
+        assert.strictEqual(to.requests.length, 3);
+      }
+    });
+  }
+
+  it('stop() asks a receiver that has failed once more, and no more often', async t => {
+    t.mock.method(process, 'emitWarning', () => {});
+    const to = await receiver(response => response.writeHead(503).end());
+    gauge('value', 1);
+    await remoteWrite(to, { protocol: '1.0', retries: 1 }).stop();
+    const isEnd = ({ series }) => series.every(({ value }) => value === 'stale');
+    assert.deepStrictEqual(to.requests.map(isEnd), [false, false, true]);
+  });
+
   it('start() while stop() runs goes on: no series ends', async () => {
     const to = await receiver();
     gauge('value', 1);
