@@ -93,7 +93,10 @@ class ClusterPrimary {
     this.#roster = new WorkerRoster(cluster, {
       // A process without workers never starts an aggregator.
       onAdded: () => void this.#supervisor.start(),
-      onOnline: record => this.#messages.welcome(record),
+      onOnline: record => {
+        this.#messages.welcome(record);
+        this.#requests.askAgain(record, this.#messages.fields);
+      },
       onMessage: (record, message) => this.#messages.receive(record, message),
       onGone: workerId => this.#rounds.settle(workerId, false),
       onRetired: record => this.#supervisor.retire(record.worker.id, deathOf(record)),

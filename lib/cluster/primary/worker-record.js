@@ -28,6 +28,8 @@ class WorkerRecord {
   expected = 0;
   /** When that request was last sent, by performance.now(). */
   askedAt = 0;
+  /** Until when the scrape waits that has sent it, by performance.now(). */
+  deadline = 0;
   /** When it was first sent, by performance.now(). */
   requestedAt = 0;
   /** The longest time that a scrape has waited for it and timed out, in milliseconds. */

@@ -45,6 +45,10 @@ const MAX_PAGE_BYTES = 2 ** 29;
 // Reading a file fails so if its directory is another user's, or in another container.
 const OTHER_PLACE_CODES = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']);
 
+// Of all requests of this process: a process of a group may lose its link and get another one to the same
+// primary, which still answers what was requested before.
+let lastPageId = 0;
+
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 
@@ -78,7 +82,6 @@ class ClusterPages {
   #directory = '';
   /** Directory that this process cannot read. */
   #unreadable = '';
-  #lastId = 0;
   /** @type {Map<string, PendingPage>} by format, not requested yet */
   #waiting = new Map();
   /** @type {Map<number, PendingPage>} by id, requested and not answered */
@@ -207,7 +210,7 @@ class ClusterPages {
       page.reject(unavailable(NOBODY_AGGREGATES));
       return;
     }
-    const pageId = ++this.#lastId;
+    const pageId = ++lastPageId;
     this.#unanswered.set(pageId, page);
     page.sentAt = performance.now();
     page.parts = [];

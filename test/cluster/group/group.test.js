@@ -15,8 +15,8 @@ const { Counter, Registry } = require('../../..');
 const { Group } = require('../../../lib/cluster/group/group.js');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { newKey } = require('../../../lib/cluster/group/group-names.js');
-const { SocketLink, listen } = require('../../../lib/cluster/links/socket.js');
-const { HELLO } = require('../../../lib/cluster/wire/messages.js');
+const { SocketLink, connect, listen } = require('../../../lib/cluster/links/socket.js');
+const { HELLO, REQUEST, RESPONSE } = require('../../../lib/cluster/wire/messages.js');
 const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
 const { makePlace, until } = require('../../fixtures/cluster-harness.js');
@@ -191,6 +191,37 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     group.join();
     await until(() => group.state().group.id !== 0, 'it is linked');
     assert.deepEqual([group.state().group.id > 0, directory.generations()[0]], [true, 2]);
+  });
+
+  it('asks another one again that has lost its link, and links again before it has answered', async t => {
+    const place = makePlace(t);
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const group = new Group(path.join(place, 'd'), {}, () => []);
+    group.join();
+    await until(() => group.state().group.id !== 0, 'it is linked');
+    const directory = new GroupDirectory(path.join(place, 'd'));
+    const key = newKey();
+    const server = await listen(directory.socketOf(key), socket => socket.destroy());
+    t.after(() => server.close());
+    const join = async (onRequest, onEnd = () => {}) => {
+      const link = new SocketLink(await connect(directory.socketOf(directory.newest().key)), {
+        onMessage: message => message.type === REQUEST && onRequest(link, message),
+        onEnd,
+      });
+      link.send({ type: HELLO, key, pid: process.pid });
+    };
+    const values = [{ value: 7, labels: {} }];
+    const metrics = [{ name: 'm_total', help: 'h', type: 'counter', aggregator: 'sum', values }];
+    const answer = (link, { requestId }) => link.send({ type: RESPONSE, requestId, metrics });
+    await join(
+      link => link.close(),
+      () => void join(answer),
+    );
+    await until(() => group.state().group.members === 2, 'the other one is linked');
+    const { bytes } = await group.collect({ openMetrics: false, gzip: false, selfMetrics: false }, 60_000);
+    assert.match(bytes.toString(), /^m_total 7$/m);
+    await group.primary.close();
   });
 
   it('that finds no process that aggregates keeps nothing of scrapes that have timed out', () => {

@@ -65,6 +65,9 @@ describe('the link to the process that aggregates', () => {
     for (let i = 0; i < milliseconds; i += 100) t.mock.timers.tick(100);
   }
 
+  /** @returns {number[]} ids of the pages that were requested over this link */
+  const pageIds = () => socket.sent.filter(({ type }) => type === PAGE).map(({ pageId }) => pageId);
+
   it('ends if it does not answer at all for 2 seconds', t => {
     open(t);
     wait(t, 2000);
@@ -109,11 +112,35 @@ describe('the link to the process that aggregates', () => {
     // The second one waits, because the same page was requested a moment ago.
     const pages = [link.page(FORMAT, 60_000), link.page(FORMAT, 60_000)];
     await new Promise(resolve => setImmediate(resolve));
-    assert.equal(socket.sent.filter(({ type }) => type === PAGE).length, 1);
+    assert.equal(pageIds().length, 1);
     socket.receive({ type: PAGE, pages: false });
     wait(t, 2600);
     assert.deepEqual(events, ['hello 7', 'silence', 'end']);
     for (const page of pages) await assert.rejects(page, /has ended/);
+  });
+
+  it('takes no answer to what was requested over an earlier link for one to its own requests', async t => {
+    const answer = (pageId, text) => {
+      const part = Buffer.from(text).toString('base64');
+      socket.receive({ type: PAGE, pageId, part, bytes: text.length });
+    };
+    const request = async () => {
+      open(t);
+      socket.receive({ type: HELLO, id: 7 });
+      const page = link.page(FORMAT, 60_000);
+      while (pageIds().length === 0) await Promise.resolve();
+      return { page };
+    };
+    const { page: earlier } = await request();
+    const [earlierId] = pageIds();
+    socket.destroy();
+    await assert.rejects(earlier, /has ended/);
+    socket = new FakeSocket();
+    t.mock.timers.reset();
+    const { page } = await request();
+    answer(earlierId, 'of another format');
+    answer(pageIds()[0], 'a 1');
+    assert.equal((await page).bytes.toString(), 'a 1');
   });
 
   it('does not keep the pages that it has delivered', async t => {
@@ -122,9 +149,10 @@ describe('the link to the process that aggregates', () => {
     v8.setFlagsFromString('--expose-gc');
     const collectGarbage = vm.runInNewContext('gc');
     const delivered = [];
-    for (let pageId = 1; pageId <= 3; pageId++) {
+    for (let i = 0; i < 3; i++) {
       const page = link.page(FORMAT, 60_000);
-      for (let i = 0; i < 100; i++) await Promise.resolve();
+      for (let j = 0; j < 100; j++) await Promise.resolve();
+      const pageId = pageIds().at(-1);
       const part = Buffer.from('a 1').toString('base64');
       socket.receive({ type: PAGE, pageId, part, bytes: 3 });
       delivered.push(new WeakRef(await page));
@@ -138,14 +166,15 @@ describe('the link to the process that aggregates', () => {
   it('fails a page at once if it cannot be read and the link has ended', async t => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'holder-link-'));
     t.after(() => fs.rmSync(directory, { recursive: true }));
-    const file = `w7-p1-${'0'.repeat(24)}.page`;
-    fs.writeFileSync(path.join(directory, file), 'a 1');
     open(t);
     socket.receive({ type: HELLO, id: 7 });
     socket.receive({ type: PAGE, directory });
     const failed = assert.rejects(link.page(FORMAT, 60_000));
     for (let i = 0; i < 100; i++) await Promise.resolve();
-    socket.receive({ type: PAGE, pageId: 1, file, bytes: 1000 });
+    const [pageId] = pageIds();
+    const file = `w7-p${pageId}-${'0'.repeat(24)}.page`;
+    fs.writeFileSync(path.join(directory, file), 'a 1');
+    socket.receive({ type: PAGE, pageId, file, bytes: 1000 });
     socket.destroy();
     await failed;
   });
@@ -159,9 +188,10 @@ describe('the link to the process that aggregates', () => {
       /^Error: the answer of the primary is not valid$/,
     );
     const pages = () => socket.sent.filter(({ type }) => type === PAGE);
-    for (const pageId of [1, 2]) {
-      for (let i = 0; i < 1000 && pages().length < pageId; i++)
+    for (const count of [1, 2]) {
+      for (let i = 0; i < 1000 && pages().length < count; i++)
         await new Promise(resolve => setImmediate(resolve));
+      const pageId = pageIds().at(-1);
       const file = `w7-p${pageId}-${'0'.repeat(24)}.page`;
       socket.receive({ type: PAGE, pageId, file, bytes: 1 });
     }
