@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { LIBRARY, until } = require('../fixtures/cluster-harness.js');
+const { LIBRARY, removeWhileUsed, until } = require('../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../fixtures/shared-cluster.js');
 const { BY_HAND } = require('../fixtures/cluster-checkpoints.js');
 
@@ -334,7 +334,7 @@ describe('checkpoints', () => {
     await cluster.inWorker(id, record, 3);
     await cluster.inWorker(id, tick);
     assert.equal(counted(await cluster.scrape()) - before, 3);
-    fs.rmSync(cluster.spool, { recursive: true });
+    removeWhileUsed(cluster.spool);
     await cluster.inWorker(id, record, 4);
     // The application does not notice that the checkpoint fails.
     assert.equal(await cluster.inWorker(id, tick), 1);

@@ -7,7 +7,14 @@ const path = require('node:path');
 const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
-const { startCluster, makePlace, until, LIBRARY, PREFIX } = require('../fixtures/cluster-harness.js');
+const {
+  startCluster,
+  makePlace,
+  removeWhileUsed,
+  until,
+  LIBRARY,
+  PREFIX,
+} = require('../fixtures/cluster-harness.js');
 const { Spool } = require('../../lib/cluster/spool/spool.js');
 const { sharedCluster } = require('../fixtures/shared-cluster.js');
 
@@ -655,7 +662,7 @@ describe('a directory that vanishes under a live primary', () => {
     await cluster.inWorkers(workers, record);
     const total = await addDead(cluster, 10);
     const before = cluster.spool;
-    fs.rmSync(before, { recursive: true });
+    removeWhileUsed(before);
     await cluster.inWorkers(workers, record);
     assert.equal(counted(await cluster.scrape()), total + workers.length);
     await replaced(cluster, before);
@@ -682,7 +689,7 @@ describe('a directory that vanishes under a live primary', () => {
   it('a directory that has become a file is replaced, and the file is left alone', async () => {
     const total = await prepare();
     const before = cluster().spool;
-    fs.rmSync(before, { recursive: true });
+    removeWhileUsed(before);
     fs.writeFileSync(before, 'somebody wrote this');
     await cluster().inWorkers([1, 2], record);
     assert.equal(await scrape(), total + 2);
@@ -715,7 +722,7 @@ describe('a directory that vanishes under a live primary', () => {
     await cluster().inWorker(id, record);
     const total = await prepare();
     const before = cluster().spool;
-    fs.rmSync(before, { recursive: true });
+    removeWhileUsed(before);
     cluster().tellWorker(id, exit);
     await cluster().gone(id);
     assert.equal(await scrape(), total);
@@ -729,7 +736,7 @@ describe('a directory that vanishes under a live primary', () => {
     cluster().tellWorker(1, exit);
     await cluster().gone(1);
     await allRetired(cluster());
-    fs.rmSync(cluster().spool, { recursive: true });
+    removeWhileUsed(cluster().spool);
     cluster().tellWorker(2, exit);
     await cluster().gone(2);
     assert.equal(await scrape(), total);

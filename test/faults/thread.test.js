@@ -7,7 +7,14 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { startCluster, copyPackage, makePlace, until, LIBRARY } = require('../fixtures/cluster-harness.js');
+const {
+  startCluster,
+  copyPackage,
+  makePlace,
+  removeWhileUsed,
+  until,
+  LIBRARY,
+} = require('../fixtures/cluster-harness.js');
 
 const counting = {
   start: ({ client, cluster, state }) => {
@@ -211,7 +218,7 @@ describe('a thread that ends', () => {
       const { id, end } = await startWorker();
       const { spool } = cluster;
       await cluster.run(terminate);
-      fs.rmSync(spool, { recursive: true });
+      removeWhileUsed(spool);
       const samples = await cluster.scrape();
       assert.equal(samples.get('series_total{number="7",worker="1"}') > 1, true);
       const own = await cluster.inWorker(1, async ({ state }) => (await state.counter.get()).values[0].value);

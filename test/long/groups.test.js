@@ -10,7 +10,8 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
-const { TestGroup, removeWhileUsed } = require('../fixtures/group.js');
+const { removeWhileUsed } = require('../fixtures/cluster-harness.js');
+const { TestGroup } = require('../fixtures/group.js');
 
 const MINUTE = 60_000;
 const MEMBERS = 64;

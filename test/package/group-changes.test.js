@@ -7,7 +7,8 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
-const { TestGroup, removeWhileUsed } = require('../fixtures/group.js');
+const { removeWhileUsed } = require('../fixtures/cluster-harness.js');
+const { TestGroup } = require('../fixtures/group.js');
 
 describe('a group of plain processes that changes', { skip: process.platform === 'win32' }, () => {
   /** @type {TestGroup} */

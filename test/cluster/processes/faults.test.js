@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const { describe, it } = require('node:test');
 
 const client = require('../../..');
-const { until } = require('../../fixtures/cluster-harness.js');
+const { removeWhileUsed, until } = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 const { BY_HAND } = require('../../fixtures/cluster-checkpoints.js');
 
@@ -65,7 +65,7 @@ describe('a fault in a cluster', () => {
     await cluster.inWorker(1, record);
     const before = await scrape();
     const { spool } = cluster;
-    fs.rmSync(spool, { recursive: true });
+    removeWhileUsed(spool);
     await cluster.inWorker(1, record);
     assert.equal(await scrape(), before + 1);
     const isReplaced = async () => !['', spool].includes((await cluster.internals()).directory);

@@ -10,7 +10,14 @@ const path = require('node:path');
 const { inspect, promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
-const { startCluster, makePlace, patiently, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
+const {
+  startCluster,
+  makePlace,
+  patiently,
+  removeWhileUsed,
+  until,
+  LIBRARY,
+} = require('../../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../../fixtures/shared-cluster.js');
 
 /** One counter that tests increment, and one that only its hook increments. */
@@ -263,7 +270,7 @@ describe('shutdown() and close() in a cluster', () => {
     const { failures } = await cluster.internals();
     const failed = failures.find(({ stage }) => stage === 'checkpoint');
     assert.ok(failed?.count >= 1, inspect(failures));
-    fs.rmSync(cluster.spool, { recursive: true });
+    removeWhileUsed(cluster.spool);
     for (const id of ids) {
       cluster.tellWorker(id, exit);
       await cluster.gone(id);
