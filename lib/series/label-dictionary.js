@@ -191,8 +191,10 @@ class LabelDictionary {
     if (id === MISSING || id > LARGEST_CACHED_ID || this.slots === NO_SLOTS) return id;
     const count = Math.min(this.slots.length, MOST_NUMBERS);
     if (this.#numbers.length < count) {
-      this.#numbers = new Float64Array(count).fill(NaN);
+      // There may be memory for one of them only.
+      const numbers = new Float64Array(count).fill(NaN);
       this.#numberIds = new Uint16Array(count);
+      this.#numbers = numbers;
     }
     const slot = number & (this.#numbers.length - 1);
     this.#numbers[slot] = number;

@@ -269,10 +269,11 @@ class SeriesTable {
     this.#beforeReset();
     // A capture may have removed it, because it has aged.
     if (!this.isLive(row)) return;
-    if (row === this.overflowRow) this.#limit?.setRow(-1);
+    // First, because there may be no memory for it.
     this.live ??= LiveRows.all(this.rowCount);
+    if (row === this.overflowRow) this.#limit?.setRow(-1);
     this.live.remove(row);
-    if (this.#compaction !== undefined) this.#compaction.rowRemoved(row);
+    if (this.#compaction !== undefined) this.#reportRemoved(row);
     this.liveCount--;
     this.generation++;
     this.listener?.rowRemoved?.(row);
@@ -282,8 +283,8 @@ class SeriesTable {
   clear() {
     if (this.liveCount === 0) return;
     this.#beforeReset();
-    this.#limit?.setRow(-1);
     this.live ??= new LiveRows(this.rowCount);
+    this.#limit?.setRow(-1);
     this.live.clear();
     // Nothing is left to move.
     this.#compaction = undefined;
@@ -300,20 +301,38 @@ class SeriesTable {
    */
   *compactionSteps() {
     while (this.#compaction !== undefined || this.isSparse) {
+      const { epoch } = this;
       this.#stepCompaction();
+      const isGivenUp = this.#compaction === undefined && this.epoch === epoch;
+      if (isGivenUp) return;
       yield;
     }
   }
 
   #stepCompaction() {
-    if (this.#compaction !== undefined) {
-      if (this.#compaction.step()) this.#takeOver(this.#compaction);
+    const compaction = this.#compaction;
+    if (compaction !== undefined) {
+      this.#orGiveUp(() => compaction.step() && this.#takeOver(compaction));
       return;
     }
     // A step of its own, because the memory that it allocates takes as long as hundreds of rows.
-    this.#compaction = new Compaction(this, this.labelNames);
+    this.#orGiveUp(() => (this.#compaction = new Compaction(this, this.labelNames)));
     // Handles must report what they write from now on.
     this.generation++;
+  }
+
+  /**
+   * A compaction for which there is no memory lacks rows: the table stays as it is.
+   *
+   * @param {() => void} act
+   */
+  #orGiveUp(act) {
+    try {
+      act();
+    } catch (error) {
+      this.#compaction = undefined;
+      if (!(error instanceof RangeError)) throw error;
+    }
   }
 
   /** What a bound handle compares with `generation`; during a compaction it binds again with each use. */
@@ -335,7 +354,17 @@ class SeriesTable {
 
   /** @param {number} row a live one, which is about to be written to */
   rowWritten(row) {
-    if (this.#compaction !== undefined) this.#compaction.rowWritten(row);
+    if (this.#compaction !== undefined) this.#reportWritten(row);
+  }
+
+  /** @param {number} row */
+  #reportWritten(row) {
+    this.#orGiveUp(() => this.#compaction?.rowWritten(row));
+  }
+
+  /** @param {number} row */
+  #reportRemoved(row) {
+    this.#orGiveUp(() => this.#compaction?.rowRemoved(row));
   }
 
   /**
@@ -404,13 +433,25 @@ class SeriesTable {
       this.#stepCompaction();
       if (this.epoch !== epoch) return this.start(labels);
     }
-    this.rowCount = row + 1;
+    // There was no memory for rows that only the index has.
+    for (let refused; (refused = this.rowCount) < row;) {
+      this.#appendNew(refused, 0);
+      this.removeRow(refused);
+    }
+    this.#appendNew(row, form);
+    return row;
+  }
+
+  /**
+   * @param {number} row the next row number
+   * @param {number} form
+   */
+  #appendNew(row, form) {
     // Pushing to an empty array reserves space for 17 elements, in each of hundreds of metrics.
     if (row === 0)
       this.pages = [this.index === undefined ? numbersInBlock(this.width) : firstPage(this.width)];
     else if (growPages(this.pages, row, this.width, this.pageShift)) this.generation++;
     this.#append(row, form);
-    return row;
   }
 
   /**
@@ -428,12 +469,14 @@ class SeriesTable {
    *
    * @param {number} row
    * @param {number} form
+   * @throws {RangeError} if there is no memory. The row is not live then
    */
   #append(row, form) {
     if (this.index !== undefined) this.forms.rows.set(row, form);
+    if (this.live !== undefined) this.live.append(row);
+    if (row === this.rowCount) this.rowCount++;
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
-    if (this.live !== undefined) this.live.append(row);
     this.rowWritten(row);
     if (this.listener !== undefined) this.listener.rowStarted(row);
   }

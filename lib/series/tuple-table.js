@@ -129,7 +129,7 @@ class TupleTable {
    * @returns {number} its row
    */
   addRow(hash) {
-    const row = this.rowCount++;
+    const row = this.rowCount;
     const { ids, width } = this;
     const page = this.#pageFor(row);
     const base = (row & TUPLE_ROW_MASK) * width;
@@ -137,9 +137,10 @@ class TupleTable {
     for (let i = 0; i < width; i++) page[base + i] = ids[i];
     if (this.#oldSlots !== undefined) this.#moveSome(this.#oldSlots);
     // Linear probing wants a table that is at most 5/8 full.
-    if (this.rowCount * 8 > this.#slots.length * 5) this.#startMove();
+    if ((row + 1) * 8 > this.#slots.length * 5) this.#startMove();
     insert(this.#slots, hash, row);
-    return row;
+    // Last: there may be no memory for it.
+    return this.rowCount++;
   }
 
   /** @param {number} row */
@@ -160,9 +161,10 @@ class TupleTable {
 
   #startMove() {
     while (this.#oldSlots !== undefined) this.#moveSome(this.#oldSlots);
+    const slots = new Int32Array(this.#slots.length * 2);
     this.#oldSlots = this.#slots;
     this.#moved = 0;
-    this.#slots = new Int32Array(this.#oldSlots.length * 2);
+    this.#slots = slots;
   }
 
   /** @param {Int32Array} oldSlots */

@@ -214,8 +214,7 @@ class RetiredThreads {
       // Not before the pause, because expire() may drop them.
       const totals = this.#totalsOf(view, defaultLabels);
       for (let i = 0; i < ROWS_PER_STEP && !next.done; i++, next = rows.next()) {
-        this.#addRow(totals, view, next.value);
-        view.table.removeRow(next.value);
+        this.#moveRow(totals, view, next.value);
       }
     }
     this.#totalsOf(view, defaultLabels).view.table.overflows += view.table.overflowCount;
@@ -224,13 +223,16 @@ class RetiredThreads {
   }
 
   /**
+   * Whatever needs memory comes first. So if there is none, the row has not moved.
+   *
    * @param {Totals} totals
    * @param {MetricView} view of a thread
    * @param {number} from its row
+   * @throws {RangeError} if there is no memory
    */
-  #addRow(totals, view, from) {
-    const { rest } = totals;
+  #moveRow(totals, view, from) {
     const { table, windowed } = totals.view;
+    const rest = totals.rest.table;
     const labels = view.table.labelsOf(from);
     const row = table.start(labels);
     // Not before that, because it may replace them.
@@ -240,20 +242,26 @@ class RetiredThreads {
     const offset = table.offsetOf(row);
     const source = view.table.pageOf(from);
     const start = view.table.offsetOf(from);
-    for (let column = 0; column < table.width; column++) {
-      const before = page[offset + column];
-      const added = source[start + column];
-      const sum = before + added;
-      page[offset + column] = sum;
-      const error = roundingError(before, added, sum);
-      if (error === 0 || !Number.isFinite(error)) continue;
-      const restRow = rest.table.start(labels);
-      rest.table.pageOf(restRow)[rest.table.offsetOf(restRow) + column] += error;
-    }
+    const errorOf = (/** @type {number} */ column) => {
+      const [before, added] = [page[offset + column], source[start + column]];
+      const error = roundingError(before, added, before + added);
+      return Number.isFinite(error) ? error : 0;
+    };
+    let restRow = -1;
+    for (let column = 0; column < table.width && restRow === -1; column++)
+      if (errorOf(column) !== 0) restRow = rest.start(labels);
     const centroids = windowed ? undefined : view.digestOf?.(from).slices()[0]?.centroids();
-    if (centroids === undefined || centroids.length === 0) return;
-    const { centroids: before } = digests[row] ?? NO_OBSERVATIONS;
-    digests[row] = new RowDigest(mergeCentroids([before, centroids], DELTA));
+    const digest = digests[row] ?? NO_OBSERVATIONS;
+    const merged =
+      centroids === undefined || centroids.length === 0
+        ? digest
+        : new RowDigest(mergeCentroids([digest.centroids, centroids], DELTA));
+    view.table.removeRow(from);
+    for (let column = 0; column < table.width; column++) {
+      if (restRow !== -1) rest.pageOf(restRow)[rest.offsetOf(restRow) + column] += errorOf(column);
+      page[offset + column] += source[start + column];
+    }
+    digests[row] = merged;
   }
 }
 

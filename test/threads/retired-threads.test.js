@@ -9,6 +9,7 @@ const { quantilesOf } = require('../../lib/metric/time-window-quantiles');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
 const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
+const { withFailingAllocation } = require('../fixtures/failing-allocations');
 const { bytesOf, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
 
 const MAX_AGE = 1000;
@@ -322,6 +323,50 @@ describe('totals of threads that have ended', () => {
     assert.deepEqual(totalsOf('jobs_total'), doubled);
     assert.equal(viewOf(counter)?.table.liveCount, 0);
     assert.deepEqual(retired.mirrors, []);
+  });
+
+  it('have every count once, whichever allocation of a merge fails', () => {
+    const jobs = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ value) =>
+      Object.fromEntries(Array.from({ length: to - from }, (_, i) => [`job ${from + i}`, value]));
+    const shown = () => {
+      const all = { ...totalsOf('jobs_total'), seconds: totalsOf('seconds')[''] };
+      // Rounding errors are added up with the totals.
+      for (const [kind, value] of Object.entries(all)) all[kind] = Math.round(value * 1e9) / 1e9;
+      return all;
+    };
+    let failures = 0;
+    for (let failing = 0, hasFailed = true; hasFailed; failing++) {
+      now = 0;
+      retired = new RetiredThreads(MAX_AGE, () => now);
+      end(threadWith(jobs(100, 105, 0.3)).registry);
+      now = 2 * MAX_AGE;
+      end(threadWith(jobs(0, 20, 0.1)).registry);
+      // Some of the totals are dropped, and their rows are used again.
+      expire();
+      retired.add(mirrorOf(threadWith(jobs(10, 103, 0.2)).registry));
+      const expected = shown();
+      assert.equal(expected['job 10'], 0.3);
+      let error;
+      ({ hasFailed, error } = withFailingAllocation(failing, () => runThrough(retired.merge())));
+      if (error !== undefined) failures++;
+      assert.deepEqual(shown(), expected, `after allocation ${failing} has failed: ${error}`);
+      // The next scrape goes on with the merge.
+      runThrough(retired.merge());
+      assert.deepEqual(shown(), expected, `at the end, allocation ${failing}`);
+      assert.deepEqual(retired.mirrors, []);
+      const { table, digestOf } = viewIn('sizes');
+      for (const row of table.liveRows()) {
+        const [digest] = digestOf(row).slices();
+        const weights = digest
+          .centroids()
+          .filter((/** @type {number} */ _, /** @type {number} */ i) => i % 2 === 1);
+        const count = weights.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b);
+        const { kind } = table.labelsOf(row);
+        const isInBoth = Number(kind.slice(4)) >= 10 && Number(kind.slice(4)) < 20;
+        assert.equal(count, isInBoth ? 2 : 1, `${kind} after allocation ${failing}`);
+      }
+    }
+    assert.ok(failures > 50, `${failures} allocations`);
   });
 
   it('of other default labels belong to other series', () => {
