@@ -78,7 +78,7 @@ function joinByEnvironment(registries, options) {
 function joinGroup(options, registries) {
   const name = options.group === false ? undefined : (options.group ?? groupOfEnvironment());
   if (name === undefined && !(SHARED in shared)) {
-    if (options.group === false) shared[SHARED] = { group: undefined, directory: undefined };
+    if (options.group === false) shared[SHARED] = Object.seal({ group: undefined, directory: undefined });
     return undefined;
   }
   const known = shared[SHARED];
@@ -88,7 +88,7 @@ function joinGroup(options, registries) {
     if (directory === undefined) return undefined;
     const { Group } = require('./group/group');
     const group = new Group(directory, options, registries);
-    shared[SHARED] = { group, directory };
+    shared[SHARED] = Object.seal({ group, directory });
     group.join();
     return group;
   }

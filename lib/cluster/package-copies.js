@@ -24,7 +24,9 @@ const THREADS = Symbol.for('prom-client-cluster.threads.v1');
 function joinCopies(copy) {
   const shared = /** @type {{[COPIES]?: WeakRef<Copy>[]}} */ (globalThis);
   const others = (shared[COPIES] ?? []).filter(other => ![undefined, copy].includes(other.deref()));
-  Object.defineProperty(shared, COPIES, { value: [...others, new WeakRef(copy)], configurable: true });
+  // Frozen: Jest 30 replaces what it can of such a list when a test file has ended.
+  const value = Object.freeze([...others, new WeakRef(copy)]);
+  Object.defineProperty(shared, COPIES, { value, configurable: true });
   // Where this thread takes part, its registries are followed from now on.
   threads()?.publisher?.sync();
 }

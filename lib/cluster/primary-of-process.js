@@ -53,14 +53,15 @@ function primaryOfProcess() {
  * @param {() => ClusterPrimary} create called if it is the first one
  */
 function holdPrimary(holder, given, effective, create) {
-  const shared = (processWide[SHARED] ??= {
+  // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
+  const shared = (processWide[SHARED] ??= Object.seal({
     primary: create(),
     options: /** @type {any} */ (effective),
     holders: new WeakSet(),
     count: 0,
     isReleased: false,
     hasWarned: false,
-  });
+  }));
   warnIfOptionsDiffer('AggregatorRegistry', SHARED_OPTIONS, shared, /** @type {any} */ (given));
   shared.holders.add(holder);
   shared.count++;

@@ -2,6 +2,7 @@
 
 // Runs in the process's hub. Has the `collect` hooks of one thread run, which needs its event loop.
 
+const { randomUUID } = require('node:crypto');
 const { unref } = require('../event-loop/timers');
 
 // Read when this file is loaded, because an application's tests may fake timers later.
@@ -16,7 +17,7 @@ const RESPONSE_MILLISECONDS = 250;
 /**
  * `failed` is resolved with the names of the metrics whose hook failed.
  *
- * @typedef {{number: number, failed: Promise<Set<unknown>>, resolve: (failed: Set<unknown>) => void,
+ * @typedef {{id: string, failed: Promise<Set<unknown>>, resolve: (failed: Set<unknown>) => void,
  *   timer: NodeJS.Timeout, isLate: boolean}} Request
  */
 
@@ -24,10 +25,9 @@ class HookRequests {
   #send;
   /** @type {Request | undefined} until it was answered */
   #current = undefined;
-  #nextNumber = 1;
   #isOver = false;
 
-  /** @param {(message: {request: number}) => void} send to the thread */
+  /** @param {(message: {request: string}) => void} send to the thread */
   constructor(send) {
     this.#send = send;
   }
@@ -47,11 +47,11 @@ class HookRequests {
   }
 
   /**
-   * @param {unknown} number from a message
+   * @param {unknown} id from a message
    * @returns {boolean} whether it is that of the request that was not answered yet
    */
-  isCurrent(number) {
-    return this.#current !== undefined && this.#current.number === number;
+  isCurrent(id) {
+    return this.#current !== undefined && this.#current.id === id;
   }
 
   /** The thread has begun to run its hooks. They have as much time as the scrape. */
@@ -83,8 +83,9 @@ class HookRequests {
       resolve(new Set());
     }, RESPONSE_MILLISECONDS);
     unref(timer);
-    const request = { number: this.#nextNumber++, failed, resolve, timer, isLate: false };
-    this.#send({ request: request.number });
+    // Not a number: each copy of this package with a hub gets all answers of a thread.
+    const request = { id: randomUUID(), failed, resolve, timer, isLate: false };
+    this.#send({ request: request.id });
     return request;
   }
 }

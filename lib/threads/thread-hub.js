@@ -9,6 +9,7 @@ const { debuglog } = require('node:util');
 const { isSharedArrayBuffer } = require('node:util/types');
 const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
+const { listenTo, stopListening } = require('../event-loop/listeners');
 const { HookRequests } = require('./hook-requests');
 const { ThreadMirror } = require('./thread-mirror');
 const { RetiredThreads } = require('./retired-threads');
@@ -45,7 +46,6 @@ const THREAD_CREATED = 'worker_threads';
  */
 
 class ThreadHub {
-  #onJoined;
   #scope;
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
@@ -65,11 +65,9 @@ class ThreadHub {
 
   /**
    * @param {{retiredMaxAge?: number}} options see RetiredThreads
-   * @param {() => void} onJoined called when a thread has joined
    * @throws {Error} in another runtime than Node.js
    */
-  constructor({ retiredMaxAge }, onJoined) {
-    this.#onJoined = onJoined;
+  constructor({ retiredMaxAge }) {
     this.#retired = new RetiredThreads(retiredMaxAge);
     // A hub of another thread (of a test runner, for example) is that of the threads below it only.
     const own = `.${worker.threadId}`;
@@ -78,7 +76,7 @@ class ThreadHub {
     this.#inbox = this.#listen(inboxOf(this.#scope), message => this.#receive(message));
     this.#checkRuntime();
     this.#countHubs(1);
-    process.on('worker', this.#follow);
+    listenTo(process, 'worker', this.#follow);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
     const hello = new worker.BroadcastChannel(helloOf(this.#scope));
@@ -131,7 +129,7 @@ class ThreadHub {
   close() {
     this.#isClosed = true;
     this.#countHubs(-1);
-    process.removeListener('worker', this.#follow);
+    stopListening(process, 'worker', this.#follow);
     diagnosticsChannel.unsubscribe(THREAD_CREATED, this.#onThread);
     this.#inbox.close();
     for (const record of this.#threads.values()) this.#remove(record);
@@ -144,7 +142,7 @@ class ThreadHub {
     const { threadId } = thread;
     if (this.#isClosed || this.#followed.has(threadId)) return;
     this.#followed.set(threadId, new WeakRef(thread));
-    thread.once('exit', () => {
+    listenTo(thread, 'exit', () => {
       this.#receiveAll();
       this.#followed.delete(threadId);
       // A closed hub has none.
@@ -246,7 +244,6 @@ class ThreadHub {
     // Until all listen, the thread posts to the inbox.
     Atomics.store(record.listeners, HUBS, hubCount(hubsOf(this.#scope)));
     Atomics.add(record.listeners, LISTENING, 1);
-    this.#onJoined();
   }
 
   /**
@@ -292,7 +289,7 @@ class ThreadHub {
 
   /**
    * @param {ThreadRecord} record whose hooks have run
-   * @param {number} request
+   * @param {string} request its id
    * @param {Set<unknown>} failed names of metrics
    */
   async #onAnswer({ mirror, hooks }, request, failed) {

@@ -6,6 +6,7 @@
 // custom metric objects need its event loop.
 
 const { viewOf, OBSERVER, OF_PROCESS } = require('../registry/metric-view');
+const { listenTo, stopListening } = require('../event-loop/listeners');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
 const { readableMetrics, isReadable } = require('../cluster/capture/readable-metrics');
@@ -68,7 +69,7 @@ class ThreadPublisher {
       onRequest: message => void this.#answer(message),
       onHello: () => this.open(),
     });
-    process.on('exit', this.#onExit);
+    listenTo(process, 'exit', this.#onExit);
     this.open();
   }
 
@@ -91,7 +92,7 @@ class ThreadPublisher {
 
   /** What was recorded so far stays with the hub. */
   close() {
-    process.removeListener('exit', this.#onExit);
+    stopListening(process, 'exit', this.#onExit);
     this.#sendLast({ left: true });
     this.#stop();
   }
@@ -124,7 +125,7 @@ class ThreadPublisher {
   #fail(error) {
     debug('this thread takes no part any more: %O', error);
     warnOfMissing(error);
-    process.removeListener('exit', this.#onExit);
+    stopListening(process, 'exit', this.#onExit);
     try {
       // What was published so far is shown.
       this.#link.send({ left: true });

@@ -16,7 +16,6 @@ const {
   warnIfMissing,
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
-const { groupOfProcess } = require('../cluster/group-of-process');
 const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { RELEASE } = require('../exposition/pooled-page');
 const { settledWithin } = require('../event-loop/timers');
@@ -83,10 +82,12 @@ class WorkerRegistry extends Registry {
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
     joinCopies(AggregatorRegistry);
-    const first = {
+    // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
+    const first = Object.seal({
+      ...{ hub: undefined, primary: undefined, publisher: undefined },
       ...{ options: effective, hasWarned: false },
       ...{ holders: new WeakSet(), count: 0, scrapes: new Set() },
-    };
+    });
     const threads = (shared()[THREADS] ??= first);
     warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, given);
     if (serves) serve(threads, effective);
@@ -269,9 +270,7 @@ function serve(threads, options) {
   const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
   const { hookIntoWorker } = require('../cluster/worker/worker-hook');
   warnIfMissing(options.directory, 'WorkerRegistry');
-  // A member's threads are on the page of its cluster or group.
-  const isMember = () => /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess();
-  const hub = new ThreadHub(options, () => void (isMember() || threads.primary?.start()));
+  const hub = new ThreadHub(options);
   threads.hub = hub;
   // Once, because nothing removes it.
   if (latestHub === undefined) hookIntoWorker(registriesOfMember);

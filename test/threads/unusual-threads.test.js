@@ -10,6 +10,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const worker = require('node:worker_threads');
 const { Counter, WorkerRegistry, register } = require('../../index');
+const { HookRequests } = require('../../lib/threads/hook-requests');
 const { LogWriter } = require('../../lib/threads/shared-log');
 const { ThreadHub } = require('../../lib/threads/thread-hub');
 const messages = require('../../lib/threads/thread-messages');
@@ -389,7 +390,7 @@ describe('unusual threads', () => {
   });
 
   it('each of two copies that know nothing of each other, as in Jest, has all that a thread publishes while it joins', async t => {
-    const other = new ThreadHub({}, () => {});
+    const other = new ThreadHub({});
     t.after(() => other.close());
     const words = new Int32Array(new SharedArrayBuffer(8));
     const [state, goOn] = [0, 1];
@@ -424,6 +425,21 @@ describe('unusual threads', () => {
     threads[0].postMessage('count');
     Atomics.wait(words, state, 2);
     assert.deepEqual(await jobs(), { a: 5, b: 2 });
+  });
+
+  it('a copy takes only the answers to its own requests', t => {
+    /** @type {any[]} */
+    const sent = [];
+    const [one, other] = [1, 2].map(() => new HookRequests(message => sent.push(message)));
+    t.after(() => [one, other].forEach(requests => requests.end()));
+    for (const requests of [one, other]) requests.collect('jobs_total');
+    assert.deepEqual(
+      sent.map(({ request }) => [one.isCurrent(request), other.isCurrent(request)]),
+      [
+        [true, false],
+        [false, true],
+      ],
+    );
   });
 
   it('a thread is shown when it has published all; one that takes part again with its former numbers until then', async () => {
