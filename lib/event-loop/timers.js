@@ -3,6 +3,10 @@
 /** Milliseconds. A longer timer would fire at once. */
 const MAX_TIMER = 2 ** 31 - 1;
 
+// Read when this file is loaded: fake timers in an application's tests would otherwise stop what pauses for
+// good.
+const setRealTimeout = timeoutOf();
+
 /**
  * Lets the process end before the timer fires. Where an environment replaces timers (jsdom, a polyfill), they
  * may be numbers.
@@ -21,7 +25,17 @@ function unref(timer) {
  * @returns {Promise<unknown>} resolved after that time, unless the process ends before
  */
 function pause(milliseconds) {
-  return new Promise(resolve => unref(setTimeout(resolve, milliseconds)));
+  return new Promise(resolve => unref(setRealTimeout(resolve, milliseconds)));
+}
+
+/** @returns {(callback: (value?: any) => void, milliseconds: number) => unknown} */
+function timeoutOf() {
+  try {
+    return require('timers').setTimeout;
+  } catch {
+    // Not Node.js.
+    return globalThis.setTimeout;
+  }
 }
 
 /**

@@ -114,8 +114,8 @@ class HolderLink {
     if (!hasType(message)) return;
     if (this.#pages === undefined) this.#receiveHello(message);
     else if ([REQUEST, WELCOME, PAGE].includes(message.type)) {
-      // Whoever holds the group aggregates. If pages failed because it says otherwise, nobody would wait for an
-      // answer, and one that does not answer would never be replaced.
+      // Whoever holds the group aggregates. If pages failed because it says otherwise, nobody would wait for
+      // an answer, and one that does not answer would never be replaced.
       this.#pages.receive({ ...message, pages: true });
       if (message.type !== PAGE) this.#events.onRequest(message);
     }

@@ -7,6 +7,7 @@
 const { isOnline, send } = require('./worker-record');
 const { reasonOf } = require('../../registry/unavailable');
 const { textOf } = require('../../options/thrown');
+const { pause } = require('../../event-loop/timers');
 const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
 const { pageName } = require('../wire/file-names');
@@ -93,11 +94,8 @@ class PageRequests {
    *   of the loop
    */
   #turnOf(queue) {
-    queue.turn ??= new Promise(resolve => {
-      const wait = queue.startedAt + PAUSE_MILLISECONDS - performance.now();
-      if (wait > 0) setTimeout(resolve, wait);
-      else resolve(undefined);
-    }).then(() => {
+    const wait = queue.startedAt + PAUSE_MILLISECONDS - performance.now();
+    queue.turn ??= (wait > 0 ? pause(wait) : Promise.resolve()).then(() => {
       queue.startedAt = performance.now();
       queue.turn = undefined;
     });

@@ -224,6 +224,36 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     await group.primary.close();
   });
 
+  for (const when of ['before', 'after']) {
+    it(`answers each scrape although fake timers never fire, which are there ${when} the library is loaded`, t => {
+      const program = `
+        const fake = () => {
+          for (const name of ['setTimeout', 'setInterval', 'setImmediate']) globalThis[name] = () => ({ unref() {} });
+          if (${when === 'after'}) require('node:test').mock.timers.enable();
+          performance.now = () => 1000;
+        };
+        setInterval(() => {}, 10_000);
+        if (${when === 'before'}) fake();
+        const { Counter, Registry } = require(${JSON.stringify(ROOT)});
+        const { Group } = require(${JSON.stringify(path.join(ROOT, 'lib/cluster/group/group.js'))});
+        fake();
+        const registry = new Registry();
+        const counter = new Counter({ name: 'c_total', help: 'h', registers: [registry] });
+        const group = new Group(${JSON.stringify(path.join(makePlace(t), 'd'))}, {}, () => [registry]);
+        group.join();
+        (async () => {
+          for (let i = 0; i < 3; i++) {
+            counter.inc();
+            const { bytes } = await group.collect({}, 60_000);
+            console.log(bytes.toString().split('\\n').at(-2));
+          }
+          process.exit();
+        })();`;
+      const output = execFileSync(process.execPath, ['-e', program], { encoding: 'utf8', timeout: 60_000 });
+      assert.equal(output, 'c_total 1\nc_total 2\nc_total 3\n');
+    });
+  }
+
   it('that finds no process that aggregates keeps nothing of scrapes that have timed out', () => {
     const program = `
       const { Group } = require(${JSON.stringify(path.join(ROOT, 'lib/cluster/group/group.js'))});
