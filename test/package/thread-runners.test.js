@@ -29,9 +29,13 @@ const testFile = releases => `
     const registry = new WorkerRegistry(undefined, true);
     expect(registry.workerCount()).toBe(0);
     const thread = new Worker(THREAD);
-    await once(thread, 'message');
-    expect(await registry.workerMetrics()).toContain('jobs_total 5');
-    await thread.terminate();
+    try {
+      await once(thread, 'message');
+      expect(await registry.workerMetrics()).toContain('jobs_total 5');
+    } finally {
+      // Otherwise the test runner does not end after a failure.
+      await thread.terminate();
+    }
     expect(await registry.workerMetrics()).toContain('jobs_total 5');
     expect(registry.workerCount()).toBe(0);
     if (!${releases}) return;

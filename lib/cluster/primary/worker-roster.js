@@ -7,8 +7,8 @@ const { WorkerRecord, isOnline } = require('./worker-record');
 const { listenTo, stopListening } = require('../../event-loop/listeners');
 
 /**
- * Property of the cluster module: a token of the latest roster. Earlier test files of Jest leave theirs behind,
- * with which nothing can be loaded any more. Those take no part until they are scraped.
+ * Property of the cluster module: a token of the latest roster. Earlier test files of Jest leave theirs
+ * behind, with which nothing can be loaded any more. Those take no part until they are scraped.
  */
 const LATEST = Symbol.for('prom-client-cluster.latest-roster.v1');
 
