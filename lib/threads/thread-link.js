@@ -29,6 +29,12 @@ class ThreadLink {
   #listeners = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
   /** @type {BroadcastChannel | undefined} */
   #channel;
+  /**
+   * To the hubs, for the rest of this turn.
+   *
+   * @type {BroadcastChannel | undefined}
+   */
+  #inbox;
   #hello;
   #onRequest;
 
@@ -64,10 +70,24 @@ class ThreadLink {
       this.#channel?.postMessage(signed);
       return;
     }
-    // A channel that stays open would collect the messages of all other threads.
-    const inbox = new BroadcastChannel(inboxOf(this.#scope));
-    inbox.postMessage(signed);
-    inbox.close();
+    this.#inbox ??= this.#openInbox();
+    this.#inbox.postMessage(signed);
+  }
+
+  /**
+   * A channel that stays open would collect the messages of all other threads. Not one for each message: a
+   * channel exists until the end of the turn although it is closed, and all that exist get a copy of each.
+   */
+  #openInbox() {
+    void this.#closeInbox();
+    return new BroadcastChannel(inboxOf(this.#scope));
+  }
+
+  async #closeInbox() {
+    // After what is sent in this turn. Not queueMicrotask(), which test libraries replace.
+    await undefined;
+    this.#inbox?.close();
+    this.#inbox = undefined;
   }
 
   /** @returns {boolean} whether each hub listens on this thread's channel */

@@ -3,6 +3,7 @@
 // What a reader has seen after any number of records: a thread that is terminated publishes no more of them.
 
 const assert = require('node:assert/strict');
+const { createHook } = require('node:async_hooks');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setImmediate: turn, setTimeout: delay } = require('node:timers/promises');
 const v8 = require('node:v8');
@@ -513,6 +514,27 @@ describe('the metrics of a thread as its reader sees them', () => {
     assert.ok(isReplaced());
     await collectGarbage(() => page.deref() === undefined);
     assert.ok(page.deref() === undefined);
+  });
+
+  it('opens one channel for all that it publishes in one turn, before the hub listens', async () => {
+    for (let i = 0; i < 200; i++)
+      new Counter({ name: `more${i}_total`, help: 'h', labelNames: ['kind'], registers: registries }).inc({
+        kind: 'a',
+      });
+    let channels = 0;
+    const hook = createHook({
+      init: (_, type) => void (channels += Number(type === 'MESSAGEPORT')),
+    }).enable();
+    publish();
+    hook.disable();
+    receive();
+    assert.ok(memories.length >= 200, `${memories.length} memories`);
+    // Those that it listens on, and this one. A closed channel collects messages until the turn has ended.
+    assert.ok(channels <= 3, `${channels} channels`);
+    // In a later turn again.
+    await turn();
+    inc(0, 100);
+    assert.equal(read().at(-1), 300);
   });
 
   it('are read without a walk through all memory that waits at each record', t => {
