@@ -16,6 +16,7 @@ const { RetiredThreads } = require('./retired-threads');
 const { ownTask, isTask, isRunning } = require('./kernel-tasks');
 const {
   SCOPE,
+  LATEST_HUB,
   LISTENING,
   HUBS,
   LISTENER_BYTES,
@@ -46,7 +47,9 @@ const THREAD_CREATED = 'worker_threads';
  */
 
 class ThreadHub {
+  #onJoined;
   #scope;
+  #number = Number(worker.getEnvironmentData(LATEST_HUB) ?? 0) + 1;
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
@@ -65,9 +68,12 @@ class ThreadHub {
 
   /**
    * @param {{retiredMaxAge?: number}} options see RetiredThreads
+   * @param {() => void} [onJoined] called when a thread has joined, unless there is a later hub: earlier test
+   *   files of Jest leave theirs behind, with which nothing can be loaded any more
    * @throws {Error} in another runtime than Node.js
    */
-  constructor({ retiredMaxAge }) {
+  constructor({ retiredMaxAge }, onJoined) {
+    this.#onJoined = onJoined;
     this.#retired = new RetiredThreads(retiredMaxAge);
     // A hub of another thread (of a test runner, for example) is that of the threads below it only.
     const own = `.${worker.threadId}`;
@@ -76,6 +82,7 @@ class ThreadHub {
     this.#inbox = this.#listen(inboxOf(this.#scope), message => this.#receive(message));
     this.#checkRuntime();
     this.#countHubs(1);
+    worker.setEnvironmentData(LATEST_HUB, this.#number);
     listenTo(process, 'worker', this.#follow);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
@@ -244,6 +251,7 @@ class ThreadHub {
     // Until all listen, the thread posts to the inbox.
     Atomics.store(record.listeners, HUBS, hubCount(hubsOf(this.#scope)));
     Atomics.add(record.listeners, LISTENING, 1);
+    if (worker.getEnvironmentData(LATEST_HUB) === this.#number) this.#onJoined?.();
   }
 
   /**

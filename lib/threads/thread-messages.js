@@ -16,6 +16,9 @@ const PREFIX = 'prom-client-cluster.threads.v1';
 /** Key of the environment data of a hub that is not in the main thread: its scope. */
 const SCOPE = `${PREFIX}.scope`;
 
+/** Key of the environment data of a thread with hubs: the number of the latest one. */
+const LATEST_HUB = `${PREFIX}.latest-hub`;
+
 /**
  * Of a thread: how many hubs listen on its channel, and how many there are. Usually there is one. Copies of
  * this package that know nothing of each other, as those of the test files of Jest, have a hub each.
@@ -76,6 +79,7 @@ function channelOf(id) {
 
 module.exports = {
   SCOPE,
+  LATEST_HUB,
   LISTENING,
   HUBS,
   LISTENER_BYTES,

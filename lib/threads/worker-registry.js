@@ -16,6 +16,7 @@ const {
   warnIfMissing,
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
+const { groupOfProcess } = require('../cluster/group-of-process');
 const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { RELEASE } = require('../exposition/pooled-page');
 const { settledWithin } = require('../event-loop/timers');
@@ -270,7 +271,9 @@ function serve(threads, options) {
   const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
   const { hookIntoWorker } = require('../cluster/worker/worker-hook');
   warnIfMissing(options.directory, 'WorkerRegistry');
-  const hub = new ThreadHub(options);
+  // A member's threads are on the page of its cluster or group.
+  const isMember = () => /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess();
+  const hub = new ThreadHub(options, () => void (isMember() || threads.primary?.start()));
   threads.hub = hub;
   // Once, because nothing removes it.
   if (latestHub === undefined) hookIntoWorker(registriesOfMember);

@@ -22,22 +22,40 @@ describe('listeners of emitters that test files share', () => {
   const event = 'fork';
   const listener = () => {};
 
-  it('raise the limit above which Node.js warns, and lower it again', () => {
+  it('raise the limit above which Node.js warns for each copy but the first, and lower it again', () => {
     const emitter = new EventEmitter();
     emitter.setMaxListeners(1);
+    const others = [() => {}, () => {}];
     for (let i = 0; i < 2; i++) {
       listenTo(emitter, event, listener);
-      assert.deepEqual([emitter.getMaxListeners(), emitter.listenerCount(event)], [2, 1]);
+      assert.deepEqual([emitter.getMaxListeners(), emitter.listenerCount(event)], [1, 1]);
+      for (const other of others) listenTo(emitter, event, other);
+      assert.deepEqual([emitter.getMaxListeners(), emitter.listenerCount(event)], [3, 3]);
       for (let times = 0; times < 2; times++) stopListening(emitter, event, listener);
+      assert.deepEqual([emitter.getMaxListeners(), emitter.listenerCount(event)], [2, 2]);
+      for (const other of others) stopListening(emitter, event, other);
       assert.deepEqual([emitter.getMaxListeners(), emitter.listenerCount(event)], [1, 0]);
+    }
+  });
+
+  it('of one copy leave an emitter the default limit, which the program may change later', t => {
+    const { defaultMaxListeners } = EventEmitter;
+    t.after(() => (EventEmitter.defaultMaxListeners = defaultMaxListeners));
+    const emitter = new EventEmitter();
+    for (const limit of [20, 30]) {
+      listenTo(emitter, event, listener);
+      EventEmitter.defaultMaxListeners = limit;
+      assert.equal(emitter.getMaxListeners(), limit);
+      stopListening(emitter, event, listener);
+      assert.equal(emitter.getMaxListeners(), limit);
     }
   });
 
   it('leave no limit as it is', () => {
     const emitter = new EventEmitter();
     emitter.setMaxListeners(0);
-    listenTo(emitter, event, listener);
-    stopListening(emitter, event, listener);
+    for (let i = 0; i < 2; i++) listenTo(emitter, event, listener);
+    for (let i = 0; i < 2; i++) stopListening(emitter, event, listener);
     assert.equal(emitter.getMaxListeners(), 0);
   });
 

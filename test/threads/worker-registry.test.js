@@ -10,6 +10,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 const { pathToFileURL } = require('node:url');
 const { BroadcastChannel } = require('node:worker_threads');
 const client = require('../../index');
+const { until } = require('../fixtures/cluster-harness');
 const { collectGarbage } = require('../runtime/fixtures/default-metrics-runtime');
 const { record } = require('./fixtures/aggregated');
 const { TestThread, joinedThread } = require('./fixtures/start-thread');
@@ -104,6 +105,15 @@ describe('WorkerRegistry', () => {
     assert.equal(page.match(/^queue_size\{/gm)?.length, 2);
     assert.equal(registry.workerCount(), 2);
     assert.equal(WorkerRegistry.workerCount(), 2);
+  });
+
+  it('WorkerRegistry starts the aggregator when a thread joins: the first scrape may have little time', async t => {
+    let started = 0;
+    const count = () => void started++;
+    process.on('worker', count);
+    t.after(() => process.off('worker', count));
+    await start();
+    await until(() => registry.workerCount() === 1 && started === 2, 'the thread and the aggregator run');
   });
 
   it('WorkerRegistry counts what was recorded before the thread joined, in children too', async () => {

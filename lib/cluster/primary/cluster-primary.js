@@ -116,6 +116,11 @@ class ClusterPrimary {
     return /** @type {Promise<Bytes | undefined>} */ (this.#rounds.collect(format, timeout));
   }
 
+  /** Starts the aggregator before it is needed: the first scrape may have little time. */
+  start() {
+    void this.#supervisor.start();
+  }
+
   /** Creates the directory of snapshot files again, if it is gone. */
   reopen() {
     this.#supervisor.reopen();
