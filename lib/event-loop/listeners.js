@@ -1,9 +1,9 @@
 'use strict';
 
 // Listeners of emitters that all copies of this package in a process share. Where copies know nothing of each
-// other, as those of the test files of Jest, each adds one. That is no leak, so each but the first also raises
-// the limit above which Node.js warns. The first does not: an emitter whose limit was set once does not follow
-// `events.defaultMaxListeners` any more, which the program may change.
+// other, as those of the test files of Jest, each adds one. That is no leak, so each but the first also
+// raises the limit above which Node.js warns. The first does not: an emitter whose limit was set once does
+// not follow `events.defaultMaxListeners` any more, which the program may change.
 
 /** Property of a listener that a copy of this package has added. */
 const IS_OURS = Symbol.for('prom-client-cluster.listener.v1');
