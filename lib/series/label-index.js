@@ -18,6 +18,10 @@ const NOT_PLAIN = -3;
 
 /** @typedef {Record<string, unknown>} Labels */
 
+/** Without Object.prototype: what a program adds there is no label of a set that has no prototype either. */
+class PlainLabels {}
+Object.setPrototypeOf(PlainLabels.prototype, null);
+
 class LabelIndex extends TupleTable {
   /** Of the tuple that #translate() has found. */
   #hash = 0;
@@ -213,8 +217,7 @@ class LabelIndex extends TupleTable {
    * @throws {TypeError} if a value cannot become a text
    */
   plainLabels(labels) {
-    /** @type {Labels} */
-    const plain = {};
+    const plain = /** @type {Labels} */ (new PlainLabels());
     for (const name in labels) {
       if (!this.positions.has(name)) return undefined;
       const value = labels[name];

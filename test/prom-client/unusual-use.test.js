@@ -381,6 +381,22 @@ describe('unusual use: a Registry', () => {
 });
 
 describe('unusual use: an enumerable property on Object.prototype', () => {
+  it('is no label of a label set without a prototype', () => {
+    const metric = new Counter({ name: 'a', help: 'h', labelNames: ['kind', 'status'], registers: [] });
+    const setOf = (kind, status) => Object.assign(Object.create(null), { kind, status });
+    const kinds = ['text', { toString: () => 'object' }];
+    Object.prototype.extension = 1;
+    try {
+      for (const kind of kinds) for (let times = 0; times < 2; times++) metric.inc(setOf(kind, 200));
+    } finally {
+      delete Object.prototype.extension;
+    }
+    assert.deepEqual(
+      kinds.map(kind => metric.value(setOf(kind, 200))),
+      [2, 2],
+    );
+  });
+
   it('is no label of a recording without labels', async () => {
     const registry = new Registry();
     const registers = [registry];
