@@ -54,7 +54,9 @@ class SeriesLimit {
     if (row !== -1) return row;
     if (this.#index.unknownLabel(labels) !== undefined) return -1;
     if (this.row === NO_ROW) {
-      table.start(Object.fromEntries(this.#index.names.map(name => [name, OVERFLOW])));
+      const overflow = Object.fromEntries(this.#index.names.map(name => [name, OVERFLOW]));
+      // What a program adds to Object.prototype is no label of it.
+      table.start(Object.setPrototypeOf(overflow, null));
       // Once more: the label set may be the overflow series itself.
       return table.locate(labels);
     }

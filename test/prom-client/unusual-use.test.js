@@ -397,6 +397,17 @@ describe('unusual use: an enumerable property on Object.prototype', () => {
     );
   });
 
+  it('is no label of the overflow series', () => {
+    const metric = new Counter({ name: 'a', help: 'h', labelNames: ['x'], maxSeries: 1, registers: [] });
+    Object.prototype.extension = 1;
+    try {
+      for (const x of ['1', '2', '3']) metric.inc(Object.assign(Object.create(null), { x }));
+    } finally {
+      delete Object.prototype.extension;
+    }
+    assert.deepEqual([metric.value({ x: '1' }), metric.value({ x: 'overflow' })], [1, 2]);
+  });
+
   it('is no label of a recording without labels', async () => {
     const registry = new Registry();
     const registers = [registry];
