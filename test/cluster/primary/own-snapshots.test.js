@@ -27,6 +27,11 @@ beforeEach(() => {
   own.isCaptured = isCaptured;
 });
 
+/** After `release = undefined`. */
+async function hookStarted() {
+  while (release === undefined) await new Promise(resolve => setImmediate(resolve));
+}
+
 describe("the primary's own registries", () => {
   it("the primary's own registries are captured once for scrapes that overlap; the later scrape waits, because the capture ends after its call", async () => {
     assert.equal(own.ask(5000), 5000);
@@ -45,7 +50,10 @@ describe("the primary's own registries", () => {
     await collecting;
     release();
     await own.isCaptured;
+    release = undefined;
     assert.equal(own.ask(1000), 1000);
+    // Otherwise its hook may start in the next test, and replace what releases the one of that.
+    await hookStarted();
   });
 
   for (const [what, change] of [
@@ -89,7 +97,7 @@ describe("the primary's own registries", () => {
       // What was recorded after the capture without hooks, and is reset before the end of the hook, is shown.
       release = undefined;
       own.ask(600_000);
-      while (release === undefined) await new Promise(resolve => setImmediate(resolve));
+      await hookStarted();
       own.startAgain();
       own.ask(300);
       assert.equal((await shown()).get(key), 1110);
@@ -103,7 +111,7 @@ describe("the primary's own registries", () => {
       // The next capture has again what the program resets while hooks are waited for.
       release = undefined;
       own.ask(600_000);
-      while (release === undefined) await new Promise(resolve => setImmediate(resolve));
+      await hookStarted();
       counter.reset();
       release();
       assert.equal((await shown()).get(key), 1110);
