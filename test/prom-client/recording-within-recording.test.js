@@ -7,6 +7,7 @@ const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
 const promClient = require('prom-client');
 const ours = require('../..');
+const { writtenSamples } = require('../fixtures/unit-scrape');
 
 const TYPES = {
   Counter: { verb: 'inc' },
@@ -55,15 +56,6 @@ function make(library, type) {
   return { registry, metric, record: (labels, value) => metric[verb](labels, value) };
 }
 
-/** The samples of a page, sorted. */
-async function samplesOf(registry) {
-  const text = await registry.metrics();
-  return text
-    .split('\n')
-    .filter(line => line !== '' && !line.startsWith('#'))
-    .sort();
-}
-
 const NESTED = {
   'records another series': ({ record }) => record(INNER, 10),
   'records another series by its child': ({ metric }, verb) => metric.labels('y', 'inner')[verb](10),
@@ -99,7 +91,7 @@ for (const type of Object.keys(TYPES)) {
                     made.record(OUTER, 2);
                   }
                   act(made, labelsWith(atRead(0, () => nested(made, verb))), verb);
-                  return samplesOf(made.registry);
+                  return writtenSamples(made.registry);
                 }),
               );
               assert.deepEqual(pages[1], pages[0]);
@@ -116,7 +108,7 @@ for (const type of Object.keys(TYPES)) {
           const expected = make(ours, type);
           if (onRead.hasActed()) expected.record(INNER, 10);
           expected.record(OUTER, 100);
-          assert.deepEqual(await samplesOf(made.registry), await samplesOf(expected.registry));
+          assert.deepEqual(await writtenSamples(made.registry), await writtenSamples(expected.registry));
         }
       });
 
@@ -136,10 +128,10 @@ for (const type of Object.keys(TYPES)) {
           }
           const expected = make(ours, type);
           if (count > 0) expected.record(OUTER, 100);
-          assert.deepEqual(await samplesOf(made.registry), await samplesOf(expected.registry));
+          assert.deepEqual(await writtenSamples(made.registry), await writtenSamples(expected.registry));
           made.record(OUTER, 1);
           expected.record(OUTER, 1);
-          assert.deepEqual(await samplesOf(made.registry), await samplesOf(expected.registry));
+          assert.deepEqual(await writtenSamples(made.registry), await writtenSamples(expected.registry));
           await made.registry.getMetricsAsJSON();
         }
       });
@@ -177,7 +169,10 @@ describe('a label value that records', () => {
       record({ a: 'x', b: 'outer', c: 'new' }, 10);
     };
     record(LABEL_SETS['a getter'](atRead(0, widen)), 100);
-    assert.deepEqual(await samplesOf(registry), ['m{a="x",b="outer",c="new"} 10', 'm{a="x",b="outer"} 101']);
+    assert.deepEqual(await writtenSamples(registry), [
+      'm{a="x",b="outer",c="new"} 10',
+      'm{a="x",b="outer"} 101',
+    ]);
   });
 
   it('a getter that records until the table is compacted', async () => {
@@ -192,9 +187,9 @@ describe('a label value that records', () => {
     );
     record(labels, 100);
     assert.equal(metric.value(OUTER), 101);
-    assert.equal((await samplesOf(registry)).length, 5001);
+    assert.equal((await writtenSamples(registry)).length, 5001);
     metric.removeMatching({ b: { toString: () => 'newer' } });
-    assert.deepEqual(await samplesOf(registry), ['m{a="x",b="outer"} 101']);
+    assert.deepEqual(await writtenSamples(registry), ['m{a="x",b="outer"} 101']);
   });
 
   it('exemplars belong to the series whose label set was given', async () => {

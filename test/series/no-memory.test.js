@@ -6,21 +6,13 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 const { Counter, Histogram, Registry, Summary } = require('../..');
 const { withFailingAllocation } = require('../fixtures/failing-allocations');
+const { writtenSamples } = require('../fixtures/unit-scrape');
 
 const TYPES = {
   Counter: { Type: Counter, verb: 'inc' },
   Histogram: { Type: Histogram, verb: 'observe', config: { buckets: [1] } },
   Summary: { Type: Summary, verb: 'observe', config: { percentiles: [0.5] } },
 };
-
-/** The samples of a page, sorted. */
-async function samplesOf(registry) {
-  const text = await registry.metrics();
-  return text
-    .split('\n')
-    .filter(line => line !== '' && !line.startsWith('#'))
-    .sort();
-}
 
 for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
   const make = () => {
@@ -56,9 +48,9 @@ for (const [name, { Type, verb, config }] of Object.entries(TYPES)) {
       failures += failed.size;
       for (const call of calls) if (!failed.has(call)) call(expected);
       const what = `after allocation ${failing}`;
-      assert.deepEqual(await samplesOf(made.registry), await samplesOf(expected.registry), what);
+      assert.deepEqual(await writtenSamples(made.registry), await writtenSamples(expected.registry), what);
       for (const call of calls) [made, expected].forEach(call);
-      assert.deepEqual(await samplesOf(made.registry), await samplesOf(expected.registry), what);
+      assert.deepEqual(await writtenSamples(made.registry), await writtenSamples(expected.registry), what);
       await made.registry.getMetricsAsJSON();
     }
     return failures;
