@@ -1,7 +1,8 @@
 'use strict';
 
-// Which folder of lib/ may load which: the table in docs/architecture.md. A folder of lib/cluster is a place
-// where code runs, so a forbidden import is code of one thread or process that reaches into another's.
+// Which folder of lib/ may load which: the table in docs/internals/architecture.md. A folder of lib/cluster
+// is a place where code runs, so a forbidden import is code of one thread or process that reaches into
+// another's.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -9,12 +10,12 @@ const path = require('node:path').posix;
 const { describe, it } = require('node:test');
 
 const LIB = path.join(__dirname, '../lib');
-const ARCHITECTURE = fs.readFileSync(path.join(__dirname, '../docs/architecture.md'), 'utf8');
+const ARCHITECTURE = fs.readFileSync(path.join(__dirname, '../docs/internals/architecture.md'), 'utf8');
 
 /** What `lib/threads`, `lib/cluster` and its folders may load besides what the table says. */
 const ANYWHERE = ['options', 'event-loop', 'series', 'exposition', 'registry', 'metric'];
 
-/** By folder: the folders that its files may load, besides itself, by the table in docs/architecture.md. */
+/** By folder: the folders that its files may load, besides itself, by docs/internals/architecture.md. */
 const MAY_LOAD = Object.fromEntries(
   Array.from(ARCHITECTURE.matchAll(/^\| `lib\/([a-z/-]+)` .* \| ([^|]*)\|$/gm), ([, folder, cell]) => {
     const names = cell.replace(/\(.*?\)/g, '').match(/[a-z/-]+/g) ?? [];
@@ -54,7 +55,7 @@ function loads() {
 describe('layout of lib/', () => {
   const all = loads();
   for (const folder of new Set(all.map(load => load.folder))) {
-    it(`${folder} loads only what docs/architecture.md allows`, () => {
+    it(`${folder} loads only what docs/internals/architecture.md allows`, () => {
       for (const { file, target } of all.filter(load => load.folder === folder)) {
         if (!target.startsWith('.')) {
           assert.ok(!NOT_OF_NODE[folder]?.test(target), `${file} loads ${target}`);
@@ -68,7 +69,7 @@ describe('layout of lib/', () => {
     });
   }
 
-  it('the imports that docs/architecture.md allows point in one direction', () => {
+  it('the imports that docs/internals/architecture.md allows point in one direction', () => {
     const reached = (folder, before = []) => {
       assert.ok(!before.includes(folder), [...before, folder].join(' -> '));
       for (const next of MAY_LOAD[folder]) reached(next, [...before, folder]);

@@ -11,9 +11,9 @@ const { ROUND_KEYS } = require('./plan.js');
 const { describeRatios, describeRound } = require('./report.js');
 
 const FORMAT = 1;
-const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmark-article.md');
+const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmark-article.md');
 /** The drawing at the top of README.md, and the rounds that it shows. */
-const HEADLINE = path.join(__dirname, '..', '..', 'docs', 'benchmark-headline.svg');
+const HEADLINE = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmark-headline.svg');
 const HEADLINE_ROUNDS = ['article-new', 'overload-new'];
 const BEGIN = '<!-- results: written by --document -->';
 const END = '<!-- end of results -->';

@@ -1,6 +1,6 @@
 'use strict';
 
-// The article's benchmark: `npm run bench:article`. How to read it is in docs/benchmark-article.md.
+// The article's benchmark: `npm run bench:article`. How to read it is in docs/internals/benchmark-article.md.
 
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');

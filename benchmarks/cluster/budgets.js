@@ -3,8 +3,9 @@
 // The budgets of a scrape (four workers, unless they grow), and what a result says about each.
 //
 // A gate is a budget that `--short` or `--workers 64` enforces, at the floor that benchmarks/floors.json has
-// for it: the budget with a margin for noise. How the margins were found is in docs/benchmark-cluster.md.
-// Wall times and latencies have budgets but no gates: on a busy machine they depend mostly on other programs.
+// for it: the budget with a margin for noise. How the margins were found is in
+// docs/internals/benchmark-cluster.md. Wall times and latencies have budgets but no gates: on a busy machine
+// they depend mostly on other programs.
 
 const { median, quantile } = require('../shared/statistics.js');
 const { floorOf, isHeld } = require('../shared/floors.js');

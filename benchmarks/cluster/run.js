@@ -1,7 +1,7 @@
 'use strict';
 
 // The cluster benchmark: `npm run bench:cluster`, or `npm run bench:cluster -- --short` for CI. How to read
-// it is in docs/benchmark-cluster.md.
+// it is in docs/internals/benchmark-cluster.md.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -30,7 +30,7 @@ const {
 const { runScenario } = require('./scenario.js');
 const { stopAllTrees } = require('./tree.js');
 
-const DOCUMENTS = path.join(__dirname, '..', '..', 'docs');
+const DOCUMENTS = path.join(__dirname, '..', '..', 'docs', 'internals');
 /** By measure: the files of its results and, in docs/, of its drawing. */
 const GROWTH_FILES = { growth: 'cluster-growth', workers: 'cluster-workers' };
 

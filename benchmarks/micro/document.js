@@ -1,6 +1,6 @@
 'use strict';
 
-// Writes docs/benchmarks.md from the results of a run.
+// Writes docs/internals/benchmarks.md from the results of a run.
 
 const prettier = require('prettier');
 const { CLIENTS, OURS, clientNamed } = require('../shared/clients.js');

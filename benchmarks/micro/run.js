@@ -1,7 +1,7 @@
 'use strict';
 
-// The micro benchmarks: `npm run bench`, or `npm run bench -- --short` for CI. docs/benchmarks.md and
-// docs/benchmark-runtime.md are generated from the results.
+// The micro benchmarks: `npm run bench`, or `npm run bench -- --short` for CI. docs/internals/benchmarks.md
+// and docs/internals/benchmark-runtime.md are generated from the results.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -22,7 +22,7 @@ const { newestCompleteResults } = require('./results.js');
 
 /** @typedef {import('./budgets.js').Outcome} Outcome */
 
-const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmarks.md');
+const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmarks.md');
 
 const USAGE = `Usage: npm run bench -- [options]
   --short             only what benchmarks/floors.json has floors for, in under 90 seconds; fails when one is not held
@@ -30,7 +30,7 @@ const USAGE = `Usage: npm run bench -- [options]
   --clients A,B       only these of prom-client, prometheus-io, ours
   --repetitions N     fresh processes for each case and library, default 3
   --seconds S         how long each process measures
-  --document          measures nothing, and writes docs/benchmarks.md from the newest results of a whole run`;
+  --document          measures nothing, and writes docs/internals/benchmarks.md from the newest results of a whole run`;
 
 main().catch(error => {
   console.error(error);

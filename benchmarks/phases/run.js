@@ -2,7 +2,7 @@
 
 // Measures each phase of a scrape, in one process and without transport, and a lower bound for each: the time
 // that the machine needs for the same work. The same for recording, and the cost of sending a page's data to
-// a thread. `node benchmarks/phases/run.js`; docs/performance.md has the results.
+// a thread. `node benchmarks/phases/run.js`; docs/internals/performance.md has the results.
 
 const fs = require('node:fs');
 const os = require('node:os');

@@ -1,6 +1,6 @@
 'use strict';
 
-// Writes docs/benchmark-runtime.md from the results of a run.
+// Writes docs/internals/benchmark-runtime.md from the results of a run.
 
 const prettier = require('prettier');
 const { RATE, SAMPLES, WORKERS } = require('./measurement.js');

@@ -13,7 +13,7 @@ const { measureOverhead, stepsOf } = require('./measurement.js');
 const { reportOf } = require('./report.js');
 
 const NAME = 'runtime-overhead';
-const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'benchmark-runtime.md');
+const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmark-runtime.md');
 const CLUSTERS = 3;
 const SECONDS = 1;
 
@@ -43,7 +43,7 @@ async function runOverhead({ repetitions = CLUSTERS, seconds = SECONDS }) {
   console.log(`Written to ${path.relative(process.cwd(), file)}`);
 }
 
-/** Writes docs/benchmark-runtime.md from the newest results, if any. */
+/** Writes docs/internals/benchmark-runtime.md from the newest results, if any. */
 async function writeOverheadDocument() {
   const { value: results } = resultsOf(NAME).next();
   if (results === undefined) return;

@@ -1,7 +1,7 @@
 'use strict';
 
-// Reads the floors that CI enforces, benchmarks/floors.json. docs/benchmarks.md and docs/benchmark-cluster.md
-// explain how each was found.
+// Reads the floors that CI enforces, benchmarks/floors.json. docs/internals/benchmarks.md and
+// docs/internals/benchmark-cluster.md explain how each was found.
 
 const FLOORS = require('../floors.json');
 

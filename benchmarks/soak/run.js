@@ -2,7 +2,7 @@
 
 // `npm run soak -- --minutes N`: a cluster under load that is scraped each second while its workers are
 // killed and redeployed, its thread is killed, and its disk is full. Every number of every page is compared
-// with what the load generator recorded. docs/soak.md has the result of an hour.
+// with what the load generator recorded. docs/internals/soak.md has the result of an hour.
 
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
@@ -21,7 +21,7 @@ const USAGE = `Usage: npm run soak -- [options]
   --minutes N         how long (default 3)
   --workers N         default 4
   --output DIRECTORY  for soak.md and soak.svg, instead of benchmarks/results
-  --document          writes docs/soak.md and docs/soak.svg`;
+  --document          writes docs/internals/soak.md and docs/internals/soak.svg`;
 
 const SCRAPE_SECONDS = 1;
 const HEAP_SECONDS = 10;
@@ -226,7 +226,7 @@ async function main() {
   const soak = new Soak();
   try {
     const record = await soak.run(setting);
-    const output = values.document ? path.join(__dirname, '../../docs') : values.output;
+    const output = values.document ? path.join(__dirname, '../../docs/internals') : values.output;
     fs.mkdirSync(output, { recursive: true });
     fs.writeFileSync(path.join(output, 'soak.svg'), drawSoak(record, about));
     fs.writeFileSync(path.join(output, 'soak.md'), documentOf(record, about));

@@ -4,8 +4,8 @@
 //
 // The ids are in a Map by text. In front of it is a direct-mapped cache whose slot depends on the length and
 // a few characters of the text: a hit compares one pointer, while Map.get() takes three times as long
-// (docs/performance.md, "Recording"). Numbers have a cache of their own and are never keys of the Map: V8
-// hashes numbers without a seed, so a client that chooses them could make all of them collide.
+// (docs/internals/performance.md, "Recording"). Numbers have a cache of their own and are never keys of the
+// Map: V8 hashes numbers without a seed, so a client that chooses them could make all of them collide.
 //
 // Which characters are read is learned: where two texts differ only in others, one of these is read as well
 // from then on. Every fixed choice is wrong for some texts: the last and the middle characters, for example,

@@ -1,7 +1,7 @@
 'use strict';
 
-// The documents stay true: a reader that follows docs/snapshot-format.md alone reads what a worker writes,
-// the tables are those of the code, and every path that a document names exists.
+// The documents stay true: a reader that follows docs/internals/snapshot-format.md alone reads what a worker
+// writes, the tables are those of the code, and every path that a document names exists.
 
 const assert = require('node:assert');
 const cluster = require('node:cluster');
@@ -18,7 +18,7 @@ const messages = require('../../lib/cluster/wire/messages');
 const { tableBelow, readSnapshot, readRetired } = require('./fixtures/documented-snapshot');
 
 const ROOT = path.join(__dirname, '../..');
-const FORMAT = fs.readFileSync(path.join(ROOT, 'docs/snapshot-format.md'), 'utf8');
+const FORMAT = fs.readFileSync(path.join(ROOT, 'docs/internals/snapshot-format.md'), 'utf8');
 const HEADER = tableBelow(FORMAT, '### Header');
 const WORKER_ID = 7;
 
@@ -83,8 +83,8 @@ async function captured(source, position) {
   return bytesOf(source.capture(WORKER_ID, position));
 }
 
-describe('docs/snapshot-format.md', () => {
-  it('docs/snapshot-format.md has all that is needed to read a snapshot', async () => {
+describe('docs/internals/snapshot-format.md', () => {
+  it('docs/internals/snapshot-format.md has all that is needed to read a snapshot', async () => {
     const before = Date.now();
     const { registry } = someRegistry();
     const file = await captured(new SnapshotSource(() => [registry]), undefined);
@@ -171,7 +171,7 @@ describe('docs/snapshot-format.md', () => {
     ]);
   });
 
-  it('docs/snapshot-format.md says what a reader that knows the journal up to a position gets', async () => {
+  it('docs/internals/snapshot-format.md says what a reader that knows the journal up to a position gets', async () => {
     const { registry, requests, sizes } = someRegistry();
     const source = new SnapshotSource(() => [registry]);
     const metrics = [];
@@ -205,7 +205,7 @@ describe('docs/snapshot-format.md', () => {
     assert.deepStrictEqual(third.families, changed.families);
   });
 
-  it('docs/snapshot-format.md says what becomes of a metric whose rows have got new numbers, or that is another one now', async () => {
+  it('docs/internals/snapshot-format.md says what becomes of a metric whose rows have got new numbers, or that is another one now', async () => {
     const { registry } = someRegistry();
     const options = { name: 'sessions', help: 'S', labelNames: ['id'], registers: [registry] };
     const sessions = new Gauge(options);
@@ -253,7 +253,7 @@ describe('docs/snapshot-format.md', () => {
     assert.deepStrictEqual(anew.families, redefined.families);
   });
 
-  it('docs/snapshot-format.md says when an epoch ends', async () => {
+  it('docs/internals/snapshot-format.md says when an epoch ends', async () => {
     const registry = new Registry();
     const source = new SnapshotSource(() => [registry]);
     const epochAfter = async metricCount => {
@@ -268,7 +268,7 @@ describe('docs/snapshot-format.md', () => {
     assert.strictEqual(await epochAfter(1), 2);
   });
 
-  it('docs/snapshot-format.md names each code of refusal that there is, and no other', async () => {
+  it('docs/internals/snapshot-format.md names each code of refusal that there is, and no other', async () => {
     const ofSnapshots = codesBelow('### Codes of refusal');
     assert.deepStrictEqual([...(await codesOfRefusal()).keys()].sort(), ofSnapshots.sort());
     const ofRetired = codesBelow('### Codes of refusal of retired.snap');
@@ -282,7 +282,7 @@ describe('docs/snapshot-format.md', () => {
     assert.deepStrictEqual([...new Set(thrown)].sort(), [...new Set([...ofSnapshots, ...ofRetired])].sort());
   });
 
-  it('docs/snapshot-format.md has all that is needed to read the retired totals', async () => {
+  it('docs/internals/snapshot-format.md has all that is needed to read the retired totals', async () => {
     const { registry } = someRegistry();
     const store = new ClusterStore({ now: () => 1234 });
     store.apply(WORKER_ID, await captured(new SnapshotSource(() => [registry]), undefined));
@@ -328,7 +328,7 @@ describe('docs/snapshot-format.md', () => {
     assert.ok(retired.families.every(({ rows }) => rows.every(({ lastSeen }) => lastSeen === 1234)));
   });
 
-  it('docs/snapshot-format.md names the types of the messages, and the names of the files', () => {
+  it('docs/internals/snapshot-format.md names the types of the messages, and the names of the files', () => {
     const types = tableBelow(FORMAT, '## Messages')
       .map(([type]) => type.replaceAll('`', ''))
       .filter(type => type !== '');
@@ -429,7 +429,7 @@ async function codesOfRefusedTotals() {
 }
 
 // A primary of its own, written from the document: plain node:cluster, no AggregatorRegistry.
-describe('the messages of docs/snapshot-format.md', () => {
+describe('the messages of docs/internals/snapshot-format.md', () => {
   let directory;
   let worker;
 
@@ -516,7 +516,7 @@ describe('the documents', () => {
   const documents = [
     ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
     ...['test/README.md', 'benchmarks/README.md', 'example/README.md'],
-    ...fs.readdirSync(path.join(ROOT, 'docs')).map(name => `docs/${name}`),
+    ...fs.readdirSync(path.join(ROOT, 'docs'), { recursive: true }).map(name => `docs/${name}`),
   ];
 
   for (const document of documents.filter(name => name.endsWith('.md'))) {
@@ -537,7 +537,7 @@ describe('the documents', () => {
   const names = new Set(Array.from(files, file => path.basename(file)));
   const folders = fs.readdirSync(path.join(ROOT, 'lib'), { withFileTypes: true }).filter(isDirectory);
 
-  for (const document of ['docs/architecture.md', 'CONTRIBUTING.md']) {
+  for (const document of ['docs/internals/architecture.md', 'CONTRIBUTING.md']) {
     it(`${document} names every folder of lib, and no file that is not there`, () => {
       const text = fs.readFileSync(path.join(ROOT, document), 'utf8');
       for (const { name } of folders) assert.ok(text.includes(`lib/${name}`), name);

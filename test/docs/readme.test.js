@@ -267,8 +267,8 @@ describe('docs/cluster.md', () => {
 });
 
 describe('README.md', () => {
-  it('the table of latencies has the figures of docs/benchmark-article.md', () => {
-    const article = read('docs/benchmark-article.md');
+  it('the table of latencies has the figures of docs/internals/benchmark-article.md', () => {
+    const article = read('docs/internals/benchmark-article.md');
     const rounds = [
       '4,300 samples a worker, a scrape every 5 s, new connections',
       '10,000 samples a worker, a scrape a second, new connections',

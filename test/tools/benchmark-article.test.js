@@ -338,7 +338,7 @@ describe('results', () => {
 
   it('new results replace those in the document and nothing else', () => {
     const results = { date: '2026-11-21T12:00:00.000Z', machine, rounds: [roundOf('article-new')] };
-    const text = fs.readFileSync(path.join(__dirname, '../../docs/benchmark-article.md'), 'utf8');
+    const text = fs.readFileSync(path.join(__dirname, '../../docs/internals/benchmark-article.md'), 'utf8');
     const once = withResults(text, results);
     assert.equal(withResults(once, results), once);
     assert.ok(once.includes('2026-11-21, a machine.') && once.includes('4: ours, scraped'));

@@ -1,7 +1,7 @@
 'use strict';
 
 // Writes and reads the file of the retired totals, which survive the aggregator thread in it. It has the same
-// building blocks as a snapshot; docs/snapshot-format.md describes it.
+// building blocks as a snapshot; docs/internals/snapshot-format.md describes it.
 
 const { ByteWriter, ByteReader, SnapshotError } = require('../wire/byte-buffers');
 const { writeFailures, readFailures } = require('../wire/failure-counts');

@@ -1,9 +1,9 @@
 'use strict';
 
 // The messages that primary and worker exchange over IPC, and the processes of a group over their links.
-// docs/snapshot-format.md describes every field. Request and response have prom-client's message types, so
-// either side may run prom-client: its worker ignores the additional fields, and its primary sends no
-// `directory`.
+// docs/internals/snapshot-format.md describes every field. Request and response have prom-client's message
+// types, so either side may run prom-client: its worker ignores the additional fields, and its primary sends
+// no `directory`.
 
 const REQUEST = 'prom-client:getMetricsReq';
 const RESPONSE = 'prom-client:getMetricsRes';
@@ -20,7 +20,7 @@ const SHORTEST_CHECKPOINT_INTERVAL = 100;
 const MAX_TEXT_CHARACTERS = 200;
 
 /**
- * How much of a worker's journal the primary has; see docs/snapshot-format.md.
+ * How much of a worker's journal the primary has; see docs/internals/snapshot-format.md.
  *
  * @typedef {{incarnation: string, epoch: number, series: number}} JournalPosition
  */

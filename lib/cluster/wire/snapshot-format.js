@@ -1,7 +1,7 @@
 'use strict';
 
-// Constants of the snapshot format, used by the encoder and the decoder. docs/snapshot-format.md describes
-// the format. A change of the format changes that page and VERSION.
+// Constants of the snapshot format, used by the encoder and the decoder. docs/internals/snapshot-format.md
+// describes the format. A change of the format changes that page and VERSION.
 
 const MAGIC = Buffer.from('PCCSNAP\x01', 'latin1');
 const END_MARK = Buffer.from('PCCSEND\x01', 'latin1');

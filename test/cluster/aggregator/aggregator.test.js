@@ -18,7 +18,7 @@ const { HEADER_OFFSETS } = require('../../../lib/cluster/wire/snapshot-format');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { makeWorker, bytesOf } = require('../../fixtures/unit-scrape');
 
-// See docs/snapshot-format.md.
+// See docs/internals/snapshot-format.md.
 const INCARNATION_OFFSET = 16;
 const EPOCH_OFFSET = 36;
 

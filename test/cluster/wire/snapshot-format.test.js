@@ -27,7 +27,7 @@ const {
 
 const WORKER = 3;
 
-// Offsets of the header's fields; docs/snapshot-format.md has the whole table.
+// Offsets of the header's fields; docs/internals/snapshot-format.md has the whole table.
 const HEADER_BYTES = 128;
 const AT = {
   magic: 0,
