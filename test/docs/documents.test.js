@@ -558,6 +558,21 @@ describe('the documents', () => {
   });
 });
 
+describe('docs/differences.md', () => {
+  it('docs/differences.md has short tables: no cell has more than 200 characters', () => {
+    const rows = fs
+      .readFileSync(path.join(ROOT, 'docs/differences.md'), 'utf8')
+      .split('\n')
+      .filter(line => line.startsWith('| '));
+    assert.ok(rows.length > 50, String(rows.length));
+    const cells = rows.flatMap(row => row.split(/(?<!\\)\|/).map(cell => cell.trim()));
+    assert.deepStrictEqual(
+      cells.filter(cell => cell.length > 200 && !/^-+$/.test(cell)),
+      [],
+    );
+  });
+});
+
 /** @param {fs.Dirent} entry */
 function isDirectory(entry) {
   return entry.isDirectory();
