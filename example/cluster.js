@@ -11,7 +11,7 @@ if (cluster.isPrimary) runPrimary();
 else runWorker();
 
 function runPrimary() {
-  const { AggregatorRegistry, metricsHandler } = require('prom-client-cluster');
+  const { AggregatorRegistry, metricsHandler } = require('prom-client');
   const handler = metricsHandler(new AggregatorRegistry());
   const server = http.createServer((request, response) => {
     if (request.url === '/metrics') handler(request, response);
@@ -35,7 +35,7 @@ function runPrimary() {
 
 function runWorker() {
   const express = require('express');
-  const { Counter } = require('prom-client-cluster');
+  const { Counter } = require('prom-client');
 
   const requests = new Counter({ name: 'http_requests_total', help: 'Requests', labelNames: ['route'] });
   const application = express();

@@ -2,7 +2,7 @@
 
 // A counter only goes up: requests served, bytes sent, errors. Prints what a scraper would see.
 
-const { Counter, register } = require('prom-client-cluster');
+const { Counter, register } = require('prom-client');
 
 const jobs = new Counter({
   name: 'jobs_processed_total',

@@ -4,7 +4,7 @@
 // PORT=3000 node example/default-metrics.js
 
 const http = require('node:http');
-const { Gauge, collectDefaultMetrics, metricsHandler, register } = require('prom-client-cluster');
+const { Gauge, collectDefaultMetrics, metricsHandler, register } = require('prom-client');
 
 register.setDefaultLabels({ service: 'shop' });
 collectDefaultMetrics({ eventLoopMonitoringPrecision: 20, gcDurationBuckets: [0.001, 0.005, 0.02, 0.1] });

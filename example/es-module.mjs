@@ -3,13 +3,13 @@
 
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import client, { Counter, metricsHandler, register } from 'prom-client-cluster';
+import client, { Counter, metricsHandler, register } from 'prom-client';
 
 const requests = new Counter({ name: 'http_requests_total', help: 'Requests', labelNames: ['path'] });
 const handleMetrics = metricsHandler(register);
 
 // Packages that are not ES modules record into the same registry.
-const required = createRequire(import.meta.url)('prom-client-cluster');
+const required = createRequire(import.meta.url)('prom-client');
 new required.Gauge({ name: 'modules_are_one', help: '1 if they are' }).set(Number(required === client));
 
 const server = createServer((request, response) => {

@@ -6,7 +6,7 @@
 // PORT=3000 node example/exemplars.js
 
 const http = require('node:http');
-const { Histogram, metricsHandler, register } = require('prom-client-cluster');
+const { Histogram, metricsHandler, register } = require('prom-client');
 
 register.setFormats(['text', 'openmetrics']);
 const durations = new Histogram({

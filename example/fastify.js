@@ -4,8 +4,8 @@
 // PORT=3000 node example/fastify.js
 
 const fastify = require('fastify')();
-const { Histogram } = require('prom-client-cluster');
-const metrics = require('prom-client-cluster/fastify');
+const { Histogram } = require('prom-client');
+const metrics = require('prom-client/fastify');
 
 const durations = new Histogram({
   name: 'http_request_duration_seconds',

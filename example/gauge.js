@@ -2,7 +2,7 @@
 
 // A gauge goes up and down. Set it when something happens, or in its collect hook, which runs at each scrape.
 
-const { Gauge, register } = require('prom-client-cluster');
+const { Gauge, register } = require('prom-client');
 
 const queue = [];
 const open = new Gauge({ name: 'connections_open', help: 'Open connections' });

@@ -18,7 +18,7 @@
 const cluster = require('node:cluster');
 const { once } = require('node:events');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { AggregatorRegistry, Counter, Pushgateway, startMetricsServer } = require('prom-client-cluster');
+const { AggregatorRegistry, Counter, Pushgateway, startMetricsServer } = require('prom-client');
 
 const DRAIN_DELAY = Number(process.env.DRAIN_DELAY ?? 5000);
 const WORKER_PATIENCE = DRAIN_DELAY + 15_000;
@@ -75,7 +75,10 @@ async function runPrimary() {
     await Promise.all(living().map(end));
     await registry.shutdown(); // waits for the last snapshots of the workers
     const { PUSHGATEWAY_URL } = process.env;
-    if (PUSHGATEWAY_URL) await new Pushgateway(PUSHGATEWAY_URL, registry).push({ jobName: 'shop' });
+    if (PUSHGATEWAY_URL) {
+      const pushed = new Pushgateway(PUSHGATEWAY_URL, registry).push({ jobName: 'shop' });
+      await pushed.catch(error => console.error(`nothing was pushed: ${error.message}`));
+    }
     metricsServer.close();
   };
   process.on('SIGTERM', stop);

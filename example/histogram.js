@@ -4,7 +4,7 @@
 // computes quantiles of the sum: histogram_quantile(0.99, sum by (le)
 // (rate(query_duration_seconds_bucket[5m]))).
 
-const { Histogram, exponentialBuckets, register } = require('prom-client-cluster');
+const { Histogram, exponentialBuckets, register } = require('prom-client');
 
 const durations = new Histogram({
   name: 'query_duration_seconds',

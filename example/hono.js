@@ -6,7 +6,7 @@
 const { serve } = require('@hono/node-server');
 const { Hono } = require('hono');
 const { routePath } = require('hono/route');
-const { Histogram, metricsResponse, register } = require('prom-client-cluster');
+const { Histogram, metricsResponse, register } = require('prom-client');
 
 const durations = new Histogram({
   name: 'http_request_duration_seconds',

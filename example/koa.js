@@ -4,7 +4,7 @@
 // PORT=3000 node example/koa.js
 
 const Koa = require('koa');
-const { Histogram, metricsHandler, register } = require('prom-client-cluster');
+const { Histogram, metricsHandler, register } = require('prom-client');
 
 const durations = new Histogram({
   name: 'http_request_duration_seconds',

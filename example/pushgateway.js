@@ -3,7 +3,7 @@
 // A batch job ends before it is scraped, so it pushes its metrics to a Pushgateway, which Prometheus scrapes.
 // PUSHGATEWAY_URL=http://127.0.0.1:9091 node example/pushgateway.js
 
-const { Counter, Gauge, Pushgateway, Registry } = require('prom-client-cluster');
+const { Counter, Gauge, Pushgateway, Registry } = require('prom-client');
 
 const registry = new Registry();
 const registers = [registry];
@@ -33,4 +33,8 @@ async function main() {
   console.log(`pushed: ${resp.statusCode}`);
 }
 
-main();
+// The job has done its work: a gateway that cannot be reached is reported, and is no uncaught error.
+main().catch(error => {
+  console.error(`nothing was pushed: ${error.message}`);
+  process.exitCode = 1;
+});

@@ -4,7 +4,7 @@
 // PORT=3000 node example/server.js
 
 const express = require('express');
-const { Counter, Histogram, metricsHandler, register } = require('prom-client-cluster');
+const { Counter, Histogram, metricsHandler, register } = require('prom-client');
 
 const durations = new Histogram({
   name: 'http_request_duration_seconds',

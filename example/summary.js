@@ -3,7 +3,7 @@
 // A summary computes quantiles in the process, here of the last ten minutes. In a cluster the digests of all
 // workers are merged, so quantiles are those of all observations.
 
-const { Summary, register } = require('prom-client-cluster');
+const { Summary, register } = require('prom-client');
 
 const sizes = new Summary({
   name: 'upload_size_bytes',

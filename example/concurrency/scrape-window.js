@@ -1,7 +1,7 @@
 'use strict';
 
 const { setTimeout: wait } = require('node:timers/promises');
-const { samples } = require('prom-client-cluster/testing');
+const { samples } = require('prom-client/testing');
 
 const SCRAPE_EVERY_MS = 1000;
 

@@ -5,7 +5,7 @@
 // /metrics serves the metrics.
 
 const express = require('express');
-const { collectDefaultMetrics, metricsHandler, register } = require('prom-client-cluster');
+const { collectDefaultMetrics, metricsHandler, register } = require('prom-client');
 const { Limiter } = require('./limiter');
 const { TaskMetrics } = require('./task-metrics');
 const { OPERATIONS, runTask } = require('./tasks');

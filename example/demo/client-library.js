@@ -1,5 +1,11 @@
 'use strict';
 
+const { createRequire } = require('node:module');
+const path = require('node:path');
+
+// Elsewhere in example/, 'prom-client' is this library.
+const requireFromRoot = createRequire(path.join(__dirname, '../../package.json'));
+
 /** The two libraries that the demo runs with, in this order. Both have prom-client's interface. */
 const CLIENT_NAMES = ['prom-client', 'prom-client-cluster'];
 
@@ -8,7 +14,7 @@ const CLIENT_NAMES = ['prom-client', 'prom-client-cluster'];
  * @returns {object} the library's exports
  */
 function loadClientLibrary(name) {
-  return require(name);
+  return requireFromRoot(name);
 }
 
 module.exports = { CLIENT_NAMES, loadClientLibrary };

@@ -23,7 +23,7 @@ const {
   Histogram,
   collectDefaultMetrics,
   startMetricsServer,
-} = require('prom-client-cluster');
+} = require('prom-client');
 
 const { HOST = '127.0.0.1', PORT = 3000, METRICS_PORT = 3001 } = process.env;
 const WORKERS = Number(process.env.WORKERS ?? os.availableParallelism());

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Controller, Get, Injectable, Module, Param, Req, Res } from '@nestjs/common';
 import type { MiddlewareConsumer, NestMiddleware, NestModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Histogram, collectDefaultMetrics, metricsHandler, register } from 'prom-client-cluster';
+import { Histogram, collectDefaultMetrics, metricsHandler, register } from 'prom-client';
 
 collectDefaultMetrics();
 

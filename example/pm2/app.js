@@ -4,7 +4,7 @@
 // the sum of all; there is nothing to configure.
 
 const http = require('node:http');
-const { AggregatorRegistry, Counter, metricsHandler } = require('../..');
+const { AggregatorRegistry, Counter, metricsHandler } = require('prom-client');
 
 const requests = new Counter({ name: 'http_requests_total', help: 'Requests' });
 const registry = new AggregatorRegistry();

@@ -3,8 +3,8 @@
 // npx jest example/testing/jest.test.js
 
 const { beforeEach, expect, test } = require('@jest/globals');
-const { register } = require('prom-client-cluster');
-const { assertMetrics, lint, samples } = require('prom-client-cluster/testing');
+const { register } = require('prom-client');
+const { assertMetrics, lint, samples } = require('prom-client/testing');
 const { runJob } = require('./jobs');
 
 beforeEach(() => register.resetMetrics());

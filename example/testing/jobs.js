@@ -2,7 +2,7 @@
 
 // The code that the tests of this folder test.
 
-const { Counter, Histogram } = require('prom-client-cluster');
+const { Counter, Histogram } = require('prom-client');
 
 const jobs = new Counter({ name: 'jobs_total', help: 'Jobs', labelNames: ['queue', 'result'] });
 const durations = new Histogram({

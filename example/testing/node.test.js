@@ -4,8 +4,8 @@
 
 const assert = require('node:assert');
 const { beforeEach, test } = require('node:test');
-const { register } = require('prom-client-cluster');
-const { assertMetrics, lint, samples } = require('prom-client-cluster/testing');
+const { register } = require('prom-client');
+const { assertMetrics, lint, samples } = require('prom-client/testing');
 const { runJob } = require('./jobs');
 
 beforeEach(() => register.resetMetrics());

@@ -1,8 +1,8 @@
 // npx vitest run example/testing/vitest.test.mjs
 
 import { beforeEach, expect, test } from 'vitest';
-import { register } from 'prom-client-cluster';
-import { assertMetrics, lint, samples } from 'prom-client-cluster/testing';
+import { register } from 'prom-client';
+import { assertMetrics, lint, samples } from 'prom-client/testing';
 import { runJob } from './jobs.js';
 
 beforeEach(() => register.resetMetrics());

@@ -2,7 +2,7 @@
 
 // A job of the pool, and its metrics.
 
-const { Counter, Histogram, WorkerRegistry } = require('prom-client-cluster');
+const { Counter, Histogram, WorkerRegistry } = require('prom-client');
 
 const jobs = new Counter({ name: 'jobs_total', help: 'Jobs by size', labelNames: ['size'] });
 const seconds = new Histogram({ name: 'job_duration_seconds', help: 'Duration of jobs' });

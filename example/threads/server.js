@@ -8,7 +8,7 @@
 const path = require('node:path');
 const express = require('express');
 const { Piscina } = require('piscina');
-const { Histogram, WorkerRegistry, metricsHandler } = require('prom-client-cluster');
+const { Histogram, WorkerRegistry, metricsHandler } = require('prom-client');
 
 const duration = new Histogram({ name: 'http_request_duration_seconds', help: 'Duration of requests' });
 // Before the pool starts its threads.

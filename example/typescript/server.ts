@@ -1,10 +1,10 @@
 // An application in TypeScript. Label names are part of a metric's type: inc({ pth: '/' }) does not compile.
-// npm install prom-client-cluster && npm install --save-dev typescript @types/node
+// npm install prom-client@npm:prom-client-cluster && npm install --save-dev typescript @types/node
 // npx tsc && PORT=3000 node build/server.js
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Counter, Gauge, Registry, collectDefaultMetrics, metricsHandler } from 'prom-client-cluster';
+import { Counter, Gauge, Registry, collectDefaultMetrics, metricsHandler } from 'prom-client';
 
 const registry = new Registry();
 collectDefaultMetrics({ register: registry });

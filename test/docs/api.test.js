@@ -180,8 +180,8 @@ describe('docs/api.md', () => {
     }
   });
 
-  it('docs/api.md has the functions of prom-client-cluster/testing, and no other', () => {
-    const documented = namesOf('prom-client-cluster/testing', 'function');
+  it('docs/api.md has the functions of prom-client/testing, and no other', () => {
+    const documented = namesOf('prom-client/testing', 'function');
     assert.deepStrictEqual(sorted(documented), sorted(Object.keys(require('../../lib/testing/testing'))));
   });
 

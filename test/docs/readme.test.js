@@ -1,7 +1,8 @@
 'use strict';
 
-// Runs the JavaScript of README.md and of the pages in docs/ unchanged, in a directory where this package is
-// installed under its own name and in place of prom-client. Compares facts of the README with the code.
+// Runs the JavaScript of README.md and of the pages in docs/ unchanged, in an application that has the
+// tarball in place of prom-client, as README.md installs it, and some of it under the package's own name.
+// Compares facts of the README with the code.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
@@ -11,6 +12,7 @@ const { describe, it, before, after } = require('node:test');
 const zlib = require('node:zlib');
 const client = require('../..');
 const { codeBlocks } = require('./fixtures/code-blocks');
+const { pack, installAlone } = require('../package/fixtures/drop-in-package');
 const { Program, get } = require('../fixtures/program');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 const { FakeReceiver } = require('../remote-write/fixtures/receiver');
@@ -176,13 +178,10 @@ describe('the code of README.md and docs/', () => {
     gateway = await RecordingServer.start();
     receiver = await FakeReceiver.start();
     directory = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-'));
-    fs.mkdirSync(path.join(directory, 'node_modules'));
-    for (const [name, target] of [
-      ['prom-client', ROOT],
-      ['prom-client-cluster', ROOT],
-      ['express', path.join(ROOT, 'node_modules/express')],
-      ['fastify', path.join(ROOT, 'node_modules/fastify')],
-    ]) {
+    const { tarball } = await pack(directory);
+    for (const name of ['prom-client', 'prom-client-cluster']) await installAlone(tarball, directory, name);
+    for (const name of ['express', 'fastify']) {
+      const target = path.join(ROOT, 'node_modules', name);
       fs.symlinkSync(target, path.join(directory, 'node_modules', name), 'junction');
     }
   });

@@ -442,7 +442,7 @@ describe('the Dockerfile of example/kubernetes', () => {
     fs.copyFileSync(tarball, path.join(image, path.basename(tarball)));
     await run('sh', ['-c', the('RUN')], {
       cwd: image,
-      env: { PACKAGE: `./${path.basename(tarball)}`, npm_config_prefer_offline: 'true' },
+      env: { PACKAGE: `file:./${path.basename(tarball)}`, npm_config_prefer_offline: 'true' },
     });
     const [node, ...args] = JSON.parse(the('CMD'));
     assert.strictEqual(node, 'node');
@@ -459,9 +459,9 @@ describe('the Dockerfile of example/kubernetes', () => {
   it('names the current version of the package, from the registry or as a tarball', () => {
     const { name, version } = require('../../package.json');
     const text = fs.readFileSync(path.join(KUBERNETES, 'Dockerfile'), 'utf8');
-    assert.strictEqual(the('ARG'), `PACKAGE=${name}@^${version}`);
-    assert.ok(text.includes(`PACKAGE=./${name}-${version}.tgz`));
-    assert.ok(compose('compose.yml').services.shop.build.args.PACKAGE.includes(`${name}@^${version}`));
+    assert.strictEqual(the('ARG'), `PACKAGE=npm:${name}@^${version}`);
+    assert.ok(text.includes(`PACKAGE=file:./${name}-${version}.tgz`));
+    assert.ok(compose('compose.yml').services.shop.build.args.PACKAGE.includes(`npm:${name}@^${version}`));
   });
 
   it('its steps give an application that serves its metrics', () => {

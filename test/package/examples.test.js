@@ -23,9 +23,9 @@ let examples;
 before(async () => {
   const { tarball } = await pack(makePlace({ after }));
   examples = fs.mkdtempSync(path.join(PROGRAMS, 'examples-'));
-  fs.cpSync(path.join(ROOT, 'example'), examples, { recursive: true });
   fs.writeFileSync(path.join(examples, 'package.json'), '{}');
-  await installAlone(tarball, examples, 'prom-client-cluster');
+  const installed = await installAlone(tarball, examples);
+  fs.cpSync(path.join(installed, 'example'), examples, { recursive: true });
 });
 
 after(() => fs.rmSync(examples, { recursive: true, force: true }));

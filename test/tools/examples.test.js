@@ -1,17 +1,20 @@
 'use strict';
 
-// Every example runs unchanged, and its output shows what it is meant to show.
+// Every example of the tarball runs unchanged in an application that has the library in place of prom-client,
+// as README.md installs it, and its output shows what it is meant to show.
 
 const assert = require('node:assert');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { describe, it, beforeEach, afterEach } = require('node:test');
+const { describe, it, before, beforeEach, after, afterEach } = require('node:test');
 const { Program, get } = require('../fixtures/program');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
+const { ROOT, makePlace, pack, installAlone } = require('../package/fixtures/drop-in-package');
 
-const ROOT = path.join(__dirname, '../..');
-const EXAMPLES = path.join(ROOT, 'example');
+const place = makePlace({ after });
+const application = path.join(place, 'application');
+const EXAMPLES = path.join(application, 'example');
 const STOCK = path.join(ROOT, 'node_modules/prom-client');
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 const TIMEOUT = 300_000; // for a program that hangs; a busy machine needs a minute to compile TypeScript
@@ -19,6 +22,18 @@ const TIMEOUT = 300_000; // for a program that hangs; a busy machine needs a min
 let directory;
 /** @type {Program[]} */
 let programs;
+/** @type {string} */
+let installed;
+
+before(async () => {
+  const { tarball } = await pack(place);
+  installed = await installAlone(tarball, application);
+  fs.cpSync(path.join(installed, 'example'), EXAMPLES, { recursive: true });
+  for (const framework of ['express', 'fastify']) {
+    const from = path.join(ROOT, 'node_modules', framework);
+    fs.symlinkSync(from, path.join(application, 'node_modules', framework), 'junction');
+  }
+});
 
 beforeEach(() => {
   directory = fs.mkdtempSync(path.join(os.tmpdir(), 'examples-'));
@@ -282,14 +297,14 @@ jobs_processed_total{queue="import",result="done"} 1000
   });
 
   example('typescript/server.ts', async name => {
-    const place = path.join(directory, 'typescript');
+    const project = path.join(directory, 'typescript');
     const types = path.join(ROOT, 'node_modules/@types/node');
-    install(path.dirname(name), place, { 'prom-client-cluster': ROOT, '@types/node': types });
-    const compiler = new Program([path.join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', place]);
+    install(path.dirname(name), project, { 'prom-client': installed, '@types/node': types });
+    const compiler = new Program([path.join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', project]);
     programs.push(compiler);
     assert.strictEqual(await compiler.ended(), 0, compiler.output);
 
-    const { metrics, origin } = await serverOf(path.join(place, 'build/server.js'));
+    const { metrics, origin } = await serverOf(path.join(project, 'build/server.js'));
     await get(`${origin}/`);
     await get(`${origin}/`);
     const text = await textOf(metrics);
@@ -300,12 +315,12 @@ jobs_processed_total{queue="import",result="done"} 1000
 
   /** The metrics of an application written for prom-client, with either library. */
   async function swapped(name, library) {
-    const place = fs.mkdtempSync(path.join(directory, 'swap-'));
-    install(path.dirname(name), place, {
+    const project = fs.mkdtempSync(path.join(directory, 'swap-'));
+    install(path.dirname(name), project, {
       'prom-client': library,
       express: path.join(ROOT, 'node_modules/express'),
     });
-    const program = run(path.join(place, path.basename(name)), {
+    const program = run(path.join(project, path.basename(name)), {
       PORT: '0',
       METRICS_PORT: '0',
       WORKERS: '2',
@@ -323,7 +338,7 @@ jobs_processed_total{queue="import",result="done"} 1000
   }
 
   example('swap/app.js', async name => {
-    const [theirs, ours] = await Promise.all([swapped(name, STOCK), swapped(name, ROOT)]);
+    const [theirs, ours] = await Promise.all([swapped(name, STOCK), swapped(name, installed)]);
     assert.deepStrictEqual(ours.families, theirs.families);
     assert.deepStrictEqual(ours.application, theirs.application);
     assert.ok(ours.families.length > 20);
@@ -344,9 +359,28 @@ jobs_processed_total{queue="import",result="done"} 1000
     assert.deepStrictEqual([...tested].sort(), examples.sort());
   });
 
-  it('example/swap depends on this package in its current version', () => {
+  it('example/swap and example/next depend on this package in its current version', () => {
     const { name, version } = require('../../package.json');
-    const { dependencies } = require('../../example/swap/package.json');
-    assert.strictEqual(dependencies['prom-client'], `npm:${name}@^${version}`);
+    for (const example of ['swap', 'next']) {
+      const { dependencies } = require(`../../example/${example}/package.json`);
+      assert.strictEqual(dependencies['prom-client'], `npm:${name}@^${version}`);
+    }
+  });
+
+  it('every example loads the library by the name prom-client', () => {
+    const programs = fs
+      .readdirSync(EXAMPLES, { recursive: true })
+      .filter(name => /\.(js|mjs|ts)$/.test(name));
+    const other = /(require\(|from |import\()'(prom-client-cluster|\.\.\/\.\.)/;
+    assert.deepStrictEqual(
+      programs.filter(name => other.test(fs.readFileSync(path.join(EXAMPLES, name), 'utf8'))),
+      [],
+    );
+  });
+
+  it('an example of a clone uses the library of the clone', async () => {
+    assert.match(await outputOf(path.join(ROOT, 'example/counter.js')), /^# HELP jobs_processed_total/);
+    const { metrics } = await serverOf(path.join(ROOT, 'example/es-module.mjs'));
+    assert.match(await textOf(metrics), /^modules_are_one 1$/m);
   });
 });

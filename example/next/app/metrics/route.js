@@ -1,4 +1,4 @@
-import { metricsResponse, register } from 'prom-client-cluster';
+import { metricsResponse, register } from 'prom-client';
 import '../application-metrics'; // so that its metrics are shown before another route has been used
 
 export const dynamic = 'force-dynamic';
