@@ -541,7 +541,8 @@ export interface MetricsHandlerOptions {
   formats?: readonly MetricsFormat[];
   /**
    * Called with the error if a scrape fails, or has nothing to show. Default: a process warning, at most one
-   * a minute.
+   * a minute. If `collect` hooks fail in a cluster, group or thread, whose page shows the last values then,
+   * also called with an error with the code PROM_CLIENT_CLUSTER_COLLECT, once in ten minutes for a metric.
    */
   onError?: (error: any) => unknown;
 }

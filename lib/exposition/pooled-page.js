@@ -13,10 +13,16 @@
  */
 const RELEASE = Symbol.for('prom-client-cluster.release.v1');
 
+/** Property of a page: how many `collect` hooks had failed in all processes by then. */
+const HOOK_FAILURES = Symbol.for('prom-client-cluster.hook-failures.v1');
+
+/** @typedef {(readonly [metric: string, count: number])[]} HookFailures */
+
 /**
  * `ascii` means that each byte is one character.
  *
- * @typedef {{bytes: Buffer, ascii: boolean, [RELEASE]?: () => void}} PageBytes
+ * @typedef {{bytes: Buffer, ascii: boolean, [RELEASE]?: () => void, [HOOK_FAILURES]?: HookFailures}}
+ *   PageBytes
  */
 
 /**
@@ -29,14 +35,33 @@ function pooledPage({ buffer, length, ascii }, onReleased) {
   const page = { bytes: Buffer.from(buffer, 0, length), ascii };
   if (onReleased === undefined) return page;
   let isReleased = false;
-  // Not enumerable, so that code that prints or compares the page does not see it.
-  Object.defineProperty(page, RELEASE, {
-    value() {
-      if (!isReleased) onReleased(buffer);
-      isReleased = true;
-    },
+  return hidden(page, RELEASE, () => {
+    if (!isReleased) onReleased(buffer);
+    isReleased = true;
   });
-  return page;
 }
 
-module.exports = { RELEASE, pooledPage };
+/**
+ * @template {object} Page
+ * @param {Page} page
+ * @param {HookFailures | undefined} failures
+ * @returns {Page} the same page
+ */
+function withHookFailures(page, failures) {
+  return hidden(page, HOOK_FAILURES, failures);
+}
+
+/**
+ * Adds a property that code which prints or compares the page does not see.
+ *
+ * @template {object} Page
+ * @param {Page} page
+ * @param {symbol} key
+ * @param {unknown} value
+ * @returns {Page} the same page
+ */
+function hidden(page, key, value) {
+  return Object.defineProperty(page, key, { value });
+}
+
+module.exports = { RELEASE, HOOK_FAILURES, pooledPage, withHookFailures };

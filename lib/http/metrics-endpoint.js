@@ -10,13 +10,19 @@ const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-v
 const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
 const { OPENMETRICS_CONTENT_TYPE, contentTypesOf } = require('../exposition/content-type');
-const { RELEASE } = require('../exposition/pooled-page');
+const { RELEASE, HOOK_FAILURES } = require('../exposition/pooled-page');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
 
 // A scrape that fails is tried again at the next interval, and would be reported again.
 const WARNING_PAUSE_MILLISECONDS = 60_000;
+
+// A `collect` hook that fails usually fails at each scrape.
+const HOOK_PAUSE_MILLISECONDS = 600_000;
+
+const HOOK_CODE = 'PROM_CLIENT_CLUSTER_COLLECT';
+const MOST_NAMES = 10;
 
 /** Names of the options of every endpoint. */
 const OPTION_NAMES = new Set(['selfMetrics', 'formats', 'onError']);
@@ -33,8 +39,9 @@ const pageOf = coalesceByRegistry(pagesOf);
  * @property {readonly string[]} [formats] `text`, `openmetrics` or both: the request's Accept header chooses
  *   one of them, or else the first is used. Default: those of the registry's setFormats(), or else its
  *   content type only
- * @property {(error: any) => unknown} [onError] called if a scrape fails. Default: a process warning, at most
- *   one a minute
+ * @property {(error: any) => unknown} [onError] called if a scrape fails, and if the page of a cluster,
+ *   group or threads shows old values because `collect` hooks have failed: once in ten minutes for a metric.
+ *   Default for a scrape: a process warning, at most one a minute
  */
 
 /**
@@ -61,6 +68,8 @@ class MetricsEndpoint {
   /** @type {string[] | undefined} */
   #contentTypes;
   #onError;
+  /** @type {Map<string, {count: number, reportedAt: number}> | undefined} by metric, if there is an onError */
+  #hooks;
 
   /**
    * @param {any} registry Registry or AggregatorRegistry
@@ -79,6 +88,8 @@ class MetricsEndpoint {
     this.#selfMetrics = selfMetrics ?? true;
     this.#contentTypes = formats == null ? undefined : contentTypesOf(formats);
     this.#onError = onError ?? warn;
+    // Without, the warning of the process whose hook has failed is enough.
+    this.#hooks = onError == null ? undefined : new Map();
     const servesOpenMetrics = this.#contentTypes?.includes(OPENMETRICS_CONTENT_TYPE);
     if (servesOpenMetrics && ALLOWS_EXEMPLARS in registry) registry[ALLOWS_EXEMPLARS] = true;
   }
@@ -106,6 +117,28 @@ class MetricsEndpoint {
     } catch (failure) {
       debug('onError failed: %s', failure);
     }
+  }
+
+  /**
+   * Reports `collect` hooks that have failed since the page before.
+   *
+   * @param {import('../exposition/pooled-page').HookFailures} [failures] of all processes so far
+   */
+  #reportHooks(failures = []) {
+    const reported = this.#hooks;
+    if (reported === undefined) return;
+    const now = performance.now();
+    const names = [];
+    for (const [name, count] of failures) {
+      const last = reported.get(name) ?? { count: 0, reportedAt: -Infinity };
+      const isDue = count > last.count && now - last.reportedAt >= HOOK_PAUSE_MILLISECONDS;
+      if (isDue) names.push(name);
+      reported.set(name, { count, reportedAt: isDue ? now : last.reportedAt });
+    }
+    if (names.length === 0) return;
+    const list = names.length > MOST_NAMES ? [...names.slice(0, MOST_NAMES), '…'] : names;
+    const text = `The page shows old values because collect hooks have failed: ${list.join(', ')}`;
+    void this.report(Object.assign(new Error(text), { code: HOOK_CODE }));
   }
 
   /**
@@ -137,6 +170,7 @@ class MetricsEndpoint {
       names,
     });
     if (page === undefined) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
+    this.#reportHooks(page[HOOK_FAILURES]);
     return responseOf(200, chosen, vary, page.bytes, { gzip, release: page[RELEASE] });
   }
 }

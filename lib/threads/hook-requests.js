@@ -3,6 +3,7 @@
 // Runs in the process's hub. Has the `collect` hooks of one thread run, which needs its event loop.
 
 const { randomUUID } = require('node:crypto');
+const { textOf } = require('../options/thrown');
 const { unref } = require('../event-loop/timers');
 
 // Read when this file is loaded, because an application's tests may fake timers later.
@@ -14,10 +15,10 @@ const { setTimeout, clearTimeout } = globalThis;
  */
 const RESPONSE_MILLISECONDS = 250;
 
+/** @typedef {Map<unknown, unknown>} Failed why hooks have failed, by metric */
+
 /**
- * `failed` is resolved with the names of the metrics whose hook failed.
- *
- * @typedef {{id: string, failed: Promise<Set<unknown>>, resolve: (failed: Set<unknown>) => void,
+ * @typedef {{id: string, failed: Promise<Failed>, resolve: (failed: Failed) => void,
  *   timer: NodeJS.Timeout, isLate: boolean}} Request
  */
 
@@ -42,7 +43,7 @@ class HookRequests {
     if (this.#isOver || this.#current?.isLate) return undefined;
     const request = (this.#current ??= this.#request());
     return request.failed.then(failed => {
-      if (failed.has(name)) throw new Error('its collect failed in a thread');
+      if (failed.has(name)) throw new Error(`in a thread, ${textOf(failed.get(name))}`);
     });
   }
 
@@ -59,7 +60,7 @@ class HookRequests {
     clearTimeout(this.#current?.timer);
   }
 
-  /** @param {Set<unknown>} failed names of the metrics whose hook failed */
+  /** @param {Failed} failed */
   settle(failed) {
     clearTimeout(this.#current?.timer);
     this.#current?.resolve(failed);
@@ -69,18 +70,18 @@ class HookRequests {
   /** The thread answers nothing any more. */
   end() {
     this.#isOver = true;
-    this.settle(new Set());
+    this.settle(new Map());
   }
 
   /** @returns {Request} */
   #request() {
-    /** @type {(failed: Set<unknown>) => void} */
+    /** @type {(failed: Failed) => void} */
     let resolve = () => {};
-    /** @type {Promise<Set<unknown>>} */
+    /** @type {Promise<Failed>} */
     const failed = new Promise(fulfil => (resolve = fulfil));
     const timer = setTimeout(() => {
       request.isLate = true;
-      resolve(new Set());
+      resolve(new Map());
     }, RESPONSE_MILLISECONDS);
     unref(timer);
     // Not a number: each copy of this package with a hub gets all answers of a thread.

@@ -269,7 +269,7 @@ class ThreadHub {
       if (customs !== undefined) mirror.addCustoms(customs);
       if (published === true) this.#onPublished(record);
       if (left === true) this.#onLeft(record);
-      if (hooks.isCurrent(answer)) this.#onAnswer(record, answer, new Set(failed));
+      if (hooks.isCurrent(answer)) this.#onAnswer(record, answer, new Map(failed));
       // It answers no request any more.
       if (ended === true) hooks.end();
       // It may still count, in its 'exit' listeners.
@@ -298,7 +298,7 @@ class ThreadHub {
   /**
    * @param {ThreadRecord} record whose hooks have run
    * @param {string} request its id
-   * @param {Set<unknown>} failed names of metrics
+   * @param {Map<unknown, unknown>} failed why, by metric
    */
   async #onAnswer({ mirror, hooks }, request, failed) {
     // What they have recorded, and what was sent before the answer.

@@ -17,6 +17,7 @@ const { SharedNumbers } = require('./shared-numbers');
 const { TablePublisher } = require('./table-publisher');
 const { REGISTRY, DEFINE, CUSTOM, DROP, HOOK } = require('./thread-messages');
 const { debug } = require('../options/debug-log');
+const { textOf } = require('../options/thrown');
 const { warnOnce } = require('../options/warnings');
 
 /** A hook that takes longer has failed. The hub does not wait that long if its scraper does not. */
@@ -321,7 +322,8 @@ class ThreadPublisher {
     const request = message?.request;
     const log = this.#log;
     try {
-      const failed = new Set();
+      /** @type {Map<string, string>} */
+      const failed = new Map();
       /** @type {[number, any][]} */
       const customs = [];
       const running = timedSection('thread:hooks', () => {
@@ -330,13 +332,15 @@ class ThreadPublisher {
         const hooks = this.#all().map(({ metric, number, table }) =>
           table === undefined ? customHook(metric, json => customs.push([number, json])) : metric,
         );
-        return this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, name => failed.add(name));
+        return this.#hooks.run(new Set(hooks), HOOK_MILLISECONDS, (name, reason) =>
+          failed.set(String(name), textOf(reason)),
+        );
       });
       await running?.ended;
       // This thread has left meanwhile, or takes part again: the hub does not wait for the answer any more.
       if (this.#log !== log) return;
       for (const { metric } of this.#all()) viewOf(metric)?.beforeRead?.();
-      this.#link.send({ answer: request, failed: [...failed].map(String), customs });
+      this.#link.send({ answer: request, failed: [...failed], customs });
     } catch (error) {
       debug('this thread cannot answer: %O', error);
       this.#guard(() => this.#link.send({ answer: request, failed: [], customs: [] }));

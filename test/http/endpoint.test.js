@@ -14,6 +14,7 @@ const {
   metricsHandler,
   metricsResponse,
 } = require('../..');
+const { withHookFailures } = require('../../lib/exposition/pooled-page');
 const { ExpositionReader, missingReader } = require('../fixtures/exposition-reader');
 const { missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheus-server');
 
@@ -370,6 +371,51 @@ describe('a scrape that fails', () => {
     ]) {
       assert.strictEqual((await scrape(failing(new Error('x')), { onError })).status, 500);
     }
+  });
+
+  it('onError hears of collect hooks of other processes that fail, once in ten minutes for a metric', async t => {
+    let now = 0;
+    t.mock.method(performance, 'now', () => now);
+    const errors = [];
+    const onError = error => errors.push(error);
+    let failures;
+    const registry = {
+      contentType: TEXT,
+      metrics() {},
+      clusterMetricsBytes: async () =>
+        withHookFailures({ bytes: Buffer.from('a 1\n'), ascii: true }, failures),
+    };
+    const handler = metricsHandler(registry, { onError });
+    const heardAfter = async counts => {
+      failures = counts;
+      errors.length = 0;
+      const response = {
+        headers: {},
+        setHeader() {},
+        getHeader() {},
+        end: body => assert.ok(body.length > 0),
+      };
+      await handler({ headers: {} }, response);
+      assert.ok(errors.every(({ code }) => code === 'PROM_CLIENT_CLUSTER_COLLECT'));
+      return errors.map(({ message }) => message.replace(/^The page .* failed: /, ''));
+    };
+    assert.deepStrictEqual(await heardAfter(undefined), []);
+    assert.deepStrictEqual(await heardAfter([['a', 1]]), ['a']);
+    now = 599_999;
+    const [a, b] = [
+      ['a', 2],
+      ['b', 7],
+    ];
+    assert.deepStrictEqual(await heardAfter([a, b]), ['b']);
+    now = 600_000;
+    assert.deepStrictEqual(await heardAfter([a, b]), [], 'none has failed since');
+    assert.deepStrictEqual(await heardAfter([['a', 3], b]), ['a']);
+    // Another process aggregates, and has counted anew.
+    now = 1_200_000;
+    assert.deepStrictEqual(await heardAfter([['a', 0]]), []);
+    assert.deepStrictEqual(await heardAfter([['a', 1]]), ['a']);
+    const many = Array.from({ length: 12 }, (_, i) => [`m${i}`, 1]);
+    assert.deepStrictEqual(await heardAfter(many), ['m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, …']);
   });
 
   it('onError has to be a function', () => {

@@ -189,7 +189,11 @@ describe('WorkerRegistry', () => {
     });
   }
 
-  it('WorkerRegistry has digests, custom metric objects and the names of failed hooks', async () => {
+  it('WorkerRegistry has digests, custom metric objects and the names of failed hooks', async t => {
+    const warnings = /** @type {string[]} */ ([]);
+    const onWarning = (/** @type {Error} */ { message }) => warnings.push(message);
+    process.on('warning', onWarning);
+    t.after(() => process.off('warning', onWarning));
     const thread = await start(
       'custom',
       'failingHook',
@@ -200,7 +204,16 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(page, 'sizes{quantile="0.5"}'), 6);
     assert.equal(valueOf(page, 'sizes_count'), 2);
     await pageWith('custom_size', 7);
-    while (!(await registry.workerMetrics({ selfMetrics: true })).includes('metric="failing"'));
+    const heard = [];
+    const onError = (/** @type {Error} */ { message }) => heard.push(message);
+    const request = new Request('http://localhost/metrics');
+    while (heard.length === 0) await client.metricsResponse(registry, request, { onError });
+    assert.deepEqual(heard, ['The page shows old values because collect hooks have failed: failing']);
+    const warned = warnings.filter(text => text.includes('the metric failing '));
+    assert.deepEqual(
+      warned.map(text => /failed: (.*?)\./.exec(text)?.[1]),
+      ['in a thread, on purpose'],
+    );
     await thread.terminate();
     assert.equal(valueOf(await registry.workerMetrics(), 'sizes{quantile="0.5"}'), 6);
   });

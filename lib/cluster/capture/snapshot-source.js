@@ -17,11 +17,15 @@ const { readableDefaults } = require('../../registry/readable-defaults');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
 const { encodeSnapshot } = require('../wire/snapshot-encoder');
-const { FailureCounts } = require('../wire/failure-counts');
+const { FailureCounts, COLLECT } = require('../wire/failure-counts');
 const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
+const { warnOnce } = require('../../options/warnings');
 
 const SLICE_MILLISECONDS = 0.3;
 const MAX_NAME_LENGTH = 1000;
+
+const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 /** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
@@ -127,7 +131,7 @@ class SnapshotSource {
     return this.#hooks.run(
       hooks,
       timeout,
-      (name, reason) => this.countFailure('collect', name, reason),
+      (name, reason) => this.countFailure(COLLECT, name, reason),
       isLast,
     );
   }
@@ -237,17 +241,19 @@ class SnapshotSource {
   }
 
   /**
-   * Counts a failure. Each snapshot has the counts.
+   * Counts a failure. Each snapshot has the counts. The first one of a hook is reported, because the page
+   * shows the last values of its metric without a word.
    *
    * @param {string} stage
    * @param {unknown} metric the metric's name, '' for none; a custom metric object may have anything as its
    *   name
-   * @param {unknown} reason for the debug log
+   * @param {unknown} reason for the debug log and the warning
    */
   countFailure(stage, metric, reason) {
     debug('%s %O failed: %O', stage, metric, reason);
     const name = typeof metric === 'string' ? metric.slice(0, MAX_NAME_LENGTH) : `a ${typeof metric} as name`;
     this.#failures.add(stage, name);
+    if (stage === COLLECT) warnOfHook(name, reason);
   }
 
   /**
@@ -271,6 +277,16 @@ class SnapshotSource {
   #metrics() {
     return [...new Set([...this.registries()].flatMap(registry => readableMetrics(registry)))];
   }
+}
+
+/**
+ * @param {string} name of the metric
+ * @param {unknown} reason
+ */
+function warnOfHook(name, reason) {
+  const text = `The collect hook of the metric ${name} has failed: ${textOf(reason)}`;
+  const effect = 'The page shows its last values. Later failures are counted, without another warning';
+  warnOnce(`collect hook of ${name}`, `${text.replace(/\.$/, '')}. ${effect}`, HOOK_WARNING);
 }
 
 /**

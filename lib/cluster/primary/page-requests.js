@@ -9,6 +9,7 @@ const { reasonOf } = require('../../registry/unavailable');
 const { textOf } = require('../../options/thrown');
 const { pause } = require('../../event-loop/timers');
 const { timedSection } = require('../../event-loop/timed-section');
+const { HOOK_FAILURES } = require('../../exposition/pooled-page');
 const { PAGE } = require('../wire/messages');
 const { pageName } = require('../wire/file-names');
 const { isListOfNames } = require('../wire/scrape-callers');
@@ -120,7 +121,10 @@ class PageRequests {
       if (page === undefined) send(worker, { type: PAGE, pageId });
       else if ('bytes' in page) await sendParts(worker, pageId, page);
       else if (!isOnline(worker)) this.#supervisor.discard(page.file);
-      else send(worker, { type: PAGE, pageId, file: page.file, bytes: page.length, ascii: page.ascii });
+      else {
+        const { file, length: bytes, ascii } = page;
+        send(worker, { type: PAGE, pageId, file, bytes, ascii, hookFailures: collected[HOOK_FAILURES] });
+      }
     } catch (error) {
       // Anything that an aggregator of the application has thrown.
       const reason = reasonOf(error);
@@ -136,13 +140,15 @@ class PageRequests {
  * @param {Bytes} page
  * @returns {Promise<void>} resolves when all parts were sent, or the worker is gone
  */
-async function sendParts(worker, pageId, { bytes, ascii }) {
+async function sendParts(worker, pageId, { bytes, ascii, [HOOK_FAILURES]: hookFailures }) {
   let start = 0;
   do {
     await new Promise(resolve =>
       timedSection('primary:page-part', () => {
-        const part = bytes.toString('base64', start, Math.min(start + PART_BYTES, bytes.length));
-        send(worker, { type: PAGE, pageId, part, bytes: bytes.length, ascii }, resolve);
+        const end = Math.min(start + PART_BYTES, bytes.length);
+        const part = bytes.toString('base64', start, end);
+        const last = end === bytes.length ? { hookFailures } : {};
+        send(worker, { type: PAGE, pageId, part, bytes: bytes.length, ascii, ...last }, resolve);
       }),
     );
     start += PART_BYTES;

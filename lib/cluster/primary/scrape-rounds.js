@@ -6,12 +6,13 @@
 // does not delay later callers.
 
 const { ScrapeCaller, distinctFormats } = require('../wire/scrape-callers');
+const { COLLECT } = require('../wire/failure-counts');
 const { ScrapeRound } = require('./scrape-round');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { ThreadLostError } = require('./thread-backend');
 const { asError } = require('../../options/thrown');
 const { unavailable } = require('../../registry/unavailable');
-const { pooledPage } = require('../../exposition/pooled-page');
+const { pooledPage, withHookFailures } = require('../../exposition/pooled-page');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 const { unref } = require('../../event-loop/timers');
@@ -316,10 +317,11 @@ class ScrapeRounds {
     }
     const keys = new Set(callers.map(({ key }) => key));
     const holders = Array.from(keys, key => callers.filter(caller => caller.key === key));
+    const failures = hookFailures(result.state);
     (result.bodies ?? []).forEach((body, i) => {
       // A page that several callers share is not pooled: no caller knows when the others have read it.
       const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;
-      const page = 'buffer' in body ? pooledPage(body, onReleased) : body;
+      const page = withHookFailures('buffer' in body ? pooledPage(body, onReleased) : body, failures);
       for (const caller of holders[i]) {
         const isAwaited = caller.resolve(page);
         if (!isAwaited && 'file' in page) this.#cluster.discard(page.file);
@@ -336,6 +338,15 @@ class ScrapeRounds {
 /** @param {unknown} error anything that an aggregator of the application has thrown */
 function isThreadLost(error) {
   return asError(error) instanceof ThreadLostError;
+}
+
+/**
+ * @param {RenderResult['state']} state
+ * @returns {import('../../exposition/pooled-page').HookFailures | undefined} undefined if there were none
+ */
+function hookFailures({ failures }) {
+  const ofHooks = failures.filter(({ stage }) => stage === COLLECT);
+  return ofHooks.length === 0 ? undefined : ofHooks.map(({ metric, count }) => [metric, count]);
 }
 
 function timedOut() {

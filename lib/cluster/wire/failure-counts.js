@@ -11,6 +11,9 @@ const MAX_KINDS = 1000;
 // Failures are stored by name, also when their worker has died. Workers count no longer names.
 const MAX_NAME_CHARACTERS = 1000;
 
+/** The stage of `collect` hooks. */
+const COLLECT = 'collect';
+
 /** The stage of failures that are counted together. */
 const OTHER = 'other';
 
@@ -75,4 +78,4 @@ function readFailures(reader) {
   });
 }
 
-module.exports = { FailureCounts, writeFailures, readFailures };
+module.exports = { COLLECT, FailureCounts, writeFailures, readFailures };

@@ -14,6 +14,7 @@ const { isPageNameOf } = require('../wire/file-names');
 const { ScrapeCaller, isListOfNames } = require('../wire/scrape-callers');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { readInSteps, checkDirectory } = require('../spool/safe-files');
+const { withHookFailures } = require('../../exposition/pooled-page');
 const { debug } = require('../../options/debug-log');
 
 const NOBODY_AGGREGATES =
@@ -241,12 +242,13 @@ class ClusterPages {
    * @param {PendingPage} page
    * @param {any} message
    */
-  #takePart(pageId, page, { part, bytes, ascii }) {
+  #takePart(pageId, page, message) {
+    const { part, bytes } = message;
     page.parts.push(Buffer.from(part, 'base64'));
     const length = page.parts.reduce((sum, each) => sum + each.length, 0);
     if (length < bytes && length <= MAX_PAGE_BYTES) return;
     this.#unanswered.delete(pageId);
-    if (length === bytes) page.resolve({ bytes: Buffer.concat(page.parts), ascii: ascii === true });
+    if (length === bytes) page.resolve(pageOf(Buffer.concat(page.parts), message));
     else page.reject(new Error(INVALID_ANSWER));
   }
 
@@ -256,14 +258,15 @@ class ClusterPages {
    * @param {PendingPage} page
    * @param {any} message
    */
-  async #readFile(page, { file, bytes, ascii }) {
+  async #readFile(page, message) {
+    const { file, bytes } = message;
     const directory = this.#directory;
     try {
       checkDirectory(directory);
       const steps = readInSteps(path.join(directory, file), MAX_PAGE_BYTES);
       const content = await runInSlices(steps, undefined, slice => timedSection('worker:page', slice));
       if (content.length !== bytes) throw new Error(`${content.length} bytes instead of ${bytes}`);
-      page.resolve({ bytes: content, ascii: ascii === true });
+      page.resolve(pageOf(content, message));
     } catch (error) {
       debug('a page cannot be read: %s', error);
       if (OTHER_PLACE_CODES.has(/** @type {any} */ (error).code)) this.#unreadable = directory;
@@ -286,6 +289,21 @@ class ClusterPages {
       debug('a page cannot be removed: %s', error);
     }
   }
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {any} message of type PAGE
+ * @returns {PageBytes}
+ */
+function pageOf(bytes, { ascii, hookFailures }) {
+  const failures = Array.isArray(hookFailures) ? hookFailures.filter(isHookFailure) : undefined;
+  return withHookFailures({ bytes, ascii: ascii === true }, failures);
+}
+
+/** @param {any} failure */
+function isHookFailure(failure) {
+  return typeof failure?.[0] === 'string' && typeof failure[1] === 'number';
 }
 
 module.exports = { ClusterPages };

@@ -516,3 +516,22 @@ test('SnapshotSource: a label set that ages while a capture waits is removed onc
   summary.observe({ a: 'new' }, 3);
   assert.deepStrictEqual(countsOf(await summary.get()), [['new', 2]]);
 });
+
+test("SnapshotSource: the first failure of a metric's collect hook is a process warning with its error", async t => {
+  const warnings = [];
+  t.mock.method(process, 'emitWarning', (text, { code }) => warnings.push([text, code]));
+  const { source, registry } = makeWorker();
+  const errors = { broken_a: new Error('no database.'), broken_b: undefined };
+  for (const [name, error] of Object.entries(errors)) {
+    const collect = () => Promise.reject(error);
+    new Gauge({ name, help: 'h', registers: [registry], collect });
+  }
+  await source.prepare(1000);
+  await source.prepare(1000);
+  const text = (name, reason) =>
+    `The collect hook of the metric ${name} has failed: ${reason}. The page shows its last values. Later failures are counted, without another warning`;
+  assert.deepStrictEqual(warnings, [
+    [text('broken_a', 'no database'), 'PROM_CLIENT_CLUSTER_COLLECT'],
+    [text('broken_b', 'undefined'), 'PROM_CLIENT_CLUSTER_COLLECT'],
+  ]);
+});

@@ -34,12 +34,15 @@ beforeEach(() => {
 });
 afterEach(() => rounds.close());
 
+/** Of the store, as far as rounds read it. */
+const NO_FAILURES = { failures: [] };
+
 /** Lets a render end: each format's text says which one it is. */
 async function finishRender(index = 0, again = []) {
   while (renders.length <= index) await new Promise(resolve => setImmediate(resolve));
   const { formats, resolve } = renders[index];
   const bodies = formats.map(format => bodyOf(format.openMetrics ? 'OpenMetrics' : 'text'));
-  resolve({ again, bodies, isEmpty: false });
+  resolve({ again, bodies, isEmpty: false, state: NO_FAILURES });
   return bodies;
 }
 
@@ -112,7 +115,11 @@ it('the file of a page is removed if nobody waits for it any more when it is wri
   const leaves = assert.rejects(late, { message: 'Operation timed out.' });
   t.mock.timers.tick(5000);
   await leaves;
-  renders[0].resolve({ again: [], bodies: names.map(file => ({ file, length: 4, ascii: true })) });
+  renders[0].resolve({
+    again: [],
+    bodies: names.map(file => ({ file, length: 4, ascii: true })),
+    state: NO_FAILURES,
+  });
   assert.equal((await inTime).file, 'in time');
   assert.deepEqual(discarded, ['late']);
 });
@@ -133,7 +140,7 @@ it('the file of a page is removed before the page is written again, or if the th
   cluster.generation = () => generation;
   attempt = async file => {
     if (generation === 0) generation++;
-    return { again: [], bodies: [{ file, length: 4, ascii: true }], isEmpty: false };
+    return { again: [], bodies: [{ file, length: 4, ascii: true }], isEmpty: false, state: NO_FAILURES };
   };
   assert.equal((await rounds.collect({ ...TEXT, file: 'repeated' }, 5000)).file, 'repeated');
   assert.deepEqual(events, ['repeated written', 'repeated removed', 'repeated written']);
@@ -145,7 +152,12 @@ describe('a caller whose time is up', () => {
     const discarded = [];
     cluster.discard = file => discarded.push(file);
     cluster.render = async ([{ file }]) => {
-      return { again: [], bodies: [{ file, length: 4, ascii: true }], isEmpty: file !== 'incomplete' };
+      return {
+        again: [],
+        bodies: [{ file, length: 4, ascii: true }],
+        isEmpty: file !== 'incomplete',
+        state: NO_FAILURES,
+      };
     };
     const expired = file => {
       const caller = rounds.collect({ ...TEXT, file }, 100);
@@ -256,7 +268,7 @@ describe('a caller whose time is up before any worker has ever answered', () => 
     t.mock.timers.tick(100);
     while (renders.length === 0) await new Promise(resolve => setImmediate(resolve));
     rounds.settle(1, true);
-    renders[0].resolve({ again: [], bodies: [bodyOf('')], isEmpty: true });
+    renders[0].resolve({ again: [], bodies: [bodyOf('')], isEmpty: true, state: NO_FAILURES });
     await assert.rejects(impatient, { message: 'nobody has answered' });
   });
 });

@@ -114,6 +114,23 @@ describe('a group of plain processes', { skip: process.platform === 'win32' }, (
     await agreement();
   });
 
+  it('a collect hook that fails is a warning in its process, and an error for the onError of each', async () => {
+    const processes = await group.startMany(2);
+    await checkPages(processes);
+    await processes[1].do('failHook');
+    for (const member of processes) {
+      assert.deepEqual(await member.do('hear'), [
+        'The page shows old values because collect hooks have failed: failing',
+      ]);
+    }
+    const warnings = await Promise.all(processes.map(member => member.do('warnings')));
+    const ofHook = warnings.map(list => list.filter(text => text.includes('failing has failed: on purpose')));
+    assert.deepEqual(
+      ofHook.map(({ length }) => length),
+      [0, 1],
+    );
+  });
+
   it('a killed process loses nothing that was in a checkpoint', async () => {
     const processes = await group.startMany(2);
     const { holder, others } = await group.roles();
