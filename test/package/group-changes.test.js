@@ -5,6 +5,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const path = require('node:path');
 const { describe, it, beforeEach, afterEach } = require('node:test');
 
 const { removeWhileUsed } = require('../fixtures/cluster-harness.js');
@@ -135,6 +136,36 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await checkPages(others);
     await holder.kill();
     await checkPages(others);
+  });
+
+  it('in the directory of a cache removes none of its entries, whatever their names', async () => {
+    const cache = path.join(group.place, 'cache');
+    group.option = { group: cache };
+    fs.mkdirSync(cache, { mode: 0o700 });
+    fs.writeFileSync(path.join(cache, '0123456789'), 'an entry');
+    fs.mkdirSync(path.join(cache, 'abcdef0123'));
+    fs.writeFileSync(path.join(cache, 'abcdef0123', 'entry'), 'in a shard');
+    const before = fs.readdirSync(cache, { recursive: true }).sort();
+    for (const name of before) fs.utimesSync(path.join(cache, name), 1, 1);
+    await count(await group.startMany(2));
+    const { holder, others } = await group.roles();
+    await checkPages(others);
+    await holder.kill();
+    await checkPages(others);
+    await others[0].end('SIGTERM');
+    assert.deepEqual(fs.readdirSync(cache, { recursive: true }).sort(), before);
+  });
+
+  it('leaves nothing although its list of members was removed and the holder was killed', async () => {
+    await count(await group.startMany(3));
+    const { holder, others } = await group.roles();
+    const [generation] = fs.readdirSync(group.directory).filter(name => name.startsWith('g'));
+    fs.rmSync(path.join(group.directory, generation, 'members.json'));
+    await checkPages(others);
+    await holder.kill();
+    await checkPages(others);
+    for (const member of others) await member.end('SIGTERM');
+    assert.equal(fs.existsSync(group.directory), false);
   });
 
   it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {

@@ -6,7 +6,16 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { isKey } = require('./group-names');
-const { ifReadable, ifReadableNow, readRegularFile, writeFile, touch } = require('../spool/safe-files');
+const {
+  isOurs,
+  ifReadable,
+  ifReadableNow,
+  readRegularFile,
+  writeFile,
+  touch,
+} = require('../spool/safe-files');
+const { SPOOL_PREFIX } = require('../wire/file-names');
+const { readOwner } = require('../spool/owner');
 const { debug } = require('../../options/debug-log');
 
 const HOLDER = 'holder-';
@@ -20,6 +29,31 @@ class Generation {
   /** @param {string} place its directory */
   constructor(place) {
     this.place = place;
+  }
+
+  /**
+   * Whether a holder has created it. A program may have a directory of such a name in the group's directory.
+   * The names of the others are not enough to remove or move anything in it.
+   *
+   * @throws {Error} if that cannot be found out
+   */
+  get isOwn() {
+    if (!isOurs(fs.lstatSync(this.place))) return false;
+    return this.#holderFiles.length > 0 || this.#spoolsIn().some(spool => readOwner(spool) !== undefined);
+  }
+
+  /**
+   * @returns {string[]} paths of directories of snapshot files
+   * @throws {Error} if they cannot be listed. An error is not taken for an empty directory: without its
+   *   files, all counters would fall
+   */
+  spools() {
+    return this.isOwn ? this.#spoolsIn() : [];
+  }
+
+  #spoolsIn() {
+    const names = fs.readdirSync(this.place).filter(name => name.startsWith(SPOOL_PREFIX));
+    return names.map(name => path.join(this.place, name));
   }
 
   /** @param {string} key of this process, which aggregates */
@@ -71,7 +105,8 @@ class Generation {
    *   and take processes for dead that do not find it within a second
    */
   readMembers() {
-    const { next, members } = ifReadableNow(() => readJson(path.join(this.place, MEMBERS_FILE))) ?? {};
+    const file = path.join(this.place, MEMBERS_FILE);
+    const { next, members } = ifReadableNow(() => this.isOwn && readJson(file)) || {};
     const valid = (Array.isArray(members) ? members : []).filter(
       member => Array.isArray(member) && Number.isSafeInteger(member[0]) && member[0] > 0 && isKey(member[1]),
     );
@@ -86,7 +121,7 @@ class Generation {
    */
   passMembers(next) {
     const [from, to] = [this, next].map(({ place }) => path.join(place, MEMBERS_FILE));
-    if (!fs.existsSync(to)) ifReadable(() => fs.renameSync(from, to));
+    if (!fs.existsSync(to)) ifReadable(() => this.isOwn && fs.renameSync(from, to));
   }
 
   /** @returns {Pick<GroupFacts, 'members' | 'aggregator'>} as its holder has written */
@@ -104,11 +139,11 @@ class Generation {
     for (const file of [this.place, this.#fileOf(key), path.join(this.place, MEMBERS_FILE)]) touch(file);
   }
 
-  /** Removes it, unless there is anything else in it. */
+  /** Removes it, unless there is anything else in it. The file that shows whose it is comes last. */
   remove() {
     try {
-      for (const name of [MEMBERS_FILE, `${MEMBERS_FILE}.tmp`, ...this.#holderFiles])
-        fs.rmSync(path.join(this.place, name), { force: true });
+      const names = this.isOwn ? [MEMBERS_FILE, `${MEMBERS_FILE}.tmp`, ...this.#holderFiles] : [];
+      for (const name of names) fs.rmSync(path.join(this.place, name), { force: true });
       fs.rmdirSync(this.place);
     } catch (error) {
       debug('%s cannot be removed: %s', this.place, error);

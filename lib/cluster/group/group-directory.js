@@ -10,17 +10,15 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { prefixOfUser, isKey } = require('./group-names');
 const { Generation, namesIn } = require('./generation');
-const { isOurs, ifReadable, writeFile, touch } = require('../spool/safe-files');
-const { SPOOL_PREFIX, workerIdOfFile } = require('../wire/file-names');
+const { isOurs, ifReadable, readRegularFile, writeFile, touch } = require('../spool/safe-files');
+const { workerIdOfFile } = require('../wire/file-names');
 const { takeOver, removeDirectory } = require('../spool/take-over');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
 
-const GENERATION = /^g([1-9][0-9]{0,8})$/;
+// Of numbers that are exact.
+const GENERATION = /^g([1-9][0-9]{0,14})$/;
 const CANDIDATE = /^candidate-([0-9a-f]{10})$/;
-
-// Entries of the directory change only after their process has ended, so nothing younger is removed.
-const LEFTOVER_MILLISECONDS = 10_000;
 
 // Within this time after somebody has removed the directory, all processes have noticed it and created their
 // sockets again: they check every five seconds.
@@ -81,7 +79,25 @@ class GroupDirectory {
    * @param {string} key
    */
   showPipe(key) {
-    if (process.platform === 'win32') writeFile(path.join(this.path, key), []);
+    if (process.platform === 'win32') writeFile(path.join(this.path, key), [this.#contentOf(key)]);
+  }
+
+  /** @param {string} key */
+  #contentOf(key) {
+    return Buffer.from(this.socketOf(key));
+  }
+
+  /**
+   * @param {string} key
+   * @returns {boolean | undefined} false for what a program has under such a name; undefined if that cannot
+   *   be found out
+   */
+  #isSocket(key) {
+    const file = path.join(this.path, key);
+    const isFile = process.platform === 'win32';
+    return ifReadable(() =>
+      isFile ? readRegularFile(file).equals(this.#contentOf(key)) : fs.lstatSync(file).isSocket(),
+    );
   }
 
   /**
@@ -122,11 +138,7 @@ class GroupDirectory {
 
   /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
   spool() {
-    for (const place of namesIn(this.path).filter(name => GENERATION.test(name))) {
-      const name = namesIn(path.join(this.path, place)).find(entry => entry.startsWith(SPOOL_PREFIX));
-      if (name !== undefined) return path.join(this.path, place, name);
-    }
-    return undefined;
+    return ifReadable(() => this.generations().flatMap(number => this.generation(number).spools()))?.[0];
   }
 
   /**
@@ -168,14 +180,16 @@ class GroupDirectory {
    * @returns {boolean} false if another process was first
    */
   claim(generation, key) {
-    const candidate = path.join(this.path, `candidate-${key}`);
-    fs.rmSync(candidate, { recursive: true, force: true });
-    fs.mkdirSync(candidate, { mode: 0o700 });
+    const candidate = new Generation(path.join(this.path, `candidate-${key}`));
+    // An earlier try may have left it.
+    candidate.remove();
+    fs.mkdirSync(candidate.place, { mode: 0o700 });
     try {
-      new Generation(candidate).writeHolder(key);
-      fs.renameSync(candidate, this.generation(generation).place);
+      candidate.writeHolder(key);
+      // It replaces nothing but an empty directory.
+      fs.renameSync(candidate.place, this.generation(generation).place);
     } catch (error) {
-      fs.rmSync(candidate, { recursive: true, force: true });
+      candidate.remove();
       const { code } = /** @type {any} */ (error);
       if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'EPERM') return false;
       throw error;
@@ -233,7 +247,7 @@ class GroupDirectory {
       .map(number => this.generation(number));
     let moved;
     try {
-      for (const { place } of isContinued ? earlier : []) moved ??= takeOverSpoolIn(place, to.place);
+      for (const from of isContinued ? earlier : []) moved ??= takeOverSpoolIn(from, to);
     } catch (error) {
       to.remove();
       throw error;
@@ -241,7 +255,7 @@ class GroupDirectory {
     for (const from of earlier) {
       // This process may be stopped, or die, before it writes its own list.
       if (isContinued) from.passMembers(to);
-      removeSpoolsIn(from.place);
+      removeSpoolsIn(from);
       from.remove();
     }
     return moved;
@@ -256,9 +270,8 @@ class GroupDirectory {
     for (const name of namesIn(this.path)) {
       const key = isKey(name) ? name : CANDIDATE.exec(name)?.[1];
       if (key === undefined || key === except || (await this.isAlive(key))) continue;
-      const place = path.join(this.path, name);
-      const age = Date.now() - (ifReadable(() => fs.lstatSync(place))?.mtimeMs ?? Infinity);
-      if (age > LEFTOVER_MILLISECONDS) fs.rmSync(place, { recursive: true, force: true });
+      if (name === key) this.removeSocket(key);
+      else new Generation(path.join(this.path, name)).remove();
     }
   }
 
@@ -291,13 +304,13 @@ class GroupDirectory {
   }
 
   /**
-   * Never throws: on a disk that is read-only, the socket stays.
+   * Never throws: on a disk that is read-only, the socket stays. So does anything else of that name.
    *
    * @param {string} key of a dead process; '' if it is not known
    */
   removeSocket(key) {
     try {
-      if (key !== '') fs.rmSync(path.join(this.path, key), { force: true });
+      if (key !== '' && this.#isSocket(key)) fs.rmSync(path.join(this.path, key), { force: true });
     } catch (error) {
       debug('the socket %s cannot be removed: %s', key, error);
     }
@@ -305,10 +318,10 @@ class GroupDirectory {
 
   /**
    * @param {string} key
-   * @returns {boolean} whether there are sockets of other processes
+   * @returns {boolean} whether there are, or may be, sockets of other processes
    */
   hasOthersThan(key) {
-    return namesIn(this.path).some(name => isKey(name) && name !== key);
+    return namesIn(this.path).some(name => isKey(name) && name !== key && this.#isSocket(name) !== false);
   }
 
   /**
@@ -330,28 +343,24 @@ class GroupDirectory {
 }
 
 /**
- * @param {string} from directory of a generation
- * @param {string} to
+ * @param {Generation} from
+ * @param {Generation} to
  * @returns {string | undefined} the directory of snapshot files in `to`; undefined if there was none
  */
 function takeOverSpoolIn(from, to) {
-  if (!isOurs(fs.lstatSync(from))) return undefined;
-  // An error is not taken for an empty directory: without its files, all counters would fall.
-  for (const name of fs.readdirSync(from).filter(entry => entry.startsWith(SPOOL_PREFIX))) {
-    const moved = takeOver(path.join(from, name), path.join(to, name));
+  for (const spool of from.spools()) {
+    const moved = takeOver(spool, path.join(to.place, path.basename(spool)));
     if (moved !== undefined) return moved;
   }
   return undefined;
 }
 
-/** @param {string} place directory of a generation */
-function removeSpoolsIn(place) {
-  for (const name of namesIn(place).filter(entry => entry.startsWith(SPOOL_PREFIX))) {
-    try {
-      if (isOurs(fs.lstatSync(path.join(place, name)))) removeDirectory(path.join(place, name));
-    } catch (error) {
-      debug('%s cannot be removed: %s', path.join(place, name), error);
-    }
+/** @param {Generation} generation */
+function removeSpoolsIn(generation) {
+  try {
+    for (const spool of generation.spools()) if (isOurs(fs.lstatSync(spool))) removeDirectory(spool);
+  } catch (error) {
+    debug('directories in %s cannot be removed: %s', generation.place, error);
   }
 }
 

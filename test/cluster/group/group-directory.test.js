@@ -9,6 +9,7 @@ const { describe, it, beforeEach, afterEach } = require('node:test');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { pathOfGroup, newKey, isKey } = require('../../../lib/cluster/group/group-names.js');
 const { listen } = require('../../../lib/cluster/links/socket.js');
+const { leaveSocket } = require('../../fixtures/dead-socket.js');
 
 const SPOOL = 'prom-client-cluster-abc';
 
@@ -212,14 +213,14 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     const server = await listen(directory.socketOf(key), socket => socket.destroy());
     assert.equal(await directory.isAlive(key), true);
     server.close();
-    // The file of a dead process stays.
-    fs.writeFileSync(path.join(directory.path, key), '');
+    // The socket of a dead process stays.
+    await leaveSocket(path.join(directory.path, key));
     assert.equal(await directory.isAlive(key), false);
   });
 
-  it('a socket that cannot be removed stays', t => {
+  it('a socket that cannot be removed stays', async t => {
     const key = newKey();
-    fs.writeFileSync(path.join(place, 'd', key), '');
+    await leaveSocket(path.join(place, 'd', key));
     const failing = t.mock.method(fs, 'rmSync', () => {
       throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
     });
@@ -228,9 +229,9 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(directory.hasSocket(key), true);
   });
 
-  it('the last process that leaves removes it', () => {
+  it('the last process that leaves removes it', async () => {
     const [a, b] = [newKey(), newKey()];
-    for (const key of [a, b]) fs.writeFileSync(path.join(directory.path, key), '');
+    for (const key of [a, b]) await leaveSocket(path.join(directory.path, key));
     directory.claim(1, a);
     addSpool(1);
     directory.leave(a);
@@ -251,7 +252,7 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
       const key = newKey();
       other.claim(1, key);
       fs.mkdirSync(path.join(other.generation(1).place, SPOOL));
-      fs.writeFileSync(path.join(other.path, key), '');
+      await leaveSocket(path.join(other.path, key));
     }
     const server = await listen(living.socketOf(newKey()), socket => socket.destroy());
     fs.writeFileSync(path.join(notes.path, 'notes.txt'), '');
@@ -293,12 +294,78 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
     assert.equal(fs.existsSync(directory.path), false);
   });
 
-  it('leaves what is not its own', () => {
+  it('leaves what is not its own', async () => {
     const key = newKey();
-    fs.writeFileSync(path.join(directory.path, key), '');
+    await leaveSocket(path.join(directory.path, key));
     fs.writeFileSync(path.join(directory.path, 'notes.txt'), '');
     directory.claim(1, key);
     directory.leave(key);
     assert.deepEqual(fs.readdirSync(directory.path), ['notes.txt']);
+  });
+
+  it('removes nothing of a program whose directory it is, whatever the names: not in an election, and not at the end', async () => {
+    const outside = path.join(place, 'outside');
+    const files = {
+      // A cache with hashes for names, and its shards.
+      'd/0123456789': 'a file',
+      'd/abcdef0123/entry': 'in a directory',
+      'd/candidate-0123456789/entry': 'in a directory',
+      'd/candidate-1123456789': 'a file',
+      'd/candidate-2123456789/members.json': 'of the program',
+      'd/g1/members.json': '{"next":70,"members":[]}',
+      'd/g2/members.json.tmp': 'of the program',
+      'd/g3/prom-client-cluster-15.2.0/lock': 'an unpacked archive',
+      'd/g4/holder-of-keys': 'a file',
+      'd/g5': 'a file',
+      'outside/members.json': 'behind a link',
+    };
+    for (const [name, content] of Object.entries(files)) {
+      fs.mkdirSync(path.dirname(path.join(place, name)), { recursive: true });
+      fs.writeFileSync(path.join(place, name), content);
+    }
+    fs.symlinkSync(outside, path.join(directory.path, 'g6'));
+    fs.symlinkSync(outside, path.join(directory.path, '1123456789'));
+    const names = () => fs.readdirSync(place, { recursive: true }).sort();
+    const before = names();
+    for (const name of before) fs.lutimesSync(path.join(place, name), 1, 1);
+
+    const [dead, key] = [newKey(), newKey()];
+    await leaveSocket(path.join(directory.path, dead));
+    assert.equal(directory.claim(7, dead), true);
+    await leaveSocket(path.join(directory.path, key));
+    assert.equal(directory.claim(8, key), true);
+    assert.deepEqual(directory.readMembers(8), { next: 1, keys: new Map() });
+    directory.succeed(8, true);
+    await directory.notifyAll(key);
+    assert.deepEqual(directory.newest(), { generation: 8, key });
+    assert.equal(directory.hasOthersThan(key), false);
+    directory.leave(key);
+    assert.deepEqual(names(), before);
+    for (const [name, content] of Object.entries(files))
+      assert.equal(fs.readFileSync(path.join(place, name), 'utf8'), content, name);
+  });
+
+  it('removes sockets and candidates of dead processes, however young', async () => {
+    const [dead, key] = [newKey(), newKey()];
+    await leaveSocket(path.join(directory.path, dead));
+    const server = await listen(directory.socketOf(key), socket => socket.destroy());
+    const candidate = path.join(directory.path, `candidate-${dead}`);
+    fs.mkdirSync(candidate);
+    fs.writeFileSync(path.join(candidate, `holder-${dead}`), '{"pid":1}');
+    fs.mkdirSync(path.join(directory.path, `candidate-${key}`));
+    await directory.notifyAll(newKey());
+    assert.deepEqual(fs.readdirSync(directory.path).sort(), [key, `candidate-${key}`].sort());
+    server.close();
+  });
+
+  it('has a next generation after any that somebody has put there', () => {
+    fs.mkdirSync(path.join(directory.path, 'g999999999'));
+    assert.deepEqual(directory.newest(), { generation: 999_999_999, key: '' });
+    const key = newKey();
+    assert.equal(directory.claim(1_000_000_000, key), true);
+    directory.succeed(1_000_000_000, false);
+    assert.deepEqual(directory.newest(), { generation: 1_000_000_000, key });
+    directory.leave(key);
+    assert.equal(fs.existsSync(directory.path), false);
   });
 });

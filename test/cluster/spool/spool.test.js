@@ -4,7 +4,6 @@ const assert = require('node:assert/strict');
 const { execFile, execFileSync, fork, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
-const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
@@ -18,6 +17,7 @@ const {
   lastName,
   dictionaryName,
 } = require('../../../lib/cluster/wire/file-names.js');
+const { leaveSocket } = require('../../fixtures/dead-socket.js');
 
 const MINUTE = 60 * 1000;
 const PREFIX = 'prom-client-cluster-';
@@ -109,16 +109,6 @@ function leaveBehind(
 function age(file, minutes) {
   const time = new Date(Date.now() - minutes * MINUTE);
   fs.lutimesSync(file, time, time);
-}
-
-/** Creates a socket. It is moved, because its own path may have a hundred characters only. */
-async function createSocket(file) {
-  const server = net.createServer();
-  const short = path.join(os.tmpdir(), `socket-${process.pid}`);
-  server.listen(short);
-  await once(server, 'listening');
-  fs.renameSync(short, file);
-  server.close();
 }
 
 /** The id of a process that has ended. */
@@ -519,7 +509,7 @@ describe('files of a spool', () => {
     const kinds = {
       link: file => fs.symlinkSync(outside, file),
       fifo: file => execFileSync('mkfifo', [file]),
-      socket: file => createSocket(file),
+      socket: file => leaveSocket(file),
       device: file => execFileSync('mknod', [file, 'c', '1', '3'], { stdio: 'ignore' }),
       directory: file => fs.mkdirSync(file),
     };
