@@ -68,7 +68,7 @@ class MetricsEndpoint {
   /** @type {string[] | undefined} */
   #contentTypes;
   #onError;
-  /** @type {Map<string, {count: number, reportedAt: number}> | undefined} by metric, if there is an onError */
+  /** @type {Map<string, {count: number, reportedAt: number}> | undefined} by metric, with an onError */
   #hooks;
 
   /**
