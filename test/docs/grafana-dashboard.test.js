@@ -19,7 +19,9 @@ const { PrometheusServer, missingPrograms } = require('../fixtures/prometheus-se
 const ROOT = path.join(__dirname, '../..');
 const FAULTS = path.join(__dirname, 'fixtures/grafana-dashboard-faults.js');
 const DASHBOARD = JSON.parse(read('docs/grafana-dashboard.json'));
-const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
+// A collapsed row has its panels in it, an open one before the next row.
+const ALL = DASHBOARD.panels.flatMap(panel => [panel, ...(panel.panels ?? [])]);
+const PANELS = ALL.filter(({ type }) => type !== 'row');
 const ROWS = DASHBOARD.panels.filter(({ type }) => type === 'row');
 const VARIABLES = DASHBOARD.templating.list.filter(({ type }) => type === 'query');
 
@@ -318,7 +320,7 @@ describe('docs/grafana-dashboard.json', () => {
   });
 
   it('docs/grafana-dashboard.json has a unique id for every panel', () => {
-    const ids = DASHBOARD.panels.map(({ id }) => id);
+    const ids = ALL.map(({ id }) => id);
     assert.strictEqual(new Set(ids).size, ids.length);
     assert.ok(ids.every(id => Number.isInteger(id) && id > 0));
   });
@@ -338,20 +340,17 @@ describe('docs/grafana-dashboard.json', () => {
     assert.strictEqual(new Set(inRows).size, titles.length);
   });
 
-  it('docs/grafana-dashboard.json has panels that do not overlap, without gaps, and below their rows', () => {
-    const taken = new Set();
-    for (const { title, gridPos } of DASHBOARD.panels) {
-      const { x, y, w, h } = gridPos;
-      assert.ok(x >= 0 && y >= 0 && w > 0 && h > 0 && x + w <= GRID_WIDTH, title);
-      for (let column = x; column < x + w; column++) {
-        for (let line = y; line < y + h; line++) {
-          assert.ok(!taken.has(`${column} ${line}`), `${title} overlaps another`);
-          taken.add(`${column} ${line}`);
-        }
-      }
+  it('docs/grafana-dashboard.json has its runtime rows collapsed, and no other', () => {
+    for (const { title, collapsed, panels } of ROWS) {
+      assert.strictEqual(collapsed, title.startsWith('Runtime:'), title);
+      assert.strictEqual(panels.length > 0, collapsed, title);
     }
-    const last = Math.max(...DASHBOARD.panels.map(({ gridPos }) => gridPos.y + gridPos.h));
-    for (let line = 0; line < last; line++) assert.ok(taken.has(`0 ${line}`), `nothing in line ${line}`);
+  });
+
+  it('docs/grafana-dashboard.json has panels that do not overlap, without gaps, and below their rows', () => {
+    assertGrid(DASHBOARD.panels, 0);
+    // As Grafana opens it: the first panel is in the line below the row.
+    for (const row of ROWS.filter(({ collapsed }) => collapsed)) assertGrid(row.panels, row.gridPos.y + 1);
     for (const [row, { title, gridPos }] of rowsOfPanels()) assert.ok(gridPos.y > row.gridPos.y, title);
   });
 
@@ -393,6 +392,23 @@ function metricNamesOf(family) {
   return require(`prom-client-cluster/lib/metrics/${family}`).metricNames;
 }
 
+/** Panels fill the grid from a line on, without overlaps. */
+function assertGrid(panels, first) {
+  const taken = new Set();
+  for (const { title, gridPos } of panels) {
+    const { x, y, w, h } = gridPos;
+    assert.ok(x >= 0 && y >= first && w > 0 && h > 0 && x + w <= GRID_WIDTH, title);
+    for (let column = x; column < x + w; column++) {
+      for (let line = y; line < y + h; line++) {
+        assert.ok(!taken.has(`${column} ${line}`), `${title} overlaps another`);
+        taken.add(`${column} ${line}`);
+      }
+    }
+  }
+  const last = Math.max(...panels.map(({ gridPos }) => gridPos.y + gridPos.h));
+  for (let line = first; line < last; line++) assert.ok(taken.has(`0 ${line}`), `nothing in line ${line}`);
+}
+
 function isInFirstRow(panel) {
   return rowsOfPanels().some(([row, other]) => row === ROWS[0] && other.id === panel.id);
 }
@@ -400,7 +416,7 @@ function isInFirstRow(panel) {
 /** Each panel with its row. */
 function rowsOfPanels() {
   let row;
-  return DASHBOARD.panels.flatMap(panel => {
+  return ALL.flatMap(panel => {
     if (panel.type !== 'row') return [[row, panel]];
     row = panel;
     return [];
