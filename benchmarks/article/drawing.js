@@ -1,214 +1,185 @@
 'use strict';
 
-// Draws the latency distribution of every run, one panel per round: the percentile on the x axis, the latency
-// on the y axis. A client that stalls shows as a bold line far above the thin ones. All panels share a scale.
+// Draws the medians of the article's benchmark, which are the numbers of its tables: P99 by round for the top
+// of README.md, and all figures of all runs.
 
-const { escaped, rounded, segment, spread, text } = require('../shared/svg.js');
+const { COLOURS, logarithmic } = require('../pictures/chart.js');
+const { fullTitleOf } = require('../shared/clients.js');
 const { count } = require('../shared/table.js');
-const { LatencyHistogram } = require('./latency-histogram.js');
+const { median } = require('../shared/statistics.js');
 const { roundTitle } = require('./plan.js');
-const { RUNS, fullTitleOf, titleOf } = require('./runs.js');
+const { BARE, CLIENT_KEYS, RUNS } = require('./runs.js');
+const { FIGURES } = require('./segment.js');
 
-const TITLE = 'Latency of requests to a cluster that is scraped, and to one that is not';
-const WIDTH = 1080;
-const COLUMNS = 2;
-const HEADER = 78;
-const PANEL = { width: WIDTH / COLUMNS, height: 330 };
-const PLOT = { left: 62, top: 34, width: 350, height: 240 };
-const NAME_GAP = 14;
-const FOOTER = 16;
-const LEGEND_STEP = 215;
-
-const TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
-const NINES = 4; // the plot ends at 99.99 %
-const STEPS = 80;
+/** The rounds and runs at the top of README.md. */
+const HEADLINE_ROUNDS = ['article-new', 'frequent-new', 'overload-new', 'large-new'];
+const HEADLINE_RUNS = RUNS.filter(({ client, scraped }) => scraped || client === BARE);
+/** Clients can be told apart without colours. */
+const SHAPES = { bare: 'diamond', 'prom-client': 'square', 'prometheus-io': 'triangle-up', ours: 'circle' };
+const DASHES = { bare: [2, 3], 'prom-client': [9, 3], 'prometheus-io': [4, 3], ours: [1, 0] };
+const LINE = '\n';
+const LINES = `split(datum.label, '\\n')`;
 const LEAST = 0.1; // ms; smaller values are drawn here
 
-/** Colours of the two schemes, each with a dash pattern, because some readers cannot distinguish colours. */
-const STYLES = {
-  bare: { light: '#6b6b6b', dark: '#a8a8a8', dash: '1 4' },
-  'prom-client': { light: '#b33c00', dark: '#ff9357', dash: '8 3' },
-  'prometheus-io': { light: '#0057a3', dark: '#6bb5ff', dash: '3 3' },
-  ours: { light: '#13702f', dark: '#54d67c', dash: '' },
-};
-const SCHEMES = {
-  light: { paper: '#ffffff', ink: '#222222', grid: '#dddddd' },
-  dark: { paper: '#14171a', ink: '#e4e4e4', grid: '#3a3f45' },
-};
-
-/** @typedef {import('./measurement.js').MeasuredRound} MeasuredRound */
+/**
+ * @typedef {object} Medians what is drawn: benchmarks/pictures/article.json
+ * @property {string} date
+ * @property {string} machine
+ * @property {{key: string, samples: number, every: number, reused: boolean,
+ *   figures: Record<string, Record<string, number>>}[]} rounds figures in ms, by run
+ */
 
 /**
- * @param {MeasuredRound[]} rounds
- * @param {{machine: string, date: string}} where and when it was measured
- * @returns {string} the text of an SVG file that needs nothing else and follows the reader's colour scheme
- * @throws {Error} if there is nothing to draw
+ * @param {import('./results.js').Results} results
+ * @returns {Medians}
  */
-function drawRounds(rounds, { machine, date }) {
-  const panels = rounds.map(panelOf).filter(({ curves }) => curves.length > 0);
-  if (panels.length === 0) throw new Error('no run to draw');
-  const height = HEADER + Math.ceil(panels.length / COLUMNS) * PANEL.height + FOOTER;
-  const decades = decadesAround(
-    panels.flatMap(({ curves }) => curves.flatMap(({ points }) => points.map(({ y }) => y))),
-  );
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}"`,
-    ' role="img" font-family="sans-serif" font-size="12">\n',
-    `<title>${escaped(TITLE)}</title>\n`,
-    `<desc>${escaped(rounds.map(({ round }) => roundTitle(round)).join('; '))}</desc>\n`,
-    `<style>${styleSheet()}</style>\n`,
-    `<rect class="paper" width="${WIDTH}" height="${height}"/>\n`,
-    text(20, 28, TITLE, 'font-size="18" font-weight="bold"'),
-    text(
-      20,
-      48,
-      `${date}, ${machine}. All repetitions together; both axes logarithmic, the same in all panels.`,
-    ),
-    legend(panels),
-    ...panels.map((panel, index) => drawPanel(panel, index, decades)),
-    '</svg>\n',
-  ].join('');
+function mediansOf({ date, machine, rounds }) {
+  return { date: date.slice(0, 10), machine, rounds: rounds.map(mediansOfRound) };
 }
 
-function styleSheet() {
-  return `${rulesOf('light')}@media (prefers-color-scheme: dark) {${rulesOf('dark')}}`;
+function mediansOfRound({ round: { key, samples, every, reused }, segments }) {
+  const figures = RUNS.map(run => [run.key, segments.filter(segment => segment.run === run.key)])
+    .filter(([, own]) => own.length > 0)
+    .map(([run, own]) => [
+      run,
+      Object.fromEntries(FIGURES.map(figure => [figure.key, medianOf(own, figure)])),
+    ]);
+  return { key, samples, every, reused, figures: Object.fromEntries(figures) };
 }
 
-function rulesOf(scheme) {
-  const { paper, ink, grid } = SCHEMES[scheme];
-  const clients = Object.entries(STYLES).map(
-    ([client, style]) =>
-      `.of-${client} {stroke: ${style[scheme]};} text.of-${client} {stroke: none; fill: ${style[scheme]};}`,
-  );
-  return `.paper {fill: ${paper};} text {fill: ${ink};} .grid {stroke: ${grid};} .frame {stroke: ${ink}; fill: none;} ${clients.join(' ')} `;
+function medianOf(segments, { key }) {
+  return median(segments.map(({ figures }) => figures[key]));
 }
 
-function legend(panels) {
-  const clients = Object.keys(STYLES).filter(client =>
-    panels.some(({ curves }) => curves.some(({ run }) => run.client === client)),
-  );
-  const names = clients.map((client, index) => {
-    const x = 20 + index * LEGEND_STEP;
-    const places = [
-      [x, 64],
-      [x + 34, 64],
-    ];
-    return line(client, 2, places) + text(x + 40, 68, fullTitleOf(client), `class="of-${client}"`);
+/**
+ * @param {Medians} medians
+ * @returns {object | undefined} P99 of scraped clusters by round, for Vega-Lite; undefined without all rounds
+ */
+function headlineSpec({ date, machine, rounds }) {
+  const drawn = HEADLINE_ROUNDS.map(key => rounds.find(round => round.key === key));
+  if (drawn.includes(undefined)) return undefined;
+  const values = drawn.flatMap(({ samples, every, figures }) => {
+    const descending = HEADLINE_RUNS.map(({ key }) => figures[key].p99).sort((one, other) => other - one);
+    return HEADLINE_RUNS.map(({ key, client }) => ({
+      round: `${count(samples)} samples${LINE}${every === 1 ? 'every second' : `every ${every} s`}`,
+      client: titleOf(client),
+      ms: figures[key].p99,
+      label: shown(figures[key].p99),
+      // Two lines that are close have their numbers above and below.
+      place: descending.indexOf(figures[key].p99) % 2 === 0 ? -15 : 17,
+    }));
   });
-  return [...names, text(20 + clients.length * LEGEND_STEP, 68, 'bold: scraped; thin: unscraped')].join('');
-}
-
-function panelOf({ round, segments }) {
-  const curves = RUNS.map(run => ({
-    run,
-    points: pointsOf(segments.filter(segment => segment.run === run.key)),
-  }));
-  return { title: roundTitle(round), curves: curves.filter(({ points }) => points.length > 0) };
-}
-
-/** Ends at the last quantile that does not depend on a single request. */
-function pointsOf(segments) {
-  const all = new LatencyHistogram();
-  for (const { histogram } of segments) all.add(new LatencyHistogram(histogram));
-  if (all.total === 0) return [];
-  const end = Math.min(NINES, Math.max(Math.log10(all.total) - 0.3, 0.3));
-  const places = Array.from({ length: STEPS + 1 }, (_, step) => (end * step) / STEPS);
-  const latencies = all.quantiles(places.map(nines => 1 - 10 ** -nines));
-  return places.map((x, index) => ({ x, y: Math.max(latencies[index], LEAST) }));
-}
-
-/** Whole powers of ten, at least two of them. */
-function decadesAround(values) {
-  const first = Math.floor(Math.log10(Math.min(...values)));
-  const last = Math.max(Math.ceil(Math.log10(Math.max(...values))), first + 1);
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
-}
-
-function drawPanel({ title, curves }, index, decades) {
-  const left = (index % COLUMNS) * PANEL.width + PLOT.left;
-  const top = HEADER + Math.floor(index / COLUMNS) * PANEL.height + PLOT.top;
-  const plot = { left, top, right: left + PLOT.width, bottom: top + PLOT.height };
-  const x = nines => plot.left + (PLOT.width * nines) / NINES;
-  const extent = decades.at(-1) - decades[0];
-  const y = latency => plot.bottom - (PLOT.height * (Math.log10(latency) - decades[0])) / extent;
-  const lines = curves.map(({ run, points }) => ({
-    run,
-    places: points.map(point => [x(point.x), y(point.y)]),
-  }));
-  const fromThinToBold = [...lines].sort((one, other) => one.run.scraped - other.run.scraped);
-  return [
-    '<g>\n',
-    text(plot.left, plot.top - 10, title, 'font-size="13" font-weight="bold"'),
-    drawAxes(plot, decades, { x, y }),
-    ...fromThinToBold.map(({ run, places }) => line(run.client, run.scraped ? 3 : 1.1, places)),
-    drawNames(lines, plot),
-    '</g>\n',
-  ].join('');
-}
-
-function line(client, width, places) {
-  const points = places.map(place => place.map(rounded).join(',')).join(' ');
-  const dash = STYLES[client].dash ? ` stroke-dasharray="${STYLES[client].dash}"` : '';
-  return `<polyline class="of-${client}" points="${points}" fill="none" stroke-width="${width}"${dash}/>\n`;
-}
-
-function drawAxes(plot, decades, { x, y }) {
-  const horizontal = decades.flatMap(decade => [
-    segment(plot.left, y(10 ** decade), plot.right, y(10 ** decade), 'class="grid"'),
-    text(plot.left - 7, y(10 ** decade) + 4, count(10 ** decade), 'text-anchor="end"'),
-  ]);
-  const vertical = TICKS.map(share => ({ share, place: x(-Math.log10(1 - share)) })).flatMap(
-    ({ share, place }) => [
-      segment(place, plot.top, place, plot.bottom, 'class="grid"'),
-      text(
-        place,
-        plot.bottom + 16,
-        `P${Number((share * 100).toFixed(2))}`,
-        'text-anchor="middle" font-size="11"',
-      ),
+  const numbers = { type: 'text', dy: { expr: 'datum.place' }, fontWeight: 'bold', fontSize: 13 };
+  const clients = HEADLINE_RUNS.map(({ client }) => client);
+  return {
+    title: {
+      text: 'P99 latency of requests while the cluster is scraped, in milliseconds',
+      subtitle: [`Less is better. The axis is logarithmic. ${date}, ${machine}.`, ''],
+    },
+    width: 620,
+    height: 330,
+    data: { values },
+    encoding: {
+      x: {
+        field: 'round',
+        type: 'ordinal',
+        sort: null,
+        axis: {
+          title: 'samples of each of four workers, and how often they are scraped',
+          labelAngle: 0,
+          labelExpr: LINES,
+        },
+      },
+      y: logarithmic('ms', values, 'ms'),
+      color: clientScale(clients, COLOURS),
+    },
+    layer: [
+      { mark: { type: 'line', strokeWidth: 4 } },
+      {
+        mark: { type: 'point', filled: true, size: 110, opacity: 1 },
+        encoding: { shape: clientScale(clients, SHAPES) },
+      },
+      {
+        mark: { ...numbers, stroke: COLOURS.paper, strokeWidth: 4 },
+        encoding: { text: { field: 'label' }, color: { value: COLOURS.paper } },
+      },
+      { mark: numbers, encoding: { text: { field: 'label' } } },
     ],
-  );
-  const middle = (plot.top + plot.bottom) / 2;
-  const side = rounded(plot.left - 46);
-  return [
-    ...vertical,
-    ...horizontal,
-    `<rect class="frame" x="${plot.left}" y="${plot.top}" width="${PLOT.width}" height="${PLOT.height}"/>\n`,
-    text(
-      side,
-      middle,
-      'latency, ms',
-      `text-anchor="middle" transform="rotate(-90 ${side} ${rounded(middle)})"`,
+  };
+}
+
+/**
+ * @param {Medians} medians
+ * @returns {object} all figures of all runs, a panel for each round
+ */
+function roundsSpec({ date, machine, rounds }) {
+  const values = rounds.flatMap(round =>
+    RUNS.filter(({ key }) => key in round.figures).flatMap(({ key, client, scraped }) =>
+      FIGURES.map(figure => ({
+        round: titleOfPanel(round),
+        run: key,
+        client: titleOf(client),
+        scraped: scraped ? 'scraped' : 'unscraped',
+        figure: figure.title,
+        ms: Math.max(round.figures[key][figure.key], LEAST),
+      })),
     ),
-  ].join('');
-}
-
-/** Labels right of the plot, each at the end of its line, moved apart where they would overlap. */
-function drawNames(lines, plot) {
-  const named = lines
-    .filter(
-      ({ run }) => run.scraped || !lines.some(other => other.run.client === run.client && other.run.scraped),
-    )
-    .filter(({ run }, index, all) => all.findIndex(other => other.run.client === run.client) === index)
-    .map(({ run, places }) => ({ run, x: places.at(-1)[0], y: places.at(-1)[1] }))
-    .sort((one, other) => one.y - other.y);
-  const heights = spread(
-    named.map(({ y }) => y),
-    { gap: NAME_GAP, bottom: plot.bottom },
   );
-  return named
-    .map(({ run, x, y }, index) => {
-      const name = run.scraped ? `${titleOf(run.client)}, scraped` : titleOf(run.client);
-      const leader = segment(
-        x + 2,
-        y,
-        plot.right + 14,
-        heights[index],
-        `class="of-${run.client}" stroke-width="0.6"`,
-      );
-      return leader + text(plot.right + 18, heights[index] + 4, name, `class="of-${run.client}"`);
-    })
-    .join('');
+  if (values.length === 0) throw new Error('no run to draw');
+  const drawn = CLIENT_KEYS.filter(client => values.some(value => value.client === titleOf(client)));
+  return {
+    title: {
+      text: 'Latency of requests to a cluster that is scraped, and to one that is not, in milliseconds',
+      subtitle: [`Medians of the repetitions; the axes are logarithmic. ${date}, ${machine}.`, ''],
+    },
+    data: { values },
+    facet: {
+      field: 'round',
+      sort: rounds.map(titleOfPanel),
+      title: null,
+      header: { labelFontWeight: 'bold', labelExpr: LINES },
+    },
+    columns: 2,
+    spec: {
+      width: 300,
+      height: 220,
+      mark: { type: 'line', point: false },
+      encoding: {
+        x: { field: 'figure', type: 'ordinal', sort: null, axis: { title: null, labelAngle: 0, grid: true } },
+        y: logarithmic('ms', values, 'ms'),
+        detail: { field: 'run' },
+        color: clientScale(drawn, COLOURS),
+        strokeDash: clientScale(drawn, DASHES),
+        strokeWidth: {
+          field: 'scraped',
+          type: 'ordinal',
+          scale: { domain: ['scraped', 'unscraped'], range: [3.5, 1] },
+          legend: { title: null, symbolStrokeColor: COLOURS.ink },
+        },
+      },
+    },
+  };
 }
 
-module.exports = { drawRounds };
+function titleOfPanel(round) {
+  return roundTitle(round).replaceAll(', ', LINE);
+}
+
+/** As README.md writes it. */
+function shown(milliseconds) {
+  return milliseconds < 10 ? milliseconds.toFixed(1) : count(Math.round(milliseconds));
+}
+
+function titleOf(client) {
+  return client === BARE ? 'no metrics, unscraped' : fullTitleOf(client);
+}
+
+function clientScale(clients, looks) {
+  return {
+    field: 'client',
+    scale: { domain: clients.map(titleOf), range: clients.map(client => looks[client]) },
+    legend: { title: null },
+  };
+}
+
+module.exports = { headlineSpec, mediansOf, roundsSpec };

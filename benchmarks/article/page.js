@@ -2,8 +2,6 @@
 
 // A self-contained HTML page: no script, and nothing is loaded from elsewhere.
 
-const { escaped } = require('../shared/svg.js');
-const { drawRounds } = require('./drawing.js');
 const { roundTitle } = require('./plan.js');
 const { claimsTable, ratiosTable, remarks, runsTable } = require('./report.js');
 
@@ -22,24 +20,24 @@ th:first-child, td:first-child { text-align: left; }
 `;
 
 /**
- * @param {import('./measurement.js').MeasuredRound[]} rounds
- * @param {{machine: string, date: string}} machine and date of the measurement
+ * @param {import('./results.js').Results} results
+ * @param {string} drawing as SVG
  * @returns {string} HTML
  */
-function pageOf(rounds, where) {
+function pageOf({ rounds, machine, date }, drawing) {
   const claims = claimsTable(rounds);
   return [
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
     `<title>Which client stalls a cluster?</title>\n<style>${STYLE}</style>\n</head>\n<body>\n`,
     '<h1>Which client stalls a cluster?</h1>\n',
-    paragraph(`${where.date}, ${where.machine}.`),
+    paragraph(`${date.slice(0, 10)}, ${machine}.`),
     paragraph(
       'A cluster serves requests at 40 % of what it can. Thin lines: not scraped. Bold lines: scraped. ' +
         'A bold line that leaves the thin ones is a client that makes requests wait. ' +
         'P99 is what one request in a hundred exceeds; a request that is not answered in 10 s counts as 10 s.',
     ),
-    drawRounds(rounds, where),
+    drawing,
     claims.rows.length > 0 ? `<h2>What is promised</h2>\n${tableOf(claims)}` : '',
     '<h2>Scraped against unscraped</h2>\n',
     paragraph(
@@ -52,6 +50,12 @@ function pageOf(rounds, where) {
     ...rounds.map(roundSection),
     '</body>\n</html>\n',
   ].join('');
+}
+
+/** Control characters become spaces: HTML has no way to write them. */
+function escaped(content) {
+  const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+  return content.replace(/\p{Cc}/gu, ' ').replace(/[&<>"]/g, character => entities[character]);
 }
 
 function roundSection(measured) {

@@ -5,16 +5,15 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const prettier = require('prettier');
-const { drawRounds } = require('./drawing.js');
+const { drawInto } = require('../pictures/chart.js');
+const { documentNumbers } = require('../pictures/stored.js');
+const { mediansOf, roundsSpec } = require('./drawing.js');
 const { pageOf } = require('./page.js');
 const { ROUND_KEYS } = require('./plan.js');
 const { describeRatios, describeRound } = require('./report.js');
 
 const FORMAT = 1;
 const DOCUMENT = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmark-article.md');
-/** The drawing at the top of README.md, and the rounds that it shows. */
-const HEADLINE = path.join(__dirname, '..', '..', 'docs', 'internals', 'benchmark-headline.svg');
-const HEADLINE_ROUNDS = ['article-new', 'overload-new'];
 const BEGIN = '<!-- results: written by --document -->';
 const END = '<!-- end of results -->';
 
@@ -28,23 +27,16 @@ const END = '<!-- end of results -->';
 /**
  * @param {Results} results
  * @param {string} directory created if it is missing
- * @returns {string[]} the files written
+ * @returns {Promise<string[]>} the files written
  */
-function writeResults(results, directory) {
+async function writeResults(results, directory) {
   const stem = path.join(directory, `article-${results.date.replaceAll(':', '-')}`);
-  const where = whereAndWhen(results);
-  const contents = {
-    [`${stem}.json`]: JSON.stringify({ format: FORMAT, ...results }),
-    [`${stem}.html`]: pageOf(results.rounds, where),
-    [`${stem}.svg`]: drawRounds(results.rounds, where),
-  };
+  const [json, html] = [`${stem}.json`, `${stem}.html`];
   fs.mkdirSync(directory, { recursive: true });
-  for (const [file, content] of Object.entries(contents)) fs.writeFileSync(file, content);
-  return Object.keys(contents);
-}
-
-function whereAndWhen({ date, machine }) {
-  return { date: date.slice(0, 10), machine };
+  fs.writeFileSync(json, JSON.stringify({ format: FORMAT, ...results }));
+  const drawings = await drawInto(`${stem}.svg`, roundsSpec(mediansOf(results)));
+  fs.writeFileSync(html, pageOf(results, drawings.map(file => fs.readFileSync(file, 'utf8')).join('')));
+  return [json, html, ...drawings];
 }
 
 /**
@@ -77,18 +69,13 @@ function readResults(file) {
  * @returns {Promise<string[]>} the files written
  */
 async function writeDocument(results) {
-  const drawing = DOCUMENT.replace(/md$/, 'svg');
   const text = withResults(fs.readFileSync(DOCUMENT, 'utf8'), results);
   const style = await prettier.resolveConfig(DOCUMENT);
   fs.writeFileSync(
     DOCUMENT,
     await prettier.format(text, { ...style, parser: 'markdown', proseWrap: 'always' }),
   );
-  fs.writeFileSync(drawing, drawRounds(results.rounds, whereAndWhen(results)));
-  const headline = results.rounds.filter(({ round }) => HEADLINE_ROUNDS.includes(round.key));
-  if (headline.length < HEADLINE_ROUNDS.length) return [DOCUMENT, drawing];
-  fs.writeFileSync(HEADLINE, drawRounds(headline, whereAndWhen(results)));
-  return [DOCUMENT, drawing, HEADLINE];
+  return [DOCUMENT, ...(await documentNumbers('article', mediansOf(results)))];
 }
 
 /**

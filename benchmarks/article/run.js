@@ -87,7 +87,7 @@ async function measure(rounds, options) {
 
 async function report(results, { document, output }) {
   console.log(`${describeRatios(results.rounds)}\n`);
-  const files = writeResults(results, output);
+  const files = await writeResults(results, output);
   if (document) files.push(...(await writeDocument(results)));
   for (const file of files) console.log(`Written to ${path.relative(process.cwd(), file)}`);
 }

@@ -48,14 +48,4 @@ function titleOf(client) {
   return client === BARE ? 'no metrics' : clientNamed(client).title;
 }
 
-/**
- * @param {string} client
- * @returns {string} a name for readers who do not know the versions
- */
-function fullTitleOf(client) {
-  const names = { [REFERENCE]: 'prom-client', 'prometheus-io': '@prometheus-io/client' };
-  if (client === OURS) return 'this library';
-  return client in names ? `${names[client]} ${titleOf(client)}` : titleOf(client);
-}
-
-module.exports = { BARE, CLIENT_KEYS, RUNS, fullTitleOf, runNamed, titleOf };
+module.exports = { BARE, CLIENT_KEYS, RUNS, runNamed, titleOf };

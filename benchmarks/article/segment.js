@@ -2,7 +2,6 @@
 
 // Runs one client for some seconds and summarises the result.
 
-const { LatencyHistogram } = require('./latency-histogram.js');
 const { PATIENCE } = require('./paced-clients.js');
 
 /** @type {{key: string, share: number, title: string}[]} */
@@ -21,7 +20,6 @@ const FIGURES = [
  * @property {number} requests
  * @property {number} failed of these: not answered in 10 s, or not with 200
  * @property {Record<string, number>} figures ms, see {@link FIGURES}; a failed request counts as 10 s
- * @property {[number, number][]} histogram see latency-histogram.js
  * @property {number[]} scrapes ms of each
  * @property {string[]} failures of scrapes
  * @property {number | null} others CPUs that other programs used meanwhile; null if unknown
@@ -36,15 +34,12 @@ const FIGURES = [
  */
 function segmentOf({ repetition, run }, { latencies, failed }, { milliseconds, failures }, others) {
   const all = Float64Array.from([...latencies, ...new Array(failed).fill(PATIENCE)]).sort();
-  const histogram = new LatencyHistogram();
-  for (const latency of all) histogram.record(latency);
   return {
     repetition,
     run,
     requests: all.length,
     failed,
     figures: Object.fromEntries(FIGURES.map(({ key, share }) => [key, nearestRank(all, share)])),
-    histogram: histogram.toJSON(),
     scrapes: milliseconds,
     failures,
     others,

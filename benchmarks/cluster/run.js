@@ -9,8 +9,10 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { judge } = require('./budgets.js');
 const { clientNamed, OURS } = require('../shared/clients.js');
-const { GrowthLimits, growthOf, growthTable } = require('./growth.js');
-const { drawGrowth } = require('./growth-drawing.js');
+const { AXES, GrowthLimits, growthOf, growthTable } = require('./growth.js');
+const { growthSpec } = require('./growth-drawing.js');
+const { drawInto } = require('../pictures/chart.js');
+const { documentNumbers } = require('../pictures/stored.js');
 const { runIdleScenario } = require('./idle.js');
 const { runLatencyScenario } = require('./latency.js');
 const { measureUntilHeld } = require('../shared/floors.js');
@@ -29,10 +31,6 @@ const {
 } = require('./report.js');
 const { runScenario } = require('./scenario.js');
 const { stopAllTrees } = require('./tree.js');
-
-const DOCUMENTS = path.join(__dirname, '..', '..', 'docs', 'internals');
-/** By measure: the files of its results and, in docs/, of its drawing. */
-const GROWTH_FILES = { growth: 'cluster-growth', workers: 'cluster-workers' };
 
 /** By measure: what runs a step, and what shows its result. */
 const MEASURES = {
@@ -91,13 +89,13 @@ async function main() {
   // before the growth curves, so they are printed even if those are interrupted
   if (outcomes.length > 0) reportBudgets(options, outcomes);
   const grown = await runSteps(growthSteps, surroundings);
-  if (grown.length > 0) reportGrowth(options, grown);
+  if (grown.length > 0) await reportGrowth(options, grown);
   const gated = options.short ? outcomes : grown.filter(({ step }) => step.measure === 'workers');
   process.exitCode = gatesHold(gated) ? 0 : 1;
 }
 
 function isOfGrowth({ measure }) {
-  return Object.hasOwn(GROWTH_FILES, measure);
+  return Object.hasOwn(AXES, measure);
 }
 
 function reportBudgets(options, outcomes) {
@@ -106,18 +104,16 @@ function reportBudgets(options, outcomes) {
   sayWritten(writeScenarios('cluster', options, outcomes));
 }
 
-function reportGrowth(options, outcomes) {
+async function reportGrowth(options, outcomes) {
   const growth = growthOf(outcomes);
   console.log([`## Growth\n\n${growthTable(growth)}\n`, ...growth.notes, ''].join('\n'));
-  const name = GROWTH_FILES[outcomes[0].step.measure];
-  const file = writeScenarios(name, options, outcomes);
-  const drawing = drawGrowth(growth, { machine, date: new Date().toISOString().slice(0, 10) });
-  const documented = path.join(DOCUMENTS, `benchmark-${name}.svg`);
-  for (const target of [file.replace(/json$/, 'svg'), ...(options.document ? [documented] : [])]) {
-    fs.writeFileSync(target, drawing);
-    sayWritten(target);
-  }
-  sayWritten(file);
+  const { measure } = outcomes[0].step;
+  const file = writeScenarios(`cluster-${measure}`, options, outcomes);
+  const { curves, notes } = growth;
+  const numbers = { date: new Date().toISOString().slice(0, 10), machine, curves, notes };
+  const drawings = await drawInto(file.replace(/json$/, 'svg'), growthSpec(numbers));
+  const documented = options.document ? await documentNumbers(measure, numbers) : [];
+  for (const written of [file, ...drawings, ...documented]) sayWritten(written);
 }
 
 function sayWritten(file) {

@@ -43,6 +43,15 @@ function clientNamed(key) {
 
 /**
  * @param {string} key
+ * @returns {string} a name for readers who do not know the versions
+ */
+function fullTitleOf(key) {
+  const { title, module } = clientNamed(key);
+  return key === OURS ? 'this library' : `${module} ${title}`;
+}
+
+/**
+ * @param {string} key
  * @returns {any} what `require` returns for the library
  */
 function loadLibrary(key) {
@@ -100,6 +109,7 @@ module.exports = {
   SUCCESSOR,
   clientNamed,
   clusterClassOf,
+  fullTitleOf,
   handlerOf,
   loadClient,
   loadLibrary,

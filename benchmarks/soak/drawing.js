@@ -1,119 +1,138 @@
 'use strict';
 
-// Draws a soak over time, as one self-contained SVG: a panel for memory, one for descriptors and files, one
-// for counts.
+// Draws a soak over time: memory, descriptors and files, counts, and what was done to the cluster meanwhile.
 
-const { escaped, rounded, segment, text } = require('../shared/svg.js');
-const { count, number } = require('../shared/table.js');
+const { COLOURS } = require('../pictures/chart.js');
+const { count } = require('../shared/table.js');
 const { linesOf, warmUpOf } = require('./report.js');
 
-const WIDTH = 900;
-const PLOT = { left: 70, width: 620, height: 170 };
-const HEADER = 60;
-const PANEL_HEIGHT = 240;
-const POINTS = 400; // of a line, at most
+const POINTS = 150; // of a line, at most: a drawing of an hour needs no point for each second
 const MIB = 2 ** 20;
-const COLOURS = { primary: '#0057a3', 'worker 1': '#a33b00' };
-const TICKS = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
-const MOST_LETTERS = 40; // more would overlap
-const MARKS = { 'worker killed': 'K', 'worker redeployed': 'R', 'thread killed': 'T', 'disk full': 'F' };
+const WIDTH = 620;
+const EVENTS = ['worker killed', 'worker redeployed', 'thread killed', 'disk full'];
+
+const PRIMARY = { colour: COLOURS['prometheus-io'], dash: [1, 0], width: 2 };
+const WORKER = { ...PRIMARY, colour: COLOURS['prom-client'] };
+const DASHED = { dash: [7, 3] };
+
+/** What the panels show, and how each line looks. */
+const PANELS = {
+  'Memory, MiB': {
+    'primary, RSS': PRIMARY,
+    'primary, heap': { ...PRIMARY, ...DASHED },
+    'worker 1, RSS': WORKER,
+    'worker 1, heap': { ...WORKER, ...DASHED },
+  },
+  'Open descriptors, and files of snapshots': {
+    'primary, descriptors': PRIMARY,
+    'worker 1, descriptors': WORKER,
+    files: { ...PRIMARY, dash: [2, 3], colour: COLOURS.ours },
+  },
+  'Requests of the label sets in use, recorded and shown': {
+    recorded: { ...PRIMARY, colour: COLOURS.bare, width: 6 },
+    shown: { ...PRIMARY, colour: COLOURS.ours },
+  },
+};
 
 /**
  * @param {any} record
  * @param {{machine: string, date: string, minutes: number, workers: number}} about
- * @returns {string} the text of an SVG file
+ * @returns {object} the numbers that are drawn: benchmarks/pictures/soak.json. All times are in seconds.
  */
-function drawSoak(record, { machine, date, minutes, workers }) {
-  const lines = linesOf(record);
-  const ofKind = kinds => lines.filter(({ kind }) => kinds.includes(kind));
-  const counts = key => record.scrapes.map(scrape => ({ at: scrape.at, value: scrape[key] }));
-  const panels = [
-    {
-      title: 'Memory, MiB',
-      lines: ofKind(['heap', 'rss']).map(line => ({
-        name: `${line.name}, ${line.kind === 'rss' ? 'RSS' : 'heap'}`,
-        colour: COLOURS[line.name],
-        dash: line.kind === 'rss' ? '' : '6 3',
-        points: line.points.map(({ at, value }) => ({ at, value: value / MIB })),
-      })),
-    },
-    {
-      title: 'Open descriptors, and files of snapshots',
-      lines: ofKind(['descriptors', 'files']).map(line => ({
-        name: line.kind === 'files' ? 'files' : `${line.name}, descriptors`,
-        colour: line.kind === 'files' ? '#1a6b34' : COLOURS[line.name],
-        dash: line.kind === 'files' ? '2 3' : '',
-        points: line.points,
-      })),
-    },
-    {
-      title: 'Requests of the label sets in use, recorded and shown',
-      lines: [
-        { name: 'recorded', colour: '#999999', dash: '', wide: true, points: counts('recorded') },
-        { name: 'shown', colour: '#0057a3', dash: '4 4', points: counts('shown') },
-      ],
-    },
-  ];
-  const height = HEADER + panels.length * PANEL_HEIGHT + 30;
-  const differences = record.differences?.length ?? 0;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}"`,
-    ' role="img" font-family="sans-serif" font-size="12" fill="#222222">\n',
-    `<title>Soak of ${minutes} minutes</title>\n`,
-    `<desc>${escaped(`${record.scrapes.length} pages, ${differences} differences`)}</desc>\n`,
-    `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>\n`,
-    text(20, 26, `${minutes} minutes under load, ${workers} workers`, 'font-size="18" font-weight="bold"'),
-    text(20, 46, `${date}, ${machine}. ${count(differences)} differences between recorded and shown.`),
-    ...panels.map((panel, index) => drawPanel(panel, record, HEADER + index * PANEL_HEIGHT)),
-    text(
-      20,
-      height - 12,
-      'Marks: K worker killed, R worker redeployed, T thread killed, F disk full. Grey: warm-up',
-    ),
-    '</svg>\n',
-  ].join('');
-}
-
-function drawPanel({ title, lines }, { seconds, events }, panelTop) {
-  const top = panelTop + 34;
-  const bottom = top + PLOT.height;
-  const most = Math.max(1, ...lines.flatMap(({ points }) => points.map(({ value }) => value))) * 1.05;
-  const x = at => PLOT.left + Math.min(at / seconds, 1) * PLOT.width;
-  const y = value => bottom - (value / most) * PLOT.height;
-  const parts = [text(20, panelTop + 18, title, 'font-weight="bold"')];
-  const warmUp = rounded(x(warmUpOf(seconds)) - PLOT.left);
-  parts.push(
-    `<rect x="${PLOT.left}" y="${top}" width="${warmUp}" height="${PLOT.height}" fill="#eeeeee"/>\n`,
-  );
-  for (const share of [0, 0.5, 1]) {
-    const height = y((share * most) / 1.05);
-    parts.push(segment(PLOT.left, height, PLOT.left + PLOT.width, height, 'stroke="#cccccc"'));
-    parts.push(text(PLOT.left - 6, height + 4, TICKS.format((share * most) / 1.05), 'text-anchor="end"'));
-    const minutes = `${number((share * seconds) / 60)} min`;
-    parts.push(text(PLOT.left + share * PLOT.width, bottom + 16, minutes, 'text-anchor="middle"'));
-  }
-  const marked = events.filter(({ what }) => what in MARKS);
-  for (const { at, what } of marked) {
-    if (marked.length > MOST_LETTERS) parts.push(segment(x(at), top - 6, x(at), top - 2, 'stroke="#888888"'));
-    else parts.push(text(x(at), top - 3, MARKS[what], 'font-size="8" text-anchor="middle"'));
-  }
-  lines.forEach(({ name, colour, dash, wide, points }, index) => {
-    const path = thinned(points)
-      .map(({ at, value }) => `${rounded(x(at))},${rounded(y(value))}`)
-      .join(' ');
-    const style = `stroke="${colour}" stroke-width="${wide ? 4 : 1.5}"${dash && ` stroke-dasharray="${dash}"`}`;
-    parts.push(`<polyline points="${path}" fill="none" ${style}/>\n`);
-    const height = top + 12 + index * 20;
-    const left = PLOT.left + PLOT.width + 14;
-    parts.push(segment(left, height - 4, left + 24, height - 4, style), text(left + 30, height, name));
+function drawnOf(record, about) {
+  const lines = linesOf(record).map(({ name, kind, points }) => {
+    if (kind === 'files') return [kind, points];
+    if (kind === 'descriptors') return [`${name}, ${kind}`, points];
+    const inMib = points.map(({ at, value }) => ({ at, value: value / MIB }));
+    return [`${name}, ${kind === 'rss' ? 'RSS' : kind}`, inMib];
   });
-  return parts.join('');
+  for (const name of ['recorded', 'shown']) {
+    lines.push([name, record.scrapes.map(scrape => ({ at: scrape.at, value: scrape[name] }))]);
+  }
+  const timesOf = event => record.events.filter(({ what }) => what === event).map(({ at }) => Math.round(at));
+  return {
+    ...about,
+    warmUp: warmUpOf(record.seconds),
+    differences: record.differences.length,
+    lines: Object.fromEntries(lines.map(([name, points]) => [name, thinned(points)])),
+    events: Object.fromEntries(EVENTS.map(event => [event, timesOf(event)])),
+  };
 }
 
-/** A drawing of an hour needs no point for each second. */
 function thinned(points) {
   const step = Math.ceil(points.length / POINTS);
-  return points.filter((_, index) => index % step === 0);
+  const left = points.filter((_, index) => index % step === 0);
+  return {
+    at: left.map(({ at }) => Math.round(at)),
+    values: left.map(({ value }) => Number(value.toPrecision(4))),
+  };
 }
 
-module.exports = { drawSoak };
+/**
+ * @param {any} drawn as drawnOf() returns it
+ * @returns {object} for Vega-Lite
+ */
+function soakSpec({ date, machine, minutes, workers, differences, warmUp, lines, events }) {
+  const found = `${count(differences)} differences between recorded and shown. Shaded: warm-up`;
+  const x = { field: 'minute', type: 'quantitative', scale: { domain: [0, minutes] }, axis: { title: null } };
+  const shade = {
+    data: { values: [{ minute: 0, end: warmUp / 60 }] },
+    mark: { type: 'rect', color: COLOURS.shade },
+    encoding: { x2: { field: 'end' } },
+  };
+  const panels = Object.entries(PANELS).map(([title, looks]) => ({
+    title: { text: title, fontSize: 12 },
+    width: WIDTH,
+    height: 170,
+    encoding: { x },
+    layer: [shade, linesSpec(looks, lines)],
+  }));
+  return {
+    title: {
+      text: `${minutes} minutes under load, ${workers} workers`,
+      subtitle: [`${date}, ${machine}`, found, ''],
+    },
+    vconcat: [...panels, eventsSpec(events, x)],
+    resolve: { scale: { color: 'independent', strokeDash: 'independent', strokeWidth: 'independent' } },
+  };
+}
+
+function linesSpec(looks, lines) {
+  const values = Object.keys(looks).flatMap(line =>
+    lines[line].at.map((at, index) => ({ line, minute: at / 60, value: lines[line].values[index] })),
+  );
+  const scaleOf = look => ({
+    field: 'line',
+    type: 'ordinal',
+    scale: { domain: Object.keys(looks), range: Object.values(looks).map(each => each[look]) },
+    legend: { title: null },
+  });
+  return {
+    data: { values },
+    mark: 'line',
+    encoding: {
+      y: { field: 'value', type: 'quantitative', axis: { title: null, format: '~s', tickCount: 5 } },
+      color: scaleOf('colour'),
+      strokeDash: scaleOf('dash'),
+      strokeWidth: scaleOf('width'),
+    },
+  };
+}
+
+/** A row for each kind of event, so that many of them can be told apart. */
+function eventsSpec(events, x) {
+  const values = EVENTS.flatMap(what => events[what].map(at => ({ what, minute: at / 60 })));
+  return {
+    title: { text: 'What was done to the cluster', fontSize: 12 },
+    width: WIDTH,
+    height: { step: 24 },
+    data: { values },
+    mark: { type: 'tick', color: COLOURS.ink, thickness: 2, size: 16 },
+    encoding: {
+      x: { ...x, axis: { title: 'minutes', grid: false } },
+      y: { field: 'what', type: 'nominal', scale: { domain: EVENTS }, axis: { title: null, labelLimit: 0 } },
+    },
+  };
+}
+
+module.exports = { drawnOf, soakSpec };

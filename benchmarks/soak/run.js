@@ -13,7 +13,9 @@ const { parseArgs } = require('node:util');
 const { describeMachine } = require('../shared/machine.js');
 const { Books } = require('./books.js');
 const { makeDisk } = require('./disk.js');
-const { drawSoak } = require('./drawing.js');
+const { drawInto } = require('../pictures/chart.js');
+const { documentNumbers } = require('../pictures/stored.js');
+const { drawnOf, soakSpec } = require('./drawing.js');
 const { filesIn, measureProcess } = require('./processes.js');
 const { documentOf, summaryOf } = require('./report.js');
 
@@ -228,8 +230,10 @@ async function main() {
     const record = await soak.run(setting);
     const output = values.document ? path.join(__dirname, '../../docs/internals') : values.output;
     fs.mkdirSync(output, { recursive: true });
-    fs.writeFileSync(path.join(output, 'soak.svg'), drawSoak(record, about));
     fs.writeFileSync(path.join(output, 'soak.md'), documentOf(record, about));
+    const drawn = drawnOf(record, about);
+    if (values.document) await documentNumbers('soak', drawn);
+    else await drawInto(path.join(output, 'soak.svg'), soakSpec(drawn));
     const { text, failures } = summaryOf(record);
     console.log(text);
     if (failures.length > 0) {

@@ -5,13 +5,10 @@ const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { test } = require('node:test');
 const { judge } = require('../../benchmarks/cluster/budgets.js');
-const { drawGrowth } = require('../../benchmarks/cluster/growth-drawing.js');
-const { GrowthLimits, growthOf, growthTable, curveTitle } = require('../../benchmarks/cluster/growth.js');
+const { GrowthLimits, growthOf, growthTable } = require('../../benchmarks/cluster/growth.js');
 const { planFor } = require('../../benchmarks/cluster/plan.js');
-const { parseXml } = require('./fixtures/strict-xml.js');
 
 const RUN = path.join(__dirname, '../../benchmarks/cluster/run.js');
-const WHERE = { machine: 'Node v20, 2 x "CPU" <A & B>', date: '2026-11-21' };
 const CLIENTS = ['prom-client', 'prometheus-io', 'ours'];
 
 function step(samples, workers = 2, clients = CLIENTS) {
@@ -22,122 +19,6 @@ function lane(client, walls, failures = []) {
   const runs = walls.map(wall => ({ wall, primaryMain: wall / 2, allProcesses: wall * 3 }));
   return { client, path: 'string', runs, bodies: runs.length, failures };
 }
-
-/** Nine curves over three sizes, whose costs differ by client and workers. */
-function wholeGrowth() {
-  const curves = CLIENTS.flatMap((client, place) =>
-    [2, 4, 8].map(workers => ({
-      client,
-      workers,
-      points: [1000, 20_000, 200_000].map(samples => {
-        const wall = (samples * workers) / 10 ** (place + 3);
-        return { samples, wall, primaryMain: wall / 2, allProcesses: wall * 3 };
-      }),
-    })),
-  );
-  return { curves, notes: ['15.1.3, 8 workers: no scrape came through (a < b & "c")'] };
-}
-
-test('the drawing is well-formed XML that loads nothing, with any text as machine and notes', () => {
-  const svg = drawGrowth(wholeGrowth(), WHERE);
-  const [root] = parseXml(svg);
-  assert.equal(root.name, 'svg');
-  assert.equal(root.attributes.xmlns, 'http://www.w3.org/2000/svg');
-  assert.doesNotMatch(svg, /href|url\(|<script|<image/);
-});
-
-test('the XML reader of these tests rejects text that is not well-formed', () => {
-  for (const broken of [
-    '<g><text></g>',
-    '<g x="1" x="2"/>',
-    '<g x=1/>',
-    '<g>a & b</g>',
-    '<g>',
-    '<g/><g/>',
-    '<g>a < b</g>',
-  ]) {
-    assert.throws(() => parseXml(broken), broken);
-  }
-});
-
-test('every line has a label in every panel, and no two labels overlap', () => {
-  const growth = wholeGrowth();
-  const texts = parseXml(drawGrowth(growth, WHERE)).filter(({ name }) => name === 'text');
-  const heights = [];
-  for (const title of growth.curves.map(curveTitle)) {
-    const labels = texts.filter(({ text }) => text === title);
-    assert.equal(labels.length, 3, title);
-    heights.push(...labels.map(({ attributes }) => Number(attributes.y)));
-  }
-  heights.sort((one, other) => one - other);
-  for (let index = 1; index < heights.length; index++) assert.ok(heights[index] - heights[index - 1] >= 13);
-});
-
-test('the label of a line that ends before the others names its last size', () => {
-  const growth = wholeGrowth();
-  growth.curves[0].points.pop();
-  const texts = parseXml(drawGrowth(growth, WHERE)).filter(
-    ({ text }) => text === '15.1.3, 2 workers (to 20,000)',
-  );
-  assert.equal(texts.length, 3);
-});
-
-test('axes have labels with their units, and a tick for each measured size', () => {
-  const texts = parseXml(drawGrowth(wholeGrowth(), WHERE))
-    .filter(({ name }) => name === 'text')
-    .map(({ text }) => text);
-  for (const label of ['milliseconds', 'samples per worker', '1,000', '20,000', '200,000']) {
-    assert.ok(texts.filter(text => text === label).length >= 3, label);
-  }
-});
-
-test('clients differ by dash pattern, without colour', () => {
-  const lines = parseXml(drawGrowth(wholeGrowth(), WHERE)).filter(({ name }) => name === 'polyline');
-  assert.equal(lines.length, 27);
-  assert.equal(new Set(lines.map(({ attributes }) => attributes['stroke-dasharray'])).size, CLIENTS.length);
-});
-
-test('both axes are logarithmic: equal ratios have equal lengths', () => {
-  const points = [1, 10, 100].map(factor => {
-    const wall = 7 * factor;
-    return { samples: 1000 * factor, wall, primaryMain: wall, allProcesses: wall };
-  });
-  const svg = drawGrowth({ curves: [{ client: 'ours', workers: 2, points }], notes: [] }, WHERE);
-  const line = parseXml(svg).find(({ name }) => name === 'polyline');
-  const [first, second, third] = line.attributes.points.split(' ').map(pair => pair.split(',').map(Number));
-  for (const axis of [0, 1]) {
-    assert.ok(Math.abs(second[axis] - first[axis]) > 50);
-    assert.ok(Math.abs(third[axis] - second[axis] - (second[axis] - first[axis])) < 0.3);
-  }
-});
-
-test('zero, negative noise and a single point are drawn within the drawing', () => {
-  const point = { samples: 1000, wall: 5, primaryMain: -0.4, allProcesses: 0 };
-  const svg = drawGrowth({ curves: [{ client: 'ours', workers: 2, points: [point] }], notes: [] }, WHERE);
-  assert.doesNotMatch(svg, /NaN|Infinity|undefined|null/);
-  const elements = parseXml(svg);
-  const { width, height } = elements[0].attributes;
-  const lines = elements.filter(({ name }) => name === 'polyline');
-  assert.equal(lines.length, 3);
-  for (const { attributes } of lines) {
-    const [x, y] = attributes.points.split(',').map(Number);
-    assert.ok(x > 0 && x < Number(width) && y > 0 && y < Number(height));
-  }
-});
-
-test('a drawing of all curves has no NaN', () => {
-  assert.doesNotMatch(drawGrowth(wholeGrowth(), WHERE), /NaN|Infinity|undefined|null/);
-});
-
-test('the drawing has the date, the machine and every note', () => {
-  const svg = drawGrowth(wholeGrowth(), WHERE);
-  assert.match(svg, /2026-11-21, Node v20, 2 x &quot;CPU&quot; &lt;A &amp; B&gt;/);
-  assert.match(svg, />15\.1\.3, 8 workers: no scrape came through \(a &lt; b &amp; &quot;c&quot;\)</);
-});
-
-test('a drawing without curves is an error', () => {
-  assert.throws(() => drawGrowth({ curves: [], notes: [] }, WHERE), /no curve to draw/);
-});
 
 test('a client that needs more than ten seconds for a scrape is not measured with more samples and as many workers', () => {
   const limits = new GrowthLimits();
@@ -245,33 +126,6 @@ test('more than four workers: how the cost grows up to so many, in one curve of 
     [['ours', counts.map(workers => [workers, workers])]],
   );
   assert.match(growthTable(growth), /\| 4 +\| 8 +\| 16 +\| 32 +\| 64 +\|\n.*\n\| ours +\| 4 \/ 2 \/ 12 \|/);
-  const texts = parseXml(drawGrowth(growth, WHERE)).filter(({ name }) => name === 'text');
-  for (const label of ['ours', 'workers', '64'])
-    assert.equal(texts.filter(({ text }) => text === label).length, 3, label);
-});
-
-test('many workers: the drawing also has CPU for each worker, files, descriptors, IPC and memory', () => {
-  const steps = planFor({ short: false, latency: true, workers: 64 });
-  const growth = growthOf(
-    steps.map(each => {
-      const { workers } = each.scenario;
-      const common = { wall: workers, primaryMain: workers / 10, allProcesses: workers * 3, peakPrimary: 80 };
-      const figures = { ...common, descriptors: workers, ipcPerWorker: 390, peakWorker: 50 };
-      const rival = { client: 'prom-client', runs: [{ ...figures, files: null }], failures: [] };
-      return {
-        step: each,
-        result: [rival, { client: 'ours', runs: [{ ...figures, files: 2 * workers }], failures: [] }],
-      };
-    }),
-  );
-  const elements = parseXml(drawGrowth(growth, WHERE));
-  const texts = elements.filter(({ name }) => name === 'text').map(({ text }) => text);
-  const titles = texts.filter(text => /^(?:Wall|CPU|Files|Open|IPC|Peak) /.test(text));
-  assert.equal(titles.length, 8, titles.join('\n'));
-  for (const unit of ['files', 'descriptors', 'bytes']) assert.ok(texts.includes(unit), unit);
-  assert.equal(texts.filter(text => text === 'MiB').length, 2);
-  // prom-client has no files.
-  assert.equal(elements.filter(({ name }) => name === 'polyline').length, 8 + 7);
 });
 
 test('the budget for each of 64 workers is a gate, and is judged with 64 only', () => {
