@@ -12,14 +12,16 @@ const { describe, it, before, after } = require('node:test');
 const zlib = require('node:zlib');
 const client = require('../..');
 const { codeBlocks } = require('./fixtures/code-blocks');
-const { pack, installAlone } = require('../package/fixtures/drop-in-package');
+const { run, pack, installAlone } = require('../package/fixtures/drop-in-package');
 const { Program, get } = require('../fixtures/program');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
+const { missingPrograms } = require('../fixtures/prometheus-server');
 const { FakeReceiver } = require('../remote-write/fixtures/receiver');
 
 const ROOT = path.join(__dirname, '../..');
 const read = document => fs.readFileSync(path.join(ROOT, document), 'utf8');
 const README = read('README.md');
+const skip = process.env.REQUIRE_ALL !== '1' && missingPrograms(['promtool']);
 const TIMEOUT = 300_000; // for a program that hangs
 const BEGAN = Date.now() / 1000;
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
@@ -63,6 +65,8 @@ async function ends(program) {
 const CHECKS = {
   'README.md: One process': servesAndCounts,
   'README.md: A cluster': isCluster,
+  'README.md: One process 2': servesAndCounts,
+  'README.md: A cluster 2': isCluster,
   'docs/cluster.md: Clusters': isCluster,
   'docs/cluster.md: The page from a worker': async program => {
     const url = await portOf(program, 3000, 4);
@@ -170,6 +174,11 @@ const CHECKS = {
 
 describe('the code of README.md and docs/', () => {
   const blocks = new Map(codeBlocks().map(({ name, code }) => [name, code]));
+  // The README shows the first lines of its programs as ES modules, which end with the first empty line.
+  for (const name of ['README.md: One process', 'README.md: A cluster']) {
+    const program = blocks.get(name);
+    blocks.set(`${name} 2`, blocks.get(`${name} 2`) + program.slice(program.indexOf('\n\n') + 1));
+  }
   let directory;
   let gateway;
   let receiver;
@@ -287,6 +296,15 @@ describe('README.md', () => {
     const bare = rounds.map(round => Number(p99Of(article, round, 'no metrics')));
     const text = README.replace(/\s+/g, ' ');
     assert.ok(text.includes(`it is ${Math.min(...bare)} to ${Math.max(...bare)} ms`), String(bare));
+  });
+
+  it('Prometheus accepts the scrape_configs', { skip }, async t => {
+    const [, text] = /```yaml\n(scrape_configs:[^]*?)```/.exec(README);
+    const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'readme-')), 'prometheus.yml');
+    t.after(() => fs.rmSync(path.dirname(file), { recursive: true }));
+    fs.writeFileSync(file, text);
+    const { stdout } = await run('promtool', ['check', 'config', file]);
+    assert.match(stdout, /is valid prometheus config/);
   });
 
   it('the section Status names exactly what is missing of prom-client', () => {
