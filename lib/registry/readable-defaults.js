@@ -9,16 +9,19 @@ const { checkLabelNamesAreValid } = require('./names');
  *
  * @param {any} registry
  * @param {(error: unknown, name: string) => void} [onUnreadable]
+ * @param {boolean} [hasUndefined] whether those that are undefined are among them, as on the registry's own
+ *   page. Other processes and threads leave them out, as JSON does
  * @returns {Record<string, string>}
  */
-function readableDefaults(registry, onUnreadable = () => {}) {
+function readableDefaults(registry, onUnreadable = () => {}, hasUndefined = false) {
   const labels = registry[DEFAULT_LABELS] ?? {};
   /** @type {[name: string, text: string][]} */
   const readable = [];
   for (const name of Object.keys(labels)) {
     try {
       checkLabelNamesAreValid([name]);
-      readable.push([name, String(labels[name])]);
+      const value = labels[name];
+      if (hasUndefined || value !== undefined) readable.push([name, String(value)]);
     } catch (error) {
       onUnreadable(error, name);
     }

@@ -382,7 +382,8 @@ function notifyObserver(registry, added) {
 }
 
 /**
- * Copies samples and adds the default labels that each does not have.
+ * Copies samples and adds the default labels that each does not have, or has as undefined: in JSON text, no
+ * label is.
  *
  * @param {Iterable<any>} values
  * @param {Record<string, unknown>} defaultLabels
@@ -391,9 +392,11 @@ function withDefaults(values, defaultLabels) {
   const names = Object.keys(defaultLabels);
   const copies = [];
   for (const sample of values) {
+    const own = sample.labels ?? {};
     // Not by assignment: a label may be called __proto__.
-    const labels = { ...sample.labels, ...defaultLabels };
-    if (names.some(name => Object.hasOwn(sample.labels ?? {}, name))) Object.assign(labels, sample.labels);
+    const labels = { ...own, ...defaultLabels };
+    for (const name of names)
+      if (Object.hasOwn(own, name) && own[name] !== undefined) labels[name] = own[name];
     copies.push({ ...sample, labels });
   }
   return copies;

@@ -117,7 +117,7 @@ async function scrapeFamilies(registries, { deadline, onFailure, onUnreadableLab
   const started = startAll(registries);
   const readableSettingOf = (/** @type {any} */ registry) => ({
     ...settingOf(registry),
-    defaultLabels: readableDefaults(registry, onUnreadableLabel),
+    defaultLabels: readableDefaults(registry, onUnreadableLabel, true),
   });
   const families = await Promise.all(
     started.map(each =>

@@ -101,11 +101,11 @@ class LabelDictionary {
 
   constructor() {
     /**
-     * Text by id; that of MISSING is never read.
+     * Text by id; that of MISSING is printed if a program has given undefined.
      *
      * @type {string[]}
      */
-    this.values = [''];
+    this.values = ['undefined'];
     /** The id that was found last for a text of each slot. */
     this.slots = NO_SLOTS;
     /** The slot of a text is the upper bits of its digest times `multiplier`: what `shift` leaves of 32. */
@@ -180,7 +180,8 @@ class LabelDictionary {
     }
     if (++this.#misses === this.#mostMisses) this.#replaceCache();
     if (this.slots === NO_SLOTS || id > LARGEST_CACHED_ID) return id;
-    this.#tellApart(text, this.values[this.slots[this.#slotOf(text)]]);
+    const other = this.slots[this.#slotOf(text)];
+    if (other !== MISSING) this.#tellApart(text, this.values[other]);
     this.slots[this.#slotOf(text)] = id;
     return id;
   }

@@ -2,14 +2,15 @@
 
 // The form of a label set is how the program wrote it at its first use: which labels, in which order, and the
 // types of the values. It is not part of the identity of a series: {a, z} and {z, a} are one series, printed
-// as first seen, and 200 stays a number in JSON. Nearly every metric has one form.
+// as first seen, and 200 stays a number in JSON. A label that is undefined is not part of it either: only the
+// form has it, and other processes and threads leave it out, as JSON does. Nearly every metric has one form.
 
 const { grown } = require('./row-array');
 
 const FEWEST_ROWS = 4;
 const NO_ROWS = new Int32Array(0);
 
-/** @typedef {'string' | 'number' | 'boolean' | 'bigint' | 'null'} ValueKind */
+/** @typedef {'string' | 'number' | 'boolean' | 'bigint' | 'null' | 'undefined'} ValueKind */
 
 /**
  * @typedef {object} LabelForm
@@ -23,7 +24,7 @@ const NO_ROWS = new Int32Array(0);
  */
 function kindOf(value) {
   const type = typeof value;
-  if (type === 'number' || type === 'boolean' || type === 'bigint') return type;
+  if (type === 'number' || type === 'boolean' || type === 'bigint' || type === 'undefined') return type;
   return value === null ? 'null' : 'string';
 }
 
@@ -43,6 +44,8 @@ function valueOfKind(text, kind) {
       return BigInt(text);
     case 'null':
       return null;
+    case 'undefined':
+      return undefined;
     default:
       return text;
   }
@@ -137,7 +140,6 @@ class LabelForms {
     /** @type {LabelForm} */
     const form = { positions: [], kinds: [] };
     for (const name in labels) {
-      if (labels[name] === undefined) continue;
       form.positions.push(/** @type {number} */ (this.positions.get(name)));
       form.kinds.push(kindOf(labels[name]));
     }
@@ -153,7 +155,6 @@ class LabelForms {
     let i = 0;
     for (const name in labels) {
       const value = labels[name];
-      if (value === undefined) continue;
       if (i === form.positions.length || this.names[form.positions[i]] !== name) return false;
       if (typeof value === 'string' ? form.kinds[i] !== 'string' : form.kinds[i] !== kindOf(value))
         return false;

@@ -269,8 +269,10 @@ class TablePublisher {
   /** @param {number} row */
   #formOf(row) {
     const { forms } = this.table;
-    for (; this.#forms < forms.list.length; this.#forms++)
-      this.#log.append(FORM, [this.number, ...forms.list[this.#forms].positions]);
+    for (; this.#forms < forms.list.length; this.#forms++) {
+      const { positions, kinds } = forms.list[this.#forms];
+      this.#log.append(FORM, [this.number, ...positions.filter((_, i) => kinds[i] !== 'undefined')]);
+    }
     return forms.rows.of(row);
   }
 

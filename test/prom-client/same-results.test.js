@@ -319,3 +319,107 @@ it('an invalid name has the message of prom-client, whole, and what people read 
       assert.ok(text.startsWith(`${errors[0]}: '${name}'. Use letters`), text);
   }
 });
+
+describe('a label that is undefined', () => {
+  const LABELLED = { help: 'h', labelNames: ['a', 'b'] };
+  const EACH_TYPE = {
+    'of a counter': ['Counter', {}, (counter, labels) => counter.inc(labels)],
+    'of a gauge': ['Gauge', {}, (gauge, labels) => gauge.inc(labels)],
+    'of a histogram': ['Histogram', { buckets: [1] }, (histogram, labels) => histogram.observe(labels, 2)],
+    'of a summary': ['Summary', { percentiles: [0.5] }, (summary, labels) => summary.observe(labels, 2)],
+    'of a timer': [
+      'Summary',
+      { percentiles: [] },
+      (summary, labels) => summary.startTimer(labels)() * summary.reset(),
+    ],
+  };
+  const USES = {
+    'in the middle': record => record({ b: undefined, a: 'x' }),
+    'at the end': record => record({ a: 0, b: undefined }),
+    'as the only one': record => record({ a: undefined }),
+    'beside another one': record => record({ b: undefined, a: undefined }),
+    'at the first use of a series': record => [{ a: undefined, b: 'x' }, { b: 'x' }].forEach(record),
+    'at the second use of a series': record => [{ b: 'x' }, { a: undefined, b: 'x' }].forEach(record),
+    'where another label has its text': record => [{ a: 'undefined' }, { a: undefined }].forEach(record),
+    'by position': (record, metric) => {
+      for (const child of [metric.labels(undefined, 'x'), metric.labels('x', undefined)])
+        (child.inc ?? child.observe)(1);
+    },
+    'of a child': (record, metric) => {
+      const child = metric.labels({ a: undefined });
+      (child.inc ?? child.observe)(1);
+      record({});
+    },
+    'when it is removed': (record, metric) => {
+      [{ a: undefined, b: 'x' }, { b: 'y' }, { a: undefined, b: 'z' }].forEach(record);
+      metric.remove({ b: 'x' });
+      metric.remove({ b: 'y', a: undefined });
+      metric.remove(undefined, 'z');
+    },
+    'when it is used again after remove()': (record, metric) => {
+      record({ a: undefined, b: 'x' });
+      metric.remove({ b: 'x' });
+      record({ b: 'x' });
+    },
+    'when it is used again after reset()': (record, metric) => {
+      record({ b: 'x' });
+      metric.reset();
+      record({ b: 'x', a: undefined });
+    },
+    'that is a default label': (record, metric, registry) => {
+      registry.setDefaultLabels({ env: undefined, zone: null });
+      record({ b: 'x' });
+    },
+  };
+  for (const [whose, [type, options, act]] of Object.entries(EACH_TYPE)) {
+    for (const [where, use] of Object.entries(USES)) {
+      it(`${whose}, ${where}`, () =>
+        resultOfBoth(async client => {
+          const registry = new client.Registry();
+          const metric = new client[type]({ name: 'm', ...LABELLED, ...options, registers: [registry] });
+          use(labels => act(metric, labels), metric, registry);
+          const series = Object.entries(metric.hashMap).map(([key, { labels }]) => [key, { ...labels }]);
+          return [series, await registry.metrics(), await registry.getMetricsAsJSON()];
+        }));
+    }
+
+    it(`${whose} has no default label of its name in text, but in JSON`, () =>
+      resultOfBoth(async client => {
+        const registry = new client.Registry();
+        const metric = new client[type]({ name: 'm', ...LABELLED, ...options, registers: [registry] });
+        registry.setDefaultLabels({ a: 'default', env: 'test' });
+        act(metric, { a: undefined, b: 'x' });
+        return [await registry.metrics(), await registry.getMetricsAsJSON()];
+      }));
+  }
+
+  it('with exemplars', () =>
+    resultOfBoth(async client => {
+      const registry = new client.Registry(client.openMetricsContentType);
+      const options = { ...LABELLED, registers: [registry], enableExemplars: true };
+      const labels = { b: 'x', a: undefined };
+      new client.Counter({ name: 'c', ...options }).inc({ labels, exemplarLabels: { trace: undefined } });
+      new client.Histogram({ name: 'h', ...options }).observe({ labels, value: 1, exemplarLabels: labels });
+      return (await registry.metrics()).replaceAll(/ [\d.]+$/gm, ' time');
+    }));
+
+  it('of a custom metric object, and in aggregate()', () =>
+    resultOfBoth(async client => {
+      const registry = new client.Registry();
+      const values = [{ value: 1, labels: { a: undefined, b: 'x' } }];
+      registry.registerMetric({
+        name: 'm',
+        get: () => ({ name: 'm', help: 'h', type: 'gauge', values, aggregator: 'sum' }),
+      });
+      const json = await registry.getMetricsAsJSON();
+      const aggregated = client.AggregatorRegistry.aggregate([json, JSON.parse(JSON.stringify(json))]);
+      return [await registry.metrics(), await aggregated.metrics(), await aggregated.getMetricsAsJSON()];
+    }));
+
+  it('is refused if it is not one of the names', () =>
+    resultOfBoth(async client => {
+      const gauge = new client.Gauge({ name: 'm', ...LABELLED, registers: [] });
+      assert.throws(() => gauge.set({ c: undefined }, 1), /^Error: Added label "c" is not included/);
+      return gauge.get();
+    }));
+});

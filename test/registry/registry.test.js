@@ -145,7 +145,7 @@ test('a label of a series overrides a default label, even if it is empty or zero
   const registry = new Registry();
   const gauge = new Gauge({ name: 'g', help: 'x', labelNames: ['a', 'b'], registers: [registry] });
   gauge.set({ a: '', b: 0 }, 1);
-  gauge.set({ a: undefined }, 2);
+  gauge.set({}, 2);
   registry.setDefaultLabels({ a: 'default', b: 'default' });
   const expected = [seriesKey('g', { a: '', b: 0 }), seriesKey('g', { a: 'default', b: 'default' })];
   assert.deepStrictEqual([...samplesOf(await registry.metrics()).keys()], expected);

@@ -592,6 +592,18 @@ describe('RemoteWrite', () => {
     }
   });
 
+  it('labels that are undefined are those of the page', async () => {
+    const to = await receiver();
+    new Gauge({ name: 'value', help: 'h', labelNames: ['a', 'b'], registers: [registry] }).set(
+      { a: undefined },
+      1,
+    );
+    registry.setDefaultLabels({ zone: undefined });
+    assert.match(await registry.metrics(), /\nvalue\{a="undefined",zone="undefined"\} 1\n/);
+    await remoteWrite(to).push();
+    assert.ok(to.series.has(`value${JSON.stringify({ a: 'undefined', ...labels, zone: 'undefined' })}`));
+  });
+
   it('a default label that has no text or no valid name is left out, with one warning each', async t => {
     const warn = t.mock.method(process, 'emitWarning', () => {});
     const to = await receiver();

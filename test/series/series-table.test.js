@@ -436,8 +436,7 @@ class ModelTable {
     const known = this.series.get(key);
     if (known !== undefined) known.value += value;
     else {
-      const entries = Object.entries(labels).filter(([, text]) => text !== undefined);
-      this.series.set(key, { entries, value });
+      this.series.set(key, { entries: Object.entries(labels), value });
     }
   }
 

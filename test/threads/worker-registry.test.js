@@ -107,6 +107,18 @@ describe('WorkerRegistry', () => {
     assert.equal(WorkerRegistry.workerCount(), 2);
   });
 
+  it('WorkerRegistry leaves out a label that is undefined: one series in each thread, and when one has ended', async () => {
+    new Counter({ name: 'jobs_total', help: 'h', labelNames: ['kind'] }).inc({ kind: undefined }, 1);
+    const undefinedKind = /** @type {[string, object]} */ (['inc', { kind: undefined, value: 10 }]);
+    const ended = await start(undefinedKind, ['observe', { value: 3 }]);
+    const other = await start(undefinedKind);
+    const shown = async () => (await registry.workerMetrics()).match(/^(jobs|seconds_(sum|count)).*/gm);
+    assert.deepEqual(await shown(), ['jobs_total 21', 'seconds_sum 3', 'seconds_count 1']);
+    await ended.terminate();
+    await other.do('inc', { value: 10 });
+    assert.deepEqual(await shown(), ['jobs_total 31', 'seconds_sum 3', 'seconds_count 1']);
+  });
+
   it('WorkerRegistry starts the aggregator when a thread joins: the first scrape may have little time', async t => {
     let started = 0;
     const count = () => void started++;

@@ -85,7 +85,8 @@ function indexOf({ metricName, labels }, groups, indexes) {
 }
 
 /**
- * A text that two label sets share only if they are the same: each part says how long it is.
+ * A text that two label sets share only if they are the same: each part says how long it is. A label that is
+ * undefined counts as missing, as JSON text would have none.
  *
  * @param {Record<string, unknown>} labels
  * @param {string} [except]
@@ -95,7 +96,7 @@ function keyOf(labels, except) {
   if (names.length > 1) names.sort();
   let key = '';
   for (const name of names) {
-    if (name === except) continue;
+    if (name === except || labels[name] === undefined) continue;
     const value = String(labels[name]);
     key += `${name.length} ${value.length} ${name}${value}`;
   }

@@ -106,12 +106,42 @@ test('snapshot: series and their labels are in the order of first use', async ()
   gauge.set({ a: 'x', b: '' }, 2);
   gauge.set({}, 3);
   gauge.set({ b: 2, c: null, a: true }, 4);
-  gauge.set({ a: 'y', c: undefined }, 5);
+  gauge.set({ a: 'y', b: '' }, 5);
   gauge.remove({ a: 'x', c: '1' });
   gauge.remove({});
   gauge.set({}, 6);
   const store = await assertRoundTrip(worker);
   assert.strictEqual(textOf(store), await worker.registry.metrics());
+});
+
+test('snapshot: a label that is undefined is left out, and its series added to that without it', async () => {
+  const recordIn = ({ registry }, labels, defaults) => {
+    const options = { help: 'h', labelNames: ['a', 'b'], registers: [registry] };
+    registry.setDefaultLabels(defaults);
+    new Counter({ name: 'c', ...options }).inc(labels, 3);
+    new Histogram({ name: 'h', buckets: [1], ...options }).observe(labels, 2);
+    new Summary({ name: 's', percentiles: [0.5], ...options }).observe(labels, 2);
+  };
+  const pageOf = labels => {
+    const worker = makeWorker();
+    recordIn(worker, labels, { b: 'default' });
+    const store = new ClusterStore();
+    for (const workerId of [WORKER, WORKER + 1]) scrape(worker, store, workerId);
+    return textOf(store);
+  };
+  for (const labels of [{ a: 'x' }, {}]) {
+    const store = new ClusterStore();
+    for (const [i, given] of [
+      { b: undefined, ...labels },
+      { ...labels, b: undefined },
+    ].entries()) {
+      const worker = makeWorker();
+      recordIn(worker, given, { zone: undefined, b: 'default' });
+      assert.match(await worker.registry.metrics(), /b="undefined"/);
+      scrape(worker, store, WORKER + i);
+    }
+    assert.strictEqual(textOf(store), pageOf(labels));
+  }
 });
 
 test('snapshot: removed series are not shown, in 30 snapshots of changing series', async () => {
