@@ -9,11 +9,21 @@ const { readTotals } = require('./totals-check');
 const WARM_UP_SECONDS = 3;
 
 /**
+ * @typedef {object} Primary
+ * @property {number} cpu milliseconds in the phase, all threads
+ * @property {number} mainThreadCpu milliseconds in the phase; NaN where it is unknown
+ * @property {number} seconds length of the phase
+ * @property {number} longestSection milliseconds, see main-thread.js
+ */
+
+/** @typedef {import('./phase').PhaseResult & {primary: Primary}} Phase */
+
+/**
  * @typedef {object} Measurement
  * @property {string} client
- * @property {import('./phase').PhaseResult} warmUp
- * @property {import('./phase').PhaseResult} unscraped
- * @property {import('./phase').PhaseResult} scraped
+ * @property {Phase} warmUp
+ * @property {Phase} unscraped
+ * @property {Phase} scraped
  * @property {{counted: number, arrived: number, exposition: string}} totals
  */
 
@@ -60,16 +70,26 @@ class ClientRun {
     await this.#cluster.ready();
     this.#scraper = new Scraper(this.#cluster.metricsUrl);
     const warmUp = await this.#phase('warm-up', Math.min(WARM_UP_SECONDS, seconds));
+    await this.#scraper.scrape(); // the first one compiles code
     const unscraped = await this.#phase('unscraped', seconds);
     const scraped = await this.#phase('scraped', seconds, this.#scraper);
     return { client, warmUp, unscraped, scraped, totals: await readTotals(this.#cluster, this.#scraper) };
   }
 
-  #phase(name, seconds, scraper) {
+  async #phase(name, seconds, scraper) {
+    const before = await this.#readPrimary();
     const { rate } = this.#options;
     const url = this.#cluster.applicationUrl;
     const load = this.#loadGenerator.start({ url, rate, amount: rate * seconds });
-    return runPhase({ name, load, scraper, liveLine: this.#liveLine });
+    const result = await runPhase({ name, load, scraper, liveLine: this.#liveLine });
+    const after = await this.#readPrimary();
+    const used = key => after[key] - before[key];
+    const primary = { cpu: used('cpu'), mainThreadCpu: used('mainThreadCpu'), seconds: used('at') / 1e3 };
+    return { ...result, primary: { ...primary, longestSection: after.longestSection } };
+  }
+
+  async #readPrimary() {
+    return { ...(await this.#cluster.primary()), at: performance.now() };
   }
 
   /**

@@ -48,6 +48,13 @@ class ClusterProcess {
     return sumOfRecords((await report).records);
   }
 
+  /** @returns {Promise<import('./main-thread').Readings>} of the primary */
+  async primary() {
+    const reading = nextMessage(this.#child, 'primary');
+    this.#child.send({ type: 'primary' });
+    return (await reading).readings;
+  }
+
   /**
    * Ends the cluster.
    *

@@ -1,18 +1,20 @@
 'use strict';
 
 // The primary of the demo cluster. node cluster.js CLIENT WORKERS SAMPLES DEFAULT_METRICS, forked with an IPC
-// channel: it sends its parent its ports, reports the workers' own counts on request, and ends on `stop` or
-// when the channel closes.
+// channel: it sends its parent its ports, reports on request what its main thread did and what the workers
+// counted themselves, and ends on `stop` or when the channel closes.
 
 const cluster = require('node:cluster');
 const { once } = require('node:events');
 const path = require('node:path');
 const { loadClientLibrary } = require('./client-library');
+const { MainThread } = require('./main-thread');
 const { createMetricsServer } = require('./metrics-endpoint');
 
 const KILL_AFTER_MS = 3000;
 
 const [clientName, workerCount, samples, defaultMetrics] = process.argv.slice(2);
+const mainThread = new MainThread();
 let stopping = false;
 
 main();
@@ -27,6 +29,7 @@ async function main() {
   });
   process.on('message', message => {
     if (message.type === 'report') reportRecords(workers);
+    if (message.type === 'primary') process.send({ type: 'primary', readings: mainThread.read() });
     if (message.type === 'stop') stop(workers, metricsServer);
   });
   process.on('disconnect', () => stop(workers, metricsServer));

@@ -11,8 +11,11 @@ const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
+const { Latencies } = require('../../example/demo/latencies');
 const { LoadGenerator } = require('../../example/demo/load-generator');
+const { MainThread } = require('../../example/demo/main-thread');
 const { pacedClients } = require('../../example/demo/paced-client');
+const { comparisonTable } = require('../../example/demo/results-table');
 const { readTotals, totalsText } = require('../../example/demo/totals-check');
 const { simulateTime } = require('./fixtures/simulated-time');
 
@@ -136,6 +139,9 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
       assert.match(demo.output, /^requests answered +200 +200$/m);
       assert.match(demo.output, /^errors +0 +0$/m);
       assert.match(demo.output, /^P99\.9 +[\d.]+ ms +[\d.]+ ms$/m);
+      assert.match(demo.output, /^primary: CPU a scrape +- +[\d.]+ ms$/m);
+      assert.match(demo.output, /^ {2}of its main thread +- +[\d.]+ ms$/m);
+      assert.match(demo.output, /^primary: longest section +[\d.]+ ms +[\d.]+ ms$/m);
       assert.match(demo.output, /^scrapes +0 +[1-9]\d*$/m);
       assert.match(demo.output, /^median scrape +- +[\d.]+ ms$/m);
       assert.match(demo.output, /^check: demo_requests_total, summed over all workers: +600$/m);
@@ -160,6 +166,8 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
     for (const client of ['prom-client        ', 'prom-client-cluster']) {
       const line = `^P99 with ${client}   [\\d.]+ ms unscraped, [\\d.]+ ms scraped every second: [\\d.]+ times as long$`;
       assert.match(demo.output, new RegExp(line, 'm'));
+      const primary = `^primary with ${client}   [\\d.]+ ms of CPU per scrape, longest section [\\d.]+ ms$`;
+      assert.match(demo.output, new RegExp(primary, 'm'));
     }
     assert.strictEqual(demo.output.match(/own count: 300 {3}equal$/gm).length, 2);
     assertNothingLeft();
@@ -265,6 +273,66 @@ describe("the demo's check of its totals", () => {
     assert.match(text, /20 sent, 16 answered/);
     assert.match(text, /2 arrived and .* did not get the answer: [^(]*\(3 times\)[^(]*\(1 times\)/);
     assert.match(text, /2 were sent and never arrived/);
+  });
+});
+
+describe("the demo's account of the primary", () => {
+  const NOTHING = { answered: 0, errors: 0, latencies: new Latencies(), scrapes: [], failedScrapes: [] };
+  const account = (cpu, seconds) => ({ cpu, mainThreadCpu: cpu / 2, seconds, longestSection: 4 });
+
+  it('a scrape costs the CPU time that an equal time without scrapes does not take', () => {
+    const unscraped = { ...NOTHING, primary: account(1000, 10) };
+    const scrapes = Array(8).fill({ milliseconds: 5, bytes: 1 });
+    const scraped = { ...NOTHING, scrapes, failedScrapes: ['a', 'b'], primary: account(2600, 20) };
+    const table = comparisonTable([{ client: 'x', unscraped, scraped }]);
+    assert.match(table, /^primary: CPU a scrape +- +60\.0 ms$/m);
+    assert.match(table, /^ {2}of its main thread +- +30\.0 ms$/m);
+  });
+
+  it('CPU time that is unknown, and scrapes that never were, show as a dash', () => {
+    const primary = { ...account(1000, 10), mainThreadCpu: NaN };
+    const unscraped = { ...NOTHING, primary };
+    const scrapes = [{ milliseconds: 5, bytes: 1 }];
+    const unknown = comparisonTable([{ client: 'x', unscraped, scraped: { ...NOTHING, scrapes, primary } }]);
+    assert.match(unknown, /^ {2}of its main thread +- +-$/m);
+    const never = comparisonTable([{ client: 'x', unscraped, scraped: unscraped }]);
+    assert.match(never, /^primary: CPU a scrape +- +-$/m);
+  });
+
+  it('the longest section is the longest time between two ticks, without the time in the queue', t => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    let now = 0;
+    let waited = 0;
+    const thread = new MainThread(
+      () => now,
+      () => ({ used: 7, waited }),
+    );
+    thread.read();
+    const pass = (milliseconds, inQueue) => {
+      now += milliseconds;
+      waited += inQueue;
+      t.mock.timers.tick(1);
+    };
+    pass(1, 0);
+    pass(101, 90);
+    pass(5, 0);
+    const { longestSection, mainThreadCpu } = thread.read();
+    assert.deepStrictEqual([longestSection, mainThreadCpu], [10, 7]);
+    pass(3, 0);
+    assert.strictEqual(thread.read().longestSection, 2);
+    thread.stop();
+  });
+
+  it('a section that holds the thread is found', async () => {
+    const thread = new MainThread();
+    thread.read();
+    const used = process.cpuUsage();
+    const before = performance.now();
+    while (process.cpuUsage(used).user < 40_000);
+    const wall = performance.now() - before;
+    const { longestSection } = thread.read();
+    thread.stop();
+    assert.ok(longestSection > 20 && longestSection < wall + 1, `${longestSection} of ${wall} ms`);
   });
 });
 
