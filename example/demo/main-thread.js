@@ -30,8 +30,8 @@ function schedulerAccount() {
 
 /**
  * Finds the longest section in which the main thread did not return to its event loop: the longest time
- * between two ticks of a timer, without the time in which the thread waited for a processor. So other programs
- * do not make a section longer. A section below a millisecond can show as one.
+ * between two ticks of a timer, without the time in which the thread waited for a processor. So other
+ * programs do not make a section longer. A section below a millisecond can show as one.
  */
 class MainThread {
   #now;
