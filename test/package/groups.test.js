@@ -237,6 +237,57 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
   });
 });
 
+describe('a group without a directory for temporary files', { skip: process.platform === 'win32' }, () => {
+  const places = {
+    'is read-only': [group => group.place, noDiskReason()],
+    'is missing': [group => path.join(group.place, 'missing'), false],
+    'has a long name': [group => path.join(group.place, 'x'.repeat(200)), false],
+  };
+  for (const [what, [placeOf, skip]] of Object.entries(places)) {
+    it(`because it ${what} is in another place, and leaves nothing there`, { skip }, async t => {
+      const group = new TestGroup({ option: { group: 'y'.repeat(32) } });
+      group.env.TMPDIR = placeOf(group);
+      if (what === 'has a long name') fs.mkdirSync(group.env.TMPDIR);
+      if (what === 'is read-only') {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'tmpfs', group.place], { stdio: 'pipe' });
+        t.after(() => execFileSync('umount', ['--lazy', group.place]));
+      }
+      t.after(() => group.close());
+      const processes = await Promise.all([group.start(), group.start(), group.start()]);
+      await Promise.all(processes.map((member, i) => member.do('inc', 10 ** i)));
+      for (const member of processes)
+        await group.until(page => page.get('requests_total') === 111 && page.get('open') === 3, member);
+      const { holder, others } = await group.roles();
+      const { directory } = (await others[0].do('state')).group;
+      assert.notEqual(path.dirname(directory), group.place);
+      assert.equal(fs.statSync(directory).mode & 0o777, 0o700);
+      await holder.kill();
+      for (const member of others)
+        assert.equal((await member.page()).get('requests_total'), 111, 'of the next holder');
+      const warned = await Promise.all(others.map(member => member.do('warnings')));
+      assert.deepEqual(warned.flat(), []);
+      for (const member of others) await member.end('SIGTERM');
+      assert.equal(fs.existsSync(directory), false);
+    });
+  }
+
+  it('nor another one answers scrapes at once, and says nothing of paths', () => {
+    const program = `
+      const { AggregatorRegistry, metricsHandler } = require(${JSON.stringify(path.join(__dirname, '../..'))});
+      const { createServer, get } = require('node:http');
+      const registry = new AggregatorRegistry({ group: '/dev/null/group', timeout: 2 ** 31 - 1 });
+      const server = createServer(metricsHandler(registry)).listen(0, async () => {
+        const response = await fetch('http://localhost:' + server.address().port);
+        console.log(response.status, await response.text());
+        process.exit();
+      });
+    `;
+    const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], { timeout: 60_000 });
+    assert.equal(String(stdout), "503 The group's metrics cannot be collected.\n\n");
+    assert.match(String(stderr), /Warning: This process takes no part in its group: ENOTDIR: .*'\/dev\/null/);
+  });
+});
+
 describe(
   'groups of one name by two users',
   { skip: !hasUsers && 'needs root, to become somebody else' },

@@ -19,6 +19,9 @@ const FIRST_PAUSE_MILLISECONDS = 20;
 const PAUSE_FACTOR = 1.3;
 const LONGEST_PAUSE_MILLISECONDS = 1000;
 
+// For scrapers: why it failed may contain paths.
+const NO_LINK = "The group's metrics cannot be collected.";
+
 // How long it takes a holder to listen again, after somebody has removed the directory.
 const MISSING_MILLISECONDS = 100;
 
@@ -63,6 +66,8 @@ class Election {
   holder = undefined;
   /** Why there is no link. */
   failure = '';
+  /** @type {Promise<void> | undefined} while the directory and the socket are created */
+  #opening = undefined;
   /** @type {Suspect | undefined} */
   #suspect = undefined;
   /** Whether this process has ever met another one: then the group does not end with that. */
@@ -101,7 +106,7 @@ class Election {
    *
    * @param {number} timeout milliseconds
    * @returns {Promise<HolderLink>}
-   * @throws {Error} if there is no link in time
+   * @throws {Error} if there is no link in time; at once if this process can have no socket
    */
   async linked(timeout) {
     let { link } = this;
@@ -111,11 +116,14 @@ class Election {
     const found = new Promise(resolve => (onFound = holderLink => resolve((link = holderLink))));
     this.#waiting.add(onFound);
     void this.#follow();
-    await settledWithin(found, timeout);
+    // One failure proves nothing: the last process of a group may have removed the directory at that moment.
+    const hasPlace = (await this.#canOpen()) || (await this.#canOpen());
+    if (hasPlace) await settledWithin(found, timeout);
+    else this.#warn();
     this.#waiting.delete(onFound);
     if (link !== undefined) return link;
     const reason = this.failure || 'no process of the group answers';
-    throw unavailable(`The group's metrics cannot be collected: ${reason}`);
+    throw unavailable(`The group's metrics cannot be collected: ${reason}`, NO_LINK);
   }
 
   /** Finds the holder and links to it, or becomes it, however long that takes. */
@@ -157,8 +165,6 @@ class Election {
     } catch (error) {
       debug('no link to the group: %s', error);
       this.failure = textOf(error);
-      // Errors of the system, such as too many open files, may pass.
-      if (/** @type {any} */ (error).code === undefined && this.#server === undefined) this.#warn();
       return false;
     }
   }
@@ -168,8 +174,28 @@ class Election {
     warnOnce('group', `This process takes no part in its group: ${this.failure}`);
   }
 
-  /** Creates the directory and the socket, if they are missing. */
-  async #open() {
+  /**
+   * Creates the directory and the socket, if they are missing.
+   *
+   * @returns {Promise<void>}
+   */
+  #open() {
+    this.#opening ??= this.#openNow().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  /** @returns {Promise<boolean>} whether that works */
+  async #canOpen() {
+    try {
+      await this.#open();
+      return true;
+    } catch (error) {
+      this.failure = textOf(error);
+      return false;
+    }
+  }
+
+  async #openNow() {
     this.#directory.open();
     if (this.#directory.hasSocket(this.#key)) return;
     // A pipe of Windows is not removed with the directory.

@@ -3,38 +3,79 @@
 // Runs in every process of a group, on its event loop. Names: the path of the group's directory, and the keys
 // of its processes.
 
-const { randomBytes } = require('node:crypto');
+const { createHash, randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { ifReadable } = require('../spool/safe-files');
+const { isOurs, ifReadable } = require('../spool/safe-files');
 
 const PREFIX = 'prom-client-group-';
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;
 const KEY = /^[0-9a-f]{10}$/;
 
-// The shortest limit of a socket's path, that of macOS, without the final zero.
+// In bytes, without the final zero: that of Linux, and that of macOS and other systems.
+const MAX_SOCKET_PATH_OF_LINUX = 107;
 const MAX_SOCKET_PATH = 103;
+
+// As for snapshot files, if the directory for temporary files cannot be used; and a short one.
+const OTHER_PLACES = ['/dev/shm', '/tmp'];
 
 /**
  * @param {string} group a name, or the absolute path of the directory
  * @returns {string} the directory's path
- * @throws {TypeError} if the name is not valid, or the path is too long for a socket
+ * @throws {TypeError} if the name is not valid, or it is a path that is too long for a socket
  */
 function pathOfGroup(group) {
-  const isPath = path.isAbsolute(group);
-  if (!isPath && !NAME.test(group)) {
-    throw new TypeError(
-      'group must be a name of at most 32 letters, digits, dots, hyphens and underscores, or an absolute path',
-    );
-  }
-  const directory = isPath
-    ? path.resolve(group)
-    : path.join(ifReadable(() => fs.realpathSync(os.tmpdir())) ?? os.tmpdir(), prefixOfUser() + group);
-  if (process.platform !== 'win32' && Buffer.byteLength(path.join(directory, newKey())) > MAX_SOCKET_PATH) {
+  if (path.isAbsolute(group)) {
+    const directory = path.resolve(group);
+    if (hasRoomForSockets(directory)) return directory;
     throw new TypeError(`group: the path of the directory is too long for a socket: '${directory}'`);
   }
-  return directory;
+  if (NAME.test(group)) return pathOfName(group);
+  throw new TypeError(
+    'group must be a name of at most 32 letters, digits, dots, hyphens and underscores, or an absolute path',
+  );
+}
+
+/**
+ * All processes of a group have to find the same directory. So the first one that exists already is taken,
+ * and a place is left out only for what all of them see: it is missing, read-only, not for this user, or too
+ * long.
+ *
+ * @param {string} name
+ * @returns {string} if no place can be used, the first that is not too long
+ */
+function pathOfName(name) {
+  const place = realPath(os.tmpdir());
+  // Groups of one name in different directories for temporary files stay different ones elsewhere.
+  const hash = createHash('sha256').update(JSON.stringify([place, name]));
+  // No name begins with a dot.
+  const short = `${prefixOfUser()}.${hash.digest('hex').slice(0, 10)}`;
+  const others = [place, ...OTHER_PLACES.map(realPath)].map(other => path.join(other, short));
+  const possible = [path.join(place, prefixOfUser() + name), ...others].filter(hasRoomForSockets);
+  const usable = possible.filter(directory => isWritable(path.dirname(directory)));
+  const isThere = (/** @type {string} */ directory) => ifReadable(() => isOurs(fs.lstatSync(directory)));
+  return usable.find(isThere) ?? usable[0] ?? possible[0];
+}
+
+/** @param {string} directory */
+function hasRoomForSockets(directory) {
+  const max = process.platform === 'linux' ? MAX_SOCKET_PATH_OF_LINUX : MAX_SOCKET_PATH;
+  return process.platform === 'win32' || Buffer.byteLength(path.join(directory, newKey())) <= max;
+}
+
+/** @param {string} place */
+function realPath(place) {
+  return ifReadable(() => fs.realpathSync(place)) ?? path.resolve(place);
+}
+
+/** @param {string} place */
+function isWritable(place) {
+  const isUsable = ifReadable(() => {
+    fs.accessSync(place, fs.constants.W_OK | fs.constants.X_OK);
+    return fs.statSync(place).isDirectory();
+  });
+  return isUsable === true;
 }
 
 /** @returns {string} with which the names of the directories of this user's groups begin */

@@ -233,10 +233,12 @@ class AggregatorSupervisor {
     if (this.#closed) return error;
     this.#pauseReason = isOutOfMemory(error) ? 'memory' : 'start';
     const pause = this.#policy.nextPause();
-    const cause = isOutOfMemory(error)
-      ? 'The aggregator thread ran out of memory'
-      : `The aggregator cannot be started (${error?.message})`;
-    const reason = unavailable(`${cause}. It is started again after ${pause / 1000} s.`);
+    const [cause, detail] = isOutOfMemory(error)
+      ? ['The aggregator thread ran out of memory', '']
+      : ['The aggregator cannot be started', ` (${error?.message})`];
+    const later = `. It is started again after ${pause / 1000} s.`;
+    // Scrapers get no detail: it may contain a path.
+    const reason = unavailable(cause + detail + later, cause + later);
     this.starting = this.#handled(Promise.reject(reason));
     this.#restartTimer = unref(setTimeout(() => this.#restart(), pause));
     return reason;

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { describe, it, beforeEach, afterEach } = require('node:test');
+const { describe, it, after, beforeEach, afterEach } = require('node:test');
 
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { pathOfGroup, newKey, isKey } = require('../../../lib/cluster/group/group-names.js');
@@ -45,6 +45,85 @@ describe("a group's directory", { skip: process.platform === 'win32' }, () => {
       assert.throws(() => pathOfGroup(name), { name: 'TypeError', message: /^group/ });
     });
   }
+
+  describe('by a name', () => {
+    const { TMPDIR } = process.env;
+    const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'group-places-'));
+    // Where a name has no place in the directory for temporary files. It is removed by the tests.
+    const [fallback] = ['/dev/shm', '/tmp'].filter(fs.existsSync).map(other => fs.realpathSync(other));
+    const prefix = `prom-client-group-${process.geteuid?.()}-`;
+
+    afterEach(() => {
+      if (TMPDIR === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = TMPDIR;
+    });
+    after(() => fs.rmSync(place, { recursive: true, force: true }));
+
+    /** @returns {string} its path if that is the directory for temporary files */
+    const pathIn = (directory, name = 'shop') => {
+      process.env.TMPDIR = directory;
+      return pathOfGroup(name);
+    };
+
+    it('is in another place if there is no directory for temporary files, in the same one for all processes', () => {
+      const file = path.join(place, 'file');
+      fs.writeFileSync(file, '');
+      for (const unusable of [path.join(place, 'missing'), file, path.join(place, 'x'.repeat(200))]) {
+        const found = pathIn(unusable);
+        assert.match(path.basename(found), /^prom-client-group-\d+-\.[0-9a-f]{10}$/);
+        assert.equal(path.dirname(found), fallback);
+        assert.equal(pathIn(unusable), found);
+        // Other groups are in other places.
+        assert.notEqual(pathIn(unusable, 'other'), found);
+        assert.notEqual(pathIn(`${unusable}2`), found);
+      }
+    });
+
+    it('stays there for all processes although there is one by now, and is in that if it was there before', t => {
+      const late = path.join(place, 'late');
+      const found = pathIn(late);
+      fs.mkdirSync(found, { mode: 0o700 });
+      t.after(() => fs.rmSync(found, { recursive: true, force: true }));
+      fs.mkdirSync(late);
+      assert.equal(pathIn(late), found);
+      fs.mkdirSync(path.join(late, `${prefix}shop`), { mode: 0o700 });
+      assert.equal(pathIn(late), path.join(late, `${prefix}shop`));
+      fs.rmdirSync(path.join(late, `${prefix}shop`));
+      // A link that somebody else has put there is not followed.
+      fs.rmdirSync(found);
+      fs.symlinkSync(place, found);
+      assert.equal(pathIn(late), path.join(late, `${prefix}shop`));
+    });
+
+    it('is in a directory for temporary files that nobody can use if there is no other place, until there is', t => {
+      t.mock.method(fs, 'accessSync', () => {
+        throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
+      });
+      assert.equal(pathIn(place), path.join(place, `${prefix}shop`));
+    });
+
+    for (const [platform, max] of [
+      ['linux', 107],
+      ['darwin', 103],
+    ]) {
+      it(`has a short name if the sockets have no room otherwise: ${max} bytes on ${platform}`, t => {
+        const before = process.platform;
+        t.after(() => Object.defineProperty(process, 'platform', { value: before }));
+        Object.defineProperty(process, 'platform', { value: platform });
+        const name = 'x'.repeat(32);
+        for (let length = place.length + 2; length < 100; length++) {
+          const long = path.join(place, 'd'.repeat(length - place.length - 1));
+          fs.mkdirSync(long, { recursive: true });
+          const found = pathIn(long, name);
+          assert.ok(`${found}/0123456789`.length <= max, found);
+          const isFull = found === path.join(long, prefix + name);
+          assert.equal(isFull, `${long}/${prefix}${name}/0123456789`.length <= max, found);
+          const short = `${long}/${prefix}.0123456789`;
+          if (!isFull) assert.equal(path.dirname(found) === long, `${short}/0123456789`.length <= max, found);
+        }
+      });
+    }
+  });
 
   it('is refused unless it is a directory of this user and for this user only', () => {
     const refused = /is refused: it must be a directory of this user with mode 0700/;

@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { execFileSync, spawn } = require('node:child_process');
+const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const cluster = require('node:cluster');
 const { createHash } = require('node:crypto');
 const { once } = require('node:events');
@@ -118,26 +118,43 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     );
   });
 
-  it('that cannot create its directory reports that, and scrapes fail at their timeout, also without one', async t => {
+  it('that cannot create its directory reports that, and scrapes fail at once, however long they may wait', async t => {
+    // The group's own timers keep no process alive.
+    const alive = setInterval(() => {}, 10_000);
+    t.after(() => clearInterval(alive));
+    const warned = once(process, 'warning');
+    const place = path.join(makePlace(t), 'missing');
+    const group = new Group(path.join(place, 'group'), {}, () => []);
+    group.join();
+    await assert.rejects(group.collect({}, Infinity), error => {
+      assert.match(error.message, /^The group's metrics cannot be collected: ENOENT/);
+      assert.equal(error[UNAVAILABLE], "The group's metrics cannot be collected.");
+      return true;
+    });
+    const [{ message }] = await warned;
+    assert.match(message, /^This process takes no part in its group: ENOENT: .*missing/);
+    fs.mkdirSync(place);
+    await until(() => group.state().group.id !== 0, 'it takes part');
+  });
+
+  it('that cannot aggregate fails scrapes at their timeout, also without one', async t => {
+    const place = makePlace(t);
     const delays = [];
     const { setTimeout } = globalThis;
     t.mock.method(globalThis, 'setTimeout', (callback, delay) => {
       delays.push(delay);
       return setTimeout(callback, delay > 1000 ? 10 : 0);
     });
-    // The group's own timers keep no process alive.
     const alive = setInterval(() => {}, 10_000);
     t.after(() => clearInterval(alive));
-    const warned = once(process, 'warning');
-    const group = new Group(path.join(os.tmpdir(), 'missing', 'group'), {}, () => []);
+    failCandidates(t);
+    const group = new Group(path.join(place, 'd'), {}, () => []);
     group.join();
     await assert.rejects(
       group.collect({}, Infinity),
-      /^Error: The group's metrics cannot be collected: ENOENT/,
+      /^Error: The group's metrics cannot be collected: ENOSPC/,
     );
     assert.equal(Math.max(...delays), 2 ** 31 - 1);
-    const [{ message }] = await warned;
-    assert.match(message, /^This process takes no part in its group: ENOENT: .*missing/);
   });
 
   it('that cannot replace a process that was stopped, because the disk is full, is linked to it when it answers', async t => {
@@ -154,12 +171,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     });
     t.after(() => server.close());
     directory.claim(1, key);
-    const { mkdirSync } = fs;
-    t.mock.method(fs, 'mkdirSync', (name, ...rest) => {
-      if (!path.basename(name).startsWith('candidate-')) return mkdirSync(name, ...rest);
-      isStopped = false;
-      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
-    });
+    failCandidates(t, () => (isStopped = false));
     const group = new Group(directory.path, {}, () => []);
     group.join();
     await until(() => group.state().group.id !== 0, 'it is linked');
@@ -254,10 +266,17 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     });
   }
 
-  it('that finds no process that aggregates keeps nothing of scrapes that have timed out', () => {
+  it('that finds no process that aggregates keeps nothing of scrapes that have timed out', t => {
+    const place = makePlace(t);
     const program = `
       const { Group } = require(${JSON.stringify(path.join(ROOT, 'lib/cluster/group/group.js'))});
-      const group = new Group('/dev/null/group', {}, () => []);
+      const fs = require('node:fs');
+      const { mkdirSync } = fs;
+      fs.mkdirSync = (name, ...rest) => {
+        if (!name.includes('candidate-')) return mkdirSync(name, ...rest);
+        throw new Error('ENOSPC');
+      };
+      const group = new Group(${JSON.stringify(path.join(place, 'd'))}, {}, () => []);
       group.join();
       const failed = async () => (await group.collect({}, 1).catch(error => error)).message;
       const scrape = async () => {
@@ -279,7 +298,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     const { grown, message } = JSON.parse(output);
-    assert.match(message, /metrics cannot be collected: ENOTDIR/);
+    assert.match(message, /metrics cannot be collected: (?:Error: )?ENOSPC/);
     // A promise and its reaction have more than 400 bytes: 8 MB.
     assert.ok(grown < 2e6, `it has grown by ${grown} bytes`);
   });
@@ -399,6 +418,40 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
     );
   });
 
+  it('has a place of its own if the directory for temporary files has too long a name: nobody is blamed', t => {
+    const place = makePlace(t);
+    const warning = t.mock.method(process, 'emitWarning', () => {});
+    t.mock.method(Group.prototype, 'join', () => {});
+    const long = path.join(place, 'x'.repeat(200));
+    fs.mkdirSync(long);
+    const { TMPDIR } = process.env;
+    t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = TMPDIR)));
+    process.env.TMPDIR = long;
+    for (const given of [{ option: 'shop' }, { env: named('x'.repeat(32)) }, inPm2]) {
+      const { option, env, isWorker, isConnected } = { ...without, ...given };
+      replace(t, process, { env, connected: isConnected });
+      replace(t, cluster, { isWorker });
+      const { directory } = joinGroup({ group: option }, () => []).state().group;
+      delete globalThis[SHARED];
+      assert.match(directory, /^\/(?:dev\/shm|(?:private\/)?tmp)\/prom-client-group-\d+-\.[0-9a-f]{10}$/);
+    }
+    assert.equal(warning.mock.callCount(), 0);
+  });
+
+  it('is that of a path, which the program or the environment has given, only if a socket has room there', () => {
+    const long = `/${'x'.repeat(100)}`;
+    assert.throws(() => joinGroup({ group: long }, () => []), {
+      name: 'TypeError',
+      message: `group: the path of the directory is too long for a socket: '${long}'`,
+    });
+    const { stderr } = spawnSync(process.execPath, ['-e', 'new (require(".").AggregatorRegistry)()'], {
+      cwd: ROOT,
+      env: { ...process.env, ...named(long) },
+      encoding: 'utf8',
+    });
+    assert.match(stderr, /Warning: PROM_CLIENT_CLUSTER_GROUP is ignored: group: the path .* is too long/);
+  });
+
   it('throws if the name in the option is not valid', () => {
     for (const group of ['../a', '.', 'a b', 'x'.repeat(33)])
       assert.throws(() => joinGroup({ group }, () => []), {
@@ -413,6 +466,16 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
 function pm2Group(...names) {
   const text = JSON.stringify([os.hostname(), ...names]);
   return `pm2-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`;
+}
+
+/** No process wins an election: the disk is full. */
+function failCandidates(t, onFailure = () => {}) {
+  const { mkdirSync } = fs;
+  t.mock.method(fs, 'mkdirSync', (name, ...rest) => {
+    if (!path.basename(name).startsWith('candidate-')) return mkdirSync(name, ...rest);
+    onFailure();
+    throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+  });
 }
 
 /** Replaces properties for the time of a test. */
