@@ -48,10 +48,15 @@ class ClusterFamily {
   #quantiles = new FamilyQuantiles();
   #totals = new FamilyTotals(this.#quantiles);
   #text = new CachedText();
+  #onLeftOut;
 
-  /** @param {import('../wire/dictionary-decoder').Definition} definition */
-  constructor(definition) {
+  /**
+   * @param {import('../wire/dictionary-decoder').Definition} definition
+   * @param {(reason: string) => void} onLeftOut called for each source of which label sets are left out
+   */
+  constructor(definition, onLeftOut) {
     this.definition = definition;
+    this.#onLeftOut = onLeftOut;
     this.rows = new FamilyRows();
     /** Bounds or quantiles of the last merge. */
     this.boundsOrQuantiles = definition.boundsOrQuantiles;
@@ -220,18 +225,25 @@ class ClusterFamily {
   }
 
   /**
-   * Looks up the family's row for each row of a source that has none yet.
+   * Looks up the family's row for each row of a source that has none yet. Label sets that are too long have
+   * none: from now on the source is without them.
    *
    * @param {Source} source
    */
-  *#translate({ rows, order, rowCount }) {
+  *#translate(source) {
+    const { rows, order, rowCount } = source;
     rows.bind(this.rows);
     const count = order === undefined ? rowCount : order.length;
+    let tooLong = 0;
     for (let i = 0; i < count; i++) {
       const row = order === undefined ? i : order[i];
       if (rows.rows[row] === UNMAPPED) rows.translate(this.rows, row);
+      if (rows.rows[row] === UNMAPPED) tooLong++;
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
+    if (tooLong === 0) return;
+    source.order = Int32Array.from(liveRows(source)).filter(row => rows.rows[row] !== UNMAPPED);
+    this.#onLeftOut(`the labels of ${tooLong} series are too long`);
   }
 
   /** The bounds or quantiles of this scrape: the union of all sources', sorted if they differ. */

@@ -292,7 +292,8 @@ class ClusterStore {
     const key = `${definition.layout} ${definition.type} ${definition.name}`;
     let family = this.#families.get(key);
     if (family === undefined) {
-      family = new ClusterFamily(definition);
+      const { name } = definition;
+      family = new ClusterFamily(definition, reason => this.countFailure('merge', name, reason));
       family.begin(this.#scrape);
       this.#families.set(key, family);
     }

@@ -8,7 +8,7 @@
 
 const { FamilyIndex } = require('./family-index');
 const { labelPair } = require('../../exposition/label-text');
-const { NAME_LABEL } = require('./row-map');
+const { NAME_LABEL, UNMAPPED } = require('./row-map');
 
 // Far more than labels need. Escaping so many characters takes up to 0.1 s, and each row has its own text.
 const MAX_LABELS_CHARACTERS = 2 ** 20;
@@ -37,7 +37,7 @@ class FamilyRows {
    *
    * @param {readonly string[]} names
    * @param {readonly string[]} values in the same order
-   * @returns {number}
+   * @returns {number} UNMAPPED if their text is too long
    */
   rowOf(names, values) {
     const { index } = this;
@@ -54,12 +54,13 @@ class FamilyRows {
    *
    * @param {readonly string[]} names of its labels, in output order
    * @param {readonly string[]} values
-   * @returns {number}
-   * @throws {RangeError} if their text is too long
+   * @returns {number} UNMAPPED if their text is too long
    */
   rowOfSet(names, values) {
     const row = this.index.row();
-    if (this.#texts[row] === undefined) this.#texts[row] = textOf(names, values, undefined).toWellFormed();
+    if (this.#texts[row] !== undefined) return row;
+    if (charactersOf(names) + charactersOf(values) > MAX_LABELS_CHARACTERS) return UNMAPPED;
+    this.#texts[row] = textOf(names, values, undefined).toWellFormed();
     return row;
   }
 
@@ -147,15 +148,18 @@ class FamilyRows {
  */
 function textOf(names, values, except) {
   const pairs = [];
-  let characters = 0;
   for (let i = 0; i < names.length; i++) {
-    characters += names[i].length + values[i].length;
-    if (characters > MAX_LABELS_CHARACTERS)
-      throw new RangeError(`labels of more than ${MAX_LABELS_CHARACTERS} characters`);
     if (names[i] !== NAME_LABEL && names[i] !== except) pairs.push(labelPair(names[i], values[i]));
   }
   // join() makes a flat string; one that is built with + takes several times the memory of its characters.
   return pairs.join();
+}
+
+/** @param {readonly string[]} texts */
+function charactersOf(texts) {
+  let characters = 0;
+  for (const { length } of texts) characters += length;
+  return characters;
 }
 
 module.exports = { FamilyRows };

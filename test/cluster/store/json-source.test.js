@@ -180,19 +180,26 @@ test('metrics of one answer share a limit of samples and labels, as one list may
   assert.throws(() => readJsonMetric(gauge([]), budget), { code: 'length' });
 });
 
-test('a metric with a very long name, help, label name or label cost the page nothing but that metric', () => {
+test('a very long name, help or label name costs the page nothing but that metric, a very long label its series', () => {
   const one = rest => gauge([{ value: 1, labels: {} }], rest);
-  const labelled = labels => gauge([{ value: 1, labels }], { name: 'other' });
+  const labelled = labels =>
+    gauge(
+      [
+        { value: 1, labels },
+        { value: 2, labels: { b: 'x' } },
+      ],
+      { name: 'other' },
+    );
   const long = 'a'.repeat(2 ** 20 + 1);
-  for (const metric of [
-    one({ name: long }),
-    one({ name: 'other', help: long }),
-    labelled({ [long]: 1 }),
-    labelled({ a: '"'.repeat(2 ** 20 + 1) }),
+  for (const [metric, others] of [
+    [one({ name: long }), []],
+    [one({ name: 'other', help: long }), []],
+    [labelled({ [long]: 1 }), []],
+    [labelled({ a: '"'.repeat(2 ** 20 + 1) }), [[seriesKey('other', { b: 'x' }), 2]]],
   ]) {
     const store = new ClusterStore();
     store.applyJson(1, [[metric, one({ name: 'm' })]]);
-    assert.deepStrictEqual(samplesOf(textOf(store)), new Map([[seriesKey('m'), 1]]));
+    assert.deepStrictEqual(samplesOf(textOf(store)), new Map([...others, [seriesKey('m'), 1]]));
     assert.strictEqual(store.state().failures.length, 1);
   }
 });
