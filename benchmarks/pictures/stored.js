@@ -8,6 +8,7 @@ const path = require('node:path');
 const prettier = require('prettier');
 const { headlineSpec, roundsSpec } = require('../article/drawing.js');
 const { growthSpec } = require('../cluster/growth-drawing.js');
+const { dashboardSpec } = require('../dashboard/drawing.js');
 const { soakSpec } = require('../soak/drawing.js');
 const { drawInto } = require('./chart.js');
 
@@ -19,6 +20,7 @@ const PICTURES = {
   growth: { 'benchmark-cluster-growth': growthSpec },
   workers: { 'benchmark-cluster-workers': growthSpec },
   soak: { soak: soakSpec },
+  dashboard: { 'grafana-dashboard': dashboardSpec },
 };
 
 /**
