@@ -168,6 +168,32 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     assert.equal(fs.existsSync(group.directory), false);
   });
 
+  it('whose files were deleted shows everything while the holder lives; then the living lose nothing', async () => {
+    const processes = await group.startMany(4);
+    await count(processes);
+    const { holder, others } = await group.roles();
+    await checkPages(others);
+    await others[0].kill();
+    const living = others.slice(1);
+    await group.until(samples => samples.get('open') === 3);
+    for (const name of fs.readdirSync(group.directory, { recursive: true })) {
+      const file = path.join(group.directory, name);
+      if (fs.lstatSync(file).isFile()) fs.unlinkSync(file);
+    }
+    await checkPages(group.running);
+    await count(living);
+    await checkPages(living);
+    await holder.kill();
+    for (const member of living) {
+      const page = await group.until(samples => samples.get('open') === 2, member);
+      for (const { name, counted: own } of living)
+        assert.equal(page.get(`counted_total{process="${name}"}`), own);
+      assert.ok(page.get('requests_total') <= counted);
+    }
+    for (const member of living) await member.end('SIGTERM');
+    assert.equal(fs.existsSync(group.directory), false);
+  });
+
   it('a group that starts in the place of a removed directory is joined by those who were in that', async () => {
     const processes = await group.startMany(2);
     await count(processes);

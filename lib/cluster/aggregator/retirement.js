@@ -6,7 +6,7 @@
 const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { snapshotFrom } = require('../wire/messages');
-const { isOutOfDescriptors } = require('../spool/safe-files');
+const { isOutOfDescriptors, isTransient } = require('../spool/safe-files');
 const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
@@ -22,11 +22,6 @@ const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
 
 // Used in place of a file's name.
 const OVER_IPC = 'the snapshot over IPC';
-
-// A file that cannot be read for one of these reasons may be readable later.
-const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
-// On Windows, while a virus scanner or an indexer has the file open.
-if (process.platform === 'win32') for (const code of ['EBUSY', 'EPERM', 'EACCES']) TRANSIENT_CODES.add(code);
 
 /** @typedef {import('../spool/spool').Spool} Spool */
 
@@ -179,11 +174,7 @@ class Retirement {
 
   /** @param {number} workerId */
   #removeFilesOf(workerId) {
-    try {
-      this.#spool()?.unlinkAllOf(workerId);
-    } catch (error) {
-      debug('files of worker %d cannot be removed: %s', workerId, error);
-    }
+    this.#spool()?.unlinkAllOf(workerId);
     const own = this.#deaths.get(workerId)?.own;
     this.#deaths.delete(workerId);
     if (own !== undefined) removeExitDirectory(own);
@@ -222,9 +213,9 @@ class Retirement {
     /** @type {unknown} */
     let later;
     let hasExitSnapshot = false;
-    const onUnreadable = (/** @type {any} */ error) => {
+    const onUnreadable = (/** @type {unknown} */ error) => {
       const isGivenUp = isLastTry && !isOutOfDescriptors(error);
-      if (TRANSIENT_CODES.has(error.code) && !isGivenUp) later = error;
+      if (isTransient(error) && !isGivenUp) later = error;
     };
     const files = [
       ...filesOf(spool, workerId, onUnreadable).map(file => ({
@@ -282,4 +273,4 @@ function filesOf(spool, workerId, onUnreadable) {
   }
 }
 
-module.exports = { Retirement, filesOf, TRANSIENT_CODES };
+module.exports = { Retirement, filesOf };

@@ -4,8 +4,7 @@
 // used is counted, and the worker's earlier numbers stay.
 
 const { snapshotFrom } = require('../wire/messages');
-const { systemError } = require('../spool/safe-files');
-const { TRANSIENT_CODES } = require('./retirement');
+const { isTransient, systemError } = require('../spool/safe-files');
 
 // Errors of a snapshot that a second request in the same round may repair: the worker sends its dictionary
 // from the start.
@@ -105,10 +104,10 @@ class WorkerAnswers {
     if (code === 'incarnation' || code === 'sequence') worker?.forgetIdentity();
     if (ASK_AGAIN_CODES.has(code)) this.again.add(workerId);
     if (file === undefined) return;
-    this.#keepOrDiscard(workerId, file, code);
+    this.#keepOrDiscard(workerId, file, error);
     // It is asked again in this scrape: for another file, or to answer over IPC if that would fail as well.
     this.again.add(workerId);
-    const wouldRepeat = isRepeated || NOT_ALLOWED_CODES.has(code) || TRANSIENT_CODES.has(code);
+    const wouldRepeat = isRepeated || NOT_ALLOWED_CODES.has(code) || isTransient(error);
     if (!this.#loseIfGone(code) && wouldRepeat) this.unreadable.add(workerId);
   }
 
@@ -127,11 +126,11 @@ class WorkerAnswers {
    *
    * @param {number} workerId
    * @param {string} file
-   * @param {string} code of the error
+   * @param {unknown} error
    */
-  #keepOrDiscard(workerId, file, code) {
+  #keepOrDiscard(workerId, file, error) {
     this.#forgetUnread(workerId, file);
-    if (TRANSIENT_CODES.has(code)) this.#unread.set(workerId, file);
+    if (isTransient(error)) this.#unread.set(workerId, file);
     else this.#current.spool?.discard(file);
   }
 

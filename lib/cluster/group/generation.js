@@ -14,8 +14,7 @@ const {
   writeFile,
   touch,
 } = require('../spool/safe-files');
-const { SPOOL_PREFIX } = require('../wire/file-names');
-const { readOwner } = require('../spool/owner');
+const { SPOOL_PREFIX, isSpoolDirectoryName } = require('../wire/file-names');
 const { debug } = require('../../options/debug-log');
 
 const HOLDER = 'holder-';
@@ -39,7 +38,7 @@ class Generation {
    */
   get isOwn() {
     if (!isOurs(fs.lstatSync(this.place))) return false;
-    return this.#holderFiles.length > 0 || this.#spoolsIn().some(spool => readOwner(spool) !== undefined);
+    return this.#holderFiles.length > 0 || this.#spoolsIn().some(spool => isSpoolDirectoryName(path.basename(spool)));
   }
 
   /**

@@ -26,6 +26,11 @@ const UNCHECKED_BYTES = 1 << 20;
 // Reading or writing so much takes 0.1 to 0.2 ms.
 const STEP_BYTES = 262_144;
 
+// What has failed for one of these reasons may work later.
+const TRANSIENT_CODES = new Set(['EMFILE', 'ENFILE', 'EIO', 'EAGAIN', 'EINTR', 'ENOMEM']);
+// On Windows, while a virus scanner or an indexer has the file open.
+const TRANSIENT_CODES_OF_WINDOWS = new Set(['EBUSY', 'EPERM', 'EACCES']);
+
 /**
  * Whether it is a directory, not a link, and belongs to this user. Windows has no user ids, so any directory
  * passes there.
@@ -289,6 +294,15 @@ function isOutOfDescriptors(error) {
 }
 
 /**
+ * @param {unknown} error
+ * @returns {boolean} whether what has failed may work later: the error says nothing about the file
+ */
+function isTransient(error) {
+  const code = codeOf(error) ?? '';
+  return TRANSIENT_CODES.has(code) || (process.platform === 'win32' && TRANSIENT_CODES_OF_WINDOWS.has(code));
+}
+
+/**
  * @param {string} directory
  * @throws {NodeJS.ErrnoException} if it is not a directory, but a link that may lead to another user's
  */
@@ -328,6 +342,7 @@ module.exports = {
   ifReadable,
   ifReadableNow,
   isOutOfDescriptors,
+  isTransient,
   checkDirectory,
   systemError,
   codeOf,

@@ -18,6 +18,7 @@ const {
   touch,
   unlessMissing,
   ifReadable,
+  isTransient,
   systemError,
 } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
@@ -119,12 +120,13 @@ class SpoolFiles {
   }
 
   /**
-   * Removes all files of a worker, retained ones included.
+   * Removes all files of a worker, retained ones included. Never throws: what stays goes with the directory.
    *
    * @param {number} workerId
    */
   unlinkAllOf(workerId) {
-    for (const name of this.#names()) if (workerIdOfFile(name) === workerId) this.discard(name);
+    const names = ifReadable(() => this.#names()) ?? [];
+    for (const name of names) if (workerIdOfFile(name) === workerId) this.discard(name);
   }
 
   /**
@@ -160,9 +162,12 @@ class SpoolFiles {
     yield* createInSteps(this.#pathOf(name), bytes);
   }
 
-  /** @returns {string[]} empty if the directory is gone */
+  /**
+   * @returns {string[]} empty if the directory is gone
+   * @throws {NodeJS.ErrnoException} if it cannot be read at the moment
+   */
   #names() {
-    return this.isPresent() ? (unlessMissing(() => fs.readdirSync(this.directory)) ?? []) : [];
+    return this.isAt(this.directory) ? (unlessMissing(() => fs.readdirSync(this.directory)) ?? []) : [];
   }
 
   /**
@@ -190,33 +195,40 @@ class SpoolFiles {
   /**
    * Whether the directory still exists, is the one that was created, and belongs to this user.
    *
-   * @returns {boolean}
+   * @returns {boolean} true if that cannot be found out at the moment
    */
   isPresent() {
-    return this.isAt(this.directory);
+    return ifReadable(() => this.isAt(this.directory)) ?? true;
   }
 
   /**
    * @param {string} place
    * @returns {boolean} whether the directory is there now
+   * @throws {NodeJS.ErrnoException} if that cannot be found out at the moment: the disk has an error, for
+   *   example
    */
   isAt(place) {
     try {
       const stat = fs.lstatSync(place);
       return isOurs(stat) && stat.dev === this.#device && stat.ino === this.#inode;
-    } catch {
+    } catch (error) {
+      if (isTransient(error)) throw error;
       return false;
     }
   }
 
-  /** Renews the times of all files. */
+  /** Renews the times of all files. Never throws. */
   freshen() {
-    for (const name of this.#names()) if (name !== LOCK) this.touch(name);
+    for (const name of ifReadable(() => this.#names()) ?? []) if (name !== LOCK) this.touch(name);
   }
 
-  /** @param {string} name bare file name */
+  /**
+   * Never throws.
+   *
+   * @param {string} name bare file name
+   */
   touch(name) {
-    touch(this.#pathOf(name));
+    ifReadable(() => touch(this.#pathOf(name)));
   }
 
   /**
@@ -228,7 +240,8 @@ class SpoolFiles {
       throw systemError('EINVAL', `not a bare file name: '${name}'`);
     }
     // A link may have replaced it, and lead to a directory of somebody else.
-    if (!this.isPresent()) throw systemError('ENOENT', `the snapshot directory is gone, '${this.directory}'`);
+    if (!this.isAt(this.directory))
+      throw systemError('ENOENT', `the snapshot directory is gone, '${this.directory}'`);
     return path.join(this.directory, name);
   }
 }

@@ -182,7 +182,8 @@ class Spool extends SpoolFiles {
   async close({ remove = true } = {}) {
     this.#releaseLock();
     const place = ifReadable(() => fs.realpathSync(this.directory));
-    if (remove && place !== undefined && this.isAt(place)) Spool.removeSync(this.directory);
+    const isRemovable = remove && place !== undefined && ifReadable(() => this.isAt(place));
+    if (isRemovable) Spool.removeSync(this.directory);
   }
 
   /** @param {Terms} terms */

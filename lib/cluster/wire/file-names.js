@@ -13,12 +13,23 @@ const RETAINED_NAME = /^w([0-9]{1,10})-(?:last|dictionary)\.snap(?:\.tmp)?$/;
 /** The name of the primary's directory starts with this. */
 const SPOOL_PREFIX = 'prom-client-cluster-';
 
+const SPOOL_NAME = /^prom-client-cluster-[0-9a-f]{24}$/;
+
 /** The name of a directory that a worker creates for its exit snapshot starts with this. */
 const OWN_EXIT_PREFIX = 'prom-client-cluster-exit-';
 
 /** @returns {string} a new name for a primary's directory */
 function spoolName() {
   return SPOOL_PREFIX + randomBits();
+}
+
+/**
+ * @param {string} name
+ * @returns {boolean} whether it is the name of a primary's directory: that of an unpacked archive of this
+ *   package starts like one
+ */
+function isSpoolDirectoryName(name) {
+  return SPOOL_NAME.test(name);
 }
 
 /**
@@ -152,6 +163,7 @@ module.exports = {
   SPOOL_PREFIX,
   OWN_EXIT_PREFIX,
   spoolName,
+  isSpoolDirectoryName,
   snapshotName,
   exitSnapshotName,
   unfinishedName,

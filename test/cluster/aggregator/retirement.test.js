@@ -1,9 +1,13 @@
 'use strict';
 
 const assert = require('node:assert');
+const fs = require('node:fs');
+const path = require('node:path');
 const { describe, it, mock } = require('node:test');
 const { Retirement } = require('../../../lib/cluster/aggregator/retirement');
+const { Spool } = require('../../../lib/cluster/spool/spool');
 const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names');
+const { makePlace } = require('../../fixtures/cluster-harness');
 
 const RETRY_MILLISECONDS = 5000;
 const GIVE_UP_MILLISECONDS = 300_000;
@@ -98,6 +102,33 @@ it('a dead worker is retired later if the directory cannot be read for want of d
   assert.strictEqual(retirement.retire(3), true);
 });
 
+it('a dead worker is retired later, with its exit snapshot, if the disk has an error at that moment', async t => {
+  const directory = makePlace(t);
+  const spool = await Spool.open({ directory, fallbacks: [] });
+  t.after(() => spool.close());
+  const name = exitSnapshotName(3);
+  fs.writeFileSync(path.join(spool.directory, name), 'snapshot');
+  const { lstatSync } = fs;
+  let failAt = 0;
+  const looks = t.mock.method(fs, 'lstatSync', (...args) => {
+    if (looks.mock.callCount() + 1 !== failAt) return lstatSync(...args);
+    throw Object.assign(new Error('EIO: i/o error, lstat'), { code: 'EIO' });
+  });
+  // Each look at the directory fails once.
+  for (failAt = 1; ; failAt++) {
+    looks.mock.resetCalls();
+    const { retirement, store, refused } = retirementWith({ spool });
+    const isRetired = retirement.retire(3, { isSnapshotExpected: true });
+    const hasFailed = looks.mock.callCount() >= failAt;
+    assert.deepStrictEqual([isRetired, store.applied], hasFailed ? [false, 0] : [true, 1]);
+    assert.ok(!refused.includes('exit-missing'));
+    if (!hasFailed) break;
+    assert.strictEqual(retirement.retire(3), true);
+    assert.strictEqual(store.applied, 1);
+  }
+  assert.ok(failAt > 2);
+});
+
 describe('a dead worker with a file that cannot be read', () => {
   /** @returns a retirement for which reading fails with `code`, until `reading.code` is undefined */
   const unreadable = (t, code) => {
@@ -160,10 +191,7 @@ describe('a dead worker with a file that cannot be read', () => {
   }
 });
 
-/** A retirement with a spool that holds no files. */
-function retirementWith({ isDiskFull = false, hasSpool = true, now = undefined }) {
-  const saved = [];
-  const refused = [];
+function emptySpool(isDiskFull) {
   const spool = {
     isDiskFull,
     filesOfWorker: () => [],
@@ -172,10 +200,23 @@ function retirementWith({ isDiskFull = false, hasSpool = true, now = undefined }
     }),
     unlinkAllOf: mock.fn(),
   };
+  return spool;
+}
+
+/** A retirement, by default with a spool that holds no files. */
+function retirementWith({
+  isDiskFull = false,
+  hasSpool = true,
+  now = undefined,
+  spool = emptySpool(isDiskFull),
+}) {
+  const saved = [];
+  const refused = [];
   const store = {
     restored: [],
     isClosed: () => false,
-    apply() {},
+    applied: 0,
+    apply: () => store.applied++,
     retire: () => true,
     encodeRetired: () => TOTALS,
     restoreRetired: totals => store.restored.push(totals),

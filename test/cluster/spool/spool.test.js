@@ -355,6 +355,34 @@ describe('holding a spool', { timeout: 2 * MINUTE }, () => {
     assert.equal(fs.existsSync(spool.directory), true, 'what is not its own is not removed');
   });
 
+  it('a spool does not take an error of the disk for the end of its directory', async t => {
+    const onLost = t.mock.fn();
+    const spool = await open(t, { onLost });
+    const name = snapshotName(1, 1);
+    fs.writeFileSync(path.join(spool.directory, name), 'unread');
+    const failing = t.mock.method(fs, 'lstatSync', () => {
+      throw Object.assign(new Error('EIO: i/o error, lstat'), { code: 'EIO' });
+    });
+    assert.equal(spool.isPresent(), true);
+    for (const use of [
+      () => spool.filesOfWorker(1),
+      () => spool.workers(),
+      () => spool.readSnapshotIfPresent(name),
+      () => spool.readIfPresent(name),
+      () => spool.unlink(name),
+    ])
+      assert.throws(use, { code: 'EIO' });
+    // In timers and at the end, where nobody would catch an error.
+    spool.touch(name);
+    spool.freshen();
+    spool.unlinkAllOf(1);
+    spool.discard(name);
+    await spool.close();
+    failing.mock.restore();
+    assert.deepEqual(spool.filesOfWorker(1), [name]);
+    assert.equal(onLost.mock.callCount(), 0);
+  });
+
   it('a spool does not take a link to its directory for its own', onlyPosix, async t => {
     const spool = await open(t);
     fs.renameSync(spool.directory, path.join(place, 'moved'));
