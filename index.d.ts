@@ -163,15 +163,6 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   /** All metrics as text, after all `collect` hooks have run. Rejected if a hook fails. */
   metrics(): Promise<string>;
 
-  /**
-   * The same as UTF-8, for sending: a large page is then never one string. With `gzip` it is compressed, off
-   * the event loop.
-   */
-  metricsBytes(options?: { gzip?: boolean }): Promise<Bytes>;
-
-  /** One metric as text, without a line feed at its end. The metric may belong to another registry. */
-  getMetricsAsString<T extends string>(metric: Metric<T>): Promise<string>;
-
   /** The metric with this name as text. Rejected with a TypeError if there is none. */
   getSingleMetricAsString(name: string): Promise<string>;
 
@@ -191,32 +182,6 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   getMetricsAsArray(aggregator?: string): MetricObject[];
 
   getSingleMetric<T extends string>(name: string): Metric<T> | undefined;
-
-  /**
-   * The metric of a name if there is one, else a new one in this registry.
-   *
-   * @param Type Counter, Gauge, Histogram, Summary, or a class derived from one of them
-   * @param configuration of a new metric, without `registers`
-   * @throws {Error} if the metric that exists has another type, other label names, or other buckets or
-   *   percentiles
-   */
-  getOrCreate<T extends string = string>(
-    Type: typeof Gauge,
-    configuration: GaugeConfiguration<T>,
-  ): CreatedGauge<T>;
-  getOrCreate<T extends string = string>(
-    Type: typeof Counter,
-    configuration: CounterConfiguration<T>,
-  ): CreatedCounter<T>;
-  getOrCreate<T extends string = string>(
-    Type: typeof Histogram,
-    configuration: HistogramConfiguration<T>,
-  ): CreatedHistogram<T>;
-  getOrCreate<T extends string = string>(
-    Type: typeof Summary,
-    configuration: SummaryConfiguration<T>,
-  ): CreatedSummary<T>;
-  getOrCreate<M, C>(Type: new (configuration: C) => M, configuration: C): M;
 
   /**
    * @throws {TypeError} if it is not a metric
@@ -245,6 +210,44 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
 
   /** @throws {Error} if the format is unknown */
   setContentType(contentType: BoundRegistryContentType): void;
+}
+
+export interface Registry<
+  BoundRegistryContentType extends RegistryContentType = PrometheusContentType,
+> extends Additions<RegistryMembers> {}
+
+interface RegistryMembers {
+  /**
+   * The text of metrics() as UTF-8, for sending: a large page is then never one string. With `gzip` it is
+   * compressed, off the event loop.
+   */
+  metricsBytes(options?: { gzip?: boolean }): Promise<Bytes>;
+
+  /** One metric as text, without a line feed at its end. The metric may belong to another registry. */
+  getMetricsAsString<T extends string>(metric: Metric<T>): Promise<string>;
+
+  /**
+   * The metric of a name if there is one, else a new one in this registry.
+   *
+   * @param Type Counter, Gauge, Histogram, Summary, or a class derived from one of them
+   * @param configuration of a new metric, without `registers`
+   * @throws {Error} if the metric that exists has another type, other label names, or other buckets or
+   *   percentiles
+   */
+  getOrCreate<T extends string = string>(Type: typeof Gauge, configuration: GaugeConfiguration<T>): Gauge<T>;
+  getOrCreate<T extends string = string>(
+    Type: typeof Counter,
+    configuration: CounterConfiguration<T>,
+  ): Counter<T>;
+  getOrCreate<T extends string = string>(
+    Type: typeof Histogram,
+    configuration: HistogramConfiguration<T>,
+  ): Histogram<T>;
+  getOrCreate<T extends string = string>(
+    Type: typeof Summary,
+    configuration: SummaryConfiguration<T>,
+  ): Summary<T>;
+  getOrCreate<M, C>(Type: new (configuration: C) => M, configuration: C): M;
 
   /**
    * Sets the formats in which endpoints serve this registry; the request's Accept header chooses one of them,
@@ -662,44 +665,72 @@ export interface MetricConfiguration<T extends string> {
 }
 
 /**
- * A metric as its constructor returns it. What these metrics have beyond prom-client's is optional in the
- * types of the classes, so that objects with prom-client's members alone can stand in for them in tests. The
- * types of the four metrics are exported, because the compiler writes their names into the declarations of a
- * module that exports such a metric.
+ * Members that prom-client's types do not have. Optional, so that an object with prom-client's members can
+ * stand in for a metric or registry in a test, and yet callable without `!`: in a mapped type the compiler
+ * does not add undefined to an optional member whose type includes void, and what is a function and void can
+ * be called.
  */
-type Created<M, Added extends keyof M> = Required<Pick<M, Added>> & M;
-export type CreatedCounter<T extends string> = Created<Counter<T>, 'removeMatching' | 'value'>;
-export type CreatedGauge<T extends string> = { startTimer: StartTimer<T> } & Created<
-  Gauge<T>,
-  'removeMatching' | 'value' | 'trackInProgress'
->;
-export type CreatedHistogram<T extends string> = { startTimer: StartTimerWithExemplar<T> } & Created<
-  Histogram<T>,
-  'removeMatching' | 'value' | 'time'
->;
-export type CreatedSummary<T extends string> = { startTimer: StartTimer<T> } & Created<
-  Summary<T>,
-  'removeMatching' | 'value' | 'time'
->;
+type Additions<Members> = { [K in keyof Partial<Members>]: Members[K] | (Members[K] & void) };
 
-/** Has a method `[Symbol.dispose]`, for `using`, if the compiler's library knows that symbol. */
+/** How many values a series has observed, and their sum. */
+interface CountAndSum {
+  count: number;
+  sum: number;
+}
+
+interface SeriesMembers<T extends string, Value> {
+  /**
+   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
+   * for series without that label; `{}` for all series.
+   *
+   * @returns how many there were
+   */
+  removeMatching(labels: LabelValues<T>): number;
+
+  /** The value of a series in this process; undefined if there is no such series. Runs no `collect` hook. */
+  value(labels?: LabelValues<T>): Value | undefined;
+}
+
+interface ProgressMembers<T extends string> {
+  /**
+   * Adds 1 while a function runs, until its promise is settled if it returns one.
+   *
+   * @returns what the function returns
+   */
+  trackInProgress<R>(call: () => R): R;
+  trackInProgress<R>(labels: LabelValues<T>, call: () => R): R;
+}
+
+interface TimingMembers<T extends string> {
+  /**
+   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
+   * fails.
+   *
+   * @returns what the function returns
+   */
+  time<R>(call: () => R): R;
+  time<R>(labels: LabelValues<T>, call: () => R): R;
+}
+
+/**
+ * A timer with a method `[Symbol.dispose]`, for `using`, if the compiler's library knows that symbol.
+ *
+ * The type parameter `Stop` of startTimer() is always its default. Where a stand-in or an overriding method
+ * is compared with several signatures, the compiler takes `any` for it: these may return a plain function.
+ */
 export type DisposableTimer<Timer> = Timer &
-  (SymbolConstructor extends { readonly dispose: infer Dispose }
+  (typeof globalThis extends { Symbol: { readonly dispose: infer Dispose } }
     ? Dispose extends symbol
       ? { [method in Dispose]: () => void }
       : unknown
     : unknown);
 
-type StartTimer<T extends string> = (
-  labels?: LabelValues<T>,
-) => DisposableTimer<(labels?: LabelValues<T>) => number>;
+type Timer<T extends string> = (labels?: LabelValues<T>) => number;
 
-type StartTimerWithExemplar<T extends string> = (
+type TimerWithExemplar<T extends string> = (
   labels?: LabelValues<T>,
   exemplarLabels?: LabelValues<T> | LabelValues<string>,
-) => DisposableTimer<
-  (labels?: LabelValues<T>, exemplarLabels?: LabelValues<T> | LabelValues<string>) => number
->;
+) => number;
 
 export interface CounterConfiguration<T extends string> extends MetricConfiguration<T> {
   collect?: CollectFunction<Counter<T>>;
@@ -717,7 +748,13 @@ export interface IncreaseDataWithExemplar<T extends string> {
 /**
  * A value that only goes up: requests served, bytes sent, errors.
  */
-export interface Counter<T extends string = string> {
+export class Counter<T extends string = string> {
+  /**
+   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
+   * @throws {Error} if name, help or a label name is not valid, or the name is taken
+   */
+  constructor(configuration: CounterConfiguration<T>);
+
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -750,27 +787,9 @@ export interface Counter<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
-
-  /**
-   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
-   * for series without that label; `{}` for all series.
-   *
-   * @returns how many there were
-   */
-  removeMatching?(labels: LabelValues<T>): number;
-
-  /** The value of a series in this process; undefined if there is no such series. Runs no `collect` hook. */
-  value?(labels?: LabelValues<T>): number | undefined;
 }
 
-export const Counter: {
-  /**
-   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
-   * @throws {Error} if name, help or a label name is not valid, or the name is taken
-   */
-  new <T extends string = string>(configuration: CounterConfiguration<T>): CreatedCounter<T>;
-  readonly prototype: Counter;
-};
+export interface Counter<T extends string = string> extends Additions<SeriesMembers<T, number>> {}
 
 export namespace Counter {
   /** A counter's child for one label set. */
@@ -786,7 +805,10 @@ export interface GaugeConfiguration<T extends string> extends MetricConfiguratio
 /**
  * A value that goes up and down: queue length, memory in use, temperature.
  */
-export interface Gauge<T extends string = string> {
+export class Gauge<T extends string = string> {
+  /** @throws {Error} if name, help or a label name is not valid, or the name is taken */
+  constructor(configuration: GaugeConfiguration<T>);
+
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -815,7 +837,10 @@ export interface Gauge<T extends string = string> {
    * @returns a function that sets the gauge to the seconds since the start and returns them; its labels are
    *   added to these
    */
-  startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
+  startTimer<Stop extends DisposableTimer<Timer<T>> = DisposableTimer<Timer<T>>>(
+    labels?: LabelValues<T>,
+  ): Stop;
+  startTimer(labels?: LabelValues<T>): Timer<T>;
 
   /**
    * A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`.
@@ -832,32 +857,10 @@ export interface Gauge<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
-
-  /**
-   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
-   * for series without that label; `{}` for all series.
-   *
-   * @returns how many there were
-   */
-  removeMatching?(labels: LabelValues<T>): number;
-
-  /** The value of a series in this process; undefined if there is no such series. Runs no `collect` hook. */
-  value?(labels?: LabelValues<T>): number | undefined;
-
-  /**
-   * Adds 1 while a function runs, until its promise is settled if it returns one.
-   *
-   * @returns what the function returns
-   */
-  trackInProgress?<R>(call: () => R): R;
-  trackInProgress?<R>(labels: LabelValues<T>, call: () => R): R;
 }
 
-export const Gauge: {
-  /** @throws {Error} if name, help or a label name is not valid, or the name is taken */
-  new <T extends string = string>(configuration: GaugeConfiguration<T>): CreatedGauge<T>;
-  readonly prototype: Gauge;
-};
+export interface Gauge<T extends string = string>
+  extends Additions<SeriesMembers<T, number>>, Additions<ProgressMembers<T>> {}
 
 export namespace Gauge {
   /** A gauge's child for one label set. */
@@ -887,7 +890,13 @@ export interface ObserveDataWithExemplar<T extends string> {
 /**
  * A distribution in buckets, for example of request durations. Buckets of several processes can be added up.
  */
-export interface Histogram<T extends string = string> {
+export class Histogram<T extends string = string> {
+  /**
+   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
+   * @throws {Error} if name, help or a label name is not valid, a label is named `le`, or the name is taken
+   */
+  constructor(configuration: HistogramConfiguration<T>);
+
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -910,11 +919,15 @@ export interface Histogram<T extends string = string> {
    * @returns a function that observes the seconds since the start and returns them; its labels are added to
    *   these
    */
-  startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
+  startTimer<Stop extends DisposableTimer<TimerWithExemplar<T>> = DisposableTimer<TimerWithExemplar<T>>>(
+    labels?: LabelValues<T>,
+    exemplarLabels?: LabelValues<T> | LabelValues<string>,
+  ): Stop;
+  startTimer(labels?: LabelValues<T>): Timer<T>;
   startTimer(
     labels?: LabelValues<T>,
     exemplarLabels?: LabelValues<T> | LabelValues<string>,
-  ): (labels?: LabelValues<T>, exemplarLabels?: LabelValues<T> | LabelValues<string>) => number;
+  ): TimerWithExemplar<T>;
 
   /** Clears the observations of a series, or creates it without observations. */
   zero(labels: LabelValues<T>): void;
@@ -934,36 +947,10 @@ export interface Histogram<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
-
-  /**
-   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
-   * for series without that label; `{}` for all series.
-   *
-   * @returns how many there were
-   */
-  removeMatching?(labels: LabelValues<T>): number;
-
-  /** What a series has observed in this process; undefined if there is no such series. */
-  value?(labels?: LabelValues<T>): { count: number; sum: number } | undefined;
-
-  /**
-   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
-   * fails.
-   *
-   * @returns what the function returns
-   */
-  time?<R>(call: () => R): R;
-  time?<R>(labels: LabelValues<T>, call: () => R): R;
 }
 
-export const Histogram: {
-  /**
-   * @throws {TypeError} if exemplars are enabled and a registry cannot write them
-   * @throws {Error} if name, help or a label name is not valid, a label is named `le`, or the name is taken
-   */
-  new <T extends string = string>(configuration: HistogramConfiguration<T>): CreatedHistogram<T>;
-  readonly prototype: Histogram;
-};
+export interface Histogram<T extends string = string>
+  extends Additions<SeriesMembers<T, CountAndSum>>, Additions<TimingMembers<T>> {}
 
 export namespace Histogram {
   /** A histogram's child for one label set. */
@@ -995,7 +982,13 @@ export interface SummaryConfiguration<T extends string> extends MetricConfigurat
 /**
  * Quantiles of the observed values, with sum and count.
  */
-export interface Summary<T extends string = string> {
+export class Summary<T extends string = string> {
+  /**
+   * @throws {Error} if name, help or a label name is not valid, a label is named `quantile`, or the name is
+   *   taken
+   */
+  constructor(configuration: SummaryConfiguration<T>);
+
   /**
    * How often a label set was beyond `maxSeries` and was recorded in the series labelled `overflow`. A child
    * counts once, when it binds to that series. Always present; optional in the type, because objects that
@@ -1016,7 +1009,10 @@ export interface Summary<T extends string = string> {
    * @returns a function that observes the seconds since the start and returns them; its labels are added to
    *   these
    */
-  startTimer(labels?: LabelValues<T>): (labels?: LabelValues<T>) => number;
+  startTimer<Stop extends DisposableTimer<Timer<T>> = DisposableTimer<Timer<T>>>(
+    labels?: LabelValues<T>,
+  ): Stop;
+  startTimer(labels?: LabelValues<T>): Timer<T>;
 
   /**
    * A child for one label set, for hot paths: it needs no look-up. Values are in the order of `labelNames`.
@@ -1033,36 +1029,10 @@ export interface Summary<T extends string = string> {
   /** Removes a label set. It starts from zero when it is used again. */
   remove(...values: string[]): void;
   remove(labels: LabelValues<T>): void;
-
-  /**
-   * Removes all series that have these labels, whatever their other labels are. A value of undefined stands
-   * for series without that label; `{}` for all series.
-   *
-   * @returns how many there were
-   */
-  removeMatching?(labels: LabelValues<T>): number;
-
-  /** What a series has observed in this process; undefined if there is no such series. */
-  value?(labels?: LabelValues<T>): { count: number; sum: number } | undefined;
-
-  /**
-   * Observes the seconds that a function takes, until its promise is settled if it returns one. Also if it
-   * fails.
-   *
-   * @returns what the function returns
-   */
-  time?<R>(call: () => R): R;
-  time?<R>(labels: LabelValues<T>, call: () => R): R;
 }
 
-export const Summary: {
-  /**
-   * @throws {Error} if name, help or a label name is not valid, a label is named `quantile`, or the name is
-   *   taken
-   */
-  new <T extends string = string>(configuration: SummaryConfiguration<T>): CreatedSummary<T>;
-  readonly prototype: Summary;
-};
+export interface Summary<T extends string = string>
+  extends Additions<SeriesMembers<T, CountAndSum>>, Additions<TimingMembers<T>> {}
 
 export namespace Summary {
   /** A summary's child for one label set. */
@@ -1138,14 +1108,18 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
  * @throws {Error} if a metric with one of the names is already registered
  */
 export const collectDefaultMetrics: {
-  <T extends RegistryContentType>(config?: DefaultMetricsCollectorConfiguration<T> | null): () => void;
+  // The function is also void, as in prom-client. `Stop` is that of startTimer().
+  <T extends RegistryContentType, Stop extends (() => void) & void = (() => void) & void>(
+    config?: DefaultMetricsCollectorConfiguration<T> | null,
+  ): Stop;
   // TypeScript takes the last signature for stubs in tests: a stub need not return anything.
   <T extends RegistryContentType>(config?: DefaultMetricsCollectorConfiguration<T> | null): void;
   /** The names of the families, in order of their output. */
   metricsList: string[];
+} & Additions<{
   /** The names that `runtime` takes, in order of their output. */
   runtimeMetricsList: RuntimeMetricName[];
-};
+}>;
 
 // ----------------------------------------------------------------------------------------------- pushgateway
 

@@ -92,9 +92,39 @@ const both: { count: number; sum: number } | undefined = histogram.value();
 const removed: number = histogram.removeMatching({ status: 500 });
 // @ts-expect-error: no such label
 counter.removeMatching({ path: '/' });
-// A class's type has them as optional members, because stand-ins do not have them.
-function valueOf(any: Counter<'status'>): number | undefined {
-  return any.value?.({ status: 200 });
+// Stand-ins need not have them, and yet they are called like any other method.
+class Fields {
+  constructor(
+    readonly counter: Counter<'status'>,
+    readonly gauge: Gauge<'status'>,
+    readonly histogram: Histogram<'status'>,
+    readonly summary: Summary<'status'>,
+    readonly registry: Registry,
+  ) {}
+
+  async use(): Promise<number> {
+    const { counter, gauge, histogram, summary, registry } = this;
+    const timed: number = histogram.time({ status: 200 }, () => 1) + summary.time(() => 2);
+    const tracked: number = await gauge.trackInProgress({ status: 200 }, async () => 3);
+    const values: (number | undefined)[] = [counter.value({ status: 200 }), gauge.value()];
+    const distributions: ({ count: number; sum: number } | undefined)[] = [
+      histogram.value(),
+      summary.value({ status: 200 }),
+    ];
+    const optionally: number | undefined = counter.value?.({ status: 200 });
+    registry.setFormats(['openmetrics']);
+    registry.getOrCreate(Counter, { name: 'c', help: 'help', labelNames: ['status'] }).inc({ status: 200 });
+    // @ts-expect-error: no such label
+    counter.value({ path: '/' });
+    // @ts-expect-error: a function is needed
+    histogram.time({ status: 200 });
+    // @ts-expect-error: the function's type
+    const text: string = histogram.time(() => 1);
+    // @ts-expect-error: not a list of formats
+    registry.setFormats('openmetrics');
+    console.log(values, distributions, optionally);
+    return timed + tracked + histogram.removeMatching({});
+  }
 }
 
 // Functions that are measured keep their types.
@@ -226,10 +256,18 @@ const compressedPage: Promise<Buffer> = register.metricsBytes({ gzip: true });
 const stop: () => void = collectDefaultMetrics({ register: openMetrics, enableExemplars: true });
 stop();
 collectDefaultMetrics(null)();
+const stopLater = collectDefaultMetrics<PrometheusContentType>();
+process.once('exit', () => stopLater());
+process.once('exit', collectDefaultMetrics());
+const perhaps: (() => void) | undefined = collectDefaultMetrics();
+// @ts-expect-error: a function
+const notText: string = collectDefaultMetrics();
 collectDefaultMetrics({ runtime: true, eventLoopDelayBuckets: [0.01, 0.1] });
 collectDefaultMetrics({ runtime: ['gc', 'eventLoopDelay'] as const });
 const families: RuntimeMetricName[] = collectDefaultMetrics.runtimeMetricsList;
 collectDefaultMetrics({ runtime: families });
+for (const family of collectDefaultMetrics.runtimeMetricsList) console.log(family.length);
+const lengths: number[] = collectDefaultMetrics.runtimeMetricsList.map(({ length }) => length);
 // @ts-expect-error there is no such family
 collectDefaultMetrics({ runtime: ['activeResources'] });
 

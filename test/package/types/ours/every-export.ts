@@ -19,10 +19,6 @@ import {
   Collector,
   Counter,
   CounterConfiguration,
-  CreatedCounter,
-  CreatedGauge,
-  CreatedHistogram,
-  CreatedSummary,
   DefaultMetricsCollectorConfiguration,
   DisposableTimer,
   Exemplar,
@@ -114,13 +110,13 @@ const summaryConfiguration: SummaryConfiguration<Route> = { ...configuration, pe
 const labels: LabelValues<Route> = { method: 'GET' };
 const increase: IncreaseDataWithExemplar<Route> = { labels, exemplarLabels: { trace_id: 'x' } };
 const observation: ObserveDataWithExemplar<Route> = { labels, value: 1, exemplarLabels: { trace_id: 'x' } };
-const counter: CreatedCounter<Route> = new Counter(counterConfiguration);
+const counter: Counter<Route> = new Counter(counterConfiguration);
 counter.inc(increase);
-const gauge: CreatedGauge<Route> = new Gauge(gaugeConfiguration);
+const gauge: Gauge<Route> = new Gauge(gaugeConfiguration);
 gauge.set(labels, 1);
-const histogram: CreatedHistogram<Route> = new Histogram(histogramConfiguration);
+const histogram: Histogram<Route> = new Histogram(histogramConfiguration);
 histogram.observe(observation);
-const summary: CreatedSummary<Route> = new Summary(summaryConfiguration);
+const summary: Summary<Route> = new Summary(summaryConfiguration);
 const timer: DisposableTimer<() => number> = summary.startTimer(labels);
 timer();
 summary.observe(labels, 1);
