@@ -1,6 +1,6 @@
 'use strict';
 
-// Each snippet of types/snippets.ts that compiles with the types of prom-client 15.1.3 compiles with ours, too,
+// Each snippet of types/snippets.ts that compiles with the types of prom-client 15.1.3 compiles with ours,
 // whatever the compiler's options are.
 
 const assert = require('node:assert/strict');

@@ -1,5 +1,5 @@
-// Programs of one module each, which compile with the types of prom-client 15.1.3. The test compiles each on its own,
-// with the options of each of its configurations.
+// Programs of one module each, which compile with the types of prom-client 15.1.3. Each is compiled on its
+// own, with the options of several configurations.
 
 // ## metrics with and without labels
 import { Counter, Gauge, Histogram, Summary } from 'prom-client';
