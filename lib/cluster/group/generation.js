@@ -38,7 +38,10 @@ class Generation {
    */
   get isOwn() {
     if (!isOurs(fs.lstatSync(this.place))) return false;
-    return this.#holderFiles.length > 0 || this.#spoolsIn().some(spool => isSpoolDirectoryName(path.basename(spool)));
+    return (
+      this.#holderFiles.length > 0 ||
+      this.#spoolsIn().some(spool => isSpoolDirectoryName(path.basename(spool)))
+    );
   }
 
   /**

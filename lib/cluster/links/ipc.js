@@ -16,6 +16,8 @@ const { debug } = require('../../options/debug-log');
  * @property {() => boolean} isConnected whether messages can reach the other side
  * @property {(message: object, onSent?: () => void) => void} send throws if the message cannot be serialized;
  *   `onSent` is called when it was sent, or cannot be
+ * @property {() => boolean} [hasEnded] whether the other side has ended, and nobody will read what this member
+ *   leaves. Not of a group: the next process that aggregates reads it
  * @property {() => number | undefined} user id of the user as whom the other side runs; undefined if the
  *   system does not show it, or the other side has ended
  */
@@ -26,7 +28,9 @@ const { debug } = require('../../options/debug-log');
  */
 function linkToPrimary(workerId) {
   const pid = process.ppid;
-  return { id: workerId, isConnected: () => Boolean(process.connected), send, user: () => userOf(pid) };
+  const hasEnded = () => process.ppid !== pid;
+  const isConnected = () => Boolean(process.connected);
+  return { id: workerId, isConnected, send, hasEnded, user: () => (hasEnded() ? undefined : userOf(pid)) };
 }
 
 /**
@@ -49,7 +53,7 @@ function send(message, onSent = () => {}) {
 /** @param {number} pid of the primary */
 function userOf(pid) {
   try {
-    return process.ppid === pid ? fs.statSync(`/proc/${pid}`).uid : undefined;
+    return fs.statSync(`/proc/${pid}`).uid;
   } catch {
     return undefined;
   }

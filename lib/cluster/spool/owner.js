@@ -77,21 +77,19 @@ function isThisProcess(owner) {
 }
 
 /**
- * Whether the owner of a directory is known to run. False means that it is dead or that this cannot be
- * determined: a pid of another pid namespace or machine is meaningless here. The age of the files decides
- * then.
- *
- * @param {Owner | undefined} owner
- * @returns {boolean}
+ * @param {Owner | undefined} owner of a directory
+ * @returns {boolean | undefined} whether it is known to run; undefined if that cannot be determined: a pid of
+ *   another pid namespace or machine is meaningless here. The age of the files decides then
  */
 function isKnownToLive(owner) {
   const self = thisProcess();
-  if (owner === undefined) return false;
+  if (owner === undefined) return undefined;
   // Without /proc (macOS, Windows) there are no pid namespaces. If the pid was reused, the directory stays:
   // that is better than removing the directory of a primary that slept.
-  if (self.bootId === undefined && owner.bootId === undefined) return processExists(owner.pid);
-  if (self.bootId === undefined || self.pidNamespace === undefined) return false;
-  if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return false;
+  if (self.bootId === undefined && owner.bootId === undefined)
+    return processExists(owner.pid) ? true : undefined;
+  if (self.bootId === undefined || self.pidNamespace === undefined) return undefined;
+  if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return undefined;
   if (!processExists(owner.pid)) return false;
   const state = processState(owner.pid);
   if (state === undefined) return true;

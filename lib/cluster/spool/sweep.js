@@ -102,8 +102,8 @@ function removeEntries(directory) {
 
 /**
  * Removes the directories of killed primaries: those that belong to this user, have a spool's name and owner
- * file, have not changed for ten minutes (live primaries renew the lock or owner file), and whose owner is
- * not alive.
+ * file, and whose owner is dead. If nothing shows whether it is, they have not changed for ten minutes: live
+ * primaries renew the lock or owner file.
  *
  * @param {string[]} places
  * @param {string} except our own directory
@@ -152,7 +152,8 @@ async function isAbandoned(directory, since) {
   const owner = readOwner(directory);
   // The name alone proves nothing: an unpacked archive of this package has such a name.
   if (owner === undefined && !REMOVED_NAME.test(path.basename(directory))) return false;
-  return !(await hasChanged(directory, since)) && !isKnownToLive(owner);
+  const isAlive = isKnownToLive(owner);
+  return isAlive === undefined ? !(await hasChanged(directory, since)) : !isAlive;
 }
 
 /**

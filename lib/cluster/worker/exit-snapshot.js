@@ -139,6 +139,8 @@ class ExitSnapshot {
     try {
       const user = this.#link.user();
       if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
+      // With all label sets, it would be most of what a killed primary leaves.
+      if (this.#link.hasEnded?.()) return;
       // It may have become another user since the last request.
       this.#directory = this.#writable(this.#directory);
       if (this.#directory === '') throw new Error(NO_DIRECTORY);

@@ -26,6 +26,9 @@ const ROOT = path.join(__dirname, '../../..');
 /** Where a process has its group, for all copies of this package. */
 const SHARED = Symbol.for('prom-client-cluster.group.v1');
 
+// Each group of this file has two.
+process.setMaxListeners(100);
+
 describe('a process of a group', { skip: process.platform === 'win32' }, () => {
   it('that fails between its claim and the end of its election aggregates nonetheless', async t => {
     const place = makePlace(t);

@@ -13,7 +13,7 @@ it('without /proc a process with the id of the owner counts as the owner: it may
   t.mock.method(fs, 'readlinkSync', missing);
   const owner = JSON.parse(ownerRecord(0).toString());
   assert.equal(owner.bootId, undefined);
-  assert.ok(isKnownToLive(owner));
-  assert.ok(!isKnownToLive({ ...owner, pid: 2 ** 30 }), 'no process has this id');
-  assert.ok(!isKnownToLive({ ...owner, bootId: 'of another machine' }));
+  assert.equal(isKnownToLive(owner), true);
+  assert.equal(isKnownToLive({ ...owner, pid: 2 ** 30 }), undefined, 'no process has this id');
+  assert.equal(isKnownToLive({ ...owner, bootId: 'of another machine' }), undefined);
 });
