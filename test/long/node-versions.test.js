@@ -32,18 +32,11 @@ const STRICT = [
   'node',
 ];
 
-/** Tests, and folders of tests, whose subject depends on the version of Node.js. */
-const NODE_TESTS = [
-  'test/runtime',
-  'test/threads',
-  'test/package/loading.test.js',
-  'test/http/metrics-handler.test.js',
-  'test/cluster/spool/spool.test.js',
-  'test/cluster/processes/lifecycle.test.js',
-  'test/cluster/processes/mixed.test.js',
-  'test/cluster/processes/thread.test.js',
-  'test/faults/thread.test.js',
-];
+/** Tests outside the library's that depend on the version of Node.js. */
+const OTHER_TESTS = ['test/package/loading.test.js', 'test/faults/thread.test.js'];
+
+/** For all tests of the library on a busy machine. */
+const TESTS_TIMEOUT = 3_600_000;
 
 const place = makePlace({ after });
 const application = path.join(place, 'application');
@@ -66,12 +59,23 @@ before(async () => {
   await run(process.execPath, [TSC, 'loading-everything.mts', ...STRICT], { cwd: application });
 });
 
-/** Runs a program on a version of Node.js. */
-function runOn(version, args, cwd = application) {
-  const file = process.platform === 'win32' ? 'bin/node.exe' : 'bin/node';
-  const program = path.join(programs, `node_modules/node${version}`, file);
-  // This process is a test that reports to another one; what it runs is not.
-  return run(program, args, { cwd, env: { NODE_TEST_CONTEXT: undefined, NODE_OPTIONS: '' } });
+/**
+ * Runs a program on a version of Node.js.
+ *
+ * @param {number} version
+ * @param {string[]} args
+ * @param {import('node:child_process').ExecFileOptions} [options]
+ */
+function runOn(version, args, { cwd = application, ...options } = {}) {
+  const folder = path.join(programs, `node_modules/node${version}/bin`);
+  const env = {
+    PATH: `${folder}${path.delimiter}${process.env.PATH}`,
+    // This process is a test that reports to another one; what it runs is not.
+    NODE_TEST_CONTEXT: undefined,
+    NODE_OPTIONS: '',
+  };
+  const program = path.join(folder, process.platform === 'win32' ? 'node.exe' : 'node');
+  return run(program, args, { cwd, ...options, env });
 }
 
 /** The names of the metrics that `runtime: true` adds on this machine and that have a sample. */
@@ -142,16 +146,10 @@ for (const version of VERSIONS) {
       },
     );
 
-    it(`tests that depend on Node.js itself pass with Node.js ${version}`, async () => {
-      const files = NODE_TESTS.flatMap(name =>
-        name.endsWith('.js')
-          ? [name]
-          : fs
-              .readdirSync(path.join(ROOT, name))
-              .filter(file => file.endsWith('.test.js'))
-              .map(file => path.join(name, file)),
-      );
-      await runOn(version, ['--test', '--test-reporter=tap', ...files], ROOT);
+    it(`the tests of the library pass with Node.js ${version}`, async () => {
+      for (const tests of [['library'], OTHER_TESTS]) {
+        await runOn(version, ['scripts/run-tests.js', ...tests], { cwd: ROOT, timeout: TESTS_TIMEOUT });
+      }
     });
   });
 }
