@@ -78,7 +78,7 @@ class AggregatorRegistry extends Registry {
     if (effective.formats !== undefined) this.setFormats(effective.formats);
     const group = joinGroup(effective, registriesOfProcess);
     if (group !== undefined) {
-      joinCopies(AggregatorRegistry);
+      joinCopies(Registry);
       group.configure(effective);
       return;
     }
@@ -87,7 +87,7 @@ class AggregatorRegistry extends Registry {
       requestCheckpoints(given.checkpointInterval);
       return;
     }
-    joinCopies(AggregatorRegistry);
+    joinCopies(Registry);
     holdPrimary(this, given, effective, () => {
       const { ClusterPrimary } = require('./primary/cluster-primary');
       warnIfMissing(effective.directory);
@@ -260,11 +260,6 @@ class AggregatorRegistry extends Registry {
     registries = all;
   }
 
-  /** @returns {Registry[]} the registries of this copy of the package that take part in the cluster */
-  static [TAKING_PART]() {
-    return registries;
-  }
-
   /**
    * Aggregates metrics given as JSON, one list per process.
    *
@@ -308,10 +303,11 @@ Object.defineProperty(Registry, 'aggregate', {
   configurable: true,
   writable: true,
 });
-joinOthers(AggregatorRegistry);
-hookIntoWorker(() => registries);
+Object.defineProperty(Registry, TAKING_PART, { value: () => registries });
+if (hookIntoWorker(registriesOfProcess)) joinCopies(Registry);
+else joinOthers(Registry);
 joinByEnvironment(registriesOfProcess, () => {
-  joinCopies(AggregatorRegistry);
+  joinCopies(Registry);
   return clusterOptions({});
 });
 

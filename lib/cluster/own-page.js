@@ -3,6 +3,7 @@
 // Runs in a process that is in no cluster: its AggregatorRegistry shows the metrics of the process itself.
 
 const { coalesceByRegistry } = require('../registry/coalesce');
+const { distinctMetrics } = require('../registry/distinct-metrics');
 const { scrapePages } = require('../registry/scrape');
 const { aggregateJson } = require('./aggregate-json');
 const { registriesOfAllCopies } = require('./package-copies');
@@ -22,12 +23,21 @@ function ownRegistries(registry) {
  */
 async function shownRegistries(registry) {
   const registries = ownRegistries(registry);
-  const names = registries.flatMap(each =>
-    each.getMetricsAsArray().map((/** @type {any} */ metric) => metric.name),
-  );
+  const names = registries.flatMap(each => each.getMetricsAsArray().map(nameOf));
   if (new Set(names).size === names.length) return registries;
   // Added up as in a cluster.
-  return [aggregateJson(await Promise.all(registries.map(each => each.getMetricsAsJSON())))];
+  const shown = distinctMetrics(registries, each => each.getMetricsAsArray());
+  const lists = Array.from(shown, async ([each, metrics]) => {
+    const others = each.getMetricsAsArray().filter((/** @type {any} */ metric) => !metrics.includes(metric));
+    const left = new Set(others.map(nameOf));
+    return (await each.getMetricsAsJSON()).filter((/** @type {any} */ json) => !left.has(json?.name));
+  });
+  return [aggregateJson(await Promise.all(lists))];
+}
+
+/** @param {any} metric */
+function nameOf({ name }) {
+  return name;
 }
 
 /** The page of an AggregatorRegistry, which concurrent callers share. */

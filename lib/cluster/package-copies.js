@@ -2,13 +2,12 @@
 
 // Runs in workers and in the primary, on their event loops. All copies of this package in one process (two
 // versions in node_modules, a reload), and the registries with which each takes part in the cluster.
-// References to copies are weak, so an unused copy is collected together with its registries.
+// References to copies are weak, and to a class that each of its registries references: a copy is collected
+// together with its registries, and not before.
 
 const COPIES = Symbol.for('prom-client-cluster.copies.v1');
 
-/**
- * Static method of a copy's AggregatorRegistry: returns the registries that take part. Called at each scrape.
- */
+/** Static method of a copy's Registry: returns the registries that take part. Called at each scrape. */
 const TAKING_PART = Symbol.for('prom-client-cluster.taking-part.v1');
 
 /** What the WorkerRegistry objects of a thread share. */
@@ -19,7 +18,7 @@ const THREADS = Symbol.for('prom-client-cluster.threads.v1');
 /**
  * Adds a copy to the list of all copies.
  *
- * @param {Copy} copy its AggregatorRegistry
+ * @param {any} copy its class Registry
  */
 function joinCopies(copy) {
   const shared = /** @type {{[COPIES]?: WeakRef<Copy>[]}} */ (globalThis);
@@ -35,7 +34,7 @@ function joinCopies(copy) {
  * The same if the list exists. Loading the library in a process that aggregates nothing changes no global
  * state.
  *
- * @param {Copy} copy
+ * @param {any} copy
  */
 function joinOthers(copy) {
   if (COPIES in globalThis) joinCopies(copy);

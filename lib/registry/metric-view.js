@@ -32,10 +32,19 @@ const REMOVED = Symbol.for('prom-client-cluster.removed.v1');
  */
 const OBSERVER = Symbol.for('prom-client-cluster.observer.v1');
 
-/** Optional property of a metric: whether it is of the process, and the same in each of its threads. */
-const OF_PROCESS = Symbol.for('prom-client-cluster.of-process.v1');
+/** Optional property of a default metric: what it measures, see Measured. */
+const MEASURED = Symbol.for('prom-client-cluster.measured.v1');
 
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
+
+/**
+ * What a default metric measures. All copies of this package in a thread measure the same.
+ *
+ * @typedef {object} Measured
+ * @property {boolean} ofProcess whether all threads of the process would measure the same
+ * @property {Record<string, unknown>} labels of every sample
+ * @property {boolean} isStopped whether its values are not updated any more
+ */
 
 /**
  * The view of a metric; undefined for a custom metric object and for a metric whose get() was replaced. These
@@ -56,6 +65,6 @@ module.exports = {
   ALLOWS_EXEMPLARS,
   REMOVED,
   OBSERVER,
-  OF_PROCESS,
+  MEASURED,
   viewOf,
 };

@@ -5,11 +5,12 @@
 // digests as shared memory. So the hub needs nothing of this thread to read them. Only `collect` hooks and
 // custom metric objects need its event loop.
 
-const { viewOf, OBSERVER, OF_PROCESS } = require('../registry/metric-view');
+const { viewOf, OBSERVER, MEASURED } = require('../registry/metric-view');
 const { listenTo, stopListening } = require('../event-loop/listeners');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
 const { readableMetrics, isReadable } = require('../cluster/capture/readable-metrics');
+const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { ThreadLink } = require('./thread-link');
 const { LogWriter } = require('./shared-log');
@@ -148,14 +149,13 @@ class ThreadPublisher {
     if (this.#log === undefined) return;
     const current = new Set(this.#registries());
     for (const registry of [...this.#followed.keys()]) if (!current.has(registry)) this.#unfollow(registry);
-    for (const registry of current) this.#syncRegistry(registry);
+    for (const registry of current) if (!this.#followed.has(registry)) this.#follow(registry);
+    for (const [registry, metrics] of distinctMetrics(current, each => readableMetrics(each, leaveOut)))
+      this.#syncRegistry(registry, metrics);
     this.#publishChanges();
   }
 
-  /**
-   * @param {any} registry
-   * @returns {Followed}
-   */
+  /** @param {any} registry */
   #follow(registry) {
     const numbers = Array.from(this.#followed.values(), ({ number }) => number);
     let number = 0;
@@ -167,11 +167,11 @@ class ThreadPublisher {
       this.#guard(() => {
         // It may take part no more, or be read for the first time at this moment.
         const takesPart = followed.defaults !== undefined && new Set(this.#registries()).has(registry);
-        if (added === undefined || !takesPart) this.#sync();
+        const isPublishedAlone = added !== undefined && (this.#followed.size === 1 || !added[MEASURED]);
+        if (!isPublishedAlone || !takesPart) this.#sync();
         else if (isReadable(added, leaveOut)) this.#publish(added, followed);
       });
     Object.defineProperty(registry, OBSERVER, { value, configurable: true });
-    return followed;
   }
 
   /** @param {any} registry that takes part no more. Another one may get its number */
@@ -182,16 +182,19 @@ class ThreadPublisher {
     this.#followed.delete(registry);
   }
 
-  /** @param {any} registry */
-  #syncRegistry(registry) {
-    const followed = this.#followed.get(registry) ?? this.#follow(registry);
+  /**
+   * @param {any} registry
+   * @param {any[]} list of its metrics
+   */
+  #syncRegistry(registry, list) {
+    const followed = /** @type {Followed} */ (this.#followed.get(registry));
     const labels = readableDefaults(registry, (error, name) =>
       debug('the default label %s is left out: %O', name, error),
     );
     const text = JSON.stringify(Object.entries(labels));
     if (followed.defaults !== text) this.#append(REGISTRY, [followed.number], text);
     followed.defaults = text;
-    const metrics = new Set(readableMetrics(registry, leaveOut));
+    const metrics = new Set(list);
     for (const published of [...followed.metrics.values()])
       if (!metrics.has(published.metric)) this.#drop(published);
     for (const metric of metrics) this.#publish(metric, followed);
@@ -203,7 +206,7 @@ class ThreadPublisher {
    * @param {number} [replaces] number of the metric that is shown until this one is complete
    */
   #publish(metric, registry, replaces) {
-    if (registry.metrics.has(metric) || metric[OF_PROCESS]) return;
+    if (registry.metrics.has(metric) || metric[MEASURED]?.ofProcess) return;
     const view = viewOf(metric);
     const number = this.#nextNumber++;
     /** @type {Published} */

@@ -82,7 +82,7 @@ class WorkerRegistry extends Registry {
     const effective = /** @type {any} */ (clusterOptions(given, 'WorkerRegistry', OPTIONS));
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
-    joinCopies(AggregatorRegistry);
+    joinCopies(/** @type {any} */ (Registry));
     // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
     const first = Object.seal({
       ...{ hub: undefined, primary: undefined, publisher: undefined },
@@ -203,7 +203,7 @@ class WorkerRegistry extends Registry {
   /** An endpoint shows the metrics of the registries that take part. */
   set [ALLOWS_EXEMPLARS](allows) {
     super[ALLOWS_EXEMPLARS] = allows;
-    for (const registry of AggregatorRegistry[TAKING_PART]()) registry[ALLOWS_EXEMPLARS] = allows;
+    for (const registry of /** @type {any} */ (Registry)[TAKING_PART]()) registry[ALLOWS_EXEMPLARS] = allows;
   }
 
   /** Why there is nothing to show, for an endpoint. */
@@ -248,19 +248,6 @@ function isMain() {
 }
 
 /**
- * Of this copy of the package.
- *
- * @type {import('./thread-hub').ThreadHub | undefined}
- */
-let latestHub;
-
-/** @returns {any[]} none if another copy of this package has the hub, or there is none any more */
-function registriesOfMember() {
-  const { hub } = shared()[THREADS] ?? {};
-  return hub !== undefined && hub === latestHub ? hub.registriesOfMember() : [];
-}
-
-/**
  * @param {SharedThreads} threads
  * @param {import('../cluster/cluster-options').ClusterOptions} options
  */
@@ -269,15 +256,11 @@ function serve(threads, options) {
   const { EventEmitter } = require('node:events');
   const { ThreadHub } = require('./thread-hub');
   const { ClusterPrimary } = require('../cluster/primary/cluster-primary');
-  const { hookIntoWorker } = require('../cluster/worker/worker-hook');
   warnIfMissing(options.directory, 'WorkerRegistry');
   // A member's threads are on the page of its cluster or group.
   const isMember = () => /** @type {any} */ (require('node:cluster')).isWorker || groupOfProcess();
   const hub = new ThreadHub(options, () => void (isMember() || threads.primary?.start()));
   threads.hub = hub;
-  // Once, because nothing removes it.
-  if (latestHub === undefined) hookIntoWorker(registriesOfMember);
-  latestHub = hub;
   // The page of this process: its workers, if it is a cluster's primary, are on the page of
   // AggregatorRegistry.
   const noWorkers = /** @type {any} */ (new EventEmitter());

@@ -13,6 +13,7 @@ const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
 const { EarlyCopies } = require('./early-copies');
 const { readableMetrics } = require('./readable-metrics');
+const { distinctMetrics } = require('../../registry/distinct-metrics');
 const { readableDefaults } = require('../../registry/readable-defaults');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
@@ -200,10 +201,10 @@ class SnapshotSource {
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
-    for (const registry of this.registries()) {
-      const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
+    const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
+    for (const [registry, metrics] of this.#metricsByRegistry(onUnreadable)) {
       const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
-      for (const metric of this.#withRemoved(registry, readableMetrics(registry, onUnreadable))) {
+      for (const metric of this.#withRemoved(registry, metrics)) {
         const view = viewOf(metric);
         if (view !== undefined) {
           const isCurrent = isLast || typeof metric.collect === 'function';
@@ -268,14 +269,17 @@ class SnapshotSource {
     return [...metrics, ...started.filter(({ name }) => !names.has(name))];
   }
 
-  /** @returns {Map<any, any[]>} */
-  #metricsByRegistry() {
-    return new Map(Array.from(this.registries(), registry => [registry, readableMetrics(registry)]));
+  /**
+   * @param {(error: unknown) => void} [onUnreadable]
+   * @returns {Map<any, any[]>}
+   */
+  #metricsByRegistry(onUnreadable) {
+    return distinctMetrics(this.registries(), registry => readableMetrics(registry, onUnreadable));
   }
 
   /** @returns {any[]} */
   #metrics() {
-    return [...new Set([...this.registries()].flatMap(registry => readableMetrics(registry)))];
+    return [...new Set([...this.#metricsByRegistry().values()].flat())];
   }
 }
 

@@ -17,7 +17,6 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  * The state that all copies of this package in a process share.
  *
  * @typedef {object} SharedWorker
- * @property {(() => Iterable<any>)[]} sources each copy's registries
  * @property {(message: any) => void} onMessage
  * @property {() => void} onExit the last 'exit' listener: what the others have recorded is included
  * @property {() => void} onExitFirst the first one: another may call process.exit(), which ends the process
@@ -33,18 +32,15 @@ const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis);
 /** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
 
 /**
- * Includes this copy's registries in the process's answers, if it is a cluster worker.
+ * Answers the primary, if this process is a cluster worker and no other copy does.
  *
- * @param {() => Iterable<any>} registries returns the registries to scrape; called at each scrape
+ * @param {() => Iterable<any>} registries those of all copies; called at each scrape
+ * @returns {boolean} whether it is a cluster worker
  */
 function hookIntoWorker(registries) {
   const { cluster } = processAsWorker() ?? {};
-  if (cluster === undefined) return;
-  if (shared[SHARED] !== undefined) {
-    shared[SHARED].sources.push(registries);
-    return;
-  }
-  const sources = [registries];
+  if (cluster === undefined) return false;
+  if (shared[SHARED] !== undefined) return true;
   /** @type {import('./worker-responder').WorkerResponder | undefined} */
   let responder;
   /** @type {number | undefined} */
@@ -59,16 +55,13 @@ function hookIntoWorker(registries) {
     if (responder === undefined) {
       // Loaded at the first request: a worker that is never scraped does not pay for it.
       const { WorkerResponder } = require('./worker-responder');
-      // Each registry once, even if two copies return the same one.
-      const all = () => new Set(sources.flatMap(each => [...each()]));
-      responder = new WorkerResponder(linkToPrimary(), all);
+      responder = new WorkerResponder(linkToPrimary(), registries);
       if (checkpointInterval !== undefined) responder.requestCheckpoints(checkpointInterval);
     }
     listenToExit(state);
     responder.receive(message);
   };
   const state = (shared[SHARED] = {
-    sources,
     onMessage(message) {
       if (!hasType(message) || ![REQUEST, WELCOME, PAGE].includes(message.type)) return;
       try {
@@ -92,6 +85,7 @@ function hookIntoWorker(registries) {
   });
   process.on('message', state.onMessage);
   listenToExit(state);
+  return true;
 }
 
 /**

@@ -1,6 +1,8 @@
 'use strict';
 
 const { setTimeout, clearTimeout } = require('timers');
+// Not in a function, see gc-observer.js.
+const v8 = /** @type {any} */ (require('v8'));
 const { defineFamily } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
 const { COMMON_KINDS, kindOfNumber, profiledKindOfNumber } = require('../sources/gc-kinds');
@@ -25,7 +27,7 @@ const HELPS = {
  * reports them.
  */
 module.exports = defineFamily(HELPS, group => {
-  const { GCProfiler } = /** @type {any} */ (require('v8'));
+  const { GCProfiler } = v8;
   if (!isObservable()) return false;
   const names = typeof GCProfiler === 'function' ? group.names : [RUNS, PAUSE];
   const counters = names.map(name => group.counter(name, { labelNames: ['kind'] }));
@@ -86,9 +88,8 @@ function countCollections(registry, [runs, pause, reclaimed], labels) {
  * @param {Labels} labels
  */
 function startReclaimedBytes(counter, labels) {
-  const { GCProfiler } = /** @type {any} */ (require('v8'));
   return new ReclaimedBytes(
-    () => new GCProfiler(),
+    () => new v8.GCProfiler(),
     (kind, bytes) => counter.deref()?.inc({ kind, ...labels }, bytes),
     { now: () => performance.now(), setTimeout, clearTimeout },
   );

@@ -7,7 +7,7 @@ const { Counter } = require('../../metric/counter');
 const { Gauge } = require('../../metric/gauge');
 const { Histogram } = require('../../metric/histogram');
 const { addToRegistries } = require('../../metric/metric');
-const { REMOVED, OF_PROCESS } = require('../../registry/metric-view');
+const { REMOVED, MEASURED } = require('../../registry/metric-view');
 const { sampleLater } = require('./sample-queue');
 
 /**
@@ -43,12 +43,11 @@ const abandoned = new FinalizationRegistry(stopAll);
 class MetricGroup {
   #helps;
   #prefix;
-  #isOfProcess;
+  #measured;
   /** @type {any[]} */
   #metrics = [];
   /** @type {(() => void)[]} */
   #stops = [];
-  #isStopped = false;
 
   /**
    * @param {Record<string, string>} helps HELP texts by the names of all metrics that the group may have
@@ -63,9 +62,9 @@ class MetricGroup {
     /** @type {Registry} */
     this.registry = registry ?? Registry.globalRegistry;
     this.#prefix = config?.prefix || '';
-    this.#isOfProcess = isOfProcess;
     /** The labels of every sample. A copy, which later changes to the caller's object do not affect. */
     this.labels = Object.freeze({ ...config?.labels });
+    this.#measured = { ofProcess: isOfProcess, labels: this.labels, isStopped: false };
     abandoned.register(this, this.#stops);
   }
 
@@ -107,7 +106,7 @@ class MetricGroup {
     let result;
     let isSampled = false;
     const collect = () => {
-      if (this.#isStopped) return undefined;
+      if (this.#measured.isStopped) return undefined;
       if (!isSampled) {
         isSampled = true;
         // A scrape calls all its hooks synchronously, so one sample serves until the next microtask. Fake
@@ -130,7 +129,7 @@ class MetricGroup {
   collectLater(metrics, sample) {
     this.collectTogether(metrics, () =>
       sampleLater(() => {
-        if (!this.#isStopped) sample();
+        if (!this.#measured.isStopped) sample();
       }),
     );
   }
@@ -151,7 +150,7 @@ class MetricGroup {
    * registers their names.
    */
   stop() {
-    this.#isStopped = true;
+    this.#measured.isStopped = true;
     for (const metric of this.#metrics) stopped.add(metric);
     stopAll(this.#stops);
   }
@@ -178,7 +177,7 @@ class MetricGroup {
     const help = this.#helps[ownName];
     const metric = new MetricClass({ ...options, name, help, labelNames, registers: [] });
     // Before an observer of the registry sees the metric.
-    if (this.#isOfProcess) Object.defineProperty(metric, OF_PROCESS, { value: true });
+    Object.defineProperty(metric, MEASURED, { value: this.#measured });
     metric.registers = [registry];
     addToRegistries(metric);
     this.#metrics.push(metric);

@@ -3,6 +3,10 @@
 // Reports every garbage collection to the metric families of a registry. All of them share one
 // PerformanceObserver: an entry costs the runtime 50 µs or more for each observer, and a subscriber 1 µs.
 
+// Not in a function: the runtime would hold its `require`, and with that all modules of this package, which a
+// development server may have replaced.
+const perfHooks = require('perf_hooks');
+
 /** @typedef {(kind: number, seconds: number) => void} Subscriber */
 
 /** @type {WeakMap<object, SharedObserver>} by registry */
@@ -21,8 +25,7 @@ class SharedObserver {
     this.deliver();
     this.#subscribers.add(subscriber);
     if (this.#observer !== undefined) return;
-    const { PerformanceObserver } = require('perf_hooks');
-    this.#observer = new PerformanceObserver(list => this.#notify(list.getEntries()));
+    this.#observer = new perfHooks.PerformanceObserver(list => this.#notify(list.getEntries()));
     this.#observer.observe({ entryTypes: ['gc'] });
   }
 
@@ -50,7 +53,7 @@ class SharedObserver {
 
 /** @returns {boolean} whether the runtime reports collections */
 function isObservable() {
-  const { PerformanceObserver } = /** @type {any} */ (require('perf_hooks'));
+  const { PerformanceObserver } = /** @type {any} */ (perfHooks);
   return Boolean(PerformanceObserver?.supportedEntryTypes?.includes('gc'));
 }
 

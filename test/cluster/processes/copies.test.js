@@ -6,7 +6,7 @@
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
-const { startCluster, copyPackage, LIBRARY } = require('../../fixtures/cluster-harness.js');
+const { startCluster, copyPackage, parseText, until, LIBRARY } = require('../../fixtures/cluster-harness.js');
 
 /** Loads another copy in addition to the first; each counts under its own label. */
 const loadCopy = ({ client, require, process, state }, copy) => {
@@ -33,6 +33,13 @@ const reload = ({ require, client, state }, library) => {
   }
   state.reloaded = require(library);
   return state.reloaded !== client && state.reloaded.Counter !== client.Counter;
+};
+
+/** Collects garbage, and says which of the registries with default metrics that were replaced are held. */
+const heldRegistries = ({ require, state }) => {
+  require('node:v8').setFlagsFromString('--expose-gc');
+  require('node:vm').runInNewContext('gc')();
+  return state.replaced.flatMap((registry, i) => (registry.deref() === undefined ? [] : i));
 };
 
 /** How often each worker has answered a request since the last call. */
@@ -177,6 +184,26 @@ describe('two copies of the package', () => {
   });
 });
 
+describe('default metrics of several copies', () => {
+  it('default metrics of several copies in a worker are those of one', async t => {
+    const copy = copyPackage(t);
+    const cluster = await startCluster(t, { workers: 1 });
+    const own = await cluster.inWorker(
+      1,
+      async ({ client, require }, copy) => {
+        for (const each of [client, require(copy)]) each.collectDefaultMetrics({ runtime: true });
+        return client.register.metrics();
+      },
+      copy,
+    );
+    const [expected, samples] = [parseText(own), await cluster.scrape()];
+    for (const name of ['nodejs_heap_limit_bytes', 'process_max_fds']) {
+      assert.equal(samples.get(name), expected.get(name), name);
+    }
+    await cluster.end();
+  });
+});
+
 describe('a package that is loaded anew', () => {
   const counting = {
     start: ({ client, state }) => {
@@ -194,7 +221,9 @@ describe('a package that is loaded anew', () => {
       for (let i = 1; i <= 3; i++) {
         assert.equal(await cluster.inWorker(1, reload, LIBRARY), true);
         await cluster.inWorker(1, ({ state }) => {
-          new state.reloaded.Counter({ name: 'done_total', help: 'h' }).inc(10);
+          // The program still uses what it has loaded before.
+          (state.used ??= []).push(new state.reloaded.Counter({ name: 'done_total', help: 'h' }));
+          state.used.at(-1).inc(10);
         });
         assert.equal((await cluster.scrape()).get('done_total'), 2 + 10 * i);
       }
@@ -239,6 +268,28 @@ describe('a package that is loaded anew', () => {
       assert.equal(cluster.spools().length, 1);
     });
 
+    await cluster.end();
+  });
+
+  it('a package that is loaded anew is not held when the program does not use it any more', async t => {
+    const cluster = await startCluster(t, { workers: 1 });
+    // The first copy loads more of its files for that. Those that it loaded later would be the next copy's.
+    await cluster.scrape();
+    for (let i = 0; i < 5; i++) {
+      await cluster.inWorker(1, reload, LIBRARY);
+      await cluster.inWorker(1, ({ require, state }) => {
+        // Of the module that has loaded it.
+        require.cache[Object.keys(require.cache).find(file => file.endsWith('cluster-worker.js'))].children =
+          [];
+        state.reloaded.collectDefaultMetrics({ runtime: true });
+        (state.replaced ??= []).push(new WeakRef(state.reloaded.register));
+      });
+      await cluster.scrape();
+    }
+    await until(
+      async () => (await cluster.inWorker(1, heldRegistries)).join() === '4',
+      'the others are collected',
+    );
     await cluster.end();
   });
 });
