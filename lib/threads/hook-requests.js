@@ -18,8 +18,13 @@ const RESPONSE_MILLISECONDS = 250;
 /** @typedef {Map<unknown, unknown>} Failed why hooks have failed, by metric */
 
 /**
- * @typedef {{id: string, failed: Promise<Failed>, resolve: (failed: Failed) => void,
- *   timer: NodeJS.Timeout, isLate: boolean}} Request
+ * @typedef {object} Request
+ * @property {string} id
+ * @property {'sent' | 'late' | 'begun'} state late: the thread has not begun in time
+ * @property {Promise<Failed>} failed resolved when the thread has answered, or is late
+ * @property {Promise<Failed>} answered
+ * @property {(failed: Failed) => void} settle
+ * @property {NodeJS.Timeout} timer
  */
 
 class HookRequests {
@@ -34,16 +39,19 @@ class HookRequests {
   }
 
   /**
-   * Has the hooks run. All metrics of a scrape share a request.
+   * Has the hooks run. All metrics of a scrape share a request. As in CollectHooks, a call never shares a run
+   * that began before it: it waits for that, and shares the next one.
    *
    * @param {string} name of the metric that asks
    * @returns {Promise<void> | undefined} undefined if the thread does not answer: its last values are shown
    */
   collect(name) {
-    if (this.#isOver || this.#current?.isLate) return undefined;
-    const request = (this.#current ??= this.#request());
-    return request.failed.then(failed => {
-      if (failed.has(name)) throw new Error(`in a thread, ${textOf(failed.get(name))}`);
+    if (this.#isOver) return undefined;
+    const { state, failed, answered } = (this.#current ??= this.#request());
+    if (state === 'late') return undefined;
+    if (state === 'begun') return answered.then(() => this.collect(name));
+    return failed.then(reasons => {
+      if (reasons.has(name)) throw new Error(`in a thread, ${textOf(reasons.get(name))}`);
     });
   }
 
@@ -57,14 +65,17 @@ class HookRequests {
 
   /** The thread has begun to run its hooks. They have as much time as the scrape. */
   started() {
-    clearTimeout(this.#current?.timer);
+    if (this.#current === undefined) return;
+    clearTimeout(this.#current.timer);
+    this.#current.state = 'begun';
   }
 
   /** @param {Failed} failed */
   settle(failed) {
-    clearTimeout(this.#current?.timer);
-    this.#current?.resolve(failed);
+    const request = this.#current;
     this.#current = undefined;
+    clearTimeout(request?.timer);
+    request?.settle(failed);
   }
 
   /** The thread answers nothing any more. */
@@ -76,16 +87,28 @@ class HookRequests {
   /** @returns {Request} */
   #request() {
     /** @type {(failed: Failed) => void} */
-    let resolve = () => {};
+    let settle = () => {};
+    /** @type {() => void} */
+    let giveUp = () => {};
     /** @type {Promise<Failed>} */
-    const failed = new Promise(fulfil => (resolve = fulfil));
+    const answered = new Promise(fulfil => (settle = fulfil));
+    /** @type {Promise<Failed>} */
+    const late = new Promise(fulfil => (giveUp = () => fulfil(new Map())));
     const timer = setTimeout(() => {
-      request.isLate = true;
-      resolve(new Map());
+      request.state = 'late';
+      giveUp();
     }, RESPONSE_MILLISECONDS);
     unref(timer);
-    // Not a number: each copy of this package with a hub gets all answers of a thread.
-    const request = { id: randomUUID(), failed, resolve, timer, isLate: false };
+    /** @type {Request} */
+    const request = {
+      // Not a number: each copy of this package with a hub gets all answers of a thread.
+      id: randomUUID(),
+      state: 'sent',
+      failed: Promise.race([answered, late]),
+      answered,
+      settle,
+      timer,
+    };
     this.#send({ request: request.id });
     return request;
   }

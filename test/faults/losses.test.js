@@ -335,7 +335,7 @@ describe('a fault in a cluster that goes on', () => {
     assert.equal(counted(await cluster.scrape()), total + 5);
   });
 
-  it('what a worker counts in a collect hook that runs when it calls shutdown() is in the totals', async () => {
+  it('what a worker counts in a collect hook that runs when it calls shutdown(), and in the run after it, is in the totals', async () => {
     const cluster = shared();
     const { id, total } = await startWorkers(cluster);
     await cluster.inWorker(id, ({ client, state }) => {
@@ -363,7 +363,7 @@ describe('a fault in a cluster that goes on', () => {
     await scrape;
     await allRetired(cluster);
     const samples = await cluster.scrape();
-    assert.equal(samples.get('queued_total'), 7);
+    assert.equal(samples.get('queued_total'), 14);
     assert.equal(counted(samples), total);
   });
 

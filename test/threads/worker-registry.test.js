@@ -230,6 +230,18 @@ describe('WorkerRegistry', () => {
     assert.equal(valueOf(await registry.workerMetrics(), 'sizes{quantile="0.5"}'), 6);
   });
 
+  it('WorkerRegistry: a patient scrape waits for the hook that an impatient one has given up, and shows the run after', async () => {
+    const thread = await start('heldHook');
+    const impatient = registry.workerMetrics({ timeout: 20 });
+    await thread.do('hookBegun');
+    assert.equal(valueOf(await impatient, 'held'), 0);
+    const patient = registry.workerMetrics();
+    await thread.do('endHook');
+    await thread.do('hookBegun');
+    await thread.do('endHook');
+    assert.equal(valueOf(await patient, 'held'), 2);
+  });
+
   it('WorkerRegistry follows label sets that are removed, metrics that are reset or dropped, and default labels', async () => {
     const thread = await start(['inc', { kind: 'a', value: 2 }], ['inc', { kind: 'b', value: 3 }]);
     await thread.do('remove', { kind: 'a' });

@@ -67,21 +67,20 @@ class SnapshotSource {
    * @param {object} [options]
    * @param {JournalPosition} [options.readerPosition] what the reader has of the journal
    * @param {(dictionary: DictionaryPart) => void} [options.onProgress] see encodeDictionary()
-   * @param {boolean} [options.isLast] see CollectHooks.run()
    * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be
    *   waited for, and without `renew` when they have ended. `renew` is to be called if the reader has got
    *   newer numbers meanwhile: it drops what was copied or removed before
    * @param {(dictionary: DictionaryPart) => T} [options.capture]
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
-  async prepare(timeout, { readerPosition, onProgress, isLast, onWaiting, capture } = {}) {
+  async prepare(timeout, { readerPosition, onProgress, onWaiting, capture } = {}) {
     const views = viewsOf(this.#metrics());
     // First, because it renumbers rows.
     await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
     await this.#encodeChanged(views);
     const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
     let started = this.#metricsByRegistry();
-    const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout, isLast);
+    const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout);
     if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
     let copies = this.#copiesWithout(unfinished.pending, true);
     onWaiting?.(() => {
@@ -122,19 +121,13 @@ class SnapshotSource {
   /**
    * @param {Map<any, any[]>} metrics by registry
    * @param {number} timeout milliseconds
-   * @param {boolean} [isLast]
    */
-  #runHooks(metrics, timeout, isLast) {
+  #runHooks(metrics, timeout) {
     // The hook of a metric that is in two registries runs once.
     const hooks = [...new Set([...metrics.values()].flat())].map(metric =>
       viewOf(metric) === undefined ? this.#customMetrics.hookOf(metric) : metric,
     );
-    return this.#hooks.run(
-      hooks,
-      timeout,
-      (name, reason) => this.countFailure(COLLECT, name, reason),
-      isLast,
-    );
+    return this.#hooks.run(hooks, timeout, (name, reason) => this.countFailure(COLLECT, name, reason));
   }
 
   /**

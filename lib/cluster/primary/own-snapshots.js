@@ -5,8 +5,7 @@
 // to end before the scrape's deadline, and digests are encoded in slices.
 
 const { SnapshotSource } = require('../capture/snapshot-source');
-const { hookTime } = require('../capture/collect-hooks');
-const { isLonger } = require('./worker-requests');
+const { hookTime, isLonger } = require('../capture/collect-hooks');
 const { joined } = require('../wire/byte-buffers');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');

@@ -4,6 +4,7 @@
 // all scrapes share it, and scrapes do not wait for a worker that has missed a deadline, unless that deadline
 // was a short one.
 
+const { isLonger } = require('../capture/collect-hooks');
 const { REQUEST } = require('../wire/messages');
 const { send, ownFields } = require('./worker-record');
 const { debug } = require('../../options/debug-log');
@@ -21,9 +22,6 @@ const FIRST_IPC_MILLISECONDS = 5000;
 // A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape
 // waits for it.
 const UNRESPONSIVE_MILLISECONDS = 5000;
-
-// Timeouts that differ by no more count as equal: a scrape asks up to this long after its call.
-const MAX_MARGIN_MILLISECONDS = 250;
 
 /** @typedef {import('./worker-record').WorkerRecord} WorkerRecord */
 /**
@@ -179,13 +177,4 @@ class WorkerRequests {
   }
 }
 
-/**
- * @param {number} timeout
- * @param {number} longestWait
- * @returns {boolean} whether a scrape waits considerably longer than others have
- */
-function isLonger(timeout, longestWait) {
-  return timeout > longestWait + Math.min(MAX_MARGIN_MILLISECONDS, longestWait / 2);
-}
-
-module.exports = { WorkerRequests, isLonger };
+module.exports = { WorkerRequests };

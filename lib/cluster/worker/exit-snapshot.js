@@ -124,7 +124,7 @@ class ExitSnapshot {
       return;
     }
     try {
-      await this.#source.prepare(hookTime, { isLast: true });
+      await this.#source.prepare(hookTime);
     } catch (error) {
       this.#source.countFailure('checkpoint', '', error);
     }
@@ -263,7 +263,6 @@ class ExitSnapshot {
       await this.#source.prepare(hookTime, {
         readerPosition: this.readerPosition,
         onProgress: part => file.writeAhead(part),
-        isLast: true,
         capture: dictionary => {
           timedSection('worker:checkpoint', () =>
             file.finish(this.#source.capture(this.#workerId, this.readerPosition, { dictionary })),

@@ -181,4 +181,45 @@ describe('collect hooks', () => {
 
     await cluster.end();
   });
+
+  it('a patient scrape waits for the hooks that an impatient one has given up, and shows the run after', async t => {
+    const holding = {
+      start: ({ client, cluster, state }) => {
+        const name = cluster.isPrimary ? 'run_in_primary' : 'run_in_worker';
+        state.runs = [];
+        new client.Gauge({
+          name,
+          help: 'h',
+          async collect() {
+            const run = state.runs.length + 1;
+            if (run > 1) await new Promise(resolve => state.runs.push(resolve));
+            else state.runs.push(undefined);
+            this.set(run);
+          },
+        });
+      },
+    };
+    const cluster = await startCluster(t, { workers: 1, worker: holding, options: { includePrimary: true } });
+    await cluster.run(
+      (context, start) => new Function(`return (${start})`)()(context),
+      String(holding.start),
+    );
+    const shown = samples => ['run_in_primary', 'run_in_worker'].map(name => samples.get(name));
+    assert.deepEqual(shown(await scrape(cluster)), [1, 1]);
+    const end = run => {
+      const ends = ({ state }, run) => state.runs[run - 1]?.() ?? run <= state.runs.length;
+      return Promise.all([
+        until(() => cluster.run(ends, run), `run ${run} in the primary`),
+        until(() => cluster.inWorker(1, ends, run), `run ${run} in the worker`),
+      ]);
+    };
+    assert.deepEqual(shown(await cluster.scrape({ timeout: 50 })), [1, 1]);
+    const begun = ({ state }) => state.runs.length === 2;
+    await until(() => cluster.inWorker(1, begun), 'the second run in the worker');
+    const patient = scrape(cluster);
+    await end(2);
+    await end(3);
+    assert.deepEqual(shown(await patient), [3, 3]);
+    await cluster.end();
+  });
 });
