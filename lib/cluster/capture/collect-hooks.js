@@ -3,8 +3,8 @@
 // Runs the `collect` hooks of a process's metrics, on its event loop. A hook that throws or never ends
 // affects its own metric only: the scrape shows that metric's last values.
 //
-// As for pages (registry/coalesce.js), a call never shares a run that began before it, because its numbers may
-// be older than the call: it waits for that run, and shares the next one with all others that wait.
+// As for pages (registry/coalesce.js), a call never shares a run that began before it, because its numbers
+// may be older than the call: it waits for that run, and shares the next one with all others that wait.
 
 const { settledWithin } = require('../../event-loop/timers');
 

@@ -70,7 +70,9 @@ class SnapshotSource {
    * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be
    *   waited for, and without `renew` when they have ended. `renew` is to be called if the reader has got
    *   newer numbers meanwhile: it drops what was copied or removed before
-   * @param {(dictionary: DictionaryPart) => T} [options.capture]
+   * @param {(dictionary: DictionaryPart, hooksBegan: number) => T} [options.capture] `hooksBegan`: when hooks
+   *   were called that had to be waited for, by performance.now(); otherwise Infinity. What hooks have set
+   *   may be as old
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
   async prepare(timeout, { readerPosition, onProgress, onWaiting, capture } = {}) {
@@ -80,8 +82,10 @@ class SnapshotSource {
     await this.#encodeChanged(views);
     const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
     let started = this.#metricsByRegistry();
+    const hooksBegan = performance.now();
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout);
-    if (unfinished === undefined) return dictionary && this.#afterHooks(started, () => capture?.(dictionary));
+    if (unfinished === undefined)
+      return dictionary && this.#afterHooks(started, () => capture?.(dictionary, Infinity));
     let copies = this.#copiesWithout(unfinished.pending, true);
     onWaiting?.(() => {
       copies.end();
@@ -100,7 +104,7 @@ class SnapshotSource {
       onWaiting?.(undefined);
     }
     this.#copies = copies;
-    return this.#afterHooks(started, () => capture(dictionary));
+    return this.#afterHooks(started, () => capture(dictionary, hooksBegan));
   }
 
   /**

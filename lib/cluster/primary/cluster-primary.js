@@ -88,7 +88,7 @@ class ClusterPrimary {
       requests: this.#requests,
       pageRequests: new PageRequests(this.#rounds, this.#supervisor),
       checkpointInterval: options.checkpointInterval,
-      onAnswered: (workerId, isUsable) => this.#rounds.settle(workerId, isUsable),
+      onAnswered: (...answered) => this.#rounds.settle(...answered),
     });
     this.#roster = new WorkerRoster(cluster, {
       // A process without workers never starts an aggregator.
@@ -245,11 +245,12 @@ class ClusterPrimary {
   /**
    * @param {Buffer | undefined} snapshot
    * @param {boolean} isAnswer
+   * @param {number} hooksBegan
    */
-  #onOwnSnapshot(snapshot, isAnswer) {
+  #onOwnSnapshot(snapshot, isAnswer, hooksBegan) {
     if (snapshot === undefined) this.#messages.refused.add('primary');
     else this.#supervisor.answer({ workerId: OWN_ID, bytes: snapshot });
-    if (isAnswer) this.#rounds.settle(OWN_ID, snapshot !== undefined);
+    if (isAnswer) this.#rounds.settle(OWN_ID, snapshot !== undefined, hooksBegan);
   }
 
   /** @returns {number[]} ids of those that can be asked now */

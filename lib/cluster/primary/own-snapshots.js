@@ -29,8 +29,9 @@ class OwnSnapshots {
 
   /**
    * @param {() => Iterable<any>} registries
-   * @param {(snapshot: Buffer | undefined, isAnswer: boolean) => void} onCaptured gets a snapshot in memory
-   *   of its own, undefined if the capture failed; and whether scrapes wait for no other one
+   * @param {(snapshot: Buffer | undefined, isAnswer: boolean, hooksBegan: number) => void} onCaptured gets a
+   *   snapshot in memory of its own, undefined if the capture failed; whether scrapes wait for no other one;
+   *   and when its hooks began, see SnapshotSource.prepare()
    */
   constructor(registries, onCaptured) {
     this.#source = new SnapshotSource(registries);
@@ -43,8 +44,8 @@ class OwnSnapshots {
   }
 
   /**
-   * Captures the numbers, unless a capture is under way: it ends after this call, so its numbers are new
-   * enough.
+   * Captures the numbers, unless a capture is under way. If hooks have begun before this call that it waits
+   * for, the scrape asks again.
    *
    * @param {number} timeout milliseconds that the scrape waits at most
    * @returns {number} milliseconds that the scrape waits; 0 if another has waited as long and timed
@@ -56,14 +57,14 @@ class OwnSnapshots {
       if (!this.#isLost) return isAwaited ? timeout : 0;
       this.#isLost = false;
       // Without hooks, because one may hang: no page may have fewer numbers than the one before.
-      this.#capture(undefined).then(snapshot => this.#onCaptured(snapshot, !isAwaited));
+      this.#capture(undefined).then(([snapshot, began]) => this.#onCaptured(snapshot, !isAwaited, began));
       return timeout;
     }
     this.#longestWait = 0;
     this.#isBusy = true;
-    this.#capture(hookTime(timeout)).then(snapshot => {
+    this.#capture(hookTime(timeout)).then(([snapshot, began]) => {
       this.#isBusy = this.#isLost = false;
-      this.#onCaptured(snapshot, true);
+      this.#onCaptured(snapshot, true, began);
     });
     return timeout;
   }
@@ -85,24 +86,27 @@ class OwnSnapshots {
 
   /**
    * @param {number | undefined} hookTime milliseconds for the `collect` hooks; undefined to run none
-   * @returns {Promise<Buffer | undefined>} never rejected
+   * @returns {Promise<[snapshot: Buffer | undefined, hooksBegan: number]>} never rejected
    */
   async #capture(hookTime) {
+    let hooksBegan = Infinity;
     try {
-      return await this.#source.prepare(hookTime, {
+      const snapshot = await this.#source.prepare(hookTime, {
         readerPosition: this.position,
         onWaiting: renew => (this.#renewCopies = renew),
-        capture: dictionary =>
+        capture: (dictionary, began) =>
           timedSection('primary:capture', () => {
+            hooksBegan = began;
             const { chunks } = this.#source.capture(OWN_ID, this.position, { dictionary });
             // The aggregator gets these numbers before those of the capture that waits.
             this.#renewCopies?.();
             return joined(chunks);
           }),
       });
+      return [snapshot, hooksBegan];
     } catch (error) {
       debug("the primary's own metrics cannot be captured: %s", error);
-      return undefined;
+      return [undefined, Infinity];
     }
   }
 }

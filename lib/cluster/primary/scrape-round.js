@@ -9,8 +9,8 @@ class ScrapeRound {
   startedAt = performance.now();
   /** Whether any worker has answered. */
   isAnswered = false;
-  /** @type {Set<number>} ids of the workers that have not answered */
-  waiting = new Set();
+  /** @type {Map<number, number>} when they were asked, by the ids of the workers that have not answered */
+  waiting = new Map();
   /** @type {Set<number>} ids of workers that a caller who left early would have had asked again */
   again = new Set();
   #onProgress = () => {};

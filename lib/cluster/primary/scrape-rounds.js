@@ -107,11 +107,16 @@ class ScrapeRounds {
   /**
    * @param {number} workerId of a worker that has answered, or cannot answer any more
    * @param {boolean} answered
+   * @param {number} [hooksBegan] by performance.now(): rounds that came later ask again, because what its
+   *   `collect` hooks have set may be older than their callers
    */
-  settle(workerId, answered) {
+  settle(workerId, answered, hooksBegan = Infinity) {
     for (const round of this.#rounds) {
       round.isAnswered ||= answered;
-      round.stopWaiting(workerId);
+      const askedAt = round.waiting.get(workerId);
+      if (askedAt === undefined) continue;
+      if (askedAt > hooksBegan && round.callers.size > 0) this.#askOne(round, workerId);
+      else round.stopWaiting(workerId);
     }
   }
 
@@ -218,13 +223,23 @@ class ScrapeRounds {
   *#ask(round, workerIds) {
     for (const workerId of workerIds) {
       if (round.callers.size === 0) return;
-      const { timeout } = round;
-      const wait = this.#cluster.ask(workerId, timeout);
-      if (wait > 0) round.waiting.add(workerId);
-      // The callers' own timers keep the process alive.
-      if (wait > 0 && wait < timeout) unref(setTimeout(() => round.stopWaiting(workerId), wait));
+      this.#askOne(round, workerId);
       yield;
     }
+  }
+
+  /**
+   * @param {ScrapeRound} round
+   * @param {number} workerId
+   */
+  #askOne(round, workerId) {
+    const { timeout } = round;
+    const askedAt = performance.now();
+    const wait = this.#cluster.ask(workerId, timeout);
+    if (wait > 0) round.waiting.set(workerId, askedAt);
+    else round.stopWaiting(workerId);
+    // The callers' own timers keep the process alive.
+    if (wait > 0 && wait < timeout) unref(setTimeout(() => round.stopWaiting(workerId), wait));
   }
 
   /**
@@ -238,7 +253,7 @@ class ScrapeRounds {
     await round.collected();
     for (const caller of round.callers) this.#boundRendering(caller);
     const waited = performance.now() - round.startedAt;
-    this.#cluster.giveUp(round.waiting, waited);
+    this.#cluster.giveUp(round.waiting.keys(), waited);
     round.waiting.clear();
   }
 

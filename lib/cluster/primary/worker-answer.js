@@ -40,6 +40,15 @@ function readAnswer({ metrics, snapshot, reason, file, bytes, error }, workerId,
 }
 
 /**
+ * @param {any} message of type RESPONSE
+ * @returns {number} how long ago `collect` hooks began for which the capture has waited, in milliseconds; 0
+ *   if it has not
+ */
+function readHookMilliseconds({ hookMilliseconds }) {
+  return hookMilliseconds > 0 ? Number(hookMilliseconds) : 0;
+}
+
+/**
  * @param {any} message of type READY
  * @returns {string | undefined} the directory that the worker has created for its exit snapshot; it is
  *   checked before anything in it is read
@@ -70,4 +79,10 @@ function textOr(text, otherwise) {
   return typeof text === 'string' ? beginningOf(text) : otherwise;
 }
 
-module.exports = { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD };
+module.exports = {
+  readAnswer,
+  readHookMilliseconds,
+  readExitDirectory,
+  readCheckpointInterval,
+  NOT_UNDERSTOOD,
+};

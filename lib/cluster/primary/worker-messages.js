@@ -4,7 +4,13 @@
 // answers, or counts why not.
 
 const { ReasonCounts } = require('./reason-counts');
-const { readAnswer, readExitDirectory, readCheckpointInterval, NOT_UNDERSTOOD } = require('./worker-answer');
+const {
+  readAnswer,
+  readHookMilliseconds,
+  readExitDirectory,
+  readCheckpointInterval,
+  NOT_UNDERSTOOD,
+} = require('./worker-answer');
 const { deathOf, ownFields, send, userOf } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
@@ -29,7 +35,8 @@ class WorkerMessages {
    * @param {import('./worker-requests').WorkerRequests} options.requests
    * @param {import('./page-requests').PageRequests} options.pageRequests
    * @param {number | undefined} options.checkpointInterval
-   * @param {(workerId: number, isUsable: boolean) => void} options.onAnswered
+   * @param {(workerId: number, isUsable: boolean, hooksBegan: number) => void} options.onAnswered see
+   *   ScrapeRounds.settle()
    */
   constructor({ supervisor, requests, pageRequests, checkpointInterval, onAnswered }) {
     this.#supervisor = supervisor;
@@ -131,8 +138,11 @@ class WorkerMessages {
     record.sendsSnapshots ||= answer !== undefined && answer.metrics === undefined;
     if (answer !== undefined) this.#passOn(record, answer);
     else this.#refuse(record, refused, error);
-    if (record.error === undefined) record.answeredAt = performance.now();
-    this.#onAnswered(workerId, record.error === undefined);
+    const now = performance.now();
+    if (record.error === undefined) record.answeredAt = now;
+    // Whatever the worker says, they began after it was asked.
+    const hooksBegan = Math.max(now - readHookMilliseconds(message), record.askedAt);
+    this.#onAnswered(workerId, record.error === undefined, hooksBegan);
   }
 
   /**

@@ -23,6 +23,8 @@ class WorkerResponder {
   /** @type {Request | undefined} not answered yet */
   #newest = undefined;
   #busy = false;
+  /** When the hooks of the last capture began, see SnapshotSource.prepare(). */
+  #hooksBegan = Infinity;
   #exit;
   #link;
   /** @type {number | undefined} milliseconds between checkpoints, if this program sets them */
@@ -112,13 +114,15 @@ class WorkerResponder {
     const { requestId, directory, known: readerPosition, timeout } = request;
     const name = snapshotName(this.workerId, requestId);
     const file = directory ? new SnapshotFile(directory, name) : undefined;
+    this.#hooksBegan = Infinity;
     try {
       await this.#source.prepare(hookTime(timeout), {
         readerPosition,
         onProgress: part => file?.writeAhead(part),
-        capture: dictionary => {
+        capture: (dictionary, hooksBegan) => {
           if (this.#newest !== request) return;
           this.#newest = undefined;
+          this.#hooksBegan = hooksBegan;
           if (file === undefined) this.#answerOverIpc(requestId, readerPosition, NO_DIRECTORY);
           else this.#answerWithFile(request, name, file, dictionary);
         },
@@ -187,7 +191,9 @@ class WorkerResponder {
    * @param {object} answer
    */
   #respond(requestId, answer) {
-    this.#link.send({ type: RESPONSE, requestId, ...answer });
+    const milliseconds = Math.max(Math.floor(performance.now() - this.#hooksBegan), 0);
+    const hookMilliseconds = milliseconds > 0 ? milliseconds : undefined;
+    this.#link.send({ type: RESPONSE, requestId, ...answer, hookMilliseconds });
   }
 
   /**

@@ -234,6 +234,30 @@ it('many workers are asked in several turns of the event loop', async () => {
 });
 
 describe('a worker that has to be asked again', () => {
+  it('a worker that has to be asked again because its collect hooks had begun before the round is asked by that round only, once', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const asked = [];
+    cluster.connected = () => [1];
+    cluster.ask = () => {
+      asked.push(performance.now());
+      return 60_000;
+    };
+    const turn = () => new Promise(resolve => setImmediate(resolve));
+    const first = rounds.collect(TEXT, 60_000);
+    while (asked.length < 1) await turn();
+    const second = rounds.collect(TEXT, 60_000);
+    t.mock.timers.tick(250);
+    while (asked.length < 2) await turn();
+    rounds.settle(1, true, asked[0]);
+    assert.equal(asked.length, 3);
+    await finishRender(0);
+    await first;
+    rounds.settle(1, true, asked[2]);
+    await finishRender(1);
+    await second;
+    assert.deepEqual([asked.length, renders.length], [3, 2]);
+  });
+
   it('a worker that has to be asked again is asked by the round of a caller with a long timeout, although one with a short timeout has left before', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const asked = [];

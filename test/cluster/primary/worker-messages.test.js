@@ -63,3 +63,26 @@ it('the files of responses that come too late are removed, one for each request'
   respond(sent[2]);
   assert.equal(record.outstanding, 0);
 });
+
+it('hooks of a worker began when it says, but not before it was asked: no round asks without end', () => {
+  const began = [];
+  const requests = new WorkerRequests(() => assert.fail());
+  const messages = new WorkerMessages({
+    supervisor: { answer() {} },
+    requests,
+    onAnswered: (workerId, isUsable, hooksBegan) => began.push(hooksBegan),
+  });
+  const sent = [];
+  const record = new WorkerRecord({ id: 1, process: {}, send: ({ requestId }) => sent.push(requestId) });
+  for (const hookMilliseconds of [undefined, 0, -1, NaN, {}, 'x', null]) {
+    requests.ask(record, 100, { directory: '/spool', pages: true });
+    messages.receive(record, { type: RESPONSE, requestId: sent.at(-1), snapshot: '', hookMilliseconds });
+    assert.equal(began.at(-1), record.answeredAt);
+  }
+  for (const hookMilliseconds of [1e300, Infinity, '99999', [5e9]]) {
+    requests.ask(record, 100, { directory: '/spool', pages: true });
+    messages.receive(record, { type: RESPONSE, requestId: sent.at(-1), snapshot: '', hookMilliseconds });
+    assert.equal(began.at(-1), record.askedAt);
+  }
+  assert.equal(began.length, 11);
+});

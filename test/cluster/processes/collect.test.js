@@ -182,44 +182,58 @@ describe('collect hooks', () => {
     await cluster.end();
   });
 
-  it('a patient scrape waits for the hooks that an impatient one has given up, and shows the run after', async t => {
+  it('no scrape shows what a hook had begun to read before it: it waits for the next run, which all share', async t => {
     const holding = {
       start: ({ client, cluster, state }) => {
-        const name = cluster.isPrimary ? 'run_in_primary' : 'run_in_worker';
+        const name = cluster.isPrimary ? 'run_in_primary' : `run_in_worker_${cluster.worker.id}`;
         state.runs = [];
         new client.Gauge({
           name,
           help: 'h',
           async collect() {
             const run = state.runs.length + 1;
-            if (run > 1) await new Promise(resolve => state.runs.push(resolve));
+            if (run > 1 && cluster.worker?.id !== 2) await new Promise(resolve => state.runs.push(resolve));
             else state.runs.push(undefined);
             this.set(run);
           },
         });
       },
     };
-    const cluster = await startCluster(t, { workers: 1, worker: holding, options: { includePrimary: true } });
+    const cluster = await startCluster(t, { workers: 2, worker: holding, options: { includePrimary: true } });
     await cluster.run(
       (context, start) => new Function(`return (${start})`)()(context),
       String(holding.start),
     );
-    const shown = samples => ['run_in_primary', 'run_in_worker'].map(name => samples.get(name));
+    const shown = samples => ['run_in_primary', 'run_in_worker_1'].map(name => samples.get(name));
     assert.deepEqual(shown(await scrape(cluster)), [1, 1]);
-    const end = run => {
-      const ends = ({ state }, run) => state.runs[run - 1]?.() ?? run <= state.runs.length;
-      return Promise.all([
-        until(() => cluster.run(ends, run), `run ${run} in the primary`),
-        until(() => cluster.inWorker(1, ends, run), `run ${run} in the worker`),
-      ]);
+    const runs = ({ state }) => state.runs.length;
+    const begun = async run => {
+      await until(async () => (await cluster.run(runs)) === run, `run ${run} in the primary`);
+      await until(async () => (await cluster.inWorker(1, runs)) === run, `run ${run} in the worker`);
     };
+    const end = async run => {
+      const ends = ({ state }, run) => void state.runs[run - 1]();
+      await Promise.all([cluster.run(ends, run), cluster.inWorker(1, ends, run)]);
+    };
+    // The last one that is asked.
+    const requestOf2 = () => cluster.run(({ requests }) => requests.get(2));
+
+    // One that gives up leaves a hook that runs.
     assert.deepEqual(shown(await cluster.scrape({ timeout: 50 })), [1, 1]);
-    const begun = ({ state }) => state.runs.length === 2;
-    await until(() => cluster.inWorker(1, begun), 'the second run in the worker');
-    const patient = scrape(cluster);
+    await begun(2);
+    const first = scrape(cluster);
     await end(2);
+    await begun(3);
+    // Two scrapes whose round starts while the one before waits for the hooks.
+    const before = await requestOf2();
+    const [second, third] = [scrape(cluster), scrape(cluster)];
+    await until(async () => (await requestOf2()) !== before, 'their round has asked');
     await end(3);
-    assert.deepEqual(shown(await patient), [3, 3]);
+    assert.deepEqual(shown(await first), [3, 3]);
+    await begun(4);
+    await end(4);
+    assert.deepEqual(shown(await second), [4, 4]);
+    assert.deepEqual(shown(await third), [4, 4]);
     await cluster.end();
   });
 });
