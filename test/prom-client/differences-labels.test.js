@@ -162,6 +162,20 @@ test('a series has a label that is undefined if its first use had it, until it i
   assert.deepStrictEqual(await samplesOf(registry), ['g{b="2"} 4']);
 });
 
+test('value(), removeMatching() and maxSeries take a label that is undefined for one that is missing', async () => {
+  const registry = new Registry();
+  const options = { name: 'c', help: 'c', labelNames: ['a', 'b'], maxSeries: 1, registers: [registry] };
+  const counter = new Counter(options);
+  counter.inc({ a: undefined, b: 'x' }, 2);
+  counter.inc({ b: 'x' });
+  counter.labels(undefined, 'x').inc();
+  assert.strictEqual(counter.overflowCount, 0);
+  assert.deepStrictEqual([counter.value({ b: 'x' }), counter.value({ b: 'x', a: undefined })], [4, 4]);
+  assert.deepStrictEqual(await samplesOf(registry), ['c{a="undefined",b="x"} 4']);
+  assert.strictEqual(counter.removeMatching({ a: 'undefined' }), 0);
+  assert.strictEqual(counter.removeMatching({ a: undefined }), 1);
+});
+
 // prom-client defect 8: explicit undefined and null crash
 test('undefined or null as labelNames means no labels', async () => {
   for (const labelNames of [undefined, null]) {
