@@ -158,7 +158,8 @@ describe(
       it(`the page of a random program is valid ${format} with all samples, for thousands of series`, test =>
         checkPages(test, manySeries.map(expressible), render, {
           runs: 1,
-          atLeast: { pages: 1, samples: 500 },
+          // A program may end with a page without samples.
+          atLeast: { pages: 0.5, samples: 500 },
         }));
 
       it(`the page of a random program is valid ${format} if two workers are aggregated`, test =>
