@@ -11,7 +11,7 @@ const { aggregators } = require('./primary/json-aggregators');
  * @param {any[][]} lists of metrics as getMetricsAsJSON() returns them
  * @param {string} [contentType] of the returned registry, default Prometheus text
  * @returns {Registry} whose metrics are plain objects with a get()
- * @throws {Error} if a metric names an unknown aggregator
+ * @throws {Error} if a metric names an unknown aggregator, or the content type is unknown
  */
 function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
   /** @type {Map<string, any[]>} */
@@ -22,7 +22,8 @@ function aggregateJson(lists, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
     if (same === undefined) byName.set(metric.name, [metric]);
     else same.push(metric);
   }
-  const registry = new Registry(contentType);
+  const registry = new Registry();
+  registry.setContentType(contentType);
   for (const metrics of byName.values()) {
     const name = metrics[0].aggregator ?? 'sum';
     const aggregator = Object.hasOwn(aggregators, name) ? aggregators[name] : undefined;

@@ -173,14 +173,12 @@ function exchange({ gatewayUrl, requestOptions, registry, requireJobName }, meth
  * @throws {URIError} if the credentials contain an invalid escape
  */
 function requestTarget(gatewayUrl, params) {
-  if (typeof gatewayUrl !== 'string') {
-    const message = `The "url" argument must be of type string. Received ${gatewayUrl}`;
-    throw Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG_TYPE' });
-  }
+  const { URL, Url, urlToHttpOptions } = /** @type {any} */ (require('url'));
+  // Node.js has the error for what is not a string, as prom-client throws it.
+  if (typeof gatewayUrl !== 'string') new Url().parse(gatewayUrl);
   const [, scheme] = /^\s*([^/?#]*?:)/.exec(gatewayUrl) ?? [];
   // `localhost:9091` has the scheme `localhost:`. http.request() rejects all but `http:` and `https:`.
   if (scheme !== undefined && !/^https?:$/i.test(scheme)) return { protocol: scheme };
-  const { URL, urlToHttpOptions } = require('url');
   const url = new URL(gatewayUrl);
   const { protocol, hostname, auth = null } = urlToHttpOptions(url);
   // prom-client escapes apostrophes too; `URL` and encodeURIComponent() do not.

@@ -2,7 +2,6 @@
 
 // The upper bounds of a histogram's buckets.
 
-const { inspect } = require('util');
 const { checkArray, isNumeric } = require('./metric-options');
 
 /** @type {readonly number[]} */
@@ -18,16 +17,16 @@ const defaultColumnOf = newColumnFinder(DEFAULT_BUCKETS);
  * A sorted copy, because the program may change its array; the default bounds are shared. Infinity is left
  * out: every histogram has that bucket.
  *
- * @param {Iterable<number>} buckets
+ * @param {readonly number[]} buckets numeric strings are bounds, too
+ * @param {(buckets: readonly unknown[]) => void} onLeftOut called if a bound is left out, as it is no number
  * @returns {readonly number[]}
- * @throws {TypeError} if it is not an array of numbers
+ * @throws {TypeError} if it is not an array
  */
-function boundsOf(buckets) {
+function boundsOf(buckets, onLeftOut) {
   if (buckets === DEFAULT_BUCKETS) return DEFAULT_BUCKETS;
   checkArray('buckets', buckets);
-  const bounds = [...buckets];
-  // Numeric strings are bounds too.
-  if (!bounds.every(isNumeric)) throw new TypeError(`buckets must be numbers: ${inspect(bounds)}`);
+  const bounds = buckets.filter(isNumeric);
+  if (bounds.length < buckets.length) onLeftOut(buckets);
   return Object.freeze(bounds.filter(bound => bound !== Infinity).sort((a, b) => Number(a) - Number(b)));
 }
 
@@ -45,7 +44,7 @@ function columnFinder(bounds) {
  * @returns {(value: number) => number}
  */
 function newColumnFinder(bounds) {
-  const limits = Float64Array.from(bounds);
+  const limits = Float64Array.from(bounds, Number);
   const count = limits.length;
   if (count <= LINEAR_SEARCH_BOUNDS) {
     return value => {

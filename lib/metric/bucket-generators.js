@@ -1,6 +1,8 @@
 'use strict';
 
 const { inspect } = require('util');
+const { explainedError } = require('../options/explained-error');
+const { warnOfCall } = require('../options/warnings');
 
 // What an array can have. Memory ends before that.
 const MAX_COUNT = 2 ** 32;
@@ -10,16 +12,15 @@ const MAX_COUNT = 2 ** 32;
  *
  * @param {number} start the first bound
  * @param {number} width the distance
- * @param {number} count how many, at least 1
+ * @param {number} count how many, at least 1; what is not a number stands for 1
  * @returns {number[]}
- * @throws {TypeError} if count is missing
  * @throws {Error} if count is below 1
  * @throws {RangeError} if count is not a whole number
  */
 function linearBuckets(start, width, count) {
-  if (count === undefined) throw new TypeError('linearBuckets(start, width, count) got no count');
   if (count < 1) throw new Error('Linear buckets needs a positive count');
-  return Array.from(listOf(count), (_, i) => start + i * width);
+  if (!isCount('linearBuckets()', count)) return [start];
+  return Array.from({ length: Number(count) }, (_, i) => start + i * width);
 }
 
 /**
@@ -27,9 +28,8 @@ function linearBuckets(start, width, count) {
  *
  * @param {number} start the first bound, above 0
  * @param {number} factor above 1
- * @param {number} count how many, at least 1
+ * @param {number} count how many, at least 1; what is not a number stands for 1
  * @returns {number[]}
- * @throws {TypeError} if count is missing
  * @throws {Error} if an argument is out of range
  * @throws {RangeError} if count is not a whole number
  */
@@ -37,22 +37,25 @@ function exponentialBuckets(start, factor, count) {
   if (start <= 0) throw new Error('Exponential buckets needs a positive start');
   if (count < 1) throw new Error('Exponential buckets needs a positive count');
   if (factor <= 1) throw new Error('Exponential buckets needs a factor greater than 1');
-  if (count === undefined) throw new TypeError('exponentialBuckets(start, factor, count) got no count');
+  if (!isCount('exponentialBuckets()', count)) return [start];
   let bound = start;
-  return Array.from(listOf(count), (_, i) => (i === 0 ? bound : (bound *= factor)));
+  return Array.from({ length: Number(count) }, (_, i) => (i === 0 ? bound : (bound *= factor)));
 }
 
 /**
+ * @param {string} generator
  * @param {number} count
- * @returns {undefined[]}
- * @throws {RangeError} if it is not a length, with prom-client's text first
+ * @returns {boolean} false if it is missing or not a number
+ * @throws {RangeError} if it is a number but no length
  */
-function listOf(count) {
-  const length = Number(count);
-  if (Number.isInteger(length) && length < MAX_COUNT) return new Array(length);
-  throw new RangeError(
-    `Invalid array length: the count of buckets must be a whole number: ${inspect(count)}`,
-  );
+function isCount(generator, count) {
+  if (Number.isInteger(Number(count)) && count < MAX_COUNT) return true;
+  if (typeof count === 'number') {
+    const more = `: the count of buckets must be a whole number: ${inspect(count)}`;
+    throw explainedError(RangeError, 'Invalid array length', more);
+  }
+  warnOfCall(generator, 'one bucket, because its third argument is not their count', count);
+  return false;
 }
 
 module.exports = { linearBuckets, exponentialBuckets };

@@ -92,9 +92,7 @@ function handleOf(metric, table, args, row, checksNames) {
   if (row !== OTHER_ORDER && typeof args[0] !== 'object') return new SeriesHandle(table, args, row);
   const { index } = table;
   if (row >= 0 && index !== undefined) return new SeriesHandle(table, index.foundValues(), row);
-  const labels = labelSetOf(metric, args);
-  if (checksNames) checkLabelNames(metric, labels);
-  return new SeriesHandle(table, labels);
+  return new SeriesHandle(table, labelSetOf(metric, args, checksNames));
 }
 
 /**

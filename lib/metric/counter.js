@@ -15,6 +15,7 @@ const {
   isObject,
   notANumber,
   adviseOnOrder,
+  warnOfValue,
   runCollect,
 } = require('./metric');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
@@ -46,7 +47,7 @@ class Counter extends Metric {
    *
    * @param {Labels | number | null} [labels] or the value, for the series without labels; or, where exemplars
    *   are enabled, `{labels, value, exemplarLabels}`
-   * @param {number | null} [value] default 1; not negative
+   * @param {number | null} [value] default 1; not negative. NaN, false and '' add nothing
    * @throws {TypeError} if the value is not a finite number
    * @throws {RangeError} if the labels of an exemplar are longer than 128 characters
    * @throws {Error} if the value is negative, or a label is not one of `labelNames`
@@ -66,7 +67,7 @@ class Counter extends Metric {
       value = labels;
     }
     if (value == null) value = 1;
-    if (!isIncrement(value)) throw rejected(this, labelSet, value);
+    if (!isIncrement(value)) value = checkedIncrement(this, labelSet, value);
     const row = locate(this, table, labelSet);
     table.pageOf(row)[table.offsetOf(row)] += value;
   }
@@ -136,14 +137,14 @@ const { inc, get } = Counter.prototype;
 /**
  * @param {Counter} counter
  * @param {import('./exemplar').Exemplars} exemplars
- * @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record
+ * @param {{labels?: Labels | number | null, value?: number | null, exemplarLabels?: Labels | null}} record
  */
 function incWithExemplar(counter, exemplars, { labels, value, exemplarLabels }) {
-  const labelSet = labels ?? NO_LABELS;
-  const increment = value ?? 1;
-  if (!isIncrement(increment)) throw rejected(counter, labelSet, increment);
+  const labelSet = isObject(labels) ? labels : NO_LABELS;
+  let increment = (isObject(labels) ? value : (labels ?? value)) ?? 1;
+  if (!isIncrement(increment)) increment = checkedIncrement(counter, labelSet, increment);
   // Made first: a sample whose exemplar is refused must not have been counted.
-  const exemplar = exemplarLabels ? createExemplar(exemplarLabels, increment || 1) : undefined;
+  const exemplar = exemplarLabels == null ? undefined : createExemplar(exemplarLabels, value || 1);
   const table = tableOf(counter);
   const row = locate(counter, table, labelSet);
   table.pageOf(row)[table.offsetOf(row)] += increment;
@@ -168,7 +169,7 @@ function childOf(counter, handle) {
 function incChild(counter, handle, value) {
   if (counter.inc !== inc) return callReplaced(counter.inc, counter, handle, value);
   if (value == null) value = 1;
-  if (!isIncrement(value)) throw rejected(counter, handle.labels, value);
+  if (!isIncrement(value)) value = checkedIncrement(counter, handle.labels, value);
   if (handle.generation !== handle.table.generation) bind(counter, handle);
   handle.page[handle.offset] += value;
   return undefined;
@@ -180,16 +181,24 @@ function isIncrement(value) {
 }
 
 /**
- * The error of an increment that is refused; a wrong label comes before a wrong value.
+ * What stands for an increment that is none; a wrong label comes before a wrong value. NaN, false and '' add
+ * nothing: they are often the result of a computation in a listener, where an error would end the process.
  *
  * @param {Counter} counter
  * @param {Labels} labels
  * @param {unknown} value
+ * @returns {number} 0
+ * @throws {TypeError} if it is anything else that is not a finite number
+ * @throws {Error} if it is negative
  */
-function rejected(counter, labels, value) {
+function checkedIncrement(counter, labels, value) {
   checkLabelNames(counter, labels);
-  if (!Number.isFinite(value)) return notANumber(value);
-  return new Error('It is not possible to decrease a counter');
+  if (Number.isNaN(value) || value === false || value === '') {
+    warnOfValue(counter, 'inc() adds nothing', value);
+    return 0;
+  }
+  if (!Number.isFinite(value)) throw notANumber(value);
+  throw new Error('It is not possible to decrease a counter');
 }
 
 module.exports = { Counter };

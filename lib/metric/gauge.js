@@ -14,6 +14,7 @@ const {
   isObject,
   notANumber,
   adviseOnOrder,
+  warnOfValue,
   runCollect,
 } = require('./metric');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
@@ -65,8 +66,9 @@ class Gauge extends Metric {
 
   /**
    * @param {Labels | number} [labels] or the value, for the series without labels
-   * @param {number} [value] default 1
-   * @throws {TypeError} if the value is not a number
+   * @param {number} [value] default 1. Anything else but a BigInt is converted to a number; what has none
+   *   changes nothing
+   * @throws {TypeError} if the value is a BigInt
    * @throws {Error} if a label is not one of `labelNames`
    */
   dec(labels, value) {
@@ -78,13 +80,13 @@ class Gauge extends Metric {
   /**
    * Sets the gauge to the seconds since the epoch, with fraction.
    *
-   * @param {Labels} [labels]
+   * @param {Labels} [labels] as in prom-client, a number is taken for the value
    * @throws {Error} if a label is not one of `labelNames`
    */
   setToCurrentTime(labels) {
     const now = Date.now() / 1000;
-    if (isObject(labels)) this.set(labels, now);
-    else this.set(now);
+    if (labels == null) this.set(now);
+    else this.set(labels, now);
   }
 
   /**
@@ -233,10 +235,10 @@ function setRow(gauge, labels, value) {
  * @param {1 | -1} sign
  */
 function addToRow(gauge, labels, delta, sign) {
-  const number = deltaOf(delta);
+  const number = deltaOf(gauge, delta, sign);
   const table = tableOf(gauge);
   const row = locate(gauge, table, labels);
-  table.pageOf(row)[table.offsetOf(row)] += sign * number;
+  table.pageOf(row)[table.offsetOf(row)] += number;
 }
 
 /**
@@ -257,20 +259,38 @@ function setChild(gauge, handle, value) {
  * @param {1 | -1} sign
  */
 function addToChild(gauge, handle, delta, sign) {
-  const number = deltaOf(delta);
+  const number = deltaOf(gauge, delta, sign);
   if (handle.generation !== handle.table.generation) bind(gauge, handle);
-  handle.page[handle.offset] += sign * number;
+  handle.page[handle.offset] += number;
 }
 
 /**
+ * @param {Gauge} gauge
  * @param {unknown} delta
- * @returns {number}
- * @throws {TypeError} if it is neither a number nor left out
+ * @param {1 | -1} sign
+ * @returns {number} what has to be added
+ * @throws {TypeError} if it is neither a number nor left out, nor can be converted
  */
-function deltaOf(delta) {
-  if (delta === undefined) return 1;
-  if (typeof delta !== 'number') throw new TypeError(`Delta is not a valid number: ${format(delta)}`);
-  return delta;
+function deltaOf(gauge, delta, sign) {
+  if (typeof delta === 'number') return sign * delta;
+  return delta === undefined ? sign : convertedDelta(gauge, delta, sign);
+}
+
+/**
+ * As in prom-client, `dec('5')` subtracts 5: the sign converts.
+ *
+ * @param {Gauge} gauge
+ * @param {any} delta
+ * @param {1 | -1} sign
+ * @returns {number}
+ * @throws {TypeError} if it is the argument of inc(), or a BigInt
+ */
+function convertedDelta(gauge, delta, sign) {
+  const number = sign === 1 ? delta : -delta;
+  if (typeof number !== 'number') throw new TypeError(`Delta is not a valid number: ${format(number)}`);
+  if (!Number.isNaN(number)) return number;
+  warnOfValue(gauge, 'dec() subtracts nothing', delta);
+  return 0;
 }
 
 module.exports = { Gauge };

@@ -14,12 +14,13 @@ const {
   isObject,
   notANumber,
   adviseOnOrder,
+  warnOfValue,
   runCollect,
 } = require('./metric');
 const { OPTIONS } = require('./metric-options');
 const { DEFAULT_BUCKETS, boundsOf, columnFinder } = require('./bucket-bounds');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
-const { NO_LABELS, mergedLabels, checkLabelNames } = require('./label-sets');
+const { NO_LABELS, mergedLabels, checkLabelNames, unknownLabel } = require('./label-sets');
 const { timer, timeCall } = require('./stopwatch');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -43,14 +44,16 @@ class Histogram extends Metric {
    * @param {any} config `name` and `help` are mandatory; `buckets` (upper bounds, in the unit that is
    *   observed), `labelNames`, `registers`, `aggregator`, `collect`, `enableExemplars`, `maxSeries`
    * @throws {TypeError} if config is not an object, `maxSeries` is not a positive integer, or a registry's
-   *   content type does not allow exemplars and `enableExemplars` is set, or a bound is not a number
+   *   content type does not allow exemplars and `enableExemplars` is set
    * @throws {Error} if name, help or a label name is not valid or reserved, or the name is taken
    */
   constructor(config) {
     super(config, { buckets: DEFAULT_BUCKETS }, HISTOGRAM_OPTIONS);
     this.type = 'histogram';
     if (this.labelNames.includes('le')) throw new Error('le is a reserved label keyword');
-    const bounds = boundsOf(/** @type {any} */ (this).buckets);
+    const bounds = boundsOf(/** @type {any} */ (this).buckets, given =>
+      warnOfValue(this, 'buckets that are not numbers are left out', given),
+    );
     /** @type {readonly number[]} */
     this.buckets = bounds;
     /** @type {readonly number[]} */
@@ -83,14 +86,14 @@ class Histogram extends Metric {
     let labelSet = NO_LABELS;
     if (isObject(labels)) {
       labelSet = labels;
-    } else if (labels != null && (value === undefined || labels || labels === 0)) {
+    } else if (labels || labels === 0) {
       // As in prom-client, anything else before a value stands for no labels: `hasUser && { user }`.
       if (isObject(value)) adviseOnOrder(this, 'observe');
       value = labels;
     }
     if (!Number.isFinite(value)) {
       checkLabelNames(this, labelSet);
-      throw notANumber(value);
+      throw notANumber(value, value === undefined && !isObject(labels) ? labels : value);
     }
     const { table } = state;
     const row = locate(this, table, labelSet);
@@ -151,15 +154,20 @@ class Histogram extends Metric {
   /**
    * Sets a series to zero observations; creates it if it does not exist.
    *
-   * @param {Labels} [labels] of a series; if it would exceed `maxSeries`, the overflow series is not reset
-   * @throws {Error} if a label is not one of `labelNames`
+   * @param {Labels} [labels] of a series; if it would exceed `maxSeries`, the overflow series is not reset.
+   *   There is none if a label is not one of `labelNames`
    */
   zero(labels) {
     const table = tableOf(this);
-    const row = table.find(labels ?? NO_LABELS);
+    const labelSet = labels ?? NO_LABELS;
+    if (unknownLabel(this, labelSet) !== undefined) {
+      warnOfValue(this, 'zero() does nothing for labels that are not in labelNames', labels);
+      return;
+    }
+    const row = table.find(labelSet);
     if (row === -1) {
       // A new series has no observations, and the overflow series is shared, so it must not be reset.
-      locate(this, table, labels ?? NO_LABELS);
+      locate(this, table, labelSet);
       return;
     }
     table.resetRow(row);
@@ -252,10 +260,12 @@ function count({ columnOf, table }, page, offset, value) {
 
 /**
  * @param {Histogram} histogram
- * @param {{labels?: Labels | null, value?: number | null, exemplarLabels?: Labels | null}} record
+ * @param {{labels?: Labels | number | null, value?: number | null, exemplarLabels?: Labels | null}} record
  */
-function observeWithExemplar(histogram, { labels, value, exemplarLabels }) {
-  const labelSet = labels ?? NO_LABELS;
+function observeWithExemplar(histogram, record) {
+  const { labels, exemplarLabels } = record;
+  const labelSet = isObject(labels) ? labels : NO_LABELS;
+  const value = !isObject(labels) && (labels || labels === 0) ? labels : record.value;
   if (!Number.isFinite(value)) {
     checkLabelNames(histogram, labelSet);
     throw notANumber(value);

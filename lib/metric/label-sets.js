@@ -24,18 +24,21 @@ const NO_LABELS = Object.freeze(new NoLabels());
  *
  * @param {{labelNames: readonly string[]}} metric
  * @param {any[]} args one object of labels, or all values in the order of `labelNames`
+ * @param {boolean} [checksNames] whether unknown labels are refused
  * @returns {Labels} a copy
- * @throws {Error} if the number of values does not fit
+ * @throws {Error} if the number of values does not fit, or a label is not one of `labelNames`
  */
-function labelSetOf({ labelNames }, args) {
+function labelSetOf(metric, args, checksNames = true) {
   if (typeof args[0] === 'object') {
+    // Before values are read, as in prom-client: a getter may throw.
+    if (checksNames) checkLabelNames(metric, args[0]);
     /** @type {Labels} */
     const labels = {};
     // Inherited labels count as well; a caller that changes its object later does not change the series.
     for (const name in args[0]) setLabel(labels, name, args[0][name]);
     return labels;
   }
-  return labelsByPosition(labelNames, args);
+  return labelsByPosition(metric.labelNames, args);
 }
 
 /**
@@ -80,20 +83,29 @@ function checkLabelSet(method, labels) {
 /**
  * @param {{labelNames: readonly string[]}} metric
  * @param {Labels} labels
+ * @returns {string | undefined} the first label that is not one of `labelNames`
+ */
+function unknownLabel({ labelNames }, labels) {
+  for (const name in labels) if (!labelNames.includes(name)) return name;
+  return undefined;
+}
+
+/**
+ * @param {{labelNames: readonly string[]}} metric
+ * @param {Labels} labels
  * @throws {Error} for the first label that is not one of `labelNames`
  */
-function checkLabelNames({ labelNames }, labels) {
-  for (const name in labels) {
-    if (!labelNames.includes(name)) {
-      throw new Error(`Added label "${name}" is not included in initial labelset: ${inspect(labelNames)}`);
-    }
-  }
+function checkLabelNames(metric, labels) {
+  const name = unknownLabel(metric, labels);
+  if (name === undefined) return;
+  throw new Error(`Added label "${name}" is not included in initial labelset: ${inspect(metric.labelNames)}`);
 }
 
 module.exports = {
   NO_LABELS,
   labelSetOf,
   mergedLabels,
+  unknownLabel,
   checkLabelNames,
   checkLabelSet,
 };

@@ -51,11 +51,12 @@ function checkArray(option, value) {
 
 /**
  * @param {unknown} value of a bucket or percentile, which may be a text
- * @returns {boolean}
+ * @returns {boolean} whether the text that is printed of it is a number
  */
 function isNumeric(value) {
   try {
-    return !Number.isNaN(Number(value));
+    const text = String(value).trim();
+    return text !== '' && !Number.isNaN(Number(text));
   } catch {
     return false;
   }

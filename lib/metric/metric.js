@@ -2,11 +2,12 @@
 
 // What the four metric types share: construction, registration, and finding the row of a label set.
 
-const { debuglog, format } = require('util');
+const { debuglog, format, inspect } = require('util');
 const { Registry } = require('../registry/registry');
 const { withAdvice } = require('../registry/metric-definition');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
-const { adviseOnce } = require('../options/warnings');
+const { adviseOnce, warnOfCall } = require('../options/warnings');
+const { explainedError } = require('../options/explained-error');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
@@ -81,11 +82,10 @@ class Metric {
   }
 
   /**
-   * The series by prom-client's keys, built on access. Modifying it has no effect; assigning an empty object
-   * drops all series, as in prom-client.
+   * The series by prom-client's keys, built on access. Modifying it has no effect; assigning an object drops
+   * all series, as in prom-client.
    *
    * @returns {Record<string, object>}
-   * @throws {TypeError} if something else is assigned
    */
   get hashMap() {
     /** @type {any} */
@@ -94,7 +94,7 @@ class Metric {
   }
 
   set hashMap(series) {
-    if (Object.keys(series ?? {}).length > 0) throw new TypeError('hashMap can only be emptied');
+    if (Object.keys(series ?? {}).length > 0) warnOfValue(this, 'hashMap can only be emptied', series);
     tableOf(this).clear();
   }
 
@@ -107,7 +107,6 @@ class Metric {
   remove(...labels) {
     const set = labelSetOf(this, labels);
     const table = tableOf(this);
-    checkLabelNames(this, set);
     const row = table.find(set);
     if (row !== -1) table.removeRow(row);
   }
@@ -159,6 +158,17 @@ function adviseOnOrder({ name }, method) {
     'order of arguments',
     `Metric ${name}: ${method}() takes labels first, then the value. The labels of this call are ignored`,
   );
+}
+
+/**
+ * Warns once per metric of a value that is of no use.
+ *
+ * @param {{name: string}} metric
+ * @param {string} problem
+ * @param {unknown} value
+ */
+function warnOfValue({ name }, problem, value) {
+  warnOfCall(`Metric ${name}`, problem, value);
 }
 
 /**
@@ -303,11 +313,15 @@ function isObject(value) {
 }
 
 /**
- * @param {unknown} value
- * @returns {TypeError}
+ * @param {unknown} value that prom-client names
+ * @param {unknown} [given] what it was made of
+ * @returns {Error} a TypeError
  */
-function notANumber(value) {
-  return new TypeError(`Value is not a valid number: ${format(value)}`);
+function notANumber(value, given = value) {
+  const message = `Value is not a valid number: ${format(value)}`;
+  return Object.is(value, given)
+    ? new TypeError(message)
+    : explainedError(TypeError, message, `, got ${inspect(given)}`);
 }
 
 /**
@@ -335,5 +349,6 @@ module.exports = {
   isObject,
   notANumber,
   adviseOnOrder,
+  warnOfValue,
   runCollect,
 };

@@ -3,7 +3,7 @@
 // The timers of startTimer().
 
 const { inspect } = require('util');
-const { NO_LABELS, labelSetOf, mergedLabels, checkLabelNames, checkLabelSet } = require('./label-sets');
+const { NO_LABELS, labelSetOf, mergedLabels, checkLabelSet } = require('./label-sets');
 
 /** Missing in runtimes that are older than `using`: a symbol that nobody has stands for it there. */
 const DISPOSE = Symbol.dispose ?? Symbol('dispose');
@@ -95,9 +95,8 @@ function labelsAndCall(metric, method, labels, call) {
   if (typeof labels === 'function') [labels, call] = [undefined, labels];
   if (typeof call !== 'function') throw new TypeError(`${method}() expected a function: ${inspect(call)}`);
   if (labels != null) checkLabelSet(method, labels);
-  const labelSet = labelSetOf(metric, [labels ?? NO_LABELS]);
   // Before the call, because after it its result would be lost.
-  checkLabelNames(metric, labelSet);
+  const labelSet = labelSetOf(metric, [labels ?? NO_LABELS]);
   return { labels: labelSet, call: /** @type {() => any} */ (call) };
 }
 

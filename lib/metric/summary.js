@@ -1,6 +1,6 @@
 'use strict';
 
-const { inspect } = require('util');
+const { explainedError } = require('../options/explained-error');
 const { TimeWindowQuantiles, quantilesOf } = require('./time-window-quantiles');
 const { VIEW } = require('../registry/metric-view');
 const { SERIES } = require('./hash-map');
@@ -14,9 +14,10 @@ const {
   viewWith,
   isObject,
   notANumber,
+  warnOfValue,
   runCollect,
 } = require('./metric');
-const { OPTIONS, checkArray, isNumeric } = require('./metric-options');
+const { OPTIONS, isNumeric } = require('./metric-options');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind } = require('./children');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 const { adviseOnce } = require('../options/warnings');
@@ -90,15 +91,15 @@ class Summary extends Metric {
    *   `compressCount` (observations to buffer before they are merged, at most 512: fewer take less memory and
    *   more time), `labelNames`, `registers`, `aggregator`, `collect`, `maxSeries`
    * @throws {TypeError} if config is not an object, or `maxSeries` not a positive integer
-   * @throws {RangeError} if a percentile is not between 0 and 1, or `ageBuckets` no whole number
+   * @throws {RangeError} if `ageBuckets` is a number that no array can have as its length
    * @throws {Error} if name, help or a label name is invalid or reserved, or the name is taken
    */
   constructor(config) {
     super(config, { percentiles: DEFAULT_PERCENTILES, compressCount: 1000 }, SUMMARY_OPTIONS);
     this.type = 'summary';
     if (this.labelNames.includes('quantile')) throw new Error('quantile is a reserved label keyword');
-    checkPercentiles(/** @type {any} */ (this).percentiles);
-    checkWindow(/** @type {any} */ (this));
+    setPercentiles(/** @type {any} */ (this));
+    setWindow(/** @type {any} */ (this));
     const table = createTable(this, 2);
     const state = new State(this, table);
     if (this.labelNames.length === 0) table.locate(NO_LABELS);
@@ -114,17 +115,14 @@ class Summary extends Metric {
   observe(labels, value) {
     /** @type {Labels} */
     let labelSet = NO_LABELS;
+    let number = value;
     if (isObject(labels)) labelSet = labels;
-    else if (labels != null && value === undefined) value = labels;
-    if (!Number.isFinite(value)) {
-      checkLabelNames(this, labelSet);
-      if (value !== undefined) throw notANumber(value);
-      throw notANumber(isObject(labels) ? labels : {});
-    }
+    else if (value === undefined && labels != null) number = labels;
+    if (!Number.isFinite(number)) throw rejected(this, labels, value);
     const state = stateOf(this);
     const { table } = state;
     const row = locate(this, table, labelSet);
-    count(state, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
+    count(state, row, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (number));
   }
 
   /**
@@ -220,33 +218,62 @@ class Summary extends Metric {
 const { get } = Summary.prototype;
 
 /**
- * @param {Iterable<unknown>} percentiles
- * @throws {TypeError} if it is not an array
- * @throws {RangeError} if one of them is not between 0 and 1
+ * Leaves out what is no number. As in prom-client, 99 stands for the maximum.
+ *
+ * @param {Summary & {percentiles: unknown}} summary
  */
-function checkPercentiles(percentiles) {
-  checkArray('percentiles', percentiles);
-  for (const percentile of percentiles) {
-    if (isNumeric(percentile) && Number(percentile) >= 0 && Number(percentile) <= 1) continue;
-    throw new RangeError(`percentiles must be between 0 and 1 (0.99 and not 99): ${inspect(percentile)}`);
+function setPercentiles(summary) {
+  const { percentiles } = summary;
+  const numeric = Array.isArray(percentiles) ? percentiles.filter(isNumeric) : [];
+  if (Array.isArray(percentiles) && numeric.length === percentiles.length) {
+    if (numeric.every(percentile => percentile >= 0 && percentile <= 1)) return;
+    warnOfValue(summary, 'percentiles should be between 0 and 1 (0.99 and not 99)', percentiles);
+    return;
   }
+  warnOfValue(summary, 'percentiles that are not numbers are left out', percentiles);
+  summary.percentiles = numeric;
 }
 
 /**
- * @param {{name: string, maxAgeSeconds?: number, ageBuckets?: number}} summary
- * @throws {RangeError} if it cannot have so many slices of time; prom-client's text comes first
+ * Bounds the number of slices of time. Without a positive age there is no window.
+ *
+ * @param {Summary & {maxAgeSeconds?: any, ageBuckets?: any}} summary
+ * @throws {RangeError} if `ageBuckets` is a number that no array can have as its length
  */
-function checkWindow({ name, maxAgeSeconds, ageBuckets }) {
-  if (Boolean(maxAgeSeconds) !== Boolean(ageBuckets)) {
+function setWindow(summary) {
+  const { name, maxAgeSeconds, ageBuckets } = summary;
+  if (Boolean(maxAgeSeconds) !== Boolean(ageBuckets))
     adviseOnce('window', `Metric ${name}: a sliding window needs both maxAgeSeconds and ageBuckets`);
-    return;
-  }
-  if (!ageBuckets) return;
-  const count = Number(ageBuckets);
-  if (Number.isInteger(count) && count >= 1 && count <= MAX_AGE_BUCKETS) return;
-  throw new RangeError(
-    `Invalid array length: ageBuckets must be a whole number up to ${MAX_AGE_BUCKETS}: ${inspect(ageBuckets)}`,
-  );
+  if (!maxAgeSeconds || !ageBuckets) return;
+  if (typeof ageBuckets === 'number' && ageBuckets !== ageBuckets >>> 0) throw invalidLength(ageBuckets);
+  const count = isNumeric(ageBuckets) ? Math.floor(Number(ageBuckets)) : 0;
+  const isWindow = isNumeric(maxAgeSeconds) && maxAgeSeconds > 0;
+  if (isWindow && count >= 1 && count <= MAX_AGE_BUCKETS) return;
+  const problem = `a sliding window needs seconds above 0 and 1 to ${MAX_AGE_BUCKETS} ageBuckets`;
+  warnOfValue(summary, problem, { maxAgeSeconds, ageBuckets });
+  if (!isWindow) summary.maxAgeSeconds = undefined;
+  summary.ageBuckets = Math.min(Math.max(count, 1), MAX_AGE_BUCKETS);
+}
+
+/** @param {number} ageBuckets */
+function invalidLength(ageBuckets) {
+  const more = `: ageBuckets must be a whole number up to ${MAX_AGE_BUCKETS}: ${ageBuckets}`;
+  return explainedError(RangeError, 'Invalid array length', more);
+}
+
+/**
+ * The error of a value that is none, as prom-client has it: a wrong label comes before a wrong value, and the
+ * characters of a text are labels.
+ *
+ * @param {Summary} summary
+ * @param {any} labels
+ * @param {unknown} value
+ * @returns {Error}
+ * @throws {Error} if a label is not one of `labelNames`
+ */
+function rejected(summary, labels, value) {
+  if (typeof labels === 'string' || isObject(labels)) checkLabelNames(summary, /** @type {any} */ (labels));
+  return value === undefined ? notANumber(labels || {}, labels) : notANumber(value);
 }
 
 /**

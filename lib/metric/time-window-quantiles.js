@@ -145,12 +145,12 @@ class TimeWindowQuantiles {
 
 /**
  * @param {Observations[]} slices
- * @param {readonly number[]} quantiles 0 to 1
+ * @param {readonly number[]} quantiles 0 to 1, or texts of numbers
  * @returns {number[]} their values; 0 if nothing was observed
  */
 function quantilesOf(slices, quantiles) {
   const digest = digestOf(slices);
-  return quantiles.map(quantile => digest.percentile(quantile) || 0);
+  return quantiles.map(quantile => digest.percentile(Number(quantile)) || 0);
 }
 
 /**

@@ -2,9 +2,14 @@
 
 // Process warnings about options and calls that have no effect, or another one than was meant.
 
+const { inspect } = require('util');
 const { isProduction } = require('./environment');
 
 const CODE = 'PROM_CLIENT_CLUSTER_OPTIONS';
+const CODE_OF_CALLS = 'PROM_CLIENT_CLUSTER_CALLS';
+
+/** The directory of the library. A bundle does not say which lines are the library's. */
+const LIBRARY = typeof __dirname === 'string' ? /^.*(?=[\\/]options$)/.exec(__dirname)?.[0] : undefined;
 
 /** @type {Set<string>} */
 const warned = new Set();
@@ -14,12 +19,11 @@ const warned = new Set();
  *
  * @param {string} subject
  * @param {string} text
- * @param {string} [code]
  */
-function warnOnce(subject, text, code = CODE) {
+function warnOnce(subject, text) {
   if (warned.has(subject)) return;
   warned.add(subject);
-  process.emitWarning(text, { code });
+  process.emitWarning(text, { code: CODE });
 }
 
 /**
@@ -35,4 +39,41 @@ function adviseOnce(subject, text) {
   else warnOnce(subject, text);
 }
 
-module.exports = { warnOnce, adviseOnce };
+/**
+ * Warns of a call that prom-client accepts and whose result would be of no use: once per metric, with the line
+ * of the program that made the first one. Never throws, as it stands for an error that is not thrown.
+ *
+ * @param {string} subject `Metric NAME`, or the function
+ * @param {string} problem
+ * @param {unknown} value that was given
+ */
+function warnOfCall(subject, problem, value) {
+  if (warned.has(subject)) return;
+  warned.add(subject);
+  const text = `${subject}: ${problem}: ${printed(value)}${callerLine()}`;
+  // Missing in browsers.
+  process.emitWarning?.(text, { code: CODE_OF_CALLS });
+}
+
+/** @param {unknown} value possibly one that throws when it is read */
+function printed(value) {
+  try {
+    return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 100, maxArrayLength: 10 });
+  } catch {
+    return 'a value that cannot be printed';
+  }
+}
+
+/** @returns {string} the line of the stack that called the library; empty if it is not known */
+function callerLine() {
+  try {
+    if (LIBRARY === undefined) return '';
+    const lines = String(new Error().stack).split('\n').slice(1);
+    const line = lines.find(text => !text.includes(LIBRARY));
+    return line === undefined ? '' : `, first ${line.trim()}`;
+  } catch {
+    return '';
+  }
+}
+
+module.exports = { warnOnce, adviseOnce, warnOfCall };

@@ -4,6 +4,7 @@
 // metric.
 
 const { inspect } = require('util');
+const { explainedError } = require('../options/explained-error');
 
 const ONE_LINE = { compact: true, breakLength: Infinity };
 
@@ -43,11 +44,11 @@ function nameTaken(name) {
 /**
  * @param {any} error of a registry, whichever copy of this package has thrown it
  * @param {string} advice
- * @returns {any} the same or, if it is about a name that is taken, one with advice after prom-client's text
+ * @returns {any} the same or, if it is about a name that is taken, one that also says what to do
  */
 function withAdvice(error, advice) {
-  const text = /^A metric with the name .* has already been registered\./s.exec(error?.message)?.[0];
-  return text === undefined ? error : new Error(`${text} ${advice}`);
+  const text = /^A metric with the name .* has already been registered\.$/s.exec(error?.message)?.[0];
+  return text === undefined ? error : explainedError(Error, text, ` ${advice}`);
 }
 
 module.exports = { isMetric, differenceOf, nameTaken, withAdvice };

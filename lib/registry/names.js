@@ -1,6 +1,7 @@
 'use strict';
 
 const { inspect } = require('util');
+const { explainedError } = require('../options/explained-error');
 
 // https://prometheus.io/docs/concepts/data_model/#metric-names-and-labels
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
@@ -43,19 +44,12 @@ function checkLabelNamesAreValid(names) {
 }
 
 /**
- * Programs compare messages, people read stacks and `String(error)`: the message is prom-client's, whole, and
- * what people read goes on with the name and what is allowed.
- * @param {string} message
+ * @param {string} message prom-client's
  * @param {unknown} name
  * @param {string} allowed
  */
 function nameError(message, name, allowed) {
-  const text = `${message}: ${inspect(name)}. Use ${allowed}, and no digit first`;
-  const { stack } = new Error(text);
-  return Object.defineProperties(new Error(message), {
-    stack: { value: stack, configurable: true, writable: true },
-    toString: { value: () => `Error: ${text}`, configurable: true, writable: true },
-  });
+  return explainedError(Error, message, `: ${inspect(name)}. Use ${allowed}, and no digit first`);
 }
 
 module.exports = { isValidMetricName, isValidLabelName, checkMetricName, checkLabelNamesAreValid };

@@ -18,7 +18,8 @@ const {
   OBSERVER,
 } = require('./metric-view');
 const { isMetric, differenceOf, nameTaken } = require('./metric-definition');
-const { checkLabelNamesAreValid } = require('./names');
+const { isValidLabelName } = require('./names');
+const { warnOfCall } = require('../options/warnings');
 
 /**
  * A member of a registry: a metric of this library, or any object with a get().
@@ -146,15 +147,21 @@ class Registry {
   }
 
   /**
+   * An object without a `get()` has nothing to show: it is not registered.
+   *
    * @param {RegisteredMetric} metric
-   * @throws {TypeError} if it is not a metric
+   * @throws {TypeError} if it is undefined or null
    * @throws {Error} if another metric has that name
    */
   registerMetric(metric) {
-    if (!isMetric(metric)) throw new TypeError('registerMetric() expected an object with a get()');
+    if (metric == null) throw new TypeError('registerMetric() expected an object with a get()');
     const { metrics } = stateOf(this);
     const existing = metrics.get(metric.name);
     if (existing !== undefined && existing !== metric) throw nameTaken(metric.name);
+    if (!isMetric(metric)) {
+      warnOfCall('registerMetric()', 'left out, because it has no get()', metric);
+      return;
+    }
     metrics.set(metric.name, metric);
     notifyObserver(this, metric);
   }
@@ -206,13 +213,12 @@ class Registry {
 
   /**
    * Sets labels that are added to every sample without a label of that name. Replaces earlier default labels.
+   * Labels whose name is not valid are left out: Prometheus would refuse the page.
    *
    * @param {Record<string, unknown>} labels
-   * @throws {Error} if a name is not valid
    */
   setDefaultLabels(labels) {
-    checkLabelNamesAreValid(Object.keys(labels ?? {}));
-    ownStateOf(this).defaultLabels = labels ?? {};
+    ownStateOf(this).defaultLabels = withValidNames(labels ?? {});
     notifyObserver(this);
   }
 
@@ -379,6 +385,19 @@ function dropped(metric) {
  */
 function notifyObserver(registry, added) {
   registry[OBSERVER]?.(added);
+}
+
+/**
+ * @param {Record<string, unknown>} labels
+ * @returns {Record<string, unknown>} the same object or, if a name is not valid, a copy without such labels
+ */
+function withValidNames(labels) {
+  if (Object.keys(labels).every(isValidLabelName)) return labels;
+  warnOfCall('setDefaultLabels()', 'labels are left out whose name is not valid', labels);
+  const valid = Object.entries(Object.getOwnPropertyDescriptors(labels)).filter(([name]) =>
+    isValidLabelName(name),
+  );
+  return Object.defineProperties({}, Object.fromEntries(valid));
 }
 
 /**

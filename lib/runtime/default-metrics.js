@@ -95,7 +95,7 @@ function collectDefaultMetrics(config) {
   }
   const options = config ?? {};
   checkOptionNames('collectDefaultMetrics()', options, OPTIONS);
-  const registry = options.register ?? Registry.globalRegistry;
+  const registry = options.register || Registry.globalRegistry;
   const loaders = [...Object.values(FAMILIES), ...runtimeFamilies(options.runtime)];
   /** @type {MetricGroup[]} */
   const groups = [];

@@ -52,9 +52,12 @@ test('Registry: metrics are in order of registration; a name can be registered o
   assert.strictEqual(registry.getSingleMetric('c'), undefined);
   const taken = new Error('A metric with the name a has already been registered.');
   assert.throws(() => registry.registerMetric(duck('a')), taken);
-  assert.throws(() => new Counter({ name: 'a', help: 'x', registers: [registry] }), {
-    message: `${taken.message} To use the one that exists, call registry.getOrCreate()`,
-  });
+  assert.throws(
+    () => new Counter({ name: 'a', help: 'x', registers: [registry] }),
+    error =>
+      error.message === taken.message &&
+      String(error) === `${taken} To use the one that exists, call registry.getOrCreate()`,
+  );
   assert.strictEqual(registry.getSingleMetric('a'), b);
   registry.removeSingleMetric('b');
   registry.removeSingleMetric('unknown');

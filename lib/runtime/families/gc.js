@@ -23,7 +23,7 @@ module.exports = defineFamily({ [GC_DURATION]: HELP }, (group, config) => {
   if (!isObservable()) return false;
   const histogram = group.histogram(GC_DURATION, {
     labelNames: ['kind'],
-    buckets: config.gcDurationBuckets ?? DEFAULT_BUCKETS,
+    buckets: config.gcDurationBuckets || DEFAULT_BUCKETS,
   });
   const subscriber = recorder(new WeakRef(histogram), group.labels);
   const { deliver, stop } = observeCollections(group.registry, subscriber);

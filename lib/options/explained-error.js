@@ -1,0 +1,20 @@
+'use strict';
+
+/**
+ * An error for programs and for people. Programs compare messages, so the message is prom-client's, whole.
+ * People read stacks and `String(error)`, which say more.
+ *
+ * @param {new (message: string) => Error} Type
+ * @param {string} message
+ * @param {string} more
+ * @returns {Error}
+ */
+function explainedError(Type, message, more) {
+  const { name, stack } = new Type(message + more);
+  return Object.defineProperties(new Type(message), {
+    stack: { value: stack, configurable: true, writable: true },
+    toString: { value: () => `${name}: ${message}${more}`, configurable: true, writable: true },
+  });
+}
+
+module.exports = { explainedError };
