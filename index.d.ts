@@ -184,7 +184,8 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   getSingleMetric<T extends string>(name: string): Metric<T> | undefined;
 
   /**
-   * @throws {TypeError} if it is not a metric
+   * Adds a metric. An object without a `get()` has nothing to show: it is left out, with a process warning.
+   *
    * @throws {Error} if another metric has that name
    */
   registerMetric<T extends string>(metric: Metric<T>): void;
@@ -199,9 +200,8 @@ export class Registry<BoundRegistryContentType extends RegistryContentType = Pro
   resetMetrics(): void;
 
   /**
-   * Sets labels that are added to all samples that do not have them. Replaces earlier default labels.
-   *
-   * @throws {Error} if a name is not valid
+   * Sets labels that are added to all samples that do not have them. Replaces earlier default labels. Labels
+   * whose name is not valid are left out, with a process warning.
    */
   setDefaultLabels(labels: object): void;
 

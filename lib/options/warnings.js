@@ -40,8 +40,8 @@ function adviseOnce(subject, text) {
 }
 
 /**
- * Warns of a call that prom-client accepts and whose result would be of no use: once per metric, with the line
- * of the program that made the first one. Never throws, as it stands for an error that is not thrown.
+ * Warns of a call that prom-client accepts and whose result would be of no use: once per metric, with the
+ * line of the program that made the first one. Never throws: it stands for an error that is not thrown.
  *
  * @param {string} subject `Metric NAME`, or the function
  * @param {string} problem
