@@ -16,8 +16,8 @@ const { debug } = require('../../options/debug-log');
  * @property {() => boolean} isConnected whether messages can reach the other side
  * @property {(message: object, onSent?: () => void) => void} send throws if the message cannot be serialized;
  *   `onSent` is called when it was sent, or cannot be
- * @property {() => boolean} [hasEnded] whether the other side has ended, and nobody will read what this member
- *   leaves. Not of a group: the next process that aggregates reads it
+ * @property {() => boolean} [hasEnded] whether the other side has ended, and nobody will read what this
+ *   member leaves. Not of a group: the next process that aggregates reads it
  * @property {() => number | undefined} user id of the user as whom the other side runs; undefined if the
  *   system does not show it, or the other side has ended
  */
