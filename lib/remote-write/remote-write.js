@@ -241,9 +241,15 @@ class RemoteWrite {
     return this.#local;
   }
 
-  /** @returns {number} milliseconds since the epoch; later than that of the push before */
+  /**
+   * @returns {number} milliseconds since the epoch; later than that of the push before, unless the clock was
+   *   set back by more than an interval: the one before may have been a wrong time far ahead, and the receiver
+   *   says what it refuses as out of order
+   */
   #nextTimestamp() {
-    this.#lastTimestamp = Math.max(Date.now(), this.#lastTimestamp + 1);
+    const now = Date.now();
+    const isEarlier = now <= this.#lastTimestamp && now >= this.#lastTimestamp - this.#currentInterval;
+    this.#lastTimestamp = isEarlier ? this.#lastTimestamp + 1 : now;
     return this.#lastTimestamp;
   }
 

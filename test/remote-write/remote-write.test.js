@@ -413,6 +413,49 @@ describe('RemoteWrite', () => {
     assert.deepStrictEqual(times, [...new Set(times)].sort());
   });
 
+  it('timestamps rise while the clock is set back by no more than an interval; after a longer step they are those of the clock', async t => {
+    const to = await receiver();
+    gauge('value', 1);
+    const push = remoteWrite(to, { interval: 1000 });
+    const start = Date.UTC(2026, 0, 1);
+    const DAY = 86_400_000;
+    let now;
+    t.mock.method(Date, 'now', () => now);
+    const times = [];
+    // The last one is that of the stale markers.
+    for (const step of [0, 0, -998, 5, DAY, 10, 11, -990, 20, DAY, DAY - 1, 30]) {
+      now = start + step;
+      await push.push();
+      times.push(to.requests.at(-1).series[0].timestamp - start);
+    }
+    now = start + 30;
+    await push.stop();
+    times.push(...to.requests.slice(-2).map(({ series }) => series[0].timestamp - start));
+    assert.deepStrictEqual(times, [0, 1, 2, 5, DAY, 10, 11, -990, 20, DAY, DAY + 1, 30, 31, 32]);
+  });
+
+  it('a receiver that refuses a sample as out of order after the clock was set back is heard, and its samples are counted', async t => {
+    t.mock.method(process, 'emitWarning', () => {});
+    let newest = 0;
+    const to = await receiver((response, request) => {
+      const { timestamp } = request.series[0];
+      if (timestamp > newest) {
+        newest = timestamp;
+        accept(response, request);
+      } else response.writeHead(400).end('out of order sample');
+    });
+    gauge('value', 1);
+    const push = remoteWrite(to, { protocol: '1.0' });
+    const now = t.mock.method(Date, 'now', () => Date.UTC(2030, 0, 1));
+    await push.push();
+    now.mock.mockImplementation(() => Date.UTC(2026, 0, 1));
+    await assert.rejects(push.push(), /status 400: out of order sample/);
+    now.mock.mockImplementation(() => Date.UTC(2031, 0, 1));
+    await push.push();
+    assert.deepStrictEqual(resultsOf(to, 'samples'), { pushed: 9, failed: 9, dropped: 0 });
+    assert.deepStrictEqual(resultsOf(to, 'pushes'), { pushed: 1, failed: 1, dropped: 0 });
+  });
+
   it('the numbers are those of the call', async () => {
     const to = await receiver();
     const metric = gauge('value', 1);
