@@ -1205,7 +1205,8 @@ export class RemoteWrite<T extends RegistryContentType = RegistryContentType> {
 
   /**
    * Ends start(): pushes once more, and marks all series as ended; in a group, only a process without others
-   * marks them. Never rejects.
+   * marks them. Resolves when that is done, or after `timeout` milliseconds, by default 5000: nothing more is
+   * sent then. Rejects only if the timeout is not valid.
    */
-  stop(): Promise<void>;
+  stop(options?: { timeout?: number }): Promise<void>;
 }

@@ -24,6 +24,8 @@ const { UNAVAILABLE } = require('../registry/unavailable');
  * @property {number} [end] send stale markers of all series instead, with this timestamp
  */
 
+/** @typedef {{session: string, isAborted: boolean}} SupersedeRequest */
+
 /** Builds and sends the pushes of a Registry, in slices on this loop. */
 class LocalSender {
   #session;
@@ -64,8 +66,9 @@ class LocalSender {
     return this.#session.deliver(isSentOnce);
   }
 
-  supersede() {
-    this.#session.supersede();
+  /** @param {boolean} isAborted see RemoteWriteSession.supersede() */
+  supersede(isAborted) {
+    this.#session.supersede(isAborted);
   }
 }
 
@@ -118,9 +121,10 @@ class AggregatorSender {
     return this.#primary.deliverPush({ session: this.#session.id, isSuperseded: isSentOnce, end: timestamp });
   }
 
-  supersede() {
+  /** @param {boolean} isAborted see RemoteWriteSession.supersede() */
+  supersede(isAborted) {
     // The aggregator may be gone, and the push with it.
-    this.#primary.supersedePush(this.#session.id).catch(() => {});
+    this.#primary.supersedePush({ session: this.#session.id, isAborted }).catch(() => {});
   }
 }
 

@@ -19,6 +19,8 @@ const LONGEST_RETRY_AFTER_MILLISECONDS = 60_000;
 const MAX_ANSWER_BYTES = 4096;
 const MAX_REASON_CHARACTERS = 256;
 
+const ABORTED = 'stop() has not waited any longer';
+
 /** @typedef {import('./write-request').Protocol} Protocol */
 
 /**
@@ -47,7 +49,10 @@ class Receiver {
   #timeout;
   #retries;
   #isSuperseded = false;
+  #isAborted = false;
   #endPause = () => {};
+  /** @type {import('node:http').ClientRequest | undefined} the last one */
+  #request = undefined;
 
   /**
    * @param {object} settings
@@ -67,9 +72,10 @@ class Receiver {
    * @param {Buffer} body
    * @param {Protocol} protocol
    * @returns {Promise<Answer>} the last one
-   * @throws {Error} if the last attempt had no answer
+   * @throws {Error} if the last attempt had no answer, or after abort()
    */
   async send(body, protocol) {
+    if (this.#isAborted) throw new Error(ABORTED);
     let pause = FIRST_PAUSE_MILLISECONDS;
     for (let retries = this.#retries; ; retries--) {
       const result = await this.#attempt(body, protocol).catch(asError);
@@ -94,6 +100,17 @@ class Receiver {
   supersede(isSuperseded) {
     this.#isSuperseded = isSuperseded;
     if (isSuperseded) this.#endPause();
+  }
+
+  /** Nothing more is sent until reopen(). The push under way fails. */
+  abort() {
+    this.#isAborted = true;
+    this.supersede(true);
+    this.#request?.destroy(new Error(ABORTED));
+  }
+
+  reopen() {
+    this.#isAborted = false;
   }
 
   /** @param {number} milliseconds */
@@ -125,6 +142,7 @@ class Receiver {
           'Content-Length': body.length,
         },
       });
+      this.#request = request;
       const timer = unref(
         setTimeout(() => {
           request.destroy(new Error(`the receiver has not answered within ${this.#timeout} ms`));

@@ -68,6 +68,7 @@ class RemoteWriteSession {
    * @returns {Generator<void, BuiltPush>}
    */
   *build(families, { openMetrics, timestamp, totals }) {
+    this.#receiver.reopen();
     return yield* this.#build([...families, ...ownFamilies(totals)], openMetrics, timestamp);
   }
 
@@ -121,9 +122,14 @@ class RemoteWriteSession {
     return outcome;
   }
 
-  /** A newer push waits: the one under way is not tried again. */
-  supersede() {
-    this.#receiver.supersede(true);
+  /**
+   * A newer push waits: the one under way is not tried again.
+   *
+   * @param {boolean} isAborted whether nothing more is sent of it
+   */
+  supersede(isAborted) {
+    if (isAborted) this.#receiver.abort();
+    else this.#receiver.supersede(true);
   }
 
   /**
@@ -206,7 +212,7 @@ function ownFamilies({ pushes, samples, seconds }) {
   return [
     {
       name: `${NAME}_pushes_total`,
-      help: 'Pushes by result; dropped: replaced by a newer one before it was sent.',
+      help: 'Pushes by result; dropped: replaced by a newer one, or given up by stop(), before it was sent.',
       type: 'counter',
       values: valuesOf(pushes),
     },

@@ -11,11 +11,18 @@ const { PUSH_TARGET } = require('../registry/push-target');
 const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
 const { LocalSender, AggregatorSender } = require('./push-senders');
 const { checkMilliseconds, sessionSettings } = require('./remote-write-options');
-const { MAX_TIMER, unref } = require('../event-loop/timers');
+const { MAX_TIMER, settledWithin, unref } = require('../event-loop/timers');
 
 const START_OPTIONS = new Set(['interval']);
 
+const STOP_OPTIONS = new Set(['timeout']);
+
 const DEFAULT_INTERVAL = 15_000;
+
+/** Docker and Kubernetes kill 10 and 30 seconds after the signal to end. */
+const DEFAULT_STOP_TIMEOUT = 5000;
+
+const GIVEN_UP = 'stop() has ended before the push was sent';
 
 const NOT_AGGREGATING =
   'Another process of the group aggregates the metrics. Call start() in each process: that one pushes.';
@@ -73,6 +80,8 @@ class RemoteWrite {
   #waiting = undefined;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
+  /** How often the time of a stop() has passed: what has begun before is not sent. */
+  #giveUps = 0;
 
   /**
    * @param {string | URL} url of the receiver, http or https, optionally with `user:password@` for basic
@@ -138,15 +147,38 @@ class RemoteWrite {
    * Ends start(): pushes once more, and then marks all series as ended, so that queries do not show them any
    * longer. In a group, only a process without others marks them.
    *
-   * @returns {Promise<void>} never rejects
+   * @param {{timeout?: number} | unknown} [options] milliseconds until nothing more is sent, default 5000; a
+   *   text, such as the name of a signal, is ignored
+   * @returns {Promise<void>} resolves when that is done, or after the timeout; rejects only with a TypeError,
+   *   if the timeout is not a number of milliseconds
    */
-  async stop() {
+  async stop(options) {
+    const given = typeof options === 'object' && options !== null ? options : {};
+    checkOptionNames('stop()', given, STOP_OPTIONS);
+    const { timeout = DEFAULT_STOP_TIMEOUT } = /** @type {{timeout?: number}} */ (given);
+    checkMilliseconds('timeout', timeout);
     clearInterval(this.#timer);
     this.#timer = undefined;
-    await whileAlive(this.#pushAndEnd().catch(reportFailure));
+    let isOver = false;
+    const ended = this.#pushAndEnd().catch(reportFailure);
+    await settledWithin(
+      ended.then(() => (isOver = true)),
+      timeout,
+    );
+    // Unless start() was called again meanwhile.
+    if (!isOver && this.#timer === undefined) this.#giveUp();
+  }
+
+  /** What is under way or waits fails, and is counted. */
+  #giveUp() {
+    this.#giveUps++;
+    this.#waiting?.drop(new Error(GIVEN_UP));
+    this.#waiting = undefined;
+    this.#sender?.supersede(true);
   }
 
   async #pushAndEnd() {
+    const giveUps = this.#giveUps;
     let isFailing = false;
     try {
       await this.#push();
@@ -157,7 +189,8 @@ class RemoteWrite {
       isFailing = true;
     }
     // Unless start() was called again meanwhile.
-    if (this.#timer === undefined) await this.#enqueue(() => this.#end(isFailing));
+    if (this.#timer === undefined && giveUps === this.#giveUps)
+      await this.#enqueue(() => this.#end(isFailing));
   }
 
   #pushInBackground() {
@@ -166,17 +199,20 @@ class RemoteWrite {
 
   /** @returns {Promise<PushResult>} */
   #push() {
-    if (this.#isAggregated) return this.#enqueue(() => this.#pushAggregated());
+    if (this.#isAggregated) return this.#enqueue(giveUps => this.#pushAggregated(giveUps));
     const timestamp = this.#nextTimestamp();
     // In this turn: a program may reset its metrics right after calling push().
     const captured = this.#captured([this.#registry]);
     // A push that is replaced before it is built does not read it.
     captured.catch(() => {});
-    return this.#enqueue(() => this.#pushBy(this.#localSender(), timestamp, captured));
+    return this.#enqueue(giveUps => this.#pushBy(this.#localSender(), giveUps, timestamp, captured));
   }
 
-  /** @returns {Promise<PushResult>} */
-  async #pushAggregated() {
+  /**
+   * @param {number} giveUps so far
+   * @returns {Promise<PushResult>}
+   */
+  async #pushAggregated(giveUps) {
     // After this turn: the program may be about to start its workers.
     await undefined;
     const registry = this.#registry;
@@ -187,23 +223,27 @@ class RemoteWrite {
     this.#isShared = isShared;
     const timestamp = this.#nextTimestamp();
     if (primary === undefined)
-      return this.#pushBy(this.#localSender(), timestamp, this.#captured(registries ?? []));
-    return this.#pushBy(new AggregatorSender(primary, this.#session, registry), timestamp);
+      return this.#pushBy(this.#localSender(), giveUps, timestamp, this.#captured(registries ?? []));
+    return this.#pushBy(new AggregatorSender(primary, this.#session, registry), giveUps, timestamp);
   }
 
   /**
    * @param {LocalSender | AggregatorSender} sender
+   * @param {number} giveUps when this push began
    * @param {number} timestamp
    * @param {Promise<Captured>} [captured] of a LocalSender
    * @returns {Promise<PushResult>}
    */
-  async #pushBy(sender, timestamp, captured) {
+  async #pushBy(sender, giveUps, timestamp, captured) {
     this.#sender = sender;
     const openMetrics = this.#registry.contentType === OPENMETRICS_CONTENT_TYPE;
     const head = { openMetrics, timestamp, totals: this.#totals };
     const built = await sender.build(head, /** @type {Promise<Captured>} */ (captured));
     this.#totals.samples.dropped += built.dropped;
-    const delivered = sender.deliver(this.#waiting !== undefined);
+    const delivered =
+      giveUps === this.#giveUps
+        ? sender.deliver(this.#waiting !== undefined)
+        : Promise.reject(new Error(GIVEN_UP));
     return { protocol: await this.#count(delivered, built.samples), ...built };
   }
 
@@ -243,8 +283,8 @@ class RemoteWrite {
 
   /**
    * @returns {number} milliseconds since the epoch; later than that of the push before, unless the clock was
-   *   set back by more than an interval: the one before may have been a wrong time far ahead, and the receiver
-   *   says what it refuses as out of order
+   *   set back by more than an interval: the time before may have been far ahead, and wrong. The receiver says
+   *   what it refuses as out of order
    */
   #nextTimestamp() {
     const now = Date.now();
@@ -290,20 +330,20 @@ class RemoteWrite {
 
   /**
    * @template T
-   * @param {() => Promise<T>} push
+   * @param {(giveUps: number) => Promise<T>} push
    * @returns {Promise<T>}
    */
   #enqueue(push) {
     return new Promise((resolve, reject) => {
       this.#waiting?.drop(new ReplacedError('The push was replaced by a newer one.'));
       this.#waiting = {
-        run: () => push().then(resolve, error => this.#fail(asError(error), reject)),
+        run: () => push(this.#giveUps).then(resolve, error => this.#fail(asError(error), reject)),
         drop: error => {
           this.#totals.pushes.dropped++;
           reject(error);
         },
       };
-      if (this.#running !== undefined) this.#sender?.supersede();
+      if (this.#running !== undefined) this.#sender?.supersede(false);
       this.#runNext();
     });
   }

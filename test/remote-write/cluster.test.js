@@ -257,6 +257,48 @@ for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
       );
     });
 
+    it('stop() ends after its timeout, and nothing is sent then, whether the push or the end is under way', async () => {
+      const pause = response => response.writeHead(503, { 'Retry-After': '60' }).end();
+      for (const accepted of [0, 1]) {
+        let arrived;
+        const waiting = new Promise(resolve => (arrived = resolve));
+        shared.receiver.requests = [];
+        shared.count = 0;
+        shared.answer = (response, request, count) => {
+          if (count <= accepted + 1) accept(response, request);
+          else {
+            pause(response);
+            response.on('close', arrived);
+          }
+        };
+        await push(cluster, shared.url, { labels, protocol: '1.0' });
+        await cluster.run($ => {
+          const { setTimeout } = globalThis;
+          globalThis.setTimeout = (callback, milliseconds, ...args) => {
+            if (milliseconds === 500_000) $.state.expire = callback;
+            return setTimeout(callback, milliseconds, ...args);
+          };
+          $.state.stopped = $.remoteWrite.stop({ timeout: 500_000 });
+          globalThis.setTimeout = setTimeout;
+        });
+        await waiting;
+        await cluster.run(({ state }) => {
+          state.expire();
+          return state.stopped;
+        });
+        assert.strictEqual(shared.receiver.requests.length, accepted + 2);
+        shared.answer = accept;
+        // They are counted when the thread has given up.
+        await until(async () => {
+          await push(cluster);
+          return resultsOf(shared.receiver, 'pushes').failed === 1;
+        }, 'the push that was given up is counted');
+        const { failed } = resultsOf(shared.receiver, 'samples');
+        assert.ok(failed > 0);
+        await cluster.run($ => $.remoteWrite.stop());
+      }
+    });
+
     if (inPlace) return;
 
     it('the process of the primary loads nothing that builds or sends', async () => {

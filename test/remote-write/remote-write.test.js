@@ -805,6 +805,94 @@ describe('RemoteWrite', () => {
     assert.deepStrictEqual(to.requests.map(isEnd), [false, false, true]);
   });
 
+  for (const [what, answer] of [
+    ['hangs', () => {}],
+    ['asks for a long pause', response => response.writeHead(503, { 'Retry-After': '60' }).end()],
+  ]) {
+    it(`stop() ends after 5 seconds if the receiver ${what}; nothing is sent then, and what is lost is counted`, async t => {
+      t.mock.method(process, 'emitWarning', () => {});
+      let arrived;
+      const first = new Promise(resolve => (arrived = resolve));
+      let isOver = false;
+      const to = await receiver((response, request) => {
+        if (isOver) accept(response, request);
+        else answer(response);
+        if (answer.length === 0) arrived();
+        else response.on('close', arrived);
+      });
+      gauge('value', 1);
+      const push = remoteWrite(to, { protocol: '1.0' });
+      t.mock.timers.enable({ apis: ['setTimeout'] });
+      let isStopped = false;
+      const stopped = push.stop().then(() => (isStopped = true));
+      await first;
+      t.mock.timers.tick(4999);
+      await new Promise(resolve => setImmediate(resolve));
+      assert.strictEqual(isStopped, false);
+      t.mock.timers.tick(1);
+      await stopped;
+      t.mock.timers.tick(600_000);
+      isOver = true;
+      assert.strictEqual(to.requests.length, 1);
+      await push.push();
+      await push.push();
+      assert.strictEqual(to.requests.length, 3);
+      assert.deepStrictEqual(resultsOf(to, 'pushes'), { pushed: 1, failed: 1, dropped: 0 });
+      assert.deepStrictEqual(resultsOf(to, 'samples'), { pushed: 9, failed: 9, dropped: 0 });
+      t.mock.timers.reset();
+      await push.stop();
+    });
+  }
+
+  it('stop() ends after its timeout although a push is under way that waits for a hook: neither is sent', async t => {
+    t.mock.method(process, 'emitWarning', () => {});
+    const to = await receiver();
+    let release;
+    const held = new Promise(resolve => (release = resolve));
+    gauge('value', 1).collect = () => held;
+    const push = remoteWrite(to, { protocol: '1.0' });
+    const under = assert.rejects(push.push(), /stop\(\) has ended before the push was sent/);
+    await push.stop({ timeout: 1 });
+    release();
+    await under;
+    assert.strictEqual(to.requests.length, 0);
+    await push.push();
+    assert.deepStrictEqual(resultsOf(to, 'pushes'), { pushed: 0, failed: 1, dropped: 1 });
+    await push.stop();
+  });
+
+  it('stop() sends no stale markers after its timeout', async t => {
+    t.mock.method(process, 'emitWarning', () => {});
+    let arrived;
+    const ending = new Promise(resolve => (arrived = resolve));
+    const to = await receiver((response, request, count) => {
+      if (count === 1) accept(response, request);
+      else {
+        response.writeHead(503, { 'Retry-After': '60' }).end();
+        response.on('close', arrived);
+      }
+    });
+    gauge('value', 1);
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const stopped = remoteWrite(to, { protocol: '1.0' }).stop();
+    await ending;
+    t.mock.timers.tick(5000);
+    await stopped;
+    t.mock.timers.tick(600_000);
+    await new Promise(resolve => setImmediate(resolve));
+    assert.strictEqual(to.requests.length, 2);
+  });
+
+  it('stop() rejects if its timeout is not a number of milliseconds, and may be a listener of a signal', async () => {
+    const to = await receiver();
+    gauge('value', 1);
+    const push = remoteWrite(to);
+    await assert.rejects(push.stop({ timeout: '5s' }), /timeout must be a number of milliseconds: '5s'/);
+    await push.push();
+    await push.stop('SIGTERM', 15);
+    assert.ok(to.requests.at(-1).series.every(({ value }) => value === 'stale'));
+  });
+
   it('start() while stop() runs goes on: no series ends', async () => {
     const to = await receiver();
     gauge('value', 1);

@@ -291,9 +291,9 @@ class Aggregator {
     return this.#remoteWrites.deliver(request);
   }
 
-  /** @param {string} session of remote write for which a newer push waits */
-  supersedePush(session) {
-    this.#remoteWrites.supersede(session);
+  /** @param {import('../../remote-write/push-senders').SupersedeRequest} request */
+  supersedePush(request) {
+    this.#remoteWrites.supersede(request);
   }
 
   /** @param {ArrayBuffer} memory of an earlier page, for a later one */

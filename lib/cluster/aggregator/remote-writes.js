@@ -54,16 +54,18 @@ class RemoteWrites {
   async deliver({ session: id, isSuperseded, end }) {
     const session = this.#sessions.get(id);
     if (session === undefined) throw new Error('the aggregator thread that had the push is gone');
-    if (end !== undefined) {
-      this.#sessions.delete(id);
+    if (end === undefined) return session.deliver(isSuperseded);
+    try {
       await runInSlices(session.buildEnd(end));
+      return await session.deliver(isSuperseded);
+    } finally {
+      this.#sessions.delete(id);
     }
-    return session.deliver(isSuperseded);
   }
 
-  /** @param {string} id of a session for which a newer push waits */
-  supersede(id) {
-    this.#sessions.get(id)?.supersede();
+  /** @param {import('../../remote-write/push-senders').SupersedeRequest} request */
+  supersede({ session, isAborted }) {
+    this.#sessions.get(session)?.supersede(isAborted);
   }
 }
 

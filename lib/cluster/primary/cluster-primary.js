@@ -152,9 +152,9 @@ class ClusterPrimary {
     return this.#supervisor.running.request('deliverPush', request);
   }
 
-  /** @param {string} session of remote write for which a newer push waits */
-  async supersedePush(session) {
-    await this.#supervisor.running.request('supersedePush', session);
+  /** @param {import('../../remote-write/push-senders').SupersedeRequest} request */
+  async supersedePush(request) {
+    await this.#supervisor.running.request('supersedePush', request);
   }
 
   /** Whether there is nothing to aggregate, and never was: this process is in no cluster so far. */
