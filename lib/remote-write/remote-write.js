@@ -283,8 +283,8 @@ class RemoteWrite {
 
   /**
    * @returns {number} milliseconds since the epoch; later than that of the push before, unless the clock was
-   *   set back by more than an interval: the time before may have been far ahead, and wrong. The receiver says
-   *   what it refuses as out of order
+   *   set back by more than an interval: the time before may have been far ahead, and wrong. The receiver
+   *   says what it refuses as out of order
    */
   #nextTimestamp() {
     const now = Date.now();
