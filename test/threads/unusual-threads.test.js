@@ -244,7 +244,9 @@ describe('unusual threads', () => {
       counter.inc({ kind: 'a' }, 7);
       new Counter({ name: 'later_total', help: 'h' }).inc();
       ${STAYS}`);
-    const page = await registry.workerMetrics();
+    let page = await registry.workerMetrics();
+    // A thread that does not respond in 250 ms, as on a busy machine, is not waited for.
+    for (let more = 0; more < 20 && !/^other /m.test(page); more++) page = await registry.workerMetrics();
     const samples = page.split('\n').filter(line => line !== '' && !line.startsWith('#'));
     assert.deepEqual(samples.sort(), ['custom 1', 'jobs_total{kind="a"} 7', 'later_total 1', 'other 1']);
   });
