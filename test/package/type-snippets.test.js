@@ -9,9 +9,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { after, before, describe, it } = require('node:test');
 const ts = require('typescript');
-
-const ROOT = path.join(__dirname, '../..');
-const LIBRARIES = { theirs: path.join(ROOT, 'node_modules/prom-client'), ours: ROOT };
+const { LIBRARIES, SNIPPETS, writeSnippets, snippetName } = require('./fixtures/type-snippets');
 
 const { ModuleKind, ModuleResolutionKind, ScriptTarget } = ts;
 const NODENEXT = { module: ModuleKind.NodeNext, moduleResolution: ModuleResolutionKind.NodeNext };
@@ -53,34 +51,15 @@ const CONFIGURATIONS = {
   },
 };
 
-/** @type {{title: string, code: string}[]} */
-const SNIPPETS = fs
-  .readFileSync(path.join(__dirname, 'types/snippets.ts'), 'utf8')
-  .split(/^\/\/ ## /m)
-  .slice(1)
-  .map(text => ({ title: text.slice(0, text.indexOf('\n')), code: text.slice(text.indexOf('\n') + 1) }));
-
 /** @type {string} */
 let place;
 
 before(() => {
   place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'type-snippets-test-'));
-  for (const [name, library] of Object.entries(LIBRARIES)) {
-    const modules = path.join(place, name, 'node_modules');
-    fs.mkdirSync(modules, { recursive: true });
-    fs.symlinkSync(library, path.join(modules, 'prom-client'), 'junction');
-    fs.symlinkSync(path.join(ROOT, 'node_modules/@types'), path.join(modules, '@types'), 'junction');
-    SNIPPETS.forEach(({ code }, i) => {
-      for (const extension of ['ts', 'mts']) fs.writeFileSync(snippetFile(name, i, extension), code);
-    });
-  }
+  writeSnippets(place, ['ts', 'mts']);
 });
 
 after(() => fs.rmSync(place, { recursive: true, force: true }));
-
-function snippetFile(library, i, extension) {
-  return path.join(place, library, `snippet-${i}.${extension}`);
-}
 
 /** @type {Map<string, ts.SourceFile>} the compiler's own libraries, parsed once */
 const libraryFiles = new Map();
@@ -115,7 +94,7 @@ function compile(library, { options, extension = 'ts', types = [] }) {
     ...options,
     types,
   };
-  const files = SNIPPETS.map((_, i) => snippetFile(library, i, extension));
+  const files = SNIPPETS.map((_, i) => path.join(place, library, snippetName(i, extension)));
   const program = ts.createProgram(files, all, hostOf(all));
   const directory = fs.realpathSync(LIBRARIES[library]);
   const declarations = program
