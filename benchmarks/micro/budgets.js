@@ -45,6 +45,8 @@ const BUDGETS = [
   ),
   { id: 'new-series/1m', figure: 'longest', atMost: 5 },
   { id: 'metrics-text/integers-100k', figure: 'gap', atMost: 5 },
+  { id: 'snapshot/thousand-metrics', figure: 'section', atMost: 1 },
+  { id: 'snapshot/summaries-20k', figure: 'section', atMost: 1 },
 ];
 
 /**

@@ -127,7 +127,9 @@ class Counter extends Metric {
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== get) return undefined;
-    return { ...viewWith(this, { kind: 'value' }), exemplars: stateOf(this).exemplars };
+    const view = viewWith(this, { kind: 'value' });
+    view.exemplars = stateOf(this).exemplars;
+    return view;
   }
 }
 

@@ -216,7 +216,9 @@ class Histogram extends Metric {
   [VIEW]() {
     if (this.get !== get) return undefined;
     const { exemplars, bounds } = /** @type {State} */ (stateOf(this));
-    return { ...viewWith(this, { kind: 'histogram', bounds }), exemplars };
+    const view = viewWith(this, { kind: 'histogram', bounds });
+    view.exemplars = exemplars;
+    return view;
   }
 }
 

@@ -6,6 +6,7 @@ const path = require('node:path');
 const { Workload } = require('../../shared/workload.js');
 const { OURS, clusterClassOf } = require('../../shared/clients.js');
 const { millisecondsPerCall } = require('../timing.js');
+const { processorWait } = require('../../shared/processor-wait.js');
 const { median } = require('../../shared/statistics.js');
 const { LABEL_NAMES, labelSet } = require('../../shared/label-sets.js');
 
@@ -14,6 +15,8 @@ const HOOK_TIME = 1000; // ms; there are no hooks
 const LABEL_SETS = 100_000;
 /** More than half of a table has to be removed before it is compacted. */
 const REMOVED = 150_000;
+const METRICS = 1000;
+const METRICS_SETS = 20_000;
 
 /** A worker's answer, and how the primary processes it, without transport. */
 function exchanging(samples, { isFirst = false }) {
@@ -89,6 +92,44 @@ function writingLabelSets({ isFirst }) {
   };
 }
 
+/** What a worker with many metrics writes again and again: the cost of a metric shows, not that of a number. */
+function writingMetrics(metricsOf) {
+  return async ({ library, seconds }) => {
+    const metrics = metricsOf(library);
+    const record = (metric, set) =>
+      metric.observe ? metric.observe({ set }, set) : metric.inc({ set }, set + 1);
+    for (let set = 0; set < METRICS_SETS / metrics.length; set++)
+      for (const each of metrics) record(each, set);
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-snapshot-'));
+    const exchange = fileExchange(library.register, directory);
+    try {
+      await exchange.write();
+      const before = () => {
+        exchange.read();
+        for (const metric of metrics) record(metric, 0);
+      };
+      const sections = [];
+      const write = async () => {
+        await exchange.write();
+        sections.push(exchange.section);
+      };
+      const { wall, gap } = await millisecondsPerCall(write, { seconds, before });
+      return { write: wall, gap, section: median(sections) };
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  };
+}
+
+/** A thousand counters, gauges and histograms. */
+function thousandMetrics({ Counter, Gauge, Histogram }) {
+  const types = [Counter, Gauge, Counter, Histogram];
+  return Array.from({ length: METRICS }, (_, number) => {
+    const common = { name: `metric_${number}`, help: 'A metric', labelNames: ['set'] };
+    return new types[number % types.length]({ ...common, buckets: [1, 10] });
+  });
+}
+
 /** This library: a binary file, and the store of the aggregator thread. */
 function fileExchange(registry, directory) {
   const { SnapshotSource } = require('../../../lib/cluster/capture/snapshot-source');
@@ -100,14 +141,20 @@ function fileExchange(registry, directory) {
   const store = new ClusterStore();
   return {
     async write() {
-      await source.prepare(HOOK_TIME);
       const position = store.worker(WORKER_ID)?.journalPosition;
       const file = new SnapshotFile(directory, 'snapshot');
+      file.open();
+      await source.prepare(HOOK_TIME);
       const dictionary = await source.encodeDictionary(position, part => file.writeAhead(part));
+      const waitedBefore = processorWait();
+      const began = performance.now();
       const snapshot = source.capture(WORKER_ID, position, { dictionary });
       file.finish(snapshot);
+      this.section = performance.now() - began - (processorWait() - waitedBefore);
       return snapshot.bytes;
     },
+    /** Milliseconds that the last capture took, until its file was complete. */
+    section: NaN,
     read() {
       const bytes = readRegularFile(path.join(directory, 'snapshot'));
       fs.unlinkSync(path.join(directory, 'snapshot'));
@@ -133,10 +180,11 @@ function jsonExchange(ClusterRegistry) {
 
 const figures = { write: 'ms', gap: 'ms', read: 'ms', bytes: 'bytes' };
 const FIGURES_OF_LABEL_SETS = { write: 'ms', gap: 'ms' };
+const FIGURES_OF_METRICS = { ...FIGURES_OF_LABEL_SETS, section: 'ms' };
 
 module.exports = {
   title: 'Snapshots of a cluster',
-  note: "What a worker writes for its primary and what the primary's side does with it, without transport; `gap` is the longest time for which the worker's event loop is held while it writes. This library: a file is written, read and merged into the store of the aggregator thread; the first one, with all label sets, and a later one. The other clients: `getMetricsAsJSON()` and `JSON.stringify`, `JSON.parse` and `aggregate`.",
+  note: "What a worker writes for its primary and what the primary's side does with it, without transport; `gap` is the longest time for which the worker's event loop is held while it writes, and `section` the capture's part of that. This library: a file is written, read and merged into the store of the aggregator thread; the first one, with all label sets, and a later one. The other clients: `getMetricsAsJSON()` and `JSON.stringify`, `JSON.parse` and `aggregate`.",
   cases: [
     { key: '10k', title: '10,000 samples', figures, measure: exchanging(10_000, {}) },
     { key: '100k', title: '100,000 samples', figures, seconds: 10, measure: exchanging(100_000, {}) },
@@ -162,6 +210,24 @@ module.exports = {
       clients: [OURS],
       seconds: 15,
       measure: writingLabelSets({ isFirst: false }),
+    },
+    {
+      key: 'thousand-metrics',
+      title: '1,000 metrics with 20 label sets each',
+      figures: FIGURES_OF_METRICS,
+      clients: [OURS],
+      seconds: 5,
+      measure: writingMetrics(thousandMetrics),
+    },
+    {
+      key: 'summaries-20k',
+      title: 'a summary with 20,000 label sets',
+      figures: FIGURES_OF_METRICS,
+      clients: [OURS],
+      seconds: 5,
+      measure: writingMetrics(({ Summary }) => [
+        new Summary({ name: 'seconds', help: 'Seconds', labelNames: ['set'] }),
+      ]),
     },
   ],
 };

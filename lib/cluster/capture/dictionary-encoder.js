@@ -46,6 +46,15 @@ class DictionaryEncoder {
    */
   *extend(dictionary, views, onProgress) {
     this.#journal.note(views);
+    yield* this.#addRest(dictionary, onProgress);
+  }
+
+  /**
+   * @param {DictionaryPart} dictionary
+   * @param {(dictionary: DictionaryPart) => void} [onProgress]
+   * @returns {Generator<void>} yields after each piece
+   */
+  *#addRest(dictionary, onProgress) {
     const steps = dictionary.add(this.#restOf(dictionary) ?? [], this.#journal.length);
     while (!steps.next().done) {
       onProgress?.(dictionary);
@@ -68,7 +77,7 @@ class DictionaryEncoder {
     // It is unusable if the journal has begun a new epoch since, or if the reader has lost its state.
     const isUsable = dictionary !== undefined && dictionary.start <= start && this.#restOf(dictionary);
     const usable = isUsable ? dictionary : this.start(readerPosition);
-    runThrough(this.extend(usable, views));
+    runThrough(this.#addRest(usable));
     return usable;
   }
 

@@ -19,9 +19,13 @@ const { centroidsOf } = require('../../metric/observations');
  */
 
 /**
- * All digests of a table in one array, ordered by row. `encoded` has them by row.
+ * All digests of a table in one array, ordered by row: `whole` is the index, as EncodedDigests has it, with
+ * the centroids after it. `encoded` has them by row. So have `digests` and `observations`, from which it can
+ * be told quickly whether all of them still hold: an Encoded for each row would have to be fetched from
+ * memory.
  *
- * @typedef {{encoded: Encoded[], flat: Float64Array}} Block
+ * @typedef {{encoded: Encoded[], digests: (object | undefined)[], observations: Float64Array,
+ *   index: Float64Array, flat: Float64Array, whole: Float64Array}} Block
  */
 
 class DigestEncoder {
@@ -47,6 +51,7 @@ class DigestEncoder {
    */
   *#encodeTable(view) {
     const { table } = view;
+    const { rowCount } = table;
     /** @type {Encoded[]} */
     const encoded = [];
     for (const row of [...table.liveRows()]) {
@@ -54,18 +59,27 @@ class DigestEncoder {
       if (row < table.rowCount && table.isLive(row)) encoded[row] = this.#centroidsOf(view, row);
       yield;
     }
-    const flat = new Float64Array(encoded.reduce((sum, { centroids }) => sum + centroids.length, 0));
+    const numbers = encoded.reduce((sum, { centroids }) => sum + centroids.length, 0);
+    const whole = new Float64Array(rowCount * 2 + numbers);
+    const [index, flat] = [whole.subarray(0, rowCount * 2), whole.subarray(rowCount * 2)];
+    const digests = new Array(rowCount);
+    const observations = new Float64Array(rowCount);
     let length = 0;
-    for (const entry of encoded) {
+    for (let row = 0; row < encoded.length; row++) {
+      const entry = encoded[row];
       if (entry === undefined) continue;
       const { centroids } = entry;
+      digests[row] = entry.digest;
+      observations[row] = entry.observations;
+      index[row * 2] = centroids.length / 2;
+      index[row * 2 + 1] = entry.number;
       flat.set(centroids, length);
       // The copy in the block replaces it.
       entry.centroids = flat.subarray(length, length + centroids.length);
       length += centroids.length;
       yield;
     }
-    this.#blocks.set(table, { encoded, flat });
+    this.#blocks.set(table, { encoded, digests, observations, index, flat, whole });
   }
 
   /**
@@ -79,13 +93,16 @@ class DigestEncoder {
   digestsOf(view, isLast) {
     if (view.digestOf === undefined) return undefined;
     const { table } = view;
-    const index = new Float64Array(table.rowCount * 2);
     const block = this.#blocks.get(table);
+    const held = !isLast && block !== undefined && holds(block, view) ? block : undefined;
+    if (held?.digests.length === table.rowCount) return { index: held.whole, centroids: [] };
+    const index = new Float64Array(table.rowCount * 2);
+    if (held !== undefined) index.set(held.index);
     /** @type {Float64Array[]} */
     const centroids = [];
     let isComplete = block !== undefined;
     let blockRows = 0;
-    for (let row = 0; row < table.rowCount; row++) {
+    for (let row = held?.digests.length ?? 0; row < table.rowCount; row++) {
       if (!table.isLive(row)) {
         // A row of the block was removed.
         if (block?.encoded[row] !== undefined) isComplete = false;
@@ -135,6 +152,24 @@ class DigestEncoder {
     const { version } = digest;
     return (rows[row] = { digest, version, number, observations, centroids: centroidsOf(slices) });
   }
+}
+
+/**
+ * @param {Block} block
+ * @param {MetricView} view
+ * @returns {boolean} whether none of its digests was removed, reset or replaced, and no row has come back
+ */
+function holds({ digests, observations }, view) {
+  const { table } = view;
+  if (digests.length > table.rowCount) return false;
+  for (let row = 0; row < digests.length; row++) {
+    if (!table.isLive(row)) {
+      if (digests[row] !== undefined) return false;
+    } else if (digests[row] !== view.digestOf?.(row) || observationsOf(view, row) < observations[row]) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /**

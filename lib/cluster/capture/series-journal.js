@@ -25,6 +25,7 @@ const FEW_NUMBERS = 64;
  * @property {number} tableEpoch
  * @property {number} rows number of rows in the journal
  * @property {number[]} values by label: number of values in the journal
+ * @property {number} note in which note() it was the last time
  */
 
 /**
@@ -50,6 +51,8 @@ class SeriesJournal {
   #start = 0;
   /** How many metrics have been numbered in this epoch. */
   #numbers = 0;
+  /** How many captures, or preparations of one, have been noted. */
+  #notes = 0;
 
   constructor() {
     /** Rises when the journal begins again from 0, with new metric numbers. */
@@ -64,12 +67,9 @@ class SeriesJournal {
    * @param {Iterable<MetricView>} views
    */
   note(views) {
-    const absent = new Map(this.#metrics);
-    for (const view of views) {
-      this.#noteMetric(view);
-      absent.delete(view.table);
-    }
-    for (const metric of absent.values()) this.#drop(metric);
+    this.#notes++;
+    for (const view of views) this.#noteMetric(view);
+    for (const metric of this.#metrics.values()) if (metric.note !== this.#notes) this.#drop(metric);
     // The reader has a list of all numbers, which would grow while a program creates and drops metrics.
     if (this.#numbers > FEW_NUMBERS && this.#metrics.size * 2 < this.#numbers) this.#restart();
   }
@@ -138,10 +138,11 @@ class SeriesJournal {
     if (metric === undefined) {
       const values = table.labelNames.map(() => 1);
       const { labelNames, epoch } = table;
-      metric = { number: this.#numbers++, view, labelNames, tableEpoch: epoch, rows: 0, values };
+      metric = { number: this.#numbers++, view, labelNames, tableEpoch: epoch, rows: 0, values, note: 0 };
       this.#metrics.set(table, metric);
     }
     metric.view = view;
+    metric.note = this.#notes;
     if (defines || table.rowCount > metric.rows) this.#add(metric, defines);
   }
 

@@ -198,6 +198,8 @@ class SnapshotSource {
     const defaultLabels = [];
     /** @type {CaptureEntry[]} */
     const entries = [];
+    /** @type {MetricView[]} */
+    const views = [];
     const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
     for (const [registry, metrics] of this.#metricsByRegistry(onUnreadable)) {
       const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
@@ -205,15 +207,17 @@ class SnapshotSource {
         const view = viewOf(metric);
         if (view !== undefined) {
           const isCurrent = isLast || typeof metric.collect === 'function';
-          const numbers = this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent);
-          entries.push({ defaults, view, ...numbers });
+          // Not spread into a new object, which takes V8 2 µs instead of 0.1.
+          const { numbers, digests, exemplars } =
+            this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent);
+          entries.push({ defaults, view, numbers, digests, exemplars });
+          views.push(view);
           continue;
         }
         const json = this.#customMetrics.jsonOf(metric);
         if (json !== undefined) entries.push({ defaults, json });
       }
     }
-    const views = entries.flatMap(({ view }) => view ?? []);
     const capture = {
       workerId,
       incarnation: this.#incarnation,
@@ -231,7 +235,7 @@ class SnapshotSource {
    * @param {MetricView} view
    * @param {boolean} isCurrent whether to encode digests that have changed since prepare(): what a hook
    *   observes comes after that
-   * @returns {Pick<CaptureEntry, 'digests' | 'exemplars'>}
+   * @returns {Pick<CaptureEntry, 'numbers' | 'digests' | 'exemplars'>}
    */
   #extrasOf(view, isCurrent) {
     view.beforeRead?.();

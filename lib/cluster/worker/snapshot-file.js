@@ -38,6 +38,18 @@ class SnapshotFile {
   }
 
   /**
+   * Opens the file ahead of the capture, which would take 0.3 ms longer with it. finish() throws what fails
+   * here.
+   */
+  open() {
+    try {
+      this.#open();
+    } catch (error) {
+      this.discard(error);
+    }
+  }
+
+  /**
    * Writes the chunks of a dictionary part that no longer change. finish() throws what fails here.
    *
    * @param {DictionaryPart} dictionary

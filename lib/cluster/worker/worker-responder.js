@@ -116,6 +116,7 @@ class WorkerResponder {
     const file = directory ? new SnapshotFile(directory, name) : undefined;
     this.#hooksBegan = Infinity;
     try {
+      file?.open();
       await this.#source.prepare(hookTime(timeout), {
         readerPosition,
         onProgress: part => file?.writeAhead(part),
