@@ -19,11 +19,12 @@ const warned = new Set();
  *
  * @param {string} subject
  * @param {string} text
+ * @param {string} [code]
  */
-function warnOnce(subject, text) {
+function warnOnce(subject, text, code = CODE) {
   if (warned.has(subject)) return;
   warned.add(subject);
-  process.emitWarning(text, { code: CODE });
+  process.emitWarning(text, { code });
 }
 
 /**
