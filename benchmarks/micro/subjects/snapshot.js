@@ -92,7 +92,7 @@ function writingLabelSets({ isFirst }) {
   };
 }
 
-/** What a worker with many metrics writes again and again: shows the cost of a metric, not that of a number. */
+/** What a worker with many metrics writes again and again: the cost of a metric, not that of a number. */
 function writingMetrics(metricsOf) {
   return async ({ library, seconds }) => {
     const metrics = metricsOf(library);
