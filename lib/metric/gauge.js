@@ -238,7 +238,7 @@ function addToRow(gauge, labels, delta, sign) {
   const number = deltaOf(gauge, delta, sign);
   const table = tableOf(gauge);
   const row = locate(gauge, table, labels);
-  table.pageOf(row)[table.offsetOf(row)] += number;
+  table.pageOf(row)[table.offsetOf(row)] += sign * number;
 }
 
 /**
@@ -261,19 +261,19 @@ function setChild(gauge, handle, value) {
 function addToChild(gauge, handle, delta, sign) {
   const number = deltaOf(gauge, delta, sign);
   if (handle.generation !== handle.table.generation) bind(gauge, handle);
-  handle.page[handle.offset] += number;
+  handle.page[handle.offset] += sign * number;
 }
 
 /**
  * @param {Gauge} gauge
  * @param {unknown} delta
  * @param {1 | -1} sign
- * @returns {number} what has to be added
+ * @returns {number}
  * @throws {TypeError} if it is neither a number nor left out, nor can be converted
  */
 function deltaOf(gauge, delta, sign) {
-  if (typeof delta === 'number') return sign * delta;
-  return delta === undefined ? sign : convertedDelta(gauge, delta, sign);
+  if (delta === undefined) return 1;
+  return typeof delta === 'number' ? delta : convertedDelta(gauge, delta, sign);
 }
 
 /**
@@ -288,7 +288,7 @@ function deltaOf(gauge, delta, sign) {
 function convertedDelta(gauge, delta, sign) {
   const number = sign === 1 ? delta : -delta;
   if (typeof number !== 'number') throw new TypeError(`Delta is not a valid number: ${format(number)}`);
-  if (!Number.isNaN(number)) return number;
+  if (!Number.isNaN(number)) return sign * number;
   warnOfValue(gauge, 'dec() subtracts nothing', delta);
   return 0;
 }

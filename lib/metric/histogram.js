@@ -91,10 +91,7 @@ class Histogram extends Metric {
       if (isObject(value)) adviseOnOrder(this, 'observe');
       value = labels;
     }
-    if (!Number.isFinite(value)) {
-      checkLabelNames(this, labelSet);
-      throw notANumber(value, value === undefined && !isObject(labels) ? labels : value);
-    }
+    if (!Number.isFinite(value)) throw rejected(this, labels, value);
     const { table } = state;
     const row = locate(this, table, labelSet);
     count(state, table.pageOf(row), table.offsetOf(row), /** @type {number} */ (value));
@@ -250,6 +247,20 @@ function observeChild(histogram, handle, value) {
 }
 
 /**
+ * The error of a value that is none; a wrong label comes before a wrong value.
+ *
+ * @param {Histogram} histogram
+ * @param {unknown} labels
+ * @param {unknown} value
+ * @returns {Error}
+ * @throws {Error} if a label is not one of `labelNames`
+ */
+function rejected(histogram, labels, value) {
+  if (isObject(labels)) checkLabelNames(histogram, labels);
+  return notANumber(value, value === undefined && !isObject(labels) ? labels : value);
+}
+
+/**
  * @param {State} state
  * @param {Float64Array} page
  * @param {number} offset of the row
@@ -268,10 +279,7 @@ function observeWithExemplar(histogram, record) {
   const { labels, exemplarLabels } = record;
   const labelSet = isObject(labels) ? labels : NO_LABELS;
   const value = !isObject(labels) && (labels || labels === 0) ? labels : record.value;
-  if (!Number.isFinite(value)) {
-    checkLabelNames(histogram, labelSet);
-    throw notANumber(value);
-  }
+  if (!Number.isFinite(value)) throw rejected(histogram, labels, value);
   const number = /** @type {number} */ (value);
   const hasExemplar = exemplarLabels != null && Object.keys(exemplarLabels).length > 0;
   // Made first: an observation whose exemplar is refused must not have been counted.

@@ -2,12 +2,12 @@
 
 // What the four metric types share: construction, registration, and finding the row of a label set.
 
-const { debuglog, format, inspect } = require('util');
+const { debuglog, format } = require('util');
 const { Registry } = require('../registry/registry');
 const { withAdvice } = require('../registry/metric-definition');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { adviseOnce, warnOfCall } = require('../options/warnings');
-const { explainedError } = require('../options/explained-error');
+const { explainedError, printed } = require('../options/explained-error');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
@@ -321,7 +321,7 @@ function notANumber(value, given = value) {
   const message = `Value is not a valid number: ${format(value)}`;
   return Object.is(value, given)
     ? new TypeError(message)
-    : explainedError(TypeError, message, `, got ${inspect(given)}`);
+    : explainedError(TypeError, message, `, got ${printed(given)}`);
 }
 
 /**

@@ -1,5 +1,7 @@
 'use strict';
 
+const { inspect } = require('util');
+
 /**
  * An error for programs and for people. Programs compare messages, so the message is prom-client's, whole.
  * People read stacks and `String(error)`, which say more.
@@ -17,4 +19,16 @@ function explainedError(Type, message, more) {
   });
 }
 
-module.exports = { explainedError };
+/**
+ * @param {unknown} value of the program: it may throw when it is read
+ * @returns {string} one short line
+ */
+function printed(value) {
+  try {
+    return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 100, maxArrayLength: 10 });
+  } catch {
+    return 'a value that cannot be printed';
+  }
+}
+
+module.exports = { explainedError, printed };

@@ -2,14 +2,17 @@
 
 // Process warnings about options and calls that have no effect, or another one than was meant.
 
-const { inspect } = require('util');
 const { isProduction } = require('./environment');
+const { printed } = require('./explained-error');
 
 const CODE = 'PROM_CLIENT_CLUSTER_OPTIONS';
 const CODE_OF_CALLS = 'PROM_CLIENT_CLUSTER_CALLS';
 
 /** The directory of the library. A bundle does not say which lines are the library's. */
 const LIBRARY = typeof __dirname === 'string' ? /^.*(?=[\\/]options$)/.exec(__dirname)?.[0] : undefined;
+
+/** The default of 10 is less than what is between a default metric and its program. */
+const MOST_LINES = 30;
 
 /** @type {Set<string>} */
 const warned = new Set();
@@ -53,24 +56,18 @@ function warnOfCall(subject, problem, value) {
   warned.add(subject);
   const text = `${subject}: ${problem}: ${printed(value)}${callerLine()}`;
   // Missing in browsers.
-  process.emitWarning?.(text, { code: CODE_OF_CALLS });
-}
-
-/** @param {unknown} value possibly one that throws when it is read */
-function printed(value) {
-  try {
-    return inspect(value, { depth: 0, breakLength: Infinity, maxStringLength: 100, maxArrayLength: 10 });
-  } catch {
-    return 'a value that cannot be printed';
-  }
+  globalThis.process?.emitWarning?.(text, { code: CODE_OF_CALLS });
 }
 
 /** @returns {string} the line of the stack that called the library; empty if it is not known */
 function callerLine() {
   try {
-    if (LIBRARY === undefined) return '';
-    const lines = String(new Error().stack).split('\n').slice(1);
-    const line = lines.find(text => !text.includes(LIBRARY));
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = MOST_LINES;
+    const error = new Error();
+    Error.stackTraceLimit = stackTraceLimit;
+    const lines = String(error.stack).split('\n').slice(1);
+    const line = lines.find(text => LIBRARY !== undefined && !text.includes(LIBRARY));
     return line === undefined ? '' : `, first ${line.trim()}`;
   } catch {
     return '';

@@ -1,7 +1,6 @@
 'use strict';
 
-const { inspect } = require('util');
-const { explainedError } = require('../options/explained-error');
+const { explainedError, printed } = require('../options/explained-error');
 
 // https://prometheus.io/docs/concepts/data_model/#metric-names-and-labels
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
@@ -49,7 +48,7 @@ function checkLabelNamesAreValid(names) {
  * @param {string} allowed
  */
 function nameError(message, name, allowed) {
-  return explainedError(Error, message, `: ${inspect(name)}. Use ${allowed}, and no digit first`);
+  return explainedError(Error, message, `: ${printed(name)}. Use ${allowed}, and no digit first`);
 }
 
 module.exports = { isValidMetricName, isValidLabelName, checkMetricName, checkLabelNamesAreValid };
