@@ -5,7 +5,7 @@
 // References to copies are weak, and to a class that each of its registries references: a copy is collected
 // together with its registries, and not before.
 
-const COPIES = Symbol.for('prom-client-cluster.copies.v1');
+const { COPIES } = require('../registry/metric-view');
 
 /** Static method of a copy's Registry: returns the registries that take part. Called at each scrape. */
 const TAKING_PART = Symbol.for('prom-client-cluster.taking-part.v1');

@@ -13,6 +13,7 @@ const { CollectHooks } = require('./collect-hooks');
 const { CustomMetrics } = require('./custom-metrics');
 const { EarlyCopies } = require('./early-copies');
 const { readableMetrics } = require('./readable-metrics');
+const { warnOfOtherClients } = require('../../registry/other-clients');
 const { distinctMetrics } = require('../../registry/distinct-metrics');
 const { readableDefaults } = require('../../registry/readable-defaults');
 const { timedSection } = require('../../event-loop/timed-section');
@@ -76,6 +77,7 @@ class SnapshotSource {
    * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
    */
   async prepare(timeout, { readerPosition, onProgress, onWaiting, capture } = {}) {
+    warnOfOtherClients(this.registries());
     const views = viewsOf(this.#metrics());
     // First, because it renumbers rows.
     await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);

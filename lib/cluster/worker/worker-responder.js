@@ -11,7 +11,6 @@ const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { textOf } = require('../../options/thrown');
 const { hookTime } = require('../capture/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
-const { reportOtherClients } = require('../../registry/other-clients');
 const { RESPONSE, READY, WELCOME } = require('../wire/messages');
 const { snapshotName, isExitName } = require('../wire/file-names');
 const { debug } = require('../../options/debug-log');
@@ -110,7 +109,6 @@ class WorkerResponder {
 
   /** @param {Request} request */
   async #answer(request) {
-    reportOtherClients();
     const { requestId, directory, known: readerPosition, timeout } = request;
     const name = snapshotName(this.workerId, requestId);
     const file = directory ? new SnapshotFile(directory, name) : undefined;
