@@ -36,8 +36,8 @@ const OBSERVER = Symbol.for('prom-client-cluster.observer.v1');
 const MEASURED = Symbol.for('prom-client-cluster.measured.v1');
 
 /**
- * Property of globalThis: the class Registry of each copy of this package whose metrics are aggregated in this
- * process, as a list of weak references.
+ * Property of globalThis: the class Registry of each copy of this package whose metrics are aggregated in
+ * this process, as a list of weak references.
  */
 const COPIES = Symbol.for('prom-client-cluster.copies.v1');
 
