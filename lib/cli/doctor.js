@@ -1,7 +1,7 @@
 'use strict';
 
-// `prom-client-cluster doctor`: what is installed in a project, and whether this machine has what clusters and
-// groups need.
+// `prom-client-cluster doctor`: what is installed in a project, and whether this machine has what clusters
+// and groups need.
 
 const fs = require('node:fs');
 const os = require('node:os');

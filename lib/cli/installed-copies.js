@@ -1,7 +1,7 @@
 'use strict';
 
-// Which Prometheus clients are installed in a project, and for which packages: what Node.js finds from each of
-// them. Packages that nothing leads to, in the store of pnpm, for example, do not count.
+// Which Prometheus clients are installed in a project, and for which packages: what Node.js finds from each
+// of them. Packages that nothing leads to, in the store of pnpm, for example, do not count.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -48,8 +48,8 @@ function installedCopies(project) {
 
 /**
  * @param {string} project
- * @returns {Set<string>} directories of the application and of all packages that are installed for it, without
- *   symbolic links
+ * @returns {Set<string>} directories of the application and of all packages that are installed for it,
+ *   without symbolic links
  */
 function packagesOf(project) {
   const packages = new Set([project]);
