@@ -102,10 +102,10 @@ describe('the function that stops default metrics', () => {
 });
 
 describe('a call of collectDefaultMetrics() that fails', () => {
-  const taken = name => ({
-    name: 'Error',
-    message: `A metric with the name ${name} has already been registered. Call collectDefaultMetrics() once for each registry, or with another prefix`,
-  });
+  const taken = name => error =>
+    error.message === `A metric with the name ${name} has already been registered.` &&
+    String(error) ===
+      `Error: ${error.message} Call collectDefaultMetrics() once for each registry, or with another prefix`;
 
   it('a call of collectDefaultMetrics() that fails because it is the second throws at the first metric, and leaves the first call working', async t => {
     const running = watchRunning(t);
