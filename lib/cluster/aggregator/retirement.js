@@ -7,7 +7,6 @@ const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { snapshotFrom } = require('../wire/messages');
 const { isOutOfDescriptors, isTransient } = require('../spool/safe-files');
-const { exitFilesIn, removeExitDirectory } = require('../spool/exit-directory');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
 
@@ -31,8 +30,6 @@ const OVER_IPC = 'the snapshot over IPC';
  * @typedef {object} Death
  * @property {boolean} isSnapshotExpected whether its 'exit' handler has run, which writes a snapshot
  * @property {string} [lastSnapshot] that it has sent over IPC, base64
- * @property {import('../spool/exit-directory').ExitDirectory} [own] its own directory, if it may not write
- *   into the spool
  */
 
 /**
@@ -175,9 +172,7 @@ class Retirement {
   /** @param {number} workerId */
   #removeFilesOf(workerId) {
     this.#spool()?.unlinkAllOf(workerId);
-    const own = this.#deaths.get(workerId)?.own;
     this.#deaths.delete(workerId);
-    if (own !== undefined) removeExitDirectory(own);
   }
 
   /** Stops writing. */
@@ -209,7 +204,7 @@ class Retirement {
    */
   readFilesOf(workerId, isLastTry = false) {
     const spool = this.#spool();
-    const { isSnapshotExpected = false, lastSnapshot, own } = this.#deaths.get(workerId) ?? {};
+    const { isSnapshotExpected = false, lastSnapshot } = this.#deaths.get(workerId) ?? {};
     /** @type {unknown} */
     let later;
     let hasExitSnapshot = false;
@@ -222,7 +217,6 @@ class Retirement {
         file,
         read: () => spool?.readSnapshotIfPresent(file),
       })),
-      ...(own === undefined ? [] : exitFilesIn(own)),
       ...(lastSnapshot === undefined ? [] : [{ file: OVER_IPC, read: () => snapshotFrom(lastSnapshot) }]),
     ];
     for (const { file, read } of files) {

@@ -64,7 +64,6 @@ class MemberSnapshots {
         if (holder === undefined) onSent?.();
         else holder.send(message, onSent);
       },
-      user: () => process.geteuid?.(),
     };
   }
 

@@ -7,7 +7,6 @@
 // `node:cluster`: their ids in `workers`, events 'fork', 'online', 'message', 'disconnect' and 'exit', and of
 // each member `id`, `process.pid`, send(), isConnected() and isDead().
 
-const fs = require('node:fs');
 const { debug } = require('../../options/debug-log');
 
 /**
@@ -18,8 +17,6 @@ const { debug } = require('../../options/debug-log');
  *   `onSent` is called when it was sent, or cannot be
  * @property {() => boolean} [hasEnded] whether the other side has ended, and nobody will read what this
  *   member leaves. Not of a group: the next process that aggregates reads it
- * @property {() => number | undefined} user id of the user as whom the other side runs; undefined if the
- *   system does not show it, or the other side has ended
  */
 
 /**
@@ -30,7 +27,7 @@ function linkToPrimary(workerId) {
   const pid = process.ppid;
   const hasEnded = () => process.ppid !== pid;
   const isConnected = () => Boolean(process.connected);
-  return { id: workerId, isConnected, send, hasEnded, user: () => (hasEnded() ? undefined : userOf(pid)) };
+  return { id: workerId, isConnected, send, hasEnded };
 }
 
 /**
@@ -48,15 +45,6 @@ function send(message, onSent = () => {}) {
     if (error) debug('the primary did not get a message: %s', error);
     onSent();
   });
-}
-
-/** @param {number} pid of the primary */
-function userOf(pid) {
-  try {
-    return fs.statSync(`/proc/${pid}`).uid;
-  } catch {
-    return undefined;
-  }
 }
 
 module.exports = { linkToPrimary };

@@ -69,7 +69,7 @@ class AggregatorSupervisor {
   /** @type {NodeJS.Timeout | undefined} while the aggregation runs in place for a time */
   #threadTimer = undefined;
   #closed = false;
-  /** @type {typeof import('../spool/spool') & typeof import('../spool/exit-directory') | undefined} */
+  /** @type {typeof import('../spool/spool') | undefined} */
   #removal = undefined;
   #start;
   #onExit = () => {
@@ -161,7 +161,7 @@ class AggregatorSupervisor {
     const options = { ...this.#options, adopt, name: this.#name, totals: this.#totals };
     try {
       // At the end of the process there may be no descriptors to load it.
-      this.#removal ??= { ...require('../spool/spool'), ...require('../spool/exit-directory') };
+      this.#removal ??= require('../spool/spool');
       this.#backend = await this.#start(options, events, reason);
     } catch (error) {
       // It may have come before this promise is `starting`.
@@ -337,8 +337,7 @@ class AggregatorSupervisor {
   #removeDirectory() {
     // Undefined if nothing could be started.
     if (this.#removal === undefined) return;
-    const { Spool, removeExitDirectory } = this.#removal;
-    for (const { own } of this.#retiring.values()) if (own !== undefined) removeExitDirectory(own);
+    const { Spool } = this.#removal;
     if (this.directory !== '') Spool.removeSync(this.directory);
     if (this.#name !== '') Spool.removeNamedSync(this.#name, this.#options.directory);
   }

@@ -12,7 +12,7 @@ const { ScrapeDurations } = require('./scrape-durations');
 const { OwnSnapshots, OWN_ID } = require('./own-snapshots');
 const { WorkerRequests } = require('./worker-requests');
 const { WorkerRoster } = require('./worker-roster');
-const { WorkerMessages, removeOwnDirectory } = require('./worker-messages');
+const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
 const { clusterState, primaryFacts } = require('./cluster-state');
 const { deathOf, isOnline } = require('./worker-record');
@@ -192,7 +192,6 @@ class ClusterPrimary {
     this.#roster.close();
     for (const record of this.#roster.all) {
       if (isOnline(record.worker)) this.#messages.dismiss(record);
-      removeOwnDirectory(record);
     }
     this.#rounds.close();
     await this.#supervisor.close();

@@ -3,13 +3,11 @@
 // Runs on the primary's loop. Reads the answer of a worker. Workers may run another library or be
 // compromised, so each field is checked for its type and size before it is used.
 
-const path = require('node:path');
 const { SHORTEST_CHECKPOINT_INTERVAL, beginningOf } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
 
 // A snapshot of a million label sets has some 100 MB; in base64 a third more.
 const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
-const MAX_PATH_CHARACTERS = 4096;
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 
@@ -50,16 +48,6 @@ function readHookMilliseconds({ hookMilliseconds }) {
 
 /**
  * @param {any} message of type READY
- * @returns {string | undefined} the directory that the worker has created for its exit snapshot; it is
- *   checked before anything in it is read
- */
-function readExitDirectory({ exitDirectory }) {
-  const isPath = typeof exitDirectory === 'string' && exitDirectory.length <= MAX_PATH_CHARACTERS;
-  return isPath && path.isAbsolute(exitDirectory) ? exitDirectory : undefined;
-}
-
-/**
- * @param {any} message of type READY
  * @returns {number | undefined} milliseconds between checkpoints that the worker asks for; 0 for none
  */
 function readCheckpointInterval({ checkpointInterval: interval }) {
@@ -79,10 +67,4 @@ function textOr(text, otherwise) {
   return typeof text === 'string' ? beginningOf(text) : otherwise;
 }
 
-module.exports = {
-  readAnswer,
-  readHookMilliseconds,
-  readExitDirectory,
-  readCheckpointInterval,
-  NOT_UNDERSTOOD,
-};
+module.exports = { readAnswer, readHookMilliseconds, readCheckpointInterval, NOT_UNDERSTOOD };

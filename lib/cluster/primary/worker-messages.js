@@ -7,11 +7,10 @@ const { ReasonCounts } = require('./reason-counts');
 const {
   readAnswer,
   readHookMilliseconds,
-  readExitDirectory,
   readCheckpointInterval,
   NOT_UNDERSTOOD,
 } = require('./worker-answer');
-const { deathOf, ownFields, send, userOf } = require('./worker-record');
+const { ownFields, send } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
 const { isSnapshotNameOf } = require('../wire/file-names');
@@ -97,11 +96,6 @@ class WorkerMessages {
   #onReady(record, message) {
     record.hasReplied = true;
     this.#noteCheckpointInterval(record, readCheckpointInterval(message));
-    const exitDirectory = readExitDirectory(message);
-    if (exitDirectory === undefined) return;
-    removeOwnDirectory(record);
-    record.exitDirectory = exitDirectory;
-    record.uid = userOf(record.worker);
   }
 
   /**
@@ -188,16 +182,4 @@ class WorkerMessages {
   }
 }
 
-/**
- * Removes the directory that a worker of another user has created.
- *
- * @param {WorkerRecord} record
- */
-function removeOwnDirectory(record) {
-  const { own } = deathOf(record);
-  if (own === undefined) return;
-  const { removeExitDirectory } = require('../spool/exit-directory');
-  removeExitDirectory(own);
-}
-
-module.exports = { WorkerMessages, removeOwnDirectory };
+module.exports = { WorkerMessages };

@@ -2,7 +2,6 @@
 
 // Runs on the primary's loop. What the primary knows about one worker, and how it sends it a message.
 
-const fs = require('node:fs');
 const { exitSnapshotName } = require('../wire/file-names');
 const { debug } = require('../../options/debug-log');
 
@@ -10,10 +9,6 @@ const { debug } = require('../../options/debug-log');
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 class WorkerRecord {
-  /** @type {string | undefined} the worker's own directory, if it may not write into the primary's */
-  exitDirectory = undefined;
-  /** @type {number | undefined} user id of its process when it announced that */
-  uid = undefined;
   /** @type {number | undefined} milliseconds, if the worker has asked for it */
   checkpointInterval = undefined;
   /** Whether it has ever answered with a snapshot, and so sends a last one. */
@@ -81,12 +76,8 @@ function ownFields({ checkpointInterval }) {
  * @param {WorkerRecord} record of a dead worker
  * @returns {import('../aggregator/retirement').Death}
  */
-function deathOf({ exitName, exitDirectory, uid, sendsSnapshots, lastSnapshot, exited, wasKilled }) {
-  return {
-    isSnapshotExpected: sendsSnapshots && exited && !wasKilled,
-    lastSnapshot,
-    own: exitDirectory === undefined ? undefined : { directory: exitDirectory, name: exitName, uid },
-  };
+function deathOf({ sendsSnapshots, lastSnapshot, exited, wasKilled }) {
+  return { isSnapshotExpected: sendsSnapshots && exited && !wasKilled, lastSnapshot };
 }
 
 /**
@@ -95,18 +86,6 @@ function deathOf({ exitName, exitDirectory, uid, sendsSnapshots, lastSnapshot, e
  */
 function isOnline(worker) {
   return worker.isConnected() && !worker.isDead?.();
-}
-
-/**
- * @param {Worker} worker
- * @returns {number | undefined} id of its user; undefined if the system does not show it
- */
-function userOf({ process: { pid } }) {
-  try {
-    return fs.statSync(`/proc/${pid}`).uid;
-  } catch {
-    return undefined;
-  }
 }
 
 /**
@@ -131,4 +110,4 @@ function send(worker, message, callback = () => {}) {
   }
 }
 
-module.exports = { WorkerRecord, ownFields, deathOf, isOnline, send, userOf };
+module.exports = { WorkerRecord, ownFields, deathOf, isOnline, send };

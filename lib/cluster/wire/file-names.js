@@ -15,9 +15,6 @@ const SPOOL_PREFIX = 'prom-client-cluster-';
 
 const SPOOL_NAME = /^prom-client-cluster-[0-9a-f]{24}$/;
 
-/** The name of a directory that a worker creates for its exit snapshot starts with this. */
-const OWN_EXIT_PREFIX = 'prom-client-cluster-exit-';
-
 /** @returns {string} a new name for a primary's directory */
 function spoolName() {
   return SPOOL_PREFIX + randomBits();
@@ -161,7 +158,6 @@ function isUnfinished(name) {
 
 module.exports = {
   SPOOL_PREFIX,
-  OWN_EXIT_PREFIX,
   spoolName,
   isSpoolDirectoryName,
   snapshotName,

@@ -6,20 +6,18 @@
 // file can be written, the snapshot is sent over IPC, except at checkpoints.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { SnapshotFile } = require('./snapshot-file');
-const { systemError } = require('../spool/safe-files');
+const { isOurs, ifReadable } = require('../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
-const { READY, LAST, SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
-const { lastName, dictionaryName, unfinishedName, OWN_EXIT_PREFIX } = require('../wire/file-names');
+const { LAST, SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
+const { lastName, dictionaryName, unfinishedName } = require('../wire/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
 const { MAX_TIMER, unref } = require('../../event-loop/timers');
 
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
-const ROOT = 0;
 
 // A third more in base64.
 const MAX_COMPLETE_BYTES = 131_072;
@@ -31,13 +29,8 @@ class ExitSnapshot {
   #source;
   #link;
   #workerId;
-  /** The primary's, or one of this worker's own. */
+  /** '' if there is none that this process may write into. */
   #directory = '';
-  #own = '';
-  /**
-   * @type {number | undefined} closed when the exit snapshot is written, in case there is no other descriptor
-   */
-  #reserve = undefined;
   #name = '';
   #interval = 0;
   #changes = new ChangeDetector();
@@ -71,37 +64,15 @@ class ExitSnapshot {
    * @param {unknown} interval milliseconds between checkpoints; no checkpoints unless it is a number above 0
    */
   aimAt(directory, name, interval) {
-    const writable = this.#writable(directory);
+    const writable = isOthers(directory) ? '' : directory;
     if (writable !== this.#directory || name !== this.#name) this.invalidate();
     this.#directory = writable;
     this.#name = name;
-    // Without a directory, no file is written.
-    if (writable === '') this.#closeReserve();
-    else this.#reserve ??= openReserve();
     const wanted = typeof interval === 'number' && interval > 0 ? interval : 0;
     if (wanted === this.#interval) return;
     this.#interval = wanted;
     clearTimeout(this.#timer);
     if (wanted > 0) this.#wait();
-  }
-
-  /**
-   * @param {string} directory the primary's, or the worker's own
-   * @returns {string} the same or, if this process runs as another user, a directory of its own that the
-   *   primary can read
-   */
-  #writable(directory) {
-    if (directory === '' || mayWrite(directory) || this.#link.user() !== ROOT) return directory;
-    if (!fs.existsSync(this.#own) || !mayWrite(this.#own)) {
-      try {
-        this.#own = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), OWN_EXIT_PREFIX));
-      } catch (error) {
-        debug('worker %d has no directory for its exit snapshot: %s', this.#workerId, error);
-        return directory;
-      }
-      this.#link.send({ type: READY, exitDirectory: this.#own });
-    }
-    return this.#own;
   }
 
   /**
@@ -135,32 +106,15 @@ class ExitSnapshot {
   write() {
     if (this.#name === '') return;
     this.#unfinished?.discard();
-    this.#closeReserve();
+    // With all label sets, it would be most of what a killed primary leaves.
+    if (this.#link.hasEnded?.()) return;
     try {
-      const user = this.#link.user();
-      if (this.#own !== '' && user !== ROOT) this.#removeOwnDirectory();
-      // With all label sets, it would be most of what a killed primary leaves.
-      if (this.#link.hasEnded?.()) return;
       // It may have become another user since the last request.
-      this.#directory = this.#writable(this.#directory);
+      if (isOthers(this.#directory)) this.#directory = '';
       if (this.#directory === '') throw new Error(NO_DIRECTORY);
-      if (user !== undefined && user !== ROOT && user !== process.geteuid?.())
-        throw systemError('EACCES', 'the primary cannot read files of this user');
       this.#writeMakingRoom();
     } catch (error) {
       this.#sendOverIpc(error);
-    }
-  }
-
-  #closeReserve() {
-    const descriptor = this.#reserve;
-    // Once: by the next call, it may be a file of the program.
-    this.#reserve = undefined;
-    try {
-      if (descriptor !== undefined) fs.closeSync(descriptor);
-    } catch (error) {
-      // The program has closed it.
-      debug('the descriptor in reserve cannot be closed: %s', error);
     }
   }
 
@@ -210,17 +164,6 @@ class ExitSnapshot {
         resolve();
       }
     });
-  }
-
-  /** There is no primary any more that would remove it. */
-  #removeOwnDirectory() {
-    try {
-      for (const name of [this.#name, unfinishedName(this.#name)])
-        fs.rmSync(path.join(this.#own, name), { force: true });
-      fs.rmdirSync(this.#own);
-    } catch (error) {
-      debug('worker %d cannot remove %s: %s', this.#workerId, this.#own, error);
-    }
   }
 
   #wait() {
@@ -286,26 +229,12 @@ class ExitSnapshot {
 
 /**
  * @param {string} directory
- * @returns {boolean} false if it is another user's; true if it is missing, because the primary creates
- *   another one
+ * @returns {boolean} whether it is another user's: then the primary cannot read files of this process. False
+ *   if it is missing, because the primary creates another one
  */
-function mayWrite(directory) {
-  try {
-    fs.accessSync(directory, fs.constants.W_OK);
-    return true;
-  } catch (error) {
-    const { code } = /** @type {any} */ (error);
-    return code !== 'EACCES' && code !== 'EPERM';
-  }
-}
-
-/** @returns {number | undefined} a descriptor */
-function openReserve() {
-  try {
-    return fs.openSync(os.devNull, 'r');
-  } catch {
-    return undefined;
-  }
+function isOthers(directory) {
+  const stat = ifReadable(() => fs.lstatSync(directory));
+  return stat !== undefined && !isOurs(stat);
 }
 
 module.exports = { ExitSnapshot };

@@ -5,17 +5,11 @@ const { describe, it } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 const v8 = require('node:v8');
 const vm = require('node:vm');
-const { readAnswer, readExitDirectory } = require('../../../lib/cluster/primary/worker-answer');
+const { readAnswer } = require('../../../lib/cluster/primary/worker-answer');
 const { ReasonCounts } = require('../../../lib/cluster/primary/reason-counts');
 
 const FILE = `w3-r5-${'a'.repeat(24)}.snap`;
 const read = message => readAnswer(message, 3, 5);
-
-it("the worker's own directory is an absolute path of bounded length", () => {
-  const refused = [undefined, null, 7, {}, { toString: null }, '', 'x', './x', `/${'x'.repeat(5000)}`];
-  for (const exitDirectory of refused) assert.equal(readExitDirectory({ exitDirectory }), undefined);
-  assert.equal(readExitDirectory({ exitDirectory: '/tmp/x' }), '/tmp/x');
-});
 
 describe('the answer of a worker', () => {
   it('the answer of a worker is the name of its file, a snapshot, or metrics as JSON', () => {

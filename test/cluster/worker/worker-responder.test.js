@@ -44,7 +44,6 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   const link = {
     id: 1,
     isConnected: () => true,
-    user: () => undefined,
     send: message => sent.push(message.type),
   };
   const writers = [makePlace(t), ''].map(directory => {
@@ -75,23 +74,8 @@ it('there are checkpoints if there is a directory, and none without', async t =>
   assert.deepEqual(sent, [READY, READY, LAST, LAST]);
 });
 
-it('the exit snapshot is written although the program has closed the descriptor in reserve', t => {
-  const directory = makePlace(t);
-  const exitName = exitSnapshotName(1);
-  const send = t.mock.fn();
-  const link = { id: 1, isConnected: () => true, user: () => undefined, send };
-  const responder = new WorkerResponder(link, () => [new Registry()]);
-  responder.receive({ type: WELCOME, directory, exitName });
-  t.mock.method(fs, 'closeSync').mock.mockImplementationOnce(() => {
-    throw Object.assign(new Error('EBADF: bad file descriptor, close'), { code: 'EBADF' });
-  });
-  responder.writeExitSnapshot();
-  assert.deepEqual(fs.readdirSync(directory), [exitName]);
-  assert.equal(send.mock.calls.filter(({ arguments: [{ type }] }) => type === LAST).length, 0);
-});
-
 it('a request is ignored if no file can be named by its id', t => {
-  const link = { id: 1, isConnected: () => true, user: () => undefined, send() {} };
+  const link = { id: 1, isConnected: () => true, send() {} };
   const registries = t.mock.fn(() => []);
   const request = { type: REQUEST, directory: makePlace(t), exitName: exitSnapshotName(1) };
   for (const requestId of [-1, 0.5, 2 ** 53, '1', null, undefined])
