@@ -165,7 +165,10 @@ test('aggregate() returns a registry with the given content type', async () => {
   const metric = gauge([{ value: 2, labels: {} }], { type: 'counter', name: 'c_total' });
   const registry = AggregatorRegistry.aggregate([[metric]], Registry.OPENMETRICS_CONTENT_TYPE);
   assert.strictEqual(await registry.metrics(), '# HELP c h\n# TYPE c counter\nc_total 2\n# EOF\n');
-  assert.throws(() => AggregatorRegistry.aggregate([], 'text/html'), TypeError);
+  assert.throws(
+    () => AggregatorRegistry.aggregate([], 'text/html'),
+    new Error('Content type text/html is unsupported'),
+  );
 });
 
 test('aggregate() throws for an unknown aggregator, with its name', () => {
