@@ -148,7 +148,10 @@ for (const version of VERSIONS) {
 
     it(`the tests of the library pass with Node.js ${version}`, async () => {
       for (const tests of [['library'], OTHER_TESTS]) {
-        await runOn(version, ['scripts/run-tests.js', ...tests], { cwd: ROOT, timeout: TESTS_TIMEOUT });
+        const args = ['scripts/run-tests.js', ...tests];
+        await runOn(version, args, { cwd: ROOT, timeout: TESTS_TIMEOUT }).catch(error => {
+          assert.fail(error.stdout?.split('\nfailed:\n')[1] ?? error.message);
+        });
       }
     });
   });
