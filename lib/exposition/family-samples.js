@@ -3,6 +3,7 @@
 // Reads a family's samples one by one, for protocols that are not text (lib/remote-write). Names, labels and
 // values are those that text-format.js writes.
 
+const { kindOf, samplesOf, isCounter } = require('../series/layouts');
 const { baseName } = require('./text-format');
 const { labelPair } = require('./label-text');
 
@@ -25,7 +26,7 @@ const { labelPair } = require('./label-text');
  * @returns {string} the name of the family's metadata
  */
 function familyName({ name, type }, openMetrics) {
-  return openMetrics && type === 'counter' ? baseName(String(name)) : String(name);
+  return openMetrics && isCounter(type) ? baseName(String(name)) : String(name);
 }
 
 /**
@@ -36,33 +37,27 @@ function familyName({ name, type }, openMetrics) {
  * @returns {(row: number) => void} calls onSample for each sample of a row
  */
 function sampleReader(family, openMetrics, sink) {
-  const { layout } = family;
+  const isTotal = openMetrics && isCounter(family.type);
   const name = String(family.name);
-  switch (layout.kind) {
-    case 'histogram':
-      return histogramReader(family, name, layout.bounds, sink);
-    case 'summary':
-      return summaryReader(family, name, layout.quantiles, sink);
-    default:
-      return valueReader(family, name, openMetrics && family.type === 'counter', sink);
-  }
+  if (family.sampleName !== undefined) return namedReader(family, name, isTotal, sink);
+  return layoutReader(family, isTotal ? `${baseName(name)}_total` : name, sink);
 }
 
 /**
  * @template N
  * @param {Family} family
  * @param {string} familyName
- * @param {boolean} isCounter whether each name has to end with `_total`
+ * @param {boolean} isTotal whether each name has to end with `_total`
  * @param {SampleSink<N>} sink
  */
-function valueReader(family, familyName, isCounter, { nameOf, onSample }) {
+function namedReader(family, familyName, isTotal, { nameOf, onSample }) {
   /** @type {Map<string, N>} by the name as the family has it */
   const names = new Map();
   return (/** @type {number} */ row) => {
     const own = family.sampleName?.(row) || familyName;
     let name = names.get(own);
     if (name === undefined) {
-      name = nameOf(isCounter ? `${baseName(own)}_total` : own);
+      name = nameOf(isTotal ? `${baseName(own)}_total` : own);
       names.set(own, name);
     }
     const value = family.pageOf(row)[family.offsetOf(row)];
@@ -74,52 +69,24 @@ function valueReader(family, familyName, isCounter, { nameOf, onSample }) {
  * @template N
  * @param {Family} family
  * @param {string} name
- * @param {readonly number[]} bounds
  * @param {SampleSink<N>} sink
  */
-function histogramReader(family, name, bounds, { nameOf, onSample }) {
-  const buckets = [...bounds.map(String), '+Inf'].map(bound =>
-    nameOf(`${name}_bucket`, markerOf('le', bound)),
-  );
-  const sumColumn = buckets.length;
-  const sumName = nameOf(`${name}_sum`);
-  const countName = nameOf(`${name}_count`);
+function layoutReader(family, name, { nameOf, onSample }) {
+  const { marker = '', read } = kindOf(family.layout);
+  const samples = samplesOf(family.layout).map(({ suffix, mark, column }) => ({
+    name: nameOf(name + suffix, mark === undefined ? undefined : markerOf(marker, mark)),
+    isMarked: mark !== undefined,
+    column,
+  }));
+  const values = new Array(samples.length).fill(0);
   return (/** @type {number} */ row) => {
-    const page = family.pageOf(row);
-    const offset = family.offsetOf(row);
-    const marked = family.labelText(row, true);
-    let count = 0;
-    for (let column = 0; column < sumColumn; column++) {
-      count += page[offset + column];
-      onSample(buckets[column], marked, count, family.exemplarAt?.(row, column));
-    }
+    read(values, family.pageOf(row), family.offsetOf(row), family.quantileValues?.(row) ?? []);
+    const marked = samples[0].isMarked ? family.labelText(row, true) : '';
     const labels = family.labelText(row, false);
-    onSample(sumName, labels, page[offset + sumColumn]);
-    onSample(countName, labels, count);
-  };
-}
-
-/**
- * @template N
- * @param {Family} family
- * @param {string} name
- * @param {readonly number[]} quantiles
- * @param {SampleSink<N>} sink
- */
-function summaryReader(family, name, quantiles, { nameOf, onSample }) {
-  const names = quantiles.map(quantile => nameOf(name, markerOf('quantile', quantile)));
-  const sumName = nameOf(`${name}_sum`);
-  const countName = nameOf(`${name}_count`);
-  const quantileValues = /** @type {(row: number) => ArrayLike<number>} */ (family.quantileValues);
-  return (/** @type {number} */ row) => {
-    const page = family.pageOf(row);
-    const offset = family.offsetOf(row);
-    const marked = family.labelText(row, true);
-    const values = quantileValues(row);
-    for (let i = 0; i < names.length; i++) onSample(names[i], marked, values[i]);
-    const labels = family.labelText(row, false);
-    onSample(sumName, labels, page[offset]);
-    onSample(countName, labels, page[offset + 1]);
+    samples.forEach(({ name, isMarked, column }, i) => {
+      const exemplar = column === undefined ? undefined : family.exemplarAt?.(row, column);
+      onSample(name, isMarked ? marked : labels, values[i], exemplar);
+    });
   };
 }
 

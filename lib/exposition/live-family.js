@@ -3,6 +3,7 @@
 // Presents a metric of this process as input of the text format: its table, and each row's labels as text,
 // with the registry's default labels that the row does not have.
 
+const { kindOf } = require('../series/layouts');
 const { labelPair, joinLabels } = require('./label-text');
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
@@ -63,7 +64,7 @@ function capturedFamily(view, defaultLabels) {
 function familyOf({ name, help, type, layout }, table, quantileValues, exemplarAt, defaultLabels) {
   // A bucket or quantile sample has its own `le` or `quantile`. A default label of that name is on the other
   // samples only.
-  const marker = layout.kind === 'histogram' ? 'le' : layout.kind === 'summary' ? 'quantile' : undefined;
+  const { marker } = kindOf(layout);
   const writeLabels = labelWriter(table, layout, defaultLabels, undefined);
   const hasMarkerDefault = marker !== undefined && Object.hasOwn(defaultLabels, marker);
   const writeMarkedLabels = hasMarkerDefault
@@ -92,6 +93,7 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
  */
 function labelWriter(table, layout, defaultLabels, except) {
   const { labelNames } = table;
+  const { startsWithDefaults } = kindOf(layout);
   /** @type {string[]} by form: the default labels that rows of that form do not have */
   const defaultsOfForm = [];
 
@@ -114,7 +116,7 @@ function labelWriter(table, layout, defaultLabels, except) {
       const pair = labelPair(labelNames[positions[i]], table.labelText(row, positions[i]));
       own = i === 0 ? pair : own + ',' + pair;
     }
-    return layout.kind === 'histogram' ? joinLabels(defaults, own) : joinLabels(own, defaults);
+    return startsWithDefaults ? joinLabels(defaults, own) : joinLabels(own, defaults);
   };
 }
 

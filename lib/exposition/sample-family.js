@@ -3,6 +3,7 @@
 // Presents a custom metric object as input of the text format: the result of its get() or getForPromString().
 
 const { inspect } = require('util');
+const { VALUE_LAYOUT } = require('../series/layouts');
 const { labelPair, joinLabels } = require('./label-text');
 const { toNumber } = require('./number-format');
 
@@ -30,7 +31,7 @@ function sampleFamily(metric, defaultLabels) {
     name: metric.name,
     help: metric.help,
     type: metric.type,
-    layout: { kind: 'samples' },
+    layout: VALUE_LAYOUT,
     rows: () => samples.keys(),
     pageOf: row => [toNumber(samples[row].value)],
     offsetOf: () => 0,

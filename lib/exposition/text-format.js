@@ -6,6 +6,7 @@
 // https://prometheus.io/docs/instrumenting/exposition_formats/ (0.0.4) and
 // https://github.com/prometheus/OpenMetrics (1.0.0).
 
+const { kindOf, samplesOf, isCounter } = require('../series/layouts');
 const { formatNumber } = require('./number-format');
 const { labelPair, escapeHelp, joinLabels } = require('./label-text');
 
@@ -13,18 +14,10 @@ const { labelPair, escapeHelp, joinLabels } = require('./label-text');
 // large enough that the cost per piece does not matter.
 const PIECE_CHARACTERS = 65536;
 
-/**
- * How a row's numbers become samples.
- *
- * - value: one number
- * - histogram: one count per bound (not cumulative), the count above the last bound, the sum
- * - summary: the sum, the count; the quantiles come from `quantileValues(row)`
- * - samples: one number, under the name `sampleName(row)`, or under the family's if that is empty
- *
- * @typedef {{kind: 'value'} | {kind: 'samples'} | {kind: 'histogram', bounds: readonly number[]}
- *   | {kind: 'summary', quantiles: readonly number[]}} Layout
- */
+/** @type {readonly number[]} */
+const NOTHING = [];
 
+/** @typedef {import('../series/layouts').Layout} Layout */
 /** @typedef {{labelSet: Record<string, unknown>, value: number, timestamp: number}} Exemplar */
 
 /**
@@ -41,7 +34,8 @@ const PIECE_CHARACTERS = 65536;
  * @property {(row: number, marked: boolean) => string} labelText a row's labels; `marked` if `le` or
  *   `quantile` precedes them
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
- * @property {(row: number) => string | undefined} [sampleName]
+ * @property {(row: number) => string | undefined} [sampleName] if each row is one number with a name of its
+ *   own, or with the family's if that is empty
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
  * @property {import('../cluster/store/cached-text').CachedText} [cachedText] its text in the last
  *   scrape; `rows` then returns an Int32Array
@@ -88,8 +82,7 @@ function* renderFamily(family, openMetrics) {
   const textOf = rowWriter(family, openMetrics);
   // A piece for each row if one may take long: quantiles are computed here, and a custom metric's values may
   // be any objects.
-  const { kind } = family.layout;
-  const enough = kind === 'summary' || kind === 'samples' ? 1 : PIECE_CHARACTERS;
+  const enough = takesLong(family) ? 1 : PIECE_CHARACTERS;
   let text = '';
   for (const row of family.rows()) {
     text += textOf(row);
@@ -103,12 +96,20 @@ function* renderFamily(family, openMetrics) {
 
 /**
  * @param {Family} family
+ * @returns {boolean} whether a single row may take long, and its text depends on more than labels and numbers
+ */
+function takesLong({ layout, sampleName }) {
+  return kindOf(layout).isComputed || sampleName !== undefined;
+}
+
+/**
+ * @param {Family} family
  * @param {boolean} openMetrics
  * @returns {string} the lines above a family's samples, without a line feed at their end
  */
 function headOf(family, openMetrics) {
   const own = nameOf(family);
-  const name = openMetrics && family.type === 'counter' ? baseName(own) : own;
+  const name = openMetrics && isCounter(family.type) ? baseName(own) : own;
   return `# HELP ${name} ${escapeHelp(String(family.help))}\n# TYPE ${name} ${family.type}`;
 }
 
@@ -136,50 +137,26 @@ function baseName(name) {
  */
 function rowWriter(family, openMetrics) {
   const exemplarText = openMetrics && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
-  const isCounter = openMetrics && family.type === 'counter';
+  const isTotal = openMetrics && isCounter(family.type);
   const name = nameOf(family);
-  switch (family.layout.kind) {
-    case 'histogram':
-      return histogramWriter(family, name, family.layout.bounds, exemplarText);
-    case 'summary':
-      return summaryWriter(family, name, family.layout.quantiles);
-    case 'samples':
-      return sampleWriter(family, name, isCounter, exemplarText);
-    default:
-      return valueWriter(family, isCounter ? `${baseName(name)}_total` : name, exemplarText);
-  }
+  if (family.sampleName !== undefined) return namedWriter(family, name, isTotal, exemplarText);
+  return layoutWriter(family, isTotal ? `${baseName(name)}_total` : name, exemplarText);
 }
 
 /** @typedef {(row: number, column: number) => string} ExemplarText */
 
 /**
  * @param {Family} family
- * @param {string} sampleName
- * @param {ExemplarText | undefined} exemplarText
- * @returns {(row: number) => string}
- */
-function valueWriter(family, sampleName, exemplarText) {
-  const start = `\n${sampleName}`;
-  return row => {
-    const labels = family.labelText(row, false);
-    const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
-    const text = labels === '' ? `${start} ${value}` : `${start}{${labels}} ${value}`;
-    return exemplarText === undefined ? text : text + exemplarText(row, 0);
-  };
-}
-
-/**
- * @param {Family} family
  * @param {string} familyName
- * @param {boolean} isCounter whether each name has to end with `_total`
+ * @param {boolean} isTotal whether each name has to end with `_total`
  * @param {ExemplarText | undefined} exemplarText
  * @returns {(row: number) => string}
  */
-function sampleWriter(family, familyName, isCounter, exemplarText) {
+function namedWriter(family, familyName, isTotal, exemplarText) {
   const sampleName = /** @type {NonNullable<Family['sampleName']>} */ (family.sampleName);
   return row => {
     const own = sampleName(row) || familyName;
-    const name = isCounter ? `${baseName(own)}_total` : own;
+    const name = isTotal ? `${baseName(own)}_total` : own;
     const labels = family.labelText(row, false);
     const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
     const exemplar = exemplarText === undefined ? '' : exemplarText(row, 0);
@@ -190,62 +167,37 @@ function sampleWriter(family, familyName, isCounter, exemplarText) {
 /**
  * @param {Family} family
  * @param {string} name
- * @param {readonly number[]} bounds
  * @param {ExemplarText | undefined} exemplarText
  * @returns {(row: number) => string}
  */
-function histogramWriter(family, name, bounds, exemplarText) {
-  const starts = [...bounds.map(String), '+Inf'].map(bound => `\n${name}_bucket{le="${bound}"`);
-  const sumColumn = starts.length;
+function layoutWriter(family, name, exemplarText) {
+  const { marker, read } = kindOf(family.layout);
+  const samples = samplesOf(family.layout);
+  const starts = samples.map(({ suffix, mark }) =>
+    mark === undefined ? `\n${name}${suffix}` : `\n${name}${suffix}{${marker}="${mark}"`,
+  );
+  const markedCount = samples.filter(({ mark }) => mark !== undefined).length;
+  const values = new Array(samples.length).fill(0);
   return row => {
-    const page = family.pageOf(row);
-    const offset = family.offsetOf(row);
-    const marked = family.labelText(row, true);
-    const close = marked === '' ? '} ' : `,${marked}} `;
+    read(values, family.pageOf(row), family.offsetOf(row), family.quantileValues?.(row) ?? NOTHING);
     let text = '';
-    let count = 0;
-    for (let column = 0; column < sumColumn; column++) {
-      count += page[offset + column];
-      text += starts[column] + close + formatNumber(count);
-      if (exemplarText !== undefined) text += exemplarText(row, column);
+    let close = '';
+    if (markedCount > 0) {
+      const marked = family.labelText(row, true);
+      close = marked === '' ? '} ' : `,${marked}} `;
     }
-    return text + sumAndCount(family, name, row, page[offset + sumColumn], count);
+    for (let i = 0; i < starts.length; i++) {
+      if (i === markedCount) {
+        const labels = family.labelText(row, false);
+        close = labels === '' ? ' ' : `{${labels}} `;
+      }
+      text += starts[i] + close + formatNumber(values[i]);
+      if (exemplarText === undefined) continue;
+      const { column } = samples[i];
+      if (column !== undefined) text += exemplarText(row, column);
+    }
+    return text;
   };
-}
-
-/**
- * @param {Family} family
- * @param {string} name
- * @param {readonly number[]} quantiles
- * @returns {(row: number) => string}
- */
-function summaryWriter(family, name, quantiles) {
-  const starts = quantiles.map(quantile => `\n${name}{quantile="${quantile}"`);
-  const quantileValues = /** @type {(row: number) => ArrayLike<number>} */ (family.quantileValues);
-  return row => {
-    const page = family.pageOf(row);
-    const offset = family.offsetOf(row);
-    const marked = family.labelText(row, true);
-    const close = marked === '' ? '} ' : `,${marked}} `;
-    const values = quantileValues(row);
-    let text = '';
-    for (let i = 0; i < starts.length; i++) text += starts[i] + close + formatNumber(values[i]);
-    return text + sumAndCount(family, name, row, page[offset], page[offset + 1]);
-  };
-}
-
-/**
- * @param {Family} family
- * @param {string} name
- * @param {number} row
- * @param {number} sum
- * @param {number} count
- */
-function sumAndCount(family, name, row, sum, count) {
-  const labels = family.labelText(row, false);
-  const close = labels === '' ? ' ' : `{${labels}} `;
-  const start = `\n${name}`;
-  return `${start}_sum${close}${formatNumber(sum)}${start}_count${close}${formatNumber(count)}`;
 }
 
 /**
@@ -271,6 +223,7 @@ module.exports = {
   PIECE_CHARACTERS,
   renderFamily,
   headOf,
+  takesLong,
   rowWriter,
   baseName,
   joinFamilies,

@@ -19,6 +19,7 @@ const {
   runCollect,
 } = require('./metric');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
+const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS, checkLabelNames } = require('./label-sets');
 
 /** @typedef {import('./label-sets').Labels} Labels */
@@ -127,7 +128,7 @@ class Counter extends Metric {
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== get) return undefined;
-    const view = viewWith(this, { kind: 'value' });
+    const view = viewWith(this, VALUE_LAYOUT);
     view.exemplars = stateOf(this).exemplars;
     return view;
   }

@@ -18,6 +18,7 @@ const {
   runCollect,
 } = require('./metric');
 const { MOST_CACHED, rowOfArguments, cachedChild, handleOf, bind, callReplaced } = require('./children');
+const { VALUE_LAYOUT } = require('../series/layouts');
 const { NO_LABELS } = require('./label-sets');
 const { timer, callAndThen, labelsAndCall } = require('./stopwatch');
 
@@ -178,7 +179,7 @@ class Gauge extends Metric {
 
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
-    return this.get === get ? viewWith(this, { kind: 'value' }) : undefined;
+    return this.get === get ? viewWith(this, VALUE_LAYOUT) : undefined;
   }
 }
 

@@ -213,7 +213,7 @@ class Histogram extends Metric {
   [VIEW]() {
     if (this.get !== get) return undefined;
     const { exemplars, bounds } = /** @type {State} */ (stateOf(this));
-    const view = viewWith(this, { kind: 'histogram', bounds });
+    const view = viewWith(this, { kind: 'histogram', marks: bounds });
     view.exemplars = exemplars;
     return view;
   }

@@ -203,7 +203,7 @@ class Summary extends Metric {
   [VIEW]() {
     if (this.get !== get) return undefined;
     const { percentiles, maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
-    const view = viewWith(this, { kind: 'summary', quantiles: percentiles });
+    const view = viewWith(this, { kind: 'summary', marks: percentiles });
     // Assigned instead of spread into a new object, which takes V8 2 µs instead of 0.1.
     if (/** @type {any} */ (this).pruneAgedBuckets) view.beforeRead = () => prune(this);
     view.quantileValues = row => quantileValues(this, row);

@@ -3,6 +3,7 @@
 // Turns families into requests, and remembers which series the receiver has: one that is no longer there ends
 // with a stale marker, so queries do not show its last value for five more minutes.
 
+const { takesLong } = require('../exposition/text-format');
 const { familyName, sampleReader } = require('../exposition/family-samples');
 const { isValidMetricName } = require('../registry/names');
 const { LabelRows, labelOf, rowOfKey } = require('./label-rows');
@@ -118,7 +119,6 @@ class WrittenSeries {
     };
 
     for (const family of families) {
-      const { kind } = family.layout;
       /** @type {(row: number) => void} */
       let read;
       try {
@@ -132,8 +132,7 @@ class WrittenSeries {
         onUnreadable(error);
         continue;
       }
-      // A row of a summary computes quantiles, and a custom metric's values may be any objects.
-      const samplesPerStep = kind === 'summary' || kind === 'samples' ? 1 : SAMPLES_PER_STEP;
+      const samplesPerStep = takesLong(family) ? 1 : SAMPLES_PER_STEP;
       let next = samples + dropped + samplesPerStep;
       for (const row of family.rows()) {
         read(row);

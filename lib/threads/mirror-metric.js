@@ -5,6 +5,7 @@
 
 const { VIEW } = require('../registry/metric-view');
 const { checkLabelNamesAreValid } = require('../registry/names');
+const { kindOf, widthOf, layoutFrom } = require('../series/layouts');
 const { Exemplar, Exemplars } = require('../metric/exemplar');
 const { MirrorDigest } = require('./mirror-digest');
 const { MirrorTable } = require('./mirror-table');
@@ -66,8 +67,8 @@ class MirrorMetric {
     const digestOf = (/** @type {number} */ row) => (this.#digests[row] ??= new MirrorDigest());
     this.#view = /** @type {any} */ ({
       ...{ name: this.name, help: text(texts.help), type: text(texts.type) },
-      ...{ aggregator: text(texts.aggregator), layout: checkedLayout(layout, width), table: this.#table },
-      ...(layout.kind === 'summary' ? { digestOf, windowed: windowed === true } : {}),
+      ...{ aggregator: text(texts.aggregator), layout: layoutIn(layout, width), table: this.#table },
+      ...(kindOf(layout).isComputed ? { digestOf, windowed: windowed === true } : {}),
     });
     this.#collect = collect;
   }
@@ -219,17 +220,12 @@ function checkNames(names) {
 /**
  * @param {any} layout
  * @param {number} width that a table of this layout has
- * @returns {any}
+ * @returns {import('../series/layouts').Layout}
  */
-function checkedLayout(layout, width) {
-  const list = layout.kind === 'histogram' ? layout.bounds : layout.quantiles;
-  const columns = { value: 1, summary: 2, histogram: (list?.length ?? 0) + 2 }[String(layout.kind)];
-  if (columns !== width) throw new Error('a layout is not valid');
-  if (layout.kind === 'value') return { kind: 'value' };
-  const numbers = Array.from(list, Number);
-  return layout.kind === 'histogram'
-    ? { kind: 'histogram', bounds: numbers }
-    : { kind: 'summary', quantiles: numbers };
+function layoutIn({ kind, marks }, width) {
+  const layout = layoutFrom(text(kind), Array.from(marks, Number));
+  if (layout === undefined || widthOf(layout) !== width) throw new Error('a layout is not valid');
+  return layout;
 }
 
 module.exports = { MirrorMetric, MirrorCustomMetric, text, checkNames };

@@ -11,11 +11,11 @@ const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { readableMetrics } = require('../cluster/capture/readable-metrics');
 const { mergeCentroids } = require('../metric/centroids');
+const { isLasting } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 const { runThrough } = require('../event-loop/slices');
 
 const DELTA = 0.01; // as lib/metric/observations.js has it
-const TYPES = new Set(['counter', 'histogram', 'summary']);
 const DEFAULT_MAX_AGE = 3_600_000;
 /** Which label sets living threads have is found out so often within the maximum age. */
 const CHECKS_PER_AGE = 10;
@@ -129,7 +129,7 @@ class RetiredThreads {
         const left = registry.getMetricsAsArray().filter(metric => !this.#merged.has(metric));
         return left.flatMap(metric => {
           const view = viewOf(metric);
-          return view?.aggregator === 'sum' && TYPES.has(view.type) ? metric : [];
+          return view?.aggregator === 'sum' && isLasting(view.type) ? metric : [];
         });
       },
     };
@@ -270,9 +270,9 @@ class RetiredThreads {
  * @param {string} registry
  * @returns {Totals}
  */
-function emptyTotals({ name, help, type, aggregator, layout, windowed, table }, registry) {
-  const withTable = (/** @type {(row: number) => RowDigest} */ digestOf) => {
-    const more = layout.kind === 'summary' ? { digestOf, windowed } : {};
+function emptyTotals({ name, help, type, aggregator, layout, windowed, digestOf, table }, registry) {
+  const withTable = (/** @type {(row: number) => RowDigest} */ ownDigestOf) => {
+    const more = digestOf === undefined ? {} : { digestOf: ownDigestOf, windowed };
     const totals = new TotalsTable(table.labelNames, table.width);
     return /** @type {any} */ ({ name, help, type, aggregator, layout, table: totals, ...more });
   };

@@ -374,11 +374,11 @@ function nameOf({ name }) {
 }
 
 /**
- * @param {any} layout
+ * @param {import('../series/layouts').Layout} layout
  * @returns {object} with texts for numbers, because JSON has no infinity
  */
-function inText({ kind, bounds, quantiles }) {
-  return { kind, bounds: bounds?.map(String), quantiles: quantiles?.map(String) };
+function inText({ kind, marks }) {
+  return { kind, marks: marks.map(String) };
 }
 
 /**

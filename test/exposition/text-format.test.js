@@ -18,7 +18,7 @@ function family({
   name = 'm',
   help = 'help',
   type = 'gauge',
-  layout = { kind: 'value' },
+  layout = { kind: 'value', marks: [] },
   rows = [],
   ...rest
 }) {
@@ -144,9 +144,10 @@ test('text format: two lists of labels are joined, even if one is empty', () => 
 test('text format: a page may have no families, and a family no series', () => {
   assert.strictEqual(textOf([]), '\n');
   assert.strictEqual(textOf([], true), '# EOF\n', 'OpenMetrics allows no empty line');
-  const empty = ['value', 'histogram', 'summary', 'samples'].map((kind, i) =>
-    family({ name: `m${i}`, layout: { kind, bounds: [1], quantiles: [0.5] }, sampleName: () => 'x' }),
+  const empty = ['value', 'histogram', 'summary'].map((kind, i) =>
+    family({ name: `m${i}`, layout: { kind, marks: [1] } }),
   );
+  empty.push(family({ name: 'm3', sampleName: () => 'x' }));
   const blocks = empty.map((_, i) => `# HELP m${i} help\n# TYPE m${i} gauge`);
   assert.strictEqual(textOf(empty), `${blocks.join('\n\n')}\n`);
   assert.strictEqual(textOf(empty, true), `${blocks.join('\n')}\n# EOF\n`);
@@ -163,7 +164,7 @@ test("text format: a row's numbers may be anywhere in the array", () => {
 });
 
 test('text format: a histogram has cumulative buckets with le before other labels, then sum and count', () => {
-  const layout = { kind: 'histogram', bounds: [0.5, 1, 1e21] };
+  const layout = { kind: 'histogram', marks: [0.5, 1, 1e21] };
   const rows = [{ numbers: [1, 0, 2, 4, -3.5] }, { labels: 'a="x"', numbers: [0, 0, 0, 0, 0] }];
   assert.deepStrictEqual(linesOf(family({ type: 'histogram', layout, rows })), [
     'm_bucket{le="0.5"} 1',
@@ -183,12 +184,12 @@ test('text format: a histogram has cumulative buckets with le before other label
 
 test('text format: a histogram without bounds has a +Inf bucket', () => {
   const rows = [{ numbers: [3, 6] }];
-  const lines = linesOf(family({ layout: { kind: 'histogram', bounds: [] }, rows }));
+  const lines = linesOf(family({ layout: { kind: 'histogram', marks: [] }, rows }));
   assert.deepStrictEqual(lines, ['m_bucket{le="+Inf"} 3', 'm_sum 6', 'm_count 3']);
 });
 
 test('text format: a summary has quantiles with quantile before other labels, then sum and count', () => {
-  const layout = { kind: 'summary', quantiles: [0.5, 0.99] };
+  const layout = { kind: 'summary', marks: [0.5, 0.99] };
   const rows = [
     { numbers: [5, 2], quantiles: [1, 4] },
     { labels: 'a="x"', numbers: [0, 0], quantiles: Float64Array.of(0, NaN) },
@@ -208,7 +209,7 @@ test('text format: a summary has quantiles with quantile before other labels, th
 test('text format: buckets and quantiles may have other labels than sum and count', () => {
   const labelText = (_row, marked) => (marked ? 'a="x"' : 'a="x",le="own"');
   const rows = [{ numbers: [1, 0] }];
-  const lines = linesOf(family({ layout: { kind: 'histogram', bounds: [] }, rows, labelText }));
+  const lines = linesOf(family({ layout: { kind: 'histogram', marks: [] }, rows, labelText }));
   assert.deepStrictEqual(lines, [
     'm_bucket{le="+Inf",a="x"} 1',
     'm_sum{a="x",le="own"} 0',
@@ -263,7 +264,7 @@ test('OpenMetrics: names of other types are unchanged, and there is no empty lin
   const rows = [{ numbers: [1, 1] }];
   const families = [
     family({ name: 'g_total', rows }),
-    family({ name: 'h', type: 'histogram', layout: { kind: 'histogram', bounds: [] }, rows }),
+    family({ name: 'h', type: 'histogram', layout: { kind: 'histogram', marks: [] }, rows }),
   ];
   assert.strictEqual(
     textOf(families, true),
@@ -283,7 +284,7 @@ test('OpenMetrics: counters and buckets have exemplars, unlike in Prometheus tex
   const counter = family({ name: 'c', type: 'counter', rows: [{ numbers: [1] }], exemplarAt });
   assert.deepStrictEqual(linesOf(counter, true), ['c_total 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123']);
   assert.deepStrictEqual(linesOf(counter, false), ['c 1']);
-  const layout = { kind: 'histogram', bounds: [1, 2, 3] };
+  const layout = { kind: 'histogram', marks: [1, 2, 3] };
   const histogram = family({ type: 'histogram', layout, rows: [{ numbers: [1, 0, 0, 0, 1] }], exemplarAt });
   assert.deepStrictEqual(linesOf(histogram, true).slice(0, 4), [
     'm_bucket{le="1"} 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123',
@@ -312,18 +313,18 @@ test('text format: pieces have a bounded size, and joined they equal the text wr
       quantiles: [i, i],
     }));
   const layouts = [
-    ['gauge', { kind: 'value' }, 1],
-    ['histogram', { kind: 'histogram', bounds: Array.from({ length: 20 }, (_, i) => i) }, 22],
-    ['summary', { kind: 'summary', quantiles: [0.5, 0.9] }, 2],
-    ['gauge', { kind: 'samples' }, 1],
+    ['gauge', { kind: 'value', marks: [] }, 1],
+    ['histogram', { kind: 'histogram', marks: Array.from({ length: 20 }, (_, i) => i) }, 22],
+    ['summary', { kind: 'summary', marks: [0.5, 0.9] }, 2],
+    ['gauge', { kind: 'value', marks: [] }, 1, () => 'm_x'],
   ];
   for (const openMetrics of [false, true]) {
-    for (const [type, layout, width] of layouts) {
+    for (const [type, layout, width, sampleName] of layouts) {
       for (const count of [0, 1, 1500]) {
         const rows = rowsOf(count, width);
-        const whole = family({ type, layout, rows, sampleName: () => 'm_x' });
+        const whole = family({ type, layout, rows, sampleName });
         const rowByRow = rows.map(row =>
-          linesOf(family({ type, layout, rows: [row], sampleName: () => 'm_x' }), openMetrics),
+          linesOf(family({ type, layout, rows: [row], sampleName }), openMetrics),
         );
         const lines = textOf([whole, family({ name: 'after' })], openMetrics).split('\n');
         const last = lines.indexOf('# HELP after help') - (openMetrics ? 0 : 1);
@@ -383,7 +384,7 @@ test('text format: random families can be read back unchanged', () => {
         const numbers = { value: [first], histogram: [second, third, sum], summary: [sum, second] }[kind];
         return { labels: text, numbers, quantiles: [first] };
       });
-      const layout = { kind, bounds: [1], quantiles: [0.5] };
+      const layout = { kind, marks: { value: [], histogram: [1], summary: [0.5] }[kind] };
       assert.deepStrictEqual(samplesOf(textOf([family({ layout, rows: written })])), expected);
     }),
     { numRuns: 150 },

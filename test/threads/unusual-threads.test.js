@@ -608,7 +608,13 @@ describe('unusual threads', () => {
 /** @param {object} fields */
 function definitionOf(fields) {
   const metric = { name: 'm', help: 'h', type: 'counter', aggregator: 'sum', labelNames: [] };
-  return JSON.stringify({ ...metric, layout: { kind: 'value' }, width: 1, pageShift: 0, ...fields });
+  return JSON.stringify({
+    ...metric,
+    layout: { kind: 'value', marks: [] },
+    width: 1,
+    pageShift: 0,
+    ...fields,
+  });
 }
 
 /**

@@ -4,7 +4,8 @@
 // scrape to the next, so only changed rows are formatted again, and the text between them is copied in one
 // go.
 
-const { PIECE_CHARACTERS, headOf, rowWriter } = require('../../exposition/text-format');
+const { widthOf } = require('../../series/layouts');
+const { PIECE_CHARACTERS, headOf, takesLong, rowWriter } = require('../../exposition/text-format');
 
 /** @typedef {import('../../exposition/text-format').Family} Family */
 /** @typedef {import('../../exposition/page').Page} Page */
@@ -50,8 +51,7 @@ class CachedText {
    *   cached
    */
   prepare(family, openMetrics) {
-    const { kind } = family.layout;
-    if (kind !== 'value' && kind !== 'histogram') return false;
+    if (takesLong(family)) return false;
     if (openMetrics && family.exemplarAt !== undefined) return false;
     const { length } = /** @type {Int32Array} */ (family.rows());
     if (length < MIN_ROWS) {
@@ -214,14 +214,8 @@ class CachedText {
  * @param {boolean} openMetrics
  */
 function keyOf(family, openMetrics) {
-  const { layout } = family;
-  const bounds = layout.kind === 'histogram' ? layout.bounds : [];
-  return [openMetrics, family.labelVersion, bounds, headOf(family, openMetrics)].join('\n');
-}
-
-/** @param {import('../../exposition/text-format').Layout} layout */
-function widthOf(layout) {
-  return layout.kind === 'histogram' ? layout.bounds.length + 2 : 1;
+  const { labelVersion, layout } = family;
+  return [openMetrics, labelVersion, layout.marks, headOf(family, openMetrics)].join('\n');
 }
 
 /**

@@ -14,7 +14,7 @@ const { RetiredTotals } = require('./retired-totals');
 const { CachedText } = require('./cached-text');
 const { isValidMetricName } = require('../../registry/names');
 const { runThrough } = require('../../event-loop/slices');
-const { widthOf, columnMap, unionOf } = require('./column-layout');
+const { kindOf, widthOf, columnMap, unionOf } = require('../../series/layouts');
 
 const COMPACT_FROM_ROWS = 1024;
 const ROWS_PER_STEP = 8192;
@@ -58,13 +58,13 @@ class ClusterFamily {
     this.definition = definition;
     this.#onLeftOut = onLeftOut;
     this.rows = new FamilyRows();
-    /** Bounds or quantiles of the last merge. */
-    this.boundsOrQuantiles = definition.boundsOrQuantiles;
+    /** That of the last merge: its marks are those of all sources. */
+    this.layout = definition.layout;
     this.retired = new RetiredTotals();
   }
 
   get width() {
-    return widthOf(this.definition.layout, this.boundsOrQuantiles.length);
+    return widthOf(this.layout);
   }
 
   /** Whether anything is left to show. */
@@ -95,10 +95,10 @@ class ClusterFamily {
    */
   *merge(rule, now) {
     for (const source of this.sources) yield* this.#translate(source);
-    this.#setBoundsOrQuantiles();
+    this.#setMarks();
     this.#mergedAt = this.#scrape;
     const totals = this.#totals;
-    totals.begin(this.#scrape, this.rows.count, this.definition.layout, this.boundsOrQuantiles);
+    totals.begin(this.#scrape, this.rows.count, this.layout);
     for (const source of this.sources) {
       yield* rule === 'sum' ? totals.addSum(source) : totals.addByRule(source, rule);
     }
@@ -110,8 +110,8 @@ class ClusterFamily {
     } else if (this.sources.length > 1) {
       yield* totals.round();
     }
-    if (this.definition.layout === 'summary') {
-      yield* this.#quantiles.merge(totals.order, this.boundsOrQuantiles, rule);
+    if (kindOf(this.layout).isComputed) {
+      yield* this.#quantiles.merge(totals.order, this.layout.marks, rule);
     }
   }
 
@@ -125,8 +125,8 @@ class ClusterFamily {
     const { columns, rows, definition } = source;
     const { retired } = this;
     if (this.retired.isEmpty && this.sources.length === 0) this.definition = definition;
-    retired.addColumns(definition.layout, definition.boundsOrQuantiles);
-    const columnOf = columnMap(definition.layout, definition.boundsOrQuantiles, retired.boundsOrQuantiles);
+    retired.addColumns(definition.layout);
+    const columnOf = columnMap(definition.layout, retired.layout.marks);
     const width = columnOf.length;
     rows.bind(this.rows);
     runThrough(this.#translate(source));
@@ -172,22 +172,17 @@ class ClusterFamily {
    * @returns {import('../../exposition/text-format').Family}
    */
   view() {
-    const { name, help, type, layout } = this.definition;
-    const { width, boundsOrQuantiles } = this;
+    const { name, help, type } = this.definition;
+    const { width, layout } = this;
     const { values } = this.#totals;
-    const named = this.rows.hasLabel(NAME_LABEL);
-    const marker = layout === 'histogram' ? 'le' : layout === 'summary' ? 'quantile' : undefined;
+    const { marker, isComputed, hasOwnNames } = kindOf(layout);
+    const named = hasOwnNames && this.rows.hasLabel(NAME_LABEL);
     const hidesMarker = marker !== undefined && this.rows.hasLabel(marker);
     return {
       name,
       help,
       type,
-      layout:
-        layout === 'histogram'
-          ? { kind: 'histogram', bounds: boundsOrQuantiles }
-          : layout === 'summary'
-            ? { kind: 'summary', quantiles: boundsOrQuantiles }
-            : { kind: named ? 'samples' : 'value' },
+      layout,
       rows: () => this.#totals.order,
       pageOf: () => values,
       offsetOf: row => row * width,
@@ -195,16 +190,19 @@ class ClusterFamily {
         marked && hidesMarker
           ? this.rows.textWithout(row, /** @type {string} */ (marker))
           : this.rows.textOf(row),
-      quantileValues: row => this.#quantiles.valuesOf(row),
-      sampleName: row => {
-        const own = this.rows.labelOf(row, NAME_LABEL);
-        // An application may use the label itself.
-        return own !== undefined && isValidMetricName(own) ? own : undefined;
-      },
-      exemplarAt: exemplarReader(this.sources, boundsOrQuantiles, width),
+      quantileValues: isComputed ? row => this.#quantiles.valuesOf(row) : undefined,
+      sampleName: named ? row => this.#nameOf(row) : undefined,
+      exemplarAt: exemplarReader(this.sources, layout.marks, width),
       cachedText: this.#text,
       labelVersion: `${this.rows.generation} ${hidesMarker}`,
     };
+  }
+
+  /** @param {number} row of a custom metric object */
+  #nameOf(row) {
+    const own = this.rows.labelOf(row, NAME_LABEL);
+    // An application may use the label itself.
+    return own !== undefined && isValidMetricName(own) ? own : undefined;
   }
 
   /**
@@ -246,12 +244,13 @@ class ClusterFamily {
     this.#onLeftOut(`the labels of ${tooLong} series are too long`);
   }
 
-  /** The bounds or quantiles of this scrape: the union of all sources', sorted if they differ. */
-  #setBoundsOrQuantiles() {
-    const lists = this.sources.map(({ definition }) => definition.boundsOrQuantiles);
-    if (!this.retired.isEmpty) lists.push(this.retired.boundsOrQuantiles);
-    this.boundsOrQuantiles = unionOf(lists);
-    const { length } = this.boundsOrQuantiles;
+  /** The marks of this scrape: the union of all sources', sorted if they differ. */
+  #setMarks() {
+    const lists = this.sources.map(({ definition }) => definition.layout.marks);
+    if (!this.retired.isEmpty) lists.push(this.retired.layout.marks);
+    const marks = unionOf(lists);
+    this.layout = { kind: this.layout.kind, marks };
+    const { length } = marks;
     if (lists.some(list => list.length !== length)) this.#checkSize();
   }
 
@@ -263,10 +262,10 @@ class ClusterFamily {
    */
   #checkSize() {
     const sent = this.sources.reduce(
-      (sum, { rowCount, definition }) => sum + rowCount * definition.boundsOrQuantiles.length,
+      (sum, { rowCount, definition }) => sum + rowCount * definition.layout.marks.length,
       this.retired.size,
     );
-    const cells = this.rows.count * this.boundsOrQuantiles.length;
+    const cells = this.rows.count * this.layout.marks.length;
     if (cells > Math.max(sent * MAX_GROWTH_OF_UNION, SMALL_TABLE_CELLS)) {
       throw new RangeError(`the bounds of its workers differ too much: ${cells} cells`);
     }

@@ -6,7 +6,7 @@
 
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
-const { isLasting } = require('./retired-totals');
+const { isLasting } = require('../../series/layouts');
 const { encodeRetired, decodeRetired } = require('./retired-format');
 const { FailureCounts } = require('../wire/failure-counts');
 const { beginningOf } = require('../wire/messages');
@@ -165,7 +165,7 @@ class ClusterStore {
     for (const failure of worker.failures) this.#retiredFailures.add(...failure);
     const now = this.now();
     const lasting = worker.sources.filter(({ definition }) => {
-      return isLasting(definition) && definition.aggregator === 'sum';
+      return isLasting(definition.type) && definition.aggregator === 'sum';
     });
     for (const source of lasting) {
       try {
@@ -289,7 +289,7 @@ class ClusterStore {
    */
   #familyOf(definition) {
     // The layout differs from the type if the samples of a custom metric object do not fit its type.
-    const key = `${definition.layout} ${definition.type} ${definition.name}`;
+    const key = `${definition.layout.kind} ${definition.type} ${definition.name}`;
     let family = this.#families.get(key);
     if (family === undefined) {
       const { name } = definition;

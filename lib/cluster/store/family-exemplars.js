@@ -3,7 +3,7 @@
 // Runs with the aggregator. Reads the newest exemplar of each row and column of a family.
 
 const { UNMAPPED } = require('./row-map');
-const { columnMap } = require('./column-layout');
+const { columnMap } = require('../../series/layouts');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('./cluster-family').Source} Source */
@@ -14,32 +14,32 @@ const { debug } = require('../../options/debug-log');
  * OpenMetrics shows exemplars.
  *
  * @param {readonly Source[]} all
- * @param {readonly number[]} bounds the family's
+ * @param {readonly number[]} marks the family's
  * @param {number} width numbers per row of the family
  * @returns {((row: number, column: number) => Exemplar | undefined) | undefined} undefined if there are none
  */
-function exemplarReader(all, bounds, width) {
+function exemplarReader(all, marks, width) {
   const sources = all.filter(({ exemplars }) => exemplars !== undefined);
   if (sources.length === 0) return undefined;
   /** @type {Map<number, Exemplar> | undefined} */
   let newest;
   return (row, column) => {
-    newest ??= newestExemplars(sources, bounds, width);
+    newest ??= newestExemplars(sources, marks, width);
     return newest.get(row * width + column);
   };
 }
 
 /**
  * @param {readonly Source[]} sources
- * @param {readonly number[]} bounds the family's
+ * @param {readonly number[]} marks the family's
  * @param {number} width
  */
-function newestExemplars(sources, bounds, width) {
+function newestExemplars(sources, marks, width) {
   /** @type {Map<number, Exemplar>} by row and column */
   const newest = new Map();
   for (const { definition, exemplars, rows, rowCount, order } of sources) {
     const live = order === undefined ? undefined : new Set(order);
-    const columnOf = columnMap(definition.layout, definition.boundsOrQuantiles, bounds);
+    const columnOf = columnMap(definition.layout, marks);
     for (const { row, column, exemplar } of readable(exemplars)) {
       if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
       // The exemplars of a removed series stay until its row is used again.

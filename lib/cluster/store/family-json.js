@@ -3,7 +3,7 @@
 // One worker's part of a family as prom-client's JSON, for a custom aggregator.
 
 const { NAME_LABEL } = require('./row-map');
-const { widthOf } = require('./column-layout');
+const { kindOf, samplesOf, widthOf } = require('../../series/layouts');
 const { quantileFrom } = require('./family-quantiles');
 
 /** @typedef {import('./cluster-family').Source} Source */
@@ -13,53 +13,27 @@ const { quantileFrom } = require('./family-quantiles');
  * @param {Iterable<number>} liveRows
  * @param {(row: number) => Record<string, string>} labelsOf a row's labels
  */
-function sourceAsJson(source, liveRows, labelsOf) {
-  const { name, help, type, aggregator } = source.definition;
-  const samplesOf = SAMPLES_BY_LAYOUT[source.definition.layout];
-  const values = Array.from(liveRows, row => samplesOf(source, row, labelsOf(row))).flat();
-  return { name, help, type, aggregator, values };
-}
-
-/** @type {Record<string, (source: Source, row: number, labels: Record<string, string>) => any[]>} */
-const SAMPLES_BY_LAYOUT = {
-  value: ({ columns }, row, labels) => {
-    const { [NAME_LABEL]: metricName, ...own } = labels;
-    return [
-      metricName === undefined
-        ? { value: columns[row], labels }
-        : { value: columns[row], metricName, labels: own },
-    ];
-  },
-  histogram: ({ columns, definition: { name, boundsOrQuantiles: bounds } }, row, labels) => {
-    const at = row * widthOf('histogram', bounds.length);
-    let count = 0;
-    const buckets = [...bounds, '+Inf'].map((le, column) => {
-      count += columns[at + column];
-      return { value: count, metricName: `${name}_bucket`, labels: { ...labels, le } };
-    });
-    return [...buckets, ...sumAndCount(name, labels, columns[at + bounds.length + 1], count)];
-  },
-  summary: ({ columns, digestOf, definition: { name, boundsOrQuantiles: quantiles } }, row, labels) => {
+function sourceAsJson({ definition, columns, digestOf }, liveRows, labelsOf) {
+  const { name, help, type, aggregator, layout } = definition;
+  const { marker = '', hasOwnNames, read } = kindOf(layout);
+  const samples = samplesOf(layout);
+  const width = widthOf(layout);
+  const numbers = new Array(samples.length).fill(0);
+  const values = Array.from(liveRows, row => {
     const digest = digestOf?.(row);
-    const values = quantiles.map(quantile => ({
-      value: quantileFrom(digest, quantile),
-      labels: { ...labels, quantile },
-    }));
-    return [...values, ...sumAndCount(name, labels, columns[row * 2], columns[row * 2 + 1])];
-  },
-};
-
-/**
- * @param {string} name
- * @param {Record<string, string>} labels
- * @param {number} sum
- * @param {number} count
- */
-function sumAndCount(name, labels, sum, count) {
-  return [
-    { value: sum, metricName: `${name}_sum`, labels },
-    { value: count, metricName: `${name}_count`, labels },
-  ];
+    const computed = digest === undefined ? [] : layout.marks.map(mark => quantileFrom(digest, mark));
+    read(numbers, columns, row * width, computed);
+    const labels = labelsOf(row);
+    const own = hasOwnNames ? labels[NAME_LABEL] : undefined;
+    if (own !== undefined) delete labels[NAME_LABEL];
+    return samples.map(({ suffix, mark }, i) => {
+      const metricName = own ?? (suffix === '' ? undefined : name + suffix);
+      const all = mark === undefined ? labels : { ...labels, [marker]: mark };
+      const value = numbers[i];
+      return metricName === undefined ? { value, labels: all } : { value, metricName, labels: all };
+    });
+  }).flat();
+  return { name, help, type, aggregator, values };
 }
 
 module.exports = { sourceAsJson };

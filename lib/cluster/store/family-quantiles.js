@@ -5,7 +5,7 @@
 
 const { meanQuantile } = require('../../metric/centroids');
 const { mergeDigests, quantileOf } = require('../wire/digest');
-const { isSame, combined } = require('./column-layout');
+const { isSame, combined } = require('../../series/layouts');
 
 /**
  * A summary's row in one worker: its digest, or only its quantiles if the worker runs prom-client.

@@ -3,8 +3,17 @@
 // The merged numbers of one family's rows, and which rows a scrape contains in which order. The arrays
 // persist between scrapes.
 
-const { addTo, rounded } = require('./exact-sum');
-const { widthOf, columnMap, isSame, combined } = require('./column-layout');
+const { addTo, rounded } = require('../../series/exact-sum');
+const {
+  VALUE_LAYOUT,
+  kindOf,
+  widthOf,
+  rulesOf,
+  cumulatedOf,
+  columnMap,
+  isSame,
+  combined,
+} = require('../../series/layouts');
 
 const ROWS_PER_STEP = 8192;
 
@@ -31,10 +40,11 @@ class FamilyTotals {
   /** @type {Int32Array} rows of this scrape in output order */
   #order = NO_ROWS;
   #orderLength = 0;
-  #layout = 'value';
-  /** @type {readonly number[]} */
-  #boundsOrQuantiles = [];
+  /** @type {import('../../series/layouts').Layout} */
+  #layout = VALUE_LAYOUT;
   #width = 1;
+  /** @type {import('../../series/layouts').Rule[] | undefined} by column; undefined if all are added up */
+  #rules = undefined;
 
   /** @param {FamilyQuantiles} quantiles that the sources' digests are added to */
   constructor(quantiles) {
@@ -53,15 +63,14 @@ class FamilyTotals {
    *
    * @param {number} scrape its number
    * @param {number} rowCount of the family
-   * @param {string} layout
-   * @param {readonly number[]} boundsOrQuantiles
+   * @param {import('../../series/layouts').Layout} layout
    */
-  begin(scrape, rowCount, layout, boundsOrQuantiles) {
+  begin(scrape, rowCount, layout) {
     this.#scrape = scrape;
     this.#orderLength = 0;
     this.#layout = layout;
-    this.#boundsOrQuantiles = boundsOrQuantiles;
-    this.#width = widthOf(layout, boundsOrQuantiles.length);
+    this.#width = widthOf(layout);
+    this.#rules = rulesOf(layout);
     const numbers = rowCount * this.#width;
     if (this.values.length < numbers) {
       const capacity = Math.max(numbers, Math.min(this.values.length * 2, numbers * 2));
@@ -106,11 +115,11 @@ class FamilyTotals {
     const totals = this.values;
     const errors = this.#errors;
     const width = this.#width;
-    const same = isSame(definition.boundsOrQuantiles, this.#boundsOrQuantiles);
-    const columnOf = same
-      ? undefined
-      : columnMap(definition.layout, definition.boundsOrQuantiles, this.#boundsOrQuantiles);
-    const ownWidth = widthOf(definition.layout, definition.boundsOrQuantiles.length);
+    const rules = this.#rules;
+    const same = isSame(definition.layout.marks, this.#layout.marks);
+    const columnOf = same ? undefined : columnMap(definition.layout, this.#layout.marks);
+    const ownWidth = widthOf(definition.layout);
+    const { countColumn = 0 } = kindOf(definition.layout);
     const count = order === undefined ? rowCount : order.length;
     for (let i = 0; i < count; i++) {
       const row = order === undefined ? i : order[i];
@@ -126,13 +135,25 @@ class FamilyTotals {
           for (let c = 0; c < ownWidth; c++) totals[to + columnOf[c]] += columns[from + c];
       } else {
         for (let c = 0; c < ownWidth; c++) {
-          addTo(totals, errors, columnOf === undefined ? to + c : to + columnOf[c], columns[from + c]);
+          const column = columnOf === undefined ? c : columnOf[c];
+          if (rules === undefined) addTo(totals, errors, to + column, columns[from + c]);
+          else this.#combine(rules[column], to + column, columns[from + c]);
         }
       }
       if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * 2 + 1]);
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * ownWidth + countColumn]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
+  }
+
+  /**
+   * @param {import('../../series/layouts').Rule} rule
+   * @param {number} at
+   * @param {number} value
+   */
+  #combine(rule, at, value) {
+    if (rule === 'sum') addTo(this.values, this.#errors, at, value);
+    else this.values[at] = combined(rule, this.values[at], value);
   }
 
   /**
@@ -147,21 +168,24 @@ class FamilyTotals {
     const width = this.#width;
     const live = this.#orderLength;
     for (let i = 0; i < live; i++) if (retired.has(this.#order[i])) retired.touch(this.#order[i], now);
-    const columnOf = columnMap(this.#layout, retired.boundsOrQuantiles, this.#boundsOrQuantiles);
+    const columnOf = columnMap(retired.layout, this.#layout.marks);
+    const { countColumn = 0 } = kindOf(this.#layout);
     for (const row of retired.rows()) {
       const to = row * width;
-      if (this.#include(row)) {
+      const isNew = this.#include(row);
+      if (isNew) {
         totals.fill(0, to, to + width);
         errors.fill(0, to, to + width);
       }
       for (let c = 0; c < columnOf.length; c++) {
-        addTo(totals, errors, to + columnOf[c], retired.sumAt(row, c));
-        errors[to + columnOf[c]] += retired.errorAt(row, c);
+        const at = to + columnOf[c];
+        this.#combine(isNew ? 'sum' : (this.#rules?.[columnOf[c]] ?? 'sum'), at, retired.sumAt(row, c));
+        errors[at] += retired.errorAt(row, c);
       }
       const centroids = retired.digestOf(row);
       if (centroids !== undefined) {
         const digest = { version: retired.version, centroids };
-        this.#quantiles.contribute(row, RETIRED, digest, retired.sumAt(row, 1));
+        this.#quantiles.contribute(row, RETIRED, digest, retired.sumAt(row, countColumn));
       }
     }
   }
@@ -195,8 +219,10 @@ class FamilyTotals {
     const contributions = this.#errors;
     const width = this.#width;
     const { layout } = definition;
-    const columnOf = columnMap(layout, definition.boundsOrQuantiles, this.#boundsOrQuantiles);
+    const columnOf = columnMap(layout, this.#layout.marks);
+    const cumulated = cumulatedOf(this.#layout);
     const ownWidth = columnOf.length;
+    const { countColumn = 0 } = kindOf(layout);
     const values = new Float64Array(width);
     const count = order === undefined ? rowCount : order.length;
     for (let i = 0; i < count; i++) {
@@ -205,7 +231,7 @@ class FamilyTotals {
       const to = familyRow * width;
       values.fill(0);
       for (let c = 0; c < ownWidth; c++) values[columnOf[c]] += columns[row * ownWidth + c];
-      if (layout === 'histogram') for (let c = 1; c < width - 1; c++) values[c] += values[c - 1];
+      for (let c = 1; c < cumulated; c++) values[c] += values[c - 1];
       if (this.#include(familyRow)) {
         totals.set(values, to);
         contributions.fill(1, to, to + width);
@@ -216,7 +242,7 @@ class FamilyTotals {
         }
       }
       if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * 2 + 1]);
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * ownWidth + countColumn]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -228,7 +254,7 @@ class FamilyTotals {
    */
   finishRule(rule) {
     if (rule === 'average') this.#divide();
-    if (this.#layout === 'histogram') this.#undoCumulation();
+    this.#undoCumulation();
   }
 
   #divide() {
@@ -241,9 +267,10 @@ class FamilyTotals {
 
   #undoCumulation() {
     const width = this.#width;
+    const cumulated = cumulatedOf(this.#layout);
     for (let i = 0; i < this.#orderLength; i++) {
       const from = this.#order[i] * width;
-      for (let c = width - 2; c > 0; c--) this.values[from + c] -= this.values[from + c - 1];
+      for (let c = cumulated - 1; c > 0; c--) this.values[from + c] -= this.values[from + c - 1];
     }
   }
 }

@@ -4,6 +4,7 @@
 // and columns. Such an object may contain anything. Whatever cannot be read, or would make the page
 // unreadable, throws here, where it costs this metric only.
 
+const { kindOfType, VALUE_LAYOUT } = require('../../series/layouts');
 const { toNumber } = require('../../exposition/number-format');
 const { isValidMetricName } = require('../../registry/names');
 const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
@@ -44,12 +45,10 @@ function readJsonMetric(metric, budget = new ReadBudget()) {
   budget.spend(samples.length);
   // Unlike some() and every(), this also visits the holes of a sparse list.
   if (samples.findIndex(sample => !isSample(sample)) !== -1) throw new TypeError('values are not samples');
-  const marker = metric.type === 'histogram' ? 'le' : metric.type === 'summary' ? 'quantile' : undefined;
-  const isRegular = marker !== undefined && samples.every(sample => fits(sample, metric.name, marker));
-  const read =
-    isRegular &&
-    (marker === 'le' ? readHistogram(metric, samples, budget) : readSummary(metric, samples, budget));
-  return read || readValues(metric, samples, budget);
+  const kind = kindOfType(metric.type);
+  const reader = READERS[kind.name];
+  const isRegular = reader !== undefined && samples.every(sample => fits(sample, metric.name, kind));
+  return (isRegular && reader(metric, samples, budget)) || readValues(metric, samples, budget);
 }
 
 /** @param {any} sample */
@@ -68,13 +67,13 @@ function isMetricName(name) {
  *
  * @param {any} sample
  * @param {string} name
- * @param {string} marker
+ * @param {import('../../series/layouts').Kind} kind
  */
-function fits(sample, name, marker) {
+function fits(sample, name, { marker = '', samples }) {
   const { metricName = name, labels = {} } = sample;
-  if (metricName === `${name}_sum` || metricName === `${name}_count`) return true;
-  const marked = Object.hasOwn(labels ?? {}, marker) && !Number.isNaN(markOf(labels[marker]));
-  return marked && metricName === (marker === 'le' ? `${name}_bucket` : name);
+  const sameName = samples([0]).find(({ suffix }) => metricName === name + suffix);
+  if (sameName?.mark === undefined) return sameName !== undefined;
+  return Object.hasOwn(labels ?? {}, marker) && !Number.isNaN(markOf(labels[marker]));
 }
 
 /** @param {unknown} value of `le` or `quantile` */
@@ -85,10 +84,9 @@ function markOf(value) {
 /**
  * @param {any} metric
  * @param {Definition['layout']} layout
- * @param {number[]} boundsOrQuantiles
  * @returns {Definition}
  */
-function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantiles) {
+function definitionOf({ name, help, type, aggregator }, layout) {
   const rule = typeof aggregator === 'string' ? aggregator : 'sum';
   if (!/^\w+$/.test(type)) throw new TypeError('not a valid type');
   return {
@@ -97,7 +95,6 @@ function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantile
     type: String(type),
     aggregator: rule,
     layout,
-    boundsOrQuantiles,
     windowed: true,
     labelNames: [],
   };
@@ -108,11 +105,11 @@ function definitionOf({ name, help, type, aggregator }, layout, boundsOrQuantile
  * larger than the samples.
  *
  * @param {number} rows
- * @param {number} boundsOrQuantiles
+ * @param {number} marks
  * @param {any[]} samples
  */
-function isTooSparse(rows, boundsOrQuantiles, samples) {
-  return rows * boundsOrQuantiles > Math.max(samples.length * MAX_SPARSENESS, SMALL_TABLE_CELLS);
+function isTooSparse(rows, marks, samples) {
+  return rows * marks > Math.max(samples.length * MAX_SPARSENESS, SMALL_TABLE_CELLS);
 }
 
 /**
@@ -150,7 +147,7 @@ function readHistogram(metric, samples, budget) {
   for (let row = 0; row < rows.labels.length; row++) {
     undoCumulation(columns, row * width, bounds.length, counts[row]);
   }
-  const definition = definitionOf(metric, 'histogram', bounds);
+  const definition = definitionOf(metric, { kind: 'histogram', marks: bounds });
   return { definition, labels: rows.labels, columns, digestOf: undefined, exemplars: exemplars.reader };
 }
 
@@ -217,10 +214,10 @@ function readSummary(metric, samples, budget) {
     else if (metricName === `${metric.name}_count`) columns[row * 2 + 1] = toNumber(value);
     else ofRow.set(markOf(labels.quantile), toNumber(value));
   }
-  const boundsOrQuantiles = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
-  const isTooWide = boundsOrQuantiles.length > MAX_QUANTILES;
-  if (isTooWide || isTooSparse(quantiles.length, boundsOrQuantiles.length, samples)) return undefined;
-  const definition = definitionOf(metric, 'summary', boundsOrQuantiles);
+  const marks = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
+  const isTooWide = marks.length > MAX_QUANTILES;
+  if (isTooWide || isTooSparse(quantiles.length, marks.length, samples)) return undefined;
+  const definition = definitionOf(metric, { kind: 'summary', marks });
   return {
     definition,
     labels: rows.labels,
@@ -247,7 +244,7 @@ function readValues(metric, samples, budget) {
     columns[row] = toNumber(value);
     exemplars.add(row, 0, exemplar);
   }
-  const definition = definitionOf(metric, 'value', []);
+  const definition = definitionOf(metric, VALUE_LAYOUT);
   return {
     definition,
     labels: rows.labels,
@@ -256,5 +253,12 @@ function readValues(metric, samples, budget) {
     exemplars: exemplars.reader,
   };
 }
+
+/**
+ * By kind: reads metrics whose samples are those of the kind.
+ *
+ * @type {Record<string, typeof readHistogram | undefined>}
+ */
+const READERS = { histogram: readHistogram, summary: readSummary };
 
 module.exports = { readJsonMetric };

@@ -5,7 +5,7 @@
 
 const { ByteWriter, ByteReader, SnapshotError } = require('../wire/byte-buffers');
 const { writeFailures, readFailures } = require('../wire/failure-counts');
-const { widthOf } = require('./column-layout');
+const { widthOf, layoutFrom } = require('../../series/layouts');
 
 const MAGIC = Buffer.from('PCCRETD\x01', 'latin1');
 const VERSION = 2;
@@ -63,11 +63,10 @@ function partsOf({ rows: { index }, retired }) {
  * @param {number[]} rows
  */
 function writeFamily(writer, { definition, rows: { index }, retired }, rows) {
-  for (const key of /** @type {const} */ (['name', 'help', 'type', 'aggregator', 'layout'])) {
-    writer.string(definition[key]);
-  }
+  const { name, help, type, aggregator, layout } = definition;
+  for (const text of [name, help, type, aggregator, layout.kind]) writer.string(text);
   writer.uint32(definition.windowed ? 1 : 0);
-  writer.list(retired.boundsOrQuantiles, number => writer.float64(number));
+  writer.list(retired.layout.marks, number => writer.float64(number));
   const labels = labelsIn(index, rows);
   writer.list(labels, ({ label, values }) => {
     writer.string(index.names[label]);
@@ -142,23 +141,17 @@ function decodeRetired(buffer, familyOf, now) {
 
 /** @param {ByteReader} reader */
 function readFamily(reader) {
-  const [name, help, type, aggregator, layout] = Array.from({ length: 5 }, () => reader.string());
-  if (!['value', 'histogram', 'summary'].includes(layout))
-    throw new SnapshotError('layout', `${layout} is not a layout`);
+  const [name, help, type, aggregator, kind] = Array.from({ length: 5 }, () => reader.string());
   const windowed = reader.uint32() === 1;
-  const boundsOrQuantiles = reader.list(() => reader.float64());
+  const layout = layoutFrom(
+    kind,
+    reader.list(() => reader.float64()),
+  );
   const labels = reader.list(() => ({ name: reader.string(), values: reader.strings() }));
-  const definition = /** @type {Definition} */ ({
-    name,
-    help,
-    type,
-    aggregator,
-    layout,
-    boundsOrQuantiles,
-    windowed,
-    labelNames: [],
-  });
-  const width = widthOf(layout, boundsOrQuantiles.length);
+  if (layout === undefined) throw new SnapshotError('layout', `${kind} is not a layout`);
+  /** @type {Definition} */
+  const definition = { name, help, type, aggregator, layout, windowed, labelNames: [] };
+  const width = widthOf(layout);
   const rows = reader.list(() => readRow(reader, labels, width));
   return { definition, rows };
 }
@@ -191,9 +184,9 @@ function readRow(reader, labels, width) {
  * @param {RetiredRow[]} rows
  * @param {number} now milliseconds, by the store's clock
  */
-function restoreFamily(family, { layout, boundsOrQuantiles }, rows, now) {
+function restoreFamily(family, { layout }, rows, now) {
   const { retired } = family;
-  retired.addColumns(layout, boundsOrQuantiles);
+  retired.addColumns(layout);
   for (const { names, values, numbers, digest } of rows) {
     const row = family.rows.rowOf(names, values);
     // Their age counts from now, because live workers that expose them have not answered yet.

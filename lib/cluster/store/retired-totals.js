@@ -3,12 +3,17 @@
 // The totals of dead workers in one family. A counter must not fall when a worker dies, so the worker's last
 // numbers are added here, by the family's rows, with their rounding errors.
 
-const { addTo, normalise } = require('./exact-sum');
+const { addTo, normalise } = require('../../series/exact-sum');
 const { mergeDigests } = require('../wire/digest');
-const { widthOf, columnMap, unionOf, isSame } = require('./column-layout');
-
-/** The types that outlive their worker, if their aggregator is 'sum'. */
-const LASTING_TYPES = new Set(['counter', 'histogram', 'summary']);
+const {
+  VALUE_LAYOUT,
+  widthOf,
+  rulesOf,
+  columnMap,
+  unionOf,
+  isSame,
+  combined,
+} = require('../../series/layouts');
 
 /** Marks a row without retired totals. */
 const NEVER = 0;
@@ -27,11 +32,12 @@ class RetiredTotals {
   /** @type {Map<number, Float64Array>} by row, of a summary without a window */
   #digests = NO_DIGESTS;
   #width = 0;
-  #layout = 'value';
+  /** @type {import('../../series/layouts').Rule[] | undefined} by column; undefined if all are added up */
+  #rules = undefined;
 
   constructor() {
-    /** @type {number[]} all bounds or quantiles that were ever retired */
-    this.boundsOrQuantiles = [];
+    /** @type {import('../../series/layouts').Layout} with all marks that were ever retired */
+    this.layout = VALUE_LAYOUT;
     /** Increases with each change of a digest. */
     this.version = 0;
   }
@@ -51,24 +57,22 @@ class RetiredTotals {
   }
 
   /**
-   * Adds columns for the bounds that are missing.
+   * Adds columns for the marks that are missing.
    *
-   * @param {string} layout
-   * @param {readonly number[]} boundsOrQuantiles
+   * @param {import('../../series/layouts').Layout} layout
    */
-  addColumns(layout, boundsOrQuantiles) {
+  addColumns(layout) {
     if (this.isEmpty) {
-      this.#layout = layout;
-      this.boundsOrQuantiles = [...boundsOrQuantiles];
-      this.#width = widthOf(layout, boundsOrQuantiles.length);
+      this.#setLayout(layout);
       this.#sums.fill(0);
       this.#errors.fill(0);
       return;
     }
-    const union = unionOf([this.boundsOrQuantiles, boundsOrQuantiles]);
-    if (isSame(union, this.boundsOrQuantiles)) return;
-    const columnOf = columnMap(this.#layout, this.boundsOrQuantiles, union);
-    const width = widthOf(this.#layout, union.length);
+    const marks = unionOf([this.layout.marks, layout.marks]);
+    if (isSame(marks, this.layout.marks)) return;
+    const columnOf = columnMap(this.layout, marks);
+    const union = { kind: layout.kind, marks };
+    const width = widthOf(union);
     const rows = this.#lastSeen.length;
     const [sums, errors] = [new Float64Array(rows * width), new Float64Array(rows * width)];
     for (const row of this.rows()) {
@@ -81,8 +85,14 @@ class RetiredTotals {
     }
     this.#sums = sums;
     this.#errors = errors;
-    this.#width = width;
-    this.boundsOrQuantiles = union;
+    this.#setLayout(union);
+  }
+
+  /** @param {import('../../series/layouts').Layout} layout */
+  #setLayout(layout) {
+    this.layout = layout;
+    this.#width = widthOf(layout);
+    this.#rules = rulesOf(layout);
   }
 
   /**
@@ -93,6 +103,11 @@ class RetiredTotals {
   add(row, column, value) {
     this.#makeRoom(row);
     const at = row * this.#width + column;
+    const rule = this.#rules?.[column] ?? 'sum';
+    if (rule !== 'sum') {
+      this.#sums[at] = this.has(row) ? combined(rule, this.#sums[at], value) : value;
+      return;
+    }
     addTo(this.#sums, this.#errors, at, value);
     normalise(this.#sums, this.#errors, at);
   }
@@ -224,12 +239,4 @@ function grown(numbers, length) {
   return longer;
 }
 
-/**
- * @param {{type: string}} definition
- * @returns {boolean} whether the metric's counts outlive their worker
- */
-function isLasting({ type }) {
-  return LASTING_TYPES.has(type);
-}
-
-module.exports = { RetiredTotals, isLasting };
+module.exports = { RetiredTotals };

@@ -79,8 +79,8 @@ function withoutRows({ definition }) {
 function isSameMetric(left, right) {
   return (
     left.name === right.name &&
-    left.layout === right.layout &&
-    left.boundsOrQuantiles.length === right.boundsOrQuantiles.length &&
+    left.layout.kind === right.layout.kind &&
+    left.layout.marks.length === right.layout.marks.length &&
     left.labelNames.join() === right.labelNames.join()
   );
 }

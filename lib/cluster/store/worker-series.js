@@ -5,7 +5,7 @@
 
 const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('../wire/snapshot-decoder');
 const { SnapshotError } = require('../wire/byte-buffers');
-const { widthOf } = require('./column-layout');
+const { widthOf } = require('../../series/layouts');
 const { readJsonMetric } = require('./json-source');
 const { ReadBudget, MAX_NAME_CHARACTERS } = require('./json-labels');
 const { LabelRowMap } = require('./row-map');
@@ -192,9 +192,9 @@ class WorkerSeries {
           throw new SnapshotError('numbers', `numbers of unknown rows of metric ${entry.metric}`);
         }
         const { definition } = metric;
-        const { labelNames, boundsOrQuantiles } = definition;
+        const { labelNames, layout } = definition;
         const onRows = Math.max(defaults.length - FREE_DEFAULTS, 0) * entry.rowCount;
-        budget.spend(labelNames.length + boundsOrQuantiles.length + defaults.length + onRows);
+        budget.spend(labelNames.length + layout.marks.length + defaults.length + onRows);
         const problem = problemOf(definition);
         if (problem !== undefined) {
           this.#onUnreadable('merge', definition.name, problem);
@@ -207,7 +207,7 @@ class WorkerSeries {
           defaults,
           rowCount: entry.rowCount,
           order: entry.order,
-          columns: columnsOf(snapshot, entry, widthOf(definition.layout, boundsOrQuantiles.length)),
+          columns: columnsOf(snapshot, entry, widthOf(layout)),
           digestOf: digestsOf(snapshot, entry),
           exemplars: exemplarsOf(snapshot, entry),
         };

@@ -2,9 +2,10 @@
 
 // Reads the dictionary part of a snapshot (see dictionary-part.js), and checks its structure.
 
+const { layoutFrom } = require('../../series/layouts');
 const { SnapshotError } = require('./byte-buffers');
 const { isValidLabelName } = require('../../registry/names');
-const { DEFINITION, ROWS, DROPPED, LAYOUT_KINDS } = require('./snapshot-format');
+const { DEFINITION, ROWS, DROPPED } = require('./snapshot-format');
 
 /** @typedef {import('./byte-buffers').ByteReader} ByteReader */
 
@@ -14,8 +15,7 @@ const { DEFINITION, ROWS, DROPPED, LAYOUT_KINDS } = require('./snapshot-format')
  * @property {string} help
  * @property {string} type
  * @property {string} aggregator
- * @property {'value' | 'histogram' | 'summary'} layout
- * @property {number[]} boundsOrQuantiles
+ * @property {import('../../series/layouts').Layout} layout
  * @property {boolean} windowed
  * @property {string[]} labelNames
  */
@@ -70,14 +70,17 @@ function readDictionary(reader, labelCountOf) {
 function readDefinition(reader) {
   const number = reader.uint32();
   const [name, help, type, aggregator] = [reader.string(), reader.string(), reader.string(), reader.string()];
-  const layout = LAYOUT_KINDS[reader.uint32()];
+  const kind = reader.uint32();
+  const layout = layoutFrom(
+    kind,
+    reader.list(() => reader.float64()),
+  );
   if (layout === undefined) throw new SnapshotError('dictionary', `metric ${name} has an unknown layout`);
-  const boundsOrQuantiles = reader.list(() => reader.float64());
   const windowed = reader.uint32() === 1;
   const labelNames = reader.list(() => reader.string());
   if (!labelNames.every(isValidLabelName))
     throw new SnapshotError('dictionary', `metric ${name} has an invalid label`);
-  return { number, name, help, type, aggregator, layout, boundsOrQuantiles, windowed, labelNames };
+  return { number, name, help, type, aggregator, layout, windowed, labelNames };
 }
 
 /**

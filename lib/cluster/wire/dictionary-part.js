@@ -4,8 +4,9 @@
 // not have. It can be encoded before the snapshot, a piece at a time, because the label set of a row does not
 // change within its table's epoch.
 
+const { numberOfKind } = require('../../series/layouts');
 const { ByteWriter } = require('./byte-buffers');
-const { HEADER_BYTES, DEFINITION, ROWS, DROPPED, LAYOUT_KINDS } = require('./snapshot-format');
+const { HEADER_BYTES, DEFINITION, ROWS, DROPPED } = require('./snapshot-format');
 
 /** Bytes of the number of segments. It precedes them and is written last. */
 const COUNT_BYTES = 4;
@@ -149,10 +150,8 @@ function writeDefinition(writer, { number, labelNames, view }) {
   writer.uint32(DEFINITION);
   writer.uint32(number);
   for (const text of [name, help, type, aggregator]) writer.string(String(text));
-  writer.uint32(LAYOUT_KINDS.indexOf(/** @type {any} */ (layout.kind)));
-  const bounds =
-    layout.kind === 'histogram' ? layout.bounds : layout.kind === 'summary' ? layout.quantiles : [];
-  writer.list(bounds, bound => writer.float64(Number(bound)));
+  writer.uint32(numberOfKind(layout));
+  writer.list([...layout.marks], mark => writer.float64(Number(mark)));
   writer.uint32(view.windowed ? 1 : 0);
   writer.list(labelNames, labelName => writer.string(labelName));
 }

@@ -29,8 +29,6 @@ const DROPPED = 3;
 const TABLE_ENTRY = 0;
 const JSON_ENTRY = 1;
 
-const LAYOUT_KINDS = /** @type {const} */ (['value', 'histogram', 'summary']);
-
 module.exports = {
   MAGIC,
   END_MARK,
@@ -45,5 +43,4 @@ module.exports = {
   DROPPED,
   TABLE_ENTRY,
   JSON_ENTRY,
-  LAYOUT_KINDS,
 };

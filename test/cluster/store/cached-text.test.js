@@ -51,7 +51,7 @@ class Rows {
       name: kind === 'histogram' ? 'h' : 'c_total',
       help: this.help,
       type: kind === 'histogram' ? 'histogram' : 'counter',
-      layout: kind === 'histogram' ? { kind, bounds } : { kind },
+      layout: { kind, marks: kind === 'histogram' ? bounds : [] },
       rows: () => Int32Array.from(this.order),
       pageOf: () => numbers,
       offsetOf: row => row * width,

@@ -222,11 +222,11 @@ test('metric in JSON: series without common bounds or quantiles take no table of
   const at = (count, marker) => Array.from({ length: count }, (_, i) => ({ [marker]: i, a: i }));
   const buckets = at(3000, 'le').map(({ le, a }) => bucket(le, 1, { a }));
   const { definition, columns } = readJsonMetric(histogram([...buckets, ...sumAndCount(1, 1)]));
-  assert.strictEqual(definition.layout, 'value');
+  assert.strictEqual(definition.layout.kind, 'value');
   assert.strictEqual(columns.length, 3002);
   const series = at(3000, 'quantile').map(labels => ({ value: 1, labels }));
   const summary = readJsonMetric({ name: 's', help: 's', type: 'summary', values: series });
-  assert.strictEqual(summary.definition.layout, 'value');
+  assert.strictEqual(summary.definition.layout.kind, 'value');
   assert.strictEqual(summary.columns.length, 3000);
 });
 
@@ -335,8 +335,7 @@ test('histogram in JSON: cumulative counts become counts per bucket', () => {
   const metric = histogram([bucket(1, 2), bucket(5, 2), bucket('+Inf', 6), ...sumAndCount(31.5, 6)]);
   const { columns, definition } = readJsonMetric(metric);
   assert.deepStrictEqual([...columns], [2, 0, 4, 31.5]);
-  assert.deepStrictEqual(definition.boundsOrQuantiles, [1, 5]);
-  assert.strictEqual(definition.layout, 'histogram');
+  assert.deepStrictEqual(definition.layout, { kind: 'histogram', marks: [1, 5] });
 });
 
 test('histogram in JSON: without a +Inf bucket, the total is _count or else the last bucket', () => {
@@ -377,7 +376,7 @@ test('histogram or summary in JSON: with an unexpected sample, all samples are s
     ['summary', { value: 5, labels: {} }],
   ]) {
     const values = [stranger, ...sumAndCount(3, 1)];
-    assert.strictEqual(readJsonMetric(histogram(values, { type })).definition.layout, 'value');
+    assert.strictEqual(readJsonMetric(histogram(values, { type })).definition.layout.kind, 'value');
     assert.strictEqual(shown(histogram(values, { type })).size, 3);
   }
 });

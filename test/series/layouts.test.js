@@ -2,8 +2,8 @@
 
 const assert = require('node:assert/strict');
 const { it } = require('node:test');
-const fc = require('../../fixtures/seeded-fast-check');
-const { columnMap, unionOf } = require('../../../lib/cluster/store/column-layout');
+const fc = require('../fixtures/seeded-fast-check');
+const { columnMap, unionOf } = require('../../lib/series/layouts');
 
 const bounds = fc.uniqueArray(fc.double(), { comparator: 'SameValueZero' });
 
@@ -18,7 +18,7 @@ it('the union of bounds has each of them once, in ascending order, and NaN last'
       assert.ok(numbers.every((bound, i) => i === 0 || numbers[i - 1] < bound));
       assert.ok(numbers.length === union.length || Number.isNaN(union.at(-1)));
       for (const list of lists) {
-        const columns = columnMap('histogram', list, union);
+        const columns = columnMap({ kind: 'histogram', marks: list }, union);
         assert.deepEqual(
           columns.map(column => String([...union, 'above', 'sum'][column])),
           [...list, 'above', 'sum'].map(String),
@@ -33,6 +33,7 @@ it('a worker whose bounds are few costs little, however many bounds all workers 
   let reads = 0;
   const many = Array.from({ length: 100_000 }, (_, i) => i);
   const union = new Proxy(many, { get: (target, key) => (reads++, target[key]) });
-  assert.deepEqual(columnMap('histogram', [5, 99_999, 0.5 * 4], union), [5, 99_999, 2, 100_000, 100_001]);
+  const columns = columnMap({ kind: 'histogram', marks: [5, 99_999, 0.5 * 4] }, union);
+  assert.deepEqual(columns, [5, 99_999, 2, 100_000, 100_001]);
   assert.ok(reads < 200, `${reads} reads`);
 });

@@ -2,8 +2,8 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('../../fixtures/seeded-fast-check');
-const { addTo, rounded, normalise } = require('../../../lib/cluster/store/exact-sum');
+const fc = require('../fixtures/seeded-fast-check');
+const { addTo, rounded, normalise } = require('../../lib/series/exact-sum');
 
 function sumOf(values, { normalising = false } = {}) {
   const sums = new Float64Array(1);

@@ -1,0 +1,299 @@
+'use strict';
+
+// What the numbers of a metric's rows mean: how many there are, how those of several sources become one, and
+// which samples they are on a page. One object a kind of layout; nothing else decides by its name. Adding one
+// is in CONTRIBUTING.md.
+
+/**
+ * The layout of one metric. Plain data, because it crosses threads and copies of this package. `marks` are
+ * the values of the label that tells the samples of a row apart: bounds of a histogram, quantiles of a
+ * summary.
+ *
+ * @typedef {{kind: string, marks: readonly number[]}} Layout
+ */
+
+/**
+ * How several numbers become one. Those of a row are added up, unless their column has another rule;
+ * aggregators of metrics are rules, too.
+ *
+ * @typedef {'sum' | 'min' | 'max' | 'first' | 'average'} Rule
+ */
+
+/**
+ * A sample of each row. `mark` is the value of its marker, `column` that of its exemplar; undefined if it has
+ * none.
+ *
+ * @typedef {{suffix: string, mark?: number | string, column?: number}} RowSample
+ */
+
+/**
+ * @typedef {object} Kind
+ * @property {string} name as the type of the metrics, if these have a kind of their own
+ * @property {string} [marker] the label that tells the samples of a row apart
+ * @property {boolean} [hasMarkColumns] whether each mark has a column, which is added up
+ * @property {readonly Rule[]} rules of the columns after those, one each
+ * @property {number} [cumulated] how many columns after those of the marks are on the page cumulated with
+ *   these; undefined: none is
+ * @property {number} [countColumn] the number of observations
+ * @property {boolean} [isComputed] whether samples have numbers that are not in columns, and take long
+ * @property {boolean} [hasOwnNames] whether rows of custom metric objects may have names of their own
+ * @property {boolean} [startsWithDefaults] whether default labels come before others
+ * @property {boolean} isLasting whether totals outlive their process
+ * @property {(marks: readonly number[]) => RowSample[]} samples those with a mark first
+ * @property {(values: number[], numbers: ArrayLike<number>, offset: number, computed: ArrayLike<number>)
+ *   => void} read sets the values of a row's samples, given its columns and what is computed
+ */
+
+const ONE_SAMPLE = [{ suffix: '', column: 0 }];
+const SUM_AND_COUNT = [{ suffix: '_sum' }, { suffix: '_count' }];
+
+/** @type {Kind} one number */
+const VALUE = {
+  name: 'value',
+  rules: ['sum'],
+  hasOwnNames: true,
+  // Counters are: see isLasting().
+  isLasting: false,
+  samples: () => ONE_SAMPLE,
+  read: (values, numbers, offset) => {
+    values[0] = numbers[offset];
+  },
+};
+
+/** @type {Kind} a count of each bound, not cumulative, the count above the last bound, the sum */
+const HISTOGRAM = {
+  name: 'histogram',
+  marker: 'le',
+  hasMarkColumns: true,
+  rules: ['sum', 'sum'],
+  cumulated: 1,
+  startsWithDefaults: true,
+  isLasting: true,
+  samples: bounds => [
+    ...[...bounds, '+Inf'].map((mark, column) => ({ suffix: '_bucket', mark, column })),
+    ...SUM_AND_COUNT,
+  ],
+  read: (values, numbers, offset) => {
+    const sumColumn = values.length - 2;
+    let count = 0;
+    for (let column = 0; column < sumColumn; column++) values[column] = count += numbers[offset + column];
+    values[sumColumn] = numbers[offset + sumColumn];
+    values[sumColumn + 1] = count;
+  },
+};
+
+/** @type {Kind} the sum, the count; the quantiles are computed */
+const SUMMARY = {
+  name: 'summary',
+  marker: 'quantile',
+  rules: ['sum', 'sum'],
+  countColumn: 1,
+  isComputed: true,
+  isLasting: true,
+  samples: quantiles => [...Array.from(quantiles, mark => ({ suffix: '', mark })), ...SUM_AND_COUNT],
+  read: (values, numbers, offset, quantiles) => {
+    const sumAt = values.length - 2;
+    for (let i = 0; i < sumAt; i++) values[i] = quantiles[i];
+    values[sumAt] = numbers[offset];
+    values[sumAt + 1] = numbers[offset + 1];
+  },
+};
+
+/** In the order of their numbers in snapshots. */
+const KINDS = [VALUE, HISTOGRAM, SUMMARY];
+
+/** Of counters, gauges, and custom metric objects. */
+const VALUE_LAYOUT = Object.freeze({ kind: VALUE.name, marks: Object.freeze([]) });
+
+/**
+ * @param {Pick<Layout, 'kind'>} layout
+ * @returns {Kind}
+ */
+function kindOf({ kind }) {
+  return /** @type {Kind} */ (KINDS.find(({ name }) => name === kind));
+}
+
+/**
+ * @param {string} type of a metric
+ * @returns {Kind}
+ */
+function kindOfType(type) {
+  return kindOf({ kind: type }) ?? VALUE;
+}
+
+/** @param {Pick<Layout, 'kind'>} layout */
+function numberOfKind({ kind }) {
+  return KINDS.findIndex(({ name }) => name === kind);
+}
+
+/**
+ * A layout that comes from another process or thread.
+ *
+ * @param {unknown} kind its name, or its number in snapshots
+ * @param {number[]} marks
+ * @returns {Layout | undefined} undefined if there is no such kind
+ */
+function layoutFrom(kind, marks) {
+  const found = KINDS.find(({ name }, number) => name === kind || number === kind);
+  return found && { kind: found.name, marks };
+}
+
+/**
+ * @param {Layout} layout
+ * @returns {number} numbers per row
+ */
+function widthOf({ kind, marks }) {
+  const { hasMarkColumns, rules } = kindOf({ kind });
+  return (hasMarkColumns ? marks.length : 0) + rules.length;
+}
+
+/**
+ * @param {Layout} layout
+ * @returns {RowSample[]} the samples of each row in output order
+ */
+function samplesOf({ kind, marks }) {
+  return kindOf({ kind }).samples(marks);
+}
+
+/**
+ * @param {Layout} layout
+ * @returns {Rule[] | undefined} by column; undefined if all are added up
+ */
+function rulesOf(layout) {
+  const { rules } = kindOf(layout);
+  if (rules.every(rule => rule === 'sum')) return undefined;
+  return [...new Array(widthOf(layout) - rules.length).fill('sum'), ...rules];
+}
+
+/**
+ * @param {Layout} layout
+ * @returns {number} how many columns are on the page cumulated, from the first one on
+ */
+function cumulatedOf({ kind, marks }) {
+  const { cumulated } = kindOf({ kind });
+  return cumulated === undefined ? 0 : marks.length + cumulated;
+}
+
+/**
+ * Maps each column to a layout with more marks. Counts are not cumulative, so a bound that a worker does not
+ * have gets no count of its own; its cumulative count is that of the worker's next lower bound.
+ *
+ * @param {Layout} from
+ * @param {readonly number[]} to `from.marks` itself, or a union that includes it
+ * @returns {number[]}
+ */
+function columnMap({ kind, marks }, to) {
+  const { hasMarkColumns, rules } = kindOf({ kind });
+  if (!hasMarkColumns) return [...rules.keys()];
+  const columns = isSame(marks, to) ? marks.keys() : marks.map(mark => columnOf(mark, to));
+  return [...columns, ...Array.from(rules, (_, i) => to.length + i)];
+}
+
+/**
+ * A binary search: a Map of all bounds, made for each worker, would take quadratic time.
+ *
+ * @param {number} mark
+ * @param {readonly number[]} union includes it
+ * @returns {number}
+ */
+function columnOf(mark, union) {
+  if (Number.isNaN(mark)) return union.length - 1;
+  let [low, high] = [0, union.length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (union[middle] < mark) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * @param {readonly (readonly number[])[]} lists of marks
+ * @returns {number[]} the first list if all are equal, else all of their numbers once, in ascending order
+ */
+function unionOf(lists) {
+  const first = lists[0] ?? [];
+  if (lists.every(list => isSame(list, first))) return [...first];
+  const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  for (const list of lists) {
+    all.set(list, end);
+    end += list.length;
+  }
+  // NaN, which prom-client accepts as a bound, comes last.
+  all.sort();
+  return [...all].filter((number, i) => i === 0 || !isEqual(number, all[i - 1]));
+}
+
+/**
+ * @param {number} left
+ * @param {number} right
+ */
+function isEqual(left, right) {
+  return left === right || (Number.isNaN(left) && Number.isNaN(right));
+}
+
+/**
+ * @param {readonly number[]} left
+ * @param {readonly number[]} right
+ */
+function isSame(left, right) {
+  return left.length === right.length && left.every((number, i) => Object.is(number, right[i]));
+}
+
+/**
+ * Combines two values by a rule. An average is the sum, to be divided.
+ *
+ * @param {string} rule
+ * @param {number} left
+ * @param {number} right
+ */
+function combined(rule, left, right) {
+  if (rule === 'min') return Math.min(left, right);
+  if (rule === 'max') return Math.max(left, right);
+  return rule === 'first' ? left : left + right;
+}
+
+/**
+ * @param {string} type of a metric
+ * @returns {boolean} whether it is a counter, whose samples end in `_total` in OpenMetrics
+ */
+function isCounter(type) {
+  return type === 'counter';
+}
+
+/**
+ * @param {string} type of a metric
+ * @returns {boolean} whether its totals outlive their process
+ */
+function isLasting(type) {
+  return isCounter(type) || kindOfType(type).isLasting;
+}
+
+/**
+ * @param {string} label
+ * @returns {boolean} whether samples of some kind have it as their marker
+ */
+function isMarker(label) {
+  return KINDS.some(({ marker }) => marker === label);
+}
+
+module.exports = {
+  KINDS,
+  VALUE_LAYOUT,
+  kindOf,
+  kindOfType,
+  numberOfKind,
+  layoutFrom,
+  widthOf,
+  samplesOf,
+  rulesOf,
+  cumulatedOf,
+  columnMap,
+  unionOf,
+  isSame,
+  combined,
+  isCounter,
+  isLasting,
+  isMarker,
+};
