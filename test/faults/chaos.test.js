@@ -246,7 +246,7 @@ describe('a thread that fails', () => {
       await until(async () => (await cluster.internals()).lostThreads === lost, 'the loss is counted');
       assert.equal(await cluster.run($ => $.threads.length), lost + 1);
       assert.deepEqual((await cluster.internals()).refused, {});
-      // A minute later: after more than five losses a minute no other thread would be started.
+      // A minute later: after three losses within 40 seconds of one another no other thread would be started.
       await cluster.run(({ clock }) => clock.advance(61_000));
     };
     /** A worker that records and then ends by itself. */

@@ -241,6 +241,8 @@ describe('a thread that is lost', () => {
     const { id, total } = await startWorkers(cluster);
     await hang(cluster, id, total);
     for (let i = 1; i <= 3; i++) {
+      // Else the third loss would end the use of threads.
+      await cluster.run(({ clock }, milliseconds) => clock.advance(milliseconds), MINUTE);
       await cluster.inWorker(1, record);
       await loseThread(cluster);
       assert.equal(counted(await cluster.scrape()), total + i);

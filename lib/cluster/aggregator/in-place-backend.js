@@ -29,14 +29,12 @@ class InPlaceBackend {
    */
   constructor(options, reason, { onDirectory, onRetired }) {
     this.inPlaceReason = reason;
-    /** Whether a thread is to be started later. */
-    this.isTemporary = reason === 'start' || reason === 'lost';
     this.#aggregator = new Aggregator({
       ...options,
       // proper-lockfile hooks signals of the process, and this process is the application's.
       lock: false,
-      // A thread that is started later, or the next holder of a group, needs the workers' snapshots.
-      retain: this.isTemporary || options.groupFacts !== undefined,
+      // The next holder of a group needs the workers' snapshots.
+      retain: options.groupFacts !== undefined,
       onDirectory,
       onRetired,
     });
@@ -119,11 +117,6 @@ class InPlaceBackend {
 
   close() {
     return this.#enqueue(() => this.#aggregator.close());
-  }
-
-  /** Ends the aggregation, and leaves the directory to a thread. */
-  handOver() {
-    return this.#enqueue(() => this.#aggregator.close({ remove: false }));
   }
 
   /** Nothing runs after the process's 'exit' handler. */

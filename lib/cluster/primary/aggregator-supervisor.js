@@ -1,8 +1,8 @@
 'use strict';
 
 // Runs on the primary's loop. Keeps an aggregator running: starts it when it is first needed, replaces a lost
-// thread, aggregates in place for some minutes if threads do not last or start, and gives each new one the
-// work that the lost one had not done.
+// thread, aggregates in place if threads do not last or start, and gives each new one the work that the lost
+// one had not done.
 
 const { spoolName } = require('../wire/file-names');
 const { startBackend } = require('./aggregator-backend');
@@ -15,9 +15,6 @@ const { unref, settledWithin } = require('../../event-loop/timers');
 
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
-
-// How long the aggregation runs in place before another thread is started.
-const IN_PLACE_MILLISECONDS = 300_000;
 
 /** @typedef {import('../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('./aggregator-backend').InPlaceReason} InPlaceReason */
@@ -66,8 +63,6 @@ class AggregatorSupervisor {
   #pauseReason = 'memory';
   /** @type {NodeJS.Timeout | undefined} */
   #restartTimer = undefined;
-  /** @type {NodeJS.Timeout | undefined} while the aggregation runs in place for a time */
-  #threadTimer = undefined;
   #closed = false;
   /** @type {typeof import('../spool/spool') | undefined} */
   #removal = undefined;
@@ -174,9 +169,6 @@ class AggregatorSupervisor {
       await this.#closeBackend();
       return;
     }
-    if (this.#backend.isTemporary) {
-      this.#threadTimer = unref(setTimeout(() => this.#tryThread(), IN_PLACE_MILLISECONDS));
-    }
     for (const [workerId, death] of this.#retiring) this.#backend.send('retire', workerId, death);
     for (const file of this.#orphans.splice(0)) this.#backend.send('discard', file);
     if (adopt !== undefined) this.#events.onDirectory();
@@ -198,21 +190,6 @@ class AggregatorSupervisor {
     }
     this.#policy.noteLoss();
     this.#restart();
-  }
-
-  /** Ends the aggregation in place, and starts a thread, which continues with the same directory. */
-  #tryThread() {
-    const backend = /** @type {import('../aggregator/in-place-backend').InPlaceBackend} */ (this.#backend);
-    this.#backend = undefined;
-    this.generation++;
-    this.#policy.forgetLosses();
-    this.starting = this.#handled(
-      backend
-        .handOver()
-        .catch(error => debug('aggregation in place did not end well: %s', error))
-        .then(() => this.#startBackend()),
-    );
-    this.#events.onLost();
   }
 
   #restart() {
@@ -311,16 +288,10 @@ class AggregatorSupervisor {
     return backend;
   }
 
-  /** Notes that a page was written. */
-  noteWritten() {
-    this.#policy.noteWritten();
-  }
-
   /** Stops the aggregator and removes its directory. */
   async close() {
     this.#closed = true;
     clearTimeout(this.#restartTimer);
-    clearTimeout(this.#threadTimer);
     stopListening(process, 'exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
     // A backend that starts later is closed then.

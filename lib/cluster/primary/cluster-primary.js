@@ -310,14 +310,12 @@ class ClusterPrimary {
     const custom = customAggregators();
     const result = await aggregator.render({ formats, custom, final, facts });
     this.#noteResult(result);
-    if (result.bodies !== undefined) this.#supervisor.noteWritten();
     if (result.custom === undefined) return result;
     // Functions of the application cannot be sent to the thread.
     const aggregated = result.custom.map(({ aggregator: name, metrics }) =>
       plainMetric(aggregators[name](metrics)),
     );
     const bodies = await aggregator.finish({ formats, aggregated, facts });
-    this.#supervisor.noteWritten();
     return { ...result, bodies };
   }
 

@@ -1,14 +1,12 @@
 'use strict';
 
 // Runs on the primary's loop. Decides how the aggregation goes on after its thread was lost: in another
-// thread, in place if threads do not last, or after a pause.
+// thread, in place for good if threads do not last, or after a pause.
 
-// After more losses within this time, no other thread is started for some minutes.
-const MAX_LOSSES = 5;
-const LOSS_WINDOW_MILLISECONDS = 60_000;
-
-// The same after so many losses without a page, so that the last try of a round succeeds.
-const MAX_LOSSES_WITHOUT_PAGE = 2;
+// After so many losses, each within this time of the one before, no other thread is started. A thread that
+// hangs at its first request is lost after 30 seconds.
+const MAX_LOSSES = 3;
+const LOSS_WINDOW_MILLISECONDS = 40_000;
 
 // Pauses before another thread is started after one has run out of memory, or after nothing could be started.
 // They double, up to the longest.
@@ -16,35 +14,23 @@ const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
 class RestartPolicy {
-  /** @type {number[]} times of recent losses, by performance.now() */
-  #losses = [];
-  /** Losses since the last page was written. */
-  #lossesWithoutPage = 0;
+  /** Losses, each within that time of the one before. */
+  #losses = 0;
+  /** When the last thread was lost, by performance.now(). */
+  #lostAt = -Infinity;
   /** Milliseconds of the last pause. */
   #pause = 0;
   /** When it began, by performance.now(). */
   #pausedAt = -Infinity;
-  /** Whether threads are lost again and again. */
+  /** Whether threads were lost again and again: from then on, the aggregation runs in place. */
   isUnstable = false;
 
   /** Notes that a thread was lost. */
   noteLoss() {
     const now = performance.now();
-    this.#losses = [...this.#losses.filter(time => now - time < LOSS_WINDOW_MILLISECONDS), now];
-    this.#lossesWithoutPage++;
-    this.isUnstable = this.#losses.length > MAX_LOSSES || this.#lossesWithoutPage >= MAX_LOSSES_WITHOUT_PAGE;
-  }
-
-  /** Notes that a page was written. */
-  noteWritten() {
-    this.#lossesWithoutPage = 0;
-  }
-
-  /** Forgets all losses, because threads are tried again. */
-  forgetLosses() {
-    this.#losses = [];
-    this.#lossesWithoutPage = 0;
-    this.isUnstable = false;
+    this.#losses = now - this.#lostAt < LOSS_WINDOW_MILLISECONDS ? this.#losses + 1 : 1;
+    this.#lostAt = now;
+    this.isUnstable ||= this.#losses >= MAX_LOSSES;
   }
 
   /** @returns {number} milliseconds before the next start: longer each time, unless the last is long ago */

@@ -18,6 +18,9 @@ const { unref } = require('../../event-loop/timers');
 // Merging and writing a million series takes half a second.
 const HANG_MILLISECONDS = 30_000;
 
+const MAX_STARTS = 3;
+const START_PAUSE_MILLISECONDS = 1000;
+
 // Below it, a message to the thread costs more than new memory.
 const MIN_REUSED_BYTES = 262_144;
 
@@ -43,7 +46,6 @@ function isOutOfMemory(error) {
 
 class ThreadBackend {
   inPlaceReason = /** @type {const} */ ('');
-  isTemporary = false;
   /** @type {import('node:worker_threads').Worker | undefined} */
   #thread = undefined;
   #file;
@@ -76,12 +78,16 @@ class ThreadBackend {
    */
   async start() {
     const clean = { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } };
-    try {
-      await this.#startThread('permission' in process ? {} : clean);
-    } catch (error) {
-      if (isOutOfMemory(error)) throw error;
-      debug('the thread does not start clean, trying with inherited options: %s', error);
-      await this.#startThread({});
+    for (let starts = 1; ; starts++) {
+      try {
+        await this.#startThread(starts > 1 || 'permission' in process ? {} : clean);
+        return;
+      } catch (error) {
+        if (isOutOfMemory(error) || starts === MAX_STARTS) throw error;
+        debug('the thread does not start, trying with inherited options: %s', error);
+      }
+      // The process may be out of descriptors, for example.
+      if (starts > 1) await new Promise(resolve => setTimeout(resolve, START_PAUSE_MILLISECONDS));
     }
   }
 

@@ -30,16 +30,7 @@ beforeEach(() => {
       started.push({ inPlace: reason !== undefined, fail: error => events.onRestart(error) });
       if (startError !== undefined) throw startError;
       const inPlaceReason = reason ?? (isMissing ? 'missing' : canStart ? '' : 'start');
-      const handOver = async () => void started.push('handed over');
-      const isTemporary = ['start', 'lost'].includes(inPlaceReason);
-      return {
-        isRunning: true,
-        inPlaceReason,
-        isTemporary,
-        send() {},
-        handOver,
-        close: async () => {},
-      };
+      return { isRunning: true, inPlaceReason, send() {}, close: async () => {} };
     },
   );
 });
@@ -140,47 +131,15 @@ it('a backend that starts after close() is closed, and its directory removed', a
 });
 
 describe('aggregation in place', () => {
-  const FIVE_MINUTES = 300_000;
-
-  it('aggregation in place is replaced by a thread after five minutes if threads were lost', async t => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    await supervisor.start();
-    assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
-    for (let i = 0; i < 2; i++) {
-      started[i].fail(undefined);
-      await supervisor.starting;
-    }
-    assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'lost' });
-    const { generation, lostThreads } = supervisor;
-    t.mock.timers.tick(FIVE_MINUTES - 1);
-    assert.equal(started.length, 3);
-    t.mock.timers.tick(1);
-    assert.deepEqual(supervisor.place, { aggregator: 'none', aggregatorReason: '' });
-    await supervisor.starting;
-    assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
-    assert.equal(started[3], 'handed over');
-    assert.equal(started[4].inPlace, false);
-    assert.equal(lost, 3, 'workers are asked for full snapshots');
-    assert.deepEqual([supervisor.generation, supervisor.lostThreads], [generation + 1, lostThreads]);
-    // Losses count anew.
-    started[4].fail(undefined);
-    await supervisor.starting;
-    assert.equal(supervisor.place.aggregator, 'thread');
-  });
-
-  it('aggregation in place is replaced by a thread as soon as one can be started', async t => {
+  it('aggregation in place stays if no thread could be started', async t => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     canStart = false;
     await supervisor.start();
-    for (let i = 0; i < 3; i++) {
-      assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
-      t.mock.timers.tick(FIVE_MINUTES);
-      await supervisor.starting;
-    }
     canStart = true;
-    t.mock.timers.tick(FIVE_MINUTES);
+    t.mock.timers.tick(600_000);
     await supervisor.starting;
-    assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
+    assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'start' });
+    assert.deepEqual([started.length, lost], [1, 0]);
   });
 });
 
@@ -195,28 +154,39 @@ it('aggregation in place stays if the file of the thread is missing', async t =>
 });
 
 describe('a thread that ends for another reason', () => {
-  it('a thread that ends for another reason is replaced at once, and by aggregation in place if the next one writes no page either', async () => {
+  it('a thread that ends for another reason is replaced at once, and the third time by aggregation in place, which stays', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
     await supervisor.start();
-    started[0].fail(undefined);
-    await supervisor.starting;
-    started[1].fail(new Error('broken'));
-    await supervisor.starting;
-    assert.deepEqual(
-      started.map(({ inPlace }) => inPlace),
-      [false, false, true],
-    );
-  });
-
-  it('a thread that ends for another reason is replaced by another one as long as pages are written in between, up to five times a minute', async () => {
-    await supervisor.start();
-    for (let i = 0; i < 6; i++) {
-      supervisor.noteWritten();
-      started.at(-1).fail(undefined);
+    assert.deepEqual(supervisor.place, { aggregator: 'thread', aggregatorReason: '' });
+    for (const error of [undefined, new Error('broken'), undefined]) {
+      started.at(-1).fail(error);
       await supervisor.starting;
     }
+    assert.deepEqual(supervisor.place, { aggregator: 'in place', aggregatorReason: 'lost' });
+    t.mock.timers.tick(600_000);
+    await supervisor.starting;
     assert.deepEqual(
       started.map(({ inPlace }) => inPlace),
-      [false, false, false, false, false, false, true],
+      [false, false, false, true],
     );
+    assert.deepEqual([lost, supervisor.lostThreads], [3, 3]);
+  });
+
+  it('a thread that ends for another reason is replaced by another one as long as each lasts for 40 seconds', async t => {
+    let now = performance.now();
+    t.mock.method(performance, 'now', () => now);
+    await supervisor.start();
+    for (let i = 0; i < 10; i++) {
+      started.at(-1).fail(undefined);
+      await supervisor.starting;
+      now += 40_000;
+    }
+    assert.ok(started.every(({ inPlace }) => !inPlace));
+    for (const inPlace of [false, true]) {
+      now -= 1;
+      started.at(-1).fail(undefined);
+      await supervisor.starting;
+      assert.equal(started.at(-1).inPlace, inPlace);
+    }
   });
 });
