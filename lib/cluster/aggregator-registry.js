@@ -114,7 +114,7 @@ class AggregatorRegistry extends Registry {
     if (body === undefined) return '';
     // Decoding latin1 is several times faster, and the same for pure ASCII.
     const text = timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
-    // Missing if the primary's object belongs to an older copy of the package.
+    // Missing if several callers share the page.
     body[RELEASE]?.();
     return text;
   }

@@ -107,9 +107,7 @@ class TablePublisher {
 
   /** @param {number} row */
   #shareDigest(row) {
-    const digest = /** @type {any} */ (this.#digestOf)(row);
-    // That of an older copy of this package cannot be shared.
-    if (typeof digest.share === 'function') digest.share(this.#digests, row);
+    /** @type {any} */ (this.#digestOf)(row).share(this.#digests, row);
   }
 
   /** The numbers stay in shared memory. */

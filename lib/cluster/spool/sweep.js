@@ -22,9 +22,9 @@ const lstat = promisify(fs.lstat);
 
 /**
  * The name of a directory that is being removed: as long as that of a spool, because a path in it may already
- * be as long as the system allows. Earlier releases use 24 digits.
+ * be as long as the system allows.
  */
-const REMOVED_NAME = new RegExp(`^${PREFIX}removed-(?:[0-9a-f]{16}|[0-9a-f]{24})$`);
+const REMOVED_NAME = new RegExp(`^${PREFIX}removed-[0-9a-f]{16}$`);
 
 /** The directory that proper-lockfile creates. */
 const LOCK = 'lock';

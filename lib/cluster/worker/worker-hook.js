@@ -21,9 +21,8 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  * @property {() => void} onExit the last 'exit' listener: what the others have recorded is included
  * @property {() => void} onExitFirst the first one: another may call process.exit(), which ends the process
  * @property {(timeout: number) => Promise<void>} handOver
- * @property {(interval: number) => void} [requestCheckpoints] missing in older releases
- * @property {(format: Format, timeout: number) => Promise<PageBytes | undefined>} [page] missing in older
- *   releases
+ * @property {(interval: number) => void} requestCheckpoints
+ * @property {(format: Format, timeout: number) => Promise<PageBytes | undefined>} page
  */
 
 const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis);
@@ -134,7 +133,7 @@ async function handOver(timeout) {
  * @param {number | undefined} interval milliseconds between them; undefined leaves it to the primary
  */
 function requestCheckpoints(interval) {
-  if (interval !== undefined) shared[SHARED]?.requestCheckpoints?.(interval);
+  if (interval !== undefined) shared[SHARED]?.requestCheckpoints(interval);
 }
 
 /**
@@ -146,9 +145,9 @@ function requestCheckpoints(interval) {
  * @throws {Error} if this process is no worker, or its primary does not aggregate
  */
 async function clusterPage(format, timeout) {
-  const page = shared[SHARED]?.page;
-  if (page === undefined) throw unavailable('This worker is not connected to a primary.');
-  return page(format, timeout);
+  const worker = shared[SHARED];
+  if (worker === undefined) throw unavailable('This worker is not connected to a primary.');
+  return worker.page(format, timeout);
 }
 
 module.exports = { hookIntoWorker, listenToExit, handOver, requestCheckpoints, clusterPage };

@@ -1006,7 +1006,7 @@ describe('sweeping', () => {
   });
 
   it('a directory whose removal was interrupted is removed by a later sweep', async t => {
-    const left = [16, 24].map(digits => leaveBehind(`removed-${'0'.repeat(digits)}`, NO_OWNER));
+    const left = [leaveBehind(`removed-${'0'.repeat(16)}`, NO_OWNER)];
     assert.deepEqual((await (await open(t)).swept).sort(), left);
     assert.deepEqual(left.filter(fs.existsSync), []);
   });
