@@ -16,10 +16,19 @@
  */
 function addTo(sums, errors, at, value) {
   const before = sums[at];
-  const sum = before + value;
+  sums[at] = before + value;
+  errors[at] += roundingError(before, value, sums[at]);
+}
+
+/**
+ * @param {number} before
+ * @param {number} value
+ * @param {number} sum of both, as rounded
+ * @returns {number} what the rounding took away
+ */
+function roundingError(before, value, sum) {
   const part = sum - before;
-  sums[at] = sum;
-  errors[at] += before - (sum - part) + (value - part);
+  return before - (sum - part) + (value - part);
 }
 
 /**
@@ -53,4 +62,4 @@ function normalise(sums, errors, at) {
   sums[at] = sum;
 }
 
-module.exports = { addTo, rounded, normalise };
+module.exports = { addTo, roundingError, rounded, normalise };

@@ -242,6 +242,31 @@ function isSame(left, right) {
 }
 
 /**
+ * Where each rule starts. Aggregators of applications are not here, and metrics with `omit` have no value.
+ *
+ * @type {Record<string, number | undefined>}
+ */
+const STARTS = { sum: 0, average: 0, min: Infinity, max: -Infinity, first: undefined };
+
+/** @param {string} aggregator */
+function isRule(aggregator) {
+  return Object.hasOwn(STARTS, aggregator);
+}
+
+/**
+ * Combines all values by a rule.
+ *
+ * @param {string} rule
+ * @param {number[]} values at least one
+ * @returns {number}
+ */
+function aggregated(rule, values) {
+  if (STARTS[rule] === undefined) return values[0];
+  const total = values.reduce((left, right) => combined(rule, left, right), STARTS[rule]);
+  return rule === 'average' ? total / values.length : total;
+}
+
+/**
  * Combines two values by a rule. An average is the sum, to be divided.
  *
  * @param {string} rule
@@ -292,6 +317,8 @@ module.exports = {
   columnMap,
   unionOf,
   isSame,
+  isRule,
+  aggregated,
   combined,
   isCounter,
   isLasting,

@@ -11,7 +11,8 @@ const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { readableMetrics } = require('../cluster/capture/readable-metrics');
 const { mergeCentroids } = require('../metric/centroids');
-const { isLasting } = require('../series/layouts');
+const { isLasting, rulesOf, combined } = require('../series/layouts');
+const { roundingError } = require('../series/exact-sum');
 const { SeriesTable } = require('../series/series-table');
 const { runThrough } = require('../event-loop/slices');
 
@@ -234,6 +235,8 @@ class RetiredThreads {
     const { table, windowed } = totals.view;
     const rest = totals.rest.table;
     const labels = view.table.labelsOf(from);
+    const rules = rulesOf(view.layout);
+    const isNew = rules !== undefined && table.find(labels) === -1;
     const row = table.start(labels);
     // Not before that, because it may replace them.
     const { digests, lastSeen } = totals;
@@ -242,7 +245,9 @@ class RetiredThreads {
     const offset = table.offsetOf(row);
     const source = view.table.pageOf(from);
     const start = view.table.offsetOf(from);
+    const ruleOf = (/** @type {number} */ column) => rules?.[column] ?? 'sum';
     const errorOf = (/** @type {number} */ column) => {
+      if (ruleOf(column) !== 'sum') return 0;
       const [before, added] = [page[offset + column], source[start + column]];
       const error = roundingError(before, added, before + added);
       return Number.isFinite(error) ? error : 0;
@@ -258,8 +263,14 @@ class RetiredThreads {
         : new RowDigest(mergeCentroids([digest.centroids, centroids], DELTA));
     view.table.removeRow(from);
     for (let column = 0; column < table.width; column++) {
-      if (restRow !== -1) rest.pageOf(restRow)[rest.offsetOf(restRow) + column] += errorOf(column);
-      page[offset + column] += source[start + column];
+      const [error, added] = [errorOf(column), source[start + column]];
+      const rule = isNew ? 'sum' : ruleOf(column);
+      page[offset + column] = combined(rule, page[offset + column], added);
+      if (restRow === -1) continue;
+      const at = rest.offsetOf(restRow) + column;
+      // The page combines both by the same rule.
+      if (ruleOf(column) === 'sum') rest.pageOf(restRow)[at] += error;
+      else rest.pageOf(restRow)[at] = page[offset + column];
     }
     digests[row] = merged;
   }
@@ -355,19 +366,6 @@ function textOf(defaultLabels) {
 /** @param {MetricView} view */
 function asMetric(view) {
   return { number: 0, name: view.name, [VIEW]: () => view };
-}
-
-/**
- * D. E. Knuth, The Art of Computer Programming, volume 2, 4.2.2, theorem B.
- *
- * @param {number} a
- * @param {number} b
- * @param {number} sum of both, as rounded
- * @returns {number} what the rounding took away
- */
-function roundingError(a, b, sum) {
-  const second = sum - a;
-  return a - (sum - second) + (b - second);
 }
 
 module.exports = { RetiredThreads };

@@ -2,8 +2,9 @@
 
 // Runs on the primary's loop. The aggregators by name: each combines the values of several processes into
 // one. These functions work on prom-client's JSON, for AggregatorRegistry.aggregate() and for applications
-// that call them; the cluster store has the same rules for its columns (cluster-family.js).
+// that call them; the cluster store applies the same rules to its columns (family-totals.js).
 
+const { aggregated, kindOfType } = require('../../series/layouts');
 const { toNumber } = require('../../exposition/number-format');
 const { meanQuantile } = require('../../metric/centroids');
 
@@ -29,9 +30,9 @@ function groupSamples(metrics) {
   const groups = [];
   /** @type {Map<string, number>} */
   const indexes = new Map();
-  const isWeighted = metrics.some(({ type }) => type === 'summary');
+  const isWeighted = metrics.some(({ type }) => quantileLabelOf(type) !== undefined);
   for (const metric of metrics) {
-    const weightOf = metric.type === 'summary' ? observationCounts(metric) : undefined;
+    const weightOf = quantileLabelOf(metric.type) === undefined ? undefined : observationCounts(metric);
     let next = 0;
     for (const sample of metric.values) {
       // Processes of one program have the same samples, nearly all in the same order, and comparing two label
@@ -43,6 +44,15 @@ function groupSamples(metrics) {
     }
   }
   return groups;
+}
+
+/**
+ * @param {string} type
+ * @returns {string | undefined} the label of samples that are computed in each process; undefined for none
+ */
+function quantileLabelOf(type) {
+  const { isComputed, marker } = kindOfType(type);
+  return isComputed ? marker : undefined;
 }
 
 /**
@@ -119,9 +129,10 @@ function aggregatorOf(combine) {
   return metrics => {
     if (metrics.length === 0) return undefined;
     const [{ help, name, type, aggregator }] = metrics;
+    const quantileLabel = quantileLabelOf(type);
     const values = groupSamples(metrics).map(({ samples, weights }) => {
       const [{ labels, metricName }] = samples;
-      const isQuantile = type === 'summary' && Object.hasOwn(labels ?? {}, 'quantile');
+      const isQuantile = quantileLabel !== undefined && Object.hasOwn(labels ?? {}, quantileLabel);
       const value = combine(samples, weights, isQuantile);
       return metricName === undefined ? { value, labels } : { value, labels, metricName };
     });
@@ -129,10 +140,19 @@ function aggregatorOf(combine) {
   };
 }
 
-/** @param {Sample[]} samples */
-function total(samples) {
-  return samples.reduce((sum, { value }) => sum + value, 0);
+/**
+ * @param {string} rule
+ * @returns {(samples: Sample[]) => number}
+ */
+function combinerOf(rule) {
+  return samples =>
+    aggregated(
+      rule,
+      samples.map(({ value }) => value),
+    );
 }
+
+const total = combinerOf('sum');
 
 /**
  * @param {Sample[]} samples
@@ -152,11 +172,11 @@ const aggregators = {
   sum: aggregatorOf((samples, weights, isQuantile) =>
     isQuantile ? weightedMean(samples, weights) : total(samples),
   ),
-  first: aggregatorOf(samples => samples[0].value),
+  first: aggregatorOf(combinerOf('first')),
   omit: () => undefined,
-  average: aggregatorOf(samples => total(samples) / samples.length),
-  min: aggregatorOf(samples => samples.reduce((least, { value }) => Math.min(least, value), Infinity)),
-  max: aggregatorOf(samples => samples.reduce((most, { value }) => Math.max(most, value), -Infinity)),
+  average: aggregatorOf(combinerOf('average')),
+  min: aggregatorOf(combinerOf('min')),
+  max: aggregatorOf(combinerOf('max')),
 };
 
 const BUILT_IN = new Map(Object.entries(aggregators));

@@ -6,7 +6,7 @@
 
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
-const { isLasting } = require('../../series/layouts');
+const { isLasting, isRule } = require('../../series/layouts');
 const { encodeRetired, decodeRetired } = require('./retired-format');
 const { FailureCounts } = require('../wire/failure-counts');
 const { beginningOf } = require('../wire/messages');
@@ -17,9 +17,6 @@ const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
 // Dead workers whose ids are remembered, so that a worker is not added to the totals again after a thread was
 // replaced.
 const REMEMBERED_DEATHS = 4096;
-
-/** The built-in aggregators. All but `omit` merge columns, see cluster-family.js. */
-const RULES = new Set(['sum', 'first', 'omit', 'average', 'min', 'max']);
 
 /** @typedef {import('../../exposition/text-format').Family} Family */
 
@@ -209,12 +206,12 @@ class ClusterStore {
       try {
         if (custom.has(aggregator)) {
           merged.push({ aggregator, name, metrics: family.sources.map(source => family.toJson(source)) });
-        } else if (!RULES.has(aggregator)) {
-          // Old code in the primary and new code in a worker, for example.
-          this.countFailure('aggregator', name, `'${aggregator}' is not a defined aggregator`);
-        } else if (aggregator !== 'omit') {
+        } else if (isRule(aggregator)) {
           yield* family.merge(aggregator, now);
           merged.push({ view: family.view() });
+        } else if (aggregator !== 'omit') {
+          // Old code in the primary and new code in a worker, for example.
+          this.countFailure('aggregator', name, `'${aggregator}' is not a defined aggregator`);
         }
       } catch (error) {
         // Numbers beyond what memory can hold, for example. This costs the metric and not the page.

@@ -5,7 +5,7 @@
 
 const { meanQuantile } = require('../../metric/centroids');
 const { mergeDigests, quantileOf } = require('../wire/digest');
-const { isSame, combined } = require('../../series/layouts');
+const { isSame, aggregated } = require('../../series/layouts');
 
 /**
  * A summary's row in one worker: its digest, or only its quantiles if the worker runs prom-client.
@@ -112,9 +112,7 @@ class FamilyQuantiles {
       const values = contributions
         .map(({ digest }) => quantileFrom(digest, quantile))
         .filter(value => !Number.isNaN(value));
-      if (values.length === 0 || rule === 'first') return values[0] ?? NaN;
-      const total = values.reduce((left, right) => combined(rule, left, right));
-      return rule === 'average' ? total / values.length : total;
+      return values.length === 0 ? NaN : aggregated(rule, values);
     });
   }
 }

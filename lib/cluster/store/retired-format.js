@@ -189,13 +189,13 @@ function restoreFamily(family, { layout }, rows, now) {
   retired.addColumns(layout);
   for (const { names, values, numbers, digest } of rows) {
     const row = family.rows.rowOf(names, values);
-    // Their age counts from now, because live workers that expose them have not answered yet.
-    retired.touch(row, now);
     for (let column = 0; column * 2 < numbers.length; column++) {
       retired.add(row, column, numbers[column * 2]);
       retired.addError(row, column, numbers[column * 2 + 1]);
     }
     if (digest.length > 0) retired.addDigest(row, digest);
+    // Their age counts from now, because live workers that expose them have not answered yet.
+    retired.touch(row, now);
   }
 }
 

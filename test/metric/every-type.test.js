@@ -1,0 +1,246 @@
+'use strict';
+
+// What holds for every type of metric, from its registry to a cluster, a group, threads and remote write. The
+// fifth type is artificial: beside its class it needs a kind of layout and nothing else.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { describe, it } = require('node:test');
+const { BroadcastChannel, receiveMessageOnPort } = require('node:worker_threads');
+const client = require('../../index');
+const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
+const { GroupDirectory } = require('../../lib/cluster/group/group-directory');
+const { MemberSnapshots } = require('../../lib/cluster/group/member-snapshots');
+const { exitSnapshotName } = require('../../lib/cluster/wire/file-names');
+const { WELCOME } = require('../../lib/cluster/wire/messages');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { Metric } = require('../../lib/metric/metric');
+const { viewOf } = require('../../lib/registry/metric-view');
+const { scrapeFamilies } = require('../../lib/registry/scrape');
+const { WrittenSeries } = require('../../lib/remote-write/written-series');
+const { KINDS } = require('../../lib/series/layouts');
+const { RetiredThreads } = require('../../lib/threads/retired-threads');
+const { inboxOf } = require('../../lib/threads/thread-messages');
+const { ThreadMirror } = require('../../lib/threads/thread-mirror');
+const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
+const { makePlace } = require('../fixtures/cluster-harness');
+const { EXTREMES } = require('../fixtures/extremes');
+const { METRIC_TYPES } = require('../fixtures/metric-types');
+const { decodedBody } = require('../remote-write/fixtures/receiver');
+const { bytesOf, makeWorker, scrape, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
+
+const NAME = 'm';
+
+/** What several processes record. */
+const VALUES = [{ x: [0.5, 7], y: [2] }, { x: [3] }, { x: [4, 0.25], z: [1] }];
+
+it('every type of metric and every kind of layout is in test/fixtures/metric-types.js', () => {
+  const classes = Object.values(client).filter(exported => exported.prototype instanceof Metric);
+  assert.deepEqual(new Set(METRIC_TYPES.map(({ Type }) => Type)), new Set(classes));
+  const files = fs.readdirSync(path.join(__dirname, '../../lib/metric'));
+  for (const file of files) {
+    for (const exported of Object.values(require(`../../lib/metric/${file}`))) {
+      if (!(exported?.prototype instanceof Metric)) continue;
+      assert.ok(classes.includes(exported), `${file} has a type that index.js does not export`);
+    }
+  }
+  const layouts = [...METRIC_TYPES, EXTREMES].map(({ make }) => {
+    const registers = [new client.Registry()];
+    return make({ name: NAME, help: 'h', registers });
+  });
+  const kinds = layouts.map(metric => viewOf(metric).layout.kind);
+  assert.deepEqual(new Set(kinds), new Set(KINDS.map(({ name }) => name)));
+});
+
+for (const type of [...METRIC_TYPES, EXTREMES]) {
+  describe(`a ${type.name}`, () => {
+    /** @param {Record<string, number[]>} values by label value */
+    function workerWith(values) {
+      const worker = makeWorker();
+      const metric = makeIn(worker.registry);
+      record(metric, values);
+      return { ...worker, metric };
+    }
+
+    /** @param {any} registry */
+    function makeIn(registry) {
+      return type.make({ name: NAME, help: 'h', labelNames: ['a'], registers: [registry] });
+    }
+
+    /**
+     * @param {any} metric
+     * @param {Record<string, number[]>} values
+     */
+    function record(metric, values) {
+      for (const [a, list] of Object.entries(values))
+        for (const value of list) type.record(metric, { a }, value);
+    }
+
+    /** @param {Record<string, number[]>[]} all values of several processes @returns the page's samples */
+    function expected(...all) {
+      /** @type {Map<string, number[]>} */
+      const byLabel = new Map();
+      for (const values of all)
+        for (const [a, list] of Object.entries(values)) byLabel.set(a, [...(byLabel.get(a) ?? []), ...list]);
+      const samples = Array.from(byLabel, ([a, list]) =>
+        type
+          .samples(list)
+          .map(([suffix, label, value]) => [seriesKey(NAME + suffix, { a, ...label }), value]),
+      );
+      return new Map(/** @type {[string, number][]} */ (samples.flat()));
+    }
+
+    /** A store with a worker for each of these. */
+    function clusterOf(...all) {
+      const store = new ClusterStore();
+      all.forEach((values, i) => scrape(workerWith(values), store, i + 1));
+      return store;
+    }
+
+    it('is on the page of its registry, as text and as OpenMetrics', async () => {
+      const { registry } = workerWith(VALUES[0]);
+      assert.deepEqual(samplesOf(await registry.metrics()), expected(VALUES[0]));
+      assert.match(await registry.metrics(), new RegExp(`^# HELP ${NAME} h\n# TYPE ${NAME} ${type.name}\n`));
+      registry.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
+      const page = (await registry.metrics()).replaceAll(`${NAME}_total{`, `${NAME}{`);
+      assert.deepEqual(samplesOf(page), expected(VALUES[0]));
+    });
+
+    it('has one place in a registry, by its name', async () => {
+      const { registry, metric } = workerWith(VALUES[0]);
+      assert.throws(() => makeIn(registry), /already been registered/);
+      assert.equal(registry.getSingleMetric(NAME), metric);
+      registry.removeSingleMetric(NAME);
+      assert.equal((await registry.metrics()).trim(), '');
+    });
+
+    it('is in JSON, from which a worker with prom-client is shown', async () => {
+      const { registry } = workerWith(VALUES[0]);
+      const json = await registry.getMetricsAsJSON();
+      const samples = json[0].values.map(({ metricName = NAME, labels, value }) => [
+        seriesKey(metricName, labels),
+        value,
+      ]);
+      assert.deepEqual(new Map(samples), expected(VALUES[0]));
+      const store = new ClusterStore();
+      store.applyJson(1, [JSON.parse(JSON.stringify(json))]);
+      assert.deepEqual(samplesOf(textOf(store)), expected(VALUES[0]));
+    });
+
+    it('drops a label set in remove(), all in reset(), and starts from nothing after both', async () => {
+      const { registry, metric } = workerWith(VALUES[0]);
+      metric.remove({ a: 'x' });
+      assert.deepEqual(samplesOf(await registry.metrics()), expected({ y: VALUES[0].y }));
+      record(metric, { x: [3] });
+      assert.deepEqual(samplesOf(await registry.metrics()), expected({ y: VALUES[0].y, x: [3] }));
+      metric.reset();
+      record(metric, VALUES[0]);
+      assert.deepEqual(samplesOf(await registry.metrics()), expected(VALUES[0]));
+    });
+
+    it('is merged with those of other workers of a cluster, as a row as well as for custom aggregators', () => {
+      const store = clusterOf(...VALUES);
+      assert.deepEqual(samplesOf(textOf(store)), expected(...VALUES));
+      const [{ metrics }] = /** @type {any} */ (runThrough(store.merge(new Set(['sum']))));
+      metrics.forEach(({ values }, i) => {
+        const samples = values.map(({ metricName = NAME, labels, value }) => [
+          seriesKey(metricName, labels),
+          value,
+        ]);
+        assert.deepEqual(new Map(samples), expected(VALUES[i]));
+      });
+    });
+
+    it('outlives its worker if it is a total, in the next aggregator thread, too', () => {
+      const store = clusterOf(...VALUES);
+      const lasting = type.lasts ? VALUES[1] : {};
+      store.retire(2);
+      assert.deepEqual(samplesOf(textOf(store)), expected(VALUES[0], lasting, VALUES[2]));
+      const next = new ClusterStore();
+      const totals = store.encodeRetired();
+      next.restoreRetired(bytesOf({ chunks: [totals], bytes: totals.length }));
+      scrape(workerWith(VALUES[0]), next, 1);
+      assert.deepEqual(samplesOf(textOf(next)), expected(VALUES[0], lasting));
+      next.retire(1);
+      assert.deepEqual(samplesOf(textOf(next)), type.lasts ? expected(VALUES[0], lasting) : new Map());
+    });
+
+    it('is in the last snapshot of a member of a group', t => {
+      const place = makePlace(t);
+      const { registry } = workerWith(VALUES[0]);
+      const directory = new GroupDirectory(path.join(place, 'd'));
+      const snapshots = new MemberSnapshots(
+        directory,
+        () => [registry],
+        () => undefined,
+      );
+      snapshots.identify(1);
+      const exitName = exitSnapshotName(1);
+      snapshots.receive({ type: WELCOME, directory: place, exitName, checkpointInterval: 0 });
+      snapshots.writeExitSnapshot();
+      const written = fs.readFileSync(path.join(place, exitName));
+      const store = new ClusterStore();
+      store.apply(1, bytesOf({ chunks: [written], bytes: written.length }));
+      assert.deepEqual(samplesOf(textOf(store)), expected(VALUES[0]));
+    });
+
+    it('of a thread is read in shared memory, and outlives it if it is a total', t => {
+      const inbox = new BroadcastChannel(inboxOf(''));
+      const { registry, metric } = workerWith({ x: VALUES[0].x });
+      const publisher = new ThreadPublisher(() => [registry]);
+      t.after(() => {
+        publisher.close();
+        inbox.close();
+      });
+      /** @type {any} */
+      let mirror;
+      const receive = () => {
+        for (let received; (received = receiveMessageOnPort(inbox)) !== undefined;) {
+          const { join, chunk, memory, memoryNumber } = /** @type {any} */ (received).message;
+          if (join !== undefined) mirror = new ThreadMirror(join, () => undefined);
+          if (chunk !== undefined) mirror.addChunk(chunk);
+          if (memory !== undefined) mirror.addMemory(memoryNumber, memory);
+        }
+        runThrough(mirror.read());
+      };
+      const shown = registries => {
+        const store = new ClusterStore();
+        scrape(makeWorker(registries), store, 1);
+        return samplesOf(textOf(store));
+      };
+      receive();
+      record(metric, { y: VALUES[0].y });
+      receive();
+      assert.deepEqual(shown(mirror.registries), expected(VALUES[0]));
+
+      const others = VALUES.slice(1).map(values => workerWith(values).registry);
+      assert.deepEqual(shown([...mirror.registries, ...others]), expected(...VALUES));
+      const retired = new RetiredThreads();
+      for (const registries of [[others[0]], mirror.registries]) {
+        retired.add(/** @type {any} */ ({ registries, *read() {} }));
+        runThrough(retired.merge());
+      }
+      const ended = type.lasts ? [VALUES[1], VALUES[0]] : [];
+      assert.deepEqual(shown([...retired.registries, others[1]]), expected(...ended, VALUES[2]));
+    });
+
+    it('is in a push of remote write', async () => {
+      const { registry } = workerWith(VALUES[0]);
+      const families = await scrapeFamilies([registry], {
+        deadline: new Promise(() => {}),
+        onFailure: (_, error) => assert.fail(String(error)),
+        onUnreadableLabel: error => assert.fail(String(error)),
+      });
+      const options = { openMetrics: false, timestamp: 1, protocols: ['1.0', '2.0'] };
+      const { requests } = runThrough(new WrittenSeries({}).push(families, /** @type {any} */ (options)));
+      for (const [protocol, [{ body }]] of requests) {
+        const samples = decodedBody(body, protocol).map(({ labels, value }) => {
+          const { __name__: name, ...others } = Object.fromEntries(labels);
+          return [seriesKey(name, others), value];
+        });
+        assert.deepEqual(new Map(/** @type {any} */ (samples)), expected(VALUES[0]));
+      }
+    });
+  });
+}
