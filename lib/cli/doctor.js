@@ -203,7 +203,7 @@ ${JSON.stringify({ resolutions: linesFor(TARGET) }, null, 2)}
 overrides:
 ${NAMES.map(name => `  '${name}': ${TARGET}`).join('\n')}
 
-3. yarn install or pnpm install. npm leaves what is installed as it is; so with npm, after step 2:
+3. yarn install, or pnpm dedupe. npm install leaves what is installed as it is; with npm:
 ${again && `   npm install ${again}\n   or:\n`}   rm -rf node_modules package-lock.json && npm install`;
 }
 
