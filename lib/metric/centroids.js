@@ -6,6 +6,9 @@
 // twice as much around the median, with twice the error; this costs a tenth more centroids.
 const MAX_SHARE = 0.005;
 
+// Half of each process's delta, so merging adds little error.
+const MERGE_DELTA = 0.005;
+
 /**
  * Compresses sorted centroids in place: neighbours become one if the result stays within the t-digest bound
  * of its rank, 4 * total * delta * q * (1 - q) observations, so those at the ends hold one observation each.
@@ -77,6 +80,44 @@ function mergeCentroids(digests, delta) {
 }
 
 /**
+ * One digest of those of several processes.
+ *
+ * @param {Float64Array[]} digests each sorted by mean
+ * @returns {Float64Array}
+ */
+function mergeDigests(digests) {
+  return mergeCentroids(digests, MERGE_DELTA);
+}
+
+/**
+ * The value at a quantile: interpolates linearly between the middle ranks of two centroids, as tdigest does.
+ *
+ * @param {Float64Array} digest
+ * @param {number} quantile 0 to 1
+ * @returns {number} 0 for an empty digest
+ */
+function quantileOf(digest, quantile) {
+  if (digest.length === 0) return 0;
+  let total = 0;
+  for (let i = 1; i < digest.length; i += 2) total += digest[i];
+  const rank = quantile * total;
+  let before = 0;
+  let lowerMean = digest[0];
+  let lowerRank = -1;
+  for (let i = 0; i < digest.length; i += 2) {
+    const middle = before + digest[i + 1] / 2;
+    if (middle > rank) {
+      if (lowerRank < 0) return digest[i];
+      return lowerMean + ((rank - lowerRank) * (digest[i] - lowerMean)) / (middle - lowerRank);
+    }
+    lowerMean = digest[i];
+    lowerRank = middle;
+    before += digest[i + 1];
+  }
+  return lowerMean;
+}
+
+/**
  * A quantile of several distributions without digests. Quantiles cannot be added up: the mean, weighted by
  * observations, comes closest.
  *
@@ -99,4 +140,4 @@ function meanQuantile(quantiles) {
   return Math.max(least, Math.min(greatest, sum / total));
 }
 
-module.exports = { compressCentroids, mergeCentroids, meanQuantile };
+module.exports = { compressCentroids, mergeCentroids, mergeDigests, quantileOf, meanQuantile };

@@ -11,7 +11,7 @@ const {
   tableOf,
   locate,
   viewWith,
-  singleValues,
+  jsonValues,
   isObject,
   notANumber,
   adviseOnOrder,
@@ -109,7 +109,10 @@ class Counter extends Metric {
       help: this.help,
       name: this.name,
       type: this.type,
-      values: singleValues(this, stateOf(this).exemplars),
+      values: jsonValues(viewWith(this, VALUE_LAYOUT), ({ value, labels, row }) => {
+        const exemplar = stateOf(this).exemplars?.at(row, 0);
+        return exemplar === undefined ? { value, labels } : { value, labels, exemplar };
+      }),
       aggregator: this.aggregator,
     };
   }

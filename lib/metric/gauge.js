@@ -10,7 +10,7 @@ const {
   tableOf,
   locate,
   viewWith,
-  singleValues,
+  jsonValues,
   isObject,
   notANumber,
   adviseOnOrder,
@@ -151,7 +151,7 @@ class Gauge extends Metric {
       help: this.help,
       name: this.name,
       type: this.type,
-      values: singleValues(this),
+      values: jsonValues(viewWith(this, VALUE_LAYOUT), ({ value, labels }) => ({ value, labels })),
       aggregator: this.aggregator,
     };
   }

@@ -11,6 +11,7 @@ const {
   tableOf,
   locate,
   viewWith,
+  jsonValues,
   isObject,
   notANumber,
   adviseOnOrder,
@@ -291,36 +292,16 @@ function observeWithExemplar(histogram, record) {
   if (exemplar !== undefined) exemplars?.put(row, columnOf(number), exemplar);
 }
 
-/**
- * @param {Histogram} histogram
- */
+/** @param {Histogram} histogram */
 function bucketValues(histogram) {
-  const { table, exemplars, bounds } = /** @type {State} */ (stateOf(histogram));
-  const { name } = histogram;
-  const values = [];
-  for (const row of table.liveRows()) {
-    const page = table.pageOf(row);
-    const offset = table.offsetOf(row);
-    let count = 0;
-    for (let column = 0; column <= bounds.length; column++) {
-      count += page[offset + column];
-      const le = column === bounds.length ? '+Inf' : bounds[column];
-      const labels = { le, ...table.labelsOf(row) };
-      // As in prom-client, an empty bucket has null, or undefined above all bounds with exemplars enabled.
-      const none = exemplars !== undefined && column === bounds.length ? undefined : null;
-      const exemplar = exemplars?.at(row, column) ?? none;
-      values.push({ value: count, metricName: `${name}_bucket`, exemplar, labels });
-    }
-    const sum = page[offset + bounds.length + 1];
-    values.push({ value: sum, metricName: `${name}_sum`, exemplar: undefined, labels: table.labelsOf(row) });
-    values.push({
-      value: count,
-      metricName: `${name}_count`,
-      exemplar: undefined,
-      labels: table.labelsOf(row),
-    });
-  }
-  return values;
+  const { exemplars, bounds } = /** @type {State} */ (stateOf(histogram));
+  const view = viewWith(histogram, { kind: 'histogram', marks: bounds });
+  return jsonValues(view, ({ value, metricName, labels, row, column }) => {
+    if (column === undefined) return { value, metricName, exemplar: undefined, labels };
+    // As in prom-client, an empty bucket has null, or undefined above all bounds with exemplars enabled.
+    const none = exemplars !== undefined && column === bounds.length ? undefined : null;
+    return { value, metricName, exemplar: exemplars?.at(row, column) ?? none, labels };
+  });
 }
 
 module.exports = { Histogram };

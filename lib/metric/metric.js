@@ -8,6 +8,7 @@ const { withAdvice } = require('../registry/metric-definition');
 const { ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { adviseOnce, warnOfCall } = require('../options/warnings');
 const { explainedError, printed } = require('../options/explained-error');
+const { kindOf, samplesOf } = require('../series/layouts');
 const { SeriesTable } = require('../series/series-table');
 const { matchingRows } = require('../series/matching-rows');
 const { hashMapOf, SERIES } = require('./hash-map');
@@ -289,19 +290,30 @@ function viewWith(metric, layout) {
 }
 
 /**
- * The series of a counter or gauge as JSON.
- *
- * @param {Metric} metric
- * @param {import('./exemplar').Exemplars} [exemplars]
- * @returns {{value: number, labels: Labels, exemplar?: import('./exemplar').Exemplar}[]}
+ * @typedef {{value: number, labels: Labels, metricName?: string, row: number, column?: number}} JsonSample
  */
-function singleValues(metric, exemplars) {
-  const table = tableOf(metric);
+
+/**
+ * The samples of all series as JSON.
+ *
+ * @template T
+ * @param {import('../exposition/live-family').MetricView} view
+ * @param {(sample: JsonSample) => T} toJson has the keys in prom-client's order
+ * @returns {T[]}
+ */
+function jsonValues({ name, layout, table, quantileValues }, toJson) {
+  const { marker = '', read } = kindOf(layout);
+  const samples = samplesOf(layout);
+  const values = new Array(samples.length).fill(0);
   return Array.from(table.liveRows(), row => {
-    const sample = { value: table.pageOf(row)[table.offsetOf(row)], labels: table.labelsOf(row) };
-    const exemplar = exemplars?.at(row, 0);
-    return exemplar === undefined ? sample : { ...sample, exemplar };
-  });
+    read(values, table.pageOf(row), table.offsetOf(row), quantileValues?.(row) ?? []);
+    return samples.map(({ suffix, mark, column }, i) => {
+      const own = table.labelsOf(row);
+      const labels = mark === undefined ? own : { [marker]: mark, ...own };
+      const metricName = suffix === '' ? undefined : name + suffix;
+      return toJson({ value: values[i], labels, metricName, row, column });
+    });
+  }).flat();
 }
 
 /**
@@ -345,7 +357,7 @@ module.exports = {
   tableOf,
   locate,
   viewWith,
-  singleValues,
+  jsonValues,
   isObject,
   notANumber,
   adviseOnOrder,

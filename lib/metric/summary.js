@@ -12,6 +12,7 @@ const {
   tableOf,
   locate,
   viewWith,
+  jsonValues,
   isObject,
   notANumber,
   warnOfValue,
@@ -353,20 +354,11 @@ function prune(summary) {
 /** @param {any} summary */
 function valuesOf(summary) {
   prune(summary);
-  const { name, percentiles } = summary;
-  const table = tableOf(summary);
-  const values = [];
-  for (const row of table.liveRows()) {
-    const quantiles = quantileValues(summary, row);
-    for (const [i, quantile] of percentiles.entries()) {
-      values.push({ labels: { quantile, ...table.labelsOf(row) }, value: quantiles[i] });
-    }
-    const page = table.pageOf(row);
-    const offset = table.offsetOf(row);
-    values.push({ metricName: `${name}_sum`, labels: table.labelsOf(row), value: page[offset + SUM] });
-    values.push({ metricName: `${name}_count`, labels: table.labelsOf(row), value: page[offset + COUNT] });
-  }
-  return values;
+  const view = viewWith(summary, { kind: 'summary', marks: summary.percentiles });
+  view.quantileValues = row => quantileValues(summary, row);
+  return jsonValues(view, ({ value, labels, metricName }) =>
+    metricName === undefined ? { labels, value } : { metricName, labels, value },
+  );
 }
 
 module.exports = { Summary };

@@ -1,6 +1,7 @@
 'use strict';
 
 const { TDigest } = require('tdigest');
+const { quantileOf } = require('./centroids');
 const { Observations, centroidsOf } = require('./observations');
 
 /** @typedef {import('./observations').SharedPlace} SharedPlace */
@@ -149,8 +150,8 @@ class TimeWindowQuantiles {
  * @returns {number[]} their values; 0 if nothing was observed
  */
 function quantilesOf(slices, quantiles) {
-  const digest = digestOf(slices);
-  return quantiles.map(quantile => digest.percentile(Number(quantile)) || 0);
+  const centroids = centroidsOf(slices);
+  return quantiles.map(quantile => quantileOf(centroids, Number(quantile)) || 0);
 }
 
 /**

@@ -135,14 +135,13 @@ for (const [name, draw] of Object.entries({
   });
 }
 
-test('Summary.observe() leaves the work on the tree of tdigest to readers', async t => {
+test('neither Summary.observe() nor its readers work on the tree of tdigest', async t => {
   const pushed = t.mock.method(TDigest.prototype, 'push');
   const compressed = t.mock.method(TDigest.prototype, 'compress');
   const summary = new Summary({ name: 's', help: 's', registers: [] });
   for (let i = 0; i < 5000; i++) summary.observe(scattered(i));
-  assert.strictEqual(pushed.mock.callCount(), 0);
   await summary.get();
-  assert.ok(pushed.mock.callCount() > 0);
+  assert.strictEqual(pushed.mock.callCount(), 0);
   assert.strictEqual(compressed.mock.callCount(), 0);
 });
 

@@ -3,8 +3,7 @@
 // The quantiles of a summary family, merged from the digests of all workers. A row is computed again only if
 // one of its digests has changed.
 
-const { meanQuantile } = require('../../metric/centroids');
-const { mergeDigests, quantileOf } = require('../wire/digest');
+const { mergeDigests, quantileOf, meanQuantile } = require('../../metric/centroids');
 const { isSame, aggregated } = require('../../series/layouts');
 
 /**

@@ -4,7 +4,7 @@
 // numbers are added here, by the family's rows, with their rounding errors.
 
 const { addTo, normalise } = require('../../series/exact-sum');
-const { mergeDigests } = require('../wire/digest');
+const { mergeDigests } = require('../../metric/centroids');
 const {
   VALUE_LAYOUT,
   widthOf,

@@ -2,10 +2,9 @@
 
 const { test } = require('node:test');
 const assert = require('node:assert');
-const fc = require('../../fixtures/seeded-fast-check');
+const fc = require('../fixtures/seeded-fast-check');
 const { TDigest } = require('tdigest');
-const { compressCentroids } = require('../../../lib/metric/centroids');
-const { mergeDigests, quantileOf } = require('../../../lib/cluster/wire/digest');
+const { compressCentroids, mergeDigests, quantileOf } = require('../../lib/metric/centroids');
 
 const QUANTILES = [0, 0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1];
 
