@@ -21,7 +21,6 @@ const {
   checkCallOptions,
   warnIfMissing,
 } = require('./cluster-options');
-const { RELEASE } = require('../exposition/pooled-page');
 const { timedSection } = require('../event-loop/timed-section');
 const { settledWithin } = require('../event-loop/timers');
 
@@ -113,10 +112,7 @@ class AggregatorRegistry extends Registry {
     const body = await this.clusterMetricsBytes({ timeout, selfMetrics });
     if (body === undefined) return '';
     // Decoding latin1 is several times faster, and the same for pure ASCII.
-    const text = timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
-    // Missing if several callers share the page.
-    body[RELEASE]?.();
-    return text;
+    return timedSection('primary:string', () => body.bytes.toString(body.ascii ? 'latin1' : 'utf8'));
   }
 
   /**
@@ -129,7 +125,7 @@ class AggregatorRegistry extends Registry {
    *   the numbers, failures
    * @param {string} [options.contentType] the format, default that of the registry
    * @param {readonly string[]} [options.names] the metrics to show, default all
-   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no
+   * @returns {Promise<import('../exposition/page-bytes').PageBytes | undefined>} undefined if there are no
    *   metrics
    * @throws {TypeError} if an option is not valid
    * @throws {Error} as clusterMetrics()

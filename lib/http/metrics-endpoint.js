@@ -10,7 +10,7 @@ const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-v
 const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
 const { OPENMETRICS_CONTENT_TYPE, contentTypesOf } = require('../exposition/content-type');
-const { RELEASE, HOOK_FAILURES } = require('../exposition/pooled-page');
+const { HOOK_FAILURES } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
 const { debug } = require('../options/debug-log');
@@ -58,7 +58,6 @@ const pageOf = coalesceByRegistry(pagesOf);
  * @property {Record<string, string | number>} headers
  * @property {string[]} vary names of the request's headers on which the body depends
  * @property {Buffer} body
- * @property {() => void} [release] to be called once the bytes of the body are not needed any more
  */
 
 /** One way to serve a registry. */
@@ -122,7 +121,7 @@ class MetricsEndpoint {
   /**
    * Reports `collect` hooks that have failed since the page before.
    *
-   * @param {import('../exposition/pooled-page').HookFailures} [failures] of all processes so far
+   * @param {import('../exposition/page-bytes').HookFailures} [failures] of all processes so far
    */
   #reportHooks(failures = []) {
     const reported = this.#hooks;
@@ -171,7 +170,7 @@ class MetricsEndpoint {
     });
     if (page === undefined) throw unavailable(registry[UNAVAILABLE] ?? 'There are no metrics.');
     this.#reportHooks(page[HOOK_FAILURES]);
-    return responseOf(200, chosen, vary, page.bytes, { gzip, release: page[RELEASE] });
+    return responseOf(200, chosen, vary, page.bytes, { gzip });
   }
 }
 
@@ -180,15 +179,14 @@ class MetricsEndpoint {
  * @param {string} contentType
  * @param {string[]} vary
  * @param {Buffer} body
- * @param {{gzip?: boolean, release?: () => void}} [options] `gzip`: whether the body is compressed
+ * @param {{gzip?: boolean}} [options] `gzip`: whether the body is compressed
  * @returns {ScrapeResponse}
  */
-function responseOf(status, contentType, vary, body, { gzip = false, release } = {}) {
+function responseOf(status, contentType, vary, body, { gzip = false } = {}) {
   /** @type {ScrapeResponse['headers']} */
   const headers = { 'Content-Type': contentType, 'Content-Length': body.length };
   if (gzip) headers['Content-Encoding'] = 'gzip';
-  // A compressed page is small: reusing its buffer saves nothing.
-  return { status, headers, vary, body, release: gzip ? undefined : release };
+  return { status, headers, vary, body };
 }
 
 /**

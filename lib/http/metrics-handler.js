@@ -58,46 +58,12 @@ function checkExchange(req, res) {
  * @param {Response} res
  * @param {import('./metrics-endpoint').ScrapeResponse} response
  */
-function send(req, res, { status, headers, vary, body, release }) {
+function send(req, res, { status, headers, vary, body }) {
   res.statusCode = status;
   for (const name of Object.keys(headers)) res.setHeader(name, headers[name]);
   addVary(res, vary);
-  if (release !== undefined && isNodesOwn(req, res)) releaseWhenSent(res, release);
   if (req.method === 'HEAD') res.end();
   else res.end(body);
-}
-
-/**
- * @param {Response} res written to a plain socket
- * @param {() => void} release
- */
-function releaseWhenSent(res, release) {
-  const socket = /** @type {import('node:net').Socket} */ (res.socket);
-  res.once('finish', () => {
-    // 'finish' is also emitted if the scraper has disconnected; the system may still be reading the bytes
-    // then.
-    if (!socket.destroyed) release();
-  });
-}
-
-/**
- * Whether only Node.js and the system read the bytes of the body, so that their buffer can be reused
- * afterwards. A middleware that replaces `write` or `end` may retain the bytes (a cache) or read them later
- * (compression); so may the reader of a stream that is not a socket (a tunnel, a cloud function).
- *
- * @param {Request} req
- * @param {Response} res
- */
-function isNodesOwn(req, res) {
-  const { ServerResponse, OutgoingMessage } = require('node:http');
-  const { Socket } = require('node:net');
-  // ServerResponse inherits both from OutgoingMessage unless they were replaced.
-  const { write, end } = OutgoingMessage.prototype;
-  if (!(res instanceof ServerResponse) || res.write !== write || res.end !== end) return false;
-  /** @type {any} */
-  const { socket } = res;
-  if (!(socket instanceof Socket) || socket !== req.socket) return false;
-  return Boolean(/** @type {any} */ (socket)._handle) && !Object.hasOwn(socket, 'write');
 }
 
 /**

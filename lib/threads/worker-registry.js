@@ -18,7 +18,6 @@ const {
 } = require('../cluster/cluster-options');
 const { groupOfProcess } = require('../cluster/group-of-process');
 const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
-const { RELEASE } = require('../exposition/pooled-page');
 const { settledWithin } = require('../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
@@ -110,9 +109,7 @@ class WorkerRegistry extends Registry {
     checkCallOptions(options);
     const page = await this.workerMetricsBytes({ timeout, selfMetrics });
     if (page === undefined) return '';
-    const text = page.bytes.toString(page.ascii ? 'latin1' : 'utf8');
-    page[RELEASE]?.();
-    return text;
+    return page.bytes.toString(page.ascii ? 'latin1' : 'utf8');
   }
 
   /**
@@ -124,7 +121,7 @@ class WorkerRegistry extends Registry {
    * @param {boolean} [options.selfMetrics] add metrics about the scrape itself
    * @param {string} [options.contentType] the format, default that of the registry
    * @param {readonly string[]} [options.names] the metrics to show, default all
-   * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined in a thread that
+   * @returns {Promise<import('../exposition/page-bytes').PageBytes | undefined>} undefined in a thread that
    *   does not serve the page
    * @throws {TypeError} if an option is not valid
    */
@@ -273,7 +270,7 @@ function serve(threads, options) {
  * @param {SharedThreads} threads
  * @param {any} format of the page, as ClusterPrimary.collect() takes it
  * @param {number} timeout
- * @returns {Promise<import('../exposition/pooled-page').PageBytes | undefined>} undefined if there are no
+ * @returns {Promise<import('../exposition/page-bytes').PageBytes | undefined>} undefined if there are no
  *   metrics, and in a thread that does not serve the page
  */
 async function pageOf({ hub, primary }, format, timeout) {

@@ -14,7 +14,7 @@ const {
   metricsHandler,
   metricsResponse,
 } = require('../..');
-const { withHookFailures } = require('../../lib/exposition/pooled-page');
+const { withHookFailures } = require('../../lib/exposition/page-bytes');
 const { ExpositionReader, missingReader } = require('../fixtures/exposition-reader');
 const { missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheus-server');
 

@@ -4,12 +4,10 @@ const { test } = require('node:test');
 const assert = require('node:assert');
 const http = require('node:http');
 const { once } = require('node:events');
-const { Duplex } = require('node:stream');
 const { gunzipSync } = require('node:zlib');
 const express = require('express');
 const fastify = require('fastify');
 const { Registry, Counter, metricsHandler } = require('../..');
-const { RELEASE } = require('../../lib/exposition/pooled-page');
 const { UNAVAILABLE, unavailable } = require('../../lib/registry/unavailable');
 
 /** A registry with a name that takes more bytes than characters. */
@@ -513,115 +511,4 @@ test('metricsHandler() works in fastify with the raw objects of a hijacked reply
   const compressed = await get(port, { headers: { 'accept-encoding': 'gzip' } });
   assert.strictEqual(gunzipSync(compressed.body).toString(), await registry.metrics());
   assert.strictEqual((await get(port, { method: 'HEAD' })).body.length, 0);
-});
-
-test('a page buffer is released after sending, except if a middleware may retain it', async t => {
-  const released = [];
-  const page = name => {
-    const bytes = Buffer.alloc(3_000_000, 'x');
-    const pooled = { bytes, ascii: true };
-    Object.defineProperty(pooled, RELEASE, { value: () => released.push(name) });
-    return pooled;
-  };
-  const clusterOf = name => fakeCluster({ clusterMetricsBytes: () => Promise.resolve(page(name)) });
-
-  const plain = await serve(t, metricsHandler(clusterOf('plain')));
-  const { body } = await get(plain);
-  assert.strictEqual(body.length, 3_000_000);
-  assert.deepStrictEqual(released, ['plain']);
-
-  const app = express();
-  const retained = [];
-  app.use('/retaining', (req, res, next) => {
-    const { end } = res;
-    res.end = function (bytes) {
-      retained.push(bytes);
-      return end.call(this, bytes);
-    };
-    next();
-  });
-  app.get('/retaining', metricsHandler(clusterOf('retaining')));
-  app.get('/metrics', metricsHandler(clusterOf('express')));
-  const port = await serve(t, app);
-  await get(port, { path: '/retaining' });
-  await get(port, { path: '/metrics' });
-  assert.strictEqual(retained.length, 1);
-  assert.deepStrictEqual(released, ['plain', 'express']);
-});
-
-/** A registry whose page counts how often its memory was released. */
-function poolingCluster(length) {
-  const registry = fakeCluster({
-    clusterMetricsBytes: async () => {
-      const pooled = { bytes: Buffer.alloc(length, 'x'), ascii: true };
-      Object.defineProperty(pooled, RELEASE, { value: () => registry.released++ });
-      return pooled;
-    },
-    released: 0,
-  });
-  return registry;
-}
-
-test('a page buffer is not released if the stream is not a socket', async t => {
-  const registry = poolingCluster(1_000_000);
-  const server = http.createServer(metricsHandler(registry));
-  t.after(() => server.close());
-  const received = [];
-  const stream = new Duplex({
-    read() {},
-    write(chunk, _encoding, done) {
-      received.push(chunk);
-      done();
-    },
-  });
-  server.emit('connection', stream);
-  stream.push('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
-  await once(stream, 'finish');
-  assert.ok(Buffer.concat(received).length > 1_000_000);
-  assert.strictEqual(registry.released, 0);
-});
-
-test('a page buffer is not released if a recorder patches all responses', async t => {
-  const registry = poolingCluster(1_000_000);
-  const port = await serve(t, metricsHandler(registry));
-  const recorded = [];
-  const { end } = http.ServerResponse.prototype;
-  http.ServerResponse.prototype.end = function (chunk, ...rest) {
-    recorded.push(chunk);
-    return end.call(this, chunk, ...rest);
-  };
-  t.after(() => delete http.ServerResponse.prototype.end);
-  await get(port);
-  assert.strictEqual(recorded[0].length, 1_000_000);
-  assert.strictEqual(registry.released, 0);
-});
-
-test('the buffer of a compressed page is not released', async t => {
-  const registry = poolingCluster(1_000_000);
-  const port = await serve(t, metricsHandler(registry));
-  await get(port, { headers: { 'accept-encoding': 'gzip' } });
-  assert.strictEqual(registry.released, 0);
-  await get(port);
-  assert.strictEqual(registry.released, 1);
-});
-
-test('a page buffer is not released if the scraper disconnects during sending', async t => {
-  let released = 0;
-  const pooled = { bytes: Buffer.alloc(50_000_000, 'x'), ascii: true };
-  Object.defineProperty(pooled, RELEASE, { value: () => released++ });
-  const registry = fakeCluster({ clusterMetricsBytes: () => Promise.resolve(pooled) });
-  const handler = metricsHandler(registry);
-  const closed = new Promise(resolve => {
-    serve(t, (req, res) => {
-      res.once('close', resolve);
-      handler(req, res);
-    }).then(port => {
-      const request = http.get({ host: '127.0.0.1', port }, response => {
-        response.once('data', () => request.destroy());
-        response.on('error', () => {});
-      });
-    });
-  });
-  await closed;
-  assert.strictEqual(released, 0);
 });

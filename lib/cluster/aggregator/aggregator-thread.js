@@ -70,7 +70,6 @@ function perform({ op, args, id }) {
     case 'discard':
     case 'retire':
     case 'reopen':
-    case 'reuse':
     case 'removeRetired':
     case 'supersedePush': {
       const result = /** @type {any} */ (aggregator)[op](...args);

@@ -296,11 +296,6 @@ class Aggregator {
     this.#remoteWrites.supersede(request);
   }
 
-  /** @param {ArrayBuffer} memory of an earlier page, for a later one */
-  reuse(memory) {
-    this.#pages.reuse(memory);
-  }
-
   /**
    * Releases the spool's lock.
    *

@@ -57,9 +57,6 @@ class InPlaceBackend {
     this.#enqueue(() => this.#call(op, args));
   }
 
-  /** Pages are not pooled in place: a caller that still reads the bytes would see those of another page. */
-  reuse() {}
-
   /**
    * @param {RenderRequest} request
    * @returns {Promise<RenderResult>}

@@ -1,8 +1,8 @@
 'use strict';
 
-// Runs with the aggregator. Provides the memory for the next page: the buffer of an earlier page (see
-// exposition/pooled-page.js), or a new one of the expected size. If the size is right, the page is not moved
-// while it is written.
+// Runs with the aggregator. Provides the memory for the next page: the buffer of an earlier page that has
+// been compressed or written to a file, or a new one of the expected size. If the size is right, the page is
+// not moved while it is written.
 
 // A larger buffer is dropped: otherwise a page that has become much shorter would hold its memory for good.
 const MAX_OVERSIZE = 4;

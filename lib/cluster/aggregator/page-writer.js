@@ -29,11 +29,6 @@ class PageWriter {
     this.#onFailure = onFailure;
   }
 
-  /** @param {ArrayBuffer} memory of an earlier page, for a later one */
-  reuse(memory) {
-    this.#pool.put(memory);
-  }
-
   /**
    * @param {Family[]} families
    * @param {Family[]} selfFamilies for the formats that include self-metrics
@@ -61,7 +56,7 @@ class PageWriter {
       else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
       yield;
     }
-    for (const text of texts.values()) if (!bodies.includes(text)) this.reuse(text.buffer);
+    for (const text of texts.values()) if (!bodies.includes(text)) this.#pool.put(text.buffer);
     return bodies;
   }
 
@@ -96,7 +91,7 @@ class PageWriter {
       try {
         yield* spool.create(file, new Uint8Array(buffer, 0, length));
         pages[i] = { file, length, ascii };
-        this.reuse(buffer);
+        this.#pool.put(buffer);
       } catch (error) {
         debug('a page cannot be written to a file: %s', error);
       }

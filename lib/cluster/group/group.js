@@ -16,7 +16,7 @@ const OWN_EXIT_LISTENERS = 2;
 const IS_REPLACED = 'Another process took over the group while the metrics were collected.';
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
-/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
+/** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
 
 class Group {
   #directory;

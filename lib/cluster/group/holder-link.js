@@ -21,7 +21,7 @@ const LAST_CHANCE_MILLISECONDS = 100;
 const PING_MILLISECONDS = 250;
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
-/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
+/** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
 
 /**
  * @typedef {object} HolderEvents

@@ -271,11 +271,6 @@ class AggregatorSupervisor {
       await new Promise(resolve => this.#onRetired.push(() => resolve(undefined)));
   }
 
-  /** @param {ArrayBuffer} memory of a page that was sent, for a later page */
-  reuse(memory) {
-    this.#backend?.reuse(memory);
-  }
-
   /**
    * The aggregator that runs now. A page has to be finished by the aggregator that started it.
    *

@@ -77,7 +77,6 @@ class ClusterPrimary {
       ask: (workerId, timeout) => this.#ask(workerId, timeout),
       giveUp: (workerIds, waited) => this.#giveUp(workerIds, waited),
       render: (formats, final, startedAt) => this.#render(formats, final, startedAt),
-      reuse: memory => this.#supervisor.reuse(memory),
       discard: file => this.#supervisor.discard(file),
       isComplete: () => this.#isComplete,
       failure: () => this.#failure(),

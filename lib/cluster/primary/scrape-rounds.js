@@ -12,7 +12,7 @@ const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/
 const { ThreadLostError } = require('./thread-backend');
 const { asError } = require('../../options/thrown');
 const { unavailable } = require('../../registry/unavailable');
-const { pooledPage, withHookFailures } = require('../../exposition/pooled-page');
+const { pageBytes, withHookFailures } = require('../../exposition/page-bytes');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 const { unref } = require('../../event-loop/timers');
@@ -51,7 +51,6 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
  * @property {(workerIds: Iterable<number>, waited: number) => void} giveUp waiting, after so many
  *   milliseconds; called in each round with those that have not answered
  * @property {(formats: Format[], final: boolean, startedAt: number) => Promise<RenderResult>} render
- * @property {(memory: ArrayBuffer) => void} reuse memory for the next page
  * @property {(file: string) => void} discard the file of a page that nobody waits for
  * @property {() => boolean} isComplete whether the last page had numbers of all workers that have ever
  *   answered
@@ -334,9 +333,7 @@ class ScrapeRounds {
     const holders = Array.from(keys, key => callers.filter(caller => caller.key === key));
     const failures = hookFailures(result.state);
     (result.bodies ?? []).forEach((body, i) => {
-      // A page that several callers share is not pooled: no caller knows when the others have read it.
-      const onReleased = holders[i].length === 1 ? this.#cluster.reuse : undefined;
-      const page = withHookFailures('buffer' in body ? pooledPage(body, onReleased) : body, failures);
+      const page = withHookFailures('buffer' in body ? pageBytes(body) : body, failures);
       for (const caller of holders[i]) {
         const isAwaited = caller.resolve(page);
         if (!isAwaited && 'file' in page) this.#cluster.discard(page.file);
@@ -357,7 +354,7 @@ function isThreadLost(error) {
 
 /**
  * @param {RenderResult['state']} state
- * @returns {import('../../exposition/pooled-page').HookFailures | undefined} undefined if there were none
+ * @returns {import('../../exposition/page-bytes').HookFailures | undefined} undefined if there were none
  */
 function hookFailures({ failures }) {
   const ofHooks = failures.filter(({ stage }) => stage === COLLECT);

@@ -21,9 +21,6 @@ const HANG_MILLISECONDS = 30_000;
 const MAX_STARTS = 3;
 const START_PAUSE_MILLISECONDS = 1000;
 
-// Below it, a message to the thread costs more than new memory.
-const MIN_REUSED_BYTES = 262_144;
-
 /** The thread was lost during a scrape: the scrape may be tried again. */
 class ThreadLostError extends Error {}
 
@@ -212,12 +209,6 @@ class ThreadBackend {
    */
   send(op, ...args) {
     this.#thread?.postMessage({ op, args });
-  }
-
-  /** @param {ArrayBuffer} memory of a page that was sent, for a later page */
-  reuse(memory) {
-    if (memory.byteLength < MIN_REUSED_BYTES) return;
-    this.#thread?.postMessage({ op: 'reuse', args: [memory] }, [memory]);
   }
 
   /**

@@ -20,7 +20,7 @@ const MAX_NAMES_CHARACTERS = 2 ** 20;
  * }} Format
  */
 /** @typedef {import('../../remote-write/remote-write-session').BuiltPush} BuiltPush */
-/** @typedef {import('../../exposition/pooled-page').PageBytes} Bytes */
+/** @typedef {import('../../exposition/page-bytes').PageBytes} Bytes */
 /** @typedef {{file: string, length: number, ascii: boolean}} PageFile a page in a file */
 
 /** A caller and the promise that it holds. */

@@ -14,7 +14,7 @@ const { isPageNameOf } = require('../wire/file-names');
 const { ScrapeCaller, isListOfNames } = require('../wire/scrape-callers');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { readInSteps, checkDirectory } = require('../spool/safe-files');
-const { withHookFailures } = require('../../exposition/pooled-page');
+const { withHookFailures } = require('../../exposition/page-bytes');
 const { debug } = require('../../options/debug-log');
 
 const NOBODY_AGGREGATES =
@@ -50,7 +50,7 @@ const OTHER_PLACE_CODES = new Set(['EACCES', 'EPERM', 'ENOENT', 'ENOTDIR']);
 // primary, which still answers what was requested before.
 let lastPageId = 0;
 
-/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
+/** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 
 /** A page that was requested, or is going to be. Concurrent callers share it. */

@@ -28,7 +28,7 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
 const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis);
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
-/** @typedef {import('../../exposition/pooled-page').PageBytes} PageBytes */
+/** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
 
 /**
  * Answers the primary, if this process is a cluster worker and no other copy does.

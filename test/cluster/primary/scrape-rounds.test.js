@@ -1,13 +1,11 @@
 'use strict';
 
-// Which caller gets which text, and when its memory is reused. The cluster is a stand-in that renders when a
-// test says so.
+// Which caller gets which text. The cluster is a stand-in that renders when a test says so.
 
 const assert = require('node:assert/strict');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { ScrapeRounds } = require('../../../lib/cluster/primary/scrape-rounds');
 const { ThreadLostError } = require('../../../lib/cluster/primary/thread-backend');
-const { RELEASE } = require('../../../lib/exposition/pooled-page');
 
 const TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
 const OPEN_METRICS = { openMetrics: true, gzip: false, selfMetrics: false };
@@ -15,10 +13,8 @@ const OPEN_METRICS = { openMetrics: true, gzip: false, selfMetrics: false };
 let cluster;
 let rounds;
 let renders;
-let reused;
 beforeEach(() => {
   renders = [];
-  reused = [];
   cluster = {
     ready: () => Promise.resolve(),
     generation: () => 0,
@@ -26,7 +22,6 @@ beforeEach(() => {
     ask: () => 0,
     giveUp() {},
     render: formats => new Promise(resolve => renders.push({ formats, resolve })),
-    reuse: memory => reused.push(memory),
     isComplete: () => true,
     failure: () => undefined,
   };
@@ -74,34 +69,6 @@ describe('the callers of a round', () => {
     await leaves;
     await finishRender();
     assert.equal((await patient).bytes.toString(), 'OpenMetrics');
-  });
-
-  it('the callers of a round return the memory of a page once, if only one of them has it', async () => {
-    const caller = rounds.collect(TEXT, 5000);
-    const [{ buffer }] = await finishRender();
-    const page = await caller;
-    assert.equal(page.bytes.toString(), 'text');
-    assert.deepEqual(Object.keys(page), ['bytes', 'ascii']);
-    page[RELEASE]();
-    page[RELEASE]();
-    assert.deepEqual(reused, [buffer]);
-  });
-
-  it('the callers of a round do not return the memory of a page that they share', async () => {
-    const callers = [rounds.collect(TEXT, 5000), rounds.collect(TEXT, 5000)];
-    await finishRender();
-    for (const page of await Promise.all(callers)) {
-      assert.equal(page.bytes.toString(), 'text');
-      assert.equal(page[RELEASE], undefined);
-    }
-  });
-
-  it('the callers of a round do not return the memory of a text that one of them does not release', async () => {
-    const callers = [rounds.collect(TEXT, 5000), rounds.collect(OPEN_METRICS, 5000)];
-    const bodies = await finishRender();
-    const [, openMetrics] = await Promise.all(callers);
-    openMetrics[RELEASE]();
-    assert.deepEqual(reused, [bodies[1].buffer]);
   });
 });
 
