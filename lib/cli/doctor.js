@@ -185,11 +185,14 @@ function aboutDashboards(directory, paths) {
  * @returns {string} how they are replaced
  */
 function stepsFor(project, others) {
-  const { dependencies = {} } = manifestOf(project);
-  const users = new Set(others.flatMap(copy => copy.users.map(user => user.name)));
-  const again = [...users].filter(name => Object.hasOwn(dependencies, name)).join(' ');
+  const { dependencies, devDependencies, optionalDependencies } = manifestOf(project);
+  const direct = { ...dependencies, ...devDependencies, ...optionalDependencies };
+  const users = others.flatMap(copy => copy.users).filter(({ directory }) => directory !== project);
+  const names = [...new Set(users.map(({ name }) => name))];
+  // npm would add others to package.json.
+  const again = names.every(name => Object.hasOwn(direct, name)) ? names.join(' ') : '';
   return `
-One copy for all packages:
+One copy for all packages (in a workspace: in the package.json of its root):
 
 1. ${INSTALL}
 

@@ -6,7 +6,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const MATCHER = /[A-Za-z_]\w*\s*(?:!=|=~|!~|=)\s*\\*["'](?:[^"'\\]*\|)?undefined(?:\|[^"'\\]*)?\\*["']/;
+const MATCHER = /[A-Za-z_]\w*\s*(?:!=|=~|!~|=)\s*\\*["']((?:[^"'\\]*\|)?undefined(?:\|[^"'\\]*)?)\\*["']/g;
 const MAX_BYTES = 16 * 1024 * 1024;
 const MAX_FILES = 20_000;
 
@@ -21,8 +21,11 @@ function findUndefinedLabels(paths) {
   for (const file of filesOf(paths)) {
     if (++count > MAX_FILES) break;
     for (const [i, line] of linesOf(file).entries()) {
-      const [text] = MATCHER.exec(line) ?? [];
-      if (text !== undefined) found.push({ file, line: i + 1, text: text.replaceAll('\\', '') });
+      for (const [text, values] of line.matchAll(MATCHER)) {
+        // With an empty alternative, the query finds series without the label, too: `=~"undefined|"`.
+        if (!values.split('|').includes(''))
+          found.push({ file, line: i + 1, text: text.replaceAll('\\', '') });
+      }
     }
   }
   return found;

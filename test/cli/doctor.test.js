@@ -6,6 +6,7 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { doctor } = require('../../lib/cli/doctor');
 const { installedCopies } = require('../../lib/cli/installed-copies');
+const { findUndefinedLabels } = require('../../lib/cli/undefined-labels');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { Program } = require('../fixtures/program');
 
@@ -84,6 +85,19 @@ describe('doctor', () => {
       assert.ok(text.includes(json.trim()), json);
     assert.match(text, /^overrides:\n {2}'prom-client': npm:prom-client-cluster@\^15\.2\.0$/m);
     assert.match(text, /^ {3}npm install pinning\n {3}or:\n {3}rm -rf node_modules package-lock\.json/m);
+  });
+
+  it('doctor names packages to install again only if that replaces every copy', t => {
+    const place = makePlace(t);
+    write(place, PINNED);
+    assert.match(diagnose(place).text, /^ {3}npm install pinning\n {3}or:\n/m);
+    const { dependencies } = APPLICATION;
+    write(place, { 'package.json': { ...APPLICATION, devDependencies: { pinning: '1' } } });
+    assert.match(diagnose(place).text, /^ {3}npm install pinning\n {3}or:\n/m);
+    write(place, {
+      'package.json': { ...APPLICATION, dependencies: { ...dependencies, fits: '2' } },
+    });
+    assert.doesNotMatch(diagnose(place).text, / or:/, 'pinning is a dependency of fits only');
   });
 
   it('doctor finds the copies that packages use in the layout of pnpm, and no others', t => {
@@ -184,6 +198,15 @@ describe('doctor', () => {
     ]);
     assert.equal(diagnose(place, path.join(place, 'grafana')).todo.length, 1);
     assert.equal(diagnose(place, path.join(place, 'notes.txt')).todo.length, 1);
+  });
+
+  it('doctor accepts queries that it has asked for, and finds the others of the same line', t => {
+    const place = makePlace(t);
+    write(place, { 'fixed.yml': 'expr: a{x=~"undefined|"} + b{x!~"|undefined"}\n' });
+    assert.deepEqual(findUndefinedLabels([place]), []);
+    write(place, { 'board.json': { a: 'a{x=~"undefined|"}', b: 'b{y="undefined"}', c: "c{z='undefined'}" } });
+    const texts = findUndefinedLabels([path.join(place, 'board.json')]).map(({ text }) => text);
+    assert.deepEqual(texts, ['y="undefined"', "z='undefined'"]);
   });
 });
 
