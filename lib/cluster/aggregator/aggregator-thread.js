@@ -69,7 +69,6 @@ function perform({ op, args, id }) {
     case 'answer':
     case 'discard':
     case 'retire':
-    case 'reopen':
     case 'removeRetired':
     case 'supersedePush': {
       const result = /** @type {any} */ (aggregator)[op](...args);

@@ -157,11 +157,6 @@ class Aggregator {
     this.#answers.again.delete(workerId);
   }
 
-  /** Creates the spool again, if it is gone. Never rejects. */
-  reopen() {
-    return this.#current.reopen();
-  }
-
   #onReopened() {
     // Nothing is retained in a new one, and what is on a page must not depend on this process's memory.
     for (const worker of this.#store.workers()) {

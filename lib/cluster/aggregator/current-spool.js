@@ -98,11 +98,6 @@ class CurrentSpool {
     if (lost !== undefined && lost.directory !== this.spool?.directory) await lost.close({ remove: true });
   }
 
-  /** Replaces the directory at once if it is gone or could not be created: a group has restored its own. */
-  async reopen() {
-    if (this.#spool?.isPresent() !== true) await this.lose('the directory of the group was removed');
-  }
-
   /** @param {Spool} [lost] is continued if it is still there */
   async #reopen(lost) {
     if (this.#isClosed || this.#spool !== undefined) return;

@@ -22,9 +22,6 @@ const LONGEST_PAUSE_MILLISECONDS = 1000;
 // For scrapers: why it failed may contain paths.
 const NO_LINK = "The group's metrics cannot be collected.";
 
-// How long it takes a holder to listen again, after somebody has removed the directory.
-const MISSING_MILLISECONDS = 100;
-
 // A process that accepts connections and does not greet for so long is replaced. One that has just won the
 // election needs less.
 const GREETING_MILLISECONDS = 5000;
@@ -40,7 +37,6 @@ const FRESHEN_CHECKS = 720;
  * @typedef {object} Suspect
  * @property {number} generation
  * @property {boolean} isSilent whether it is replaced
- * @property {boolean} isMissing whether its socket was missing
  * @property {number} unansweredSince since when it has not greeted, by performance.now()
  */
 
@@ -98,7 +94,7 @@ class Election {
 
   /** The process ends. */
   leave() {
-    this.#directory.leave(this.#key, this.holder?.isContinued);
+    this.#directory.leave(this.#key);
   }
 
   /**
@@ -207,7 +203,7 @@ class Election {
     this.#directory.showPipe(this.#key);
   }
 
-  /** Somebody has removed the directory: without a socket, this process would be taken for dead. */
+  /** Somebody has removed the socket: without it, this process would be taken for dead. */
   #openAgain() {
     if (this.#isSearching || this.#directory.hasSocket(this.#key)) return;
     void this.#open().catch(error => debug('the socket cannot be restored: %s', error));
@@ -242,12 +238,7 @@ class Election {
       this.#hasMet = true;
     } catch (error) {
       const { code } = /** @type {any} */ (error);
-      if (code === 'ECONNREFUSED' || (code === 'ENOENT' && suspect.isMissing)) return false;
-      // Its socket is missing: it has ended, or somebody has removed the directory, and it listens again.
-      if (code === 'ENOENT') {
-        await pause(MISSING_MILLISECONDS);
-        suspect.isMissing = true;
-      }
+      if (code === 'ECONNREFUSED' || code === 'ENOENT') return false;
       // It accepts no connections, and has as many as it can have: it is stopped, perhaps.
       if (code === 'EAGAIN') this.#onUnanswered(suspect, /** @type {Error} */ (error));
       throw error;
@@ -282,7 +273,7 @@ class Election {
    */
   #suspectOf(generation) {
     if (this.#suspect?.generation !== generation)
-      this.#suspect = { generation, isSilent: false, isMissing: false, unansweredSince: Infinity };
+      this.#suspect = { generation, isSilent: false, unansweredSince: Infinity };
     return this.#suspect;
   }
 
@@ -320,7 +311,6 @@ class Election {
         this.holder = undefined;
         void this.#follow();
       },
-      onRestored: () => this.#openAgain(),
     });
     if (holder !== undefined) this.holder = holder;
   }

@@ -20,10 +20,6 @@ const { debug } = require('../../options/debug-log');
 const GENERATION = /^g([1-9][0-9]{0,14})$/;
 const CANDIDATE = /^candidate-([0-9a-f]{10})$/;
 
-// Within this time after somebody has removed the directory, all processes have noticed it and created their
-// sockets again: they check every five seconds.
-const RESTORE_MILLISECONDS = 6000;
-
 // Directories of groups whose processes were all killed.
 const SWEEP_MILLISECONDS = 600_000;
 
@@ -113,11 +109,10 @@ class GroupDirectory {
 
   /**
    * @param {string} key
-   * @param {boolean} [hadSocket] whether this process knows that there was a socket
    * @returns {Promise<boolean>} whether the process with this key lives. A process that does not aggregate
    *   takes the connection for a notice that somebody else does
    */
-  async isAlive(key, hadSocket = false) {
+  async isAlive(key) {
     if (key === '') return false;
     try {
       (await connect(this.socketOf(key))).destroy();
@@ -125,15 +120,8 @@ class GroupDirectory {
     } catch (error) {
       const { code } = /** @type {any} */ (error);
       // Others, as that too many files are open, prove nothing.
-      return code !== 'ECONNREFUSED' && (code !== 'ENOENT' || (!hadSocket && this.#isYoung));
+      return code !== 'ECONNREFUSED' && code !== 'ENOENT';
     }
-  }
-
-  /** Whether the directory was created a moment ago: sockets of living processes may be missing. */
-  get #isYoung() {
-    const createdAt = ifReadable(() => fs.statSync(this.path).birthtimeMs) ?? Date.now();
-    // The clock may have been set back.
-    return Math.abs(Date.now() - createdAt) < RESTORE_MILLISECONDS;
   }
 
   /** @returns {string | undefined} the directory of snapshot files, if it is in this directory */
@@ -198,18 +186,6 @@ class GroupDirectory {
     if (this.generations()[0] === generation) return true;
     this.generation(generation).remove();
     return false;
-  }
-
-  /**
-   * @param {number} generation
-   * @param {string} key of its holder
-   * @returns {boolean} whether another process aggregates instead: not if only the holder's file is gone,
-   *   because somebody is removing the directory
-   */
-  isTakenOver(generation, key) {
-    const newest = this.newest();
-    if (newest?.generation === generation) return newest.key !== '' && newest.key !== key;
-    return newest !== undefined && newest.generation > generation;
   }
 
   /**
@@ -328,12 +304,11 @@ class GroupDirectory {
    * Removes the socket of this process and, if it was the last one, the directory.
    *
    * @param {string} key '' for none
-   * @param {boolean} [hasOthers] whether other processes live, although their sockets may be missing
    */
-  leave(key, hasOthers = false) {
+  leave(key) {
     try {
       this.removeSocket(key);
-      if (hasOthers || this.hasOthersThan(key)) return;
+      if (this.hasOthersThan(key)) return;
       this.succeed(Infinity, false);
       fs.rmdirSync(this.path);
     } catch (error) {
@@ -364,4 +339,4 @@ function removeSpoolsIn(generation) {
   }
 }
 
-module.exports = { GroupDirectory, RESTORE_MILLISECONDS };
+module.exports = { GroupDirectory };

@@ -30,8 +30,6 @@ class Member {
   budget = new Budget();
   isGone = false;
   #isCurrent;
-  /** Whether it has ever had a link to this holder. */
-  hadLink = false;
 
   /**
    * @param {number} id
@@ -89,7 +87,7 @@ class GroupMembers extends EventEmitter {
    * @param {object} options
    * @param {import('./generation').MemberList} options.list members of earlier generations that live
    * @param {string} [options.silent] key of one that does not answer, for which no scrape waits
-   * @param {(key: string, hadLink: boolean) => Promise<boolean>} options.isAlive
+   * @param {(key: string) => Promise<boolean>} options.isAlive
    * @param {(key: string) => void} options.onDead
    * @param {() => boolean} options.isCurrent whether this process still aggregates; if not, it closes the
    *   links
@@ -183,7 +181,6 @@ class GroupMembers extends EventEmitter {
     this.workers[member.id] = member;
     const earlier = member.link;
     member.link = link;
-    member.hadLink = true;
     earlier?.close();
     link.trust(member.budget);
     member.process.pid = Number.isSafeInteger(pid) ? pid : undefined;
@@ -258,10 +255,7 @@ class GroupMembers extends EventEmitter {
    */
   async #probe(member) {
     // Without a key: the list of members could not be written, or it has died and is not retired yet.
-    const isAlive =
-      member.key === ''
-        ? performance.now() < this.#settlesAt
-        : await this.#isAlive(member.key, member.hadLink);
+    const isAlive = member.key === '' ? performance.now() < this.#settlesAt : await this.#isAlive(member.key);
     if (this.#isClosed || member.link !== undefined || member.isGone) return;
     if (isAlive) {
       this.#probeLater();

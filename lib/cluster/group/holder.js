@@ -3,7 +3,6 @@
 // Runs in the process that aggregates a group (the holder), on its event loop. It runs what a cluster's
 // primary runs, with the group's members for workers, until another process takes over.
 
-const { RESTORE_MILLISECONDS } = require('./group-directory');
 const { GroupMembers } = require('./group-members');
 const { debug } = require('../../options/debug-log');
 
@@ -19,8 +18,6 @@ const CHECKPOINT_MILLISECONDS = 1000;
  * @property {() => import('../cluster-options').ClusterOptions} options read when there is anything to
  *   aggregate
  * @property {() => void} onDeposed called when this process has found that another one has taken over
- * @property {() => void} onRestored called when it has created the directory again, in which its socket is
- *   missing
  */
 
 class Holder {
@@ -29,7 +26,6 @@ class Holder {
   #key;
   #options;
   #onDeposed;
-  #onRestored;
   #members;
   #adopt;
   /**
@@ -40,8 +36,6 @@ class Holder {
   #isClosed = false;
   /** Whether the files of the generation say who aggregates, and who the members are. */
   #isWritten = false;
-  /** By performance.now(). */
-  #restoredAt = -Infinity;
 
   /**
    * Tries to become the holder.
@@ -76,20 +70,18 @@ class Holder {
    * @param {import('./generation').MemberList} list members of earlier generations that live
    * @param {string | undefined} adopt directory of snapshot files of an earlier holder
    */
-  constructor({ directory, generation, key, silent, options, onDeposed, onRestored }, list, adopt) {
+  constructor({ directory, generation, key, silent, options, onDeposed }, list, adopt) {
     this.generation = generation;
     this.#directory = directory;
     this.#files = directory.generation(generation);
     this.#key = key;
     this.#options = options;
     this.#onDeposed = onDeposed;
-    this.#onRestored = onRestored;
     this.#adopt = adopt;
     this.#members = new GroupMembers({
       list,
       silent,
-      isAlive: async (member, hadLink) =>
-        member === key || directory.isAlive(member, hadLink && !this.#areSocketsMissing),
+      isAlive: async member => member === key || directory.isAlive(member),
       onDead: member => directory.removeSocket(member),
       isCurrent: () => {
         const isCurrent = this.isCurrent();
@@ -120,17 +112,8 @@ class Holder {
 
   /** Whether another process continues with the group's directory when this one ends. */
   get isContinued() {
-    return (
-      (this.isShared && this.#areSocketsMissing) ||
-      // This includes a process that has just started and is no member yet.
-      this.#directory.hasOthersThan(this.#key)
-    );
-  }
-
-  /** Whether the directory was removed a moment ago: sockets of living members may be missing. */
-  get #areSocketsMissing() {
-    const isRestored = performance.now() < this.#restoredAt + RESTORE_MILLISECONDS;
-    return isRestored || !this.#directory.hasSocket(this.#key);
+    // This includes a process that has just started and is no member yet.
+    return this.#directory.hasOthersThan(this.#key);
   }
 
   /** @param {import('node:net').Socket} socket of a process that has connected */
@@ -207,38 +190,16 @@ class Holder {
     return this.primary;
   }
 
-  /** @returns {boolean} whether this process still aggregates; if another one has taken over, it stops */
+  /**
+   * @returns {boolean} whether this process still aggregates; if another one has taken over, or somebody has
+   *   removed the directory, it stops
+   */
   isCurrent() {
     if (this.#isClosed) return false;
-    if (this.#files.isHeldBy(this.#key) || this.#restore()) return true;
+    if (this.#files.isHeldBy(this.#key)) return true;
     this.close();
     this.#onDeposed();
     return false;
-  }
-
-  /**
-   * Creates the directory again after somebody has removed it: the numbers are still in memory.
-   *
-   * @returns {boolean} false if another process has taken over
-   */
-  #restore() {
-    const isTakenOver = () => this.#directory.isTakenOver(this.generation, this.#key);
-    try {
-      this.#directory.open();
-      if (isTakenOver()) return false;
-      // Fails also while it is being removed. Then the next call tries again.
-      if (!this.#directory.claim(this.generation, this.#key)) return !isTakenOver();
-      // A group may have started in the meantime: its files are removed.
-      this.#directory.succeed(this.generation, false);
-      this.#onMembers(this.#members.list);
-      this.#restoredAt = performance.now();
-      this.#onRestored();
-      this.primary?.reopen();
-      return true;
-    } catch (error) {
-      debug('the directory cannot be restored: %s', error);
-      return true;
-    }
   }
 
   /** Another process aggregates. */

@@ -15,7 +15,7 @@ const { debug } = require('../../options/debug-log');
 /**
  * Methods of the Aggregator that are called by name: those without a result, and those with one.
  *
- * @typedef {'discard' | 'retire' | 'reopen'} Sent
+ * @typedef {'discard' | 'retire'} Sent
  * @typedef {'removeRetired' | 'deliverPush' | 'supersedePush'} Requested
  */
 

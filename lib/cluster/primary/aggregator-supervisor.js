@@ -258,11 +258,6 @@ class AggregatorSupervisor {
     this.#backend?.send('retire', workerId, death);
   }
 
-  /** Creates the directory of snapshot files again, if it is gone. */
-  reopen() {
-    this.#backend?.send('reopen');
-  }
-
   /**
    * @returns {Promise<void>} resolves when all dead workers are part of the retired totals, or with close()
    */

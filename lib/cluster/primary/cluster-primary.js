@@ -120,11 +120,6 @@ class ClusterPrimary {
     void this.#supervisor.start();
   }
 
-  /** Creates the directory of snapshot files again, if it is gone. */
-  reopen() {
-    this.#supervisor.reopen();
-  }
-
   /**
    * Builds a push of remote write in the aggregator.
    *
