@@ -12,7 +12,7 @@ const { RemoteWrites } = require('./remote-writes');
 const { WorkerAnswers } = require('./worker-answers');
 const { Retirement, filesOf } = require('./retirement');
 const { isExitFile } = require('../wire/file-names');
-const { isOutOfDescriptors } = require('../spool/safe-files');
+const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/scrape-callers').Format} Format */
@@ -106,8 +106,7 @@ class Aggregator {
    * Creates the spool, or continues that of an earlier thread.
    *
    * @returns {Promise<void>}
-   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE if that of an earlier thread can be continued later:
-   *   nothing is lost
+   * @throws {NodeJS.ErrnoException} if that of an earlier thread can be continued later: nothing is lost
    */
   async open() {
     const { adopt, name, totals } = this.#options;
@@ -311,10 +310,10 @@ class Aggregator {
 
   /**
    * @param {string} reason
-   * @param {unknown} error which is thrown again if there was no descriptor
+   * @param {unknown} error which is thrown again if it may be gone later
    */
   #refuseUnlessLater(reason, error) {
-    if (isOutOfDescriptors(error)) throw error;
+    if (isTransient(error)) throw error;
     this.#refuse(reason, error);
   }
 

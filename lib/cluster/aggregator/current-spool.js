@@ -5,7 +5,7 @@
 
 const { LastSnapshots } = require('./last-snapshots');
 const { Spool } = require('../spool/spool');
-const { isOutOfDescriptors } = require('../spool/safe-files');
+const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
 
@@ -48,8 +48,7 @@ class CurrentSpool {
    * @param {string} [adopt] directory of an earlier thread
    * @param {string} [name] of the directory, if a new one is created
    * @returns {Promise<void>}
-   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE: the directory of an earlier thread may be continued
-   *   later
+   * @throws {NodeJS.ErrnoException} if the directory of an earlier thread may be continued later
    */
   async open(adopt, name) {
     const { directory, fallbacks, lock, retain, onDirectory } = this.#options;
@@ -60,7 +59,7 @@ class CurrentSpool {
       onDirectory(this.#spool.directory);
       this.#pause = FIRST_PAUSE_MILLISECONDS;
     } catch (error) {
-      if (adopt !== undefined && isOutOfDescriptors(error)) throw error;
+      if (adopt !== undefined && isTransient(error)) throw error;
       debug('snapshots come over IPC: %s', error);
       this.#spool = this.lastSnapshots = undefined;
       onDirectory('');
@@ -105,9 +104,9 @@ class CurrentSpool {
     try {
       await this.open(lost?.directory);
     } catch {
-      // It may have files that nobody has read. Until there are descriptors, it is used without a lock.
+      // It may have files that nobody has read. Until it can be locked, it is used without a lock.
       this.#spool = lost;
-      this.#tryLater(() => this.lose('there were no descriptors to lock it'));
+      this.#tryLater(() => this.lose('it could not be locked'));
       return;
     }
     this.#onReopened();

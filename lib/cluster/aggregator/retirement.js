@@ -6,7 +6,7 @@
 const { RETIRED_FILE } = require('../spool/sweep');
 const { isExitFile, isUnfinished } = require('../wire/file-names');
 const { snapshotFrom } = require('../wire/messages');
-const { isOutOfDescriptors, isTransient } = require('../spool/safe-files');
+const { isTransient } = require('../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
 
@@ -14,7 +14,7 @@ const { unref } = require('../../event-loop/timers');
 const SAVE_PAUSE_FACTOR = 20;
 const RETRY_MILLISECONDS = 5000;
 // A file that cannot be read for so long, and at so many tries, is on a broken disk. Until then, its worker
-// is shown as if it lived. A process without descriptors tries again as long as it has none.
+// is shown as if it lived.
 const GIVE_UP_MILLISECONDS = 300_000;
 const GIVE_UP_FAILURES = 5;
 const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
@@ -47,7 +47,7 @@ class Retirement {
   #now;
   /**
    * @type {Map<number, {since: number, failures: number}>} dead workers with a file that could not be read
-   *   yet; since when, and how often, other than for want of descriptors
+   *   yet; since when, and how often
    */
   #unread = new Map();
   /** @type {Map<number, Death>} dead workers whose files have not been removed */
@@ -88,7 +88,7 @@ class Retirement {
    * Restores the totals of an earlier thread.
    *
    * @param {Uint8Array} [unwritten] totals that it could not write
-   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE
+   * @throws {NodeJS.ErrnoException} if they can be read later
    */
   restore(unwritten) {
     try {
@@ -99,7 +99,7 @@ class Retirement {
       this.#isUnwritten = true;
       this.#scheduleSave();
     } catch (error) {
-      if (isOutOfDescriptors(error)) throw error;
+      if (isTransient(error)) throw error;
       this.#onRefused('restore-retired', error);
     }
   }
@@ -120,9 +120,7 @@ class Retirement {
       const isLastTry = failures >= GIVE_UP_FAILURES && now - since >= GIVE_UP_MILLISECONDS;
       const error = this.readFilesOf(workerId, isLastTry);
       if (error !== undefined) {
-        // That there are no descriptors says nothing about the disk.
-        const isDisk = !isOutOfDescriptors(error);
-        this.#unread.set(workerId, isDisk ? { since, failures: failures + 1 } : { since: now, failures: 0 });
+        this.#unread.set(workerId, { since, failures: failures + 1 });
         return false;
       }
     }
@@ -198,8 +196,7 @@ class Retirement {
    * Applies the snapshots in the files of a worker that is dead, or may be.
    *
    * @param {number} workerId
-   * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up, unless the
-   *   process is out of descriptors
+   * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up
    * @returns {unknown} why one cannot be read at the moment, unless it is given up; else undefined
    */
   readFilesOf(workerId, isLastTry = false) {
@@ -209,8 +206,7 @@ class Retirement {
     let later;
     let hasExitSnapshot = false;
     const onUnreadable = (/** @type {unknown} */ error) => {
-      const isGivenUp = isLastTry && !isOutOfDescriptors(error);
-      if (isTransient(error) && !isGivenUp) later = error;
+      if (isTransient(error) && !isLastTry) later = error;
     };
     const files = [
       ...filesOf(spool, workerId, onUnreadable).map(file => ({

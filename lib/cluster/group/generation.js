@@ -103,7 +103,7 @@ class Generation {
 
   /**
    * @returns {MemberList} empty if there is none
-   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE. A holder without the list would give ids a second time,
+   * @throws {NodeJS.ErrnoException} if it may be readable later. A holder without the list would give ids a second time,
    *   and take processes for dead that do not find it within a second
    */
   readMembers() {

@@ -191,7 +191,7 @@ class GroupDirectory {
   /**
    * @param {number} before generation
    * @returns {MemberList} of all earlier generations
-   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE
+   * @throws {NodeJS.ErrnoException} if one may be readable later
    */
   readMembers(before) {
     /** @type {MemberList} */

@@ -7,6 +7,7 @@
 const { spoolName } = require('../wire/file-names');
 const { startBackend } = require('./aggregator-backend');
 const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
+const { Spool } = require('../spool/spool');
 const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
@@ -64,8 +65,6 @@ class AggregatorSupervisor {
   /** @type {NodeJS.Timeout | undefined} */
   #restartTimer = undefined;
   #closed = false;
-  /** @type {typeof import('../spool/spool') | undefined} */
-  #removal = undefined;
   #start;
   #onExit = () => {
     // A thread that misses its directory would create another one.
@@ -155,8 +154,6 @@ class AggregatorSupervisor {
     this.#name = spoolName();
     const options = { ...this.#options, adopt, name: this.#name, totals: this.#totals };
     try {
-      // At the end of the process there may be no descriptors to load it.
-      this.#removal ??= require('../spool/spool');
       this.#backend = await this.#start(options, events, reason);
     } catch (error) {
       // It may have come before this promise is `starting`.
@@ -296,9 +293,6 @@ class AggregatorSupervisor {
   }
 
   #removeDirectory() {
-    // Undefined if nothing could be started.
-    if (this.#removal === undefined) return;
-    const { Spool } = this.#removal;
     if (this.directory !== '') Spool.removeSync(this.directory);
     if (this.#name !== '') Spool.removeNamedSync(this.#name, this.#options.directory);
   }

@@ -1,7 +1,7 @@
 'use strict';
 
 // Runs where the spool runs. Determines which process created a spool directory, and whether it still runs.
-// Without descriptors that cannot be determined: the functions throw EMFILE or ENFILE.
+// The functions throw if that can only be determined later.
 
 const fs = require('node:fs');
 const path = require('node:path');

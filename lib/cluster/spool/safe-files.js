@@ -268,34 +268,26 @@ function ifReadable(action) {
 }
 
 /**
- * The same for what shows to whom a file belongs.
+ * The same for what must not be taken for missing: it shows to whom a file belongs, for example.
  *
  * @template T
  * @param {() => T} action
  * @returns {T | undefined}
- * @throws {NodeJS.ErrnoException} if there is no descriptor
+ * @throws {NodeJS.ErrnoException} if it may be readable later
  */
 function ifReadableNow(action) {
   try {
     return action();
   } catch (error) {
-    if (isOutOfDescriptors(error)) throw error;
+    if (isTransient(error)) throw error;
     return undefined;
   }
 }
 
 /**
  * @param {unknown} error
- * @returns {boolean} whether what has failed works as soon as the process, or the system, has descriptors
- */
-function isOutOfDescriptors(error) {
-  const code = codeOf(error);
-  return code === 'EMFILE' || code === 'ENFILE';
-}
-
-/**
- * @param {unknown} error
- * @returns {boolean} whether what has failed may work later: the error says nothing about the file
+ * @returns {boolean} whether what has failed may work later: the error says nothing about the file. Whoever
+ *   meets such an error tries again later, and until then neither removes the file nor goes on without it
  */
 function isTransient(error) {
   const code = codeOf(error) ?? '';
@@ -341,7 +333,6 @@ module.exports = {
   unlessMissing,
   ifReadable,
   ifReadableNow,
-  isOutOfDescriptors,
   isTransient,
   checkDirectory,
   systemError,

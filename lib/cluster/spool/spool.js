@@ -14,7 +14,7 @@ const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner')
 const { sweep, removeDirectory } = require('./sweep');
 const { placesFor, inFirstPlace, makeDirectory } = require('./places');
 const { hold, removeLock } = require('./lock');
-const { isOurs, ifReadable, isOutOfDescriptors, codeOf } = require('./safe-files');
+const { isOurs, ifReadable, isTransient, codeOf } = require('./safe-files');
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
 
@@ -69,8 +69,7 @@ class Spool extends SpoolFiles {
    * @param {OpenOptions} [options]
    * @returns {Promise<Spool>}
    * @throws {Error} if no place is usable
-   * @throws {NodeJS.ErrnoException} EMFILE or ENFILE if `adopt` may be continued as soon as there are
-   *   descriptors
+   * @throws {NodeJS.ErrnoException} if `adopt` may be continued later
    */
   static async open({
     directory,
@@ -143,7 +142,7 @@ class Spool extends SpoolFiles {
       spool.#hold(terms);
       return spool;
     } catch (error) {
-      if (isOutOfDescriptors(error)) throw error;
+      if (isTransient(error)) throw error;
       debug('cannot adopt %s: %s', directory, textOf(error));
       return undefined;
     }
