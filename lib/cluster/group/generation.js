@@ -103,8 +103,8 @@ class Generation {
 
   /**
    * @returns {MemberList} empty if there is none
-   * @throws {NodeJS.ErrnoException} if it may be readable later. A holder without the list would give ids a second time,
-   *   and take processes for dead that do not find it within a second
+   * @throws {NodeJS.ErrnoException} if it may be readable later. A holder without the list would give ids a
+   *   second time, and take processes for dead that do not find it within a second
    */
   readMembers() {
     const file = path.join(this.place, MEMBERS_FILE);
