@@ -4,7 +4,7 @@
 // Label sets rarely change, and reading a text takes longer than encoding its labels. So they are cached
 // between pushes.
 
-const { isMarker } = require('../series/layouts');
+const { KINDS } = require('../series/layouts');
 const { joinLabels, labelPair, parseLabels } = require('../exposition/label-text');
 
 /** Rows that are cached at most. One with six labels takes 550 bytes. */
@@ -136,7 +136,7 @@ function rowFrom(labels, marker) {
   for (const { name, pair } of labels) {
     if (name < '__name__') row.nameAt++;
     if (marker === undefined || name < marker) row.markerAt++;
-    if (isMarker(name)) row.markers = joinLabels(row.markers, pair);
+    if (KINDS.some(({ marker }) => marker === name)) row.markers = joinLabels(row.markers, pair);
     else row.key = joinLabels(row.key, pair);
   }
   return row;

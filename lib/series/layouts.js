@@ -32,10 +32,9 @@
  * @property {string} [marker] the label that tells the samples of a row apart
  * @property {boolean} [hasMarkColumns] whether each mark has a column, which is added up
  * @property {readonly Rule[]} rules of the columns after those, one each
- * @property {number} [cumulated] how many columns after those of the marks are on the page cumulated with
- *   these; undefined: none is
- * @property {number} [countColumn] the number of observations
- * @property {boolean} [isComputed] whether samples have numbers that are not in columns, and take long
+ * @property {boolean} [isCumulative] whether the columns of marks, and the next one, are shown cumulated
+ * @property {boolean} [isComputed] whether samples have numbers that are not in columns, and take long; the
+ *   last column is the number of observations then
  * @property {boolean} [hasOwnNames] whether rows of custom metric objects may have names of their own
  * @property {boolean} [startsWithDefaults] whether default labels come before others
  * @property {boolean} isLasting whether totals outlive their process
@@ -66,7 +65,7 @@ const HISTOGRAM = {
   marker: 'le',
   hasMarkColumns: true,
   rules: ['sum', 'sum'],
-  cumulated: 1,
+  isCumulative: true,
   startsWithDefaults: true,
   isLasting: true,
   samples: bounds => [
@@ -87,7 +86,6 @@ const SUMMARY = {
   name: 'summary',
   marker: 'quantile',
   rules: ['sum', 'sum'],
-  countColumn: 1,
   isComputed: true,
   isLasting: true,
   samples: quantiles => [...Array.from(quantiles, mark => ({ suffix: '', mark })), ...SUM_AND_COUNT],
@@ -119,11 +117,6 @@ function kindOf({ kind }) {
  */
 function kindOfType(type) {
   return kindOf({ kind: type }) ?? VALUE;
-}
-
-/** @param {Pick<Layout, 'kind'>} layout */
-function numberOfKind({ kind }) {
-  return KINDS.findIndex(({ name }) => name === kind);
 }
 
 /**
@@ -163,15 +156,6 @@ function rulesOf(layout) {
   const { rules } = kindOf(layout);
   if (rules.every(rule => rule === 'sum')) return undefined;
   return [...new Array(widthOf(layout) - rules.length).fill('sum'), ...rules];
-}
-
-/**
- * @param {Layout} layout
- * @returns {number} how many columns are on the page cumulated, from the first one on
- */
-function cumulatedOf({ kind, marks }) {
-  const { cumulated } = kindOf({ kind });
-  return cumulated === undefined ? 0 : marks.length + cumulated;
 }
 
 /**
@@ -242,16 +226,11 @@ function isSame(left, right) {
 }
 
 /**
- * Where each rule starts. Aggregators of applications are not here, and metrics with `omit` have no value.
+ * Each rule, and where it starts.
  *
  * @type {Record<string, number | undefined>}
  */
 const STARTS = { sum: 0, average: 0, min: Infinity, max: -Infinity, first: undefined };
-
-/** @param {string} aggregator */
-function isRule(aggregator) {
-  return Object.hasOwn(STARTS, aggregator);
-}
 
 /**
  * Combines all values by a rule.
@@ -295,32 +274,21 @@ function isLasting(type) {
   return isCounter(type) || kindOfType(type).isLasting;
 }
 
-/**
- * @param {string} label
- * @returns {boolean} whether samples of some kind have it as their marker
- */
-function isMarker(label) {
-  return KINDS.some(({ marker }) => marker === label);
-}
-
 module.exports = {
   KINDS,
   VALUE_LAYOUT,
   kindOf,
   kindOfType,
-  numberOfKind,
   layoutFrom,
   widthOf,
   samplesOf,
   rulesOf,
-  cumulatedOf,
   columnMap,
   unionOf,
   isSame,
-  isRule,
+  STARTS,
   aggregated,
   combined,
   isCounter,
   isLasting,
-  isMarker,
 };

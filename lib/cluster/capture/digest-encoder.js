@@ -11,6 +11,12 @@ const { centroidsOf } = require('../../metric/observations');
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 
 /**
+ * `index` has two numbers per row: how many centroids its digest has, and its version.
+ *
+ * @typedef {{index: Float64Array, centroids: Float64Array[]}} EncodedDigests
+ */
+
+/**
  * `version` is the digest's. `number` identifies the encoding: different digests of the same version have
  * different numbers.
  *
@@ -83,12 +89,22 @@ class DigestEncoder {
   }
 
   /**
+   * @param {MetricView} view
+   * @param {boolean} isLast as digestsOf() has it
+   * @returns {import('../wire/extras').ExtraBlock | undefined}
+   */
+  blockOf(view, isLast) {
+    const digests = this.digestsOf(view, isLast);
+    return digests && { count: 1, chunks: [digests.index, ...digests.centroids] };
+  }
+
+  /**
    * All digests of a summary, as encodeChanged() encoded them. Later observations are not included: a
    * thousand busy summaries would all be encoded again here, in one synchronous section.
    *
    * @param {MetricView} view
    * @param {boolean} isLast whether this is the last snapshot: then later observations are included
-   * @returns {import('../wire/snapshot-encoder').EncodedDigests | undefined} undefined for other types
+   * @returns {EncodedDigests | undefined} undefined for other types
    */
   digestsOf(view, isLast) {
     if (view.digestOf === undefined) return undefined;

@@ -21,7 +21,7 @@ class EarlyCopies {
 
   /**
    * @param {{view: MetricView, hasHook: boolean}[]} metrics all but those whose hooks have not ended
-   * @param {(view: MetricView) => Pick<Copy, 'digests' | 'exemplars'>} extrasOf
+   * @param {(view: MetricView) => Pick<Copy, 'extras'>} extrasOf
    */
   constructor(metrics, extrasOf) {
     this.#extrasOf = extrasOf;

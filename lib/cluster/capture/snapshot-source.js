@@ -18,6 +18,7 @@ const { distinctMetrics } = require('../../registry/distinct-metrics');
 const { readableDefaults } = require('../../registry/readable-defaults');
 const { timedSection } = require('../../event-loop/timed-section');
 const { runInSlices } = require('../../event-loop/slices');
+const { EXTRAS } = require('../wire/extras');
 const { encodeSnapshot } = require('../wire/snapshot-encoder');
 const { FailureCounts, COLLECT } = require('../wire/failure-counts');
 const { debug } = require('../../options/debug-log');
@@ -34,12 +35,18 @@ const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../wire/snapshot-encoder').CaptureEntry} CaptureEntry */
 
+/**
+ * By kind of extra: what encodes it.
+ *
+ * @type {Record<keyof import('../wire/extras').RowExtras, new () => import('../wire/extras').ExtraEncoder>}
+ */
+const ENCODERS = { digestOf: DigestEncoder, exemplars: ExemplarEncoder };
+
 class SnapshotSource {
   #incarnation = randomBytes(16).toString('hex');
   #sequence = 0;
   #dictionaries = new DictionaryEncoder(this.#incarnation);
-  #digests = new DigestEncoder();
-  #exemplars = new ExemplarEncoder();
+  #extras = EXTRAS.map(({ name }) => new ENCODERS[name]());
   #hooks = new CollectHooks();
   #customMetrics = new CustomMetrics();
   #failures = new FailureCounts();
@@ -156,8 +163,7 @@ class SnapshotSource {
    * @param {MetricView[]} views
    */
   async #encodeChanged(views) {
-    await runInSlices(this.#digests.encodeChanged(views), SLICE_MILLISECONDS);
-    await runInSlices(this.#exemplars.encodeChanged(views), SLICE_MILLISECONDS);
+    for (const encoder of this.#extras) await runInSlices(encoder.encodeChanged(views), SLICE_MILLISECONDS);
   }
 
   /**
@@ -210,9 +216,8 @@ class SnapshotSource {
         if (view !== undefined) {
           const isCurrent = isLast || typeof metric.collect === 'function';
           // Not spread into a new object, which takes V8 2 µs instead of 0.1.
-          const { numbers, digests, exemplars } =
-            this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent);
-          entries.push({ defaults, view, numbers, digests, exemplars });
+          const { numbers, extras } = this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent);
+          entries.push({ defaults, view, numbers, extras });
           views.push(view);
           continue;
         }
@@ -237,11 +242,11 @@ class SnapshotSource {
    * @param {MetricView} view
    * @param {boolean} isCurrent whether to encode digests that have changed since prepare(): what a hook
    *   observes comes after that
-   * @returns {Pick<CaptureEntry, 'numbers' | 'digests' | 'exemplars'>}
+   * @returns {Pick<CaptureEntry, 'numbers' | 'extras'>}
    */
   #extrasOf(view, isCurrent) {
     view.beforeRead?.();
-    return { digests: this.#digests.digestsOf(view, isCurrent), exemplars: this.#exemplars.blockOf(view) };
+    return { extras: this.#extras.map(encoder => encoder.blockOf(view, isCurrent)) };
   }
 
   /**

@@ -144,15 +144,10 @@ function aggregatorOf(combine) {
  * @param {string} rule
  * @returns {(samples: Sample[]) => number}
  */
-function combinerOf(rule) {
-  return samples =>
-    aggregated(
-      rule,
-      samples.map(({ value }) => value),
-    );
-}
+const combiner = rule => samples => aggregated(rule, Array.from(samples, valueOf));
 
-const total = combinerOf('sum');
+const valueOf = (/** @type {Sample} */ { value }) => value;
+const total = combiner('sum');
 
 /**
  * @param {Sample[]} samples
@@ -172,11 +167,11 @@ const aggregators = {
   sum: aggregatorOf((samples, weights, isQuantile) =>
     isQuantile ? weightedMean(samples, weights) : total(samples),
   ),
-  first: aggregatorOf(combinerOf('first')),
+  first: aggregatorOf(combiner('first')),
   omit: () => undefined,
-  average: aggregatorOf(combinerOf('average')),
-  min: aggregatorOf(combinerOf('min')),
-  max: aggregatorOf(combinerOf('max')),
+  average: aggregatorOf(combiner('average')),
+  min: aggregatorOf(combiner('min')),
+  max: aggregatorOf(combiner('max')),
 };
 
 const BUILT_IN = new Map(Object.entries(aggregators));

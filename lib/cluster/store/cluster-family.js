@@ -31,8 +31,7 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  * @property {number} rowCount
  * @property {Int32Array | undefined} order the live rows; undefined if all are live and in order
  * @property {Float64Array} columns by row; counts of buckets not cumulative
- * @property {(row: number) => SourceDigest} [digestOf] of a summary
- * @property {() => import('../wire/exemplars').PlacedExemplar[]} [exemplars] by the source's rows and columns
+ * @property {import('../wire/extras').RowExtras} extras
  */
 
 /** @typedef {[name: string, value: string | undefined]} Label undefined: the label set does not have it */
@@ -135,7 +134,7 @@ class ClusterFamily {
       for (let column = 0; column < width; column++) {
         retired.add(familyRow, columnOf[column], columns[row * width + column]);
       }
-      const digest = source.digestOf !== undefined && !definition.windowed ? source.digestOf(row) : undefined;
+      const digest = definition.windowed ? undefined : source.extras.digestOf?.(row);
       if (digest !== undefined && 'centroids' in digest) retired.addDigest(familyRow, digest.centroids);
       retired.touch(familyRow, now);
     }

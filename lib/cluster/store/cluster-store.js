@@ -6,7 +6,7 @@
 
 const { WorkerSeries } = require('./worker-series');
 const { ClusterFamily } = require('./cluster-family');
-const { isLasting, isRule } = require('../../series/layouts');
+const { isLasting, STARTS } = require('../../series/layouts');
 const { encodeRetired, decodeRetired } = require('./retired-format');
 const { FailureCounts } = require('../wire/failure-counts');
 const { beginningOf } = require('../wire/messages');
@@ -206,7 +206,7 @@ class ClusterStore {
       try {
         if (custom.has(aggregator)) {
           merged.push({ aggregator, name, metrics: family.sources.map(source => family.toJson(source)) });
-        } else if (isRule(aggregator)) {
+        } else if (Object.hasOwn(STARTS, aggregator)) {
           yield* family.merge(aggregator, now);
           merged.push({ view: family.view() });
         } else if (aggregator !== 'omit') {

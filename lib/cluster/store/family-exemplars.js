@@ -19,7 +19,7 @@ const { debug } = require('../../options/debug-log');
  * @returns {((row: number, column: number) => Exemplar | undefined) | undefined} undefined if there are none
  */
 function exemplarReader(all, marks, width) {
-  const sources = all.filter(({ exemplars }) => exemplars !== undefined);
+  const sources = all.filter(({ extras }) => extras.exemplars !== undefined);
   if (sources.length === 0) return undefined;
   /** @type {Map<number, Exemplar> | undefined} */
   let newest;
@@ -37,10 +37,10 @@ function exemplarReader(all, marks, width) {
 function newestExemplars(sources, marks, width) {
   /** @type {Map<number, Exemplar>} by row and column */
   const newest = new Map();
-  for (const { definition, exemplars, rows, rowCount, order } of sources) {
+  for (const { definition, extras, rows, rowCount, order } of sources) {
     const live = order === undefined ? undefined : new Set(order);
     const columnOf = columnMap(definition.layout, marks);
-    for (const { row, column, exemplar } of readable(exemplars)) {
+    for (const { row, column, exemplar } of readable(extras)) {
       if (row >= rowCount || rows.rows[row] === UNMAPPED || columnOf[column] === undefined) continue;
       // The exemplars of a removed series stay until its row is used again.
       if (live !== undefined && !live.has(row)) continue;
@@ -55,9 +55,9 @@ function newestExemplars(sources, marks, width) {
 /**
  * Exemplars that cannot be read are left out; the rest of the page is not affected.
  *
- * @param {Source['exemplars']} exemplars
+ * @param {Source['extras']} extras
  */
-function readable(exemplars) {
+function readable({ exemplars }) {
   try {
     return exemplars?.() ?? [];
   } catch (error) {

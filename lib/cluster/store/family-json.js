@@ -13,14 +13,14 @@ const { quantileFrom } = require('./family-quantiles');
  * @param {Iterable<number>} liveRows
  * @param {(row: number) => Record<string, string>} labelsOf a row's labels
  */
-function sourceAsJson({ definition, columns, digestOf }, liveRows, labelsOf) {
+function sourceAsJson({ definition, columns, extras }, liveRows, labelsOf) {
   const { name, help, type, aggregator, layout } = definition;
   const { marker = '', hasOwnNames, read } = kindOf(layout);
   const samples = samplesOf(layout);
   const width = widthOf(layout);
   const numbers = new Array(samples.length).fill(0);
   const values = Array.from(liveRows, row => {
-    const digest = digestOf?.(row);
+    const digest = extras.digestOf?.(row);
     const computed = digest === undefined ? [] : layout.marks.map(mark => quantileFrom(digest, mark));
     read(numbers, columns, row * width, computed);
     const labels = labelsOf(row);

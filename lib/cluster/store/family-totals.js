@@ -9,7 +9,6 @@ const {
   kindOf,
   widthOf,
   rulesOf,
-  cumulatedOf,
   columnMap,
   isSame,
   combined,
@@ -111,7 +110,7 @@ class FamilyTotals {
    * @param {Source} source
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *addSum({ workerId, definition, rows, rowCount, order, columns, digestOf }) {
+  *addSum({ workerId, definition, rows, rowCount, order, columns, extras: { digestOf } }) {
     const totals = this.values;
     const errors = this.#errors;
     const width = this.#width;
@@ -119,7 +118,6 @@ class FamilyTotals {
     const same = isSame(definition.layout.marks, this.#layout.marks);
     const columnOf = same ? undefined : columnMap(definition.layout, this.#layout.marks);
     const ownWidth = widthOf(definition.layout);
-    const { countColumn = 0 } = kindOf(definition.layout);
     const count = order === undefined ? rowCount : order.length;
     for (let i = 0; i < count; i++) {
       const row = order === undefined ? i : order[i];
@@ -141,7 +139,7 @@ class FamilyTotals {
         }
       }
       if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * ownWidth + countColumn]);
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[(row + 1) * ownWidth - 1]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -169,7 +167,6 @@ class FamilyTotals {
     const live = this.#orderLength;
     for (let i = 0; i < live; i++) if (retired.has(this.#order[i])) retired.touch(this.#order[i], now);
     const columnOf = columnMap(retired.layout, this.#layout.marks);
-    const { countColumn = 0 } = kindOf(this.#layout);
     for (const row of retired.rows()) {
       const to = row * width;
       const isNew = this.#include(row);
@@ -185,7 +182,7 @@ class FamilyTotals {
       const centroids = retired.digestOf(row);
       if (centroids !== undefined) {
         const digest = { version: retired.version, centroids };
-        this.#quantiles.contribute(row, RETIRED, digest, retired.sumAt(row, countColumn));
+        this.#quantiles.contribute(row, RETIRED, digest, retired.sumAt(row, retired.width - 1));
       }
     }
   }
@@ -214,15 +211,14 @@ class FamilyTotals {
    * @param {string} rule
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *addByRule({ workerId, definition, rows, rowCount, order, columns, digestOf }, rule) {
+  *addByRule({ workerId, definition, rows, rowCount, order, columns, extras: { digestOf } }, rule) {
     const totals = this.values;
     const contributions = this.#errors;
     const width = this.#width;
     const { layout } = definition;
     const columnOf = columnMap(layout, this.#layout.marks);
-    const cumulated = cumulatedOf(this.#layout);
+    const cumulated = this.#cumulated;
     const ownWidth = columnOf.length;
-    const { countColumn = 0 } = kindOf(layout);
     const values = new Float64Array(width);
     const count = order === undefined ? rowCount : order.length;
     for (let i = 0; i < count; i++) {
@@ -242,7 +238,7 @@ class FamilyTotals {
         }
       }
       if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[row * ownWidth + countColumn]);
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[(row + 1) * ownWidth - 1]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -257,6 +253,11 @@ class FamilyTotals {
     this.#undoCumulation();
   }
 
+  /** How many columns are cumulated. */
+  get #cumulated() {
+    return kindOf(this.#layout).isCumulative ? this.#layout.marks.length + 1 : 0;
+  }
+
   #divide() {
     const width = this.#width;
     for (let i = 0; i < this.#orderLength; i++) {
@@ -267,10 +268,9 @@ class FamilyTotals {
 
   #undoCumulation() {
     const width = this.#width;
-    const cumulated = cumulatedOf(this.#layout);
     for (let i = 0; i < this.#orderLength; i++) {
       const from = this.#order[i] * width;
-      for (let c = cumulated - 1; c > 0; c--) this.values[from + c] -= this.values[from + c - 1];
+      for (let c = this.#cumulated - 1; c > 0; c--) this.values[from + c] -= this.values[from + c - 1];
     }
   }
 }

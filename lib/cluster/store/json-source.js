@@ -28,8 +28,7 @@ const SMALL_TABLE_CELLS = 4096;
  * @property {Definition} definition
  * @property {{names: string[], values: string[]}[]} labels by row
  * @property {Float64Array} columns
- * @property {((row: number) => SourceDigest) | undefined} digestOf
- * @property {(() => import('../wire/exemplars').PlacedExemplar[]) | undefined} exemplars
+ * @property {import('../wire/extras').RowExtras} extras
  */
 
 /**
@@ -148,7 +147,7 @@ function readHistogram(metric, samples, budget) {
     undoCumulation(columns, row * width, bounds.length, counts[row]);
   }
   const definition = definitionOf(metric, { kind: 'histogram', marks: bounds });
-  return { definition, labels: rows.labels, columns, digestOf: undefined, exemplars: exemplars.reader };
+  return { definition, labels: rows.labels, columns, extras: { exemplars: exemplars.reader } };
 }
 
 /**
@@ -222,8 +221,7 @@ function readSummary(metric, samples, budget) {
     definition,
     labels: rows.labels,
     columns: Float64Array.from(columns),
-    digestOf: row => ({ quantiles: quantiles[row] }),
-    exemplars: undefined,
+    extras: { digestOf: row => ({ quantiles: quantiles[row] }) },
   };
 }
 
@@ -249,8 +247,7 @@ function readValues(metric, samples, budget) {
     definition,
     labels: rows.labels,
     columns: Float64Array.from(columns),
-    digestOf: undefined,
-    exemplars: exemplars.reader,
+    extras: { exemplars: exemplars.reader },
   };
 }
 

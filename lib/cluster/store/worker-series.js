@@ -3,7 +3,7 @@
 // What the primary has of one worker: its metrics and label sets (each is sent once), and its last numbers. A
 // snapshot is applied as a whole or not at all.
 
-const { decodeSnapshot, columnsOf, digestsOf, exemplarsOf } = require('../wire/snapshot-decoder');
+const { decodeSnapshot, columnsOf, extrasOf } = require('../wire/snapshot-decoder');
 const { SnapshotError } = require('../wire/byte-buffers');
 const { widthOf } = require('../../series/layouts');
 const { readJsonMetric } = require('./json-source');
@@ -208,8 +208,7 @@ class WorkerSeries {
           rowCount: entry.rowCount,
           order: entry.order,
           columns: columnsOf(snapshot, entry, widthOf(layout)),
-          digestOf: digestsOf(snapshot, entry),
-          exemplars: exemplarsOf(snapshot, entry),
+          extras: extrasOf(snapshot, entry),
         };
       },
     );
@@ -222,9 +221,9 @@ class WorkerSeries {
  * @param {CheckedEntry} entry
  * @returns {Source}
  */
-function sourceOf({ workerId, definition, metric, defaults, rowCount, order, columns, digestOf, exemplars }) {
+function sourceOf({ workerId, definition, metric, defaults, rowCount, order, columns, extras }) {
   const rows = rowMapOf(metric, defaults, rowCount);
-  return { workerId, definition, rows, rowCount, order, columns, digestOf, exemplars };
+  return { workerId, definition, rows, rowCount, order, columns, extras };
 }
 
 /**
@@ -267,7 +266,7 @@ function* metricsIn(registries, budget) {
  */
 function jsonSource(workerId, metric, defaults, budget) {
   const read = readJsonMetric(metric, budget);
-  const { definition, columns, digestOf, exemplars } = read;
+  const { definition, columns, extras } = read;
   const problem = problemOf(definition);
   if (problem !== undefined) throw new RangeError(problem);
   const labels = read.labels.map(({ names, values }) => {
@@ -286,8 +285,7 @@ function jsonSource(workerId, metric, defaults, budget) {
     rowCount: labels.length,
     order: undefined,
     columns,
-    digestOf,
-    exemplars,
+    extras,
   };
 }
 

@@ -4,7 +4,7 @@
 // not have. It can be encoded before the snapshot, a piece at a time, because the label set of a row does not
 // change within its table's epoch.
 
-const { numberOfKind } = require('../../series/layouts');
+const { KINDS, kindOf } = require('../../series/layouts');
 const { ByteWriter } = require('./byte-buffers');
 const { HEADER_BYTES, DEFINITION, ROWS, DROPPED } = require('./snapshot-format');
 
@@ -150,7 +150,7 @@ function writeDefinition(writer, { number, labelNames, view }) {
   writer.uint32(DEFINITION);
   writer.uint32(number);
   for (const text of [name, help, type, aggregator]) writer.string(String(text));
-  writer.uint32(numberOfKind(layout));
+  writer.uint32(KINDS.indexOf(kindOf(layout)));
   writer.list([...layout.marks], mark => writer.float64(Number(mark)));
   writer.uint32(view.windowed ? 1 : 0);
   writer.list(labelNames, labelName => writer.string(labelName));

@@ -4,7 +4,7 @@
 
 const { ByteReader, SnapshotError } = require('./byte-buffers');
 const { readDictionary } = require('./dictionary-decoder');
-const { decodeExemplars } = require('./exemplars');
+const { EXTRAS } = require('./extras');
 const { readFailures } = require('./failure-counts');
 const { isValidLabelName } = require('../../registry/names');
 const {
@@ -19,6 +19,9 @@ const {
   JSON_ENTRY,
 } = require('./snapshot-format');
 
+/** @type {import('./extras').RowExtras} */
+const NO_EXTRAS = Object.freeze({});
+
 /**
  * A part of the columns: offsets from their beginning.
  *
@@ -32,9 +35,7 @@ const {
  * @property {number} rowCount
  * @property {Part} numbers
  * @property {Int32Array | undefined} order undefined if all rows are live and in order
- * @property {Part | undefined} digests
- * @property {number} exemplarCount
- * @property {Part | undefined} exemplars
+ * @property {{kind: number, count: number, part: Part}[]} extras
  */
 
 /** @typedef {{defaults: number, json: any}} JsonEntry */
@@ -179,10 +180,13 @@ function readEntry(reader, parts) {
   const order = dense === 1 ? undefined : readPart();
   if (dense === 1 && liveCount !== rowCount)
     throw new SnapshotError('numbers', 'all rows should be live, but some are not');
-  const digests = reader.uint32() === 1 ? readPart() : undefined;
-  const exemplarCount = reader.uint32();
-  const exemplars = exemplarCount > 0 ? readPart() : undefined;
-  return { defaults, metric, rowCount, liveCount, numbers, order, digests, exemplarCount, exemplars };
+  /** @type {TableEntry['extras']} */
+  const extras = [];
+  for (let kind = 0; kind < EXTRAS.length; kind++) {
+    const count = reader.uint32();
+    if (count > 0) extras.push({ kind, count, part: readPart() });
+  }
+  return { defaults, metric, rowCount, liveCount, numbers, order, extras };
 }
 
 /**
@@ -193,9 +197,9 @@ function readEntry(reader, parts) {
  * @returns {TableEntry}
  */
 function withOrder(entry, columns) {
-  const { defaults, metric, rowCount, liveCount, numbers, digests, exemplarCount, exemplars } = entry;
+  const { defaults, metric, rowCount, liveCount, numbers, extras } = entry;
   const order = entry.order && readOrder(readerOf(columns, entry.order), liveCount, rowCount);
-  return { defaults, metric, rowCount, numbers, order, digests, exemplarCount, exemplars };
+  return { defaults, metric, rowCount, numbers, order, extras };
 }
 
 /**
@@ -255,39 +259,21 @@ function columnsOf(snapshot, entry, width) {
 }
 
 /**
- * A summary's digests, without a copy.
+ * What a table's rows have besides their columns.
  *
  * @param {Snapshot} snapshot
  * @param {TableEntry} entry
- * @returns {((row: number) => {version: number, centroids: Float64Array}) | undefined} undefined if there are
- *   none
+ * @returns {import('./extras').RowExtras}
  * @throws {SnapshotError} if they reach past the end
  */
-function digestsOf(snapshot, { digests, rowCount }) {
-  if (digests === undefined) return undefined;
-  const reader = readerOf(snapshot.columns, digests);
-  const index = reader.float64Array(rowCount * 2);
-  /** @type {Float64Array[]} */
-  const centroids = [];
-  for (let row = 0; row < rowCount; row++) {
-    const count = index[row * 2];
-    if (!(count >= 0)) throw new SnapshotError('numbers', `a digest of ${count} centroids`);
-    centroids.push(reader.float64Array(count * 2));
-  }
-  return row => ({ version: index[row * 2 + 1], centroids: centroids[row] });
+function extrasOf({ columns }, { extras, rowCount }) {
+  if (extras.length === 0) return NO_EXTRAS;
+  return Object.fromEntries(
+    extras.map(({ kind, count, part }) => {
+      const { name, decode } = EXTRAS[kind];
+      return [name, decode(() => readerOf(columns, part), count, rowCount)];
+    }),
+  );
 }
 
-/**
- * A metric's exemplars. They are decoded when they are shown.
- *
- * @param {Snapshot} snapshot
- * @param {TableEntry} entry
- * @returns {(() => import('./exemplars').PlacedExemplar[]) | undefined} throws a SnapshotError if they reach
- *   past the end; undefined if there are none
- */
-function exemplarsOf(snapshot, { exemplarCount, exemplars }) {
-  if (exemplars === undefined) return undefined;
-  return () => decodeExemplars(readerOf(snapshot.columns, exemplars), exemplarCount);
-}
-
-module.exports = { decodeSnapshot, columnsOf, digestsOf, exemplarsOf };
+module.exports = { decodeSnapshot, columnsOf, extrasOf };

@@ -3,6 +3,7 @@
 // Writes one snapshot of a worker: header, dictionary part, number part, columns, end mark.
 
 const { ByteWriter } = require('./byte-buffers');
+const { EXTRAS } = require('./extras');
 const { writeFailures } = require('./failure-counts');
 const {
   MAGIC,
@@ -26,20 +27,13 @@ const {
  * @property {number} defaults index of its registry's default labels
  * @property {MetricView} [view]
  * @property {TableNumbers} [numbers] a copy of those of the view's table, if they were copied
- * @property {EncodedDigests} [digests] of a summary
- * @property {import('../capture/exemplar-encoder').ExemplarBlock} [exemplars]
+ * @property {(import('./extras').ExtraBlock | undefined)[]} [extras] in the order of EXTRAS
  * @property {string} [json] from stringifyJson()
  */
 
 /**
  * @typedef {Pick<import('../../series/series-table').SeriesTable,
  *   'rowCount' | 'liveCount' | 'order' | 'orderLength' | 'pages' | 'width'>} TableNumbers
- */
-
-/**
- * `index` has two numbers per row: how many centroids its digest has, and its version.
- *
- * @typedef {{index: Float64Array, centroids: Float64Array[]}} EncodedDigests
  */
 
 /**
@@ -179,18 +173,14 @@ function withoutGaps(order, length, liveCount) {
  * @param {ByteWriter} columns
  * @param {CaptureEntry} entry
  */
-function writeExtras(writer, columns, { digests, exemplars }) {
+function writeExtras(writer, columns, { extras = [] }) {
   columns.align(8);
-  writer.uint32(digests === undefined ? 0 : 1);
-  if (digests !== undefined) {
+  for (let kind = 0; kind < EXTRAS.length; kind++) {
+    const block = extras[kind];
+    writer.uint32(block?.count ?? 0);
+    if (block === undefined) continue;
     writer.float64(columns.length);
-    columns.append(digests.index);
-    for (const centroids of digests.centroids) columns.append(centroids);
-  }
-  writer.uint32(exemplars === undefined ? 0 : exemplars.count);
-  if (exemplars !== undefined) {
-    writer.float64(columns.length);
-    for (const chunk of exemplars.chunks) columns.append(chunk);
+    for (const chunk of block.chunks) columns.append(chunk);
   }
 }
 
