@@ -33,6 +33,9 @@ async function main([name, ...args]) {
   return 2;
 }
 
+// `doctor | head` closes the pipe.
+process.stdout.on('error', () => {});
+
 main(process.argv.slice(2)).then(
   status => (process.exitCode = status),
   error => {

@@ -1,6 +1,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
@@ -240,6 +242,17 @@ describe('the command prom-client-cluster', () => {
     const missing = await run(['doctor', 'missing.json'], { cwd: place });
     assert.equal(missing.status, 2);
     assert.match(missing.errors, /ENOENT.*missing\.json/);
+  });
+
+  it('the command prom-client-cluster is silent if nobody reads its output to the end, as in `| head`', async t => {
+    const place = makePlace(t);
+    write(place, PINNED);
+    const child = spawn(process.execPath, [MAIN, 'doctor'], { cwd: place });
+    child.stdout.destroy();
+    let errors = '';
+    child.stderr.on('data', text => (errors += text));
+    const [status] = await once(child, 'close');
+    assert.deepEqual([status, errors], [1, '']);
   });
 
   it('the command prom-client-cluster says where no directory can be written, and where sockets have no room', async t => {
