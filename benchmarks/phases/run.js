@@ -17,6 +17,7 @@ const { SnapshotFile } = require('../../lib/cluster/worker/snapshot-file');
 const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
 const { readRegularFile } = require('../../lib/cluster/spool/safe-files');
 const { runThrough } = require('../../lib/event-loop/slices');
+const { TEXT } = require('../../lib/exposition/formats');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
 const { Phases } = require('./phases.js');
 const recording = require('./recording.js');
@@ -114,7 +115,7 @@ function scrape(cluster, source, directory) {
   const merged = phases.time('merge', () => runThrough(store.merge(new Set())));
   const families = merged.flatMap(({ view }) => view ?? []);
   const { memory } = cluster;
-  const page = phases.time('render', () => runThrough(renderBytes(families, false, memory)));
+  const page = phases.time('render', () => runThrough(renderBytes(families, TEXT, memory)));
   const text = phases.time('string', () => Buffer.from(page.buffer, 0, page.length).toString('latin1'));
   cluster.memory = page.buffer;
   timeFloors(cluster, families, text, directory);

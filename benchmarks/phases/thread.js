@@ -10,6 +10,7 @@ const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
 const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
 const { capturedFamily } = require('../../lib/exposition/live-family');
 const { runThrough } = require('../../lib/event-loop/slices');
+const { TEXT } = require('../../lib/exposition/formats');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { Phases } = require('./phases.js');
@@ -52,9 +53,7 @@ async function scrape(registry, phases) {
   const families = phases.time('capture, as metrics() does it', () =>
     views.map(view => capturedFamily(view, {})),
   );
-  const page = phases.time('write the page', () =>
-    runThrough(renderBytes(families, false, MEMORY_MIB << 20)),
-  );
+  const page = phases.time('write the page', () => runThrough(renderBytes(families, TEXT, MEMORY_MIB << 20)));
   phases.time('the page as a string', () => Buffer.from(page.buffer, 0, page.length).toString('latin1'));
 
   const [{ rows, labelText }] = families;

@@ -21,6 +21,7 @@ const {
   checkCallOptions,
   warnIfMissing,
 } = require('./cluster-options');
+const { formatOf } = require('../exposition/formats');
 const { timedSection } = require('../event-loop/timed-section');
 const { settledWithin } = require('../event-loop/timers');
 
@@ -135,14 +136,14 @@ class AggregatorRegistry extends Registry {
     const { contentType = this.contentType, names } = options ?? {};
     checkPageOptions({ timeout, contentType, names });
     const primary = primaryOfProcess();
-    const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    const format = { openMetrics, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
+    const { name } = formatOf(contentType);
+    const format = { format: name, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
     const group = groupOfProcess();
     if (group !== undefined) return group.collect(format, timeout);
     if (primary === undefined) return clusterModule().isWorker ? clusterPage(format, timeout) : undefined;
     if (!primary.isAlone) return primary.collect(format, timeout);
     if (ownRegistries(this).length === 0) return undefined;
-    return { bytes: await ownPage(this, { openMetrics, gzip: format.gzip, names }), ascii: false };
+    return { bytes: await ownPage(this, { format: name, gzip: format.gzip, names }), ascii: false };
   }
 
   /**

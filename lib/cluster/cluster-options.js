@@ -7,7 +7,7 @@ const { format, inspect } = require('node:util');
 const { checkOptionNames } = require('../options/option-names');
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
-const { isSupported, contentTypesOf } = require('../exposition/content-type');
+const { isSupported, contentTypesOf } = require('../exposition/formats');
 const { DEFAULT_LABELS } = require('../registry/metric-view');
 
 const SHORTEST_CHECKPOINT_INTERVAL = 100;

@@ -3,12 +3,12 @@
 // Reads a family's samples one by one, for protocols that are not text (lib/remote-write). Names, labels and
 // values are those that text-format.js writes.
 
-const { kindOf, samplesOf, isCounter } = require('../series/layouts');
-const { baseName } = require('./text-format');
+const { kindOf, samplesOf } = require('../series/layouts');
 const { labelPair } = require('./label-text');
 
 /** @typedef {import('./text-format').Family} Family */
 /** @typedef {import('./text-format').Exemplar} Exemplar */
+/** @typedef {import('./formats').Format} Format */
 /** @typedef {import('./label-text').Label} Label */
 
 /**
@@ -21,43 +21,33 @@ const { labelPair } = require('./label-text');
  */
 
 /**
- * @param {Family} family
- * @param {boolean} openMetrics whether names are those of OpenMetrics
- * @returns {string} the name of the family's metadata
- */
-function familyName({ name, type }, openMetrics) {
-  return openMetrics && isCounter(type) ? baseName(String(name)) : String(name);
-}
-
-/**
  * @template N
  * @param {Family} family
- * @param {boolean} openMetrics whether names are those of OpenMetrics
+ * @param {Pick<Format, 'sampleName'>} format whose names samples have
  * @param {SampleSink<N>} sink
  * @returns {(row: number) => void} calls onSample for each sample of a row
  */
-function sampleReader(family, openMetrics, sink) {
-  const isTotal = openMetrics && isCounter(family.type);
+function sampleReader(family, { sampleName }, sink) {
   const name = String(family.name);
-  if (family.sampleName !== undefined) return namedReader(family, name, isTotal, sink);
-  return layoutReader(family, isTotal ? `${baseName(name)}_total` : name, sink);
+  if (family.sampleName !== undefined) return namedReader(family, name, sampleName, sink);
+  return layoutReader(family, sampleName(name, family.type), sink);
 }
 
 /**
  * @template N
  * @param {Family} family
  * @param {string} familyName
- * @param {boolean} isTotal whether each name has to end with `_total`
+ * @param {Format['sampleName']} sampleName
  * @param {SampleSink<N>} sink
  */
-function namedReader(family, familyName, isTotal, { nameOf, onSample }) {
+function namedReader(family, familyName, sampleName, { nameOf, onSample }) {
   /** @type {Map<string, N>} by the name as the family has it */
   const names = new Map();
   return (/** @type {number} */ row) => {
     const own = family.sampleName?.(row) || familyName;
     let name = names.get(own);
     if (name === undefined) {
-      name = nameOf(isTotal ? `${baseName(own)}_total` : own);
+      name = nameOf(sampleName(own, family.type));
       names.set(own, name);
     }
     const value = family.pageOf(row)[family.offsetOf(row)];
@@ -99,4 +89,4 @@ function markerOf(name, value) {
   return { name, value: String(value), pair: labelPair(name, value) };
 }
 
-module.exports = { familyName, sampleReader };
+module.exports = { sampleReader };

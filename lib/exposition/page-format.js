@@ -1,10 +1,10 @@
 'use strict';
 
 /**
- * What a page is: its text format, whether it is compressed, and which families it has.
+ * What a page is: its format, whether it is compressed, and which families it has.
  *
  * @typedef {object} PageFormat
- * @property {boolean} openMetrics
+ * @property {string} format its name
  * @property {boolean} gzip
  * @property {readonly string[]} [names] of the families, default all
  */
@@ -30,11 +30,11 @@ function selectFamilies(families, names) {
 }
 
 /**
- * @param {Pick<PageFormat, 'openMetrics' | 'names'>} format
+ * @param {Pick<PageFormat, 'format' | 'names'>} format
  * @returns {string} equal for pages with the same text
  */
-function textKeyOf({ openMetrics, names }) {
-  return JSON.stringify([openMetrics, names]);
+function textKeyOf({ format, names }) {
+  return JSON.stringify([format, names]);
 }
 
 /**

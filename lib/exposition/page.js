@@ -37,17 +37,18 @@ class Page {
   }
 
   /**
-   * Writes a part of an earlier page again.
+   * Writes bytes, such as a part of an earlier page.
    *
-   * @param {Buffer} bytes ASCII
+   * @param {Buffer} bytes
    * @param {number} start
    * @param {number} end
+   * @param {number} [characters] of them, default that of ASCII
    */
-  copyFrom(bytes, start, end) {
+  copyFrom(bytes, start, end, characters = end - start) {
     this.#reserve(end - start);
     bytes.copy(this.#bytes, this.length, start, end);
     this.length += end - start;
-    this.#characters += end - start;
+    this.#characters += characters;
   }
 
   /**

@@ -6,7 +6,7 @@
 // https://prometheus.io/docs/instrumenting/exposition_formats/ (0.0.4) and
 // https://github.com/prometheus/OpenMetrics (1.0.0).
 
-const { kindOf, samplesOf, isCounter } = require('../series/layouts');
+const { kindOf, samplesOf } = require('../series/layouts');
 const { formatNumber } = require('./number-format');
 const { labelPair, escapeHelp, joinLabels } = require('./label-text');
 
@@ -42,44 +42,35 @@ const NOTHING = [];
  * @property {string} [labelVersion] with `cachedText`: changes whenever the labels of a row may have changed
  */
 
+/** @typedef {import('./formats').Format} Format */
+
 /**
- * Joins families to a page, each written by renderFamily().
+ * Lines of text: the head of each family, and a line for each sample.
  *
- * @param {string[]} texts
- * @param {boolean} openMetrics
- * @returns {string}
+ * @param {Omit<Format, 'write' | 'head' | 'rowWriter'>} traits
+ * @returns {Required<Pick<Format, 'head' | 'rowWriter'>> & Format}
  */
-function joinFamilies(texts, openMetrics) {
-  return texts.join(separator(openMetrics)) + ending(openMetrics);
+function textFormat(traits) {
+  return {
+    ...traits,
+    head: family => headOf(family, traits),
+    rowWriter: family => rowWriter(family, traits),
+    write: family => renderFamily(family, traits),
+  };
 }
 
-/**
- * @param {boolean} openMetrics
- * @returns {string} the text between two families
- */
-function separator(openMetrics) {
-  // Prometheus text has an empty line between families; OpenMetrics allows none.
-  return openMetrics ? '\n' : '\n\n';
-}
-
-/**
- * @param {boolean} openMetrics
- * @returns {string} the text after the last family
- */
-function ending(openMetrics) {
-  return openMetrics ? '\n# EOF\n' : '\n';
-}
+/** @typedef {Parameters<typeof textFormat>[0]} Traits */
 
 /**
  * Writes one family, without a line feed at its end.
  *
  * @param {Family} family
- * @param {boolean} openMetrics
+ * @param {Traits} traits
  * @returns {Generator<string, void>}
  */
-function* renderFamily(family, openMetrics) {
-  yield headOf(family, openMetrics);
-  const textOf = rowWriter(family, openMetrics);
+function* renderFamily(family, traits) {
+  yield headOf(family, traits);
+  const textOf = rowWriter(family, traits);
   // A piece for each row if one may take long: quantiles are computed here, and a custom metric's values may
   // be any objects.
   const enough = takesLong(family) ? 1 : PIECE_CHARACTERS;
@@ -104,12 +95,11 @@ function takesLong({ layout, sampleName }) {
 
 /**
  * @param {Family} family
- * @param {boolean} openMetrics
+ * @param {Traits} traits
  * @returns {string} the lines above a family's samples, without a line feed at their end
  */
-function headOf(family, openMetrics) {
-  const own = nameOf(family);
-  const name = openMetrics && isCounter(family.type) ? baseName(own) : own;
+function headOf(family, { familyName }) {
+  const name = familyName(nameOf(family), family.type);
   return `# HELP ${name} ${escapeHelp(String(family.help))}\n# TYPE ${name} ${family.type}`;
 }
 
@@ -123,24 +113,15 @@ function nameOf(family) {
 }
 
 /**
- * @param {string} name of a counter
- * @returns {string} the name of its family in OpenMetrics
- */
-function baseName(name) {
-  return name.replace(/_total$/, '');
-}
-
-/**
  * @param {Family} family
- * @param {boolean} openMetrics
+ * @param {Traits} traits
  * @returns {(row: number) => string} writes the samples of a row, a line feed before each
  */
-function rowWriter(family, openMetrics) {
-  const exemplarText = openMetrics && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
-  const isTotal = openMetrics && isCounter(family.type);
+function rowWriter(family, { hasExemplars, sampleName }) {
+  const exemplarText = hasExemplars && family.exemplarAt !== undefined ? exemplarWriter(family) : undefined;
   const name = nameOf(family);
-  if (family.sampleName !== undefined) return namedWriter(family, name, isTotal, exemplarText);
-  return layoutWriter(family, isTotal ? `${baseName(name)}_total` : name, exemplarText);
+  if (family.sampleName !== undefined) return namedWriter(family, name, sampleName, exemplarText);
+  return layoutWriter(family, sampleName(name, family.type), exemplarText);
 }
 
 /** @typedef {(row: number, column: number) => string} ExemplarText */
@@ -148,15 +129,13 @@ function rowWriter(family, openMetrics) {
 /**
  * @param {Family} family
  * @param {string} familyName
- * @param {boolean} isTotal whether each name has to end with `_total`
+ * @param {Traits['sampleName']} sampleName
  * @param {ExemplarText | undefined} exemplarText
  * @returns {(row: number) => string}
  */
-function namedWriter(family, familyName, isTotal, exemplarText) {
-  const sampleName = /** @type {NonNullable<Family['sampleName']>} */ (family.sampleName);
+function namedWriter(family, familyName, sampleName, exemplarText) {
   return row => {
-    const own = sampleName(row) || familyName;
-    const name = isTotal ? `${baseName(own)}_total` : own;
+    const name = sampleName(family.sampleName?.(row) || familyName, family.type);
     const labels = family.labelText(row, false);
     const value = formatNumber(family.pageOf(row)[family.offsetOf(row)]);
     const exemplar = exemplarText === undefined ? '' : exemplarText(row, 0);
@@ -221,12 +200,6 @@ function formatExemplar({ labelSet, value, timestamp }) {
 
 module.exports = {
   PIECE_CHARACTERS,
-  renderFamily,
-  headOf,
+  textFormat,
   takesLong,
-  rowWriter,
-  baseName,
-  joinFamilies,
-  separator,
-  ending,
 };

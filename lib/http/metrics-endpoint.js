@@ -9,7 +9,7 @@ const { checkOptionNames } = require('../options/option-names');
 const { PAGES, CONTENT_TYPES, ALLOWS_EXEMPLARS } = require('../registry/metric-view');
 const { UNAVAILABLE, unavailable, reasonOf } = require('../registry/unavailable');
 const { coalesceByRegistry } = require('../registry/coalesce');
-const { OPENMETRICS_CONTENT_TYPE, contentTypesOf } = require('../exposition/content-type');
+const { formatOf, contentTypesOf, haveExemplars } = require('../exposition/formats');
 const { HOOK_FAILURES } = require('../exposition/page-bytes');
 const { compress } = require('../exposition/gzip');
 const { acceptsGzip, chooseContentType, namesOf, waitOf } = require('./negotiation');
@@ -89,8 +89,7 @@ class MetricsEndpoint {
     this.#onError = onError ?? warn;
     // Without, the warning of the process whose hook has failed is enough.
     this.#hooks = onError == null ? undefined : new Map();
-    const servesOpenMetrics = this.#contentTypes?.includes(OPENMETRICS_CONTENT_TYPE);
-    if (servesOpenMetrics && ALLOWS_EXEMPLARS in registry) registry[ALLOWS_EXEMPLARS] = true;
+    if (haveExemplars(this.#contentTypes) && ALLOWS_EXEMPLARS in registry) registry[ALLOWS_EXEMPLARS] = true;
   }
 
   /**
@@ -154,8 +153,7 @@ class MetricsEndpoint {
     if (typeof registry.clusterMetricsBytes !== 'function') {
       // A registry with a rendering of its own writes one format only.
       const contentType = registry[PAGES] === undefined ? registry.contentType : chosen;
-      const openMetrics = contentType === OPENMETRICS_CONTENT_TYPE;
-      const body = await pageOf(registry, { openMetrics, gzip, names });
+      const body = await pageOf(registry, { format: formatOf(contentType).name, gzip, names });
       if (registry.getMetricsAsArray?.().length === 0) {
         throw unavailable('There are no metrics: none is registered in this Registry.');
       }

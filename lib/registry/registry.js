@@ -1,14 +1,15 @@
 'use strict';
 
 const {
-  PROMETHEUS_CONTENT_TYPE,
-  OPENMETRICS_CONTENT_TYPE,
+  TEXT,
+  OPENMETRICS,
+  formatOf,
   isSupported,
   contentTypesOf,
-} = require('../exposition/content-type');
-const { joinFamilies } = require('../exposition/text-format');
+  haveExemplars,
+} = require('../exposition/formats');
 const { compress } = require('../exposition/gzip');
-const { scrapeText, scrapePages, scrapeOne } = require('./scrape');
+const { scrapeText, scrapePages, scrapeOne, joinFamilies } = require('./scrape');
 const {
   DEFAULT_LABELS,
   PAGES,
@@ -55,7 +56,7 @@ class Registry {
    * @param {string} [contentType] the format that metrics() writes, default Prometheus text
    * @throws {TypeError} if the format is unknown
    */
-  constructor(contentType = PROMETHEUS_CONTENT_TYPE) {
+  constructor(contentType = TEXT.contentType) {
     if (!isSupported(contentType)) throw new TypeError(`Content type ${contentType} is unsupported`);
     /** @type {State} */
     const state = { metrics: new Map(), defaultLabels: {}, contentType, allowsExemplars: false };
@@ -71,7 +72,7 @@ class Registry {
     if (this.getMetricsAsString === getMetricsAsString) return scrapeText(this);
     // A subclass or a spy renders single metrics itself.
     const texts = await Promise.all(this.getMetricsAsArray().map(metric => this.getMetricsAsString(metric)));
-    return joinFamilies(texts, isOpenMetrics(this));
+    return joinFamilies(texts, formatOf(this.contentType));
   }
 
   /**
@@ -83,7 +84,7 @@ class Registry {
   async metricsBytes(options) {
     const { gzip = false } = options ?? {};
     const pages = this[PAGES];
-    if (pages !== undefined) return (await pages([{ openMetrics: isOpenMetrics(this), gzip }]))[0];
+    if (pages !== undefined) return (await pages([{ format: formatOf(this.contentType).name, gzip }]))[0];
     const bytes = Buffer.from(await this.metrics());
     return gzip ? compress(bytes) : bytes;
   }
@@ -247,7 +248,7 @@ class Registry {
   setFormats(formats) {
     const contentTypes = contentTypesOf(formats);
     ownStateOf(this).contentTypes = contentTypes;
-    if (contentTypes.includes(OPENMETRICS_CONTENT_TYPE)) this[ALLOWS_EXEMPLARS] = true;
+    if (haveExemplars(contentTypes)) this[ALLOWS_EXEMPLARS] = true;
   }
 
   /**
@@ -369,11 +370,6 @@ function ownStateOf(registry) {
   return stateOf(registry);
 }
 
-/** @param {Registry} registry */
-function isOpenMetrics(registry) {
-  return registry.contentType === OPENMETRICS_CONTENT_TYPE;
-}
-
 /** @param {any} metric that may have observers and timers to stop; undefined if there was none */
 function dropped(metric) {
   metric?.[REMOVED]?.();
@@ -423,7 +419,7 @@ function withDefaults(values, defaultLabels) {
 
 /** The default registry of metrics. */
 Registry.globalRegistry = new Registry();
-Registry.PROMETHEUS_CONTENT_TYPE = PROMETHEUS_CONTENT_TYPE;
-Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS_CONTENT_TYPE;
+Registry.PROMETHEUS_CONTENT_TYPE = TEXT.contentType;
+Registry.OPENMETRICS_CONTENT_TYPE = OPENMETRICS.contentType;
 
 module.exports = { Registry };

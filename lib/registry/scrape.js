@@ -6,14 +6,13 @@
 // them); it is rendered in slices, so the application can use the event loop in between.
 
 const { samplesOf } = require('../series/layouts');
-const { renderFamily, joinFamilies } = require('../exposition/text-format');
 const { renderBytes } = require('../exposition/text-bytes');
 const { selectFamilies, textKeyOf } = require('../exposition/page-format');
 const { compress } = require('../exposition/gzip');
 const { runInSlices, turn } = require('../event-loop/slices');
 const { liveFamily, capturedFamily } = require('../exposition/live-family');
 const { sampleFamily } = require('../exposition/sample-family');
-const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
+const { formatOf } = require('../exposition/formats');
 const { viewOf, DEFAULT_LABELS } = require('./metric-view');
 const { readableDefaults } = require('./readable-defaults');
 const { warnOfOtherClients } = require('./other-clients');
@@ -43,6 +42,7 @@ let depth = 0;
 /** @typedef {import('./registry').RegisteredMetric} RegisteredMetric */
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/formats').Format} Format */
 /** @typedef {import('../exposition/page-format').PageFormat} PageFormat */
 
 /**
@@ -50,7 +50,7 @@ let depth = 0;
  *
  * @typedef {object} Setting
  * @property {Record<string, unknown>} defaultLabels
- * @property {boolean} openMetrics
+ * @property {Format} format
  */
 
 /**
@@ -68,18 +68,28 @@ let depth = 0;
  * @returns {Promise<string>} the page
  */
 async function scrapeText(registry) {
-  const { openMetrics } = settingOf(registry);
+  const { format } = settingOf(registry);
   const started = startAll([registry]);
   const samples = sampleCount(started);
-  if (samples <= AT_ONCE_SAMPLES) {
+  if (samples <= AT_ONCE_SAMPLES && !format.isBinary) {
     const texts = await all(started.map(each => read(each, writeFamily)));
     await compact(started);
-    return joinFamilies(texts, openMetrics);
+    return joinFamilies(texts, format);
   }
-  const [{ buffer, length, ascii }] = await writeInSlices(started, [{ openMetrics }]);
+  const [{ buffer, length, ascii }] = await writeInSlices(started, [{ format: format.name }]);
   await turn();
   // Not concatenated from pieces: V8 would defer the copying to one long pause at the end.
-  return Buffer.from(buffer, 0, length).toString(ascii ? 'latin1' : 'utf8');
+  const page = Buffer.from(buffer, 0, length);
+  return format.isBinary ? /** @type {any} */ (page) : page.toString(ascii ? 'latin1' : 'utf8');
+}
+
+/**
+ * @param {string[]} texts of families
+ * @param {Format} format
+ * @returns {string} the page
+ */
+function joinFamilies(texts, { separator, ending }) {
+  return texts.join(separator) + ending;
 }
 
 /**
@@ -142,10 +152,11 @@ async function writeInSlices(started, formats) {
   // Capturing a thousand metrics fills a slice.
   if (samples > AT_ONCE_SAMPLES) await turn();
   const bodies = [];
-  for (const { openMetrics, names } of formats) {
+  for (const { format: name, names } of formats) {
     const expected = names === undefined ? samples : 0;
     const shown = selectFamilies(families, names);
-    const body = await runInSlices(renderBytes(shown, openMetrics, LEAST_BYTES + expected * bytesPerSample));
+    const bytes = LEAST_BYTES + expected * bytesPerSample;
+    const body = await runInSlices(renderBytes(shown, formatOf(name), bytes));
     if (expected > AT_ONCE_SAMPLES) {
       const seen = ((body.length - LEAST_BYTES) / samples) * HEADROOM;
       bytesPerSample = Math.min(Math.max(bytesPerSample, seen), MOST_BYTES_PER_SAMPLE);
@@ -196,8 +207,7 @@ function startAll(registries) {
  * @returns {Setting}
  */
 function settingOf(registry) {
-  const openMetrics = registry.contentType === OPENMETRICS_CONTENT_TYPE;
-  return { defaultLabels: registry[DEFAULT_LABELS] ?? {}, openMetrics };
+  return { defaultLabels: registry[DEFAULT_LABELS] ?? {}, format: formatOf(registry.contentType) };
 }
 
 /**
@@ -267,9 +277,9 @@ function read({ metric, registry, view, hook }, make, settingFor = settingOf) {
  * @param {Setting} setting
  * @returns {string}
  */
-function writeFamily(source, { defaultLabels, openMetrics }) {
+function writeFamily(source, { defaultLabels, format }) {
   const family = 'table' in source ? liveFamily(source, defaultLabels) : source;
-  return [...renderFamily(family, openMetrics)].join('');
+  return [...format.write(family)].join('');
 }
 
 /**
@@ -307,4 +317,4 @@ function isThenable(value) {
   return typeof value?.then === 'function';
 }
 
-module.exports = { scrapeText, scrapePages, scrapeFamilies, scrapeOne };
+module.exports = { scrapeText, scrapePages, scrapeFamilies, scrapeOne, joinFamilies };

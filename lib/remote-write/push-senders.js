@@ -6,12 +6,13 @@ const { runInSlices } = require('../event-loop/slices');
 const { UNAVAILABLE } = require('../registry/unavailable');
 
 /** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/formats').Format} Format */
 /** @typedef {import('./remote-write-session').SessionSettings} SessionSettings */
 /** @typedef {import('./remote-write-session').Totals} Totals */
 /** @typedef {import('./remote-write-session').BuiltPush} BuiltPush */
 /** @typedef {import('./remote-write-session').Outcome} Outcome */
 
-/** @typedef {{openMetrics: boolean, timestamp: number, totals: Totals}} PushHead */
+/** @typedef {{format: Format, timestamp: number, totals: Totals}} PushHead */
 
 /** @typedef {{families: Family[], failed: number}} Captured `failed`: metrics that cannot be read */
 
@@ -96,10 +97,10 @@ class AggregatorSender {
    * @param {PushHead} push
    * @returns {Promise<BuiltPush>}
    */
-  async build({ openMetrics, timestamp, totals }) {
+  async build({ format, timestamp, totals }) {
     const { id, settings } = this.#session;
     const push = { session: id, settings, timestamp, totals };
-    const built = await this.#primary.buildPush(push, openMetrics, this.#registry.timeout);
+    const built = await this.#primary.buildPush(push, format.name, this.#registry.timeout);
     if (built === undefined) throw new Error(this.#registry[UNAVAILABLE]);
     return built;
   }

@@ -4,6 +4,7 @@
 // of a Registry, or in the aggregator thread of a cluster. What happened is counted by RemoteWrite, because
 // that thread may be lost.
 
+const { TEXT } = require('../exposition/formats');
 const { sampleFamily } = require('../exposition/sample-family');
 const { WrittenSeries } = require('./written-series');
 const { Receiver } = require('./receiver');
@@ -14,6 +15,7 @@ const NAME = 'prom_client_remote_write';
 const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
 
 /** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../exposition/formats').Format} Format */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./written-series').Push} Push */
 /** @typedef {import('./receiver').Answer} Answer */
@@ -62,14 +64,14 @@ class RemoteWriteSession {
   /**
    * @param {Family[]} families
    * @param {object} push
-   * @param {boolean} push.openMetrics whether names are those of OpenMetrics
+   * @param {Format} push.format whose names samples have
    * @param {number} push.timestamp milliseconds since the epoch
    * @param {Totals} push.totals
    * @returns {Generator<void, BuiltPush>}
    */
-  *build(families, { openMetrics, timestamp, totals }) {
+  *build(families, { format, timestamp, totals }) {
     this.#receiver.reopen();
-    return yield* this.#build([...families, ...ownFamilies(totals)], openMetrics, timestamp);
+    return yield* this.#build([...families, ...ownFamilies(totals)], format, timestamp);
   }
 
   /**
@@ -79,20 +81,20 @@ class RemoteWriteSession {
    * @returns {Generator<void, BuiltPush>}
    */
   buildEnd(timestamp) {
-    return this.#build([], false, timestamp);
+    return this.#build([], TEXT, timestamp);
   }
 
   /**
    * @param {Family[]} families
-   * @param {boolean} openMetrics
+   * @param {Format} format
    * @param {number} timestamp
    * @returns {Generator<void, BuiltPush>}
    */
-  *#build(families, openMetrics, timestamp) {
+  *#build(families, format, timestamp) {
     /** @type {Protocol[]} */
     const protocols = this.#protocol === undefined ? ['2.0', '1.0'] : [this.#protocol];
     this.#push = undefined;
-    this.#push = yield* this.#series.push(families, { openMetrics, timestamp, protocols });
+    this.#push = yield* this.#series.push(families, { format, timestamp, protocols });
     const { samples, dropped } = this.#push;
     return { samples, dropped };
   }

@@ -8,7 +8,7 @@ const { debug } = require('../options/debug-log');
 const { warnOnce } = require('../options/warnings');
 const { asError, textOf } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
-const { OPENMETRICS_CONTENT_TYPE } = require('../exposition/content-type');
+const { formatOf } = require('../exposition/formats');
 const { LocalSender, AggregatorSender } = require('./push-senders');
 const { checkMilliseconds, sessionSettings } = require('./remote-write-options');
 const { MAX_TIMER, settledWithin, unref } = require('../event-loop/timers');
@@ -236,8 +236,7 @@ class RemoteWrite {
    */
   async #pushBy(sender, giveUps, timestamp, captured) {
     this.#sender = sender;
-    const openMetrics = this.#registry.contentType === OPENMETRICS_CONTENT_TYPE;
-    const head = { openMetrics, timestamp, totals: this.#totals };
+    const head = { format: formatOf(this.#registry.contentType), timestamp, totals: this.#totals };
     const built = await sender.build(head, /** @type {Promise<Captured>} */ (captured));
     this.#totals.samples.dropped += built.dropped;
     const delivered =

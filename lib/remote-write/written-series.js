@@ -4,7 +4,7 @@
 // with a stale marker, so queries do not show its last value for five more minutes.
 
 const { takesLong } = require('../exposition/text-format');
-const { familyName, sampleReader } = require('../exposition/family-samples');
+const { sampleReader } = require('../exposition/family-samples');
 const { isValidMetricName } = require('../registry/names');
 const { LabelRows, labelOf, rowOfKey } = require('./label-rows');
 const { WriteRequest1, WriteRequest2 } = require('./write-request');
@@ -26,6 +26,7 @@ const MARKERS_PER_SERIES = 20;
 
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
+/** @typedef {import('../exposition/formats').Format} Format */
 /** @typedef {import('./label-rows').Label} Label */
 /** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./write-request').SampleName} SampleName */
@@ -72,12 +73,12 @@ class WrittenSeries {
   /**
    * @param {Iterable<Family>} families none: all series end
    * @param {object} options
-   * @param {boolean} options.openMetrics whether names are those of OpenMetrics
+   * @param {Format} options.format whose names samples have
    * @param {number} options.timestamp milliseconds since the epoch
    * @param {Protocol[]} options.protocols
    * @returns {Generator<void, Push>} yields where a slice may end
    */
-  *push(families, { openMetrics, timestamp, protocols }) {
+  *push(families, { format, timestamp, protocols }) {
     const number = ++this.#pushes;
     const writers = protocols.map(protocol => new RequestWriter(protocol, timestamp));
     let samples = 0;
@@ -123,11 +124,11 @@ class WrittenSeries {
       let read;
       try {
         metadata = {
-          name: familyName(family, openMetrics),
+          name: format.familyName(String(family.name), family.type),
           help: String(family.help),
           type: String(family.type),
         };
-        read = readerOf(family, openMetrics, sink, onUnreadable);
+        read = readerOf(family, format, sink, onUnreadable);
       } catch (error) {
         onUnreadable(error);
         continue;
@@ -285,14 +286,14 @@ class RequestWriter {
 /**
  * @template N
  * @param {Family} family
- * @param {boolean} openMetrics
+ * @param {Format} format
  * @param {import('../exposition/family-samples').SampleSink<N>} sink
  * @param {(error: unknown) => void} onUnreadable called for a row that cannot be read, as a sample of a
  *   custom metric object, which may consist of anything; nothing of it is written
  * @returns {(row: number) => void}
  */
-function readerOf(family, openMetrics, sink, onUnreadable) {
-  const read = sampleReader(family, openMetrics, {
+function readerOf(family, format, sink, onUnreadable) {
+  const read = sampleReader(family, format, {
     nameOf: sink.nameOf,
     onSample: (name, labels, value, exemplar) =>
       sink.onSample(name, labels, value, exemplar && readableExemplar(exemplar)),

@@ -18,6 +18,7 @@ const {
 } = require('../cluster/cluster-options');
 const { groupOfProcess } = require('../cluster/group-of-process');
 const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
+const { formatOf } = require('../exposition/formats');
 const { settledWithin } = require('../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
@@ -131,8 +132,8 @@ class WorkerRegistry extends Registry {
     checkPageOptions({ timeout, contentType, names });
     const threads = shared()[THREADS];
     if (threads === undefined) return undefined;
-    const openMetrics = contentType === Registry.OPENMETRICS_CONTENT_TYPE;
-    const format = { openMetrics, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
+    const { name } = formatOf(contentType);
+    const format = { format: name, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
     const page = pageOf(threads, format, timeout);
     threads.scrapes.add(page);
     try {

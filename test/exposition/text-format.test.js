@@ -3,7 +3,7 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
-const { renderFamily } = require('../../lib/exposition/text-format');
+const { TEXT, OPENMETRICS } = require('../../lib/exposition/formats');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { formatNumber, toNumber } = require('../../lib/exposition/number-format');
@@ -42,7 +42,7 @@ function textOf(families, openMetrics = false) {
 
 /** The lines of one family after HELP and TYPE. */
 function linesOf(one, openMetrics) {
-  return [...renderFamily(one, openMetrics)].join('').split('\n').slice(2);
+  return [...(openMetrics ? OPENMETRICS : TEXT).write(one)].join('').split('\n').slice(2);
 }
 
 test('text format: numbers are in the form of JavaScript, which Prometheus reads', () => {
@@ -329,7 +329,7 @@ test('text format: pieces have a bounded size, and joined they equal the text wr
         const lines = textOf([whole, family({ name: 'after' })], openMetrics).split('\n');
         const last = lines.indexOf('# HELP after help') - (openMetrics ? 0 : 1);
         assert.deepStrictEqual(lines.slice(2, last), rowByRow.flat());
-        const pieces = [...renderFamily(whole, openMetrics)];
+        const pieces = [...(openMetrics ? OPENMETRICS : TEXT).write(whole)];
         assert.deepStrictEqual(pieces.join('').split('\n').slice(2), rowByRow.flat());
         const longestRow = Math.max(0, ...rowByRow.map(row => row.join('\n').length));
         for (const piece of pieces)
@@ -398,25 +398,23 @@ test('families that cannot be written are left out of the page, wherever they ar
     const labelText = row => (row === at ? assert.fail('no text') : rows[row].labels);
     return family({ name: `bad_${at}`, rows, labelText });
   };
-  const written = (families, openMetrics, onFailure) => {
-    const { buffer, length, ascii } = runThrough(renderBytes(families, openMetrics, 16, onFailure));
+  const written = (families, format, onFailure) => {
+    const { buffer, length, ascii } = runThrough(renderBytes(families, format, 16, onFailure));
     return { text: Buffer.from(buffer, 0, length).toString(), ascii };
   };
-  for (const openMetrics of [false, true]) {
+  for (const format of [TEXT, OPENMETRICS]) {
     const families = [bad(0), good('x'), bad(20_000), bad(1), good('y'), bad(20_000)];
     const failed = [];
-    const page = written(families, openMetrics, ({ name }, { message }) =>
-      failed.push(`${name}: ${message}`),
-    );
-    assert.deepStrictEqual(page, written([good('x'), good('y')], openMetrics));
+    const page = written(families, format, ({ name }, { message }) => failed.push(`${name}: ${message}`));
+    assert.deepStrictEqual(page, written([good('x'), good('y')], format));
     assert.deepStrictEqual(
       failed,
       ['bad_0', 'bad_20000', 'bad_1', 'bad_20000'].map(name => `${name}: no text`),
     );
     assert.deepStrictEqual(
-      written([bad(0)], openMetrics, () => {}),
-      written([], openMetrics),
+      written([bad(0)], format, () => {}),
+      written([], format),
     );
-    assert.throws(() => written(families, openMetrics), /no text/);
+    assert.throws(() => written(families, format), /no text/);
   }
 });

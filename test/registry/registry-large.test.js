@@ -228,7 +228,7 @@ describe('a page rendered in slices', () => {
           } else metrics[type][TYPES[type]](given, value);
         }
         // As a scraper gets it: a lone surrogate has no UTF-8 encoding.
-        const pages = await registry[PAGES]([true, false].map(each => ({ openMetrics: each, gzip: false })));
+        const pages = await registry[PAGES](['openmetrics', 'text'].map(format => ({ format, gzip: false })));
         for (const [i, contentType] of [openMetricsContentType, prometheusContentType].entries()) {
           registry.setContentType(contentType);
           assert.equal(String(pages[i]), String(Buffer.from(await registry.metrics())));

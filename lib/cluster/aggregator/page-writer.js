@@ -4,6 +4,7 @@
 // files, and as pushes of remote write.
 
 const { renderBytes } = require('../../exposition/text-bytes');
+const { formatOf } = require('../../exposition/formats');
 const { selectFamilies, textKeyOf } = require('../../exposition/page-format');
 const { compressBody } = require('./gzip');
 const { PagePool } = require('./page-pool');
@@ -43,7 +44,7 @@ class PageWriter {
     for (const format of formats) {
       const all = format.selfMetrics ? [...families, ...selfFamilies] : families;
       if (format.push !== undefined) {
-        bodies.push(yield* this.#remoteWrites.build(all, format.openMetrics, format.push));
+        bodies.push(yield* this.#remoteWrites.build(all, formatOf(format.format), format.push));
         continue;
       }
       const key = `${textKeyOf(format)} ${format.selfMetrics}`;
@@ -65,9 +66,9 @@ class PageWriter {
    * @param {Format} format
    * @returns {Generator<void, Body>}
    */
-  *#textOf(families, { openMetrics, names }) {
+  *#textOf(families, { format, names }) {
     const shown = selectFamilies(families, names);
-    const body = yield* renderBytes(shown, openMetrics, this.#pool.take(), this.#onFailure);
+    const body = yield* renderBytes(shown, formatOf(format), this.#pool.take(), this.#onFailure);
     // A page of some families does not say how long the next one is.
     if (names === undefined) this.#pool.setLastLength(body.length);
     return body;

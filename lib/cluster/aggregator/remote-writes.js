@@ -29,11 +29,11 @@ class RemoteWrites {
 
   /**
    * @param {Family[]} families
-   * @param {boolean} openMetrics
+   * @param {import('../../exposition/formats').Format} format whose names samples have
    * @param {PushRequest} push
    * @returns {Generator<void, BuiltPush>}
    */
-  build(families, openMetrics, { session: id, settings, timestamp, totals }) {
+  build(families, format, { session: id, settings, timestamp, totals }) {
     // Loaded on first use: few programs need it.
     const { RemoteWriteSession } = require('../../remote-write/remote-write-session');
     const session = this.#sessions.get(id) ?? new RemoteWriteSession(settings);
@@ -43,7 +43,7 @@ class RemoteWrites {
       const [oldest] = this.#sessions.keys();
       this.#sessions.delete(oldest);
     }
-    return session.build(families, { openMetrics, timestamp, totals });
+    return session.build(families, { format, timestamp, totals });
   }
 
   /**

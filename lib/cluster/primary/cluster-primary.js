@@ -16,6 +16,7 @@ const { WorkerMessages } = require('./worker-messages');
 const { PageRequests } = require('./page-requests');
 const { clusterState, primaryFacts } = require('./cluster-state');
 const { deathOf, isOnline } = require('./worker-record');
+const { TEXT } = require('../../exposition/formats');
 const { unavailable } = require('../../registry/unavailable');
 const { debug, isDebugging } = require('../../options/debug-log');
 const { warnOnce } = require('../../options/warnings');
@@ -23,7 +24,7 @@ const { warnOnce } = require('../../options/warnings');
 // Timeout of a scrape that no caller waits for.
 const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
 
-const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
+const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
 
 /** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
 /** @typedef {import('../aggregator/aggregator').Format} Format */
@@ -124,15 +125,15 @@ class ClusterPrimary {
    * Builds a push of remote write in the aggregator.
    *
    * @param {import('../aggregator/remote-writes').PushRequest} push
-   * @param {boolean} openMetrics whether names are those of OpenMetrics
+   * @param {string} format name of that whose names samples have
    * @param {number} timeout as that of collect()
    * @returns {Promise<import('../wire/scrape-callers').BuiltPush | undefined>} undefined if there is nothing
    *   to push
    * @throws {Error} as collect()
    */
-  buildPush(push, openMetrics, timeout) {
-    const format = { openMetrics, gzip: false, selfMetrics: true, push };
-    return /** @type {Promise<any>} */ (this.#rounds.collect(format, timeout));
+  buildPush(push, format, timeout) {
+    const page = { format, gzip: false, selfMetrics: true, push };
+    return /** @type {Promise<any>} */ (this.#rounds.collect(page, timeout));
   }
 
   /**

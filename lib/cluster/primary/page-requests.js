@@ -9,6 +9,7 @@ const { reasonOf } = require('../../registry/unavailable');
 const { textOf } = require('../../options/thrown');
 const { pause } = require('../../event-loop/timers');
 const { timedSection } = require('../../event-loop/timed-section');
+const { formatOf } = require('../../exposition/formats');
 const { HOOK_FAILURES } = require('../../exposition/page-bytes');
 const { PAGE } = require('../wire/messages');
 const { pageName } = require('../wire/file-names');
@@ -164,9 +165,10 @@ async function sendParts(worker, pageId, { bytes, ascii, [HOOK_FAILURES]: hookFa
 function readRequest({ pageId, format, timeout, inParts }) {
   if (!Number.isSafeInteger(pageId) || pageId < 1 || typeof format !== 'object' || format === null) return;
   if (typeof timeout !== 'number' || !(timeout >= 0)) return;
-  const { openMetrics, gzip, selfMetrics, names } = format;
+  const { format: formatName, gzip, selfMetrics, names } = format;
+  if (formatOf(formatName).name !== formatName) return;
   if (names !== undefined && !isListOfNames(names)) return;
-  const flags = { openMetrics: openMetrics === true, gzip: gzip === true, selfMetrics: selfMetrics === true };
+  const flags = { format: formatName, gzip: gzip === true, selfMetrics: selfMetrics === true };
   return { pageId, format: { ...flags, names }, timeout, inParts: inParts === true };
 }
 

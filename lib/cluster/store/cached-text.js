@@ -5,9 +5,10 @@
 // go.
 
 const { widthOf } = require('../../series/layouts');
-const { PIECE_CHARACTERS, headOf, takesLong, rowWriter } = require('../../exposition/text-format');
+const { PIECE_CHARACTERS, takesLong } = require('../../exposition/text-format');
 
 /** @typedef {import('../../exposition/text-format').Family} Family */
+/** @typedef {import('../../exposition/formats').Format} Format */
 /** @typedef {import('../../exposition/page').Page} Page */
 
 // Below this, formatting everything takes microseconds.
@@ -46,19 +47,19 @@ class CachedText {
    * Prepares to write a family. Clears the cache if it cannot be used.
    *
    * @param {Family} family
-   * @param {boolean} openMetrics
-   * @returns {boolean} whether its text depends on its labels and numbers only, and is long enough to be
-   *   cached
+   * @param {Format} format
+   * @returns {format is Required<Format>} whether its text depends on its labels and numbers only, and is
+   *   long enough to be cached
    */
-  prepare(family, openMetrics) {
-    if (takesLong(family)) return false;
-    if (openMetrics && family.exemplarAt !== undefined) return false;
+  prepare(family, format) {
+    if (format.rowWriter === undefined || takesLong(family)) return false;
+    if (format.hasExemplars && family.exemplarAt !== undefined) return false;
     const { length } = /** @type {Int32Array} */ (family.rows());
     if (length < MIN_ROWS) {
       this.#clear();
       return false;
     }
-    this.#setKey(keyOf(family, openMetrics));
+    this.#setKey(keyOf(family, /** @type {Required<Format>} */ (format)));
     // The row with non-ASCII text may have been removed.
     return length < this.#nonAsciiRowCount;
   }
@@ -67,16 +68,16 @@ class CachedText {
    * Writes a family, without a line feed at its end, and caches its text.
    *
    * @param {Family} family for which prepare() has just returned true
-   * @param {boolean} openMetrics
+   * @param {Required<Format>} format
    * @param {Page} page
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *write(family, openMetrics, page) {
+  *write(family, format, page) {
     const rows = /** @type {Int32Array} */ (family.rows());
-    page.write(headOf(family, openMetrics));
+    page.write(format.head(family));
     this.#reserve(rows.length, widthOf(family.layout));
     const start = page.length;
-    const length = yield* this.#writeRows(family, rows, rowWriter(family, openMetrics), page);
+    const length = yield* this.#writeRows(family, rows, format.rowWriter(family), page);
     if (page.length - start === length) {
       this.#save(page.from(start), rows.length);
     } else {
@@ -211,11 +212,11 @@ class CachedText {
  * What the text depends on, apart from the rows and their numbers.
  *
  * @param {Family} family
- * @param {boolean} openMetrics
+ * @param {Required<Format>} format
  */
-function keyOf(family, openMetrics) {
+function keyOf(family, { name, head }) {
   const { labelVersion, layout } = family;
-  return [openMetrics, labelVersion, layout.marks, headOf(family, openMetrics)].join('\n');
+  return [name, labelVersion, layout.marks, head(family)].join('\n');
 }
 
 /**

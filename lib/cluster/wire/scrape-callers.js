@@ -97,8 +97,8 @@ function distinctFormats(callers) {
  * @param {Format} format
  * @returns {string} equal for equal formats
  */
-function keyOf({ openMetrics, gzip, selfMetrics, names, file, push }) {
-  return JSON.stringify([openMetrics, gzip, selfMetrics, names, file, push?.session]);
+function keyOf({ format, gzip, selfMetrics, names, file, push }) {
+  return JSON.stringify([format, gzip, selfMetrics, names, file, push?.session]);
 }
 
 /**

@@ -23,7 +23,7 @@ const INCARNATION_OFFSET = 16;
 const EPOCH_OFFSET = 36;
 
 const WORKER = 1;
-const PLAIN_TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
+const PLAIN_TEXT = { format: 'text', gzip: false, selfMetrics: false };
 
 let aggregator;
 let directory;

@@ -90,7 +90,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       [group.primary, own.aggregator, own.group.aggregator, own.group.id],
       [undefined, 'none', { pid: process.pid, id: 1 }, 1],
     );
-    const format = { openMetrics: false, gzip: false, selfMetrics: false };
+    const format = { format: 'text', gzip: false, selfMetrics: false };
     const { bytes } = await group.collect(format, 60_000);
     assert.match(bytes.toString(), /^c_total 3$/m);
     captures = 0;
@@ -116,7 +116,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     assert.equal(directory.claim(2, newKey()), true);
     directory.succeed(2, false);
     await assert.rejects(
-      group.collect({ openMetrics: false, gzip: false, selfMetrics: false }, 0),
+      group.collect({ format: 'text', gzip: false, selfMetrics: false }, 0),
       error => UNAVAILABLE in error,
     );
   });
@@ -129,7 +129,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     const place = path.join(makePlace(t), 'missing');
     const group = new Group(path.join(place, 'group'), {}, () => []);
     group.join();
-    await assert.rejects(group.collect({}, Infinity), error => {
+    await assert.rejects(group.collect({ format: 'text' }, Infinity), error => {
       assert.match(error.message, /^The group's metrics cannot be collected: ENOENT/);
       assert.equal(error[UNAVAILABLE], "The group's metrics cannot be collected.");
       return true;
@@ -154,7 +154,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
     const group = new Group(path.join(place, 'd'), {}, () => []);
     group.join();
     await assert.rejects(
-      group.collect({}, Infinity),
+      group.collect({ format: 'text' }, Infinity),
       /^Error: The group's metrics cannot be collected: ENOSPC/,
     );
     assert.equal(Math.max(...delays), 2 ** 31 - 1);
@@ -234,7 +234,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       () => void join(answer),
     );
     await until(() => group.state().group.members === 2, 'the other one is linked');
-    const { bytes } = await group.collect({ openMetrics: false, gzip: false, selfMetrics: false }, 60_000);
+    const { bytes } = await group.collect({ format: 'text', gzip: false, selfMetrics: false }, 60_000);
     assert.match(bytes.toString(), /^m_total 7$/m);
     await group.primary.close();
   });
@@ -259,7 +259,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
         (async () => {
           for (let i = 0; i < 3; i++) {
             counter.inc();
-            const { bytes } = await group.collect({}, 60_000);
+            const { bytes } = await group.collect({ format: 'text' }, 60_000);
             console.log(bytes.toString().split('\\n').at(-2));
           }
           process.exit();
@@ -281,7 +281,7 @@ describe('a process of a group', { skip: process.platform === 'win32' }, () => {
       };
       const group = new Group(${JSON.stringify(path.join(place, 'd'))}, {}, () => []);
       group.join();
-      const failed = async () => (await group.collect({}, 1).catch(error => error)).message;
+      const failed = async () => (await group.collect({ format: 'text' }, 1).catch(error => error)).message;
       const scrape = async () => {
         for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 1000 }, failed));
       };

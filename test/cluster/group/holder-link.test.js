@@ -12,7 +12,7 @@ const vm = require('node:vm');
 const { HolderLink } = require('../../../lib/cluster/group/holder-link.js');
 const { HELLO, PAGE, PING } = require('../../../lib/cluster/wire/messages.js');
 
-const FORMAT = { openMetrics: false, gzip: false, selfMetrics: false };
+const FORMAT = { format: 'text', gzip: false, selfMetrics: false };
 
 class FakeSocket extends EventEmitter {
   writable = true;

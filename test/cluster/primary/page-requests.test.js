@@ -19,7 +19,7 @@ it('a worker gets an answer whatever an aggregator has thrown', async () => {
     const requests = new PageRequests(rounds, { directory: '/tmp', discard() {} });
     const answer = await new Promise(resolve => {
       const worker = { id: 1, isConnected: () => true, send: resolve };
-      requests.receive({ worker }, { pageId: 1, format: {}, timeout: 100 });
+      requests.receive({ worker }, { pageId: 1, format: { format: 'text' }, timeout: 100 });
     });
     assert.deepEqual([answer.pageId, answer.error], [1, text]);
   }

@@ -7,8 +7,8 @@ const { afterEach, beforeEach, describe, it } = require('node:test');
 const { ScrapeRounds } = require('../../../lib/cluster/primary/scrape-rounds');
 const { ThreadLostError } = require('../../../lib/cluster/primary/thread-backend');
 
-const TEXT = { openMetrics: false, gzip: false, selfMetrics: false };
-const OPEN_METRICS = { openMetrics: true, gzip: false, selfMetrics: false };
+const TEXT = { format: 'text', gzip: false, selfMetrics: false };
+const OPEN_METRICS = { format: 'openmetrics', gzip: false, selfMetrics: false };
 
 let cluster;
 let rounds;
@@ -36,7 +36,7 @@ const NO_FAILURES = { failures: [] };
 async function finishRender(index = 0, again = []) {
   while (renders.length <= index) await new Promise(resolve => setImmediate(resolve));
   const { formats, resolve } = renders[index];
-  const bodies = formats.map(format => bodyOf(format.openMetrics ? 'OpenMetrics' : 'text'));
+  const bodies = formats.map(format => bodyOf(format.format === 'openmetrics' ? 'OpenMetrics' : 'text'));
   resolve({ again, bodies, isEmpty: false, state: NO_FAILURES });
   return bodies;
 }

@@ -232,7 +232,7 @@ describe('the page from a worker', () => {
         args: [],
         source: String(({ process }) => {
           const type = 'prom-client-cluster:page';
-          const format = { openMetrics: false, gzip: false, selfMetrics: false };
+          const format = { format: 'text', gzip: false, selfMetrics: false };
           const invalid = [
             {},
             { format: 5 },

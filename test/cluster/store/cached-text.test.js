@@ -6,6 +6,7 @@ const assert = require('node:assert');
 const { describe, it } = require('node:test');
 const fc = require('../../fixtures/seeded-fast-check');
 const { CachedText } = require('../../../lib/cluster/store/cached-text');
+const { TEXT } = require('../../../lib/exposition/formats');
 const { Page } = require('../../../lib/exposition/page');
 const { renderText } = require('../../fixtures/unit-scrape');
 
@@ -205,8 +206,8 @@ describe('the cached text of a family', () => {
     rows.check();
     for (let row = 0; row < 20_000; row += 2) rows.set(row, 5e-324);
     const family = rows.family(rows.cached);
-    assert.ok(rows.cached.prepare(family, false));
-    const steps = rows.cached.write(family, false, new Page(1024));
+    assert.ok(rows.cached.prepare(family, TEXT));
+    const steps = rows.cached.write(family, TEXT, new Page(1024));
     steps.next();
     steps.return();
     rows.check();

@@ -7,7 +7,7 @@ const { it } = require('node:test');
 const { ClusterPages } = require('../../../lib/cluster/worker/cluster-pages');
 const { PAGE } = require('../../../lib/cluster/wire/messages');
 
-const FORMAT = { openMetrics: false, gzip: false, selfMetrics: false };
+const FORMAT = { format: 'text', gzip: false, selfMetrics: false };
 
 it('names that are too many for a request are refused at once', async () => {
   const link = { id: 1, isConnected: () => true, send: assert.fail };
