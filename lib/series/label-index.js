@@ -12,8 +12,7 @@ const { setLabel } = require('./label-form');
 const MOST_POSITIONS = 32;
 
 const OTHER_ORDER = -2;
-const UNREAD = -1;
-/** The label set has to be read once more, as plainLabels() does. */
+/** The label set has to be copied and looked up again: see plainLabels(). */
 const NOT_PLAIN = -3;
 
 /** @typedef {Record<string, unknown>} Labels */
@@ -25,14 +24,12 @@ Object.setPrototypeOf(PlainLabels.prototype, null);
 class LabelIndex extends TupleTable {
   /** Of the tuple that #translate() has found. */
   #hash = 0;
-  /** How many values of the last label set that was not found have no id; UNREAD if that is not known. */
+  /** How many values of the last label set that was not found have no id; NOT_PLAIN if that is not known. */
   #missing = 0;
   /** The position of the last of them, and the value if it is a string. */
   #newPosition = 0;
   /** @type {string | undefined} */
   #newText = undefined;
-  /** Of the last label set that #translate() has refused: otherwise find() returns NOT_PLAIN. */
-  #isPlain = true;
   /** @type {readonly string[] | undefined} the last list that #hasNames() found to be equal */
   #equalNames = undefined;
 
@@ -80,7 +77,7 @@ class LabelIndex extends TupleTable {
       let position = next;
       if (names[next] !== name) {
         const found = this.positions.get(name);
-        if (found === undefined) return this.#noteUnknown();
+        if (found === undefined) return this.#noteNotPlain();
         position = found;
       }
       next = position + 1;
@@ -98,7 +95,7 @@ class LabelIndex extends TupleTable {
     }
     while (stale < ids.length) ids[stale++] = MISSING;
     this.#hash = mixed(sum);
-    return this.lookUps === lookUp ? isKnown : this.#noteOther();
+    return this.lookUps === lookUp ? isKnown : this.#noteNotPlain();
   }
 
   /** @returns {number} what `lookUps` is until another one starts */
@@ -112,16 +109,9 @@ class LabelIndex extends TupleTable {
     this.#startLookUp();
   }
 
-  #noteUnknown() {
-    this.#missing = UNREAD;
-    this.#isPlain = true;
-    return false;
-  }
-
-  /** Another look-up came between. */
-  #noteOther() {
-    this.#missing = UNREAD;
-    this.#isPlain = false;
+  /** A label is not one of the names, or another look-up came between. */
+  #noteNotPlain() {
+    this.#missing = NOT_PLAIN;
     return false;
   }
 
@@ -133,39 +123,12 @@ class LabelIndex extends TupleTable {
    * @param {boolean} isFirst
    */
   #noteNew(position, value, isFirst) {
-    this.#isPlain = (isFirst || this.#isPlain) && !hasToString(value);
-    this.#missing = isFirst ? 1 : this.#missing + 1;
+    if (isFirst) this.#missing = 0;
+    if (isNotPrimitive(value)) this.#missing = NOT_PLAIN;
+    else if (this.#missing !== NOT_PLAIN) this.#missing++;
     this.#newPosition = position;
     this.#newText = typeof value === 'string' ? value : undefined;
     return false;
-  }
-
-  /**
-   * Gives ids to the values of a label set that have none, after #translate() has failed. All values become
-   * texts before the first one is added: a label set that is refused leaves nothing behind.
-   *
-   * @param {Labels} labels
-   * @returns {boolean} false if a label is not one of the names (nothing is added then)
-   * @throws {TypeError} if a value cannot become a text (nothing is added then)
-   */
-  #addValues(labels) {
-    const { ids, dictionaries } = this;
-    /** @type {(string | undefined)[]} by position */
-    const texts = [];
-    for (const name in labels) {
-      const position = this.positions.get(name);
-      if (position === undefined) return false;
-      const value = labels[name];
-      if (value === undefined) continue;
-      const text = `${value}`;
-      // A value may be another one, or convert to another text, each time.
-      ids[position] = dictionaries[position].find(text);
-      if (ids[position] === MISSING) texts[position] = text;
-    }
-    texts.forEach((text, position) => {
-      if (text !== undefined) ids[position] = dictionaries[position].addText(text);
-    });
-    return true;
   }
 
   /**
@@ -186,7 +149,7 @@ class LabelIndex extends TupleTable {
    * @returns {number} the row, or -1; NOT_PLAIN if only plainLabels() of it can be looked up
    */
   find(labels) {
-    if (!this.#translate(labels)) return this.#isPlain ? -1 : NOT_PLAIN;
+    if (!this.#translate(labels)) return this.#missing === NOT_PLAIN ? NOT_PLAIN : -1;
     const row = this.lookUp(this.#hash);
     if (row === -1) this.#missing = 0;
     return row;
@@ -221,7 +184,7 @@ class LabelIndex extends TupleTable {
     for (const name in labels) {
       if (!this.positions.has(name)) return undefined;
       const value = labels[name];
-      setLabel(plain, name, hasToString(value) ? `${value}` : value);
+      setLabel(plain, name, isNotPrimitive(value) ? `${value}` : value);
     }
     return plain;
   }
@@ -326,23 +289,27 @@ class LabelIndex extends TupleTable {
   /**
    * The row of a label set, a new one if need be.
    *
-   * @param {Labels} labels
-   * @returns {number} the row, or -1 if a label is not one of the names (nothing is added then)
+   * @param {Labels} labels of plainLabels()
+   * @returns {number} the row
    */
   findOrAdd(labels) {
-    const row = this.find(labels);
-    if (row >= 0) return row;
-    if (this.canAdd) return this.add();
-    return this.#addValues(labels) ? this.findOrAddTuple() : -1;
+    this.#startLookUp();
+    this.ids.fill(MISSING);
+    for (const name in labels) {
+      const position = /** @type {number} */ (this.positions.get(name));
+      if (labels[name] !== undefined) this.ids[position] = this.dictionaries[position].add(labels[name]);
+    }
+    return this.findOrAddTuple();
   }
 }
 
 /**
  * @param {unknown} value
- * @returns {value is object} whether text is made of it by a method, which may be the program's
+ * @returns {boolean} whether text is made of it by a method, which may be the program's, or cannot be made
  */
-function hasToString(value) {
-  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+function isNotPrimitive(value) {
+  const type = typeof value;
+  return type === 'object' ? value !== null : type === 'function' || type === 'symbol';
 }
 
 module.exports = { LabelIndex, OTHER_ORDER, NOT_PLAIN };

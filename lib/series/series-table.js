@@ -131,8 +131,8 @@ class SeriesTable {
 
   /**
    * The program's code may run while its label set is read: a getter or toString() may record, remove or
-   * throw. So nothing of the row is added before all is read, and if anything else was looked up by then, the
-   * look-up starts again, with a copy.
+   * throw. So a label set with other values than primitives is copied first, and so is one that came with
+   * another look-up between.
    *
    * @param {number} found what the index has found
    * @param {Labels} labels
@@ -146,16 +146,10 @@ class SeriesTable {
       if (index.lookUps === lookUps) return this.#started(found >= 0 ? found : index.add(), form, labels);
     }
     const plain = index.plainLabels(labels);
-    return plain === undefined ? -1 : this.#startPlain(plain);
-  }
-
-  /**
-   * @param {Labels} labels of plainLabels()
-   * @returns {number} the row
-   */
-  #startPlain(labels) {
-    const row = /** @type {LabelIndex} */ (this.index).findOrAdd(labels);
-    return this.#started(row, this.forms.numberOf(labels), labels);
+    if (plain === undefined) return -1;
+    // The program's code may have replaced the index meanwhile.
+    const row = /** @type {LabelIndex} */ (this.index).findOrAdd(plain);
+    return this.#started(row, this.forms.numberOf(plain), plain);
   }
 
   /**
