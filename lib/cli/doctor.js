@@ -174,7 +174,7 @@ function aboutDashboards(directory, paths) {
   });
   if (list.length === 0) return [{ state: 'ok', text: 'No dashboard or rule has ="undefined"' }];
   const text =
-    'prom-client prints label="undefined" on the page of a cluster, this library leaves the label out: ' +
+    'The page of one process has label="undefined"; those of a cluster, group or threads have no such label: ' +
     'label=~"undefined|" matches both';
   return [...list, { state: 'note', text }];
 }

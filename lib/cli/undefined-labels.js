@@ -1,7 +1,7 @@
 'use strict';
 
-// Queries of dashboards and rules that ask for `label="undefined"`: prom-client prints that on the page of a
-// cluster for a label without a value, and this library leaves the label out.
+// Queries of dashboards and rules that ask for `label="undefined"`: that is on the page of one process for a
+// label without a value, and the label is missing on those of a cluster, a group and threads.
 
 const fs = require('node:fs');
 const path = require('node:path');

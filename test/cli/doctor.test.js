@@ -192,8 +192,9 @@ describe('doctor', () => {
       'notes.txt': 'a{route="undefined"}',
       'node_modules/fits/board.json': 'a{route="undefined"}',
     });
-    const { status, todo } = diagnose(place);
+    const { status, text, todo } = diagnose(place);
     assert.equal(status, 1);
+    assert.match(text, /^note {2}The page of one process has label="undefined"; those of a cluster/m);
     assert.deepEqual(todo, [
       `todo  ${path.join('grafana/board.json')}:1 route="undefined"`,
       'todo  rules.yml:2 code=~"undefined|5.."',
