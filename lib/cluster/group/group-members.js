@@ -5,7 +5,7 @@
 // Until then it keeps its id, and scrapes show its last numbers.
 
 const { EventEmitter } = require('node:events');
-const { SocketLink, Budget } = require('../links/socket');
+const { SocketLink } = require('../links/socket');
 const { HELLO, PING, PAGE, hasType } = require('../wire/messages');
 const { isKey } = require('./group-names');
 const { unref } = require('../../event-loop/timers');
@@ -27,7 +27,6 @@ const SETTLE_MILLISECONDS = 1000;
 class Member {
   /** @type {SocketLink | undefined} */
   link = undefined;
-  budget = new Budget();
   isGone = false;
   #isCurrent;
 
@@ -59,7 +58,6 @@ class Member {
   send(message, onSent) {
     // While this process was stopped, another one may have taken over, whose pages have newer numbers.
     if (hasType(message) && message.type === PAGE && 'pageId' in message) this.#isCurrent();
-    this.budget.refund();
     if (this.link === undefined) onSent(new Error('the member has no link'));
     else this.link.send(message, onSent);
   }
@@ -172,8 +170,7 @@ class GroupMembers extends EventEmitter {
     this.#strangers.delete(link);
     const { type, key, id, pid } = hasType(message) ? /** @type {any} */ (message) : {};
     const member = type === HELLO && isKey(key) ? this.#memberOf(key, id) : undefined;
-    // Each link costs as much as a burst of messages, so a process cannot come again and again.
-    if (member === undefined || !member.budget.spend(2 ** 22)) {
+    if (member === undefined) {
       link.close();
       return undefined;
     }
@@ -182,7 +179,7 @@ class GroupMembers extends EventEmitter {
     const earlier = member.link;
     member.link = link;
     earlier?.close();
-    link.trust(member.budget);
+    link.trust();
     member.process.pid = Number.isSafeInteger(pid) ? pid : undefined;
     if (isNew) this.#onChange(this.list);
     link.send({ type: HELLO, id: member.id });

@@ -4,7 +4,7 @@
 // requests of the holder arrive here, the group's page is requested here, and here is noticed that the holder
 // does not answer.
 
-const { SocketLink, UNLIMITED } = require('../links/socket');
+const { SocketLink } = require('../links/socket');
 const { ClusterPages } = require('../worker/cluster-pages');
 const { REQUEST, WELCOME, PAGE, HELLO, PING, hasType } = require('../wire/messages');
 const { unref } = require('../../event-loop/timers');
@@ -69,7 +69,7 @@ class HolderLink {
         events.onEnd();
       },
     });
-    this.#link.trust(UNLIMITED);
+    this.#link.trust();
     const stop = this.#watch();
     this.welcome.then(stop, stop);
     this.#link.send({ type: HELLO, key, id, pid: process.pid });

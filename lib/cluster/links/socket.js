@@ -1,8 +1,7 @@
 'use strict';
 
 // Runs in every process of a group, on its event loop. A link over a socket: each message is JSON after its
-// length, 4 bytes. What the other side sends is bounded: the length of a message, and how much may come in a
-// time. A link that exceeds that is closed.
+// length, 4 bytes. The length of a message is bounded: a link that exceeds that is closed.
 
 const net = require('node:net');
 const { debug } = require('../../options/debug-log');
@@ -17,51 +16,8 @@ const MAX_FIRST_BYTES = 1024;
 // For a process that is stopped and reads nothing.
 const MAX_UNSENT_BYTES = 2 ** 26;
 
-// A member that is scraped all the time sends some ten messages a second, and answers to requests.
-const MESSAGES_PER_SECOND = 200;
-const MAX_BURST = 2000;
-const BYTES_PER_MESSAGE = 65_536;
-const TOKENS_PER_ANSWER = 8;
-
 // A message that comes byte by byte would take 700 times its memory.
 const MAX_CHUNKS = 1000;
-
-/** How much a process may send: tokens that are refilled all the time. */
-class Budget {
-  #now;
-  #tokens = MAX_BURST;
-  #at;
-
-  /** @param {() => number} [now] milliseconds */
-  constructor(now = () => performance.now()) {
-    this.#now = now;
-    this.#at = now();
-  }
-
-  /**
-   * @param {number} bytes that have come; 0 for the end of a message
-   * @returns {boolean} false if that exceeds the budget
-   */
-  spend(bytes) {
-    const now = this.#now();
-    this.#tokens = Math.min(this.#tokens + ((now - this.#at) * MESSAGES_PER_SECOND) / 1000, MAX_BURST);
-    this.#at = now;
-    this.#tokens -= 1 + bytes / BYTES_PER_MESSAGE;
-    return this.#tokens >= 0;
-  }
-
-  /** For the answer to a message that is sent to the process. */
-  refund() {
-    this.#tokens = Math.min(this.#tokens + TOKENS_PER_ANSWER, MAX_BURST);
-  }
-}
-
-/**
- * The budget of the process that aggregates: it asks as often as it is scraped.
- *
- * @type {Pick<Budget, 'spend'>}
- */
-const UNLIMITED = { spend: () => true };
 
 /**
  * @typedef {object} LinkEvents
@@ -73,8 +29,6 @@ class SocketLink {
   #socket;
   #events;
   #maxBytes = MAX_FIRST_BYTES;
-  /** @type {Pick<Budget, 'spend'>} */
-  #budget = new Budget();
   /** @type {Buffer[]} of a message that is not complete */
   #chunks = [];
   #bytes = 0;
@@ -93,13 +47,8 @@ class SocketLink {
     socket.unref();
   }
 
-  /**
-   * Accepts long messages from now on: the other side has introduced itself.
-   *
-   * @param {Pick<Budget, 'spend'>} [budget] that this link shares with earlier ones of the same process
-   */
-  trust(budget = this.#budget) {
-    this.#budget = budget;
+  /** Accepts long messages from now on: the other side has introduced itself. */
+  trust() {
     this.#maxBytes = MAX_MESSAGE_BYTES;
   }
 
@@ -137,10 +86,6 @@ class SocketLink {
 
   /** @param {Buffer} chunk */
   #receive(chunk) {
-    if (!this.#budget.spend(chunk.length)) {
-      this.#refuse('too many bytes');
-      return;
-    }
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
     if (this.#chunks.length > MAX_CHUNKS) this.#join();
@@ -149,7 +94,6 @@ class SocketLink {
       const length = first.readUInt32BE(0);
       if (length > this.#maxBytes) this.#refuse(`a message of ${length} bytes`);
       else if (this.#bytes < LENGTH_BYTES + length) return;
-      else if (!this.#budget.spend(0)) this.#refuse('too many messages');
       else this.#deliver(this.#join(), LENGTH_BYTES + length);
     }
   }
@@ -222,4 +166,4 @@ function listen(place, onConnection) {
   });
 }
 
-module.exports = { SocketLink, Budget, UNLIMITED, connect, listen };
+module.exports = { SocketLink, connect, listen };

@@ -9,7 +9,7 @@ const { describe, it, beforeEach, afterEach } = require('node:test');
 
 const { GroupMembers } = require('../../../lib/cluster/group/group-members.js');
 const { newKey } = require('../../../lib/cluster/group/group-names.js');
-const { SocketLink, UNLIMITED, connect, listen } = require('../../../lib/cluster/links/socket.js');
+const { SocketLink, connect, listen } = require('../../../lib/cluster/links/socket.js');
 const { HELLO, PING, PAGE } = require('../../../lib/cluster/wire/messages.js');
 
 describe('members of a group', { skip: process.platform === 'win32' }, () => {
@@ -72,7 +72,7 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
       },
       onEnd,
     });
-    socketLink.trust(UNLIMITED);
+    socketLink.trust();
     socketLink.send(hello);
     const next = async () => {
       while (messages.length === 0) await new Promise(resolve => (onMessage = resolve));
@@ -214,37 +214,5 @@ describe('members of a group', { skip: process.platform === 'win32' }, () => {
     isCurrent = false;
     member.send({ type: PAGE, pageId: 2 }, () => {});
     assert.equal(await Promise.race([next(), ended]), undefined);
-  });
-
-  it('may answer as often as they are asked', async () => {
-    const { link: member, id } = await join();
-    for (let round = 0; round < 30; round++) {
-      for (let i = 0; i < 100; i++) {
-        members.workers[id].send({ type: 'question' }, () => {});
-        member.send({ type: 'answer', isLast: i === 99 });
-      }
-      const [, { isLast }] = await once(members, 'message');
-      if (!isLast) while (!events.at(-1)[2].isLast) await once(members, 'message');
-      events.length = 0;
-    }
-  });
-
-  it('that flood are cut off, and not admitted again at once', async t => {
-    // What a member may send grows with time, also with the time that a busy machine takes.
-    const now = performance.now();
-    t.mock.method(performance, 'now', () => now);
-    const { link: flooder, ended, key } = await join();
-    for (let i = 0; i < 5000; i++) flooder.send({ type: 'x' });
-    await ended;
-    assert.ok(events.filter(([event]) => event === 'message').length < 5000);
-    await (
-      await link({ type: HELLO, key })
-    ).ended;
-    // The others are served.
-    const { link: other, next } = await join();
-    other.send({ type: PING });
-    assert.deepEqual(await next(), { type: PING });
-    // Its numbers stay: it lives.
-    assert.equal(events.filter(([event]) => event === 'disconnect').length, 0);
   });
 });

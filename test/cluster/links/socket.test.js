@@ -8,7 +8,7 @@ const { Counter, Registry } = require('../../..');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder.js');
 const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names.js');
 const { REQUEST } = require('../../../lib/cluster/wire/messages.js');
-const { SocketLink, Budget } = require('../../../lib/cluster/links/socket.js');
+const { SocketLink } = require('../../../lib/cluster/links/socket.js');
 
 class FakeSocket extends EventEmitter {
   writable = true;
@@ -87,30 +87,6 @@ describe('a link over a socket', () => {
     assert.deepEqual(messages, []);
   });
 
-  it('ends with too many messages, and with too many bytes', () => {
-    for (const [text, most] of [
-      ['1', 2000],
-      [JSON.stringify('x'.repeat(2 ** 20)), 120],
-    ]) {
-      const { socket, link, messages, ends } = connected();
-      link.trust(new Budget(() => 0));
-      for (let i = 0; i < 5000 && ends() === 0; i++) socket.emit('data', frame(text));
-      assert.equal(ends(), 1);
-      assert.ok(messages.length <= most, String(messages.length));
-    }
-  });
-
-  it('ends with a message that comes byte by byte, but not if that takes its time', () => {
-    for (const milliseconds of [0, 5]) {
-      let now = 0;
-      const { socket, link, ends } = connected();
-      link.trust(new Budget(() => (now += milliseconds)));
-      const bytes = frame(JSON.stringify('x'.repeat(5000)));
-      for (let i = 0; i < bytes.length && ends() === 0; i++) socket.emit('data', bytes.subarray(i, i + 1));
-      assert.equal(ends(), milliseconds === 0 ? 1 : 0);
-    }
-  });
-
   it('survives an error of its listener', () => {
     const socket = new FakeSocket();
     const messages = [];
@@ -138,7 +114,7 @@ describe('a link over a socket', () => {
   it('stays if a snapshot is too long for a message, and says so in the answer', async () => {
     const from = connected();
     const to = connected();
-    to.link.trust(new Budget(() => 0));
+    to.link.trust();
     from.socket.write = (frame, callback) => {
       to.socket.emit('data', frame);
       callback();
@@ -151,7 +127,6 @@ describe('a link over a socket', () => {
         id: 1,
         isConnected: () => from.link.isConnected,
         send: (message, onSent) => from.link.send(message, onSent),
-        user: () => undefined,
       },
       () => [registry],
     );
@@ -163,20 +138,5 @@ describe('a link over a socket', () => {
     }
     assert.equal(from.link.isConnected, true);
     assert.equal(to.ends(), 0);
-  });
-
-  it('a budget is refilled', () => {
-    let now = 0;
-    const budget = new Budget(() => now);
-    const spend = () => {
-      let count = 0;
-      while (budget.spend(0)) count++;
-      return count;
-    };
-    assert.equal(spend(), 2000);
-    now += 500;
-    assert.ok(spend() >= 98);
-    now += 3_600_000;
-    assert.equal(spend(), 2000);
   });
 });
