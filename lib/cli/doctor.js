@@ -85,8 +85,12 @@ function aboutCopies(project, copies, others) {
     return { state: /** @type {Finding['state']} */ (others.includes(copy) ? 'todo' : 'ok'), text };
   });
   const own = copies.filter(copy => !others.includes(copy));
-  if (own.length === 0)
+  if (copies.length === 0 && isPnpmRoot(project)) {
+    const text = 'No client is installed in the root of this workspace: call `doctor` in its packages';
+    findings.push({ state: 'todo', text });
+  } else if (own.length === 0) {
     findings.push({ state: 'todo', text: `${OWN_NAME} is not installed here: ${INSTALL}` });
+  }
   if (own.length > 1) {
     const text =
       'These are two copies of this library, with a registry each. The page of a cluster has both; one ' +
@@ -94,6 +98,15 @@ function aboutCopies(project, copies, others) {
     findings.push({ state: 'note', text });
   }
   return findings;
+}
+
+/**
+ * @param {string} project
+ * @returns {boolean} whether its node_modules does not lead to the packages of its workspace
+ */
+function isPnpmRoot(project) {
+  const file = path.join(project, 'pnpm-workspace.yaml');
+  return fs.existsSync(file) && /^packages:/m.test(fs.readFileSync(file, 'utf8'));
 }
 
 /**
