@@ -149,7 +149,10 @@ describe('doctor', () => {
 
   it('doctor refers to the packages of a workspace whose root has none of them installed, as with pnpm', t => {
     const place = makePlace(t);
-    write(place, { 'package.json': { name: 'root' }, 'pnpm-workspace.yaml': "packages:\n  - 'packages/*'\n" });
+    write(place, {
+      'package.json': { name: 'root' },
+      'pnpm-workspace.yaml': "packages:\n  - 'packages/*'\n",
+    });
     assert.match(diagnose(place).todo[0], /^todo {2}No client is installed in the root .*in its packages$/);
     write(place, { 'pnpm-workspace.yaml': "overrides:\n  'prom-client': npm:prom-client-cluster@^15.2.0\n" });
     assert.match(diagnose(place).todo[0], /is not installed here/);
