@@ -206,15 +206,8 @@ function unionOf(lists) {
   }
   // NaN, which prom-client accepts as a bound, comes last.
   all.sort();
-  return [...all].filter((number, i) => i === 0 || !isEqual(number, all[i - 1]));
-}
-
-/**
- * @param {number} left
- * @param {number} right
- */
-function isEqual(left, right) {
-  return left === right || (Number.isNaN(left) && Number.isNaN(right));
+  // A Set takes both zeros for one, and all NaN.
+  return [...new Set(all)];
 }
 
 /**

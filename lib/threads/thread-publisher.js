@@ -216,12 +216,13 @@ class ThreadPublisher {
       this.#append(CUSTOM, [number, registry.number], nameOf(metric));
       return;
     }
-    const { table, windowed = false } = view;
-    const layout = inText(view.layout);
+    const { table, layout, windowed = false } = view;
     const { width, pageShift, labelNames } = table;
     const [name, help, type, aggregator] = [view.name, view.help, view.type, view.aggregator].map(String);
-    const definition = { name, help, type, aggregator, layout, windowed, replaces };
-    const text = JSON.stringify({ ...definition, labelNames, width, pageShift });
+    const definition = { name, help, type, aggregator, windowed, replaces, labelNames, width, pageShift };
+    // JSON has no infinity.
+    const inText = { kind: layout.kind, marks: layout.marks.map(String) };
+    const text = JSON.stringify({ ...definition, layout: inText });
     this.#append(DEFINE, [number, registry.number], text);
     published.table = new TablePublisher(view, number, {
       log: /** @type {LogWriter} */ (this.#log),
@@ -371,14 +372,6 @@ function leaveOut(error) {
  */
 function nameOf({ name }) {
   return typeof name === 'string' ? name : '';
-}
-
-/**
- * @param {import('../series/layouts').Layout} layout
- * @returns {object} with texts for numbers, because JSON has no infinity
- */
-function inText({ kind, marks }) {
-  return { kind, marks: marks.map(String) };
 }
 
 /**

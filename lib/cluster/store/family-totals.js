@@ -42,8 +42,6 @@ class FamilyTotals {
   /** @type {import('../../series/layouts').Layout} */
   #layout = VALUE_LAYOUT;
   #width = 1;
-  /** @type {import('../../series/layouts').Rule[] | undefined} by column; undefined if all are added up */
-  #rules = undefined;
 
   /** @param {FamilyQuantiles} quantiles that the sources' digests are added to */
   constructor(quantiles) {
@@ -69,7 +67,6 @@ class FamilyTotals {
     this.#orderLength = 0;
     this.#layout = layout;
     this.#width = widthOf(layout);
-    this.#rules = rulesOf(layout);
     const numbers = rowCount * this.#width;
     if (this.values.length < numbers) {
       const capacity = Math.max(numbers, Math.min(this.values.length * 2, numbers * 2));
@@ -114,7 +111,7 @@ class FamilyTotals {
     const totals = this.values;
     const errors = this.#errors;
     const width = this.#width;
-    const rules = this.#rules;
+    const rules = rulesOf(this.#layout);
     const same = isSame(definition.layout.marks, this.#layout.marks);
     const columnOf = same ? undefined : columnMap(definition.layout, this.#layout.marks);
     const ownWidth = widthOf(definition.layout);
@@ -166,6 +163,7 @@ class FamilyTotals {
     const width = this.#width;
     const live = this.#orderLength;
     for (let i = 0; i < live; i++) if (retired.has(this.#order[i])) retired.touch(this.#order[i], now);
+    const rules = rulesOf(this.#layout);
     const columnOf = columnMap(retired.layout, this.#layout.marks);
     for (const row of retired.rows()) {
       const to = row * width;
@@ -176,7 +174,7 @@ class FamilyTotals {
       }
       for (let c = 0; c < columnOf.length; c++) {
         const at = to + columnOf[c];
-        this.#combine(isNew ? 'sum' : (this.#rules?.[columnOf[c]] ?? 'sum'), at, retired.sumAt(row, c));
+        this.#combine(isNew ? 'sum' : (rules?.[columnOf[c]] ?? 'sum'), at, retired.sumAt(row, c));
         errors[at] += retired.errorAt(row, c);
       }
       const centroids = retired.digestOf(row);
