@@ -5,6 +5,7 @@
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
 const { Counter, Gauge, Histogram, Registry, Summary } = require('../..');
+const { METRIC_CLASSES } = require('../fixtures/metric-types');
 
 const made = (Type, config) =>
   new Type({ name: 'm', help: 'h', labelNames: ['a'], registers: [], ...config });
@@ -191,7 +192,7 @@ describe('metric.removeMatching()', () => {
     return [...new Set(all)];
   };
 
-  for (const Type of [Counter, Gauge, Histogram, Summary]) {
+  for (const Type of METRIC_CLASSES) {
     it(`metric.removeMatching() drops all series of a ${Type.name} that have the labels`, async () => {
       const metric = filled(Type);
       const child = metric.labels({ tenant: 'a', path: 'x' });
@@ -261,7 +262,7 @@ describe('metric.removeMatching()', () => {
 describe('registry.getOrCreate()', () => {
   const config = { name: 'm', help: 'h', labelNames: ['a'] };
 
-  for (const Type of [Counter, Gauge, Histogram, Summary]) {
+  for (const Type of METRIC_CLASSES) {
     it(`registry.getOrCreate() returns the ${Type.name} that exists, or creates it in this registry`, () => {
       const [registry, other] = [new Registry(), new Registry()];
       const metric = registry.getOrCreate(Type, { ...config, registers: [other] });

@@ -10,9 +10,10 @@ const fc = require('../fixtures/seeded-fast-check.js');
 const { Counter, Gauge, Histogram, Summary, Registry, openMetricsContentType } = require('../..');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { startCluster } = require('../fixtures/cluster-harness.js');
+const { METRIC_CLASSES } = require('../fixtures/metric-types');
 
 const ROOT = path.join(__dirname, '../..');
-const TYPES = [Counter, Gauge, Histogram, Summary];
+
 const OVERFLOW = 'overflow';
 
 /** A metric named m, of its own registry. */
@@ -49,7 +50,7 @@ describe('maxSeries as an option', () => {
   });
 
   it('maxSeries that is no positive integer is refused, and nothing is registered', () => {
-    for (const Type of TYPES) {
+    for (const Type of METRIC_CLASSES) {
       for (const maxSeries of [0, -1, 1.5, NaN, -Infinity, '5', true, false, '', 5n, {}, [5]]) {
         const registry = new Registry();
         assert.throws(() => make(Type, { maxSeries }, registry), {
@@ -79,7 +80,7 @@ describe('maxSeries as an option', () => {
   });
 
   it('maxSeries changes nothing for a metric without labels', async () => {
-    for (const Type of TYPES) {
+    for (const Type of METRIC_CLASSES) {
       const { metric, registry } = make(Type, { labelNames: [], maxSeries: 1 });
       const { registry: unlimited } = make(Type, { labelNames: [] });
       for (const one of [metric, unlimited.getSingleMetric('m')]) {
@@ -192,7 +193,7 @@ describe('label sets beyond maxSeries', () => {
   });
 
   it('label sets beyond maxSeries that were given with an unknown label are still an error, and count nothing', async () => {
-    for (const Type of TYPES) {
+    for (const Type of METRIC_CLASSES) {
       const { metric, registry } = make(Type, { maxSeries: 1 });
       record(metric, { a: 'x' });
       const before = await registry.metrics();
@@ -344,7 +345,7 @@ describe('the series labelled "overflow"', () => {
 
 describe('series under maxSeries', () => {
   it('remove() allows another series; removing a label set without a series does not', async () => {
-    for (const Type of TYPES) {
+    for (const Type of METRIC_CLASSES) {
       const { metric, registry } = make(Type, { maxSeries: 2 });
       const labelsNow = async () =>
         [...new Set((await samplesOf(registry)).map(line => /a="(.*?)"/.exec(line)[1]))].join();
@@ -415,7 +416,7 @@ describe('series under maxSeries', () => {
 
 describe('overflowCount', () => {
   it('overflowCount is the number of recordings beyond the limit, for as long as the metric lives', () => {
-    for (const Type of TYPES) {
+    for (const Type of METRIC_CLASSES) {
       const { metric } = make(Type, { maxSeries: 1 });
       for (const a of ['x', 'y', 'x', 'z', 'y']) record(metric, { a });
       assert.equal(metric.overflowCount, 3);

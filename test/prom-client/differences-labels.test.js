@@ -3,6 +3,7 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const { Counter, Gauge, Histogram, Summary, Registry } = require('../..');
+const { METRIC_CLASSES } = require('../fixtures/metric-types');
 
 /** A page's sample lines. */
 async function samplesOf(registry) {
@@ -179,7 +180,7 @@ test('value(), removeMatching() and maxSeries take a label that is undefined for
 // prom-client defect 8: explicit undefined and null crash
 test('undefined or null as labelNames means no labels', async () => {
   for (const labelNames of [undefined, null]) {
-    for (const Metric of [Counter, Gauge, Histogram, Summary]) {
+    for (const Metric of METRIC_CLASSES) {
       const metric = new Metric({ name: 'm', help: 'm', labelNames, registers: [] });
       assert.deepStrictEqual([...metric.labelNames], []);
       assert.notStrictEqual((await metric.get()).values.length, 0, 'starts with its one series');

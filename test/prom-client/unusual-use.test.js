@@ -16,6 +16,7 @@ const {
   Pushgateway,
   openMetricsContentType,
 } = require('../..');
+const { METRIC_CLASSES } = require('../fixtures/metric-types');
 
 const TYPES = {
   Counter: { Type: Counter, verb: 'inc' },
@@ -420,7 +421,7 @@ describe('unusual use: an enumerable property on Object.prototype', () => {
       gauge.dec();
       new Histogram({ name: 'c', help: 'h', buckets: [1], registers }).observe(1);
       new Summary({ name: 'd', help: 'h', percentiles: [], registers }).observe(2);
-      for (const Type of [Counter, Gauge, Histogram, Summary]) {
+      for (const Type of METRIC_CLASSES) {
         const metric = new Type({
           name: `new_${Type.name}`,
           help: 'h',

@@ -5,6 +5,7 @@ const assert = require('node:assert');
 const stock = require('prom-client');
 const ours = require('../..');
 const { samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+const { METRIC_CLASSES } = require('../fixtures/metric-types');
 
 const { Registry, Counter, Gauge, Histogram, Summary } = ours;
 
@@ -359,7 +360,7 @@ test('a metric with a replaced get() is rendered from it', async () => {
   assert.deepStrictEqual([...samplesOf(await registry.metrics()).values()], [4, 9]);
 });
 
-for (const Type of [Counter, Gauge, Histogram, Summary]) {
+for (const Type of METRIC_CLASSES) {
   test(`a ${Type.name} is rendered from the get() that a program puts in place of its class's`, async t => {
     const registry = new Registry();
     new Type({ name: 'm', help: 'x', registers: [registry] });
