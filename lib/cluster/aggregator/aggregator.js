@@ -31,7 +31,7 @@ const { debug } = require('../../options/debug-log');
  * @property {[number, import('../wire/messages').JournalPosition | undefined][]} positions what the primary
  *   has of each worker's journal
  * @property {number[]} again workers to ask again, because their last answer could not be used
- * @property {number[]} unreadable workers whose file could not be read because it belongs to another user
+ * @property {number[]} unreadable workers whose file could not be read at the moment, or twice
  * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
  *   can aggregate
  * @property {(Body | PageFile | BuiltPush)[]} [bodies] by format
@@ -211,7 +211,6 @@ class Aggregator {
    */
   *render({ formats, custom, final, facts }) {
     const start = performance.now();
-    this.#answers.readUnread();
     const again = [...this.#answers.again];
     // Read before the merge: it drops series that are too old, and this page still shows them.
     const { isEmpty } = this.#store;

@@ -10,10 +10,6 @@ const { isTransient, systemError } = require('../spool/safe-files');
 // from the start.
 const ASK_AGAIN_CODES = new Set(['dictionary-start', 'dictionary', 'numbers']);
 
-// Reading a file fails so if it, or its directory, belongs to another user: one of the processes has changed
-// its user.
-const NOT_ALLOWED_CODES = new Set(['EACCES', 'EPERM']);
-
 /**
  * @typedef {object} Answer
  * @property {number} workerId
@@ -28,11 +24,6 @@ class WorkerAnswers {
   #store;
   #current;
   #onRefused;
-  /**
-   * @type {Map<number, string>} by worker: the file of its last answer, if it cannot be read at the moment
-   */
-  #unread = new Map();
-
   /**
    * @param {import('../store/cluster-store').ClusterStore} store
    * @param {import('./current-spool').CurrentSpool} current
@@ -69,15 +60,9 @@ class WorkerAnswers {
       if (isRetained) this.again.delete(workerId);
       this.unusable.delete(workerId);
       this.unreadable.delete(workerId);
-      this.#forgetUnread(workerId, file);
     } catch (error) {
       this.#refuse(workerId, file, error);
     }
-  }
-
-  /** Reads the files that could not be read before. */
-  readUnread() {
-    for (const [workerId, file] of [...this.#unread]) this.apply({ workerId, file });
   }
 
   /** @param {number} workerId of a worker that has been retired */
@@ -85,7 +70,6 @@ class WorkerAnswers {
     this.again.delete(workerId);
     this.unusable.delete(workerId);
     this.unreadable.delete(workerId);
-    this.#unread.delete(workerId);
   }
 
   /**
@@ -104,10 +88,10 @@ class WorkerAnswers {
     if (code === 'incarnation' || code === 'sequence') worker?.forgetIdentity();
     if (ASK_AGAIN_CODES.has(code)) this.again.add(workerId);
     if (file === undefined) return;
-    this.#keepOrDiscard(workerId, file, error);
+    this.#current.spool?.discard(file);
     // It is asked again in this scrape: for another file, or to answer over IPC if that would fail as well.
     this.again.add(workerId);
-    const wouldRepeat = isRepeated || NOT_ALLOWED_CODES.has(code) || isTransient(error);
+    const wouldRepeat = isRepeated || isTransient(error);
     if (!this.#loseIfGone(code) && wouldRepeat) this.unreadable.add(workerId);
   }
 
@@ -119,29 +103,6 @@ class WorkerAnswers {
     const isGone = this.#current.spool?.isPresent() === false;
     if (isGone) this.#current.lose(reason);
     return isGone;
-  }
-
-  /**
-   * A file that cannot be read at the moment is read at the next page, or when the worker is retired.
-   *
-   * @param {number} workerId
-   * @param {string} file
-   * @param {unknown} error
-   */
-  #keepOrDiscard(workerId, file, error) {
-    this.#forgetUnread(workerId, file);
-    if (isTransient(error)) this.#unread.set(workerId, file);
-    else this.#current.spool?.discard(file);
-  }
-
-  /**
-   * @param {number} workerId
-   * @param {string | undefined} newer file of the worker
-   */
-  #forgetUnread(workerId, newer) {
-    const file = this.#unread.get(workerId);
-    this.#unread.delete(workerId);
-    if (file !== undefined && file !== newer) this.#current.spool?.discard(file);
   }
 
   /**

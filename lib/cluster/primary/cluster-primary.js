@@ -320,7 +320,10 @@ class ClusterPrimary {
     this.#storeState = state;
     warnOfUnknownAggregator(state.failures);
     this.#durations.merged(seconds);
-    for (const workerId of unreadable) this.#requests.useIpc(this.#roster.get(workerId));
+    for (const workerId of unreadable) {
+      const record = this.#roster.get(workerId);
+      if (record !== undefined) record.overIpc = true;
+    }
     const positions = new Map(entries);
     this.#isComplete = true;
     for (const record of [...this.#roster.all, this.#own ?? []].flat()) {

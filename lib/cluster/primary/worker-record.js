@@ -41,13 +41,8 @@ class WorkerRecord {
   answeredAt = -Infinity;
   /** Whether a page has ever had numbers of it. */
   isShown = false;
-  /**
-   * Until when its snapshots are sent over IPC, because the primary may not read its files, by
-   * performance.now().
-   */
-  ipcUntil = -Infinity;
-  /** Milliseconds for which they were at last. */
-  ipcPause = 0;
+  /** Whether its next snapshot is sent over IPC, because a file of it could not be read. */
+  overIpc = false;
   exited = false;
   /** Whether it ended by a signal. */
   wasKilled = false;

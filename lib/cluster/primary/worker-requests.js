@@ -15,10 +15,6 @@ const REPEAT_MILLISECONDS = 1000;
 const REPEAT_REPLIED_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
 
-// How long a worker whose files cannot be read sends its snapshots over IPC before it writes a file again.
-// The pause doubles, up to the longest.
-const FIRST_IPC_MILLISECONDS = 5000;
-
 // A worker that has missed a deadline, and has not answered for so long, hangs: not even a patient scrape
 // waits for it.
 const UNRESPONSIVE_MILLISECONDS = 5000;
@@ -97,21 +93,6 @@ class WorkerRequests {
   }
 
   /**
-   * Notes that the primary may not read the worker's files.
-   *
-   * @param {WorkerRecord | undefined} record
-   */
-  useIpc(record) {
-    const now = this.#now();
-    if (record === undefined || now < record.ipcUntil) return;
-    record.ipcPause = Math.min(
-      Math.max(record.ipcPause * 2, FIRST_IPC_MILLISECONDS),
-      LONGEST_PAUSE_MILLISECONDS,
-    );
-    record.ipcUntil = now + record.ipcPause;
-  }
-
-  /**
    * Ends the outstanding request if a response belongs to it.
    *
    * @param {WorkerRecord} record
@@ -165,7 +146,8 @@ class WorkerRequests {
     record.deadline = record.askedAt + timeout;
     record.expected++;
     const { worker, outstanding: requestId, exitName, position } = record;
-    const directory = record.askedAt < record.ipcUntil ? '' : fields.directory;
+    const directory = record.overIpc ? '' : fields.directory;
+    record.overIpc = false;
     const request = { type: REQUEST, requestId, exitName, known: position, timeout, ...fields, directory };
     send(worker, { ...request, ...ownFields(record) }, error => {
       if (!error) return;

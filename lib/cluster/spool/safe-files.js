@@ -44,6 +44,16 @@ function isOurs(stat) {
 }
 
 /**
+ * @param {string} directory of a primary
+ * @returns {boolean} whether it is another user's: then the primary cannot read files of this process. False
+ *   if it is missing, because the primary creates another one
+ */
+function isOthers(directory) {
+  const stat = ifReadable(() => fs.lstatSync(directory));
+  return stat !== undefined && !isOurs(stat);
+}
+
+/**
  * @param {string} file
  * @param {number} [maxBytes] a larger file is not read; nor is one of more than 1 GiB
  * @returns {Buffer}
@@ -322,6 +332,7 @@ function codeOf(error) {
 
 module.exports = {
   isOurs,
+  isOthers,
   readRegularFile,
   readSnapshot,
   readInSteps,

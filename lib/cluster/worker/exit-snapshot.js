@@ -8,7 +8,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { SnapshotFile } = require('./snapshot-file');
-const { isOurs, ifReadable } = require('../spool/safe-files');
+const { isOthers } = require('../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { LAST, SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
@@ -64,9 +64,8 @@ class ExitSnapshot {
    * @param {unknown} interval milliseconds between checkpoints; no checkpoints unless it is a number above 0
    */
   aimAt(directory, name, interval) {
-    const writable = isOthers(directory) ? '' : directory;
-    if (writable !== this.#directory || name !== this.#name) this.invalidate();
-    this.#directory = writable;
+    if (directory !== this.#directory || name !== this.#name) this.invalidate();
+    this.#directory = directory;
     this.#name = name;
     const wanted = typeof interval === 'number' && interval > 0 ? interval : 0;
     if (wanted === this.#interval) return;
@@ -225,16 +224,6 @@ class ExitSnapshot {
       this.#unfinished = undefined;
     }
   }
-}
-
-/**
- * @param {string} directory
- * @returns {boolean} whether it is another user's: then the primary cannot read files of this process. False
- *   if it is missing, because the primary creates another one
- */
-function isOthers(directory) {
-  const stat = ifReadable(() => fs.lstatSync(directory));
-  return stat !== undefined && !isOurs(stat);
 }
 
 module.exports = { ExitSnapshot };

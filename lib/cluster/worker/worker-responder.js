@@ -6,6 +6,7 @@
 const path = require('node:path');
 const { SnapshotSource } = require('../capture/snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
+const { isOthers } = require('../spool/safe-files');
 const { ExitSnapshot } = require('./exit-snapshot');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { textOf } = require('../../options/thrown');
@@ -63,10 +64,12 @@ class WorkerResponder {
     if (message.directory !== '' && !path.isAbsolute(message.directory)) return;
     const { requestId } = message;
     if (message.type !== WELCOME && !(Number.isSafeInteger(requestId) && requestId >= 0)) return;
+    // Then as without one.
+    const directory = isOthers(message.directory) ? '' : message.directory;
     const isFirst = !this.#isOurs;
     this.#isOurs = true;
     if (isExitName(message.exitName)) {
-      this.#exit.aimAt(message.directory, message.exitName, message.checkpointInterval);
+      this.#exit.aimAt(directory, message.exitName, message.checkpointInterval);
     }
     if (message.type === WELCOME) {
       // Also sent by a primary that has lost its state: the next checkpoint must have the whole dictionary.
@@ -79,7 +82,7 @@ class WorkerResponder {
     this.#exit.readerPosition = message.known;
     // While this process was stopped or busy, several requests may have queued up: one capture answers the
     // newest.
-    this.#newest = message;
+    this.#newest = { ...message, directory };
     if (!this.#busy) this.#answerNewest();
   }
 
