@@ -9,23 +9,12 @@ const { debuglog } = require('node:util');
 const { isSharedArrayBuffer } = require('node:util/types');
 const worker = require('node:worker_threads');
 const { runInSlices, runThrough } = require('../event-loop/slices');
-const { listenTo, stopListening } = require('../event-loop/listeners');
+const { replaceCurrent, leaveCurrent } = require('../event-loop/current');
 const { HookRequests } = require('./hook-requests');
 const { ThreadMirror } = require('./thread-mirror');
 const { RetiredThreads } = require('./retired-threads');
 const { ownTask, isTask, isRunning } = require('./kernel-tasks');
-const {
-  SCOPE,
-  LATEST_HUB,
-  LISTENING,
-  HUBS,
-  LISTENER_BYTES,
-  scopeOf,
-  hubsOf,
-  inboxOf,
-  helloOf,
-  channelOf,
-} = require('./thread-messages');
+const { SCOPE, LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
 
 const debug = debuglog('prom-client-cluster');
 
@@ -38,7 +27,7 @@ const THREAD_CREATED = 'worker_threads';
  * @property {number} threadId
  * @property {string | undefined} task see ownTask()
  * @property {ThreadMirror} mirror
- * @property {Int32Array} listeners see LISTENING
+ * @property {Int32Array} listening see LISTENER_BYTES
  * @property {boolean} isPublished whether the thread has published all that it had when it joined
  * @property {ThreadRecord | undefined} former of a thread that takes part again; shown until all is published
  * @property {import('node:worker_threads').BroadcastChannel} channel
@@ -49,7 +38,6 @@ const THREAD_CREATED = 'worker_threads';
 class ThreadHub {
   #onJoined;
   #scope;
-  #number = Number(worker.getEnvironmentData(LATEST_HUB) ?? 0) + 1;
   #inbox;
   /** @type {Map<string, ThreadRecord>} by id, in the order in which they joined */
   #threads = new Map();
@@ -68,8 +56,7 @@ class ThreadHub {
 
   /**
    * @param {{retiredMaxAge?: number}} options see RetiredThreads
-   * @param {() => void} [onJoined] called when a thread has joined, unless there is a later hub: earlier test
-   *   files of Jest leave theirs behind, with which nothing can be loaded any more
+   * @param {() => void} [onJoined] called when a thread has joined
    * @throws {Error} in another runtime than Node.js
    */
   constructor({ retiredMaxAge }, onJoined) {
@@ -81,9 +68,8 @@ class ThreadHub {
     this.#scope = scopeOf();
     this.#inbox = this.#listen(inboxOf(this.#scope), message => this.#receive(message));
     this.#checkRuntime();
-    this.#countHubs(1);
-    worker.setEnvironmentData(LATEST_HUB, this.#number);
-    listenTo(process, 'worker', this.#follow);
+    replaceCurrent(worker, this);
+    process.on('worker', this.#follow);
     diagnosticsChannel.subscribe(THREAD_CREATED, this.#onThread);
     // Threads that joined before there was a hub do so again.
     const hello = new worker.BroadcastChannel(helloOf(this.#scope));
@@ -99,12 +85,6 @@ class ThreadHub {
       this.#inbox.close();
       throw new Error('WorkerRegistry needs Node.js: this runtime cannot read a BroadcastChannel', { cause });
     }
-  }
-
-  /** @param {number} more hubs than before in this thread */
-  #countHubs(more) {
-    const key = hubsOf(this.#scope);
-    worker.setEnvironmentData(key, hubCount(key) + more || undefined);
   }
 
   /** How many threads take part. */
@@ -135,8 +115,8 @@ class ThreadHub {
 
   close() {
     this.#isClosed = true;
-    this.#countHubs(-1);
-    stopListening(process, 'worker', this.#follow);
+    leaveCurrent(worker, this);
+    process.removeListener('worker', this.#follow);
     diagnosticsChannel.unsubscribe(THREAD_CREATED, this.#onThread);
     this.#inbox.close();
     for (const record of this.#threads.values()) this.#remove(record);
@@ -149,7 +129,7 @@ class ThreadHub {
     const { threadId } = thread;
     if (this.#isClosed || this.#followed.has(threadId)) return;
     this.#followed.set(threadId, new WeakRef(thread));
-    listenTo(thread, 'exit', () => {
+    thread.once('exit', () => {
       this.#receiveAll();
       this.#followed.delete(threadId);
       // A closed hub has none.
@@ -225,9 +205,9 @@ class ThreadHub {
   }
 
   /** @param {any} message */
-  #add({ thread: id, join, listeners, threadId, task, previous }) {
+  #add({ thread: id, join, listening, threadId, task, previous }) {
     const isValid =
-      isSharedArrayBuffer(join) && isSharedArrayBuffer(listeners) && listeners.byteLength === LISTENER_BYTES;
+      isSharedArrayBuffer(join) && isSharedArrayBuffer(listening) && listening.byteLength === LISTENER_BYTES;
     if (!isValid || !Number.isSafeInteger(threadId) || this.#threads.has(id)) return;
     // This thread's own registries are shown in any case.
     if (threadId === worker.threadId) return;
@@ -240,7 +220,7 @@ class ThreadHub {
       threadId,
       task: isTask(task) ? task : undefined,
       mirror,
-      listeners: new Int32Array(listeners),
+      listening: new Int32Array(listening),
       channel,
       isPublished: false,
       former: this.#threads.get(previous),
@@ -248,10 +228,9 @@ class ThreadHub {
       hasLeft: false,
     };
     this.#threads.set(id, record);
-    // Until all listen, the thread posts to the inbox.
-    Atomics.store(record.listeners, HUBS, hubCount(hubsOf(this.#scope)));
-    Atomics.add(record.listeners, LISTENING, 1);
-    if (worker.getEnvironmentData(LATEST_HUB) === this.#number) this.#onJoined?.();
+    // Until then, the thread posts to the inbox.
+    Atomics.store(record.listening, 0, 1);
+    this.#onJoined?.();
   }
 
   /**
@@ -368,8 +347,7 @@ class ThreadHub {
   #remove(record) {
     record.hooks.end();
     this.#threads.delete(record.id);
-    Atomics.sub(record.listeners, LISTENING, 1);
-    Atomics.sub(record.listeners, HUBS, 1);
+    Atomics.store(record.listening, 0, 0);
     record.channel.close();
   }
 
@@ -383,14 +361,6 @@ class ThreadHub {
     /** @type {any} */ (channel).unref();
     return channel;
   }
-}
-
-/**
- * @param {string} key see hubsOf()
- * @returns {number} how many hubs there are in this thread
- */
-function hubCount(key) {
-  return Number(worker.getEnvironmentData(key) ?? 0);
 }
 
 /**

@@ -5,15 +5,7 @@
 
 const { randomUUID } = require('node:crypto');
 const { BroadcastChannel, threadId } = require('node:worker_threads');
-const {
-  LISTENING,
-  HUBS,
-  LISTENER_BYTES,
-  scopeOf,
-  inboxOf,
-  helloOf,
-  channelOf,
-} = require('./thread-messages');
+const { LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
 const { ownTask } = require('./kernel-tasks');
 
 /**
@@ -25,12 +17,11 @@ const LATEST_ID = Symbol.for('prom-client-cluster.thread-id.v1');
 class ThreadLink {
   #scope = scopeOf();
   #id = '';
-  /** @type {Int32Array} see LISTENING */
-  #listeners = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
+  #listening = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
   /** @type {BroadcastChannel | undefined} */
   #channel;
   /**
-   * To the hubs, for the rest of this turn.
+   * To the hub, for the rest of this turn.
    *
    * @type {BroadcastChannel | undefined}
    */
@@ -58,15 +49,15 @@ class ThreadLink {
     const previous = /** @type {any} */ (globalThis)[LATEST_ID];
     this.#id = randomUUID();
     Object.defineProperty(globalThis, LATEST_ID, { value: this.#id, configurable: true });
-    this.#listeners = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
+    this.#listening = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
     this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
-    this.send({ join: log, listeners: this.#listeners.buffer, threadId, task: ownTask(), previous });
+    this.send({ join: log, listening: this.#listening.buffer, threadId, task: ownTask(), previous });
   }
 
   /** @param {object} message */
   send(message) {
     const signed = { ...message, thread: this.#id };
-    if (this.#areAllListening()) {
+    if (Atomics.load(this.#listening, 0) === 1) {
       this.#channel?.postMessage(signed);
       return;
     }
@@ -88,12 +79,6 @@ class ThreadLink {
     await undefined;
     this.#inbox?.close();
     this.#inbox = undefined;
-  }
-
-  /** @returns {boolean} whether each hub listens on this thread's channel */
-  #areAllListening() {
-    const listening = Atomics.load(this.#listeners, LISTENING);
-    return listening > 0 && listening >= Atomics.load(this.#listeners, HUBS);
   }
 
   close() {

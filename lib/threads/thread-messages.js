@@ -16,16 +16,8 @@ const PREFIX = 'prom-client-cluster.threads.v1';
 /** Key of the environment data of a hub that is not in the main thread: its scope. */
 const SCOPE = `${PREFIX}.scope`;
 
-/** Key of the environment data of a thread with hubs: the number of the latest one. */
-const LATEST_HUB = `${PREFIX}.latest-hub`;
-
-/**
- * Of a thread: how many hubs listen on its channel, and how many there are. Usually there is one. Copies of
- * this package that know nothing of each other, as those of the test files of Jest, have a hub each.
- */
-const LISTENING = 0;
-const HUBS = 1;
-const LISTENER_BYTES = 8;
+/** Of the shared memory of a thread in which the hub says that it listens on its channel: one integer. */
+const LISTENER_BYTES = 4;
 
 /**
  * Kinds of records in the log. The integers of most begin with the number of a metric; what has other types
@@ -54,14 +46,6 @@ function scopeOf() {
   return typeof scope === 'string' ? scope : '';
 }
 
-/**
- * @param {string} scope
- * @returns {string} key of the environment data of the thread with the hubs: how many there are
- */
-function hubsOf(scope) {
-  return `${PREFIX}.hubs.${scope}`;
-}
-
 /** @param {string} scope */
 function inboxOf(scope) {
   return `${PREFIX}.inbox.${scope}`;
@@ -79,9 +63,6 @@ function channelOf(id) {
 
 module.exports = {
   SCOPE,
-  LATEST_HUB,
-  LISTENING,
-  HUBS,
   LISTENER_BYTES,
   REGISTRY,
   DEFINE,
@@ -100,7 +81,6 @@ module.exports = {
   EXEMPLAR,
   HOOK,
   scopeOf,
-  hubsOf,
   inboxOf,
   helloOf,
   channelOf,

@@ -6,7 +6,6 @@
 // custom metric objects need its event loop.
 
 const { viewOf, OBSERVER, MEASURED } = require('../registry/metric-view');
-const { listenTo, stopListening } = require('../event-loop/listeners');
 const { timedSection } = require('../event-loop/timed-section');
 const { CollectHooks } = require('../cluster/capture/collect-hooks');
 const { readableMetrics, isReadable } = require('../cluster/capture/readable-metrics');
@@ -71,7 +70,7 @@ class ThreadPublisher {
       onRequest: message => void this.#answer(message),
       onHello: () => this.open(),
     });
-    listenTo(process, 'exit', this.#onExit);
+    process.on('exit', this.#onExit);
     this.open();
   }
 
@@ -94,7 +93,7 @@ class ThreadPublisher {
 
   /** What was recorded so far stays with the hub. */
   close() {
-    stopListening(process, 'exit', this.#onExit);
+    process.removeListener('exit', this.#onExit);
     this.#sendLast({ left: true });
     this.#stop();
   }
@@ -127,7 +126,7 @@ class ThreadPublisher {
   #fail(error) {
     debug('this thread takes no part any more: %O', error);
     warnOfMissing(error);
-    stopListening(process, 'exit', this.#onExit);
+    process.removeListener('exit', this.#onExit);
     try {
       // What was published so far is shown.
       this.#link.send({ left: true });

@@ -40,7 +40,7 @@ const testFile = releases => `
     expect(registry.workerCount()).toBe(0);
     if (!${releases}) return;
     await registry.shutdown();
-    expect(process.listenerCount('worker')).toBe(listeners);
+    expect(process.listenerCount('worker')).toBeLessThanOrEqual(listeners);
   });
 
   test('nothing is left of an earlier WorkerRegistry', async () => {

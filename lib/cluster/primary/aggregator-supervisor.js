@@ -11,7 +11,6 @@ const { Spool } = require('../spool/spool');
 const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
-const { listenTo, stopListening } = require('../../event-loop/listeners');
 const { unref, settledWithin } = require('../../event-loop/timers');
 
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
@@ -141,7 +140,7 @@ class AggregatorSupervisor {
   }
 
   async #startBackend() {
-    if (!process.listeners('exit').includes(this.#onExit)) listenTo(process, 'exit', this.#onExit);
+    if (!process.listeners('exit').includes(this.#onExit)) process.on('exit', this.#onExit);
     const events = {
       onStarting: (/** @type {() => void} */ terminate) => (this.#terminate = terminate),
       onDirectory: (/** @type {string} */ directory) => this.#onDirectory(directory),
@@ -279,7 +278,7 @@ class AggregatorSupervisor {
   async close() {
     this.#closed = true;
     clearTimeout(this.#restartTimer);
-    stopListening(process, 'exit', this.#onExit);
+    process.removeListener('exit', this.#onExit);
     for (const resolve of this.#onRetired.splice(0)) resolve();
     // A backend that starts later is closed then.
     const started = Promise.resolve(this.starting).catch(() => {});

@@ -4,13 +4,7 @@
 // a message, disconnects and exits, and from when on nothing more can come from it.
 
 const { WorkerRecord, isOnline } = require('./worker-record');
-const { listenTo, stopListening } = require('../../event-loop/listeners');
-
-/**
- * Property of the cluster module: a token of the latest roster. Earlier test files of Jest leave theirs
- * behind, with which nothing can be loaded any more. Those take no part until they are scraped.
- */
-const LATEST = Symbol.for('prom-client-cluster.latest-roster.v1');
+const { replaceCurrent, leaveCurrent } = require('../../event-loop/current');
 
 /** @typedef {import('node:cluster').Worker} Worker */
 
@@ -28,7 +22,6 @@ const LATEST = Symbol.for('prom-client-cluster.latest-roster.v1');
 class WorkerRoster {
   #cluster;
   #events;
-  #token = {};
   /** @type {Map<number, WorkerRecord>} */
   #records = new Map();
   /** @type {[event: string, listener: (worker: Worker, ...args: unknown[]) => void][]} */
@@ -42,7 +35,7 @@ class WorkerRoster {
     this.#cluster = cluster;
     this.#events = events;
     this.#listeners = [
-      ['fork', worker => this.#isLatest && this.#add(worker)],
+      ['fork', worker => this.#add(worker)],
       ['online', worker => this.#reportOnline(worker)],
       ['message', (worker, message) => this.#receive(worker, message)],
       ['disconnect', worker => this.#onGone(worker, 'disconnected')],
@@ -52,9 +45,8 @@ class WorkerRoster {
 
   /** Follows the cluster from now on, and adds the workers that run already. */
   open() {
-    /** @type {any} */ (this.#cluster)[LATEST] = this.#token;
-    for (const [event, listener] of this.#listeners)
-      listenTo(/** @type {any} */ (this.#cluster), event, listener);
+    replaceCurrent(this.#cluster, this);
+    for (const [event, listener] of this.#listeners) this.#cluster.on(event, listener);
     for (const worker of this.#running()) {
       this.#add(worker);
       this.#reportOnline(worker);
@@ -63,8 +55,8 @@ class WorkerRoster {
 
   /** Removes all listeners from the cluster. */
   close() {
-    for (const [event, listener] of this.#listeners)
-      stopListening(/** @type {any} */ (this.#cluster), event, listener);
+    leaveCurrent(this.#cluster, this);
+    for (const [event, listener] of this.#listeners) this.#cluster.removeListener(event, listener);
   }
 
   /** @returns {WorkerRecord[]} all workers that are not retired */
@@ -78,10 +70,6 @@ class WorkerRoster {
    */
   get(workerId) {
     return this.#records.get(workerId);
-  }
-
-  get #isLatest() {
-    return /** @type {any} */ (this.#cluster)[LATEST] === this.#token;
   }
 
   /** Adds workers that came without an event: those of a test, or of a wrapped cluster module. */
