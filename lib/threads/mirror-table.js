@@ -165,6 +165,7 @@ class MirrorTable extends SeriesTable {
     }
     this.live = live;
     this.liveCount = rows.length;
+    this.generation++;
   }
 }
 

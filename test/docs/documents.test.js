@@ -78,9 +78,11 @@ function someRegistry() {
   return { registry, requests, sizes };
 }
 
-async function captured(source, position) {
-  await source.prepare(1000);
-  return bytesOf(source.capture(WORKER_ID, position));
+function captured(source, position) {
+  return source.prepare(1000, {
+    readerPosition: position,
+    capture: dictionary => bytesOf(source.capture(WORKER_ID, position, { dictionary })),
+  });
 }
 
 describe('docs/internals/snapshot-format.md', () => {
@@ -386,7 +388,7 @@ async function codesOfRefusal() {
     refusal(first, copy => copy.subarray(offsetOf('byteOrder'), offsetOf('byteOrder') + 4).reverse()),
     refusal(first, copy => copy.writeUInt32LE(2, offsetOf('version'))),
     refusal(first, copy => copy.writeDoubleLE(9, copy.length - 16)),
-    refusal(first, copy => copy.writeUInt32LE(0, 128 + 4)), // no definition before its rows
+    refusal(first, copy => copy.writeUInt32LE(0, copy.readDoubleLE(offsetOf('dictionaryOffset')))), // no definition before its rows
     refusal(plain, copy => copy.writeUInt32LE(9, kindOf(copy))),
     refusal(first, undefined, { workerId: WORKER_ID + 1 }),
     refusal(otherProcess, undefined, { fresh: false }),

@@ -121,6 +121,14 @@ function writingMetrics(metricsOf) {
   };
 }
 
+/** A thousand summaries. */
+function thousandSummaries({ Summary }) {
+  return Array.from(
+    { length: METRICS },
+    (_, number) => new Summary({ name: `metric_${number}`, help: 'A metric', labelNames: ['set'] }),
+  );
+}
+
 /** A thousand counters, gauges and histograms. */
 function thousandMetrics({ Counter, Gauge, Histogram }) {
   const types = [Counter, Gauge, Counter, Histogram];
@@ -218,6 +226,14 @@ module.exports = {
       clients: [OURS],
       seconds: 5,
       measure: writingMetrics(thousandMetrics),
+    },
+    {
+      key: 'thousand-summaries',
+      title: '1,000 summaries with 20 label sets each',
+      figures: FIGURES_OF_METRICS,
+      clients: [OURS],
+      seconds: 5,
+      measure: writingMetrics(thousandSummaries),
     },
     {
       key: 'summaries-20k',

@@ -120,13 +120,18 @@ class LastSnapshots {
  * @returns {Buffer}
  */
 function withoutNumbers(snapshot) {
-  const numbersStart = numberAt(snapshot, HEADER_OFFSETS.numbersStart);
+  const start = numberAt(snapshot, HEADER_OFFSETS.dictionaryOffset);
+  const end = numberAt(snapshot, HEADER_OFFSETS.numbersStart);
+  const numbersStart = HEADER_BYTES + end - start;
   const bytes = numbersStart + NO_NUMBERS + END_BYTES;
   const sequence = numberAt(snapshot, HEADER_OFFSETS.sequence) - 0.5;
   const piece = Buffer.alloc(bytes);
-  snapshot.copy(piece, 0, 0, numbersStart);
+  snapshot.copy(piece, 0, 0, HEADER_BYTES);
+  snapshot.copy(piece, HEADER_BYTES, start, end);
   const view = viewOf(piece);
   view.setFloat64(HEADER_OFFSETS.sequence, sequence, LITTLE_ENDIAN);
+  view.setFloat64(HEADER_OFFSETS.dictionaryOffset, HEADER_BYTES, LITTLE_ENDIAN);
+  view.setFloat64(HEADER_OFFSETS.numbersStart, numbersStart, LITTLE_ENDIAN);
   view.setFloat64(HEADER_OFFSETS.columnsStart, numbersStart + NO_NUMBERS, LITTLE_ENDIAN);
   view.setFloat64(HEADER_OFFSETS.bytes, bytes, LITTLE_ENDIAN);
   view.setFloat64(bytes - END_BYTES, sequence, LITTLE_ENDIAN);

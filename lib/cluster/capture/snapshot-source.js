@@ -17,7 +17,7 @@ const { warnOfOtherClients } = require('../../registry/other-clients');
 const { distinctMetrics } = require('../../registry/distinct-metrics');
 const { readableDefaults } = require('../../registry/readable-defaults');
 const { timedSection } = require('../../event-loop/timed-section');
-const { runInSlices } = require('../../event-loop/slices');
+const { runInSlices, turn } = require('../../event-loop/slices');
 const { EXTRAS } = require('../wire/extras');
 const { encodeSnapshot } = require('../wire/snapshot-encoder');
 const { FailureCounts, COLLECT } = require('../wire/failure-counts');
@@ -86,10 +86,10 @@ class SnapshotSource {
   async prepare(timeout, { readerPosition, onProgress, onWaiting, capture } = {}) {
     warnOfOtherClients(this.registries());
     const views = viewsOf(this.#metrics());
-    // First, because it renumbers rows.
-    await runInSlices(compactionSteps(views), SLICE_MILLISECONDS);
-    await this.#encodeChanged(views);
-    const dictionary = capture && (await this.encodeDictionary(readerPosition, onProgress, views));
+    const dictionary = capture && this.#dictionaries.start(readerPosition);
+    await runInSlices(this.#preparation(views, dictionary, onProgress), SLICE_MILLISECONDS);
+    // Otherwise the capture would add to what the last slice holds the loop.
+    await turn();
     let started = this.#metricsByRegistry();
     const hooksBegan = performance.now();
     const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout);
@@ -104,10 +104,11 @@ class SnapshotSource {
     try {
       await unfinished.ended;
       const current = viewsOf(this.#metrics());
-      await this.#encodeChanged(current);
+      await runInSlices(this.#encodeChanged(current), SLICE_MILLISECONDS);
       if (dictionary === undefined || capture === undefined) return undefined;
       // What the hooks have added.
-      await this.#extendDictionary(dictionary, current, onProgress);
+      const added = this.#dictionaries.extend(dictionary, current, onProgress);
+      await runInSlices(added, SLICE_MILLISECONDS);
     } finally {
       copies.end();
       onWaiting?.(undefined);
@@ -158,12 +159,26 @@ class SnapshotSource {
   }
 
   /**
+   * @param {MetricView[]} views of all metrics
+   * @param {DictionaryPart | undefined} dictionary an empty one
+   * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#preparation(views, dictionary, onProgress) {
+    // First, because it renumbers rows.
+    yield* compactionSteps(views);
+    yield* this.#encodeChanged(views);
+    if (dictionary !== undefined) yield* this.#dictionarySteps(dictionary, views, onProgress);
+  }
+
+  /**
    * Encodes digests and exemplars that have changed.
    *
    * @param {MetricView[]} views
+   * @returns {Generator<void>} yields where a slice may end
    */
-  async #encodeChanged(views) {
-    for (const encoder of this.#extras) await runInSlices(encoder.encodeChanged(views), SLICE_MILLISECONDS);
+  *#encodeChanged(views) {
+    for (const encoder of this.#extras) yield* encoder.encodeChanged(views);
   }
 
   /**
@@ -177,7 +192,7 @@ class SnapshotSource {
    */
   async encodeDictionary(readerPosition, onProgress, views = viewsOf(this.#metrics())) {
     const dictionary = this.#dictionaries.start(readerPosition);
-    await this.#extendDictionary(dictionary, views, onProgress);
+    await runInSlices(this.#dictionarySteps(dictionary, views, onProgress), SLICE_MILLISECONDS);
     return dictionary;
   }
 
@@ -185,9 +200,15 @@ class SnapshotSource {
    * @param {DictionaryPart} dictionary
    * @param {MetricView[]} views
    * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
+   * @returns {Generator<void>} yields where a slice may end
    */
-  #extendDictionary(dictionary, views, onProgress) {
-    return runInSlices(this.#dictionaries.extend(dictionary, views, onProgress), SLICE_MILLISECONDS);
+  *#dictionarySteps(dictionary, views, onProgress) {
+    const blocks = this.#extras.flatMap(encoder => encoder.unchanging?.(views) ?? []);
+    for (const steps = dictionary.addBlocks(blocks); !steps.next().done;) {
+      onProgress?.(dictionary);
+      yield;
+    }
+    yield* this.#dictionaries.extend(dictionary, views, onProgress);
   }
 
   /**

@@ -37,17 +37,18 @@ const NO_ROWS = { fromRow: 0, rows: 0, values: [], forms: [], tuples: new Int32A
 
 /**
  * @param {ByteReader} reader
+ * @param {number} segments how many there are
  * @param {(metric: number) => number | undefined} labelCountOf number of labels of a metric that an earlier
  *   snapshot defined
  * @returns {DictionaryRecord[]}
  * @throws {SnapshotError} if the bytes do not follow the format
  */
-function readDictionary(reader, labelCountOf) {
+function readDictionary(reader, segments, labelCountOf) {
   /** @type {Map<number, number>} */
   const defined = new Map();
   /** @type {DictionaryRecord[]} */
   const records = [];
-  for (let left = reader.count(); left > 0; left--) {
+  for (let left = segments; left > 0; left--) {
     const definition = reader.uint32() === DEFINITION ? readDefinition(reader) : undefined;
     if (definition !== undefined) defined.set(definition.number, definition.labelNames.length);
     const kind = reader.uint32();

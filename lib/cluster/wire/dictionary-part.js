@@ -1,26 +1,28 @@
 'use strict';
 
-// Encodes the dictionary part of a snapshot: the metrics, label values and label sets that the reader does
-// not have. It can be encoded before the snapshot, a piece at a time, because the label set of a row does not
-// change within its table's epoch.
+// Encodes what precedes the numbers of a snapshot: digests, and the dictionary part, which has the metrics,
+// label values and label sets that the reader does not have. It can be encoded before the snapshot, a piece
+// at a time, because the label set of a row does not change within its table's epoch, and a digest may be
+// slightly older than its numbers.
 
 const { KINDS, kindOf } = require('../../series/layouts');
 const { ByteWriter } = require('./byte-buffers');
 const { HEADER_BYTES, DEFINITION, ROWS, DROPPED } = require('./snapshot-format');
 
-/** Bytes of the number of segments. It precedes them and is written last. */
-const COUNT_BYTES = 4;
-
 /** Rows that are encoded at once. This takes 0.05 ms. */
 const ROWS_PER_PIECE = 512;
+
+/** Numbers of digests that are written at once. This takes 0.05 ms. */
+const NUMBERS_PER_PIECE = 16384;
 
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
 /** @typedef {import('../capture/series-journal').Segment} Segment */
 /** @typedef {import('../capture/series-journal').JournalMetric} JournalMetric */
 
 class DictionaryPart {
-  #writer = new ByteWriter(16384, HEADER_BYTES + COUNT_BYTES);
-  #segments = 0;
+  #writer = new ByteWriter(16384, HEADER_BYTES);
+  /** @type {Map<ArrayBufferView, number>} offsets in the file */
+  #blocks = new Map();
 
   /**
    * @param {number} epoch of the journal
@@ -31,6 +33,9 @@ class DictionaryPart {
     this.start = start;
     /** The position up to which the journal is encoded. */
     this.end = start;
+    this.segments = 0;
+    /** The position in the file at which the part begins: digests precede it. */
+    this.offset = HEADER_BYTES;
   }
 
   /** The position in the file at which the part ends. */
@@ -44,6 +49,31 @@ class DictionaryPart {
   }
 
   /**
+   * Adds blocks of digests, before anything else. They must not change any more.
+   *
+   * @param {Iterable<Float64Array>} blocks
+   * @returns {Generator<void>} yields after each piece
+   */
+  *addBlocks(blocks) {
+    for (const numbers of blocks) {
+      this.#blocks.set(numbers, this.length);
+      for (let from = 0; from < numbers.length; from += NUMBERS_PER_PIECE) {
+        this.#writer.append(numbers.subarray(from, from + NUMBERS_PER_PIECE));
+        this.offset = this.length;
+        yield;
+      }
+    }
+  }
+
+  /**
+   * @param {ArrayBufferView} block
+   * @returns {number | undefined} its offset in the file, if it was added
+   */
+  offsetOf(block) {
+    return this.#blocks.get(block);
+  }
+
+  /**
    * Encodes the next segments. Between two pieces the program may record, and tables may be compacted.
    *
    * @param {readonly Segment[]} segments
@@ -53,22 +83,15 @@ class DictionaryPart {
   *add(segments, end) {
     for (const segment of segments) {
       yield* writeSegment(this.#writer, segment);
-      this.#segments++;
+      this.segments++;
       yield;
     }
     this.end = end;
   }
 
-  /**
-   * @param {Uint8Array} header
-   * @returns {Uint8Array[]} the header with the number of segments, then the part. Complete chunks are the
-   *   same objects each time.
-   */
-  chunksWith(header) {
-    const first = new ByteWriter(HEADER_BYTES + COUNT_BYTES);
-    first.bytes(header);
-    first.uint32(this.#segments);
-    return [first.finish(), ...this.#writer.chunks()];
+  /** @returns {Uint8Array[]} what follows the header; complete chunks are the same objects each time */
+  chunks() {
+    return this.#writer.chunks();
   }
 }
 

@@ -23,7 +23,7 @@ const {
 const NO_EXTRAS = Object.freeze({});
 
 /**
- * A part of the columns: offsets from their beginning.
+ * A part of the columns: offsets from their beginning. They are negative before the columns.
  *
  * @typedef {{start: number, end: number}} Part
  */
@@ -87,8 +87,9 @@ function decodeSnapshot(buffer, labelCountOf, checkHeader) {
   const incarnation = buffer.toString('hex', header.position, header.position + INCARNATION_BYTES);
   header.position += INCARNATION_BYTES;
   const [workerId, epoch] = [header.uint32(), header.uint32()];
-  const [sequence, capturedAt, dictionaryStart, dictionaryEnd, numbersStart, columnsStart, bytes] =
-    Array.from({ length: 7 }, () => header.float64());
+  const [sequence, capturedAt, dictionaryStart, dictionaryEnd, numbersStart, columnsStart, bytes, offset] =
+    Array.from({ length: 8 }, () => header.float64());
+  const segments = header.uint32();
   const endStart = buffer.length - END_BYTES;
   if (bytes !== buffer.length) throw new SnapshotError('length', `${buffer.length} bytes, not ${bytes}`);
   if (
@@ -97,8 +98,15 @@ function decodeSnapshot(buffer, labelCountOf, checkHeader) {
   ) {
     throw new SnapshotError('end-mark', 'the end mark is missing');
   }
-  const inOrder = HEADER_BYTES <= numbersStart && numbersStart <= columnsStart && columnsStart <= endStart;
-  if (!inOrder || numbersStart % 8 !== 0 || columnsStart % 8 !== 0 || !(dictionaryStart <= dictionaryEnd)) {
+  const offsets = [HEADER_BYTES, offset, numbersStart, columnsStart, endStart];
+  const inOrder = offsets.every((each, i) => i === 0 || each >= offsets[i - 1]);
+  if (
+    !inOrder ||
+    offset % 8 !== 0 ||
+    numbersStart % 8 !== 0 ||
+    columnsStart % 8 !== 0 ||
+    !(dictionaryStart <= dictionaryEnd)
+  ) {
     throw new SnapshotError('length', 'the offsets of the parts are invalid');
   }
 
@@ -106,22 +114,30 @@ function decodeSnapshot(buffer, labelCountOf, checkHeader) {
   checkHeader(identity);
 
   const columns = new ByteReader(buffer, columnsStart, endStart);
-  const dictionary = readDictionary(new ByteReader(buffer, HEADER_BYTES, numbersStart), labelCountOf);
-  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns);
+  const dictionary = readDictionary(new ByteReader(buffer, offset, numbersStart), segments, labelCountOf);
+  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns, offset);
   return { ...identity, dictionary, ...numbers, columns, bytes };
 }
 
 /**
  * @param {ByteReader} reader
  * @param {ByteReader} columns
+ * @param {number} aheadEnd where the blocks end that precede the dictionary part
  */
-function readNumbers(reader, columns) {
+function readNumbers(reader, columns, aheadEnd) {
   const defaultLabels = reader.list(() => reader.labels());
   const failures = readFailures(reader);
   /** @type {Part[]} */
   const parts = [];
-  const read = reader.list(() => readEntry(reader, parts));
+  /** @type {Part[]} */
+  const ahead = [];
+  const read = reader.list(() => readEntry(reader, parts, ahead));
   setEnds(parts, columns.end - columns.position);
+  setEnds(ahead, aheadEnd);
+  for (const part of ahead) {
+    part.start -= columns.position;
+    part.end -= columns.position;
+  }
   const entries = read.map(entry => ('json' in entry ? entry : withOrder(entry, columns)));
   if (!defaultLabels.every(labels => labels.every(([name]) => isValidLabelName(name))))
     throw new SnapshotError('numbers', 'a default label has an invalid name');
@@ -136,7 +152,7 @@ function readNumbers(reader, columns) {
  * the same million numbers a million times.
  *
  * @param {Part[]} parts in the order of the entries
- * @param {number} length of the columns
+ * @param {number} length of what they are parts of
  * @throws {SnapshotError} if they are not in that order
  */
 function setEnds(parts, length) {
@@ -158,16 +174,18 @@ function setEnds(parts, length) {
 /**
  * @param {ByteReader} reader
  * @param {Part[]} parts of the columns, to which those of the entry are added
+ * @param {Part[]} ahead the same for those before the dictionary part: offsets in the file
  * @returns {ReadEntry | JsonEntry}
  */
-function readEntry(reader, parts) {
+function readEntry(reader, parts, ahead) {
   const kind = reader.uint32();
   const defaults = reader.uint32();
   if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
   if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
   const readPart = () => {
-    const part = { start: reader.float64(), end: 0 };
-    parts.push(part);
+    const offset = reader.float64();
+    const part = { start: Math.abs(offset), end: 0 };
+    (offset < 0 ? ahead : parts).push(part);
     return part;
   };
   const [metric, rowCount, liveCount, dense] = [

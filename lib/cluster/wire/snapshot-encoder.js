@@ -1,6 +1,6 @@
 'use strict';
 
-// Writes one snapshot of a worker: header, dictionary part, number part, columns, end mark.
+// Writes one snapshot of a worker: header, digests, dictionary part, number part, columns, end mark.
 
 const { ByteWriter } = require('./byte-buffers');
 const { EXTRAS } = require('./extras');
@@ -57,14 +57,14 @@ const {
  * @param {Capture} capture
  * @param {Journal} journal has all metrics of the capture
  * @param {DictionaryPart} dictionary has the journal up to its end
- * @returns {EncodedSnapshot} the first chunk has the header, the next ones are the dictionary's
+ * @returns {EncodedSnapshot} the first chunk is the header, the next ones are the dictionary's
  */
 function encodeSnapshot(capture, journal, dictionary) {
   const head = new ByteWriter(4096, dictionary.length);
   head.align(8);
   const numbersStart = head.length;
   const columns = new ByteWriter(16384);
-  writeNumbers(head, columns, capture, journal);
+  writeNumbers(head, columns, capture, journal, dictionary);
   head.align(8);
   columns.align(8);
   const columnsStart = head.length;
@@ -73,7 +73,7 @@ function encodeSnapshot(capture, journal, dictionary) {
   const end = new ByteWriter(END_BYTES);
   end.float64(capture.sequence);
   end.bytes(END_MARK);
-  const chunks = [...dictionary.chunksWith(header), ...head.chunks(), ...columns.chunks(), end.finish()];
+  const chunks = [header, ...dictionary.chunks(), ...head.chunks(), ...columns.chunks(), end.finish()];
   return { chunks, bytes };
 }
 
@@ -81,12 +81,12 @@ function encodeSnapshot(capture, journal, dictionary) {
  * The first chunk of an incomplete snapshot. A reader refuses it, because its length field is 0.
  *
  * @param {DictionaryPart} dictionary
- * @returns {Uint8Array} as long as the first chunk of the complete snapshot
+ * @returns {Uint8Array}
  */
 function incompleteHeader(dictionary) {
   const capture = { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 };
   const offsets = { numbersStart: 0, columnsStart: 0, bytes: 0 };
-  return dictionary.chunksWith(encodeHeader(capture, dictionary, offsets))[0];
+  return encodeHeader(capture, dictionary, offsets);
 }
 
 /**
@@ -104,7 +104,8 @@ function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }
   header.uint32(dictionary.epoch);
   for (const value of [capture.sequence, capture.capturedAt, dictionary.start, dictionary.end])
     header.float64(value);
-  for (const value of [numbersStart, columnsStart, bytes]) header.float64(value);
+  for (const value of [numbersStart, columnsStart, bytes, dictionary.offset]) header.float64(value);
+  header.uint32(dictionary.segments);
   header.bytes(new Uint8Array(HEADER_BYTES - header.length));
   return header.finish();
 }
@@ -114,8 +115,16 @@ function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }
  * @param {ByteWriter} columns
  * @param {Capture} capture
  * @param {Journal} journal
+ * @param {DictionaryPart} dictionary
  */
-function writeNumbers(writer, columns, capture, journal) {
+function writeNumbers(writer, columns, capture, journal, dictionary) {
+  let last = 0;
+  /** @param {import('./extras').ExtraBlock} block */
+  const aheadOf = ({ chunks }) => {
+    const offset = chunks.length === 1 ? dictionary.offsetOf(chunks[0]) : undefined;
+    // The offsets have to rise. Those of a metric that is in two registries would not.
+    return offset !== undefined && offset > last ? (last = offset) : undefined;
+  };
   writer.list(capture.defaultLabels, labels => writer.labels(labels));
   writeFailures(writer, capture.failures);
   writer.list(capture.entries, entry => {
@@ -126,7 +135,7 @@ function writeNumbers(writer, columns, capture, journal) {
     } else {
       writer.uint32(journal.numberOf(entry.view));
       writeColumns(writer, columns, entry.numbers ?? entry.view.table);
-      writeExtras(writer, columns, entry);
+      writeExtras(writer, columns, entry, aheadOf);
     }
   });
 }
@@ -172,15 +181,18 @@ function withoutGaps(order, length, liveCount) {
  * @param {ByteWriter} writer
  * @param {ByteWriter} columns
  * @param {CaptureEntry} entry
+ * @param {(block: import('./extras').ExtraBlock) => number | undefined} aheadOf offset of a block in the
+ *   file, if it is there already
  */
-function writeExtras(writer, columns, { extras = [] }) {
+function writeExtras(writer, columns, { extras = [] }, aheadOf) {
   columns.align(8);
   for (let kind = 0; kind < EXTRAS.length; kind++) {
     const block = extras[kind];
     writer.uint32(block?.count ?? 0);
     if (block === undefined) continue;
-    writer.float64(columns.length);
-    for (const chunk of block.chunks) columns.append(chunk);
+    const ahead = aheadOf(block);
+    writer.float64(ahead === undefined ? columns.length : -ahead);
+    if (ahead === undefined) for (const chunk of block.chunks) columns.append(chunk);
   }
 }
 

@@ -18,6 +18,7 @@ const HEADER_OFFSETS = Object.freeze({
   numbersStart: 72,
   columnsStart: 80,
   bytes: 88,
+  dictionaryOffset: 96,
 });
 
 const INCARNATION_BYTES = 16;

@@ -50,7 +50,7 @@ class SnapshotFile {
   }
 
   /**
-   * Writes the chunks of a dictionary part that no longer change. finish() throws what fails here.
+   * Writes the chunks of digests and of a dictionary part that no longer change. finish() throws what fails here.
    *
    * @param {DictionaryPart} dictionary
    */

@@ -10,9 +10,10 @@ const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
 const { LabelIndex } = require('../../../lib/series/label-index');
 const { Counter } = require('../../../lib/metric/counter');
 const { Gauge } = require('../../../lib/metric/gauge');
+const { Registry } = require('../../../lib/registry/registry');
 const { Summary } = require('../../../lib/metric/summary');
 const { viewOf } = require('../../../lib/registry/metric-view');
-const { makeWorker, bytesOf, textOf, samplesOf } = require('../../fixtures/unit-scrape');
+const { makeWorker, bytesOf, snapshotAhead, textOf, samplesOf } = require('../../fixtures/unit-scrape');
 
 /** @returns {boolean} whether the rows have new numbers */
 function compactTable(table) {
@@ -70,6 +71,61 @@ function compact(metric) {
   for (let i = 0; i < 2000 && live - i > 2; i++) metric.remove({ a: `passing ${i}` });
   return compactTable(table);
 }
+
+const DIGESTS = 2000;
+
+/** A worker with a summary of many label sets, in two registries. */
+function workerWithDigests() {
+  const worker = makeWorker([new Registry(), new Registry()]);
+  const options = { name: 'seconds', help: 'S', labelNames: ['a'], percentiles: [0.5] };
+  const summary = new Summary({ ...options, registers: worker.registries });
+  for (let a = 0; a < DIGESTS; a++) summary.observe({ a }, a);
+  return { ...worker, summary };
+}
+
+for (const [change, act] of [
+  ['nothing', () => {}],
+  ['an observation', summary => summary.observe({ a: 7 }, 7)],
+  ['a new label set', summary => summary.observe({ a: 'new' }, 3)],
+  ['a removed one', summary => summary.remove({ a: 7 })],
+  ['one that was removed and came back', summary => (summary.remove({ a: 7 }), summary.observe({ a: 7 }, 3))],
+  ['a reset', summary => summary.reset()],
+]) {
+  test(`SnapshotSource: a page is right after ${change} between the encoding of digests and the capture`, async () => {
+    const { source, summary, registries } = workerWithDigests();
+    registries[1].setDefaultLabels({ second: 'yes' });
+    await source.prepare(1000, {
+      capture: dictionary => {
+        act(summary);
+        const store = new ClusterStore();
+        store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+        const shown = samplesOf(textOf(store));
+        return Promise.all(registries.map(registry => registry.metrics())).then(pages => {
+          const expected = new Map(pages.flatMap(page => [...samplesOf(page)]));
+          assert.deepStrictEqual(shown, expected);
+        });
+      },
+    });
+  });
+}
+
+test('SnapshotSource: a capture has no digests to write that were encoded ahead, nor those of a metric that waits for hooks', async () => {
+  const { source, registries, summary } = workerWithDigests();
+  registries.pop();
+  let isAsync = false;
+  const collect = () => (isAsync ? new Promise(resolve => setImmediate(resolve)) : undefined);
+  new Gauge({ name: 'g', help: 'g', registers: registries, collect });
+  const columnsOf = async () => {
+    const bytes = await snapshotAhead({ source }, WORKER, undefined);
+    return bytes.length - bytes.readDoubleLE(80);
+  };
+  const least = DIGESTS * 16;
+  for (isAsync of [false, true]) {
+    const length = await columnsOf();
+    assert.ok(length >= least && length < least + 1000, `${length}`);
+    summary.observe({ a: 1 }, 5);
+  }
+});
 
 test('SnapshotSource: a capture does not encode again the label sets that were encoded ahead', async t => {
   const { source, counter, registry } = workerWithMany();

@@ -19,7 +19,7 @@ const { snapshotName, isSnapshotNameOf } = require('../../../lib/cluster/wire/fi
 const { ByteWriter, SnapshotError } = require('../../../lib/cluster/wire/byte-buffers');
 const { HEADER_OFFSETS, TABLE_ENTRY } = require('../../../lib/cluster/wire/snapshot-format');
 const { damaged, anyValue, hostileMessage, pick } = require('../../fixtures/hostile-input');
-const { makeWorker, bytesOf, copyOf, scrape, textOf } = require('../../fixtures/unit-scrape');
+const { makeWorker, bytesOf, copyOf, scrape, snapshotAhead, textOf } = require('../../fixtures/unit-scrape');
 
 const WORKER = 1;
 
@@ -60,8 +60,7 @@ async function snapshotsOf(worker) {
   const first = scrape(worker, store, WORKER);
   const text = textOf(store);
   worker.use(3);
-  await worker.source.prepare(1000);
-  const delta = bytesOf(worker.source.capture(WORKER, store.worker(WORKER)?.journalPosition));
+  const delta = await snapshotAhead(worker, WORKER, store.worker(WORKER)?.journalPosition);
   const full = bytesOf(worker.source.capture(WORKER, undefined));
   return { first, text, later: [delta, full] };
 }

@@ -20,6 +20,7 @@ const {
   bytesOf,
   copyOf,
   scrape,
+  snapshotAhead,
   textOf,
   samplesOf,
   seriesKey,
@@ -42,6 +43,7 @@ const AT = {
   numbersStart: 72,
   columnsStart: 80,
   bytes: 88,
+  dictionaryOffset: 96,
 };
 
 /** Checks that a store shows, after one snapshot, what the worker itself shows. */
@@ -472,9 +474,10 @@ async function firstAndLater({ full }) {
     { a: 'x' },
     1,
   );
-  await worker.source.prepare(1000);
-  const later = bytesOf(
-    worker.source.capture(WORKER, full ? undefined : control.worker(WORKER)?.journalPosition),
+  const later = await snapshotAhead(
+    worker,
+    WORKER,
+    full ? undefined : control.worker(WORKER)?.journalPosition,
   );
   return { first, later, text: bothTexts(control) };
 }
@@ -634,6 +637,8 @@ for (const [code, name, damage] of [
   ['end-mark', 'the end mark of another snapshot', buffer => buffer.writeDoubleLE(77, buffer.length - 16)],
   ['length', 'a wrong length', buffer => buffer.writeDoubleLE(buffer.length + 8, AT.bytes)],
   ['length', 'numbers before the dictionary', buffer => buffer.writeDoubleLE(64, AT.numbersStart)],
+  ['length', 'a dictionary before the digests', buffer => buffer.writeDoubleLE(64, AT.dictionaryOffset)],
+  ['length', 'digests that end at NaN', buffer => buffer.writeDoubleLE(NaN, AT.dictionaryOffset)],
   ['length', 'columns that start at NaN', buffer => buffer.writeDoubleLE(NaN, AT.columnsStart)],
   ['length', 'a dictionary that ends before it starts', buffer => buffer.writeDoubleLE(-1, AT.dictionaryEnd)],
   [
@@ -852,7 +857,7 @@ test('after a refused snapshot the next one is applied', async () => {
   for (let round = 0; round < 5; round++) {
     worker.counter.inc({ labels: { a: `round ${round}` } });
     const damaged = bytesOf(worker.source.capture(WORKER, store.worker(WORKER)?.journalPosition));
-    damaged.fill(0xff, HEADER_BYTES + 8, HEADER_BYTES + 12); // the segment's kind is neither rows nor dropped
+    damaged.fill(0xff, HEADER_BYTES + 4, HEADER_BYTES + 8); // the segment's kind is neither rows nor dropped
     assert.throws(() => store.apply(WORKER, damaged), SnapshotError);
     scrape(worker, store, WORKER);
     const key = seriesKey('c', { a: `round ${round}`, env: 'test' });
