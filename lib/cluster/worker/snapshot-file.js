@@ -50,7 +50,8 @@ class SnapshotFile {
   }
 
   /**
-   * Writes the chunks of digests and of a dictionary part that no longer change. finish() throws what fails here.
+   * Writes what no longer changes of the digests and of the dictionary part. finish() throws what fails
+   * here.
    *
    * @param {DictionaryPart} dictionary
    */
