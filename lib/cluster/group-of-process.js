@@ -4,13 +4,12 @@
 // environment, or PM2, all of whose instances of an application are one. A process of no group loads nothing
 // else.
 
+const { processState, ownProcessState } = require('../registry/process-state');
 const { environmentVariable } = require('../options/environment');
 const { warnOnce } = require('../options/warnings');
 const { unref } = require('../event-loop/timers');
 
 const VARIABLE = 'PROM_CLIENT_CLUSTER_GROUP';
-
-const SHARED = Symbol.for('prom-client-cluster.group.v1');
 
 /** @typedef {import('./group/group').Group} Group */
 /** @typedef {import('./cluster-options').ClusterOptions} ClusterOptions */
@@ -21,11 +20,9 @@ const SHARED = Symbol.for('prom-client-cluster.group.v1');
  * @typedef {{group: Group | undefined, directory: string | undefined}} SharedGroup
  */
 
-const shared = /** @type {{[SHARED]?: SharedGroup}} */ (globalThis);
-
 /** @returns {Group | undefined} */
 function groupOfProcess() {
-  return shared[SHARED]?.group;
+  return processState().group?.group;
 }
 
 /**
@@ -63,7 +60,7 @@ function groupOfPm2() {
  */
 function joinByEnvironment(registries, options) {
   // An instance of PM2 joins when it creates an AggregatorRegistry. Without one, nothing shows the group.
-  if (!environmentVariable(VARIABLE) || SHARED in shared) return;
+  if (!environmentVariable(VARIABLE) || processState().group !== undefined) return;
   unref(setImmediate(() => joinGroup(options(), registries)));
 }
 
@@ -77,18 +74,18 @@ function joinByEnvironment(registries, options) {
  */
 function joinGroup(options, registries) {
   const name = options.group === false ? undefined : (options.group ?? groupOfEnvironment());
-  if (name === undefined && !(SHARED in shared)) {
-    if (options.group === false) shared[SHARED] = Object.seal({ group: undefined, directory: undefined });
+  const known = processState().group;
+  if (name === undefined && known === undefined) {
+    if (options.group === false) ownProcessState().group = { group: undefined, directory: undefined };
     return undefined;
   }
-  const known = shared[SHARED];
   if (known === undefined) {
     if (!isMainThread()) return undefined;
     const directory = directoryOf(/** @type {string} */ (name), options.group === undefined);
     if (directory === undefined) return undefined;
     const { Group } = require('./group/group');
     const group = new Group(directory, options, registries);
-    shared[SHARED] = Object.seal({ group, directory });
+    ownProcessState().group = { group, directory };
     group.join();
     return group;
   }

@@ -5,15 +5,10 @@
 // References to copies are weak, and to a class that each of its registries references: a copy is collected
 // together with its registries, and not before.
 
-const { COPIES } = require('../registry/metric-view');
+const { processState, ownProcessState } = require('../registry/process-state');
 
 /** Static method of a copy's Registry: returns the registries that take part. Called at each scrape. */
 const TAKING_PART = Symbol.for('prom-client-cluster.taking-part.v1');
-
-/** What the WorkerRegistry objects of a thread share. */
-const THREADS = Symbol.for('prom-client-cluster.threads.v1');
-
-/** @typedef {{[TAKING_PART]: () => Iterable<any>}} Copy */
 
 /**
  * Adds a copy to the list of all copies.
@@ -21,13 +16,11 @@ const THREADS = Symbol.for('prom-client-cluster.threads.v1');
  * @param {any} copy its class Registry
  */
 function joinCopies(copy) {
-  const shared = /** @type {{[COPIES]?: WeakRef<Copy>[]}} */ (globalThis);
-  const others = (shared[COPIES] ?? []).filter(other => ![undefined, copy].includes(other.deref()));
-  // Frozen: Jest 30 replaces what it can of such a list when a test file has ended.
-  const value = Object.freeze([...others, new WeakRef(copy)]);
-  Object.defineProperty(shared, COPIES, { value, configurable: true });
+  const state = ownProcessState();
+  const others = state.copies.filter(other => ![undefined, copy].includes(other.deref()));
+  state.copies = [...others, new WeakRef(copy)];
   // Where this thread takes part, its registries are followed from now on.
-  threads()?.publisher?.sync();
+  state.threads?.publisher?.sync();
 }
 
 /**
@@ -37,28 +30,21 @@ function joinCopies(copy) {
  * @param {any} copy
  */
 function joinOthers(copy) {
-  if (COPIES in globalThis) joinCopies(copy);
+  if (processState().copies.length > 0) joinCopies(copy);
 }
 
 /** @returns {Set<any>} the registries of all copies, each once */
 function registriesOfAllCopies() {
-  const copies = /** @type {{[COPIES]?: WeakRef<Copy>[]}} */ (globalThis)[COPIES] ?? [];
-  return new Set(copies.flatMap(copy => [...(copy.deref()?.[TAKING_PART]() ?? [])]));
+  return new Set(processState().copies.flatMap(copy => [...(copy.deref()?.[TAKING_PART]() ?? [])]));
 }
 
 /** @returns {Set<any>} the same, and those of the threads that take part, see lib/threads */
 function registriesOfProcess() {
-  return new Set([...registriesOfAllCopies(), ...(threads()?.hub?.registriesOfMember() ?? [])]);
-}
-
-/** @returns {{hub?: {registriesOfMember: () => any[]}, publisher?: {sync: () => void}} | undefined} */
-function threads() {
-  return /** @type {any} */ (globalThis)[THREADS];
+  return new Set([...registriesOfAllCopies(), ...(processState().threads?.hub?.registriesOfMember() ?? [])]);
 }
 
 module.exports = {
   TAKING_PART,
-  THREADS,
   joinCopies,
   joinOthers,
   registriesOfAllCopies,

@@ -4,8 +4,7 @@
 // share, those of other copies of this package too, as long as one of them is in use.
 
 const { warnIfOptionsDiffer } = require('./cluster-options');
-
-const SHARED = Symbol.for('prom-client-cluster.primary.v1');
+const { processState, ownProcessState } = require('../registry/process-state');
 
 /** Options that all AggregatorRegistry objects of a process share. */
 const SHARED_OPTIONS = [
@@ -33,8 +32,6 @@ const SHARED_OPTIONS = [
  * @property {boolean} hasWarned whether options that differ were reported
  */
 
-const processWide = /** @type {{[SHARED]?: SharedPrimary}} */ (globalThis);
-
 /** Some programs create a registry per scrape, and close only the last one, or the first. */
 const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ shared) => {
   shared.count--;
@@ -43,7 +40,7 @@ const collectedHolders = new FinalizationRegistry((/** @type {SharedPrimary} */ 
 
 /** @returns {ClusterPrimary | undefined} undefined if no AggregatorRegistry of this process is in use */
 function primaryOfProcess() {
-  return processWide[SHARED]?.primary;
+  return processState().primary?.primary;
 }
 
 /**
@@ -53,15 +50,14 @@ function primaryOfProcess() {
  * @param {() => ClusterPrimary} create called if it is the first one
  */
 function holdPrimary(holder, given, effective, create) {
-  // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
-  const shared = (processWide[SHARED] ??= Object.seal({
+  const shared = (ownProcessState().primary ??= {
     primary: create(),
     options: /** @type {any} */ (effective),
     holders: new WeakSet(),
     count: 0,
     isReleased: false,
     hasWarned: false,
-  }));
+  });
   warnIfOptionsDiffer('AggregatorRegistry', SHARED_OPTIONS, shared, /** @type {any} */ (given));
   shared.holders.add(holder);
   shared.count++;
@@ -75,7 +71,7 @@ function holdPrimary(holder, given, effective, create) {
  * @param {object} holder
  */
 async function releasePrimary(holder) {
-  const shared = processWide[SHARED];
+  const shared = processState().primary;
   if (!shared?.holders.delete(holder)) return;
   collectedHolders.unregister(holder);
   shared.count--;
@@ -85,8 +81,8 @@ async function releasePrimary(holder) {
 
 /** @param {SharedPrimary} shared */
 async function closeIfUnused(shared) {
-  if (shared.count > 0 || processWide[SHARED] !== shared) return;
-  delete processWide[SHARED];
+  if (shared.count > 0 || processState().primary !== shared) return;
+  ownProcessState().primary = undefined;
   await shared.primary.close();
 }
 

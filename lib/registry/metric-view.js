@@ -35,12 +35,6 @@ const OBSERVER = Symbol.for('prom-client-cluster.observer.v1');
 /** Optional property of a default metric: what it measures, see Measured. */
 const MEASURED = Symbol.for('prom-client-cluster.measured.v1');
 
-/**
- * Property of globalThis: the class Registry of each copy of this package whose metrics are aggregated in
- * this process, as a list of weak references.
- */
-const COPIES = Symbol.for('prom-client-cluster.copies.v1');
-
 /** @typedef {import('../exposition/live-family').MetricView} MetricView */
 
 /**
@@ -72,6 +66,5 @@ module.exports = {
   REMOVED,
   OBSERVER,
   MEASURED,
-  COPIES,
   viewOf,
 };

@@ -3,7 +3,7 @@
 // What is recorded with another Prometheus client, or with another copy of this one, is in a registry of its
 // own. A page without it looks as if nothing had been recorded, so the process is warned.
 
-const { COPIES } = require('./metric-view');
+const { processState, ownProcessState } = require('./process-state');
 
 const CODE = 'PROM_CLIENT_CLUSTER_COPY';
 
@@ -17,9 +17,6 @@ const ENTRY =
 /** The last package in a path; not the directory in which pnpm has all of them. */
 const PACKAGE = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/.@][^\\/]*)[\\/]/;
 
-/** Property of globalThis: all copies of this package in a process warn once. */
-const WARNED = Symbol.for('prom-client-cluster.copy-warning.v1');
-
 let scrapes = 0;
 
 /**
@@ -30,7 +27,7 @@ let scrapes = 0;
  */
 function warnOfOtherClients(registries) {
   scrapes++;
-  if ((scrapes & (scrapes - 1)) !== 0 || WARNED in globalThis) return;
+  if ((scrapes & (scrapes - 1)) !== 0 || processState().hasWarned) return;
   try {
     // Not require(): these files are also bundled for browsers.
     const { _cache: modules = {} } = /** @type {any} */ (process.getBuiltinModule?.('node:module') ?? {});
@@ -39,7 +36,7 @@ function warnOfOtherClients(registries) {
       file => ENTRY.test(file) && isMissing(file, modules[file], shown),
     );
     if (missing.length === 0) return;
-    Object.defineProperty(globalThis, WARNED, { value: true, configurable: true });
+    ownProcessState().hasWarned = true;
     const list = missing.map(file => descriptionOf(file, modules)).join(', ');
     process.emitWarning(
       TEXT.replace('%s', () => list),
@@ -62,8 +59,7 @@ function isMissing(file, module, registries) {
   const [metric] = register?.getMetricsAsArray?.() ?? [];
   if (metric === undefined) return false;
   // In a cluster and in threads, the page has the metrics of all copies of this package.
-  const copies = /** @type {any} */ (globalThis)[COPIES] ?? [];
-  if (copies.some((/** @type {WeakRef<any>} */ copy) => copy.deref() === Registry)) return false;
+  if (processState().copies.some(copy => copy.deref() === Registry)) return false;
   return !registries.some(registry => registry.getMetricsAsArray().includes(metric));
 }
 

@@ -7,12 +7,7 @@ const { randomUUID } = require('node:crypto');
 const { BroadcastChannel, threadId } = require('node:worker_threads');
 const { LISTENER_BYTES, scopeOf, inboxOf, helloOf, channelOf } = require('./thread-messages');
 const { ownTask } = require('./kernel-tasks');
-
-/**
- * Global property, for all copies of this package: the latest id of this thread. A hub that has it replaces
- * what it has, and adds nothing twice.
- */
-const LATEST_ID = Symbol.for('prom-client-cluster.thread-id.v1');
+const { ownProcessState } = require('../registry/process-state');
 
 class ThreadLink {
   #scope = scopeOf();
@@ -46,9 +41,10 @@ class ThreadLink {
    */
   join(log) {
     this.#channel?.close();
-    const previous = /** @type {any} */ (globalThis)[LATEST_ID];
-    this.#id = randomUUID();
-    Object.defineProperty(globalThis, LATEST_ID, { value: this.#id, configurable: true });
+    const state = ownProcessState();
+    // A hub that has it replaces what it has, and adds nothing twice.
+    const previous = state.threadId;
+    state.threadId = this.#id = randomUUID();
     this.#listening = new Int32Array(new SharedArrayBuffer(LISTENER_BYTES));
     this.#channel = this.#listen(channelOf(this.#id), message => this.#onRequest(message));
     this.send({ join: log, listening: this.#listening.buffer, threadId, task: ownTask(), previous });

@@ -17,8 +17,9 @@ const {
   warnIfOptionsDiffer,
 } = require('../cluster/cluster-options');
 const { groupOfProcess } = require('../cluster/group-of-process');
-const { TAKING_PART, THREADS, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
+const { TAKING_PART, joinCopies, registriesOfAllCopies } = require('../cluster/package-copies');
 const { formatOf } = require('../exposition/formats');
+const { processState, ownProcessState } = require('../registry/process-state');
 const { settledWithin } = require('../event-loop/timers');
 
 const DEFAULT_TIMEOUT = 5000;
@@ -44,11 +45,6 @@ const TIMEOUT = Symbol('timeout');
  * @property {number} count of the holders
  * @property {Set<Promise<unknown>>} scrapes under way
  */
-
-/** @returns {{[THREADS]?: SharedThreads}} */
-function shared() {
-  return /** @type {any} */ (globalThis);
-}
 
 /**
  * In the main thread, the metrics of all threads of the process that have created a WorkerRegistry, added up
@@ -83,13 +79,10 @@ class WorkerRegistry extends Registry {
     Object.defineProperty(this, TIMEOUT, { value: effective.timeout ?? DEFAULT_TIMEOUT, configurable: true });
     if (effective.formats !== undefined) this.setFormats(effective.formats);
     joinCopies(/** @type {any} */ (Registry));
-    // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
-    const first = Object.seal({
-      ...{ hub: undefined, primary: undefined, publisher: undefined },
+    const threads = (ownProcessState().threads ??= {
       ...{ options: effective, hasWarned: false },
       ...{ holders: new WeakSet(), count: 0, scrapes: new Set() },
     });
-    const threads = (shared()[THREADS] ??= first);
     warnIfOptionsDiffer('WorkerRegistry', SHARED_OPTIONS, threads, given);
     if (serves) serve(threads, effective);
     else takePart(threads);
@@ -130,7 +123,7 @@ class WorkerRegistry extends Registry {
     const { gzip = false, timeout = this.timeout, selfMetrics = false } = options ?? {};
     const { contentType = this.contentType, names } = options ?? {};
     checkPageOptions({ timeout, contentType, names });
-    const threads = shared()[THREADS];
+    const threads = processState().threads;
     if (threads === undefined) return undefined;
     const { name } = formatOf(contentType);
     const format = { format: name, gzip: Boolean(gzip), selfMetrics: Boolean(selfMetrics), names };
@@ -150,7 +143,7 @@ class WorkerRegistry extends Registry {
    * @throws {Error} in a thread that does not serve the page
    */
   async [PUSH_TARGET]() {
-    const { hub, primary } = shared()[THREADS] ?? {};
+    const { hub, primary } = processState().threads ?? {};
     if (hub === undefined || primary === undefined) throw new Error(PUSH_IN_MAIN_THREAD);
     await read(hub, this.timeout);
     return { primary };
@@ -182,10 +175,10 @@ class WorkerRegistry extends Registry {
    */
   async shutdown(timeout = DEFAULT_TIMEOUT) {
     checkOptions({ timeout });
-    const threads = shared()[THREADS];
+    const threads = processState().threads;
     if (!threads?.holders.delete(this)) return;
     if (--threads.count > 0) return;
-    delete shared()[THREADS];
+    ownProcessState().threads = undefined;
     const { publisher, hub, primary } = threads;
     publisher?.close();
     if (primary === undefined) return;
@@ -206,14 +199,14 @@ class WorkerRegistry extends Registry {
 
   /** Why there is nothing to show, for an endpoint. */
   get [UNAVAILABLE]() {
-    if (shared()[THREADS]?.primary === undefined)
+    if (processState().threads?.primary === undefined)
       return 'This thread does not serve the metrics: serve a WorkerRegistry in the main thread.';
     return 'There are no metrics in this process.';
   }
 
   /** @returns {number} how many threads take part, without this one; 0 in a thread that does not serve */
   static workerCount() {
-    return shared()[THREADS]?.hub?.count ?? 0;
+    return processState().threads?.hub?.count ?? 0;
   }
 
   /**
@@ -224,7 +217,7 @@ class WorkerRegistry extends Registry {
    */
   static setRegistries(list) {
     AggregatorRegistry.setRegistries(list);
-    shared()[THREADS]?.publisher?.sync();
+    processState().threads?.publisher?.sync();
   }
 
   /**

@@ -165,7 +165,7 @@ describe('loading the library', () => {
     const traces = await probe(CLUSTER, [ROOT]);
     assertUntouched(traces, {
       listeners: { 'process message': 1, 'process exit': 2 },
-      globals: ['Symbol(prom-client-cluster.worker.v1)', 'Symbol(prom-client-cluster.copies.v1)'],
+      globals: ['Symbol(prom-client-cluster.state.v1)'],
       // Node.js itself uses process.nextTick() when a 'message' listener is added.
       asynchronous: traces.asynchronous.filter(type => type === 'TickObject'),
     });

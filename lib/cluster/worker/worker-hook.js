@@ -6,12 +6,11 @@
 // channel is open anyway.
 
 const { REQUEST, WELCOME, PAGE, hasType } = require('../wire/messages');
+const { processState, ownProcessState } = require('../../registry/process-state');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
 
 const OWN_EXIT_LISTENERS = 2;
-
-const SHARED = Symbol.for('prom-client-cluster.worker.v1');
 
 /**
  * The state that all copies of this package in a process share.
@@ -25,8 +24,6 @@ const SHARED = Symbol.for('prom-client-cluster.worker.v1');
  * @property {(format: Format, timeout: number) => Promise<PageBytes | undefined>} page
  */
 
-const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis);
-
 /** @typedef {import('../wire/scrape-callers').Format} Format */
 /** @typedef {import('../../exposition/page-bytes').PageBytes} PageBytes */
 
@@ -39,7 +36,7 @@ const shared = /** @type {{[SHARED]?: SharedWorker}} */ (globalThis);
 function hookIntoWorker(registries) {
   const { cluster } = processAsWorker() ?? {};
   if (cluster === undefined) return false;
-  if (shared[SHARED] !== undefined) return true;
+  if (processState().worker !== undefined) return true;
   /** @type {import('./worker-responder').WorkerResponder | undefined} */
   let responder;
   /** @type {number | undefined} */
@@ -60,7 +57,7 @@ function hookIntoWorker(registries) {
     listenToExit(state);
     responder.receive(message);
   };
-  const state = (shared[SHARED] = {
+  const state = (ownProcessState().worker = {
     onMessage(message) {
       if (!hasType(message) || ![REQUEST, WELCOME, PAGE].includes(message.type)) return;
       try {
@@ -124,7 +121,7 @@ function processAsWorker() {
  * @returns {Promise<void>} never rejected
  */
 async function handOver(timeout) {
-  await shared[SHARED]?.handOver(timeout);
+  await processState().worker?.handOver(timeout);
 }
 
 /**
@@ -133,7 +130,7 @@ async function handOver(timeout) {
  * @param {number | undefined} interval milliseconds between them; undefined leaves it to the primary
  */
 function requestCheckpoints(interval) {
-  if (interval !== undefined) shared[SHARED]?.requestCheckpoints(interval);
+  if (interval !== undefined) processState().worker?.requestCheckpoints(interval);
 }
 
 /**
@@ -145,7 +142,7 @@ function requestCheckpoints(interval) {
  * @throws {Error} if this process is no worker, or its primary does not aggregate
  */
 async function clusterPage(format, timeout) {
-  const worker = shared[SHARED];
+  const { worker } = processState();
   if (worker === undefined) throw unavailable('This worker is not connected to a primary.');
   return worker.page(format, timeout);
 }

@@ -19,12 +19,10 @@ const { SocketLink, connect, listen } = require('../../../lib/cluster/links/sock
 const { HELLO, REQUEST, RESPONSE } = require('../../../lib/cluster/wire/messages.js');
 const { UNAVAILABLE } = require('../../../lib/registry/unavailable.js');
 const { joinGroup, groupOfProcess } = require('../../../lib/cluster/group-of-process.js');
+const { ownProcessState } = require('../../../lib/registry/process-state.js');
 const { makePlace, until } = require('../../fixtures/cluster-harness.js');
 
 const ROOT = path.join(__dirname, '../../..');
-
-/** Where a process has its group, for all copies of this package. */
-const SHARED = Symbol.for('prom-client-cluster.group.v1');
 
 // Each group of this file has two.
 process.setMaxListeners(100);
@@ -388,7 +386,7 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
       const join = t.mock.method(Group.prototype, 'join', () => {});
       replace(t, process, { env, connected: isConnected });
       replace(t, cluster, { isWorker });
-      t.after(() => delete globalThis[SHARED]);
+      t.after(() => (ownProcessState().group = undefined));
       const group = joinGroup({ group: option }, () => []);
       const { uid } = os.userInfo();
       const name = group && path.basename(group.state().group.directory);
@@ -435,7 +433,7 @@ describe('the group of a process', { skip: process.platform === 'win32' }, () =>
       replace(t, process, { env, connected: isConnected });
       replace(t, cluster, { isWorker });
       const { directory } = joinGroup({ group: option }, () => []).state().group;
-      delete globalThis[SHARED];
+      ownProcessState().group = undefined;
       assert.match(directory, /^\/(?:dev\/shm|(?:private\/)?tmp)\/prom-client-group-\d+-\.[0-9a-f]{10}$/);
     }
     assert.equal(warning.mock.callCount(), 0);

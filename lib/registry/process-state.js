@@ -1,0 +1,40 @@
+'use strict';
+
+// What all copies of this package in a process (two versions in node_modules, a reload) share. A thread
+// has its own. It is one object with a version: a copy of a release with another one has another object.
+
+const KEY = Symbol.for('prom-client-cluster.state.v1');
+
+/**
+ * @typedef {object} ProcessState
+ * @property {WeakRef<any>[]} copies the class Registry of each copy whose metrics are aggregated here
+ * @property {import('../cluster/primary-of-process').SharedPrimary} [primary]
+ * @property {import('../cluster/worker/worker-hook').SharedWorker} [worker]
+ * @property {import('../cluster/group-of-process').SharedGroup} [group]
+ * @property {import('../threads/worker-registry').SharedThreads} [threads]
+ * @property {string} [threadId] the latest id of this thread, see lib/threads/thread-link.js
+ * @property {boolean} hasWarned whether other clients in this process were reported
+ */
+
+/** @type {Readonly<ProcessState>} */
+const NONE = Object.freeze({ copies: Object.freeze(/** @type {any} */ ([])), hasWarned: false });
+
+/**
+ * Loading the library in a process that aggregates nothing changes no global state.
+ *
+ * @returns {Readonly<ProcessState>}
+ */
+function processState() {
+  return /** @type {any} */ (globalThis)[KEY] ?? NONE;
+}
+
+/** @returns {ProcessState} the same, to be changed */
+function ownProcessState() {
+  const none = { primary: undefined, worker: undefined, group: undefined, threads: undefined };
+  // Sealed: Jest 30 replaces what it can of such an object when a test file has ended.
+  const value = Object.seal({ ...NONE, ...none, threadId: undefined });
+  if (!(KEY in globalThis)) Object.defineProperty(globalThis, KEY, { value, configurable: true });
+  return /** @type {ProcessState} */ (processState());
+}
+
+module.exports = { processState, ownProcessState };
