@@ -119,12 +119,8 @@ class WorkerMessages {
     const workerId = record.worker.id;
     const { requestId } = message;
     if (!this.#requests.settle(record, requestId)) {
-      // The response belongs to somebody else's request, but a snapshot that came too late is removed. A
-      // worker that sends responses without end does not keep the aggregator busy with that.
-      if (record.expected > 0 && isSnapshotNameOf(message.file, workerId, requestId)) {
-        record.expected--;
-        this.#supervisor.discard(message.file);
-      }
+      // The response belongs to somebody else's request, but a snapshot that came too late is removed.
+      if (isSnapshotNameOf(message.file, workerId, requestId)) this.#supervisor.discard(message.file);
       return;
     }
     const { answer, overIpc, refused, error } = readAnswer(message, workerId, requestId);

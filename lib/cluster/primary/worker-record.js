@@ -19,8 +19,6 @@ class WorkerRecord {
   position = undefined;
   /** Id of the request that it has not answered; 0 if there is none. */
   outstanding = 0;
-  /** How many responses may still come: one to each request, also if that was sent again. */
-  expected = 0;
   /** When that request was last sent, by performance.now(). */
   askedAt = 0;
   /** Until when the scrape waits that has sent it, by performance.now(). */

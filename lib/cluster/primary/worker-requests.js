@@ -102,7 +102,6 @@ class WorkerRequests {
   settle(record, requestId) {
     if (record.outstanding === 0 || requestId !== record.outstanding) return false;
     record.outstanding = 0;
-    record.expected--;
     record.timedOut = false;
     record.hasReplied = true;
     return true;
@@ -144,7 +143,6 @@ class WorkerRequests {
   #send(record, timeout, fields) {
     record.askedAt = this.#now();
     record.deadline = record.askedAt + timeout;
-    record.expected++;
     const { worker, outstanding: requestId, exitName, position } = record;
     const directory = record.overIpc ? '' : fields.directory;
     record.overIpc = false;
