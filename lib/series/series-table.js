@@ -85,7 +85,10 @@ class SeriesTable {
     this.liveCount = 0;
     /** Row numbers are stable within an epoch. */
     this.epoch = 0;
-    /** Changes whenever a page or offset that a handle has cached may have become wrong. */
+    /**
+     * Changes whenever a page or offset that a handle has cached may have become wrong, and with the removal of
+     * a row and the replacement of a digest.
+     */
     this.generation = 0;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;

@@ -272,7 +272,10 @@ class RetiredThreads {
       if (ruleOf(column) === 'sum') rest.pageOf(restRow)[at] += error;
       else rest.pageOf(restRow)[at] = page[offset + column];
     }
+    if (merged === digest) return;
     digests[row] = merged;
+    // A digest that was encoded has been replaced.
+    table.generation++;
   }
 }
 
