@@ -86,8 +86,8 @@ class SeriesTable {
     /** Row numbers are stable within an epoch. */
     this.epoch = 0;
     /**
-     * Changes whenever a page or offset that a handle has cached may have become wrong, and with the removal of
-     * a row and the replacement of a digest.
+     * Changes whenever a page or offset that a handle has cached may have become wrong, and when a row is
+     * removed or a digest replaced.
      */
     this.generation = 0;
     /** @type {RowListener | undefined} has more of each row than numbers */
