@@ -15,6 +15,7 @@ const { MemberSnapshots } = require('../../lib/cluster/group/member-snapshots');
 const { exitSnapshotName } = require('../../lib/cluster/wire/file-names');
 const { WELCOME } = require('../../lib/cluster/wire/messages');
 const { runThrough } = require('../../lib/event-loop/slices');
+const { TEXT } = require('../../lib/exposition/formats');
 const { Metric } = require('../../lib/metric/metric');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { scrapeFamilies } = require('../../lib/registry/scrape');
@@ -232,7 +233,7 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
         onFailure: (_, error) => assert.fail(String(error)),
         onUnreadableLabel: error => assert.fail(String(error)),
       });
-      const options = { openMetrics: false, timestamp: 1, protocols: ['1.0', '2.0'] };
+      const options = { format: TEXT, timestamp: 1, protocols: ['1.0', '2.0'] };
       const { requests } = runThrough(new WrittenSeries({}).push(families, /** @type {any} */ (options)));
       for (const [protocol, [{ body }]] of requests) {
         const samples = decodedBody(body, protocol).map(({ labels, value }) => {
