@@ -5,7 +5,7 @@
 // concatenated string, at a third of its memory, and values that hold separators cannot collide.
 
 const { LabelDictionary, MISSING } = require('./label-dictionary');
-const { TupleTable, MULTIPLIERS, mixed } = require('./tuple-table');
+const { TupleTable, MULTIPLIERS, mixed, hashOf } = require('./tuple-table');
 const { setLabel } = require('./label-form');
 
 /** A bit for each position says which values were numbers. */
@@ -161,7 +161,7 @@ class LabelIndex extends TupleTable {
   }
 
   /**
-   * Adds the label set that find() has just not found; see `canAdd`.
+   * Adds the label set that find(), see `canAdd`, or findPlain() has just not found.
    *
    * @returns {number} the row
    */
@@ -287,19 +287,21 @@ class LabelIndex extends TupleTable {
   }
 
   /**
-   * The row of a label set, a new one if need be.
+   * The same for a copy. Its values get ids: add() adds it if it was not found.
    *
    * @param {Labels} labels of plainLabels()
-   * @returns {number} the row
+   * @returns {number} the row, or -1
    */
-  findOrAdd(labels) {
+  findPlain(labels) {
     this.#startLookUp();
     this.ids.fill(MISSING);
     for (const name in labels) {
       const position = /** @type {number} */ (this.positions.get(name));
       if (labels[name] !== undefined) this.ids[position] = this.dictionaries[position].add(labels[name]);
     }
-    return this.findOrAddTuple();
+    this.#missing = 0;
+    this.#hash = hashOf(this.ids, 0, this.width);
+    return this.lookUp(this.#hash);
   }
 }
 

@@ -123,9 +123,9 @@ class SeriesTable {
   start(labels) {
     const { index } = this;
     if (index === undefined)
-      return isEmpty(labels) ? this.#started(0, this.forms.numberOf(labels), labels) : -1;
+      return isEmpty(labels) ? this.#started(this.rowCount - 1, this.forms.numberOf(labels), labels) : -1;
     const row = index.find(labels);
-    if (row < 0 || row >= this.rowCount) return this.#startNew(row, labels);
+    if (row < 0) return this.#startNew(row, labels);
     if (this.live === undefined) return row;
     if (!this.live.has(row)) return this.#startNew(row, labels);
     this.rowWritten(row);
@@ -146,12 +146,12 @@ class SeriesTable {
     if (found >= 0 || (found === -1 && index.canAdd)) {
       const { lookUps } = index;
       const form = this.forms.numberOf(labels);
-      if (index.lookUps === lookUps) return this.#started(found >= 0 ? found : index.add(), form, labels);
+      if (index.lookUps === lookUps) return this.#started(found, form, labels);
     }
     const plain = index.plainLabels(labels);
     if (plain === undefined) return -1;
     // The program's code may have replaced the index meanwhile.
-    const row = /** @type {LabelIndex} */ (this.index).findOrAdd(plain);
+    const row = /** @type {LabelIndex} */ (this.index).findPlain(plain);
     return this.#started(row, this.forms.numberOf(plain), plain);
   }
 
@@ -162,9 +162,9 @@ class SeriesTable {
    * @returns {number} the row, or -1
    */
   find(labels) {
-    let row = this.index === undefined ? (isEmpty(labels) ? 0 : -1) : this.index.find(labels);
+    let row = this.index === undefined ? (isEmpty(labels) ? this.rowCount - 1 : -1) : this.index.find(labels);
     if (row === NOT_PLAIN) row = this.#findPlain(labels);
-    if (row === -1 || row >= this.rowCount || !this.isLive(row)) return -1;
+    if (row === -1 || !this.isLive(row)) return -1;
     this.rowWritten(row);
     return row;
   }
@@ -403,13 +403,13 @@ class SeriesTable {
   }
 
   /**
-   * @param {number} row of the index
+   * @param {number} row that the index has found; -1 if the label set is to be added to it
    * @param {number} form of the labels
    * @param {Labels} labels
    * @returns {number} the row, which is live
    */
   #started(row, form, labels) {
-    if (row >= this.rowCount) return this.#addRow(row, form, labels);
+    if (row === -1) return this.#addRow(form, labels);
     if (this.live !== undefined) {
       if (!this.live.has(row)) this.#revive(row, form);
       else this.rowWritten(row);
@@ -418,11 +418,14 @@ class SeriesTable {
   }
 
   /**
-   * @param {number} row the next row number
+   * The label set is added to the index last: if there is no memory, the call fails, and the table is as
+   * before.
+   *
    * @param {number} form
    * @param {Labels} labels
    */
-  #addRow(row, form, labels) {
+  #addRow(form, labels) {
+    const row = this.rowCount;
     // Label sets that come and go must not pile up in a process that nobody scrapes. So a large table that is
     // about to grow while most of it is dead is compacted, a step with each new row.
     if (this.#compaction !== undefined || ((row & (row - 1)) === 0 && this.isSparse)) {
@@ -430,25 +433,18 @@ class SeriesTable {
       this.#stepCompaction();
       if (this.epoch !== epoch) return this.start(labels);
     }
-    // There was no memory for rows that only the index has.
-    for (let refused; (refused = this.rowCount) < row;) {
-      this.#appendNew(refused, 0);
-      this.removeRow(refused);
-    }
-    this.#appendNew(row, form);
-    return row;
-  }
-
-  /**
-   * @param {number} row the next row number
-   * @param {number} form
-   */
-  #appendNew(row, form) {
     // Pushing to an empty array reserves space for 17 elements, in each of hundreds of metrics.
     if (row === 0)
       this.pages = [this.index === undefined ? numbersInBlock(this.width) : firstPage(this.width)];
     else if (growPages(this.pages, row, this.width, this.pageShift)) this.generation++;
-    this.#append(row, form);
+    this.live?.reserve(row);
+    if (this.index !== undefined) {
+      this.forms.rows.set(row, form);
+      this.index.add();
+    }
+    this.rowCount++;
+    this.#append(row);
+    return row;
   }
 
   /**
@@ -458,20 +454,13 @@ class SeriesTable {
   #revive(row, form) {
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
-    this.#append(row, form);
+    if (this.index !== undefined) this.forms.rows.set(row, form);
+    this.#append(row);
   }
 
-  /**
-   * Makes a row live, at the end of the order.
-   *
-   * @param {number} row
-   * @param {number} form
-   * @throws {RangeError} if there is no memory. The row is not live then
-   */
-  #append(row, form) {
-    if (this.index !== undefined) this.forms.rows.set(row, form);
+  /** @param {number} row is live from now on, at the end of the order */
+  #append(row) {
     if (this.live !== undefined) this.live.append(row);
-    if (row === this.rowCount) this.rowCount++;
     if (this.#limit !== undefined) this.#limit.rowStarted(row);
     this.liveCount++;
     this.rowWritten(row);

@@ -193,4 +193,4 @@ function insert(slots, hash, row) {
   slots[slot] = row + 1;
 }
 
-module.exports = { TupleTable, MULTIPLIERS, mixed };
+module.exports = { TupleTable, MULTIPLIERS, mixed, hashOf };

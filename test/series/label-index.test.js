@@ -10,7 +10,9 @@ const { LabelDictionary, MISSING } = require('../../lib/series/label-dictionary'
 /** The row of a label set, as SeriesTable finds it; -1 if a label is not one of the names. */
 function rowOf(index, labels) {
   const plain = index.plainLabels(labels);
-  return plain === undefined ? -1 : index.findOrAdd(plain);
+  if (plain === undefined) return -1;
+  const row = index.findPlain(plain);
+  return row === -1 ? index.add() : row;
 }
 
 /** What makes two label sets one series: the same text for each label that is there. */
