@@ -152,11 +152,10 @@ function namedWriter(family, familyName, sampleName, exemplarText) {
 function layoutWriter(family, name, exemplarText) {
   const { marker, read } = kindOf(family.layout);
   const samples = samplesOf(family.layout);
-  const starts = samples.map(({ suffix, mark }) =>
-    mark === undefined ? `\n${name}${suffix}` : `\n${name}${suffix}{${marker}="${mark}"`,
-  );
-  const markedCount = samples.filter(({ mark }) => mark !== undefined).length;
-  const values = new Array(samples.length).fill(0);
+  const markedCount = samples.findIndex(({ mark }) => mark === undefined);
+  const ends = endsOf(samples, marker);
+  const start = `\n${name}`;
+  const values = samples.map(() => 0.5);
   return row => {
     read(values, family.pageOf(row), family.offsetOf(row), family.quantileValues?.(row) ?? NOTHING);
     let text = '';
@@ -165,18 +164,38 @@ function layoutWriter(family, name, exemplarText) {
       const marked = family.labelText(row, true);
       close = marked === '' ? '} ' : `,${marked}} `;
     }
-    for (let i = 0; i < starts.length; i++) {
+    for (let i = 0; i < ends.length; i++) {
       if (i === markedCount) {
         const labels = family.labelText(row, false);
         close = labels === '' ? ' ' : `{${labels}} `;
       }
-      text += starts[i] + close + formatNumber(values[i]);
+      text += start + ends[i] + close + formatNumber(values[i]);
       if (exemplarText === undefined) continue;
       const { column } = samples[i];
       if (column !== undefined) text += exemplarText(row, column);
     }
     return text;
   };
+}
+
+/**
+ * @type {WeakMap<object, string[]>} by samples: what follows the name of the metric. Made once for all pages
+ *   and histograms with the same bounds
+ */
+const knownEnds = new WeakMap();
+
+/**
+ * @param {import('../series/layouts').RowSample[]} samples
+ * @param {string | undefined} marker
+ * @returns {string[]}
+ */
+function endsOf(samples, marker) {
+  let ends = knownEnds.get(samples);
+  if (ends === undefined) {
+    ends = samples.map(({ suffix, mark }) => suffix + (mark === undefined ? '' : `{${marker}="${mark}"`));
+    knownEnds.set(samples, ends);
+  }
+  return ends;
 }
 
 /**

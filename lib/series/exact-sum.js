@@ -16,8 +16,9 @@
  */
 function addTo(sums, errors, at, value) {
   const before = sums[at];
-  sums[at] = before + value;
-  errors[at] += roundingError(before, value, sums[at]);
+  const sum = before + value;
+  sums[at] = sum;
+  errors[at] += roundingError(before, value, sum);
 }
 
 /**

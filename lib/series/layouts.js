@@ -59,6 +59,9 @@ const VALUE = {
   },
 };
 
+/** @type {WeakMap<object, RowSample[]>} by bounds that do not change: making them takes as long as the text */
+const samplesOfBounds = new WeakMap();
+
 /** @type {Kind} a count of each bound, not cumulative, the count above the last bound, the sum */
 const HISTOGRAM = {
   name: 'histogram',
@@ -68,10 +71,15 @@ const HISTOGRAM = {
   isCumulative: true,
   startsWithDefaults: true,
   isLasting: true,
-  samples: bounds => [
-    ...[...bounds, '+Inf'].map((mark, column) => ({ suffix: '_bucket', mark, column })),
-    ...SUM_AND_COUNT,
-  ],
+  samples: bounds => {
+    let samples = samplesOfBounds.get(bounds);
+    if (samples === undefined) {
+      const buckets = [...bounds, '+Inf'].map((mark, column) => ({ suffix: '_bucket', mark, column }));
+      samples = [...buckets, ...SUM_AND_COUNT];
+      if (Object.isFrozen(bounds)) samplesOfBounds.set(bounds, samples);
+    }
+    return samples;
+  },
   read: (values, numbers, offset) => {
     const sumColumn = values.length - 2;
     let count = 0;
@@ -108,7 +116,9 @@ const VALUE_LAYOUT = Object.freeze({ kind: VALUE.name, marks: Object.freeze([]) 
  * @returns {Kind}
  */
 function kindOf({ kind }) {
-  return /** @type {Kind} */ (KINDS.find(({ name }) => name === kind));
+  // A page of 100 metrics asks 500 times: with find() it takes a tenth longer.
+  for (const known of KINDS) if (known.name === kind) return known;
+  return /** @type {any} */ (undefined);
 }
 
 /**
@@ -146,6 +156,15 @@ function widthOf({ kind, marks }) {
  */
 function samplesOf({ kind, marks }) {
   return kindOf({ kind }).samples(marks);
+}
+
+/**
+ * @param {Layout} layout
+ * @returns {number} samples per row, without a list of them
+ */
+function sampleCountOf({ kind, marks }) {
+  const { rules, isCumulative } = kindOf({ kind });
+  return marks.length + rules.length + (isCumulative ? 1 : 0);
 }
 
 /**
@@ -275,6 +294,7 @@ module.exports = {
   layoutFrom,
   widthOf,
   samplesOf,
+  sampleCountOf,
   rulesOf,
   columnMap,
   unionOf,

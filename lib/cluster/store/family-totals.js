@@ -130,9 +130,9 @@ class FamilyTotals {
           for (let c = 0; c < ownWidth; c++) totals[to + columnOf[c]] += columns[from + c];
       } else {
         for (let c = 0; c < ownWidth; c++) {
-          const column = columnOf === undefined ? c : columnOf[c];
-          if (rules === undefined) addTo(totals, errors, to + column, columns[from + c]);
-          else this.#combine(rules[column], to + column, columns[from + c]);
+          const at = columnOf === undefined ? to + c : to + columnOf[c];
+          if (rules === undefined) addTo(totals, errors, at, columns[from + c]);
+          else this.#combine(rules[at - to], at, columns[from + c]);
         }
       }
       if (digestOf !== undefined)
