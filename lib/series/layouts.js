@@ -59,7 +59,11 @@ const VALUE = {
   },
 };
 
-/** @type {WeakMap<object, RowSample[]>} by bounds that do not change: making them takes as long as the text */
+/**
+ * By bounds that do not change: making them takes as long as the text.
+ *
+ * @type {WeakMap<object, RowSample[]>}
+ */
 const samplesOfBounds = new WeakMap();
 
 /** @type {Kind} a count of each bound, not cumulative, the count above the last bound, the sum */
