@@ -7,6 +7,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
+const util = require('node:util');
 const v8 = require('node:v8');
 const vm = require('node:vm');
 const { WorkerRegistry, register } = require('../../index');
@@ -16,6 +17,7 @@ const { TestThread, joinedThread } = require('../threads/fixtures/start-thread')
 const STRESS_MILLISECONDS = 120_000;
 const POOL_THREADS = 200;
 const SEEDS = 10;
+const PROGRAMS = 25;
 const PATIENT = { timeout: 60_000 };
 /** Of heap and array buffers, while a hundred threads come and go. */
 const MOST_GROWTH_BYTES = 4 * 2 ** 20;
@@ -228,7 +230,108 @@ describe('threads, for minutes', () => {
       registry = new WorkerRegistry(undefined, true, PATIENT);
     }
   });
+
+  it(`pages of random programs with threads are those of a model, ${PROGRAMS} times`, async t => {
+    const first = Number(process.env.PROPERTY_SEED ?? Math.floor(Math.random() * 2 ** 30));
+    t.diagnostic(`PROPERTY_SEED=${first}`);
+    let [pages, late] = [0, 0];
+    for (let seed = first; seed < first + PROGRAMS; seed++) {
+      const random = randomNumbers(seed);
+      const below = (/** @type {number} */ end) => Math.floor(random() * end);
+      /** @type {{thread: TestThread, counts: Record<string, number>}[]} */
+      const live = [];
+      /** @type {Record<string, number>} */
+      const ended = {};
+      for (let round = 0; round < 40; round++) {
+        // It reads while the threads act, and may share its work with the one that is checked.
+        const overlapping = random() < 0.5 ? registry.workerMetrics() : undefined;
+        if (live.length < 2 || (live.length < 5 && random() < 0.3))
+          live.push({ thread: await start(), counts: { plain_total: 0, sizes_count: 0, sizes_sum: 0 } });
+        for (const each of [...live]) await actAtRandom(each, below, live, ended);
+        const expected = { ...ended };
+        for (const { counts } of live) addCounts(expected, counts);
+        const shown = countsOn(await registry.workerMetrics());
+        await overlapping;
+        pages++;
+        if (util.isDeepStrictEqual(shown, expected)) continue;
+        late++;
+        const next = countsOn(await registry.workerMetrics());
+        assert.deepEqual(next, expected, `PROPERTY_SEED=${seed}, round ${round}`);
+        t.diagnostic(`PROPERTY_SEED=${seed}, round ${round}: ${JSON.stringify([shown, expected])}`);
+      }
+      await Promise.all(threads.splice(0).map(thread => thread.terminate()));
+      await registry.shutdown();
+      registry = new WorkerRegistry(undefined, true, PATIENT);
+    }
+    t.diagnostic(`${pages} pages, ${late} of them right at the next scrape only`);
+  });
 });
+
+/**
+ * @param {number} seed
+ * @returns {() => number} from 0 to 1, as Math.random()
+ */
+function randomNumbers(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/**
+ * @param {Record<string, number>} sums
+ * @param {Record<string, number>} counts
+ */
+function addCounts(sums, counts) {
+  for (const [key, count] of Object.entries(counts)) sums[key] = (sums[key] ?? 0) + count;
+}
+
+/**
+ * A few things that a thread may do; the model does the same.
+ *
+ * @param {{thread: TestThread, counts: Record<string, number>}} each
+ * @param {(end: number) => number} below a random whole number
+ * @param {any[]} live
+ * @param {Record<string, number>} ended what threads have left
+ */
+async function actAtRandom(each, below, live, ended) {
+  const { thread, counts } = each;
+  for (let step = below(8); step > 0; step--) {
+    const [kind, value, choice] = [`kind${below(8)}`, 1 + below(5), below(20)];
+    const key = `jobs_total{kind="${kind}"}`;
+    if (choice < 9) {
+      await thread.do('inc', { kind, value });
+      addCounts(counts, { [key]: value });
+    } else if (choice < 11) {
+      await thread.do('plain', { value });
+      addCounts(counts, { plain_total: value });
+    } else if (choice < 14) {
+      await thread.do('summarize', { value });
+      addCounts(counts, { sizes_count: 1, sizes_sum: value });
+    } else if (choice < 17) {
+      await thread.do('remove', { kind });
+      delete counts[key];
+    } else if (choice === 17) {
+      await thread.do('reset');
+      for (const name of Object.keys(counts)) if (name.startsWith('jobs_total')) delete counts[name];
+    } else if (choice === 18) {
+      await thread.doAll('leave', 'join');
+    } else {
+      live.splice(live.indexOf(each), 1);
+      addCounts(ended, counts);
+      if (value === 1) await thread.terminate();
+      else await thread.end(value % 2 === 0 ? 'exit' : 'throw');
+      return;
+    }
+  }
+}
+
+/** @param {string} page @returns {Record<string, number>} what the model has of it */
+function countsOn(page) {
+  const lines = page.matchAll(/^((?:jobs|plain)_total\S*|sizes_(?:sum|count)) (\d+)$/gm);
+  return Object.fromEntries(Array.from(lines, ([, key, value]) => [key, Number(value)]));
+}
 
 /** @param {string} page @returns {Promise<string[]>} its samples, in an order of its own */
 async function sorted(page) {
