@@ -1,23 +1,21 @@
 'use strict';
 
-// Reads a family's samples one by one, for protocols that are not text (lib/remote-write). Names, labels and
-// values are those that text-format.js writes.
+// Reads a family's samples one by one, for protocols that are not text. Names and values are those that
+// text-format.js writes.
 
 const { kindOf, samplesOf } = require('../series/layouts');
-const { labelPair } = require('./label-text');
 
 /** @typedef {import('./text-format').Family} Family */
 /** @typedef {import('./text-format').Exemplar} Exemplar */
 /** @typedef {import('./formats').Format} Format */
-/** @typedef {import('./label-text').Label} Label */
+/** @typedef {import('./label-text').LabelPair} LabelPair */
 
 /**
  * @template N
  * @typedef {object} SampleSink
- * @property {(name: string, marker?: Label) => N} nameOf called once for each metric name of a family, for
- *   buckets and quantiles with their `le` or `quantile`
- * @property {(name: N, labels: string, value: number, exemplar?: Exemplar | null) => void} onSample `labels`
- *   as text, without the marker
+ * @property {(name: string, marker?: LabelPair) => N} nameOf called once for each metric name of a family,
+ *   for buckets and quantiles with their `le` or `quantile`
+ * @property {(name: N, row: number, value: number, exemplar?: Exemplar | null) => void} onSample
  */
 
 /**
@@ -51,7 +49,7 @@ function namedReader(family, familyName, sampleName, { nameOf, onSample }) {
       names.set(own, name);
     }
     const value = family.pageOf(row)[family.offsetOf(row)];
-    onSample(name, family.labelText(row, false), value, family.exemplarAt?.(row, 0));
+    onSample(name, row, value, family.exemplarAt?.(row, 0));
   };
 }
 
@@ -64,29 +62,17 @@ function namedReader(family, familyName, sampleName, { nameOf, onSample }) {
 function layoutReader(family, name, { nameOf, onSample }) {
   const { marker = '', read } = kindOf(family.layout);
   const samples = samplesOf(family.layout).map(({ suffix, mark, column }) => ({
-    name: nameOf(name + suffix, mark === undefined ? undefined : markerOf(marker, mark)),
-    isMarked: mark !== undefined,
+    name: nameOf(name + suffix, mark === undefined ? undefined : [marker, String(mark)]),
     column,
   }));
   const values = new Array(samples.length).fill(0);
   return (/** @type {number} */ row) => {
     read(values, family.pageOf(row), family.offsetOf(row), family.quantileValues?.(row) ?? []);
-    const marked = samples[0].isMarked ? family.labelText(row, true) : '';
-    const labels = family.labelText(row, false);
-    samples.forEach(({ name, isMarked, column }, i) => {
+    samples.forEach(({ name, column }, i) => {
       const exemplar = column === undefined ? undefined : family.exemplarAt?.(row, column);
-      onSample(name, isMarked ? marked : labels, values[i], exemplar);
+      onSample(name, row, values[i], exemplar);
     });
   };
-}
-
-/**
- * @param {string} name
- * @param {unknown} value
- * @returns {Label}
- */
-function markerOf(name, value) {
-  return { name, value: String(value), pair: labelPair(name, value) };
 }
 
 module.exports = { sampleReader };

@@ -4,12 +4,13 @@
 // with the registry's default labels that the row does not have.
 
 const { kindOf } = require('../series/layouts');
-const { labelPair, joinLabels } = require('./label-text');
+const { labelPair, labelsText, joinLabels } = require('./label-text');
 
 /** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
 /** @typedef {import('../series/captured-table').CapturedTable} CapturedTable */
 /** @typedef {import('./text-format').Layout} Layout */
 /** @typedef {import('./text-format').Family} Family */
+/** @typedef {import('./label-text').LabelPair} LabelPair */
 
 /**
  * The state of a metric that the text format and captures read.
@@ -65,11 +66,9 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
   // A bucket or quantile sample has its own `le` or `quantile`. A default label of that name is on the other
   // samples only.
   const { marker } = kindOf(layout);
-  const writeLabels = labelWriter(table, layout, defaultLabels, undefined);
+  const own = labelReader(table, layout, defaultLabels, undefined);
   const hasMarkerDefault = marker !== undefined && Object.hasOwn(defaultLabels, marker);
-  const writeMarkedLabels = hasMarkerDefault
-    ? labelWriter(table, layout, defaultLabels, marker)
-    : writeLabels;
+  const markedOnes = hasMarkerDefault ? labelReader(table, layout, defaultLabels, marker) : own;
   return {
     name,
     help,
@@ -78,7 +77,8 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
     rows: () => table.liveRows(),
     pageOf: row => table.pageOf(row),
     offsetOf: row => table.offsetOf(row),
-    labelText: (row, marked) => (marked ? writeMarkedLabels(row) : writeLabels(row)),
+    labels: (row, marked) => (marked ? markedOnes : own).pairs(row),
+    labelText: (row, marked) => (marked ? markedOnes : own).text(row),
     quantileValues,
     exemplarAt,
   };
@@ -89,34 +89,47 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
  * @param {Layout} layout
  * @param {Record<string, unknown>} defaultLabels
  * @param {string | undefined} except a default label to leave out
- * @returns {(row: number) => string}
+ * @returns {{pairs: (row: number) => LabelPair[], text: (row: number) => string}} the labels of a row
  */
-function labelWriter(table, layout, defaultLabels, except) {
+function labelReader(table, layout, defaultLabels, except) {
   const { labelNames } = table;
   const { startsWithDefaults } = kindOf(layout);
-  /** @type {string[]} by form: the default labels that rows of that form do not have */
-  const defaultsOfForm = [];
+  /** @type {{positions: number[], pairs: LabelPair[], text: string}[]} with the default labels it lacks */
+  const forms = [];
 
-  /** @param {number} number */
-  function defaultsOf(number) {
-    const own = table.index === undefined ? [] : table.forms.list[number].positions.map(i => labelNames[i]);
-    return Object.keys(defaultLabels)
-      .filter(name => name !== except && !own.includes(name))
-      .map(name => labelPair(name, defaultLabels[name]))
-      .join();
+  /** @param {number} row */
+  function formOf(row) {
+    const form = table.formOf(row);
+    return (forms[form] ??= readForm(form));
   }
 
-  return row => {
-    const form = table.formOf(row);
-    const defaults = (defaultsOfForm[form] ??= defaultsOf(form));
-    if (table.index === undefined) return defaults;
-    const { positions } = table.forms.list[form];
-    let own = '';
-    for (let i = 0; i < positions.length; i++) {
-      const pair = labelPair(labelNames[positions[i]], table.labelText(row, positions[i]));
-      own = i === 0 ? pair : own + ',' + pair;
-    }
-    return startsWithDefaults ? joinLabels(defaults, own) : joinLabels(own, defaults);
+  /** @param {number} form */
+  function readForm(form) {
+    const positions = table.index === undefined ? [] : table.forms.list[form].positions;
+    const own = positions.map(i => labelNames[i]);
+    /** @type {LabelPair[]} */
+    const pairs = Object.keys(defaultLabels)
+      .filter(name => name !== except && !own.includes(name))
+      .map(name => [name, String(defaultLabels[name])]);
+    return { positions, pairs, text: labelsText(pairs) };
+  }
+
+  return {
+    pairs: row => {
+      const { positions, pairs } = formOf(row);
+      const own = positions.map(i => /** @type {LabelPair} */ ([labelNames[i], table.labelText(row, i)]));
+      return startsWithDefaults ? [...pairs, ...own] : [...own, ...pairs];
+    },
+    text: row => {
+      const { positions, text } = formOf(row);
+      if (positions.length === 0) return text;
+      let own = '';
+      for (let i = 0; i < positions.length; i++) {
+        const pair = labelPair(labelNames[positions[i]], table.labelText(row, positions[i]));
+        own = i === 0 ? pair : own + ',' + pair;
+      }
+      return startsWithDefaults ? joinLabels(text, own) : joinLabels(own, text);
+    },
   };
 }
 

@@ -4,7 +4,7 @@
 
 const { inspect } = require('util');
 const { VALUE_LAYOUT } = require('../series/layouts');
-const { labelPair, joinLabels } = require('./label-text');
+const { labelsText } = require('./label-text');
 const { toNumber } = require('./number-format');
 
 /**
@@ -35,7 +35,8 @@ function sampleFamily(metric, defaultLabels) {
     rows: () => samples.keys(),
     pageOf: row => [toNumber(samples[row].value)],
     offsetOf: () => 0,
-    labelText: row => labelsOf(samples[row], defaultLabels),
+    labels: row => labelsOf(samples[row], defaultLabels),
+    labelText: row => labelsText(labelsOf(samples[row], defaultLabels)),
     sampleName: row => samples[row].metricName,
     exemplarAt: row => samples[row].exemplar,
   };
@@ -65,7 +66,7 @@ function wellFormed(samples) {
   /** @type {Map<string, Sample>} */
   const series = new Map();
   for (const sample of samples) {
-    const key = `${sample.metricName}{${labelsOf(sample, {}).toWellFormed()}}`;
+    const key = `${sample.metricName}{${labelsText(labelsOf(sample, {})).toWellFormed()}}`;
     const other = series.get(key);
     const value = other === undefined ? sample.value : toNumber(other.value) + toNumber(sample.value);
     series.set(key, { ...(other ?? sample), value });
@@ -97,23 +98,25 @@ function isWellFormed(labels) {
  * @param {Record<string, unknown>} defaultLabels
  */
 function labelsOf({ labels = {}, sharedLabels = {} }, defaultLabels) {
-  let text = pairs(labels, {}, {});
-  text = joinLabels(text, pairs(defaultLabels, labels, sharedLabels));
-  return joinLabels(text, pairs(sharedLabels, labels, {}));
+  return [
+    ...pairs(labels, {}, {}),
+    ...pairs(defaultLabels, labels, sharedLabels),
+    ...pairs(sharedLabels, labels, {}),
+  ];
 }
 
 /**
- * The labels that neither of two other objects has, as text.
+ * The labels that neither of two other objects has.
  *
  * @param {Record<string, unknown>} labels
  * @param {Record<string, unknown>} others
  * @param {Record<string, unknown>} moreOthers
+ * @returns {import('./label-text').LabelPair[]}
  */
 function pairs(labels, others, moreOthers) {
   return Object.keys(labels ?? {})
     .filter(name => !Object.hasOwn(others ?? {}, name) && !Object.hasOwn(moreOthers, name))
-    .map(name => labelPair(name, labels[name]))
-    .join();
+    .map(name => [name, String(labels[name])]);
 }
 
 module.exports = { sampleFamily };

@@ -8,7 +8,7 @@
 
 const { kindOf, samplesOf } = require('../series/layouts');
 const { formatNumber } = require('./number-format');
-const { labelPair, escapeHelp, joinLabels } = require('./label-text');
+const { labelsText, escapeHelp } = require('./label-text');
 
 // Text is yielded in pieces of about this many characters: small enough for one slice of an event loop, and
 // large enough that the cost per piece does not matter.
@@ -31,8 +31,9 @@ const NOTHING = [];
  * @property {() => Iterable<number>} rows in output order
  * @property {(row: number) => ArrayLike<number>} pageOf the array that contains a row's numbers
  * @property {(row: number) => number} offsetOf the index of a row's first number in it
- * @property {(row: number, marked: boolean) => string} labelText a row's labels; `marked` if `le` or
- *   `quantile` precedes them
+ * @property {(row: number, marked: boolean) => LabelPair[]} labels of a row; `marked`: of its samples that
+ *   have a marker, without that
+ * @property {(row: number, marked: boolean) => string} labelText the same as text
  * @property {(row: number) => ArrayLike<number>} [quantileValues]
  * @property {(row: number) => string | undefined} [sampleName] if each row is one number with a name of its
  *   own, or with the family's if that is empty
@@ -43,6 +44,7 @@ const NOTHING = [];
  */
 
 /** @typedef {import('./formats').Format} Format */
+/** @typedef {import('./label-text').LabelPair} LabelPair */
 
 /**
  * Lines of text: the head of each family, and a line for each sample.
@@ -212,8 +214,7 @@ function exemplarWriter(family) {
 
 /** @param {Exemplar} exemplar */
 function formatExemplar({ labelSet, value, timestamp }) {
-  let labels = '';
-  for (const name of Object.keys(labelSet)) labels = joinLabels(labels, labelPair(name, labelSet[name]));
+  const labels = labelsText(/** @type {LabelPair[]} */ (Object.entries(labelSet)));
   return ` # {${labels}} ${formatNumber(value)} ${timestamp}`;
 }
 

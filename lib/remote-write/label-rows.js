@@ -1,16 +1,16 @@
 'use strict';
 
-// The label text of a row, read: its labels with those that all series get, sorted, as Prometheus wants them.
-// Label sets rarely change, and reading a text takes longer than encoding its labels. So they are cached
-// between pushes.
+// The labels of a row with those that all series get, sorted, as Prometheus wants them. Label sets rarely
+// change, so they are cached between pushes, with what was made of them, by their text.
 
 const { KINDS } = require('../series/layouts');
-const { joinLabels, labelPair, parseLabels } = require('../exposition/label-text');
+const { isValidLabelName } = require('../registry/names');
+const { joinLabels } = require('../exposition/label-text');
 
 /** Rows that are cached at most. One with six labels takes 550 bytes. */
 const MAX_ROWS = 50_000;
 
-/** A longer text is read again at each push. */
+/** Labels with a longer text are read again at each push. */
 const MAX_CHARACTERS = 1000;
 
 /** The cache may have this many rows more than twice those of a push, so that small ones are not cleared. */
@@ -26,7 +26,8 @@ const SPARE_ROWS = 1000;
  * @property {number} [valueReference]
  */
 
-/** @typedef {import('../exposition/label-text').Label & Encoding} Label */
+/** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {{name: string, value: string, key: string} & Encoding} Label `key`: equal for equal labels */
 
 /**
  * The labels that all samples of a row have, sorted by name.
@@ -35,9 +36,9 @@ const SPARE_ROWS = 1000;
  * @property {Label[]} labels
  * @property {number} nameAt how many of them are before `__name__`
  * @property {number} markerAt how many are before the marker, which is `le` or `quantile`
- * @property {string} key the labels as text, without `markers`
- * @property {string} markers those called `le` or `quantile` as text, because a sample of another metric may
- *   have them as its marker
+ * @property {string} key keys of the labels, without `markers`
+ * @property {string} markers those of labels called `le` or `quantile`, because a sample of another metric
+ *   may have them as its marker
  */
 
 class LabelRows {
@@ -48,7 +49,7 @@ class LabelRows {
   #count = 0;
   /** How many were asked for since the last clean(). */
   #used = 0;
-  /** @type {Map<string, Label>} by text; rows have many in common */
+  /** @type {Map<string, Map<string, Label>>} by name and value; rows have many in common */
   #labels = new Map();
 
   /** @param {Record<string, string>} labels that all series get that do not have a label of that name */
@@ -57,19 +58,23 @@ class LabelRows {
   }
 
   /**
-   * @param {string} text of labels
+   * @param {Family} family
+   * @param {number} number of its row
    * @param {string | undefined} marker name of the label that the sample has in addition
    * @returns {Row | undefined} undefined if Prometheus would refuse the labels
    */
-  rowOf(text, marker) {
+  rowOf(family, number, marker) {
     this.#used++;
+    const text = family.labelText(number, marker !== undefined);
+    // Flattens it: V8 hashes and compares a text that was built with + more slowly.
+    Number(text);
     let rows = this.#rows.get(marker);
     if (rows === undefined) this.#rows.set(marker, (rows = new Map()));
     const cached = rows.get(text);
     if (cached !== undefined) return cached;
-    const row = this.#read(text, marker);
+    const row = this.#read(family.labels(number, marker !== undefined), marker);
     if (row === undefined || text.length > MAX_CHARACTERS || this.#count >= MAX_ROWS) return row;
-    row.labels = row.labels.map(label => this.#shared(label));
+    for (const label of row.labels) this.#share(label);
     rows.set(text, row);
     this.#count++;
     return row;
@@ -86,33 +91,37 @@ class LabelRows {
   }
 
   /**
-   * @param {string} text
+   * @param {import('../exposition/label-text').LabelPair[]} pairs
    * @param {string | undefined} marker
    * @returns {Row | undefined}
    */
-  #read(text, marker) {
-    const labels = parseLabels(text.toWellFormed());
-    if (labels === undefined) return undefined;
+  #read(pairs, marker) {
+    const labels = pairs.map(([name, value]) => this.#labelOf(name, value.toWellFormed()));
     const own = labels.length;
     for (const label of this.#added)
       if (label.name !== marker && !hasName(labels, own, label.name)) labels.push(label);
     labels.sort(byName);
     for (let i = 0; i < labels.length; i++) {
       const { name } = labels[i];
-      if (name === '__name__' || name === marker || name === labels[i + 1]?.name) return undefined;
+      if (!isValidLabelName(name) || name === '__name__' || name === marker || name === labels[i + 1]?.name)
+        return undefined;
     }
     return rowFrom(labels.every(hasValue) ? labels : labels.filter(hasValue), marker);
   }
 
   /**
-   * @param {Label} label
-   * @returns {Label} the one of this text
+   * @param {string} name
+   * @param {string} value
    */
-  #shared(label) {
-    const existing = this.#labels.get(label.pair);
-    if (existing !== undefined) return existing;
-    this.#labels.set(label.pair, label);
-    return label;
+  #labelOf(name, value) {
+    return this.#labels.get(name)?.get(value) ?? labelOf(name, value);
+  }
+
+  /** @param {Label} label to be found from now on */
+  #share(label) {
+    const { name, value } = label;
+    const values = this.#labels.get(name) ?? new Map();
+    if (!values.has(value)) this.#labels.set(name, values.set(value, label));
   }
 }
 
@@ -122,8 +131,9 @@ class LabelRows {
  * @returns {Row} with all these labels
  */
 function rowOfKey(key, markers) {
-  const labels = /** @type {Label[]} */ (parseLabels(joinLabels(key, markers)));
-  return rowFrom(labels.sort(byName), undefined);
+  /** @type {[string, string][]} */
+  const pairs = JSON.parse(`[${joinLabels(key, markers)}]`);
+  return rowFrom(pairs.map(pair => labelOf(...pair)).sort(byName), undefined);
 }
 
 /**
@@ -133,11 +143,11 @@ function rowOfKey(key, markers) {
  */
 function rowFrom(labels, marker) {
   const row = { labels, nameAt: 0, markerAt: 0, key: '', markers: '' };
-  for (const { name, pair } of labels) {
+  for (const { name, key } of labels) {
     if (name < '__name__') row.nameAt++;
     if (marker === undefined || name < marker) row.markerAt++;
-    if (KINDS.some(({ marker }) => marker === name)) row.markers = joinLabels(row.markers, pair);
-    else row.key = joinLabels(row.key, pair);
+    if (KINDS.some(({ marker }) => marker === name)) row.markers = joinLabels(row.markers, key);
+    else row.key = joinLabels(row.key, key);
   }
   return row;
 }
@@ -148,7 +158,7 @@ function rowFrom(labels, marker) {
  * @returns {Label}
  */
 function labelOf(name, value) {
-  return { name, value, pair: labelPair(name, value) };
+  return { name, value, key: JSON.stringify([name, value]) };
 }
 
 /**

@@ -114,7 +114,7 @@ function timestampOf({ timestamp }) {
  * @returns {Label[]}
  */
 function exemplarLabels({ labelSet }) {
-  return Object.entries(labelSet ?? {}).map(([name, value]) => ({ name, value: String(value), pair: '' }));
+  return Object.entries(labelSet ?? {}).map(([name, value]) => ({ name, value: String(value), key: '' }));
 }
 
 /**

@@ -27,7 +27,6 @@ const MARKERS_PER_SERIES = 20;
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('../exposition/formats').Format} Format */
-/** @typedef {import('./label-rows').Label} Label */
 /** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./write-request').SampleName} SampleName */
 /** @typedef {import('./write-request').Protocol} Protocol */
@@ -42,8 +41,8 @@ const MARKERS_PER_SERIES = 20;
  *
  * @typedef {object} SeriesOfName
  * @property {string} name
- * @property {string} markers `le` or `quantile` as label text; '' if there is none
- * @property {Map<string, number>} pushes by the text of all other labels, sorted: the last push that has them
+ * @property {string} markers keys of `le` and `quantile`; '' if there is none
+ * @property {Map<string, number>} pushes by the keys of all other labels, sorted: the last push that has them
  */
 
 /** @typedef {SampleName & {series: SeriesOfName | undefined}} KnownName `series`: undefined if not valid */
@@ -86,21 +85,22 @@ class WrittenSeries {
     /** @type {Metadata | undefined} */
     let metadata;
 
+    /** @type {Family} */
+    let family;
     /** @type {Row | undefined} of the last sample */
     let row;
-    /** @type {string | undefined} */
-    let rowText;
+    let rowNumber = -1;
     /** @type {string | undefined} */
     let rowMarker;
 
     /** @type {import('../exposition/family-samples').SampleSink<KnownName>} */
     const sink = {
       nameOf: (name, marker) => this.#nameOf(name, marker),
-      onSample: (name, labels, value, exemplar) => {
-        if (labels !== rowText || name.marker?.name !== rowMarker) {
-          rowText = labels;
+      onSample: (name, familyRow, value, exemplar) => {
+        if (familyRow !== rowNumber || name.marker?.name !== rowMarker) {
+          rowNumber = familyRow;
           rowMarker = name.marker?.name;
-          row = this.#readableRow(labels, rowMarker);
+          row = this.#readableRow(family, familyRow, rowMarker);
         }
         const pushes = row && this.#pushesOf(name, row);
         if (row === undefined || pushes === undefined || pushes.get(row.key) === number) {
@@ -119,7 +119,8 @@ class WrittenSeries {
       reportUnreadable(error);
     };
 
-    for (const family of families) {
+    for (family of families) {
+      rowNumber = -1;
       /** @type {(row: number) => void} */
       let read;
       try {
@@ -179,13 +180,14 @@ class WrittenSeries {
   }
 
   /**
-   * @param {string} labels
+   * @param {Family} family
+   * @param {number} number
    * @param {string | undefined} marker
    * @returns {Row | undefined} undefined if the labels are not valid, or cannot be read
    */
-  #readableRow(labels, marker) {
+  #readableRow(family, number, marker) {
     try {
-      return this.#rows.rowOf(labels, marker);
+      return this.#rows.rowOf(family, number, marker);
     } catch (error) {
       reportUnreadable(error);
     }
@@ -193,11 +195,12 @@ class WrittenSeries {
 
   /**
    * @param {string} name of the metric
-   * @param {Label | undefined} marker
+   * @param {import('../exposition/label-text').LabelPair | undefined} pair
    * @returns {KnownName}
    */
-  #nameOf(name, marker) {
-    const series = isValidMetricName(name) ? this.#seriesOf(name, marker?.pair ?? '') : undefined;
+  #nameOf(name, pair) {
+    const marker = pair && labelOf(...pair);
+    const series = isValidMetricName(name) ? this.#seriesOf(name, marker?.key ?? '') : undefined;
     return { name: labelOf('__name__', name), marker, series };
   }
 
@@ -224,7 +227,7 @@ class WrittenSeries {
   #pushesOf({ name, marker, series }, { markers }) {
     if (series === undefined || markers === '') return series?.pushes;
     // The labels of a gauge may make it the same series as a histogram's bucket.
-    const all = marker === undefined ? markers : [markers, marker.pair].sort().join();
+    const all = marker === undefined ? markers : [markers, marker.key].sort().join();
     return this.#seriesOf(name.value, all).pushes;
   }
 }
@@ -295,8 +298,8 @@ class RequestWriter {
 function readerOf(family, format, sink, onUnreadable) {
   const read = sampleReader(family, format, {
     nameOf: sink.nameOf,
-    onSample: (name, labels, value, exemplar) =>
-      sink.onSample(name, labels, value, exemplar && readableExemplar(exemplar)),
+    onSample: (name, row, value, exemplar) =>
+      sink.onSample(name, row, value, exemplar && readableExemplar(exemplar)),
   });
   return row => {
     try {

@@ -27,7 +27,7 @@ const RECORDS = {
     const samples = [];
     const read = sampleReader(family, RECORDS, {
       nameOf: name => name,
-      onSample: (name, labels, value) => samples.push(`${name} ${labels} ${value}`),
+      onSample: (name, row, value) => samples.push(`${name} ${family.labelText(row, false)} ${value}`),
     });
     for (const row of family.rows()) read(row);
     yield recordsOf(samples);

@@ -12,6 +12,7 @@ const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals } = require('./retired-totals');
 const { CachedText } = require('./cached-text');
+const { labelsText } = require('../../exposition/label-text');
 const { isValidMetricName } = require('../../registry/names');
 const { runThrough } = require('../../event-loop/slices');
 const { kindOf, widthOf, columnMap, unionOf } = require('../../series/layouts');
@@ -177,6 +178,8 @@ class ClusterFamily {
     const { marker, isComputed, hasOwnNames } = kindOf(layout);
     const named = hasOwnNames && this.rows.hasLabel(NAME_LABEL);
     const hidesMarker = marker !== undefined && this.rows.hasLabel(marker);
+    /** @type {import('../../exposition/text-format').Family['labels']} */
+    const labels = (row, marked) => this.rows.pairsOf(row, marked ? marker : undefined);
     return {
       name,
       help,
@@ -185,10 +188,9 @@ class ClusterFamily {
       rows: () => this.#totals.order,
       pageOf: () => values,
       offsetOf: row => row * width,
+      labels,
       labelText: (row, marked) =>
-        marked && hidesMarker
-          ? this.rows.textWithout(row, /** @type {string} */ (marker))
-          : this.rows.textOf(row),
+        marked && hidesMarker ? labelsText(labels(row, true)) : this.rows.textOf(row),
       quantileValues: isComputed ? row => this.#quantiles.valuesOf(row) : undefined,
       sampleName: named ? row => this.#nameOf(row) : undefined,
       exemplarAt: exemplarReader(this.sources, layout.marks, width),

@@ -7,11 +7,13 @@
 // characters only are one value (toWellFormed), else their series would be on the page twice.
 
 const { FamilyIndex } = require('./family-index');
-const { labelPair } = require('../../exposition/label-text');
+const { labelsText } = require('../../exposition/label-text');
 const { NAME_LABEL, UNMAPPED } = require('./row-map');
 
 // Far more than labels need. Escaping so many characters takes up to 0.1 s, and each row has its own text.
 const MAX_LABELS_CHARACTERS = 2 ** 20;
+
+/** @typedef {import('../../exposition/label-text').LabelPair} LabelPair */
 
 let nextGeneration = 0;
 
@@ -60,7 +62,7 @@ class FamilyRows {
     const row = this.index.row();
     if (this.#texts[row] !== undefined) return row;
     if (charactersOf(names) + charactersOf(values) > MAX_LABELS_CHARACTERS) return UNMAPPED;
-    this.#texts[row] = textOf(names, values, undefined).toWellFormed();
+    this.#texts[row] = textOf(names, values).toWellFormed();
     return row;
   }
 
@@ -83,15 +85,12 @@ class FamilyRows {
   }
 
   /**
-   * A row's labels as text, without one of them.
-   *
    * @param {number} row
-   * @param {string} except
-   * @returns {string}
+   * @param {string} [except] name of a label to leave out
+   * @returns {LabelPair[]} its labels, without the name of a sample
    */
-  textWithout(row, except) {
-    const labels = this.labelsOf(row);
-    return textOf(Object.keys(labels), Object.values(labels), except);
+  pairsOf(row, except) {
+    return Object.entries(this.labelsOf(row)).filter(([name]) => name !== NAME_LABEL && name !== except);
   }
 
   /**
@@ -144,15 +143,12 @@ class FamilyRows {
 /**
  * @param {readonly string[]} names
  * @param {readonly string[]} values
- * @param {string | undefined} except
  */
-function textOf(names, values, except) {
+function textOf(names, values) {
+  /** @type {LabelPair[]} */
   const pairs = [];
-  for (let i = 0; i < names.length; i++) {
-    if (names[i] !== NAME_LABEL && names[i] !== except) pairs.push(labelPair(names[i], values[i]));
-  }
-  // join() makes a flat string; one that is built with + takes several times the memory of its characters.
-  return pairs.join();
+  for (let i = 0; i < names.length; i++) if (names[i] !== NAME_LABEL) pairs.push([names[i], values[i]]);
+  return labelsText(pairs);
 }
 
 /** @param {readonly string[]} texts */
