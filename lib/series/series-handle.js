@@ -20,7 +20,7 @@ class SeriesHandle {
     this.table = table;
     this.labelsOrValues = labels;
     // An existing series is bound at once. A new one is created when the child is first used.
-    if (row >= 0 && row < table.rowCount && table.isLive(row)) {
+    if (row >= 0 && table.isLive(row)) {
       this.row = row;
       this.page = table.pageOf(row);
       this.offset = table.offsetOf(row);
