@@ -90,7 +90,11 @@ describe("the primary's own metrics in a cluster", () => {
     const cluster = shared();
     const before = await totalOf(cluster);
     for (let losses = 1; losses <= 2; losses++) {
-      await cluster.run(({ threads }) => threads.at(-1).terminate());
+      await cluster.run(({ threads, clock }) => {
+        // Three losses within 40 seconds of one another end the attempts to use a thread.
+        clock.advance(61_000);
+        return threads.at(-1).terminate();
+      });
       await cluster.run(({ state }) => state.counter.inc());
       const samples = await cluster.scrape();
       assert.equal(samples.get('done_total'), before + losses);
@@ -98,7 +102,8 @@ describe("the primary's own metrics in a cluster", () => {
       assert.equal(samples.get('size_count'), 300);
     }
     // Also to one that is lost when it has the primary's numbers and has not used them.
-    const text = await cluster.run(({ threads, aggregator }) => {
+    const text = await cluster.run(({ threads, aggregator, clock }) => {
+      clock.advance(61_000);
       const thread = threads.at(-1);
       thread.onPost = ({ op, args }) => {
         if (op !== 'answer' || args[0].workerId !== 0) return;
