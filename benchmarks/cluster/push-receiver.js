@@ -4,7 +4,7 @@
 
 const { once } = require('node:events');
 const http = require('node:http');
-const { decodedBody } = require('../../test/remote-write/fixtures/receiver.js');
+const { decodedBody } = require('../../test/push/fixtures/receiver.js');
 
 const MORE_THAN_ALL = String(2 ** 40); // samples
 
@@ -40,7 +40,7 @@ class PushReceiver {
   }
 }
 
-/** @param {import('../../test/remote-write/fixtures/receiver.js').Series} series */
+/** @param {import('../../test/push/fixtures/receiver.js').Series} series */
 function lineOf({ labels, value }) {
   const { __name__: name, ...others } = Object.fromEntries(labels);
   const pairs = Object.entries(others).map(([label, text]) => `${label}="${text}"`);

@@ -16,7 +16,7 @@ const { run, pack, installAlone } = require('../package/fixtures/drop-in-package
 const { Program, get } = require('../fixtures/program');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 const { missingPrograms } = require('../fixtures/prometheus-server');
-const { FakeReceiver } = require('../remote-write/fixtures/receiver');
+const { FakeReceiver } = require('../push/fixtures/receiver');
 
 const ROOT = path.join(__dirname, '../..');
 const read = document => fs.readFileSync(path.join(ROOT, document), 'utf8');

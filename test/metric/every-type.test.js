@@ -19,7 +19,7 @@ const { TEXT } = require('../../lib/exposition/formats');
 const { Metric } = require('../../lib/metric/metric');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { scrapeFamilies } = require('../../lib/registry/scrape');
-const { WrittenSeries } = require('../../lib/remote-write/written-series');
+const { WrittenSeries } = require('../../lib/push/remote-write/written-series');
 const { KINDS } = require('../../lib/series/layouts');
 const { RetiredThreads } = require('../../lib/threads/retired-threads');
 const { inboxOf } = require('../../lib/threads/thread-messages');
@@ -28,7 +28,7 @@ const { ThreadPublisher } = require('../../lib/threads/thread-publisher');
 const { makePlace } = require('../fixtures/cluster-harness');
 const { EXTREMES } = require('../fixtures/extremes');
 const { METRIC_TYPES } = require('../fixtures/metric-types');
-const { decodedBody } = require('../remote-write/fixtures/receiver');
+const { decodedBody } = require('../push/fixtures/receiver');
 const { bytesOf, makeWorker, scrape, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
 
 const NAME = 'm';

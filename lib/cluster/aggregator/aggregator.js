@@ -8,7 +8,7 @@ const { sampleFamily } = require('../../exposition/sample-family');
 const { selfMetrics } = require('./self-metrics');
 const { CurrentSpool } = require('./current-spool');
 const { PageWriter } = require('./page-writer');
-const { RemoteWrites } = require('./remote-writes');
+const { PushSessions } = require('./push-sessions');
 const { WorkerAnswers } = require('./worker-answers');
 const { Retirement, filesOf } = require('./retirement');
 const { isExitFile } = require('../wire/file-names');
@@ -77,8 +77,8 @@ class Aggregator {
    *   aggregators
    */
   #merged = [];
-  #remoteWrites = new RemoteWrites();
-  #pages = new PageWriter(this.#remoteWrites, ({ name }, error) =>
+  #pushSessions = new PushSessions();
+  #pages = new PageWriter(this.#pushSessions, ({ name }, error) =>
     this.#store.countFailure('merge', name, error),
   );
 
@@ -277,16 +277,16 @@ class Aggregator {
   /**
    * Sends the push that a render has built.
    *
-   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
-   * @returns {Promise<import('../../remote-write/remote-write-session').Outcome>}
+   * @param {import('../../push/push-senders').DeliveryRequest} request
+   * @returns {Promise<import('../../push/push-senders').Outcome>}
    */
   deliverPush(request) {
-    return this.#remoteWrites.deliver(request);
+    return this.#pushSessions.deliver(request);
   }
 
-  /** @param {import('../../remote-write/push-senders').SupersedeRequest} request */
+  /** @param {import('../../push/push-senders').SupersedeRequest} request */
   supersedePush(request) {
-    this.#remoteWrites.supersede(request);
+    this.#pushSessions.supersede(request);
   }
 
   /**

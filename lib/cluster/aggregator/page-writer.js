@@ -17,16 +17,16 @@ const { debug } = require('../../options/debug-log');
 /** @typedef {import('./gzip').Body} Body */
 
 class PageWriter {
-  #remoteWrites;
+  #pushSessions;
   #onFailure;
   #pool = new PagePool();
 
   /**
-   * @param {import('./remote-writes').RemoteWrites} remoteWrites
+   * @param {import('./push-sessions').PushSessions} pushSessions
    * @param {(family: Family, error: unknown) => void} onFailure called for each family that cannot be written
    */
-  constructor(remoteWrites, onFailure) {
-    this.#remoteWrites = remoteWrites;
+  constructor(pushSessions, onFailure) {
+    this.#pushSessions = pushSessions;
     this.#onFailure = onFailure;
   }
 
@@ -44,7 +44,7 @@ class PageWriter {
     for (const format of formats) {
       const all = format.selfMetrics ? [...families, ...selfFamilies] : families;
       if (format.push !== undefined) {
-        bodies.push(yield* this.#remoteWrites.build(all, formatOf(format.format), format.push));
+        bodies.push(yield* this.#pushSessions.build(all, formatOf(format.format), format.push));
         continue;
       }
       const key = `${textKeyOf(format)} ${format.selfMetrics}`;

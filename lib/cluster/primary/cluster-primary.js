@@ -124,7 +124,7 @@ class ClusterPrimary {
   /**
    * Builds a push of remote write in the aggregator.
    *
-   * @param {import('../aggregator/remote-writes').PushRequest} push
+   * @param {import('../aggregator/push-sessions').PushRequest} push
    * @param {string} format name of that whose names samples have
    * @param {number} timeout as that of collect()
    * @returns {Promise<import('../wire/scrape-callers').BuiltPush | undefined>} undefined if there is nothing
@@ -139,15 +139,15 @@ class ClusterPrimary {
   /**
    * Has the aggregator send it.
    *
-   * @param {import('../../remote-write/push-senders').DeliveryRequest} request
-   * @returns {Promise<import('../../remote-write/remote-write-session').Outcome>}
+   * @param {import('../../push/push-senders').DeliveryRequest} request
+   * @returns {Promise<import('../../push/push-senders').Outcome>}
    * @throws {Error} if the aggregator is lost
    */
   async deliverPush(request) {
     return this.#supervisor.running.request('deliverPush', request);
   }
 
-  /** @param {import('../../remote-write/push-senders').SupersedeRequest} request */
+  /** @param {import('../../push/push-senders').SupersedeRequest} request */
   async supersedePush(request) {
     await this.#supervisor.running.request('supersedePush', request);
   }

@@ -16,10 +16,10 @@ const MAX_NAMES_CHARACTERS = 2 ** 20;
  * @typedef {import('../../exposition/page-format').PageFormat & {
  *   selfMetrics: boolean,
  *   file?: string,
- *   push?: import('../aggregator/remote-writes').PushRequest,
+ *   push?: import('../aggregator/push-sessions').PushRequest,
  * }} Format
  */
-/** @typedef {import('../../remote-write/remote-write-session').BuiltPush} BuiltPush */
+/** @typedef {import('../../push/push-senders').BuiltPush} BuiltPush */
 /** @typedef {import('../../exposition/page-bytes').PageBytes} Bytes */
 /** @typedef {{file: string, length: number, ascii: boolean}} PageFile a page in a file */
 
@@ -98,7 +98,7 @@ function distinctFormats(callers) {
  * @returns {string} equal for equal formats
  */
 function keyOf({ format, gzip, selfMetrics, names, file, push }) {
-  return JSON.stringify([format, gzip, selfMetrics, names, file, push?.session]);
+  return JSON.stringify([format, gzip, selfMetrics, names, file, push?.session.id]);
 }
 
 /**

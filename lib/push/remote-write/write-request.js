@@ -6,7 +6,7 @@
 
 const { ProtobufWriter } = require('./protobuf-writer');
 
-/** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
+/** @typedef {import('../../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('./label-rows').Label} Label */
 /** @typedef {import('./label-rows').Row} Row */
 

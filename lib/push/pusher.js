@@ -1,7 +1,9 @@
 'use strict';
 
+// What pushes of all formats have in common: when they are sent, by which process of a group, what happens to
+// those that wait, what is counted, and that all series end with the last one.
+
 const { inspect } = require('util');
-const { Registry } = require('../registry/registry');
 const { scrapeFamilies } = require('../registry/scrape');
 const { checkOptionNames } = require('../options/option-names');
 const { debug } = require('../options/debug-log');
@@ -9,15 +11,13 @@ const { warnOnce } = require('../options/warnings');
 const { asError, textOf } = require('../options/thrown');
 const { PUSH_TARGET } = require('../registry/push-target');
 const { formatOf } = require('../exposition/formats');
-const { LocalSender, AggregatorSender } = require('./push-senders');
-const { checkMilliseconds, sessionSettings } = require('./remote-write-options');
+const { runInSlices } = require('../event-loop/slices');
+const { AggregatorSender } = require('./push-senders');
 const { MAX_TIMER, settledWithin, unref } = require('../event-loop/timers');
 
 const START_OPTIONS = new Set(['interval']);
 
 const STOP_OPTIONS = new Set(['timeout']);
-
-const DEFAULT_INTERVAL = 15_000;
 
 /** Docker and Kubernetes kill 10 and 30 seconds after the signal to end. */
 const DEFAULT_STOP_TIMEOUT = 5000;
@@ -27,12 +27,15 @@ const GIVEN_UP = 'stop() has ended before the push was sent';
 const NOT_AGGREGATING =
   'Another process of the group aggregates the metrics. Call start() in each process: that one pushes.';
 
-/** @typedef {import('./write-request').Protocol} Protocol */
-/** @typedef {import('./remote-write-session').Totals} Totals */
-/** @typedef {import('./remote-write-session').Outcome} Outcome */
+/** @typedef {import('./push-senders').PushFormat} PushFormat */
+/** @typedef {import('./push-senders').PushSession} PushSession */
+/** @typedef {import('./push-senders').PushHead} PushHead */
+/** @typedef {import('./push-senders').BuiltPush} BuiltPush */
+/** @typedef {import('./push-senders').Totals} Totals */
+/** @typedef {import('./push-senders').Outcome} Outcome */
 /** @typedef {import('./push-senders').Captured} Captured */
 
-/** @typedef {{protocol: Protocol, samples: number, dropped: number}} PushResult */
+/** @typedef {{protocol: string, samples: number, dropped: number}} PushResult */
 
 /**
  * A push that waits for the one under way.
@@ -48,11 +51,9 @@ class NotAggregatingError extends Error {}
 /** A newer push was asked for before this one had begun. */
 class ReplacedError extends Error {}
 
-/**
- * Sends metrics to a receiver of Prometheus' remote write, for processes that cannot be scraped. One push is
- * under way at a time, and the newest one waits for it.
- */
-class RemoteWrite {
+/** Sends metrics to a receiver. One push is under way at a time, and the newest one waits for it. */
+class Pusher {
+  #format;
   #session;
   #registry;
   /** Milliseconds. */
@@ -61,7 +62,7 @@ class RemoteWrite {
   #currentInterval;
   /** Whether the registry's metrics are aggregated elsewhere. */
   #isAggregated;
-  /** @type {LocalSender | undefined} */
+  /** @type {PushSession | undefined} */
   #local = undefined;
   /** @type {Totals} */
   #totals = {
@@ -70,7 +71,7 @@ class RemoteWrite {
     seconds: 0,
   };
   #lastTimestamp = 0;
-  /** @type {LocalSender | AggregatorSender | undefined} of the last push */
+  /** @type {PushSession | AggregatorSender | undefined} of the last push */
   #sender = undefined;
   /** Whether another process goes on pushing when this one ends. */
   #isShared = false;
@@ -84,30 +85,19 @@ class RemoteWrite {
   #giveUps = 0;
 
   /**
-   * @param {string | URL} url of the receiver, http or https, optionally with `user:password@` for basic
-   *   authentication
-   * @param {object} options
-   * @param {Record<string, string>} options.labels for all series that do not have a label of that name;
-   *   `instance` is required, and `job` is usual
-   * @param {Record<string, string>} [options.headers] such as `Authorization`
-   * @param {number} [options.timeout] milliseconds for one attempt, default 30,000
-   * @param {number} [options.interval] milliseconds between the pushes of start(), default 15,000
-   * @param {number} [options.retries] how often a request is sent again if the connection fails, or on status
-   *   5xx or 429; default 5
-   * @param {Protocol} [options.protocol] version of the protocol, default 2.0 or, if the receiver does not
-   *   have it, 1.0
-   * @param {Registry} [registry] default the global registry. The metrics of an AggregatorRegistry or
-   *   WorkerRegistry are pushed by its aggregator
-   * @throws {TypeError} if an argument is not valid
+   * @param {PushFormat} format
+   * @param {import('./push-senders').SessionSettings} settings
+   * @param {number} interval milliseconds between the pushes of start()
+   * @param {any} registry the metrics of an AggregatorRegistry or WorkerRegistry are pushed by its aggregator
+   * @throws {TypeError} if the interval or the registry is not valid
    */
-  constructor(url, options, registry = Registry.globalRegistry) {
-    const settings = sessionSettings(url, options);
-    const { interval = DEFAULT_INTERVAL } = /** @type {any} */ (options);
+  constructor(format, settings, interval, registry) {
     checkMilliseconds('interval', interval);
     if (typeof registry?.getMetricsAsArray !== 'function')
       throw new TypeError(`Expected Registry, got ${typeof registry}`);
     const { randomUUID } = require('crypto');
-    this.#session = { id: randomUUID(), settings };
+    this.#format = format;
+    this.#session = { id: randomUUID(), format: format.name, settings };
     this.#registry = registry;
     this.#interval = this.#currentInterval = interval;
     this.#isAggregated = PUSH_TARGET in registry;
@@ -160,7 +150,7 @@ class RemoteWrite {
     clearInterval(this.#timer);
     this.#timer = undefined;
     let isOver = false;
-    const ended = this.#pushAndEnd().catch(reportFailure);
+    const ended = this.#pushAndEnd().catch(error => this.#report(error));
     await settledWithin(
       ended.then(() => (isOver = true)),
       timeout,
@@ -185,7 +175,7 @@ class RemoteWrite {
     } catch (error) {
       // Otherwise that one, or another process, goes on.
       if (error instanceof ReplacedError || error instanceof NotAggregatingError) return;
-      reportFailure(error);
+      this.#report(error);
       isFailing = true;
     }
     // Unless start() was called again meanwhile.
@@ -194,7 +184,7 @@ class RemoteWrite {
   }
 
   #pushInBackground() {
-    this.#push().catch(reportFailure);
+    this.#push().catch(error => this.#report(error));
   }
 
   /** @returns {Promise<PushResult>} */
@@ -205,7 +195,7 @@ class RemoteWrite {
     const captured = this.#captured([this.#registry]);
     // A push that is replaced before it is built does not read it.
     captured.catch(() => {});
-    return this.#enqueue(giveUps => this.#pushBy(this.#localSender(), giveUps, timestamp, captured));
+    return this.#enqueue(giveUps => this.#pushHere(giveUps, timestamp, captured));
   }
 
   /**
@@ -222,22 +212,22 @@ class RemoteWrite {
     const { registries, primary, isShared = false } = target;
     this.#isShared = isShared;
     const timestamp = this.#nextTimestamp();
-    if (primary === undefined)
-      return this.#pushBy(this.#localSender(), giveUps, timestamp, this.#captured(registries ?? []));
-    return this.#pushBy(new AggregatorSender(primary, this.#session, registry), giveUps, timestamp);
+    if (primary === undefined) return this.#pushHere(giveUps, timestamp, this.#captured(registries ?? []));
+    const sender = new AggregatorSender(primary, this.#session, registry);
+    return this.#pushBy(sender, giveUps, timestamp, head => sender.build(head));
   }
 
   /**
-   * @param {LocalSender | AggregatorSender} sender
+   * @param {PushSession | AggregatorSender} sender
    * @param {number} giveUps when this push began
    * @param {number} timestamp
-   * @param {Promise<Captured>} [captured] of a LocalSender
+   * @param {(head: PushHead) => Promise<BuiltPush>} build
    * @returns {Promise<PushResult>}
    */
-  async #pushBy(sender, giveUps, timestamp, captured) {
+  async #pushBy(sender, giveUps, timestamp, build) {
     this.#sender = sender;
     const head = { format: formatOf(this.#registry.contentType), timestamp, totals: this.#totals };
-    const built = await sender.build(head, /** @type {Promise<Captured>} */ (captured));
+    const built = await build(head);
     this.#totals.samples.dropped += built.dropped;
     const delivered =
       giveUps === this.#giveUps
@@ -260,7 +250,7 @@ class RemoteWrite {
   /**
    * @param {Promise<Outcome>} delivered
    * @param {number} samples that are lost if there is no outcome
-   * @returns {Promise<Protocol>} in which it was sent
+   * @returns {Promise<string>} protocol in which it was sent
    * @throws {Error} if the receiver has not accepted all of it
    */
   async #count(delivered, samples) {
@@ -274,10 +264,18 @@ class RemoteWrite {
     return outcome.protocol;
   }
 
-  /** @returns {LocalSender} */
-  #localSender() {
-    this.#local ??= new LocalSender(this.#session.settings);
-    return this.#local;
+  /**
+   * @param {number} giveUps when this push began
+   * @param {number} timestamp
+   * @param {Promise<Captured>} captured
+   */
+  #pushHere(giveUps, timestamp, captured) {
+    const session = (this.#local ??= this.#format.createSession(this.#session.settings));
+    return this.#pushBy(session, giveUps, timestamp, async head => {
+      const { families, failed } = await captured;
+      const built = await runInSlices(session.build(families, head));
+      return { ...built, dropped: built.dropped + failed };
+    });
   }
 
   /**
@@ -298,6 +296,7 @@ class RemoteWrite {
    *   than the timeout or the interval, because later pushes wait for this one
    */
   async #captured(registries) {
+    const { title } = this.#format;
     const timeout = Math.min(this.#session.settings.timeout, this.#currentInterval);
     /** @type {NodeJS.Timeout | undefined} */
     let timer;
@@ -310,14 +309,14 @@ class RemoteWrite {
     const onFailure = (/** @type {any} */ metric, /** @type {unknown} */ error) => {
       failed++;
       const name = nameOf(metric);
-      const text = `Remote write leaves out ${name}, which cannot be read: ${textOf(error)}`;
+      const text = `${title} leaves out ${name}, which cannot be read: ${textOf(error)}`;
       debug('%s', text);
-      warnOnce(`remote write of ${name}`, text);
+      warnOnce(`${title} of ${name}`, text);
     };
     const onUnreadableLabel = (/** @type {unknown} */ error, /** @type {string} */ name) => {
-      const text = `Remote write leaves out the default label ${name}, which cannot be read: ${textOf(error)}`;
+      const text = `${title} leaves out the default label ${name}, which cannot be read: ${textOf(error)}`;
       debug('%s', text);
-      warnOnce(`remote write of the default label ${name}`, text);
+      warnOnce(`${title} of the default label ${name}`, text);
     };
     try {
       const families = await scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel });
@@ -356,6 +355,16 @@ class RemoteWrite {
     reject(error);
   }
 
+  /** @param {unknown} error */
+  #report(error) {
+    if (error instanceof NotAggregatingError || error instanceof ReplacedError) return;
+    const { title } = this.#format;
+    const { message } = /** @type {Error} */ (error);
+    debug('%s: %s', title, message);
+    const reason = message.replace(/\.$/, '');
+    warnOnce(title, `${title} has failed: ${reason}. It is tried again, without another warning`);
+  }
+
   #runNext() {
     const next = this.#waiting;
     if (this.#running !== undefined || next === undefined) return;
@@ -388,13 +397,14 @@ function lost(samples, { message }) {
   return { samples, pushed: 0, seconds: 0, protocol: undefined, error: message };
 }
 
-/** @param {unknown} error */
-function reportFailure(error) {
-  if (error instanceof NotAggregatingError || error instanceof ReplacedError) return;
-  const { message } = /** @type {Error} */ (error);
-  debug('remote write: %s', message);
-  const reason = message.replace(/\.$/, '');
-  warnOnce('remote write', `Remote write has failed: ${reason}. It is tried again, without another warning`);
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @throws {TypeError}
+ */
+function checkMilliseconds(name, value) {
+  if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
+  throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
 }
 
 /**
@@ -409,4 +419,4 @@ function nameOf(metric) {
   }
 }
 
-module.exports = { RemoteWrite };
+module.exports = { Pusher, checkMilliseconds };

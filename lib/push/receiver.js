@@ -21,27 +21,13 @@ const MAX_REASON_CHARACTERS = 256;
 
 const ABORTED = 'stop() has not waited any longer';
 
-/** @typedef {import('./write-request').Protocol} Protocol */
-
 /**
  * @typedef {object} Answer
  * @property {number} status
  * @property {string} reason the start of the text
  * @property {number} retryAfter milliseconds; 0 if the receiver does not say
- * @property {number | undefined} samples how many were written, in 2.0
+ * @property {import('node:http').IncomingHttpHeaders} headers
  */
-
-/** @type {Record<Protocol, Record<string, string>>} */
-const HEADERS = {
-  '1.0': {
-    'Content-Type': 'application/x-protobuf',
-    'X-Prometheus-Remote-Write-Version': '0.1.0',
-  },
-  '2.0': {
-    'Content-Type': 'application/x-protobuf;proto=io.prometheus.write.v2.Request',
-    'X-Prometheus-Remote-Write-Version': '2.0.0',
-  },
-};
 
 class Receiver {
   #url;
@@ -70,15 +56,15 @@ class Receiver {
 
   /**
    * @param {Buffer} body
-   * @param {Protocol} protocol
+   * @param {Record<string, string>} headers of this format
    * @returns {Promise<Answer>} the last one
    * @throws {Error} if the last attempt had no answer, or after abort()
    */
-  async send(body, protocol) {
+  async send(body, headers) {
     if (this.#isAborted) throw new Error(ABORTED);
     let pause = FIRST_PAUSE_MILLISECONDS;
     for (let retries = this.#retries; ; retries--) {
-      const result = await this.#attempt(body, protocol).catch(asError);
+      const result = await this.#attempt(body, headers).catch(asError);
       const isFinal = !(result instanceof Error) && result.status !== 429 && result.status < 500;
       const wait = result instanceof Error ? pause : result.retryAfter || pause;
       const isLast = isFinal || wait > LONGEST_RETRY_AFTER_MILLISECONDS || retries <= 0;
@@ -126,10 +112,10 @@ class Receiver {
 
   /**
    * @param {Buffer} body
-   * @param {Protocol} protocol
+   * @param {Record<string, string>} headers of this format
    * @returns {Promise<Answer>}
    */
-  #attempt(body, protocol) {
+  #attempt(body, headers) {
     return new Promise((resolve, reject) => {
       const transport = this.#url.protocol === 'https:' ? require('https') : require('http');
       const request = transport.request(this.#url, {
@@ -137,8 +123,7 @@ class Receiver {
         headers: {
           'User-Agent': `prom-client-cluster/${PACKAGE_VERSION}`,
           ...this.#headers,
-          ...HEADERS[protocol],
-          'Content-Encoding': 'snappy',
+          ...headers,
           'Content-Length': body.length,
         },
       });
@@ -167,15 +152,13 @@ class Receiver {
  */
 function readAnswer(request, response, resolve) {
   const { statusCode: status = 0, headers } = response;
-  const written = headers['x-prometheus-remote-write-samples-written'];
-  const samples = typeof written === 'string' && /^\d{1,15}$/.test(written) ? Number(written) : undefined;
   let text = '';
   const done = () => {
     const reason = text
       .trim()
       .replaceAll(/[\s\p{Cc}]+/gu, ' ')
       .slice(0, MAX_REASON_CHARACTERS);
-    resolve({ status, reason, retryAfter: millisecondsOf(headers['retry-after']), samples });
+    resolve({ status, reason, retryAfter: millisecondsOf(headers['retry-after']), headers });
   };
   let bytes = 0;
   response.on('data', chunk => {

@@ -3,9 +3,9 @@
 // The labels of a row with those that all series get, sorted, as Prometheus wants them. Label sets rarely
 // change, so they are cached between pushes, with what was made of them, by their text.
 
-const { KINDS } = require('../series/layouts');
-const { isValidLabelName } = require('../registry/names');
-const { joinLabels } = require('../exposition/label-text');
+const { KINDS } = require('../../series/layouts');
+const { isValidLabelName } = require('../../registry/names');
+const { joinLabels } = require('../../exposition/label-text');
 
 /** Rows that are cached at most. One with six labels takes 550 bytes. */
 const MAX_ROWS = 50_000;
@@ -26,7 +26,7 @@ const SPARE_ROWS = 1000;
  * @property {number} [valueReference]
  */
 
-/** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../../exposition/text-format').Family} Family */
 /** @typedef {{name: string, value: string, key: string} & Encoding} Label `key`: equal for equal labels */
 
 /**
@@ -91,7 +91,7 @@ class LabelRows {
   }
 
   /**
-   * @param {import('../exposition/label-text').LabelPair[]} pairs
+   * @param {import('../../exposition/label-text').LabelPair[]} pairs
    * @param {string | undefined} marker
    * @returns {Row | undefined}
    */

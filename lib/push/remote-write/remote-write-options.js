@@ -3,9 +3,9 @@
 // Checks the options of RemoteWrite.
 
 const { inspect } = require('util');
-const { checkLabelNamesAreValid } = require('../registry/names');
-const { checkOptionNames } = require('../options/option-names');
-const { MAX_TIMER } = require('../event-loop/timers');
+const { checkLabelNamesAreValid } = require('../../registry/names');
+const { checkOptionNames } = require('../../options/option-names');
+const { checkMilliseconds } = require('../pusher');
 
 const OPTIONS = new Set(['labels', 'headers', 'timeout', 'interval', 'retries', 'protocol']);
 
@@ -40,16 +40,6 @@ function sessionSettings(url, options) {
     retries,
     protocol,
   };
-}
-
-/**
- * @param {string} name
- * @param {unknown} value
- * @throws {TypeError}
- */
-function checkMilliseconds(name, value) {
-  if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
-  throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
 }
 
 /**
@@ -129,4 +119,4 @@ function checkedHeaders(headers) {
   return Object.fromEntries(entries);
 }
 
-module.exports = { checkMilliseconds, sessionSettings };
+module.exports = { sessionSettings };

@@ -4,21 +4,22 @@
 // of a Registry, or in the aggregator thread of a cluster. What happened is counted by RemoteWrite, because
 // that thread may be lost.
 
-const { TEXT } = require('../exposition/formats');
-const { sampleFamily } = require('../exposition/sample-family');
+const { runInSlices } = require('../../event-loop/slices');
+const { TEXT } = require('../../exposition/formats');
+const { sampleFamily } = require('../../exposition/sample-family');
 const { WrittenSeries } = require('./written-series');
-const { Receiver } = require('./receiver');
+const { Receiver } = require('../receiver');
 
 const NAME = 'prom_client_remote_write';
 
 /** What a request contains is refused: the next one may be accepted. */
 const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
 
-/** @typedef {import('../exposition/text-format').Family} Family */
-/** @typedef {import('../exposition/formats').Format} Format */
+/** @typedef {import('../../exposition/text-format').Family} Family */
+/** @typedef {import('../../exposition/formats').Format} Format */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./written-series').Push} Push */
-/** @typedef {import('./receiver').Answer} Answer */
+/** @typedef {import('../receiver').Answer} Answer */
 
 /**
  * @typedef {object} SessionSettings
@@ -30,19 +31,23 @@ const REFUSED_CONTENT = new Set([400, 409, 413, 422]);
  * @property {Protocol} [protocol] default: 2.0 or, if the receiver does not have it, 1.0
  */
 
-/** @typedef {{pushed: number, failed: number, dropped: number}} Results */
-/** @typedef {{pushes: Results, samples: Results, seconds: number}} Totals of all earlier pushes */
+/** @typedef {Answer & {samples?: number}} WrittenAnswer `samples`: how many were written, in 2.0 */
+/** @typedef {import('../push-senders').Results} Results */
+/** @typedef {import('../push-senders').Totals} Totals */
+/** @typedef {import('../push-senders').BuiltPush} BuiltPush */
+/** @typedef {import('../push-senders').Outcome} Outcome */
 
-/** @typedef {{samples: number, dropped: number}} BuiltPush how many samples it has, and leaves out */
-
-/**
- * @typedef {object} Outcome of a push
- * @property {number} samples
- * @property {number} pushed how many of them were written
- * @property {number} seconds
- * @property {Protocol | undefined} protocol undefined if the receiver has not accepted all of it
- * @property {string} error why not
- */
+/** @type {Record<Protocol, Record<string, string>>} */
+const HEADERS = {
+  '1.0': {
+    'Content-Type': 'application/x-protobuf',
+    'X-Prometheus-Remote-Write-Version': '0.1.0',
+  },
+  '2.0': {
+    'Content-Type': 'application/x-protobuf;proto=io.prometheus.write.v2.Request',
+    'X-Prometheus-Remote-Write-Version': '2.0.0',
+  },
+};
 
 class RemoteWriteSession {
   #series;
@@ -75,13 +80,15 @@ class RemoteWriteSession {
   }
 
   /**
-   * Builds stale markers of all series.
+   * Sends stale markers of all series.
    *
    * @param {number} timestamp
-   * @returns {Generator<void, BuiltPush>}
+   * @param {boolean} isSentOnce whether it is not sent again
+   * @returns {Promise<Outcome>}
    */
-  buildEnd(timestamp) {
-    return this.#build([], TEXT, timestamp);
+  async end(timestamp, isSentOnce) {
+    await runInSlices(this.#build([], TEXT, timestamp));
+    return this.deliver(isSentOnce);
   }
 
   /**
@@ -135,6 +142,18 @@ class RemoteWriteSession {
   }
 
   /**
+   * @param {Buffer} body
+   * @param {Protocol} protocol
+   * @returns {Promise<WrittenAnswer>}
+   */
+  async #send(body, protocol) {
+    const answer = await this.#receiver.send(body, { ...HEADERS[protocol], 'Content-Encoding': 'snappy' });
+    const written = answer.headers['x-prometheus-remote-write-samples-written'];
+    const samples = typeof written === 'string' && /^\d{1,15}$/.test(written) ? Number(written) : undefined;
+    return { ...answer, samples };
+  }
+
+  /**
    * @param {Push} push
    * @param {Outcome} outcome whose samples are counted
    * @returns {Promise<Protocol>} in which it was sent
@@ -146,7 +165,7 @@ class RemoteWriteSession {
     let refusal;
     for (let i = 0; i < list.length; i++) {
       const { body, samples, ended } = list[i];
-      const answer = await this.#receiver.send(body, protocol);
+      const answer = await this.#send(body, protocol);
       const other = protocol === '2.0' && i === 0 && lacksVersion2(answer) ? requests.get('1.0') : undefined;
       if (other !== undefined) {
         protocol = '1.0';
@@ -169,7 +188,7 @@ class RemoteWriteSession {
 }
 
 /**
- * @param {Answer} answer
+ * @param {WrittenAnswer} answer
  * @param {Protocol} protocol
  * @param {number} samples of the request
  * @returns {number} how many samples the receiver has written
@@ -180,7 +199,7 @@ function writtenBy({ status, samples: written = 0 }, protocol, samples) {
 }
 
 /**
- * @param {Answer} answer
+ * @param {WrittenAnswer} answer
  * @param {number} written
  * @param {number} samples of the request
  * @returns {Error | undefined} if the receiver has not accepted all of them
@@ -198,7 +217,7 @@ function isAccepted(status) {
 }
 
 /**
- * @param {Answer} answer to a request of version 2.0
+ * @param {WrittenAnswer} answer to a request of version 2.0
  * @returns {boolean} whether the receiver does not have that version. One of version 1.0 that does not check
  *   the content type reads the request as an empty one, and accepts it
  */

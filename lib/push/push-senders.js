@@ -1,22 +1,49 @@
 'use strict';
 
-// Where a push is built and sent: in this process, or by the aggregator of a cluster.
+// Where a push is built and sent: by a session in this process, or by one in the aggregator of a cluster.
 
-const { runInSlices } = require('../event-loop/slices');
 const { UNAVAILABLE } = require('../registry/unavailable');
 
 /** @typedef {import('../exposition/text-format').Family} Family */
 /** @typedef {import('../exposition/formats').Format} Format */
-/** @typedef {import('./remote-write-session').SessionSettings} SessionSettings */
-/** @typedef {import('./remote-write-session').Totals} Totals */
-/** @typedef {import('./remote-write-session').BuiltPush} BuiltPush */
-/** @typedef {import('./remote-write-session').Outcome} Outcome */
+/** @typedef {{url: string, timeout: number}} SessionSettings and those of a format */
+/** @typedef {{pushed: number, failed: number, dropped: number}} Results */
+/** @typedef {{pushes: Results, samples: Results, seconds: number}} Totals of all earlier pushes */
+/** @typedef {{samples: number, dropped: number}} BuiltPush how many samples it has, and leaves out */
+
+/**
+ * @typedef {object} Outcome of a push
+ * @property {number} samples
+ * @property {number} pushed how many of them were written
+ * @property {number} seconds
+ * @property {string | undefined} protocol undefined if the receiver has not accepted all of it
+ * @property {string} error why not
+ */
+
+/**
+ * One receiver: builds pushes and delivers them, one at a time. Runs where the families are.
+ *
+ * @typedef {object} PushSession
+ * @property {(families: Family[], push: PushHead) => Generator<void, BuiltPush>} build
+ * @property {(isSuperseded: boolean) => Promise<Outcome>} deliver sends what was built last; never rejected
+ * @property {(timestamp: number, isSentOnce: boolean) => Promise<Outcome>} end of all series
+ * @property {(isAborted: boolean) => void} supersede a newer push waits
+ */
+
+/**
+ * What pushes are written in. A format crosses threads by its name.
+ *
+ * @typedef {object} PushFormat
+ * @property {string} name
+ * @property {string} title in warnings
+ * @property {(settings: SessionSettings) => PushSession} createSession
+ */
 
 /** @typedef {{format: Format, timestamp: number, totals: Totals}} PushHead */
 
 /** @typedef {{families: Family[], failed: number}} Captured `failed`: metrics that cannot be read */
 
-/** @typedef {{id: string, settings: SessionSettings}} Session */
+/** @typedef {{id: string, format: string, settings: SessionSettings}} Session */
 
 /**
  * @typedef {object} DeliveryRequest
@@ -26,52 +53,6 @@ const { UNAVAILABLE } = require('../registry/unavailable');
  */
 
 /** @typedef {{session: string, isAborted: boolean}} SupersedeRequest */
-
-/** Builds and sends the pushes of a Registry, in slices on this loop. */
-class LocalSender {
-  #session;
-
-  /** @param {SessionSettings} settings */
-  constructor(settings) {
-    // Loaded on first use: few programs need it, and the primary of a cluster does not.
-    const { RemoteWriteSession } = require('./remote-write-session');
-    this.#session = new RemoteWriteSession(settings);
-  }
-
-  /**
-   * @param {PushHead} push
-   * @param {Promise<Captured>} captured
-   * @returns {Promise<BuiltPush>}
-   */
-  async build(push, captured) {
-    const { families, failed } = await captured;
-    const built = await runInSlices(this.#session.build(families, push));
-    return { ...built, dropped: built.dropped + failed };
-  }
-
-  /**
-   * @param {boolean} isSuperseded
-   * @returns {Promise<Outcome>}
-   */
-  deliver(isSuperseded) {
-    return this.#session.deliver(isSuperseded);
-  }
-
-  /**
-   * @param {number} timestamp
-   * @param {boolean} isSentOnce whether it is not sent again
-   * @returns {Promise<Outcome>}
-   */
-  async end(timestamp, isSentOnce) {
-    await runInSlices(this.#session.buildEnd(timestamp));
-    return this.#session.deliver(isSentOnce);
-  }
-
-  /** @param {boolean} isAborted see RemoteWriteSession.supersede() */
-  supersede(isAborted) {
-    this.#session.supersede(isAborted);
-  }
-}
 
 /**
  * Has the aggregator of an AggregatorRegistry or WorkerRegistry build and send its pushes. The first push
@@ -98,8 +79,7 @@ class AggregatorSender {
    * @returns {Promise<BuiltPush>}
    */
   async build({ format, timestamp, totals }) {
-    const { id, settings } = this.#session;
-    const push = { session: id, settings, timestamp, totals };
+    const push = { session: this.#session, timestamp, totals };
     const built = await this.#primary.buildPush(push, format.name, this.#registry.timeout);
     if (built === undefined) throw new Error(this.#registry[UNAVAILABLE]);
     return built;
@@ -122,11 +102,11 @@ class AggregatorSender {
     return this.#primary.deliverPush({ session: this.#session.id, isSuperseded: isSentOnce, end: timestamp });
   }
 
-  /** @param {boolean} isAborted see RemoteWriteSession.supersede() */
+  /** @param {boolean} isAborted see PushSession */
   supersede(isAborted) {
     // The aggregator may be gone, and the push with it.
     this.#primary.supersedePush({ session: this.#session.id, isAborted }).catch(() => {});
   }
 }
 
-module.exports = { LocalSender, AggregatorSender };
+module.exports = { AggregatorSender };

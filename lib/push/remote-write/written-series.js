@@ -3,14 +3,14 @@
 // Turns families into requests, and remembers which series the receiver has: one that is no longer there ends
 // with a stale marker, so queries do not show its last value for five more minutes.
 
-const { takesLong } = require('../exposition/text-format');
-const { sampleReader } = require('../exposition/family-samples');
-const { isValidMetricName } = require('../registry/names');
+const { takesLong } = require('../../exposition/text-format');
+const { sampleReader } = require('../../exposition/family-samples');
+const { isValidMetricName } = require('../../registry/names');
 const { LabelRows, labelOf, rowOfKey } = require('./label-rows');
 const { WriteRequest1, WriteRequest2 } = require('./write-request');
 const { compressSteps } = require('./snappy');
-const { debug } = require('../options/debug-log');
-const { textOf } = require('../options/thrown');
+const { debug } = require('../../options/debug-log');
+const { textOf } = require('../../options/thrown');
 
 // Receivers limit what they decode, and refuse the whole request if one sample is refused.
 const REQUEST_BYTES = 2 ** 20;
@@ -24,9 +24,9 @@ const SERIES_PER_STEP = 4096;
  */
 const MARKERS_PER_SERIES = 20;
 
-/** @typedef {import('../exposition/text-format').Family} Family */
-/** @typedef {import('../exposition/text-format').Exemplar} Exemplar */
-/** @typedef {import('../exposition/formats').Format} Format */
+/** @typedef {import('../../exposition/text-format').Family} Family */
+/** @typedef {import('../../exposition/text-format').Exemplar} Exemplar */
+/** @typedef {import('../../exposition/formats').Format} Format */
 /** @typedef {import('./label-rows').Row} Row */
 /** @typedef {import('./write-request').SampleName} SampleName */
 /** @typedef {import('./write-request').Protocol} Protocol */
@@ -93,14 +93,14 @@ class WrittenSeries {
     /** @type {string | undefined} */
     let rowMarker;
 
-    /** @type {import('../exposition/family-samples').SampleSink<KnownName>} */
+    /** @type {import('../../exposition/family-samples').SampleSink<KnownName>} */
     const sink = {
       nameOf: (name, marker) => this.#nameOf(name, marker),
       onSample: (name, familyRow, value, exemplar) => {
         if (familyRow !== rowNumber || name.marker?.name !== rowMarker) {
           rowNumber = familyRow;
           rowMarker = name.marker?.name;
-          row = this.#readableRow(family, familyRow, rowMarker);
+          row = this.#rows.rowOf(family, familyRow, rowMarker);
         }
         const pushes = row && this.#pushesOf(name, row);
         if (row === undefined || pushes === undefined || pushes.get(row.key) === number) {
@@ -109,11 +109,12 @@ class WrittenSeries {
         }
         pushes.set(row.key, number);
         samples++;
-        const sample = { row, name, value, exemplar };
+        const sample = { row, name, value, exemplar: exemplar && readableExemplar(exemplar) };
         for (const writer of writers) writer.add(sample, metadata);
       },
     };
 
+    // A sample of a custom metric object may consist of anything.
     const onUnreadable = (/** @type {unknown} */ error) => {
       dropped++;
       reportUnreadable(error);
@@ -129,7 +130,7 @@ class WrittenSeries {
           help: String(family.help),
           type: String(family.type),
         };
-        read = readerOf(family, format, sink, onUnreadable);
+        read = sampleReader(family, format, sink);
       } catch (error) {
         onUnreadable(error);
         continue;
@@ -137,7 +138,11 @@ class WrittenSeries {
       const samplesPerStep = takesLong(family) ? 1 : SAMPLES_PER_STEP;
       let next = samples + dropped + samplesPerStep;
       for (const row of family.rows()) {
-        read(row);
+        try {
+          read(row);
+        } catch (error) {
+          onUnreadable(error);
+        }
         if (samples + dropped < next) continue;
         next = samples + dropped + samplesPerStep;
         yield* completeAll(writers, REQUEST_BYTES);
@@ -180,22 +185,8 @@ class WrittenSeries {
   }
 
   /**
-   * @param {Family} family
-   * @param {number} number
-   * @param {string | undefined} marker
-   * @returns {Row | undefined} undefined if the labels are not valid, or cannot be read
-   */
-  #readableRow(family, number, marker) {
-    try {
-      return this.#rows.rowOf(family, number, marker);
-    } catch (error) {
-      reportUnreadable(error);
-    }
-  }
-
-  /**
    * @param {string} name of the metric
-   * @param {import('../exposition/label-text').LabelPair | undefined} pair
+   * @param {import('../../exposition/label-text').LabelPair | undefined} pair
    * @returns {KnownName}
    */
   #nameOf(name, pair) {
@@ -284,30 +275,6 @@ class RequestWriter {
     this.#samples = 0;
     this.#ended = [];
   }
-}
-
-/**
- * @template N
- * @param {Family} family
- * @param {Format} format
- * @param {import('../exposition/family-samples').SampleSink<N>} sink
- * @param {(error: unknown) => void} onUnreadable called for a row that cannot be read, as a sample of a
- *   custom metric object, which may consist of anything; nothing of it is written
- * @returns {(row: number) => void}
- */
-function readerOf(family, format, sink, onUnreadable) {
-  const read = sampleReader(family, format, {
-    nameOf: sink.nameOf,
-    onSample: (name, row, value, exemplar) =>
-      sink.onSample(name, row, value, exemplar && readableExemplar(exemplar)),
-  });
-  return row => {
-    try {
-      read(row);
-    } catch (error) {
-      onUnreadable(error);
-    }
-  };
 }
 
 /**
