@@ -57,6 +57,11 @@ class State {
     // The first element of an empty array would allocate 17.
     this.quantiles = summary.labelNames.length === 0 ? new Array(1) : [];
     table.listener = this;
+    // Made once: each capture has a view of each of a thousand summaries.
+    this.prune = () => prune(summary);
+    this.quantileValues = (/** @type {number} */ row) => quantileValues(summary, row);
+    this.captureQuantiles = () => captureQuantiles(summary);
+    this.digestOf = (/** @type {number} */ row) => this.quantiles[row];
   }
 
   /** @param {number} row */
@@ -203,15 +208,22 @@ class Summary extends Metric {
   /** @returns {import('../exposition/live-family').MetricView | undefined} */
   [VIEW]() {
     if (this.get !== get) return undefined;
-    const { percentiles, maxAgeSeconds, ageBuckets } = /** @type {any} */ (this);
-    const view = viewWith(this, { kind: 'summary', marks: percentiles });
-    // Assigned instead of spread into a new object, which takes V8 2 µs instead of 0.1.
-    if (/** @type {any} */ (this).pruneAgedBuckets) view.beforeRead = () => prune(this);
-    view.quantileValues = row => quantileValues(this, row);
-    view.captureQuantiles = () => captureQuantiles(this);
-    view.digestOf = row => stateOf(this).quantiles[row];
-    view.windowed = Boolean(maxAgeSeconds && ageBuckets);
-    return view;
+    const { name, help, type, aggregator } = this;
+    const { percentiles, maxAgeSeconds, ageBuckets, pruneAgedBuckets } = /** @type {any} */ (this);
+    const { table, prune, quantileValues, captureQuantiles, digestOf } = stateOf(this);
+    return {
+      name,
+      help,
+      type,
+      aggregator,
+      layout: { kind: 'summary', marks: percentiles },
+      table,
+      beforeRead: pruneAgedBuckets ? prune : undefined,
+      quantileValues,
+      captureQuantiles,
+      digestOf,
+      windowed: Boolean(maxAgeSeconds && ageBuckets),
+    };
   }
 }
 

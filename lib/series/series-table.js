@@ -90,6 +90,8 @@ class SeriesTable {
      * removed or a digest replaced.
      */
     this.generation = 0;
+    /** Rises with each row that is set to zero. NaN if another thread sets them. */
+    this.resets = 0;
     /** @type {RowListener | undefined} has more of each row than numbers */
     this.listener = undefined;
     /** @type {Set<WaitingCapture> | undefined} of the table, that wait for hooks; undefined if none does */
@@ -345,6 +347,7 @@ class SeriesTable {
   resetRow(row) {
     this.#beforeReset();
     this.rowWritten(row);
+    this.resets++;
     const offset = this.offsetOf(row);
     this.pageOf(row).fill(0, offset, offset + this.width);
   }

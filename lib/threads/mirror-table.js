@@ -57,6 +57,7 @@ class MirrorTable extends SeriesTable {
    */
   constructor(labelNames, width, pageShift) {
     super(labelNames, width);
+    this.resets = NaN;
     this.pageShift = pageShift;
     this.pageMask = (1 << pageShift) - 1;
     this.labelSets = this.index && new MirrorIndex(this.labelNames);

@@ -29,7 +29,7 @@ const { centroidsOf } = require('../../metric/observations');
  * the centroids after it. `encoded` has them by row. The other fields tell quickly whether all of them still
  * hold: a look at the digest of each of a thousand summaries with 20 label sets takes 2 ms.
  *
- * @typedef {{encoded: Encoded[], rowCount: number, generation: number, deadCount: number,
+ * @typedef {{encoded: Encoded[], rowCount: number, generation: number, resets: number, deadCount: number,
  *   observations: Float64Array, index: Float64Array, flat: Float64Array, whole: Float64Array}} Block
  */
 
@@ -56,7 +56,7 @@ class DigestEncoder {
    */
   *#encodeTable(view) {
     const { table } = view;
-    const { rowCount, generation } = table;
+    const { rowCount, generation, resets } = table;
     const deadCount = rowCount - table.liveCount;
     const before = this.#blocks.get(table);
     let isSame = before?.rowCount === rowCount && before.deadCount === deadCount;
@@ -70,6 +70,7 @@ class DigestEncoder {
     }
     if (isSame && before !== undefined) {
       before.generation = generation;
+      before.resets = resets;
       return;
     }
     const numbers = encoded.reduce((sum, { centroids }) => sum + centroids.length, 0);
@@ -90,7 +91,7 @@ class DigestEncoder {
       length += centroids.length;
       yield;
     }
-    const state = { rowCount, generation, deadCount, observations };
+    const state = { rowCount, generation, resets, deadCount, observations };
     this.#blocks.set(table, { encoded, ...state, index, flat, whole });
   }
 
@@ -189,9 +190,11 @@ class DigestEncoder {
  * @param {MetricView} view
  * @returns {boolean} whether none of its digests was removed, reset or replaced, and no row has come back
  */
-function holds({ rowCount, generation, deadCount, observations }, { table }) {
+function holds({ rowCount, generation, resets, deadCount, observations }, { table }) {
   // Removing a row changes the generation, its return does not.
   if (generation !== table.generation || deadCount !== table.rowCount - table.liveCount) return false;
+  // Not true if another thread or release of this package does not count them.
+  if (table.resets - resets === 0) return true;
   const { pages, pageShift, pageMask, width } = table;
   for (let row = 0; row < rowCount; row++) {
     if (pages[row >> pageShift][(row & pageMask) * width + 1] < observations[row]) return false;

@@ -143,8 +143,9 @@ class ByteWriter {
    * Adds bytes, without a copy if they are many. They must not change until the chunks have been written.
    *
    * @param {ArrayBufferView} view
+   * @param {number} [byteLength] how many
    */
-  append({ buffer, byteOffset, byteLength }) {
+  append({ buffer, byteOffset, byteLength: all }, byteLength = all) {
     const bytes = new Uint8Array(buffer, byteOffset, byteLength);
     if (byteLength < COPY_BELOW_BYTES) {
       this.bytes(bytes);

@@ -151,10 +151,11 @@ function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength
   writer.uint32(order === undefined ? 1 : 0);
   columns.align(8);
   writer.float64(columns.length);
-  let left = rowCount * width;
+  let left = rowCount * width * 8;
   for (const page of pages) {
-    columns.append(left < page.length ? page.subarray(0, left) : page);
-    left -= Math.min(left, page.length);
+    const bytes = Math.min(left, page.byteLength);
+    columns.append(page, bytes);
+    left -= bytes;
   }
   if (order !== undefined) {
     writer.float64(columns.length);

@@ -72,6 +72,17 @@ describe('DigestEncoder, between the encoding of digests and the capture', () =>
       each.map(() => []),
     );
   });
+
+  test('after a reset that is not counted, because another thread has done it, they have nothing either', () => {
+    const encoded = encodedSummary();
+    Object.defineProperty(viewOf(encoded.summary).table, 'resets', { get: () => NaN, set: () => {} });
+    assert.deepStrictEqual(meansOf(encoded), each);
+    encoded.summary.reset();
+    assert.deepStrictEqual(
+      meansOf(encoded),
+      each.map(() => []),
+    );
+  });
 });
 
 function withRow(row, means) {
