@@ -130,6 +130,8 @@ class Project {
 const ENV = () => ({
   npm_config_registry: registry,
   npm_config_fetch_retries: '1',
+  // 'silent' if the tests were started so.
+  npm_config_loglevel: 'error',
   npm_config_audit: 'false',
   npm_config_fund: 'false',
   npm_config_update_notifier: 'false',
