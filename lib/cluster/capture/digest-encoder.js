@@ -9,12 +9,7 @@
 const { centroidsOf } = require('../../metric/observations');
 
 /** @typedef {import('../../exposition/live-family').MetricView} MetricView */
-
-/**
- * `index` has two numbers per row: how many centroids its digest has, and its version.
- *
- * @typedef {{index: Float64Array, centroids: Float64Array[]}} EncodedDigests
- */
+/** @typedef {import('../wire/extras').ExtraBlock} ExtraBlock */
 
 /**
  * `version` is the digest's. `number` identifies the encoding: different digests of the same version have
@@ -25,12 +20,13 @@ const { centroidsOf } = require('../../metric/observations');
  */
 
 /**
- * All digests of a table in one array, ordered by row: `whole` is the index, as EncodedDigests has it, with
- * the centroids after it. `encoded` has them by row. The other fields tell quickly whether all of them still
- * hold: a look at the digest of each of a thousand summaries with 20 label sets takes 2 ms.
+ * All digests of a table in one array, ordered by row. That of `whole` begins with the index: two numbers per
+ * row, how many centroids its digest has, and its version. The centroids follow. `encoded` has them by row.
+ * The other fields tell quickly whether all of them still hold: a look at the digest of each of a thousand
+ * summaries with 20 label sets takes 2 ms.
  *
  * @typedef {{encoded: Encoded[], rowCount: number, generation: number, resets: number, deadCount: number,
- *   observations: Float64Array, index: Float64Array, flat: Float64Array, whole: Float64Array}} Block
+ *   observations: Float64Array, index: Float64Array, flat: Float64Array, whole: ExtraBlock}} Block
  */
 
 class DigestEncoder {
@@ -74,8 +70,8 @@ class DigestEncoder {
       return;
     }
     const numbers = encoded.reduce((sum, { centroids }) => sum + centroids.length, 0);
-    const whole = new Float64Array(rowCount * 2 + numbers);
-    const [index, flat] = [whole.subarray(0, rowCount * 2), whole.subarray(rowCount * 2)];
+    const all = new Float64Array(rowCount * 2 + numbers);
+    const [index, flat] = [all.subarray(0, rowCount * 2), all.subarray(rowCount * 2)];
     const observations = new Float64Array(rowCount);
     let length = 0;
     for (let row = 0; row < encoded.length; row++) {
@@ -92,25 +88,15 @@ class DigestEncoder {
       yield;
     }
     const state = { rowCount, generation, resets, deadCount, observations };
-    this.#blocks.set(table, { encoded, ...state, index, flat, whole });
+    this.#blocks.set(table, { encoded, ...state, index, flat, whole: { count: 1, chunks: [all] } });
   }
 
   /**
    * @param {MetricView[]} views
-   * @returns {Float64Array[]} the digests of each summary, as encodeChanged() encoded them
+   * @returns {ExtraBlock[]} the digests of each summary, as encodeChanged() encoded them
    */
   unchanging(views) {
     return views.flatMap(({ table }) => this.#blocks.get(table)?.whole ?? []);
-  }
-
-  /**
-   * @param {MetricView} view
-   * @param {boolean} isLast as digestsOf() has it
-   * @returns {import('../wire/extras').ExtraBlock | undefined}
-   */
-  blockOf(view, isLast) {
-    const digests = this.digestsOf(view, isLast);
-    return digests && { count: 1, chunks: [digests.index, ...digests.centroids] };
   }
 
   /**
@@ -119,14 +105,14 @@ class DigestEncoder {
    *
    * @param {MetricView} view
    * @param {boolean} isLast whether this is the last snapshot: then later observations are included
-   * @returns {EncodedDigests | undefined} undefined for other types
+   * @returns {ExtraBlock | undefined} undefined for other types
    */
-  digestsOf(view, isLast) {
+  blockOf(view, isLast) {
     if (view.digestOf === undefined) return undefined;
     const { table } = view;
     const block = this.#blocks.get(table);
     const held = !isLast && block !== undefined && holds(block, view) ? block : undefined;
-    if (held?.rowCount === table.rowCount) return { index: held.whole, centroids: [] };
+    if (held?.rowCount === table.rowCount) return held.whole;
     const index = new Float64Array(table.rowCount * 2);
     if (held !== undefined) index.set(held.index);
     /** @type {Float64Array[]} */
@@ -148,8 +134,8 @@ class DigestEncoder {
       if (block.encoded[row] !== encoded) isComplete = false;
     }
     // Rows that were added after encodeChanged() follow the rows of the block.
-    if (block === undefined || !isComplete) return { index, centroids };
-    return { index, centroids: [block.flat, ...centroids.slice(blockRows)] };
+    if (block === undefined || !isComplete) return { count: 1, chunks: [index, ...centroids] };
+    return { count: 1, chunks: [index, block.flat, ...centroids.slice(blockRows)] };
   }
 
   /**

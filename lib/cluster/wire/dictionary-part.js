@@ -21,7 +21,7 @@ const NUMBERS_PER_PIECE = 16384;
 
 class DictionaryPart {
   #writer = new ByteWriter(16384, HEADER_BYTES);
-  /** @type {Map<ArrayBufferView, number>} offsets in the file */
+  /** @type {Map<import('./extras').ExtraBlock, number>} offsets in the file */
   #blocks = new Map();
 
   /**
@@ -51,12 +51,13 @@ class DictionaryPart {
   /**
    * Adds blocks of digests, before anything else. They must not change any more.
    *
-   * @param {Iterable<Float64Array>} blocks
+   * @param {Iterable<import('./extras').ExtraBlock>} blocks each of one chunk of numbers
    * @returns {Generator<void>} yields after each piece
    */
   *addBlocks(blocks) {
-    for (const numbers of blocks) {
-      this.#blocks.set(numbers, this.length);
+    for (const block of blocks) {
+      this.#blocks.set(block, this.length);
+      const numbers = /** @type {Float64Array} */ (block.chunks[0]);
       for (let from = 0; from < numbers.length; from += NUMBERS_PER_PIECE) {
         this.#writer.append(numbers.subarray(from, from + NUMBERS_PER_PIECE));
         this.offset = this.length;
@@ -66,7 +67,7 @@ class DictionaryPart {
   }
 
   /**
-   * @param {ArrayBufferView} block
+   * @param {import('./extras').ExtraBlock} block
    * @returns {number | undefined} its offset in the file, if it was added
    */
   offsetOf(block) {

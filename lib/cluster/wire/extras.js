@@ -31,9 +31,9 @@ const { decodeExemplars } = require('./exemplars');
  * @property {(view: import('../../exposition/live-family').MetricView, isCurrent: boolean) =>
  *   ExtraBlock | undefined} blockOf as it was encoded; `isCurrent` if what has changed since has to be in it,
  *   however long that takes
- * @property {(views: import('../../exposition/live-family').MetricView[]) => Float64Array[]} [unchanging]
- *   blocks that can be written ahead of the capture: blockOf() gives the same memory as a single chunk, or
- *   other memory
+ * @property {(views: import('../../exposition/live-family').MetricView[]) => ExtraBlock[]} [unchanging]
+ *   blocks of a single chunk that can be written ahead of the capture: blockOf() gives the same block or
+ *   another one
  */
 
 /**

@@ -120,8 +120,8 @@ function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }
 function writeNumbers(writer, columns, capture, journal, dictionary) {
   let last = 0;
   /** @param {import('./extras').ExtraBlock} block */
-  const aheadOf = ({ chunks }) => {
-    const offset = chunks.length === 1 ? dictionary.offsetOf(chunks[0]) : undefined;
+  const aheadOf = block => {
+    const offset = dictionary.offsetOf(block);
     // The offsets have to rise. Those of a metric that is in two registries would not.
     return offset !== undefined && offset > last ? (last = offset) : undefined;
   };

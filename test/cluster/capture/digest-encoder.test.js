@@ -20,7 +20,7 @@ function encodedSummary() {
 
 /** The means of each row's centroids, as a reader of the snapshot finds them. */
 function meansOf({ summary, encoder }, isLast = false) {
-  const { index, centroids } = encoder.digestsOf(viewOf(summary), isLast);
+  const [index, ...centroids] = encoder.blockOf(viewOf(summary), isLast).chunks;
   const all = [index, ...centroids].flatMap(array => [...array]);
   const { rowCount } = viewOf(summary).table;
   let at = rowCount * 2;
@@ -36,11 +36,11 @@ describe('DigestEncoder, between the encoding of digests and the capture', () =>
   test('a capture gets all digests as one piece, if none was removed or reset', () => {
     const { summary, encoder } = encodedSummary();
     summary.observe({ a: 7 }, 1);
-    const first = encoder.digestsOf(viewOf(summary), false);
-    assert.deepStrictEqual(first.centroids, []);
-    assert.strictEqual(encoder.digestsOf(viewOf(summary), false).index, first.index);
+    const first = encoder.blockOf(viewOf(summary), false);
+    assert.strictEqual(first.chunks.length, 1);
+    assert.strictEqual(encoder.blockOf(viewOf(summary), false), first);
     summary.remove({ a: 7 });
-    assert.strictEqual(encoder.digestsOf(viewOf(summary), false).centroids.length, ROWS - 1);
+    assert.strictEqual(encoder.blockOf(viewOf(summary), false).chunks.length, ROWS);
   });
 
   test('digests are as they were encoded, and the last snapshot has what was observed since', () => {
