@@ -134,6 +134,8 @@ class MetricsEndpoint {
       reported.set(name, { count, reportedAt: isDue ? now : last.reportedAt });
     }
     if (names.length === 0) return;
+    // Not by who answered first.
+    names.sort();
     const list = names.length > MOST_NAMES ? [...names.slice(0, MOST_NAMES), '…'] : names;
     const text = `The page shows old values because collect hooks have failed: ${list.join(', ')}`;
     void this.report(Object.assign(new Error(text), { code: HOOK_CODE }));

@@ -415,7 +415,7 @@ describe('a scrape that fails', () => {
     assert.deepStrictEqual(await heardAfter([['a', 0]]), []);
     assert.deepStrictEqual(await heardAfter([['a', 1]]), ['a']);
     const many = Array.from({ length: 12 }, (_, i) => [`m${i}`, 1]);
-    assert.deepStrictEqual(await heardAfter(many), ['m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, …']);
+    assert.deepStrictEqual(await heardAfter(many), ['m0, m1, m10, m11, m2, m3, m4, m5, m6, m7, …']);
   });
 
   it('onError has to be a function', () => {
