@@ -1,8 +1,7 @@
 'use strict';
 
 // docs/grafana-dashboard.json: a real Prometheus, which scrapes the demo's cluster under load and a single
-// process, has data for each query. The dashboard has the format that Grafana imports, shows every metric,
-// and its panels do not overlap.
+// process, has data for each query. The dashboard has the format that Grafana imports.
 
 const assert = require('node:assert');
 const { once } = require('node:events');
@@ -25,7 +24,6 @@ const PANELS = ALL.filter(({ type }) => type !== 'row');
 const ROWS = DASHBOARD.panels.filter(({ type }) => type === 'row');
 const VARIABLES = DASHBOARD.templating.list.filter(({ type }) => type === 'query');
 
-const GRID_WIDTH = 24;
 const SCRAPE_SECONDS = 1;
 // As Grafana computes it: the larger of four scrape intervals, and of one interval plus the step.
 const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;
@@ -55,34 +53,6 @@ const WITHOUT_LIMITS = [
   'process_cgroup_cpu_periods_total',
   'process_cgroup_cpu_throttled_periods_total',
 ];
-
-const EVENT_LOOP_LAG = 'the mean and the P99 are shown';
-const ACTIVE = 'part of nodejs_active_resources';
-const SPACES = 'shown by nodejs_heap_space_used_bytes and nodejs_heap_space_committed_bytes';
-
-/** Metrics that the dashboard does not show, and why. */
-const NOT_SHOWN = {
-  prom_client_cluster_group_members: 'in a group only; the workers by state are shown',
-  prom_client_cluster_group_handovers_total: 'in a group only',
-  prom_client_cluster_group_aggregator_info: 'in a group only',
-  process_start_time_seconds: 'a cluster does not have it',
-  process_virtual_memory_bytes: 'not a scarce resource',
-  process_heap_bytes: 'the data segment; resident memory is what counts',
-  nodejs_eventloop_lag_seconds: EVENT_LOOP_LAG,
-  nodejs_eventloop_lag_min_seconds: EVENT_LOOP_LAG,
-  nodejs_eventloop_lag_max_seconds: EVENT_LOOP_LAG,
-  nodejs_eventloop_lag_stddev_seconds: EVENT_LOOP_LAG,
-  nodejs_eventloop_lag_p50_seconds: EVENT_LOOP_LAG,
-  nodejs_eventloop_lag_p90_seconds: EVENT_LOOP_LAG,
-  nodejs_active_resources_total: 'the sum of nodejs_active_resources',
-  nodejs_active_handles: ACTIVE,
-  nodejs_active_handles_total: ACTIVE,
-  nodejs_active_requests: ACTIVE,
-  nodejs_active_requests_total: ACTIVE,
-  nodejs_heap_space_size_total_bytes: SPACES,
-  nodejs_heap_space_size_used_bytes: SPACES,
-  nodejs_heap_space_size_available_bytes: SPACES,
-};
 
 const required = process.env.REQUIRE_ALL === '1';
 const skip = !required && missingPrograms(['prometheus']);
@@ -125,10 +95,6 @@ function chosen(query) {
 function metricsIn(query) {
   const names = Array.from(query.matchAll(/([a-zA-Z_:][\w:]*)\{/g), ([, name]) => name);
   return names.map(name => name.replace(/(?<=_(seconds|bytes))_(bucket|sum|count)$/, ''));
-}
-
-function metricsShown() {
-  return new Set(targets().flatMap(({ target }) => metricsIn(target.expr)));
 }
 
 /** The metrics in the tables of a document. */
@@ -293,6 +259,7 @@ describe('docs/grafana-dashboard.json', () => {
     assert.ok(DASHBOARD.schemaVersion >= 38);
     assert.strictEqual(DASHBOARD.id, null); // Grafana assigns one at the import
     assert.match(DASHBOARD.uid, /^[a-z-]{1,40}$/);
+    assert.strictEqual(new Set(ALL.map(({ id }) => id)).size, ALL.length);
     assert.ok(DASHBOARD.title && DASHBOARD.description);
     const names = DASHBOARD.templating.list.map(({ name }) => name);
     assert.deepStrictEqual(names, ['datasource', 'job', 'instance', ...Object.keys(CHOSEN)]);
@@ -314,69 +281,12 @@ describe('docs/grafana-dashboard.json', () => {
     }
   });
 
-  it('docs/grafana-dashboard.json has rows for what every user has, the cluster, the runtime and the service', () => {
-    const topics = ROWS.map(({ title }) => title.split(':')[0]);
-    assert.deepStrictEqual([...new Set(topics)], ['Overview', 'Cluster', 'Runtime', 'Service']);
-  });
-
-  it('docs/grafana-dashboard.json has a unique id for every panel', () => {
-    const ids = ALL.map(({ id }) => id);
-    assert.strictEqual(new Set(ids).size, ids.length);
-    assert.ok(ids.every(id => Number.isInteger(id) && id > 0));
-  });
-
-  it('docs/grafana-dashboard.json has a title, a description, a unit and legends for every panel', () => {
-    const titles = PANELS.map(({ title }) => title);
-    for (const { title, description, fieldConfig, targets } of PANELS) {
-      assert.ok(title);
-      assert.match(description, /^[A-Z`].*[^.]\.$/, title);
-      assert.ok(!/[.!?] /.test(description), `${title}: more than a sentence`);
-      assert.ok(fieldConfig.defaults.unit, title);
-      for (const { legendFormat } of targets) assert.match(legendFormat, /\{\{\$?\w+\}\}/, title);
-      const refIds = targets.map(({ refId }) => refId);
-      assert.strictEqual(new Set(refIds).size, targets.length, title);
-    }
-    const inRows = rowsOfPanels().map(([row, { title }]) => `${row.title} ${title}`);
-    assert.strictEqual(new Set(inRows).size, titles.length);
-  });
-
-  it('docs/grafana-dashboard.json has its runtime rows collapsed, and no other', () => {
-    for (const { title, collapsed, panels } of ROWS) {
-      assert.strictEqual(collapsed, title.startsWith('Runtime:'), title);
-      assert.strictEqual(panels.length > 0, collapsed, title);
-    }
-  });
-
-  it('docs/grafana-dashboard.json has panels that do not overlap, without gaps, and below their rows', () => {
-    assertGrid(DASHBOARD.panels, 0);
-    // As Grafana opens it: the first panel is in the line below the row.
-    for (const row of ROWS.filter(({ collapsed }) => collapsed)) assertGrid(row.panels, row.gridPos.y + 1);
-    for (const [row, { title, gridPos }] of rowsOfPanels()) assert.ok(gridPos.y > row.gridPos.y, title);
-  });
-
-  it('docs/grafana-dashboard.json has no name of an application: those of the last row are variables', () => {
-    for (const [row, { title, targets }] of rowsOfPanels()) {
-      for (const { expr } of targets) {
-        const isChosen = /\$\{(histogram|counter|gauge)\}\w*\{/.test(expr);
-        assert.strictEqual(isChosen, row === ROWS.at(-1), title);
-      }
-    }
-  });
-
   it("docs/grafana-dashboard.json has only metrics that are documented or prom-client's", () => {
     const names = new Set([...allMetrics(), ...OF_PROMETHEUS]);
     for (const [row, { targets }] of rowsOfPanels()) {
       if (row === ROWS.at(-1)) continue;
       for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) assert.ok(names.has(name), name);
     }
-  });
-
-  it('docs/grafana-dashboard.json has every metric, except those listed with a reason', () => {
-    const shown = metricsShown();
-    const isForgotten = name => !shown.has(name) && !(name in NOT_SHOWN);
-    assert.deepStrictEqual(allMetrics().filter(isForgotten), []);
-    const isReasonMoot = name => shown.has(name) || !allMetrics().includes(name);
-    assert.deepStrictEqual(Object.keys(NOT_SHOWN).filter(isReasonMoot), []);
   });
 });
 
@@ -390,23 +300,6 @@ function allMetrics() {
 /** The metrics of one of prom-client's families. */
 function metricNamesOf(family) {
   return require(`prom-client-cluster/lib/metrics/${family}`).metricNames;
-}
-
-/** Panels fill the grid from a line on, without overlaps. */
-function assertGrid(panels, first) {
-  const taken = new Set();
-  for (const { title, gridPos } of panels) {
-    const { x, y, w, h } = gridPos;
-    assert.ok(x >= 0 && y >= first && w > 0 && h > 0 && x + w <= GRID_WIDTH, title);
-    for (let column = x; column < x + w; column++) {
-      for (let line = y; line < y + h; line++) {
-        assert.ok(!taken.has(`${column} ${line}`), `${title} overlaps another`);
-        taken.add(`${column} ${line}`);
-      }
-    }
-  }
-  const last = Math.max(...panels.map(({ gridPos }) => gridPos.y + gridPos.h));
-  for (let line = first; line < last; line++) assert.ok(taken.has(`0 ${line}`), `nothing in line ${line}`);
 }
 
 function isInFirstRow(panel) {

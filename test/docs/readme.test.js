@@ -275,29 +275,6 @@ describe('docs/cluster.md', () => {
 });
 
 describe('README.md', () => {
-  it('the table of latencies has the figures of docs/internals/benchmark-article.md', () => {
-    const article = read('docs/internals/benchmark-article.md');
-    const rounds = [
-      '4,300 samples a worker, a scrape every 5 s, new connections',
-      '10,000 samples a worker, a scrape a second, new connections',
-      '50,000 samples a worker, a scrape a second, new connections',
-      '100,000 samples a worker, a scrape every 5 s, new connections',
-    ];
-    const measured = ['2: 15.1.3, scraped', '0.16.1, scraped', '4: ours, scraped'].map(run =>
-      rounds.map(round => p99Of(article, round, run)),
-    );
-    const table = README.slice(README.indexOf('| P99 while scraped'), README.indexOf('!['));
-    const shown = table
-      .trim()
-      .split('\n')
-      .slice(2)
-      .map(row => Array.from(row.matchAll(/([\d,.]+) ms/g), ([, figure]) => figure));
-    assert.deepStrictEqual(shown, measured);
-    const bare = rounds.map(round => Number(p99Of(article, round, 'no metrics')));
-    const text = README.replace(/\s+/g, ' ');
-    assert.ok(text.includes(`it is ${Math.min(...bare)} to ${Math.max(...bare)} ms`), String(bare));
-  });
-
   it('Prometheus accepts the scrape_configs', { skip }, async t => {
     const [, text] = /```yaml\n(scrape_configs:[^]*?)```/.exec(README);
     const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'readme-')), 'prometheus.yml');
@@ -328,14 +305,6 @@ describe('README.md', () => {
     assert.ok(privateFiles.every(name => documented.some(file => name.startsWith(file))));
   });
 });
-
-/** P99 of a run of the article's benchmark, to two digits, or whole milliseconds from 10 on. */
-function p99Of(article, round, run) {
-  const section = article.slice(article.indexOf(`### ${round}\n`));
-  const row = section.split('\n').find(line => line.startsWith(`| ${run} `));
-  const figure = Number(row.split('|')[3].trim().split(' ')[0].replaceAll(',', ''));
-  return figure < 10 ? figure.toFixed(1) : Math.round(figure).toLocaleString('en-US');
-}
 
 /** A file of prom-client as it is written in an import. */
 function withoutEnding(file) {

@@ -110,24 +110,6 @@ describe('the tables of docs/runtime-metrics.md', () => {
   it('docs/runtime-metrics.md has the two related default metrics', () => {
     assert.deepStrictEqual(documentedUnder('Related default metrics'), asDocumented(standing()));
   });
-
-  it("HELP texts of runtime metrics have the units of the metrics' names", () => {
-    for (const { name, help } of all()) {
-      const [, unit] = /_(second|byte)s(_total)?$/.exec(name) ?? [];
-      if (unit !== undefined) assert.match(help, new RegExp(`\\b${unit}s\\b`, 'i'), name);
-    }
-  });
-
-  it('docs/runtime-metrics.md has the kinds of garbage collections', () => {
-    const { kindOfNumber, profiledKindOfWord } = require('../../lib/runtime/sources/gc-kinds');
-    const start = METRICS.indexOf('### gc\n');
-    const kinds = rowsOf(METRICS.slice(start, METRICS.indexOf('\n### ', start)))
-      .map(([name]) => name)
-      .filter(name => name !== 'kind' && !name.startsWith('nodejs_'));
-    const unnamed = profiledKindOfWord('ConcurrentSweep');
-    assert.deepStrictEqual(kinds, [...[1, 2, 4, 8, 16].map(kindOfNumber), unnamed]);
-    assert.ok(METRICS.includes(`\`${kindOfNumber(32).replace('32', '<its number>')}\``));
-  });
 });
 
 describe('charts and alerts of docs/runtime-metrics.md', () => {

@@ -21,7 +21,6 @@ describe('conformance to Prometheus 3', { skip }, () => {
   for (const file of [
     'package/remote-write-prometheus',
     'package/conformance-prometheus',
-    'docs/scaling',
     'docs/grafana-dashboard',
   ]) {
     it(file, () => {
