@@ -20,7 +20,10 @@ const MAY_LOAD = Object.fromEntries(
   Array.from(ARCHITECTURE.matchAll(/^\| `lib\/([a-z/-]+)` .* \| ([^|]*)\|$/gm), ([, folder, cell]) => {
     const names = cell.replace(/\(.*?\)/g, '').match(/[a-z/-]+/g) ?? [];
     const folders = names.flatMap(name => [name, `cluster/${name}`].find(isFolder) ?? []);
-    return [folder, /^(threads|cluster)\b/.test(folder) ? [...folders, ...ANYWHERE] : folders];
+    return [
+      folder,
+      /^(threads|cluster|source|store|aggregator|spool)\b/.test(folder) ? [...folders, ...ANYWHERE] : folders,
+    ];
   }),
 );
 
@@ -30,9 +33,9 @@ function isFolder(name) {
 }
 
 /** Node's modules that a folder must not load: the store is memory only. */
-const NOT_OF_NODE = { 'cluster/store': /^(node:)?(fs|worker_threads|timers)(\/|$)/ };
+const NOT_OF_NODE = { store: /^(node:)?(fs|worker_threads|timers)(\/|$)/ };
 /** The aggregator's two entry files; the primary loads nothing else of the thread's. */
-const ENTRY_FILES = /^cluster\/aggregator\/(aggregator-thread|in-place-backend)$/;
+const ENTRY_FILES = /^aggregator\/(aggregator-thread|in-place-backend)$/;
 
 /**
  * @returns {{folder: string, file: string, target: string}[]} each require() in lib/, with its target as it
@@ -64,7 +67,7 @@ describe('layout of lib/', () => {
         const loaded = path.join(folder, target);
         const from = path.dirname(loaded);
         assert.ok(from === folder || MAY_LOAD[folder]?.includes(from), `${file} loads ${loaded}`);
-        if (folder === 'cluster/primary' && from === 'cluster/aggregator') assert.match(loaded, ENTRY_FILES);
+        if (folder === 'cluster/primary' && from === 'aggregator') assert.match(loaded, ENTRY_FILES);
       }
     });
   }

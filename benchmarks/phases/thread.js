@@ -6,8 +6,8 @@
 const { Worker, MessageChannel } = require('node:worker_threads');
 const { LABEL_NAMES, labelSet } = require('../shared/label-sets.js');
 const { number } = require('../shared/table.js');
-const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
-const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
+const { ClusterStore } = require('../../lib/store/cluster-store');
+const { SnapshotSource } = require('../../lib/source/snapshot-source');
 const { capturedFamily } = require('../../lib/exposition/live-family');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { TEXT } = require('../../lib/exposition/formats');

@@ -2,7 +2,7 @@
 
 // The only place that writes the text formats. Its input is metric families: a metric of this process
 // (exposition/live-family.js), a custom metric object (exposition/sample-family.js), or a family of a whole
-// cluster (cluster/store/cluster-family.js). Formats:
+// cluster (store/cluster-family.js). Formats:
 // https://prometheus.io/docs/instrumenting/exposition_formats/ (0.0.4) and
 // https://github.com/prometheus/OpenMetrics (1.0.0).
 
@@ -38,7 +38,7 @@ const NOTHING = [];
  * @property {(row: number) => string | undefined} [sampleName] if each row is one number with a name of its
  *   own, or with the family's if that is empty
  * @property {(row: number, column: number) => Exemplar | undefined | null} [exemplarAt]
- * @property {import('../cluster/store/cached-text').CachedText} [cachedText] its text in the last
+ * @property {import('../store/cached-text').CachedText} [cachedText] its text in the last
  *   scrape; `rows` then returns an Int32Array
  * @property {string} [labelVersion] with `cachedText`: changes whenever the labels of a row may have changed
  */

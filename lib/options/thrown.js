@@ -1,8 +1,10 @@
 'use strict';
 
-// What an application's code throws may be anything: `undefined`, a text, an object whose properties throw.
+// Texts from elsewhere. What an application's code throws may be anything: `undefined`, a text, an object
+// whose properties throw.
 
 const MAX_TEXT_LENGTH = 1000;
+const MAX_STORED_LENGTH = 200;
 
 /**
  * @param {any} thrown
@@ -29,4 +31,16 @@ function asError(thrown) {
   return new Error(textOf(thrown), { cause: thrown });
 }
 
-module.exports = { textOf, asError };
+/**
+ * The beginning of a text that another process has sent, to be stored. It is a copy, because a slice of a
+ * string keeps the whole string in memory.
+ *
+ * @param {string} text
+ * @param {number} [length]
+ * @returns {string}
+ */
+function beginningOf(text, length = MAX_STORED_LENGTH) {
+  return text.length <= length ? text : Buffer.from(text.slice(0, length)).toString();
+}
+
+module.exports = { textOf, asError, beginningOf };

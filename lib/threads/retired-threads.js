@@ -9,7 +9,7 @@
 
 const { viewOf, VIEW, DEFAULT_LABELS } = require('../registry/metric-view');
 const { readableDefaults } = require('../registry/readable-defaults');
-const { readableMetrics } = require('../cluster/capture/readable-metrics');
+const { readableMetrics } = require('../source/readable-metrics');
 const { mergeCentroids } = require('../metric/centroids');
 const { isLasting, rulesOf, combined } = require('../series/layouts');
 const { roundingError } = require('../series/exact-sum');

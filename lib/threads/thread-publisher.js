@@ -7,8 +7,8 @@
 
 const { viewOf, OBSERVER, MEASURED } = require('../registry/metric-view');
 const { timedSection } = require('../event-loop/timed-section');
-const { CollectHooks } = require('../cluster/capture/collect-hooks');
-const { readableMetrics, isReadable } = require('../cluster/capture/readable-metrics');
+const { CollectHooks } = require('../source/collect-hooks');
+const { readableMetrics, isReadable } = require('../source/readable-metrics');
 const { distinctMetrics } = require('../registry/distinct-metrics');
 const { readableDefaults } = require('../registry/readable-defaults');
 const { ThreadLink } = require('./thread-link');

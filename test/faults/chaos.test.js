@@ -196,7 +196,7 @@ describe('a thread that fails', () => {
   function sabotage(t) {
     const place = makePlace(t);
     const [file, trigger] = [path.join(place, 'preload.js'), path.join(place, 'trigger')];
-    const store = path.join(LIBRARY, 'lib/cluster/store/cluster-store.js');
+    const store = path.join(LIBRARY, 'lib/store/cluster-store.js');
     fs.writeFileSync(
       file,
       `const fs = require('node:fs');

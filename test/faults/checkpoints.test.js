@@ -355,7 +355,7 @@ describe('checkpoints', () => {
  */
 async function watchReplacement({ cluster, require, state }, library, file) {
   const fs = require('node:fs');
-  const { ClusterStore } = require(`${library}/lib/cluster/store/cluster-store`);
+  const { ClusterStore } = require(`${library}/lib/store/cluster-store`);
   const isComplete = name => {
     if (!fs.existsSync(name)) return false;
     const bytes = Buffer.from(new Uint8Array(fs.readFileSync(name)).buffer);

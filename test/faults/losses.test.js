@@ -13,7 +13,7 @@ const { describe, it } = require('node:test');
 const { startCluster, makePlace, until, LIBRARY } = require('../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../fixtures/shared-cluster.js');
 const { BY_HAND } = require('../fixtures/cluster-checkpoints.js');
-const { Spool } = require('../../lib/cluster/spool/spool');
+const { Spool } = require('../../lib/spool/spool');
 
 const counting = {
   start: ({ require, client, cluster, ...context }) => {
@@ -485,7 +485,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
       '--expose-gc',
       '-e',
       `const client = require(${JSON.stringify(LIBRARY)});
-    const { ClusterStore } = require(${JSON.stringify(path.join(LIBRARY, 'lib/cluster/store/cluster-store'))});
+    const { ClusterStore } = require(${JSON.stringify(path.join(LIBRARY, 'lib/store/cluster-store'))});
     const { makeWorker, bytesOf, textOf } = require(${JSON.stringify(path.join(__dirname, '../fixtures/unit-scrape'))});
     const life = ${life};
     const store = new ClusterStore({ retiredMaxAge: 0 });

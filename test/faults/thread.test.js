@@ -250,7 +250,7 @@ describe('a thread that ends', () => {
 
 describe('a cluster without a thread', { concurrency: 2 }, () => {
   it('a cluster without the file of the thread aggregates in place', async t => {
-    const library = copyPackage(t, { without: ['lib/cluster/aggregator/aggregator-thread.js'] });
+    const library = copyPackage(t, { without: ['lib/aggregator/aggregator-thread.js'] });
     const cluster = await startWithDead(t, { library });
     await cluster.inWorker(1, record);
     const samples = await cluster.scrape();
@@ -265,7 +265,7 @@ describe('a cluster without a thread', { concurrency: 2 }, () => {
     const other = copyPackage(t);
     const version = path.join(other, 'lib/options/package-version.js');
     assert.equal(require(version).PACKAGE_VERSION, require('../../package.json').version);
-    const options = { thread: path.join(other, 'lib/cluster/aggregator/aggregator-thread.js') };
+    const options = { thread: path.join(other, 'lib/aggregator/aggregator-thread.js') };
     const placeOf = async () => {
       const cluster = await start(t, { options });
       await cluster.inWorker(1, record);

@@ -3,7 +3,7 @@
 // Faults of a real system: a disk of its own that is full, has no inodes left, or is read-only, and a worker
 // without descriptors. Not here but in test/cluster/processes, because they are cheap there: another user
 // (directory.test.js), a stopped process (lifecycle.test.js), a primary without descriptors (faults.test.js);
-// a clock that jumps is in test/cluster/store/retired-totals.test.js.
+// a clock that jumps is in test/store/retired-totals.test.js.
 
 const assert = require('node:assert/strict');
 const { execFileSync, spawnSync } = require('node:child_process');

@@ -150,7 +150,7 @@ it('the tool with which Next.js collects the files of an application finds the f
   const application = await makeApplication({});
   const { nodeFileTrace } = require(path.join(PROGRAMS, '@vercel/nft'));
   const { fileList } = await nodeFileTrace([path.join(application, 'src/app.js')], { base: application });
-  const thread = 'node_modules/prom-client/lib/cluster/aggregator/aggregator-thread.js';
+  const thread = 'node_modules/prom-client/lib/aggregator/aggregator-thread.js';
   assert.ok(fileList.has(path.normalize(thread)), [...fileList].join());
 });
 

@@ -7,8 +7,8 @@ const { RetiredThreads } = require('../../lib/threads/retired-threads');
 const { viewOf } = require('../../lib/registry/metric-view');
 const { quantilesOf } = require('../../lib/metric/time-window-quantiles');
 const { runThrough } = require('../../lib/event-loop/slices');
-const { SnapshotSource } = require('../../lib/cluster/capture/snapshot-source');
-const { ClusterStore } = require('../../lib/cluster/store/cluster-store');
+const { SnapshotSource } = require('../../lib/source/snapshot-source');
+const { ClusterStore } = require('../../lib/store/cluster-store');
 const { withFailingAllocation } = require('../fixtures/failing-allocations');
 const { bytesOf, samplesOf, seriesKey, textOf } = require('../fixtures/unit-scrape');
 

@@ -140,11 +140,11 @@ function thousandMetrics({ Counter, Gauge, Histogram }) {
 
 /** This library: a binary file, and the store of the aggregator thread. */
 function fileExchange(registry, directory) {
-  const { SnapshotSource } = require('../../../lib/cluster/capture/snapshot-source');
+  const { SnapshotSource } = require('../../../lib/source/snapshot-source');
   const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');
-  const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+  const { ClusterStore } = require('../../../lib/store/cluster-store');
   const { runThrough } = require('../../../lib/event-loop/slices');
-  const { readRegularFile } = require('../../../lib/cluster/spool/safe-files');
+  const { readRegularFile } = require('../../../lib/spool/safe-files');
   const source = new SnapshotSource(() => [registry]);
   const store = new ClusterStore();
   return {

@@ -13,8 +13,8 @@ const {
   readRegularFile,
   writeFile,
   touch,
-} = require('../spool/safe-files');
-const { SPOOL_PREFIX, isSpoolDirectoryName } = require('../wire/file-names');
+} = require('../../spool/safe-files');
+const { SPOOL_PREFIX, isSpoolDirectoryName } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
 const HOLDER = 'holder-';

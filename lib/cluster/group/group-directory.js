@@ -10,9 +10,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { prefixOfUser, isKey } = require('./group-names');
 const { Generation, namesIn } = require('./generation');
-const { isOurs, ifReadable, readRegularFile, writeFile, touch } = require('../spool/safe-files');
-const { workerIdOfFile } = require('../wire/file-names');
-const { takeOver, removeDirectory } = require('../spool/take-over');
+const { isOurs, ifReadable, readRegularFile, writeFile, touch } = require('../../spool/safe-files');
+const { workerIdOfFile } = require('../../spool/file-names');
+const { takeOver, removeDirectory } = require('../../spool/take-over');
 const { connect } = require('../links/socket');
 const { debug } = require('../../options/debug-log');
 

@@ -7,7 +7,7 @@ const { createHash, randomBytes } = require('node:crypto');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { isOurs, ifReadable } = require('../spool/safe-files');
+const { isOurs, ifReadable } = require('../../spool/safe-files');
 
 const PREFIX = 'prom-client-group-';
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$/;

@@ -5,7 +5,7 @@
 
 const { WorkerResponder } = require('../worker/worker-responder');
 const { WELCOME } = require('../wire/messages');
-const { isExitName } = require('../wire/file-names');
+const { isExitName } = require('../../spool/file-names');
 
 // Another process may take over at any moment, and move the directory to which the snapshot goes.
 const MAX_TRIES = 3;

@@ -7,8 +7,8 @@ const { ThreadBackend, isOutOfMemory } = require('./thread-backend');
 const { findThread } = require('./thread-file');
 const { debug } = require('../../options/debug-log');
 
-/** @typedef {import('../aggregator/aggregator').Format} Format */
-/** @typedef {import('../aggregator/self-metrics').PrimaryFacts} PrimaryFacts */
+/** @typedef {import('../../aggregator/aggregator').Format} Format */
+/** @typedef {import('../../aggregator/self-metrics').PrimaryFacts} PrimaryFacts */
 /** @typedef {{formats: Format[], custom: string[], final: boolean, facts?: PrimaryFacts}} RenderRequest */
 /** @typedef {{formats: Format[], aggregated: any[], facts?: PrimaryFacts}} FinishRequest */
 
@@ -25,7 +25,7 @@ const { debug } = require('../../options/debug-log');
  * @typedef {object} Events
  * @property {(terminate: () => void) => void} onStarting a thread is starting; `terminate` ends it
  * @property {(directory: string) => void} onDirectory
- * @property {import('../aggregator/retirement').OnSaved} onRetired
+ * @property {import('../../aggregator/retirement').OnSaved} onRetired
  * @property {(error?: Error) => void} onRestart the thread is lost, and with it the numbers of living workers
  */
 
@@ -45,7 +45,7 @@ const { debug } = require('../../options/debug-log');
  * @property {string | URL} [thread] main file of the thread; default findThread()
  */
 
-/** @typedef {import('../aggregator/aggregator').SentOptions & PlaceOptions} BackendOptions */
+/** @typedef {import('../../aggregator/aggregator').SentOptions & PlaceOptions} BackendOptions */
 
 /**
  * Starts a backend: a thread if possible, else in place. Rejects if the thread runs out of memory.
@@ -53,7 +53,7 @@ const { debug } = require('../../options/debug-log');
  * @param {BackendOptions} options
  * @param {Events} events
  * @param {InPlaceReason} [reason] start no thread
- * @returns {Promise<ThreadBackend | import('../aggregator/in-place-backend').InPlaceBackend>}
+ * @returns {Promise<ThreadBackend | import('../../aggregator/in-place-backend').InPlaceBackend>}
  */
 async function startBackend(options, events, reason = options.inPlace ? 'option' : undefined) {
   const file = reason === undefined ? findThread(options.thread) : undefined;
@@ -73,7 +73,7 @@ async function startBackend(options, events, reason = options.inPlace ? 'option'
     debug('the file of the thread is missing, aggregating in place: see docs/bundling.md');
     reason = 'missing';
   }
-  const { InPlaceBackend } = require('../aggregator/in-place-backend');
+  const { InPlaceBackend } = require('../../aggregator/in-place-backend');
   const backend = new InPlaceBackend(options, reason, events);
   await backend.start();
   return backend;

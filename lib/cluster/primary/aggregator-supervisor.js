@@ -4,10 +4,10 @@
 // thread, aggregates in place if threads do not last or start, and gives each new one the work that the lost
 // one had not done.
 
-const { spoolName } = require('../wire/file-names');
+const { spoolName } = require('../../spool/file-names');
 const { startBackend } = require('./aggregator-backend');
 const { ThreadLostError, isOutOfMemory } = require('./thread-backend');
-const { Spool } = require('../spool/spool');
+const { Spool } = require('../../spool/spool');
 const { RestartPolicy } = require('./restart-policy');
 const { unavailable } = require('../../registry/unavailable');
 const { debug } = require('../../options/debug-log');
@@ -16,7 +16,7 @@ const { unref, settledWithin } = require('../../event-loop/timers');
 // How long close() waits for a backend that is starting. Starting a thread takes some 50 ms.
 const START_MILLISECONDS = 5000;
 
-/** @typedef {import('../aggregator/aggregator').Answer} Answer */
+/** @typedef {import('../../aggregator/aggregator').Answer} Answer */
 /** @typedef {import('./aggregator-backend').InPlaceReason} InPlaceReason */
 
 /**
@@ -42,7 +42,7 @@ class AggregatorSupervisor {
   /** Ends a thread that is starting. */
   #terminate = () => {};
   /**
-   * @type {Map<number, import('../aggregator/retirement').Death>} dead workers that are not part of the
+   * @type {Map<number, import('../../aggregator/retirement').Death>} dead workers that are not part of the
    *   retired totals yet
    */
   #retiring = new Map();
@@ -224,7 +224,7 @@ class AggregatorSupervisor {
     this.#events.onDirectory();
   }
 
-  /** @type {import('../aggregator/retirement').OnSaved} */
+  /** @type {import('../../aggregator/retirement').OnSaved} */
   #noteRetired(workerIds, totals) {
     this.#totals = totals;
     for (const workerId of workerIds) if (this.#retiring.delete(workerId)) this.retired++;
@@ -247,7 +247,7 @@ class AggregatorSupervisor {
    * Adds the numbers of a dead worker to the retired totals.
    *
    * @param {number} workerId
-   * @param {import('../aggregator/retirement').Death} death
+   * @param {import('../../aggregator/retirement').Death} death
    */
   retire(workerId, death) {
     this.#retiring.set(workerId, death);

@@ -27,8 +27,8 @@ const UNREQUESTED_TIMEOUT_MILLISECONDS = 5000;
 const PLAIN_TEXT = { format: TEXT.name, gzip: false, selfMetrics: false };
 
 /** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
-/** @typedef {import('../aggregator/aggregator').Format} Format */
-/** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
+/** @typedef {import('../../aggregator/aggregator').Format} Format */
+/** @typedef {import('../../aggregator/aggregator').RenderResult} RenderResult */
 
 /**
  * The aggregator's options, and those that concern workers only.
@@ -124,7 +124,7 @@ class ClusterPrimary {
   /**
    * Builds a push of remote write in the aggregator.
    *
-   * @param {import('../aggregator/push-sessions').PushRequest} push
+   * @param {import('../../aggregator/push-sessions').PushRequest} push
    * @param {string} format name of that whose names samples have
    * @param {number} timeout as that of collect()
    * @returns {Promise<import('../wire/scrape-callers').BuiltPush | undefined>} undefined if there is nothing
@@ -171,7 +171,7 @@ class ClusterPrimary {
   /**
    * Drops totals of dead workers.
    *
-   * @param {import('../aggregator/aggregator').RemoveRequest} request
+   * @param {import('../../aggregator/aggregator').RemoveRequest} request
    * @returns {Promise<number>} how many label sets there were
    */
   async removeRetired(request) {

@@ -3,7 +3,7 @@
 // Runs on the primary's loop. What the primary knows about its cluster: for clusterState(), and for the
 // self-metrics.
 
-/** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
+/** @typedef {import('../../aggregator/aggregator').RenderResult} RenderResult */
 
 /**
  * How the cluster's metrics are collected.
@@ -105,7 +105,7 @@ function clusterState({ records, supervisor, messages }, refusedByAggregator, st
  * @param {Sources} sources
  * @param {import('./scrape-durations').ScrapeDurations} durations
  * @param {number} startedAt when the workers were asked, by performance.now()
- * @returns {Promise<import('../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about
+ * @returns {Promise<import('../../aggregator/self-metrics').PrimaryFacts>} what only the primary knows about
  *   scrapes
  */
 async function primaryFacts({ records, supervisor, messages }, durations, startedAt) {

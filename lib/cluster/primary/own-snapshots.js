@@ -4,9 +4,9 @@
 // worker's: its id is 0, and its snapshot needs neither IPC nor a file. As in a worker, `collect` hooks have
 // to end before the scrape's deadline, and digests are encoded in slices.
 
-const { SnapshotSource } = require('../capture/snapshot-source');
-const { hookTime, isLonger } = require('../capture/collect-hooks');
-const { joined } = require('../wire/byte-buffers');
+const { SnapshotSource } = require('../../source/snapshot-source');
+const { hookTime, isLonger } = require('../../source/collect-hooks');
+const { joined } = require('../../source/byte-buffers');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
 

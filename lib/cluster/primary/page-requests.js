@@ -12,7 +12,7 @@ const { timedSection } = require('../../event-loop/timed-section');
 const { formatOf } = require('../../exposition/formats');
 const { HOOK_FAILURES } = require('../../exposition/page-bytes');
 const { PAGE } = require('../wire/messages');
-const { pageName } = require('../wire/file-names');
+const { pageName } = require('../../spool/file-names');
 const { isListOfNames } = require('../wire/scrape-callers');
 
 // The port of a worker may be public. However often it is asked, it starts no more than one round in this

@@ -6,7 +6,7 @@
 // does not delay later callers.
 
 const { ScrapeCaller, distinctFormats } = require('../wire/scrape-callers');
-const { COLLECT } = require('../wire/failure-counts');
+const { COLLECT } = require('../../source/failure-counts');
 const { ScrapeRound } = require('./scrape-round');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
 const { ThreadLostError } = require('./thread-backend');
@@ -34,8 +34,8 @@ const PUSH_GRACE_MILLISECONDS = 20_000;
 /** @typedef {import('../wire/scrape-callers').Bytes} Bytes */
 /** @typedef {import('../wire/scrape-callers').PageFile} PageFile */
 /** @typedef {import('../wire/scrape-callers').BuiltPush} BuiltPush */
-/** @typedef {import('../aggregator/aggregator').Format} Format */
-/** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
+/** @typedef {import('../../aggregator/aggregator').Format} Format */
+/** @typedef {import('../../aggregator/aggregator').RenderResult} RenderResult */
 
 /**
  * The cluster as rounds use it.

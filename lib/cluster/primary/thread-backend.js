@@ -8,8 +8,8 @@ const { PACKAGE_VERSION } = require('../../options/package-version');
 const { debug } = require('../../options/debug-log');
 const { unref } = require('../../event-loop/timers');
 
-/** @typedef {import('../aggregator/aggregator').Answer} Answer */
-/** @typedef {import('../aggregator/aggregator').RenderResult} RenderResult */
+/** @typedef {import('../../aggregator/aggregator').Answer} Answer */
+/** @typedef {import('../../aggregator/aggregator').RenderResult} RenderResult */
 /** @typedef {import('./aggregator-backend').BackendOptions} BackendOptions */
 /** @typedef {import('./aggregator-backend').Events} Events */
 /** @typedef {import('./aggregator-backend').RenderRequest} RenderRequest */

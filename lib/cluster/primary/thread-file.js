@@ -51,7 +51,7 @@ function places() {
   files.unshift(...bundledIn(__dirname));
   // Tools that collect the files of an application, such as that of Next.js, find this one by the expression.
   if (__dirname.endsWith(path.join('cluster', 'primary')))
-    files.unshift(path.join(__dirname, '../aggregator/aggregator-thread.js'));
+    files.unshift(path.join(__dirname, '../../aggregator/aggregator-thread.js'));
   return files;
 }
 

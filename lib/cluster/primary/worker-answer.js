@@ -3,13 +3,14 @@
 // Runs on the primary's loop. Reads the answer of a worker. Workers may run another library or be
 // compromised, so each field is checked for its type and size before it is used.
 
-const { SHORTEST_CHECKPOINT_INTERVAL, beginningOf } = require('../wire/messages');
-const { isSnapshotNameOf } = require('../wire/file-names');
+const { SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
+const { beginningOf } = require('../../options/thrown');
+const { isSnapshotNameOf } = require('../../spool/file-names');
 
 // A snapshot of a million label sets has some 100 MB; in base64 a third more.
 const MAX_SNAPSHOT_CHARACTERS = 2 ** 28;
 
-/** @typedef {import('../aggregator/aggregator').Answer} Answer */
+/** @typedef {import('../../aggregator/aggregator').Answer} Answer */
 
 /**
  * @typedef {object} ReadAnswer

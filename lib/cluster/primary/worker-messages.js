@@ -13,7 +13,7 @@ const {
 const { ownFields, send } = require('./worker-record');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME, LAST, PAGE, hasType } = require('../wire/messages');
-const { isSnapshotNameOf } = require('../wire/file-names');
+const { isSnapshotNameOf } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
 // A last snapshot is in the primary's memory until the worker has died. Three million numbers.
@@ -153,7 +153,7 @@ class WorkerMessages {
 
   /**
    * @param {WorkerRecord} record
-   * @param {import('../aggregator/aggregator').Answer} answer
+   * @param {import('../../aggregator/aggregator').Answer} answer
    */
   #passOn(record, answer) {
     try {

@@ -2,7 +2,7 @@
 
 // Runs on the primary's loop. What the primary knows about one worker, and how it sends it a message.
 
-const { exitSnapshotName } = require('../wire/file-names');
+const { exitSnapshotName } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('node:cluster').Worker} Worker */
@@ -67,7 +67,7 @@ function ownFields({ checkpointInterval }) {
 
 /**
  * @param {WorkerRecord} record of a dead worker
- * @returns {import('../aggregator/retirement').Death}
+ * @returns {import('../../aggregator/retirement').Death}
  */
 function deathOf({ sendsSnapshots, lastSnapshot, exited, wasKilled }) {
   return { isSnapshotExpected: sendsSnapshots && exited && !wasKilled, lastSnapshot };

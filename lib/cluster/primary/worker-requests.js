@@ -4,7 +4,7 @@
 // all scrapes share it, and scrapes do not wait for a worker that has missed a deadline, unless that deadline
 // was a short one.
 
-const { isLonger } = require('../capture/collect-hooks');
+const { isLonger } = require('../../source/collect-hooks');
 const { REQUEST } = require('../wire/messages');
 const { send, ownFields } = require('./worker-record');
 const { debug } = require('../../options/debug-log');

@@ -17,13 +17,7 @@ const LAST = 'prom-client-cluster:last';
 /** Milliseconds. A shorter interval, from a message, would keep an event loop busy. */
 const SHORTEST_CHECKPOINT_INTERVAL = 100;
 
-const MAX_TEXT_CHARACTERS = 200;
-
-/**
- * How much of a worker's journal the primary has; see docs/internals/snapshot-format.md.
- *
- * @typedef {{incarnation: string, epoch: number, series: number}} JournalPosition
- */
+/** @typedef {import('../../source/series-journal').JournalPosition} JournalPosition */
 
 /**
  * @typedef {object} Request
@@ -59,27 +53,6 @@ function hasType(message) {
   );
 }
 
-/**
- * The beginning of a text that another process has sent, to be stored. It is a copy, because a slice of a
- * string keeps the whole string in memory.
- *
- * @param {string} text
- * @param {number} [length]
- * @returns {string}
- */
-function beginningOf(text, length = MAX_TEXT_CHARACTERS) {
-  return text.length <= length ? text : Buffer.from(text.slice(0, length)).toString();
-}
-
-/**
- * @param {string} base64 a snapshot in a message
- * @returns {Buffer} in an ArrayBuffer of its own, because columns are views that start at a multiple of 8
- */
-function snapshotFrom(base64) {
-  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(base64, 'base64'));
-  return buffer.subarray(0, buffer.write(base64, 'base64'));
-}
-
 module.exports = {
   REQUEST,
   RESPONSE,
@@ -91,6 +64,4 @@ module.exports = {
   PING,
   SHORTEST_CHECKPOINT_INTERVAL,
   hasType,
-  beginningOf,
-  snapshotFrom,
 };

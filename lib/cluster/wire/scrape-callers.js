@@ -16,7 +16,7 @@ const MAX_NAMES_CHARACTERS = 2 ** 20;
  * @typedef {import('../../exposition/page-format').PageFormat & {
  *   selfMetrics: boolean,
  *   file?: string,
- *   push?: import('../aggregator/push-sessions').PushRequest,
+ *   push?: import('../../aggregator/push-sessions').PushRequest,
  * }} Format
  */
 /** @typedef {import('../../push/push-senders').BuiltPush} BuiltPush */

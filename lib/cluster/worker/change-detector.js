@@ -6,7 +6,7 @@
 // the next change.
 
 const { runInSlices } = require('../../event-loop/slices');
-const { readableMetrics } = require('../capture/readable-metrics');
+const { readableMetrics } = require('../../source/readable-metrics');
 const { readableDefaults } = require('../../registry/readable-defaults');
 const { viewOf } = require('../../registry/metric-view');
 

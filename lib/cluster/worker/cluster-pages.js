@@ -10,10 +10,10 @@ const { unavailable } = require('../../registry/unavailable');
 const { runInSlices } = require('../../event-loop/slices');
 const { timedSection } = require('../../event-loop/timed-section');
 const { PAGE } = require('../wire/messages');
-const { isPageNameOf } = require('../wire/file-names');
+const { isPageNameOf } = require('../../spool/file-names');
 const { ScrapeCaller, isListOfNames } = require('../wire/scrape-callers');
 const { TOO_MANY_SELECTIONS, hasTooManySelections } = require('../../exposition/page-format');
-const { readInSteps, checkDirectory } = require('../spool/safe-files');
+const { readInSteps, checkDirectory } = require('../../spool/safe-files');
 const { withHookFailures } = require('../../exposition/page-bytes');
 const { debug } = require('../../options/debug-log');
 

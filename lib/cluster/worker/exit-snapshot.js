@@ -8,11 +8,11 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { SnapshotFile } = require('./snapshot-file');
-const { isOthers } = require('../spool/safe-files');
+const { isOthers } = require('../../spool/safe-files');
 const { ChangeDetector } = require('./change-detector');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { LAST, SHORTEST_CHECKPOINT_INTERVAL } = require('../wire/messages');
-const { lastName, dictionaryName, unfinishedName } = require('../wire/file-names');
+const { lastName, dictionaryName, unfinishedName } = require('../../spool/file-names');
 const { timedSection } = require('../../event-loop/timed-section');
 const { debug } = require('../../options/debug-log');
 const { MAX_TIMER, unref } = require('../../event-loop/timers');
@@ -22,7 +22,7 @@ const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT']);
 // A third more in base64.
 const MAX_COMPLETE_BYTES = 131_072;
 
-/** @typedef {import('../capture/snapshot-source').SnapshotSource} SnapshotSource */
+/** @typedef {import('../../source/snapshot-source').SnapshotSource} SnapshotSource */
 /** @typedef {import('../wire/messages').JournalPosition} JournalPosition */
 
 class ExitSnapshot {

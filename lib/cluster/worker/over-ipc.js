@@ -8,7 +8,7 @@ const { textOf } = require('../../options/thrown');
 const NO_DIRECTORY = 'the primary has no directory';
 
 /**
- * @param {import('../wire/snapshot-encoder').EncodedSnapshot} snapshot
+ * @param {import('../../source/snapshot-encoder').EncodedSnapshot} snapshot
  * @param {unknown} error because of which no file was written
  * @returns {{snapshot: string, reason: string}} fields of a message
  */

@@ -7,12 +7,12 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { incompleteHeader } = require('../wire/snapshot-encoder');
-const { checkDirectory } = require('../spool/safe-files');
+const { incompleteHeader } = require('../../source/snapshot-encoder');
+const { checkDirectory } = require('../../spool/safe-files');
 const { debug } = require('../../options/debug-log');
 
-/** @typedef {import('../wire/snapshot-encoder').EncodedSnapshot} EncodedSnapshot */
-/** @typedef {import('../wire/dictionary-part').DictionaryPart} DictionaryPart */
+/** @typedef {import('../../source/snapshot-encoder').EncodedSnapshot} EncodedSnapshot */
+/** @typedef {import('../../source/dictionary-part').DictionaryPart} DictionaryPart */
 
 class SnapshotFile {
   #path;

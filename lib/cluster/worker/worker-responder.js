@@ -4,16 +4,16 @@
 // registries, writes them to a file, and answers with the file's name. No error may reach the application.
 
 const path = require('node:path');
-const { SnapshotSource } = require('../capture/snapshot-source');
+const { SnapshotSource } = require('../../source/snapshot-source');
 const { SnapshotFile } = require('./snapshot-file');
-const { isOthers } = require('../spool/safe-files');
+const { isOthers } = require('../../spool/safe-files');
 const { ExitSnapshot } = require('./exit-snapshot');
 const { inMessage, NO_DIRECTORY } = require('./over-ipc');
 const { textOf } = require('../../options/thrown');
-const { hookTime } = require('../capture/collect-hooks');
+const { hookTime } = require('../../source/collect-hooks');
 const { timedSection } = require('../../event-loop/timed-section');
 const { RESPONSE, READY, WELCOME } = require('../wire/messages');
-const { snapshotName, isExitName } = require('../wire/file-names');
+const { snapshotName, isExitName } = require('../../spool/file-names');
 const { debug } = require('../../options/debug-log');
 
 /** @typedef {import('../wire/messages').Request} Request */
@@ -140,7 +140,7 @@ class WorkerResponder {
    * @param {Request} request
    * @param {string} name
    * @param {SnapshotFile} file
-   * @param {import('../wire/dictionary-part').DictionaryPart} dictionary
+   * @param {import('../../source/dictionary-part').DictionaryPart} dictionary
    */
   #answerWithFile({ requestId, known: readerPosition }, name, file, dictionary) {
     try {

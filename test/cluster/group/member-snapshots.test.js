@@ -9,7 +9,7 @@ const { Registry } = require('../../..');
 const { GroupDirectory } = require('../../../lib/cluster/group/group-directory.js');
 const { newKey } = require('../../../lib/cluster/group/group-names.js');
 const { MemberSnapshots } = require('../../../lib/cluster/group/member-snapshots.js');
-const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names.js');
+const { exitSnapshotName } = require('../../../lib/spool/file-names.js');
 const { WELCOME } = require('../../../lib/cluster/wire/messages.js');
 const { makePlace } = require('../../fixtures/cluster-harness.js');
 

@@ -6,7 +6,7 @@ const { describe, it } = require('node:test');
 
 const { Counter, Registry } = require('../../..');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder.js');
-const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names.js');
+const { exitSnapshotName } = require('../../../lib/spool/file-names.js');
 const { REQUEST } = require('../../../lib/cluster/wire/messages.js');
 const { SocketLink } = require('../../../lib/cluster/links/socket.js');
 

@@ -7,7 +7,7 @@ const { describe, it } = require('node:test');
 const workerThreads = require('node:worker_threads');
 
 const { startBackend } = require('../../../lib/cluster/primary/aggregator-backend');
-const { spoolName } = require('../../../lib/cluster/wire/file-names');
+const { spoolName } = require('../../../lib/spool/file-names');
 const { makePlace, LIBRARY } = require('../../fixtures/cluster-harness');
 
 /**
@@ -39,7 +39,7 @@ describe('a thread', () => {
   it('whose start fails is tried three times, and replaced by aggregation in place', async t => {
     const { backend, place, threads } = await startAfter(
       t,
-      `require(lib + '/cluster/aggregator/aggregator').Aggregator.prototype.open = async () => {
+      `require(lib + '/aggregator/aggregator').Aggregator.prototype.open = async () => {
          throw new Error('it does not open');
        };`,
     );
@@ -112,7 +112,7 @@ describe('a thread', () => {
   it('whose end fails ends nevertheless', async t => {
     const { backend, threads } = await startAfter(
       t,
-      `require(lib + '/cluster/spool/spool').Spool.prototype.close = async () => {
+      `require(lib + '/spool/spool').Spool.prototype.close = async () => {
          throw new Error('it does not close');
        };`,
     );

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { beforeEach, describe, it } = require('node:test');
 const { Counter, Gauge, Registry } = require('../../..');
-const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { ClusterStore } = require('../../../lib/store/cluster-store');
 const { OwnSnapshots, OWN_ID } = require('../../../lib/cluster/primary/own-snapshots');
 const { samplesOf, seriesKey, textOf } = require('../../fixtures/unit-scrape');
 

@@ -9,7 +9,7 @@ const { pathToFileURL } = require('node:url');
 const { findThread } = require('../../../lib/cluster/primary/thread-file');
 const { copyPackage, makePlace } = require('../../fixtures/cluster-harness');
 
-const OWN = path.join(__dirname, '../../../lib/cluster/aggregator/aggregator-thread.js');
+const OWN = path.join(__dirname, '../../../lib/aggregator/aggregator-thread.js');
 const BUNDLED = 'prom-client-cluster-thread.mjs';
 const { argv } = process;
 afterEach(() => (process.argv = argv));
@@ -32,7 +32,7 @@ it('no other file is taken if the one that the application names is missing', ()
 
 it("the thread's file is found next to the program if the package has none", t => {
   const place = makePlace(t);
-  const library = copyPackage(t, { without: ['lib/cluster/aggregator/aggregator-thread.js'] });
+  const library = copyPackage(t, { without: ['lib/aggregator/aggregator-thread.js'] });
   const copy = require(path.join(library, 'lib/cluster/primary/thread-file.js'));
   process.argv = [process.execPath, path.join(place, 'application.mjs')];
   assert.equal(copy.findThread(undefined), undefined);

@@ -6,7 +6,7 @@ const { WorkerMessages } = require('../../../lib/cluster/primary/worker-messages
 const { WorkerRecord, deathOf } = require('../../../lib/cluster/primary/worker-record');
 const { WorkerRequests } = require('../../../lib/cluster/primary/worker-requests');
 const { LAST, RESPONSE } = require('../../../lib/cluster/wire/messages');
-const { snapshotName } = require('../../../lib/cluster/wire/file-names');
+const { snapshotName } = require('../../../lib/spool/file-names');
 
 const FILE = `w1-r0-${'0'.repeat(24)}.snap`;
 

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
 const { Registry, Summary } = require('../../..');
-const { SnapshotSource } = require('../../../lib/cluster/capture/snapshot-source');
+const { SnapshotSource } = require('../../../lib/source/snapshot-source');
 const { Observations } = require('../../../lib/metric/observations');
 const { startCluster } = require('../../fixtures/cluster-harness.js');
 

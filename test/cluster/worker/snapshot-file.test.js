@@ -5,11 +5,11 @@ const assert = require('node:assert');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { DictionaryPart } = require('../../../lib/cluster/wire/dictionary-part');
-const { encodeSnapshot } = require('../../../lib/cluster/wire/snapshot-encoder');
+const { DictionaryPart } = require('../../../lib/source/dictionary-part');
+const { encodeSnapshot } = require('../../../lib/source/snapshot-encoder');
 const { SnapshotFile } = require('../../../lib/cluster/worker/snapshot-file');
-const { SeriesJournal } = require('../../../lib/cluster/capture/series-journal');
-const { ClusterStore } = require('../../../lib/cluster/store/cluster-store');
+const { SeriesJournal } = require('../../../lib/source/series-journal');
+const { ClusterStore } = require('../../../lib/store/cluster-store');
 const { Counter } = require('../../../lib/metric/counter');
 const { viewOf } = require('../../../lib/registry/metric-view');
 

@@ -8,7 +8,7 @@ const { Counter, Registry } = require('../../..');
 const { makePlace } = require('../../fixtures/cluster-harness');
 const { WorkerResponder } = require('../../../lib/cluster/worker/worker-responder');
 const { linkToPrimary } = require('../../../lib/cluster/links/ipc');
-const { exitSnapshotName } = require('../../../lib/cluster/wire/file-names');
+const { exitSnapshotName } = require('../../../lib/spool/file-names');
 const { WELCOME, REQUEST, READY, LAST } = require('../../../lib/cluster/wire/messages');
 
 it("a program that has replaced process.send() gets no error in its 'message' event", async t => {

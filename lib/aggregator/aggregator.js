@@ -1,0 +1,329 @@
+'use strict';
+
+// Runs in the aggregator thread, or in slices on the primary's event loop if no thread can be started. Reads
+// snapshots, applies them to the cluster store, and writes the page.
+
+const { ClusterStore } = require('../store/cluster-store');
+const { sampleFamily } = require('../exposition/sample-family');
+const { selfMetrics } = require('./self-metrics');
+const { CurrentSpool } = require('./current-spool');
+const { PageWriter } = require('./page-writer');
+const { PushSessions } = require('./push-sessions');
+const { WorkerAnswers } = require('./worker-answers');
+const { Retirement, filesOf } = require('./retirement');
+const { isExitFile } = require('../spool/file-names');
+const { isTransient } = require('../spool/safe-files');
+const { debug } = require('../options/debug-log');
+
+/** @typedef {import('../cluster/wire/scrape-callers').Format} Format */
+/** @typedef {import('../cluster/wire/scrape-callers').PageFile} PageFile */
+/** @typedef {import('../cluster/wire/scrape-callers').BuiltPush} BuiltPush */
+
+/** @typedef {import('./self-metrics').PrimaryFacts} PrimaryFacts */
+/** @typedef {import('./worker-answers').Answer} Answer */
+
+/** @typedef {import('./gzip').Body} Body */
+
+/** @typedef {{labels: import('../store/cluster-family').Label[], name?: string}} RemoveRequest */
+
+/**
+ * @typedef {object} RenderResult
+ * @property {[number, import('../source/series-journal').JournalPosition | undefined][]} positions what the
+ *   primary has of each worker's journal
+ * @property {number[]} again workers to ask again, because their last answer could not be used
+ * @property {number[]} unreadable workers whose file could not be read at the moment, or twice
+ * @property {{aggregator: string, name: string, metrics: any[]}[]} [custom] families that only the primary
+ *   can aggregate
+ * @property {(Body | PageFile | BuiltPush)[]} [bodies] by format
+ * @property {[string, number][]} refused answers that were refused so far, by reason
+ * @property {ReturnType<ClusterStore['state']>} state
+ * @property {number} seconds duration of merging and writing, as far as it went
+ * @property {boolean} isEmpty whether there are no numbers of any worker
+ */
+
+/**
+ * Options that the primary sends to a thread.
+ *
+ * @typedef {object} SentOptions
+ * @property {string} [directory] where to try first to create the spool
+ * @property {string[]} [fallbacks] see Spool.open
+ * @property {string} [name] of the spool, if a new one is created
+ * @property {string} [adopt] directory of an earlier thread, or of an earlier holder of the group, whose
+ *   totals are continued
+ * @property {Uint8Array} [totals] of dead workers, which an earlier thread could not write
+ * @property {number} [retiredMaxAge] milliseconds
+ */
+
+/**
+ * @typedef {object} HostOptions
+ * @property {boolean} lock see Spool.open
+ * @property {boolean} [retain] whether to retain the workers' last snapshots for a thread that is started
+ *   later
+ * @property {(directory: string) => void} onDirectory called when the spool's directory changes; '' if no
+ *   directory can be written
+ * @property {import('./retirement').OnSaved} onRetired called when the totals of dead workers have been saved
+ */
+
+/** @typedef {SentOptions & HostOptions} AggregatorOptions */
+
+class Aggregator {
+  #options;
+  #store;
+  #current;
+  #answers;
+  #retirement;
+  /**
+   * @type {import('../store/cluster-store').MergedFamily[]} of a render that waits for the primary's own
+   *   aggregators
+   */
+  #merged = [];
+  #pushSessions = new PushSessions();
+  #pages = new PageWriter(this.#pushSessions, ({ name }, error) =>
+    this.#store.countFailure('merge', name, error),
+  );
+
+  /**
+   * @param {AggregatorOptions} options
+   */
+  constructor(options) {
+    this.#options = options;
+    this.#store = new ClusterStore({ retiredMaxAge: options.retiredMaxAge });
+    this.#current = new CurrentSpool(options, () => this.#onReopened());
+    const onRefused = (/** @type {string} */ reason, /** @type {unknown} */ error) =>
+      this.#refuse(reason, error);
+    this.#answers = new WorkerAnswers(this.#store, this.#current, onRefused);
+    this.#retirement = new Retirement({
+      store: this.#store,
+      spool: () => this.#current.spool,
+      onRefused,
+      onSaved: options.onRetired,
+    });
+    /** @type {Map<string, number>} refused snapshots by reason */
+    this.refused = new Map();
+  }
+
+  /**
+   * Creates the spool, or continues that of an earlier thread.
+   *
+   * @returns {Promise<void>}
+   * @throws {NodeJS.ErrnoException} if that of an earlier thread can be continued later: nothing is lost
+   */
+  async open() {
+    const { adopt, name, totals } = this.#options;
+    await this.#current.open(adopt, name);
+    try {
+      this.#retirement.restore(totals);
+      if (adopt !== undefined) this.#restoreWorkers();
+    } catch (error) {
+      this.#retirement.close();
+      await this.#current.close(false);
+      throw error;
+    }
+  }
+
+  #restoreWorkers() {
+    try {
+      for (const workerId of this.#current.spool?.workers() ?? []) this.#restoreWorker(workerId);
+    } catch (error) {
+      this.#refuseUnlessLater('restore-worker', error);
+    }
+  }
+
+  /**
+   * Restores a living worker from its last snapshot, and reads the files that the earlier thread had not read
+   * yet.
+   *
+   * @param {number} workerId
+   */
+  #restoreWorker(workerId) {
+    const { spool, lastSnapshots } = this.#current;
+    if (this.#store.isClosed(workerId)) {
+      spool?.unlinkAllOf(workerId);
+      return;
+    }
+    try {
+      for (const snapshot of lastSnapshots?.read(workerId) ?? []) this.#store.apply(workerId, snapshot);
+    } catch (error) {
+      this.#refuseUnlessLater('restore-worker', error);
+    }
+    for (const file of filesOf(spool, workerId)) {
+      if (!isExitFile(file)) this.answer({ workerId, file });
+    }
+    // If it has died, the earlier thread may have shown its exit snapshot.
+    this.#retirement.readFilesOf(workerId);
+    // If only its label sets could be read, a page without its numbers is not complete.
+    if (this.#store.worker(workerId)?.sources.length === 0) this.#store.forget(workerId);
+    this.#answers.again.delete(workerId);
+  }
+
+  #onReopened() {
+    // Nothing is retained in a new one, and what is on a page must not depend on this process's memory.
+    for (const worker of this.#store.workers()) {
+      worker.requestFullDictionary();
+      if (this.#current.lastSnapshots !== undefined) this.#answers.again.add(worker.id);
+    }
+    this.#retirement.save();
+  }
+
+  /** @param {Answer} answer of a worker, or of the primary itself */
+  answer(answer) {
+    this.#answers.apply(answer);
+  }
+
+  /** @param {string} file bare name of a snapshot that is to be removed without reading it */
+  discard(file) {
+    this.#current.spool?.discard(file);
+  }
+
+  /**
+   * Adds a dead worker's numbers to the retired totals.
+   *
+   * @param {number} workerId
+   * @param {import('./retirement').Death} [death] absent if it is tried again
+   */
+  retire(workerId, death) {
+    if (!this.#retirement.retire(workerId, death)) return;
+    this.#answers.forget(workerId);
+    this.#current.lastSnapshots?.forget(workerId);
+  }
+
+  /**
+   * Drops totals of dead workers, also for the next thread.
+   *
+   * @param {RemoveRequest} request
+   * @returns {number} how many label sets there were
+   */
+  removeRetired({ labels, name }) {
+    const count = this.#store.removeRetired(labels, name);
+    if (count > 0) this.#retirement.save();
+    return count;
+  }
+
+  /**
+   * Merges the numbers of all workers and writes them.
+   *
+   * @param {object} request
+   * @param {Format[]} request.formats
+   * @param {string[]} request.custom names of aggregators that only the primary can run
+   * @param {boolean} request.final whether to write a page although an answer could not be used
+   * @param {PrimaryFacts} [request.facts] if a format includes self-metrics
+   * @returns {Generator<void, RenderResult>}
+   */
+  *render({ formats, custom, final, facts }) {
+    const start = performance.now();
+    const again = [...this.#answers.again];
+    // Read before the merge: it drops series that are too old, and this page still shows them.
+    const { isEmpty } = this.#store;
+    if (again.length > 0 && !final) return { ...this.#outcome(again, start), isEmpty };
+    this.#answers.again.clear();
+    for (const workerId of this.#retirement.unread) this.retire(workerId);
+    this.#merged = yield* this.#store.merge(new Set(custom));
+    const waiting = this.#merged.flatMap(family => ('metrics' in family ? [family] : []));
+    if (waiting.length > 0) return { ...this.#outcome(again, start), isEmpty, custom: waiting };
+    const bodies = yield* this.finish({ formats, aggregated: [], facts });
+    return { ...this.#outcome(again, start), isEmpty, bodies };
+  }
+
+  /**
+   * @param {number[]} again
+   * @param {number} start when the render began, by performance.now()
+   * @returns {Omit<RenderResult, 'isEmpty'>}
+   */
+  #outcome(again, start) {
+    return {
+      positions: Array.from(this.#store.workers(), ({ id, journalPosition }) => [id, journalPosition]),
+      again,
+      unreadable: [...this.#answers.unreadable],
+      refused: [...this.refused],
+      state: this.#store.state(),
+      seconds: (performance.now() - start) / 1000,
+    };
+  }
+
+  /**
+   * Writes the families that render() has merged.
+   *
+   * @param {object} request
+   * @param {Format[]} request.formats
+   * @param {any[]} request.aggregated the result for each family of `custom`: a metric as JSON; undefined if
+   *   it is left out; null if it is not a metric
+   * @param {PrimaryFacts} [request.facts]
+   * @returns {Generator<void, (Body | PageFile | BuiltPush)[]>}
+   */
+  *finish({ formats, aggregated, facts }) {
+    let next = 0;
+    const families = this.#merged.flatMap(family => {
+      if ('view' in family) return family.view;
+      const metric = aggregated[next++];
+      if (metric === null) this.#store.countFailure('aggregator', family.name, 'its result is not a metric');
+      return metric ? sampleFamily(metric, {}) : [];
+    });
+    this.#merged = [];
+    const selfFamilies = facts === undefined ? [] : this.#selfFamilies(facts);
+    const bodies = yield* this.#pages.write(families, selfFamilies, formats);
+    return yield* this.writeFiles(bodies, formats);
+  }
+
+  /**
+   * See PageWriter.writeFiles().
+   *
+   * @param {(Body | BuiltPush)[]} bodies
+   * @param {Format[]} formats
+   */
+  writeFiles(bodies, formats) {
+    return this.#pages.writeFiles(bodies, formats, this.#current.spool);
+  }
+
+  /**
+   * Sends the push that a render has built.
+   *
+   * @param {import('../push/push-senders').DeliveryRequest} request
+   * @returns {Promise<import('../push/push-senders').Outcome>}
+   */
+  deliverPush(request) {
+    return this.#pushSessions.deliver(request);
+  }
+
+  /** @param {import('../push/push-senders').SupersedeRequest} request */
+  supersedePush(request) {
+    this.#pushSessions.supersede(request);
+  }
+
+  /**
+   * Releases the spool's lock.
+   *
+   * @param {{remove?: boolean}} [options] whether to remove the directory, default true
+   */
+  async close({ remove = true } = {}) {
+    if (!remove) this.#retirement.save();
+    this.#retirement.close();
+    await this.#current.close(remove);
+  }
+
+  /** @param {PrimaryFacts} facts */
+  #selfFamilies(facts) {
+    const state = { ...this.#store.state(), unusable: this.#answers.unusable };
+    const metrics = selfMetrics(facts, state, this.refused, Date.now());
+    return metrics.map(metric => sampleFamily(metric, {}));
+  }
+
+  /**
+   * @param {string} reason
+   * @param {unknown} error which is thrown again if it may be gone later
+   */
+  #refuseUnlessLater(reason, error) {
+    if (isTransient(error)) throw error;
+    this.#refuse(reason, error);
+  }
+
+  /**
+   * @param {string} reason
+   * @param {unknown} error
+   */
+  #refuse(reason, error) {
+    debug('refused (%s): %s', reason, error);
+    this.refused.set(reason, (this.refused.get(reason) ?? 0) + 1);
+  }
+}
+
+module.exports = { Aggregator };

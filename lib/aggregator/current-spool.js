@@ -1,0 +1,124 @@
+'use strict';
+
+// Runs with the aggregator. The spool in use, and the snapshots of living workers that it retains. One that
+// is lost is replaced; one that could not be created is tried again.
+
+const { LastSnapshots } = require('./last-snapshots');
+const { Spool } = require('../spool/spool');
+const { isTransient } = require('../spool/safe-files');
+const { debug } = require('../options/debug-log');
+const { unref } = require('../event-loop/timers');
+
+// Pauses before a directory is created again after no place was writable. They double, up to the longest.
+const FIRST_PAUSE_MILLISECONDS = 500;
+const LONGEST_PAUSE_MILLISECONDS = 300_000;
+
+class CurrentSpool {
+  #options;
+  #onReopened;
+  /** @type {Spool | undefined} */
+  #spool = undefined;
+  /**
+   * @type {LastSnapshots | undefined} what is retained for the next thread; undefined if there will be none,
+   *   or without a spool
+   */
+  lastSnapshots = undefined;
+  /** @type {Promise<void>} directories are replaced one after the other */
+  #replaced = Promise.resolve();
+  #pause = FIRST_PAUSE_MILLISECONDS;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer = undefined;
+  #isClosed = false;
+
+  /**
+   * @param {Omit<import('./aggregator').AggregatorOptions, 'onRetired'>} options
+   * @param {() => void} onReopened called when another spool has been tried
+   */
+  constructor(options, onReopened) {
+    this.#options = options;
+    this.#onReopened = onReopened;
+  }
+
+  /** The spool; undefined if no directory can be written. */
+  get spool() {
+    return this.#spool;
+  }
+
+  /**
+   * @param {string} [adopt] directory of an earlier thread
+   * @param {string} [name] of the directory, if a new one is created
+   * @returns {Promise<void>}
+   * @throws {NodeJS.ErrnoException} if the directory of an earlier thread may be continued later
+   */
+  async open(adopt, name) {
+    const { directory, fallbacks, lock, retain, onDirectory } = this.#options;
+    try {
+      const onLost = (/** @type {string} */ reason) => this.lose(reason);
+      this.#spool = await Spool.open({ directory, fallbacks, name, adopt, lock, onLost });
+      if (retain) this.lastSnapshots = new LastSnapshots(this.#spool);
+      onDirectory(this.#spool.directory);
+      this.#pause = FIRST_PAUSE_MILLISECONDS;
+    } catch (error) {
+      if (adopt !== undefined && isTransient(error)) throw error;
+      debug('snapshots come over IPC: %s', error);
+      this.#spool = this.lastSnapshots = undefined;
+      onDirectory('');
+      this.#tryLater(() => this.#reopen());
+    }
+  }
+
+  /** @param {() => void} action */
+  #tryLater(action) {
+    if (this.#isClosed) return;
+    this.#timer = unref(setTimeout(action, this.#pause));
+    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MILLISECONDS);
+  }
+
+  /**
+   * Replaces the directory, unless only its lock is lost. Workers can write again whatever was in it.
+   *
+   * @param {string} reason
+   * @returns {Promise<void>}
+   */
+  lose(reason) {
+    debug('the snapshot directory is lost: %s', reason);
+    // It may be the next thread's.
+    if (this.#isClosed) return this.#replaced;
+    const lost = this.#spool;
+    this.#spool = undefined;
+    this.#replaced = this.#replaced.then(() => this.#replace(lost));
+    return this.#replaced;
+  }
+
+  /** @param {Spool | undefined} lost */
+  async #replace(lost) {
+    await lost?.close({ remove: false });
+    await this.#reopen(lost);
+    if (lost !== undefined && lost.directory !== this.spool?.directory) await lost.close({ remove: true });
+  }
+
+  /** @param {Spool} [lost] is continued if it is still there */
+  async #reopen(lost) {
+    if (this.#isClosed || this.#spool !== undefined) return;
+    clearTimeout(this.#timer);
+    try {
+      await this.open(lost?.directory);
+    } catch {
+      // It may have files that nobody has read. Until it can be locked, it is used without a lock.
+      this.#spool = lost;
+      this.#tryLater(() => this.lose('it could not be locked'));
+      return;
+    }
+    this.#onReopened();
+  }
+
+  /** @param {boolean} remove whether to remove the directory */
+  async close(remove) {
+    await this.#replaced;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#spool?.close({ remove });
+  }
+}
+
+module.exports = { CurrentSpool };

@@ -1,0 +1,139 @@
+'use strict';
+
+// Runs on the primary's event loop, in slices, if no aggregator thread can be started.
+
+const { runInSlices } = require('../event-loop/slices');
+const { Aggregator } = require('./aggregator');
+const { compressBodyAsync } = require('./gzip');
+const { debug } = require('../options/debug-log');
+
+/** @typedef {import('./aggregator').Answer} Answer */
+/** @typedef {import('./aggregator').RenderResult} RenderResult */
+/** @typedef {import('../cluster/primary/aggregator-backend').BackendOptions} BackendOptions */
+/** @typedef {import('../cluster/primary/aggregator-backend').Events} Events */
+/** @typedef {import('../cluster/primary/aggregator-backend').InPlaceReason} InPlaceReason */
+/** @typedef {import('../cluster/primary/aggregator-backend').RenderRequest} RenderRequest */
+/** @typedef {import('../cluster/primary/aggregator-backend').FinishRequest} FinishRequest */
+/** @typedef {import('./aggregator').Format} Format */
+
+class InPlaceBackend {
+  isRunning = true;
+  #aggregator;
+  /** @type {Promise<unknown>} operations run one at a time and in order, as in a thread */
+  #queue = Promise.resolve();
+
+  /**
+   * @param {BackendOptions} options
+   * @param {InPlaceReason} reason
+   * @param {Events} events
+   */
+  constructor(options, reason, { onDirectory, onRetired }) {
+    this.inPlaceReason = reason;
+    this.#aggregator = new Aggregator({
+      ...options,
+      // proper-lockfile hooks signals of the process, and this process is the application's.
+      lock: false,
+      // The next holder of a group needs the workers' snapshots.
+      retain: options.groupFacts !== undefined,
+      onDirectory,
+      onRetired,
+    });
+  }
+
+  start() {
+    return this.#aggregator.open();
+  }
+
+  /** @param {Answer} answer */
+  answer(answer) {
+    this.#enqueue(() => this.#aggregator.answer(answer));
+  }
+
+  /**
+   * @param {import('../cluster/primary/aggregator-backend').Sent} op
+   * @param {...any} args
+   */
+  send(op, ...args) {
+    this.#enqueue(() => this.#call(op, args));
+  }
+
+  /**
+   * @param {RenderRequest} request
+   * @returns {Promise<RenderResult>}
+   */
+  render(request) {
+    return this.#enqueue(async () => {
+      const result = await runInSlices(
+        this.#aggregator.render({ ...request, formats: plain(request.formats) }),
+      );
+      return { ...result, bodies: await this.#completed(result.bodies, request.formats) };
+    });
+  }
+
+  /**
+   * @param {FinishRequest} request
+   * @returns {Promise<RenderResult['bodies']>}
+   */
+  finish(request) {
+    return this.#enqueue(async () => {
+      const steps = this.#aggregator.finish({ ...request, formats: plain(request.formats) });
+      return this.#completed(await runInSlices(steps), request.formats);
+    });
+  }
+
+  /**
+   * @param {import('../cluster/primary/aggregator-backend').Requested} op
+   * @param {...any} args
+   * @returns {Promise<any>}
+   */
+  request(op, ...args) {
+    // A push is not in the queue, because it may take minutes.
+    if (op === 'deliverPush') return this.#call(op, args);
+    return this.#enqueue(() => this.#call(op, args));
+  }
+
+  /**
+   * @param {string} op
+   * @param {any[]} args
+   */
+  #call(op, args) {
+    return /** @type {any} */ (this.#aggregator)[op](...args);
+  }
+
+  /**
+   * Compresses in libuv's thread pool, and writes files in slices.
+   *
+   * @param {any[] | undefined} bodies
+   * @param {Format[]} formats
+   */
+  async #completed(bodies, formats) {
+    if (bodies === undefined) return undefined;
+    const compressed = bodies.map((body, i) => (formats[i].gzip ? compressBodyAsync(body) : body));
+    return runInSlices(this.#aggregator.writeFiles(await Promise.all(compressed), formats));
+  }
+
+  close() {
+    return this.#enqueue(() => this.#aggregator.close());
+  }
+
+  /** Nothing runs after the process's 'exit' handler. */
+  terminate() {}
+
+  /**
+   * @template T
+   * @param {() => T | Promise<T>} operation
+   * @returns {Promise<T>}
+   */
+  #enqueue(operation) {
+    const done = this.#queue.then(operation);
+    this.#queue = done.catch(error => debug('aggregation failed: %s', error));
+    return done;
+  }
+}
+
+/** @param {Format[]} formats */
+function plain(formats) {
+  return formats.map(format => ({ ...format, gzip: false, file: undefined }));
+}
+
+module.exports = { InPlaceBackend };

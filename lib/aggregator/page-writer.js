@@ -1,0 +1,104 @@
+'use strict';
+
+// Runs with the aggregator. Writes families as callers have asked for them: as pages in memory, as pages in
+// files, and as pushes of remote write.
+
+const { renderBytes } = require('../exposition/text-bytes');
+const { formatOf } = require('../exposition/formats');
+const { selectFamilies, textKeyOf } = require('../exposition/page-format');
+const { compressBody } = require('./gzip');
+const { PagePool } = require('./page-pool');
+const { debug } = require('../options/debug-log');
+
+/** @typedef {import('../exposition/text-format').Family} Family */
+/** @typedef {import('../cluster/wire/scrape-callers').Format} Format */
+/** @typedef {import('../cluster/wire/scrape-callers').PageFile} PageFile */
+/** @typedef {import('../cluster/wire/scrape-callers').BuiltPush} BuiltPush */
+/** @typedef {import('./gzip').Body} Body */
+
+class PageWriter {
+  #pushSessions;
+  #onFailure;
+  #pool = new PagePool();
+
+  /**
+   * @param {import('./push-sessions').PushSessions} pushSessions
+   * @param {(family: Family, error: unknown) => void} onFailure called for each family that cannot be written
+   */
+  constructor(pushSessions, onFailure) {
+    this.#pushSessions = pushSessions;
+    this.#onFailure = onFailure;
+  }
+
+  /**
+   * @param {Family[]} families
+   * @param {Family[]} selfFamilies for the formats that include self-metrics
+   * @param {Format[]} formats
+   * @returns {Generator<void, (Body | BuiltPush)[]>} by format; yields where a slice may end
+   */
+  *write(families, selfFamilies, formats) {
+    /** @type {Map<string, Body>} */
+    const texts = new Map();
+    /** @type {(Body | BuiltPush)[]} */
+    const bodies = [];
+    for (const format of formats) {
+      const all = format.selfMetrics ? [...families, ...selfFamilies] : families;
+      if (format.push !== undefined) {
+        bodies.push(yield* this.#pushSessions.build(all, formatOf(format.format), format.push));
+        continue;
+      }
+      const key = `${textKeyOf(format)} ${format.selfMetrics}`;
+      let text = texts.get(key);
+      if (text === undefined) {
+        text = yield* this.#textOf(all, format);
+        texts.set(key, text);
+      }
+      if (format.gzip) bodies.push(compressBody(text));
+      else bodies.push(bodies.includes(text) ? { ...text, buffer: text.buffer.slice(0) } : text);
+      yield;
+    }
+    for (const text of texts.values()) if (!bodies.includes(text)) this.#pool.put(text.buffer);
+    return bodies;
+  }
+
+  /**
+   * @param {Family[]} families
+   * @param {Format} format
+   * @returns {Generator<void, Body>}
+   */
+  *#textOf(families, { format, names }) {
+    const shown = selectFamilies(families, names);
+    const body = yield* renderBytes(shown, formatOf(format), this.#pool.take(), this.#onFailure);
+    // A page of some families does not say how long the next one is.
+    if (names === undefined) this.#pool.setLastLength(body.length);
+    return body;
+  }
+
+  /**
+   * Writes the pages that workers have requested to files. What cannot be written goes over IPC.
+   *
+   * @param {(Body | BuiltPush)[]} bodies
+   * @param {Format[]} formats
+   * @param {import('../spool/spool').Spool | undefined} spool
+   * @returns {Generator<void, (Body | PageFile | BuiltPush)[]>} yields where a slice may end
+   */
+  *writeFiles(bodies, formats, spool) {
+    /** @type {(Body | PageFile | BuiltPush)[]} */
+    const pages = [...bodies];
+    for (const [i, { file }] of formats.entries()) {
+      const body = bodies[i];
+      if (file === undefined || spool === undefined || !('buffer' in body)) continue;
+      const { buffer, length, ascii } = body;
+      try {
+        yield* spool.create(file, new Uint8Array(buffer, 0, length));
+        pages[i] = { file, length, ascii };
+        this.#pool.put(buffer);
+      } catch (error) {
+        debug('a page cannot be written to a file: %s', error);
+      }
+    }
+    return pages;
+  }
+}
+
+module.exports = { PageWriter };

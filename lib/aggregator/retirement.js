@@ -1,0 +1,266 @@
+'use strict';
+
+// Runs with the aggregator. Adds the numbers of dead workers to the retired totals. Writes the totals to the
+// spool, for the next thread, before it removes the files of the dead workers.
+
+const { RETIRED_FILE } = require('../spool/sweep');
+const { isExitFile, isUnfinished } = require('../spool/file-names');
+const { fromBase64 } = require('../source/byte-buffers');
+const { isTransient } = require('../spool/safe-files');
+const { debug } = require('../options/debug-log');
+const { unref } = require('../event-loop/timers');
+
+// Writing the retired totals takes at most a twentieth of the time, even if workers die all the time.
+const SAVE_PAUSE_FACTOR = 20;
+const RETRY_MILLISECONDS = 5000;
+// A file that cannot be read for so long, and at so many tries, is on a broken disk. Until then, its worker
+// is shown as if it lived.
+const GIVE_UP_MILLISECONDS = 300_000;
+const GIVE_UP_FAILURES = 5;
+const SHORT_PAUSE = 100; // milliseconds; a shorter pause is not worth a timer
+
+// Used in place of a file's name.
+const OVER_IPC = 'the snapshot over IPC';
+
+/** @typedef {import('../spool/spool').Spool} Spool */
+
+/**
+ * How a worker has died.
+ *
+ * @typedef {object} Death
+ * @property {boolean} isSnapshotExpected whether its 'exit' handler has run, which writes a snapshot
+ * @property {string} [lastSnapshot] that it has sent over IPC, base64
+ */
+
+/**
+ * @callback OnSaved
+ * @param {number[]} workerIds dead workers that have become part of the totals
+ * @param {Uint8Array} [totals] all totals, for the next thread, if they could not be written
+ * @returns {void}
+ */
+
+class Retirement {
+  #store;
+  #spool;
+  #onRefused;
+  #onSaved;
+  #now;
+  /**
+   * @type {Map<number, {since: number, failures: number}>} dead workers with a file that could not be read
+   *   yet; since when, and how often
+   */
+  #unread = new Map();
+  /** @type {Map<number, Death>} dead workers whose files have not been removed */
+  #deaths = new Map();
+  /** @type {number[]} workers that were retired since the totals were saved last */
+  #unsaved = [];
+  /** Whether the primary has totals that could not be written. */
+  #isUnwritten = false;
+  #isSaveScheduled = false;
+  /** When the retired totals may be written again, by performance.now(). */
+  #nextSave = 0;
+  #isClosed = false;
+
+  /**
+   * @param {object} options
+   * @param {import('../store/cluster-store').ClusterStore} options.store
+   * @param {() => Spool | undefined} options.spool the current spool; undefined if no directory can be
+   *   written
+   * @param {(reason: string, error: unknown) => void} options.onRefused called for each file that cannot be
+   *   used
+   * @param {OnSaved} options.onSaved called when the totals of dead workers have been saved
+   * @param {() => number} [options.now] milliseconds, for files that cannot be read
+   */
+  constructor({ store, spool, onRefused, onSaved, now = () => performance.now() }) {
+    this.#now = now;
+    this.#store = store;
+    this.#spool = spool;
+    this.#onRefused = onRefused;
+    this.#onSaved = onSaved;
+  }
+
+  /** Dead workers that have to be retired again, because a file of theirs could not be read. */
+  get unread() {
+    return [...this.#unread.keys()];
+  }
+
+  /**
+   * Restores the totals of an earlier thread.
+   *
+   * @param {Uint8Array} [unwritten] totals that it could not write
+   * @throws {NodeJS.ErrnoException} if they can be read later
+   */
+  restore(unwritten) {
+    try {
+      const written = unwritten ?? this.#spool()?.readIfPresent(RETIRED_FILE);
+      if (written === undefined) return;
+      this.#store.restoreRetired(Buffer.from(written.buffer, written.byteOffset, written.length));
+      if (unwritten === undefined) return;
+      this.#isUnwritten = true;
+      this.#scheduleSave();
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      this.#onRefused('restore-retired', error);
+    }
+  }
+
+  /**
+   * Adds a dead worker's numbers to the retired totals: its last snapshot, or a newer one that it wrote to a
+   * file.
+   *
+   * @param {number} workerId
+   * @param {Death} [death] absent if it is tried again
+   * @returns {boolean} false if a file of the worker cannot be read at the moment
+   */
+  retire(workerId, death) {
+    if (death !== undefined) this.#deaths.set(workerId, death);
+    if (!this.#store.isClosed(workerId)) {
+      const now = this.#now();
+      const { since, failures } = this.#unread.get(workerId) ?? { since: now, failures: 0 };
+      const isLastTry = failures >= GIVE_UP_FAILURES && now - since >= GIVE_UP_MILLISECONDS;
+      const error = this.readFilesOf(workerId, isLastTry);
+      if (error !== undefined) {
+        this.#unread.set(workerId, { since, failures: failures + 1 });
+        return false;
+      }
+    }
+    this.#unread.delete(workerId);
+    this.#store.retire(workerId);
+    this.#unsaved.push(workerId);
+    // Without a file, the next page would show what only this process has.
+    if (death?.lastSnapshot === undefined) this.#scheduleSave();
+    else this.save();
+    return true;
+  }
+
+  /**
+   * Writes the totals or, if there is no space or no directory, gives them to the primary. Then removes the
+   * files of the workers that they include.
+   */
+  save() {
+    if (this.#isClosed) return;
+    const workerIds = this.#unsaved.splice(0);
+    const start = performance.now();
+    const spool = this.#spool();
+    let totals;
+    let isWritten = false;
+    try {
+      totals = this.#store.encodeRetired();
+      spool?.writeAtomically(RETIRED_FILE, [totals]);
+      isWritten = spool !== undefined;
+    } catch (error) {
+      this.#onRefused('save-retired', error);
+      this.#nextSave = start + RETRY_MILLISECONDS;
+      this.#scheduleSave();
+      if (totals === undefined) {
+        this.#unsaved.unshift(...workerIds);
+        return;
+      }
+    }
+    const end = performance.now();
+    this.#nextSave = Math.max(this.#nextSave, end + (end - start) * SAVE_PAUSE_FACTOR);
+    // Before the files are removed: until then, the next thread could read them.
+    if (!isWritten) this.#onSaved(workerIds, totals);
+    else if (this.#isUnwritten) this.#onSaved([]);
+    this.#isUnwritten = !isWritten;
+    for (const workerId of workerIds) this.#removeFilesOf(workerId);
+    if (isWritten && workerIds.length > 0) this.#onSaved(workerIds);
+  }
+
+  /** @param {number} workerId */
+  #removeFilesOf(workerId) {
+    this.#spool()?.unlinkAllOf(workerId);
+    this.#deaths.delete(workerId);
+  }
+
+  /** Stops writing. */
+  close() {
+    this.#isClosed = true;
+  }
+
+  /** Several deaths at once are written together. There is never more than one timer. */
+  #scheduleSave() {
+    if (this.#isSaveScheduled) return;
+    this.#isSaveScheduled = true;
+    const save = () => {
+      this.#isSaveScheduled = false;
+      this.save();
+    };
+    const pause = this.#nextSave - performance.now();
+    // Until then the dead workers' files stay, so that a new thread could read them.
+    if (pause > SHORT_PAUSE) unref(setTimeout(save, pause));
+    else setImmediate(save);
+  }
+
+  /**
+   * Applies the snapshots in the files of a worker that is dead, or may be.
+   *
+   * @param {number} workerId
+   * @param {boolean} [isLastTry] whether a file that cannot be read at the moment is given up
+   * @returns {unknown} why one cannot be read at the moment, unless it is given up; else undefined
+   */
+  readFilesOf(workerId, isLastTry = false) {
+    const spool = this.#spool();
+    const { isSnapshotExpected = false, lastSnapshot } = this.#deaths.get(workerId) ?? {};
+    /** @type {unknown} */
+    let later;
+    let hasExitSnapshot = false;
+    const onUnreadable = (/** @type {unknown} */ error) => {
+      if (isTransient(error) && !isLastTry) later = error;
+    };
+    const files = [
+      ...filesOf(spool, workerId, onUnreadable).map(file => ({
+        file,
+        read: () => spool?.readSnapshotIfPresent(file),
+      })),
+      ...(lastSnapshot === undefined ? [] : [{ file: OVER_IPC, read: () => fromBase64(lastSnapshot) }]),
+    ];
+    for (const { file, read } of files) {
+      try {
+        const bytes = read();
+        if (bytes === undefined) continue;
+        hasExitSnapshot ||= isExit(file);
+        this.#store.apply(workerId, bytes);
+      } catch (error) {
+        const { code } = /** @type {any} */ (error);
+        onUnreadable(error);
+        // A worker that is killed while it writes leaves an incomplete file. 'sequence': the snapshot was
+        // applied before.
+        const isHalf = isUnfinished(file) || (code === 'length' && !isExit(file));
+        // If it lives, it is asked again.
+        const isIgnored = code === 'sequence' || isHalf || !this.#deaths.has(workerId);
+        if (isIgnored) debug('%s of worker %d is ignored: %s', file, workerId, error);
+        else this.#onRefused(`exit-${code}`, error);
+      }
+    }
+    if (later === undefined && isSnapshotExpected && !hasExitSnapshot)
+      this.#onRefused('exit-missing', `worker ${workerId} could not write its last snapshot`);
+    return later;
+  }
+}
+
+/**
+ * @param {string} file
+ * @returns {boolean} whether the snapshot in it is a worker's last one
+ */
+function isExit(file) {
+  return file === OVER_IPC || isExitFile(file);
+}
+
+/**
+ * @param {Spool | undefined} spool
+ * @param {number} workerId
+ * @param {(error: unknown) => void} [onUnreadable] called if the directory cannot be read
+ * @returns {string[]} names of the worker's files; none if the directory cannot be read
+ */
+function filesOf(spool, workerId, onUnreadable) {
+  try {
+    return spool?.filesOfWorker(workerId) ?? [];
+  } catch (error) {
+    debug('the snapshot directory cannot be read: %s', error);
+    onUnreadable?.(error);
+    return [];
+  }
+}
+
+module.exports = { Retirement, filesOf };

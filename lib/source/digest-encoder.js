@@ -1,0 +1,199 @@
+'use strict';
+
+// Runs in any process that records. Encodes the digests of its summaries, each only if it has changed.
+// Encoding one takes up to 40 µs, so they are encoded in slices, and requests are handled in between. All
+// digests of a table are copied into one array, in slices too, so a snapshot has one block of memory to
+// write: a capture of 1,000 digests takes 0.3 ms with it and 1.9 ms without, of 10,000 digests 0.9 and
+// 9.5 ms.
+
+const { centroidsOf } = require('../metric/observations');
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./extras').ExtraBlock} ExtraBlock */
+
+/**
+ * `version` is the digest's. `number` identifies the encoding: different digests of the same version have
+ * different numbers.
+ *
+ * @typedef {{digest: object, version: number, number: number, observations: number, centroids: Float64Array}}
+ *   Encoded
+ */
+
+/**
+ * All digests of a table in one array, ordered by row. That of `whole` begins with the index: two numbers per
+ * row, how many centroids its digest has, and its version. The centroids follow. `encoded` has them by row.
+ * The other fields tell quickly whether all of them still hold: a look at the digest of each of a thousand
+ * summaries with 20 label sets takes 2 ms.
+ *
+ * @typedef {{encoded: Encoded[], rowCount: number, generation: number, resets: number, deadCount: number,
+ *   observations: Float64Array, index: Float64Array, flat: Float64Array, whole: ExtraBlock}} Block
+ */
+
+class DigestEncoder {
+  /** @type {WeakMap<object, Encoded[]>} by table: by row */
+  #encoded = new WeakMap();
+  /** @type {WeakMap<object, Block>} by table, as of the last encodeChanged() */
+  #blocks = new WeakMap();
+  #nextNumber = 1;
+
+  /**
+   * Encodes the digests that have changed.
+   *
+   * @param {MetricView[]} views
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *encodeChanged(views) {
+    for (const view of views) if (view.digestOf !== undefined) yield* this.#encodeTable(view);
+  }
+
+  /**
+   * @param {MetricView} view
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#encodeTable(view) {
+    const { table } = view;
+    const { rowCount, generation, resets } = table;
+    const deadCount = rowCount - table.liveCount;
+    const before = this.#blocks.get(table);
+    let isSame = before?.rowCount === rowCount && before.deadCount === deadCount;
+    /** @type {Encoded[]} */
+    const encoded = [];
+    for (const row of [...table.liveRows()]) {
+      // A row may have been removed between two slices.
+      if (row < table.rowCount && table.isLive(row)) encoded[row] = this.#centroidsOf(view, row);
+      isSame &&= encoded[row] === before?.encoded[row];
+      yield;
+    }
+    if (isSame && before !== undefined) {
+      before.generation = generation;
+      before.resets = resets;
+      return;
+    }
+    const numbers = encoded.reduce((sum, { centroids }) => sum + centroids.length, 0);
+    const all = new Float64Array(rowCount * 2 + numbers);
+    const [index, flat] = [all.subarray(0, rowCount * 2), all.subarray(rowCount * 2)];
+    const observations = new Float64Array(rowCount);
+    let length = 0;
+    for (let row = 0; row < encoded.length; row++) {
+      const entry = encoded[row];
+      if (entry === undefined) continue;
+      const { centroids } = entry;
+      observations[row] = entry.observations;
+      index[row * 2] = centroids.length / 2;
+      index[row * 2 + 1] = entry.number;
+      flat.set(centroids, length);
+      // The copy in the block replaces it.
+      entry.centroids = flat.subarray(length, length + centroids.length);
+      length += centroids.length;
+      yield;
+    }
+    const state = { rowCount, generation, resets, deadCount, observations };
+    this.#blocks.set(table, { encoded, ...state, index, flat, whole: { count: 1, chunks: [all] } });
+  }
+
+  /**
+   * @param {MetricView[]} views
+   * @returns {ExtraBlock[]} the digests of each summary, as encodeChanged() encoded them
+   */
+  unchanging(views) {
+    return views.flatMap(({ table }) => this.#blocks.get(table)?.whole ?? []);
+  }
+
+  /**
+   * All digests of a summary, as encodeChanged() encoded them. Later observations are not included: a
+   * thousand busy summaries would all be encoded again here, in one synchronous section.
+   *
+   * @param {MetricView} view
+   * @param {boolean} isLast whether this is the last snapshot: then later observations are included
+   * @returns {ExtraBlock | undefined} undefined for other types
+   */
+  blockOf(view, isLast) {
+    if (view.digestOf === undefined) return undefined;
+    const { table } = view;
+    const block = this.#blocks.get(table);
+    const held = !isLast && block !== undefined && holds(block, view) ? block : undefined;
+    if (held?.rowCount === table.rowCount) return held.whole;
+    const index = new Float64Array(table.rowCount * 2);
+    if (held !== undefined) index.set(held.index);
+    /** @type {Float64Array[]} */
+    const centroids = [];
+    let isComplete = block !== undefined;
+    let blockRows = 0;
+    for (let row = held?.rowCount ?? 0; row < table.rowCount; row++) {
+      if (!table.isLive(row)) {
+        // A row of the block was removed.
+        if (block?.encoded[row] !== undefined) isComplete = false;
+        continue;
+      }
+      const encoded = (isLast ? undefined : this.#recentOf(view, row)) ?? this.#centroidsOf(view, row);
+      index[row * 2] = encoded.centroids.length / 2;
+      index[row * 2 + 1] = encoded.number;
+      centroids.push(encoded.centroids);
+      if (block === undefined || row >= block.encoded.length) continue;
+      blockRows++;
+      if (block.encoded[row] !== encoded) isComplete = false;
+    }
+    // Rows that were added after encodeChanged() follow the rows of the block.
+    if (block === undefined || !isComplete) return { count: 1, chunks: [index, ...centroids] };
+    return { count: 1, chunks: [index, block.flat, ...centroids.slice(blockRows)] };
+  }
+
+  /**
+   * @param {MetricView} view
+   * @param {number} row
+   * @returns {Encoded | undefined} the last encoding; undefined if the digest has been reset since
+   */
+  #recentOf(view, row) {
+    const latest = this.#encoded.get(view.table)?.[row];
+    if (latest === undefined || latest.digest !== view.digestOf?.(row)) return undefined;
+    return observationsOf(view, row) >= latest.observations ? latest : undefined;
+  }
+
+  /**
+   * @param {MetricView} view
+   * @param {number} row
+   * @returns {Encoded}
+   */
+  #centroidsOf(view, row) {
+    let rows = this.#encoded.get(view.table);
+    if (rows === undefined) {
+      rows = [];
+      this.#encoded.set(view.table, rows);
+    }
+    const digest = /** @type {NonNullable<MetricView['digestOf']>} */ (view.digestOf)(row);
+    const slices = digest.slices(); // may start a new slice of the window, which changes the version
+    const latest = rows[row];
+    if (latest !== undefined && latest.digest === digest && latest.version === digest.version) return latest;
+    const number = this.#nextNumber++;
+    const observations = observationsOf(view, row);
+    const { version } = digest;
+    return (rows[row] = { digest, version, number, observations, centroids: centroidsOf(slices) });
+  }
+}
+
+/**
+ * @param {Block} block
+ * @param {MetricView} view
+ * @returns {boolean} whether none of its digests was removed, reset or replaced, and no row has come back
+ */
+function holds({ rowCount, generation, resets, deadCount, observations }, { table }) {
+  // Removing a row changes the generation, its return does not.
+  if (generation !== table.generation || deadCount !== table.rowCount - table.liveCount) return false;
+  // Not true if another thread or release of this package does not count them.
+  if (table.resets - resets === 0) return true;
+  const { pages, pageShift, pageMask, width } = table;
+  for (let row = 0; row < rowCount; row++) {
+    if (pages[row >> pageShift][(row & pageMask) * width + 1] < observations[row]) return false;
+  }
+  return true;
+}
+
+/**
+ * @param {MetricView} view of a summary, whose second number is its count
+ * @param {number} row
+ */
+function observationsOf({ table }, row) {
+  return table.pageOf(row)[table.offsetOf(row) + 1];
+}
+
+module.exports = { DigestEncoder };

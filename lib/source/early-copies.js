@@ -1,0 +1,72 @@
+'use strict';
+
+// Runs in any process that records. If a capture has to wait for asynchronous hooks, the numbers of other
+// metrics are copied before it: of those whose hooks have ended, in the turn of the hooks; of those without a
+// hook, when the program is about to reset or remove them.
+
+const { timedSection } = require('../event-loop/timed-section');
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('../series/series-table').WaitingCapture} WaitingCapture */
+/** @typedef {Omit<import('./snapshot-encoder').CaptureEntry, 'defaults'>} Copy */
+
+/** @implements {WaitingCapture} */
+class EarlyCopies {
+  #extrasOf;
+  /** @type {Map<SeriesTable, {copy: Copy, epoch: number}>} by table; `epoch` is the table's at that moment */
+  #copies = new Map();
+  /** @type {Map<SeriesTable, MetricView | undefined>} by table: of what is not copied yet */
+  #views = new Map();
+
+  /**
+   * @param {{view: MetricView, hasHook: boolean}[]} metrics all but those whose hooks have not ended
+   * @param {(view: MetricView) => Pick<Copy, 'extras'>} extrasOf
+   */
+  constructor(metrics, extrasOf) {
+    this.#extrasOf = extrasOf;
+    timedSection('worker:copy', () => {
+      for (const { view, hasHook } of metrics) {
+        const { table } = view;
+        this.#views.set(table, hasHook ? undefined : view);
+        (table.captures ??= new Set()).add(this);
+        if (hasHook) this.#copy(view);
+      }
+    });
+  }
+
+  /** @param {SeriesTable} table whose numbers are about to be reset or removed */
+  beforeReset(table) {
+    const view = this.#views.get(table);
+    // First, because copying may remove what has aged.
+    this.#views.set(table, undefined);
+    if (view !== undefined) this.#copy(view);
+  }
+
+  /** @param {MetricView} view */
+  #copy(view) {
+    const { table } = view;
+    const copy = { ...this.#extrasOf(view), numbers: table.captured() };
+    this.#copies.set(table, { copy, epoch: table.epoch });
+  }
+
+  /** To be called when the hooks have ended: from now on a reset shows. */
+  end() {
+    for (const table of this.#views.keys()) {
+      table.captures?.delete(this);
+      if (table.captures?.size === 0) table.captures = undefined;
+    }
+    this.#views.clear();
+  }
+
+  /**
+   * @param {SeriesTable} table
+   * @returns {Copy | undefined} undefined if it was not copied, or a compaction has renumbered its rows since
+   */
+  of(table) {
+    const early = this.#copies.get(table);
+    return early?.epoch === table.epoch ? early.copy : undefined;
+  }
+}
+
+module.exports = { EarlyCopies };

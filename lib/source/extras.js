@@ -1,0 +1,70 @@
+'use strict';
+
+// What rows have besides their columns. A snapshot has a block of each kind for each metric, in the order of
+// this list. A new kind is added here; what encodes it is in capture/snapshot-source.js, and what merges
+// it in store/cluster-family.js.
+
+const { SnapshotError } = require('./byte-buffers');
+const { decodeExemplars } = require('./exemplars');
+
+/** @typedef {import('./byte-buffers').ByteReader} ByteReader */
+
+/**
+ * What a source has of each kind.
+ *
+ * @typedef {object} RowExtras
+ * @property {(row: number) => import('../store/family-quantiles').SourceDigest} [digestOf] of a summary
+ * @property {() => import('./exemplars').PlacedExemplar[]} [exemplars] by the source's rows and columns;
+ *   throws a SnapshotError if they reach past the end
+ */
+
+/**
+ * A block: how many parts it has, as its kind counts them, and its bytes, a multiple of 8.
+ *
+ * @typedef {{count: number, chunks: ArrayBufferView[]}} ExtraBlock
+ */
+
+/**
+ * @typedef {object} ExtraEncoder
+ * @property {(views: import('../exposition/live-family').MetricView[]) => Generator<void>} encodeChanged
+ *   encodes what has changed; yields where a slice may end
+ * @property {(view: import('../exposition/live-family').MetricView, isCurrent: boolean) =>
+ *   ExtraBlock | undefined} blockOf as it was encoded; `isCurrent` if what has changed since has to be in it,
+ *   however long that takes
+ * @property {(views: import('../exposition/live-family').MetricView[]) => ExtraBlock[]} [unchanging]
+ *   blocks of a single chunk that can be written ahead of the capture: blockOf() gives the same block or
+ *   another one
+ */
+
+/**
+ * @typedef {object} ExtraKind
+ * @property {keyof RowExtras} name
+ * @property {(open: () => ByteReader, count: number, rowCount: number) => any} decode without a copy; `open`
+ *   gives a reader at the beginning
+ */
+
+/** @type {readonly ExtraKind[]} */
+const EXTRAS = [
+  { name: 'digestOf', decode: (open, _count, rowCount) => readDigests(open(), rowCount) },
+  // They are decoded when they are shown.
+  { name: 'exemplars', decode: (open, count) => () => decodeExemplars(open(), count) },
+];
+
+/**
+ * @param {ByteReader} reader
+ * @param {number} rowCount
+ * @throws {SnapshotError} if they reach past the end
+ */
+function readDigests(reader, rowCount) {
+  const index = reader.float64Array(rowCount * 2);
+  /** @type {Float64Array[]} */
+  const centroids = [];
+  for (let row = 0; row < rowCount; row++) {
+    const count = index[row * 2];
+    if (!(count >= 0)) throw new SnapshotError('numbers', `a digest of ${count} centroids`);
+    centroids.push(reader.float64Array(count * 2));
+  }
+  return (/** @type {number} */ row) => ({ version: index[row * 2 + 1], centroids: centroids[row] });
+}
+
+module.exports = { EXTRAS };

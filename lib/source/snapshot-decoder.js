@@ -1,0 +1,297 @@
+'use strict';
+
+// Reads one snapshot of a worker, and checks its structure before any of it is used.
+
+const { ByteReader, SnapshotError } = require('./byte-buffers');
+const { readDictionary } = require('./dictionary-decoder');
+const { EXTRAS } = require('./extras');
+const { readFailures } = require('./failure-counts');
+const { isValidLabelName } = require('../registry/names');
+const {
+  MAGIC,
+  END_MARK,
+  BYTE_ORDER,
+  VERSION,
+  HEADER_BYTES,
+  END_BYTES,
+  INCARNATION_BYTES,
+  TABLE_ENTRY,
+  JSON_ENTRY,
+} = require('./snapshot-format');
+
+/** @type {import('./extras').RowExtras} */
+const NO_EXTRAS = Object.freeze({});
+
+/**
+ * A part of the columns: offsets from their beginning. They are negative before the columns.
+ *
+ * @typedef {{start: number, end: number}} Part
+ */
+
+/**
+ * @typedef {object} TableEntry
+ * @property {number} defaults
+ * @property {number} metric
+ * @property {number} rowCount
+ * @property {Part} numbers
+ * @property {Int32Array | undefined} order undefined if all rows are live and in order
+ * @property {{kind: number, count: number, part: Part}[]} extras
+ */
+
+/** @typedef {{defaults: number, json: any}} JsonEntry */
+
+/**
+ * @typedef {object} SnapshotHeader
+ * @property {number} workerId
+ * @property {string} incarnation
+ * @property {number} epoch
+ * @property {number} sequence
+ * @property {number} capturedAt milliseconds since the epoch
+ * @property {number} dictionaryStart
+ * @property {number} dictionaryEnd
+ */
+
+/**
+ * @typedef {object} SnapshotParts
+ * @property {import('./dictionary-decoder').DictionaryRecord[]} dictionary
+ * @property {[string, string][][]} defaultLabels
+ * @property {import('./failure-counts').Failure[]} failures
+ * @property {(TableEntry | JsonEntry)[]} entries
+ * @property {ByteReader} columns
+ * @property {number} bytes
+ */
+
+/** @typedef {SnapshotHeader & SnapshotParts} Snapshot */
+
+/**
+ * Reads a snapshot, and checks every length.
+ *
+ * @param {Buffer} buffer whose memory starts at a multiple of 8
+ * @param {(metric: number) => number | undefined} labelCountOf number of labels of a metric that an earlier
+ *   snapshot defined
+ * @param {(header: SnapshotHeader) => void} checkHeader may throw; called before the dictionary is read,
+ *   because the dictionary may continue one that the reader does not have
+ * @returns {Snapshot}
+ * @throws {SnapshotError} if the bytes do not follow the format
+ */
+function decodeSnapshot(buffer, labelCountOf, checkHeader) {
+  if (buffer.length < HEADER_BYTES + END_BYTES)
+    throw new SnapshotError('length', `${buffer.length} bytes are too few`);
+  if (buffer.compare(MAGIC, 0, 8, 0, 8) !== 0) throw new SnapshotError('magic', 'this is not a snapshot');
+  const header = new ByteReader(buffer, 8, HEADER_BYTES);
+  if (header.uint32() !== BYTE_ORDER)
+    throw new SnapshotError('byte-order', 'written in the other byte order');
+  const version = header.uint32();
+  if (version !== VERSION)
+    throw new SnapshotError('version', `format version ${version}, expected ${VERSION}`);
+  const incarnation = buffer.toString('hex', header.position, header.position + INCARNATION_BYTES);
+  header.position += INCARNATION_BYTES;
+  const [workerId, epoch] = [header.uint32(), header.uint32()];
+  const [sequence, capturedAt, dictionaryStart, dictionaryEnd, numbersStart, columnsStart, bytes, offset] =
+    Array.from({ length: 8 }, () => header.float64());
+  const segments = header.uint32();
+  const endStart = buffer.length - END_BYTES;
+  if (bytes !== buffer.length) throw new SnapshotError('length', `${buffer.length} bytes, not ${bytes}`);
+  if (
+    buffer.compare(END_MARK, 0, 8, endStart + 8) !== 0 ||
+    new ByteReader(buffer, endStart, buffer.length).float64() !== sequence
+  ) {
+    throw new SnapshotError('end-mark', 'the end mark is missing');
+  }
+  const offsets = [HEADER_BYTES, offset, numbersStart, columnsStart, endStart];
+  const inOrder = offsets.every((each, i) => i === 0 || each >= offsets[i - 1]);
+  if (
+    !inOrder ||
+    offset % 8 !== 0 ||
+    numbersStart % 8 !== 0 ||
+    columnsStart % 8 !== 0 ||
+    !(dictionaryStart <= dictionaryEnd)
+  ) {
+    throw new SnapshotError('length', 'the offsets of the parts are invalid');
+  }
+
+  const identity = { workerId, incarnation, epoch, sequence, capturedAt, dictionaryStart, dictionaryEnd };
+  checkHeader(identity);
+
+  const columns = new ByteReader(buffer, columnsStart, endStart);
+  const dictionary = readDictionary(new ByteReader(buffer, offset, numbersStart), segments, labelCountOf);
+  const numbers = readNumbers(new ByteReader(buffer, numbersStart, columnsStart), columns, offset);
+  return { ...identity, dictionary, ...numbers, columns, bytes };
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {ByteReader} columns
+ * @param {number} aheadEnd where the blocks end that precede the dictionary part
+ */
+function readNumbers(reader, columns, aheadEnd) {
+  const defaultLabels = reader.list(() => reader.labels());
+  const failures = readFailures(reader);
+  /** @type {Part[]} */
+  const parts = [];
+  /** @type {Part[]} */
+  const ahead = [];
+  const read = reader.list(() => readEntry(reader, parts, ahead));
+  setEnds(parts, columns.end - columns.position);
+  setEnds(ahead, aheadEnd);
+  for (const part of ahead) {
+    part.start -= columns.position;
+    part.end -= columns.position;
+  }
+  const entries = read.map(entry => ('json' in entry ? entry : withOrder(entry, columns)));
+  if (!defaultLabels.every(labels => labels.every(([name]) => isValidLabelName(name))))
+    throw new SnapshotError('numbers', 'a default label has an invalid name');
+  if (entries.some(entry => entry.defaults >= defaultLabels.length)) {
+    throw new SnapshotError('numbers', 'a metric refers to default labels that do not exist');
+  }
+  return { defaultLabels, failures, entries };
+}
+
+/**
+ * Sets where each part ends: where the next one starts. If parts could overlap, a short snapshot could have
+ * the same million numbers a million times.
+ *
+ * @param {Part[]} parts in the order of the entries
+ * @param {number} length of what they are parts of
+ * @throws {SnapshotError} if they are not in that order
+ */
+function setEnds(parts, length) {
+  let end = length;
+  for (let i = parts.length - 1; i >= 0; i--) {
+    const { start } = parts[i];
+    if (!(start >= 0 && start <= end))
+      throw new SnapshotError('length', `${start} is not the offset of a column that ends at ${end}`);
+    parts[i].end = end;
+    end = start;
+  }
+}
+
+/**
+ * @typedef {Omit<TableEntry, 'order'> & {liveCount: number, order: Part | undefined}} ReadEntry its order is
+ *   not read yet
+ */
+
+/**
+ * @param {ByteReader} reader
+ * @param {Part[]} parts of the columns, to which those of the entry are added
+ * @param {Part[]} ahead the same for those before the dictionary part: offsets in the file
+ * @returns {ReadEntry | JsonEntry}
+ */
+function readEntry(reader, parts, ahead) {
+  const kind = reader.uint32();
+  const defaults = reader.uint32();
+  if (kind === JSON_ENTRY) return { defaults, json: parseJson(reader.string()) };
+  if (kind !== TABLE_ENTRY) throw new SnapshotError('numbers', `an entry of kind ${kind}`);
+  const readPart = () => {
+    const offset = reader.float64();
+    const part = { start: Math.abs(offset), end: 0 };
+    (offset < 0 ? ahead : parts).push(part);
+    return part;
+  };
+  const [metric, rowCount, liveCount, dense] = [
+    reader.uint32(),
+    reader.uint32(),
+    reader.uint32(),
+    reader.uint32(),
+  ];
+  const numbers = readPart();
+  const order = dense === 1 ? undefined : readPart();
+  if (dense === 1 && liveCount !== rowCount)
+    throw new SnapshotError('numbers', 'all rows should be live, but some are not');
+  /** @type {TableEntry['extras']} */
+  const extras = [];
+  for (let kind = 0; kind < EXTRAS.length; kind++) {
+    const count = reader.uint32();
+    if (count > 0) extras.push({ kind, count, part: readPart() });
+  }
+  return { defaults, metric, rowCount, liveCount, numbers, order, extras };
+}
+
+/**
+ * Lists the properties: with `...entry`, a snapshot takes twice as long.
+ *
+ * @param {ReadEntry} entry
+ * @param {ByteReader} columns
+ * @returns {TableEntry}
+ */
+function withOrder(entry, columns) {
+  const { defaults, metric, rowCount, liveCount, numbers, extras } = entry;
+  const order = entry.order && readOrder(readerOf(columns, entry.order), liveCount, rowCount);
+  return { defaults, metric, rowCount, numbers, order, extras };
+}
+
+/**
+ * A BigInt stays text: it may be a label, and have more digits than a number.
+ *
+ * @param {string} _key
+ * @param {any} value
+ */
+function readSpecial(_key, value) {
+  const text = value?.$number;
+  if (typeof text !== 'string' || Object.keys(value).length > 1) return value;
+  return /^-?\d+$/.test(text) ? text : Number(text);
+}
+
+/** @param {string} text */
+function parseJson(text) {
+  try {
+    return JSON.parse(text, readSpecial);
+  } catch {
+    throw new SnapshotError('numbers', 'a metric as JSON cannot be read');
+  }
+}
+
+/**
+ * @param {ByteReader} columns
+ * @param {Part} part
+ */
+function readerOf({ buffer, position }, { start, end }) {
+  return new ByteReader(buffer, position + start, position + end);
+}
+
+/**
+ * @param {ByteReader} reader
+ * @param {number} liveCount
+ * @param {number} rowCount
+ */
+function readOrder(reader, liveCount, rowCount) {
+  const order = reader.int32Array(liveCount);
+  for (let i = 0; i < order.length; i++) {
+    if (order[i] < 0 || order[i] >= rowCount)
+      throw new SnapshotError('numbers', `row ${order[i]} of ${rowCount}`);
+  }
+  return order;
+}
+
+/**
+ * A table's numbers, without a copy.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @param {number} width numbers per row
+ * @returns {Float64Array}
+ * @throws {SnapshotError} if there are fewer
+ */
+function columnsOf(snapshot, entry, width) {
+  return readerOf(snapshot.columns, entry.numbers).float64Array(entry.rowCount * width);
+}
+
+/**
+ * What a table's rows have besides their columns.
+ *
+ * @param {Snapshot} snapshot
+ * @param {TableEntry} entry
+ * @returns {import('./extras').RowExtras}
+ * @throws {SnapshotError} if they reach past the end
+ */
+function extrasOf({ columns }, { extras, rowCount }) {
+  if (extras.length === 0) return NO_EXTRAS;
+  return Object.fromEntries(
+    extras.map(({ kind, count, part }) => {
+      const { name, decode } = EXTRAS[kind];
+      return [name, decode(() => readerOf(columns, part), count, rowCount)];
+    }),
+  );
+}
+
+module.exports = { decodeSnapshot, columnsOf, extrasOf };

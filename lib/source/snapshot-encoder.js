@@ -1,0 +1,214 @@
+'use strict';
+
+// Writes one snapshot of a worker: header, digests, dictionary part, number part, columns, end mark.
+
+const { ByteWriter } = require('./byte-buffers');
+const { EXTRAS } = require('./extras');
+const { writeFailures } = require('./failure-counts');
+const {
+  MAGIC,
+  END_MARK,
+  BYTE_ORDER,
+  VERSION,
+  HEADER_BYTES,
+  END_BYTES,
+  INCARNATION_BYTES,
+  TABLE_ENTRY,
+  JSON_ENTRY,
+} = require('./snapshot-format');
+
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./dictionary-part').DictionaryPart} DictionaryPart */
+
+/**
+ * A captured metric: one of this library with its table, or the JSON of a custom metric object.
+ *
+ * @typedef {object} CaptureEntry
+ * @property {number} defaults index of its registry's default labels
+ * @property {MetricView} [view]
+ * @property {TableNumbers} [numbers] a copy of those of the view's table, if they were copied
+ * @property {(import('./extras').ExtraBlock | undefined)[]} [extras] in the order of EXTRAS
+ * @property {string} [json] from stringifyJson()
+ */
+
+/**
+ * @typedef {Pick<import('../series/series-table').SeriesTable,
+ *   'rowCount' | 'liveCount' | 'order' | 'orderLength' | 'pages' | 'width'>} TableNumbers
+ */
+
+/**
+ * @typedef {object} Capture
+ * @property {number} workerId
+ * @property {string} incarnation hex, 16 bytes
+ * @property {number} sequence
+ * @property {number} capturedAt milliseconds since 1970
+ * @property {Record<string, unknown>[]} defaultLabels
+ * @property {CaptureEntry[]} entries
+ * @property {import('./failure-counts').Failure[]} failures
+ */
+
+/** @typedef {{numberOf: (view: MetricView) => number}} Journal */
+
+/** @typedef {{chunks: Uint8Array[], bytes: number}} EncodedSnapshot */
+
+/**
+ * Encodes a capture. Columns are not copied: the chunks are valid until the next number is recorded.
+ *
+ * @param {Capture} capture
+ * @param {Journal} journal has all metrics of the capture
+ * @param {DictionaryPart} dictionary has the journal up to its end
+ * @returns {EncodedSnapshot} the first chunk is the header, the next ones are the dictionary's
+ */
+function encodeSnapshot(capture, journal, dictionary) {
+  const head = new ByteWriter(4096, dictionary.length);
+  head.align(8);
+  const numbersStart = head.length;
+  const columns = new ByteWriter(16384);
+  writeNumbers(head, columns, capture, journal, dictionary);
+  head.align(8);
+  columns.align(8);
+  const columnsStart = head.length;
+  const bytes = columnsStart + columns.length + END_BYTES;
+  const header = encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes });
+  const end = new ByteWriter(END_BYTES);
+  end.float64(capture.sequence);
+  end.bytes(END_MARK);
+  const chunks = [header, ...dictionary.chunks(), ...head.chunks(), ...columns.chunks(), end.finish()];
+  return { chunks, bytes };
+}
+
+/**
+ * The first chunk of an incomplete snapshot. A reader refuses it, because its length field is 0.
+ *
+ * @param {DictionaryPart} dictionary
+ * @returns {Uint8Array}
+ */
+function incompleteHeader(dictionary) {
+  const capture = { workerId: 0, incarnation: '00'.repeat(INCARNATION_BYTES), sequence: 0, capturedAt: 0 };
+  const offsets = { numbersStart: 0, columnsStart: 0, bytes: 0 };
+  return encodeHeader(capture, dictionary, offsets);
+}
+
+/**
+ * @param {Pick<Capture, 'workerId' | 'incarnation' | 'sequence' | 'capturedAt'>} capture
+ * @param {DictionaryPart} dictionary
+ * @param {{numbersStart: number, columnsStart: number, bytes: number}} offsets
+ */
+function encodeHeader(capture, dictionary, { numbersStart, columnsStart, bytes }) {
+  const header = new ByteWriter(HEADER_BYTES);
+  header.bytes(MAGIC);
+  header.uint32(BYTE_ORDER);
+  header.uint32(VERSION);
+  header.bytes(Buffer.from(capture.incarnation, 'hex'));
+  header.uint32(capture.workerId);
+  header.uint32(dictionary.epoch);
+  for (const value of [capture.sequence, capture.capturedAt, dictionary.start, dictionary.end])
+    header.float64(value);
+  for (const value of [numbersStart, columnsStart, bytes, dictionary.offset]) header.float64(value);
+  header.uint32(dictionary.segments);
+  header.bytes(new Uint8Array(HEADER_BYTES - header.length));
+  return header.finish();
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {ByteWriter} columns
+ * @param {Capture} capture
+ * @param {Journal} journal
+ * @param {DictionaryPart} dictionary
+ */
+function writeNumbers(writer, columns, capture, journal, dictionary) {
+  let last = 0;
+  /** @param {import('./extras').ExtraBlock} block */
+  const aheadOf = block => {
+    const offset = dictionary.offsetOf(block);
+    // The offsets have to rise. Those of a metric that is in two registries would not.
+    return offset !== undefined && offset > last ? (last = offset) : undefined;
+  };
+  writer.list(capture.defaultLabels, labels => writer.labels(labels));
+  writeFailures(writer, capture.failures);
+  writer.list(capture.entries, entry => {
+    writer.uint32(entry.view === undefined ? JSON_ENTRY : TABLE_ENTRY);
+    writer.uint32(entry.defaults);
+    if (entry.view === undefined) {
+      writer.string(entry.json ?? 'null');
+    } else {
+      writer.uint32(journal.numberOf(entry.view));
+      writeColumns(writer, columns, entry.numbers ?? entry.view.table);
+      writeExtras(writer, columns, entry, aheadOf);
+    }
+  });
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {ByteWriter} columns
+ * @param {TableNumbers} numbers
+ */
+function writeColumns(writer, columns, { rowCount, liveCount, order, orderLength, pages, width }) {
+  writer.uint32(rowCount);
+  writer.uint32(liveCount);
+  writer.uint32(order === undefined ? 1 : 0);
+  columns.align(8);
+  writer.float64(columns.length);
+  let left = rowCount * width * 8;
+  for (const page of pages) {
+    const bytes = Math.min(left, page.byteLength);
+    columns.append(page, bytes);
+    left -= bytes;
+  }
+  if (order !== undefined) {
+    writer.float64(columns.length);
+    columns.append(
+      liveCount === orderLength ? order.subarray(0, orderLength) : withoutGaps(order, orderLength, liveCount),
+    );
+  }
+}
+
+/**
+ * @param {Int32Array} order
+ * @param {number} length
+ * @param {number} liveCount
+ * @returns {Int32Array} the live rows. A loop takes 0.1 ms for 100,000 rows, filter() 1 ms.
+ */
+function withoutGaps(order, length, liveCount) {
+  const live = new Int32Array(liveCount);
+  let count = 0;
+  for (let i = 0; i < length; i++) if (order[i] !== -1) live[count++] = order[i];
+  return live;
+}
+
+/**
+ * @param {ByteWriter} writer
+ * @param {ByteWriter} columns
+ * @param {CaptureEntry} entry
+ * @param {(block: import('./extras').ExtraBlock) => number | undefined} aheadOf offset of a block in the
+ *   file, if it is there already
+ */
+function writeExtras(writer, columns, { extras = [] }, aheadOf) {
+  columns.align(8);
+  for (let kind = 0; kind < EXTRAS.length; kind++) {
+    const block = extras[kind];
+    writer.uint32(block?.count ?? 0);
+    if (block === undefined) continue;
+    const ahead = aheadOf(block);
+    writer.float64(ahead === undefined ? columns.length : -ahead);
+    if (ahead === undefined) for (const chunk of block.chunks) columns.append(chunk);
+  }
+}
+
+/**
+ * A metric's get() as JSON. NaN, infinities and BigInt, which JSON does not have, become objects.
+ *
+ * @param {unknown} metric
+ * @returns {string}
+ * @throws {TypeError} if JSON cannot represent it
+ */
+function stringifyJson(metric) {
+  return JSON.stringify(metric, (_key, value) => {
+    const isSpecial = typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value));
+    return isSpecial ? { $number: String(value) } : value;
+  });
+}
+
+module.exports = { stringifyJson, encodeSnapshot, incompleteHeader };

@@ -1,0 +1,362 @@
+'use strict';
+
+// Runs in the worker, and in the primary for the primary's own metrics, on the application's event loop.
+// Captures the registries of a process as snapshots. Whatever takes long is done before the capture, in
+// slices.
+
+const { randomBytes } = require('node:crypto');
+const { viewOf } = require('../registry/metric-view');
+const { DictionaryEncoder } = require('./dictionary-encoder');
+const { DigestEncoder } = require('./digest-encoder');
+const { ExemplarEncoder } = require('./exemplar-encoder');
+const { CollectHooks } = require('./collect-hooks');
+const { CustomMetrics } = require('./custom-metrics');
+const { EarlyCopies } = require('./early-copies');
+const { readableMetrics } = require('./readable-metrics');
+const { warnOfOtherClients } = require('../registry/other-clients');
+const { distinctMetrics } = require('../registry/distinct-metrics');
+const { readableDefaults } = require('../registry/readable-defaults');
+const { timedSection } = require('../event-loop/timed-section');
+const { runInSlices, turn } = require('../event-loop/slices');
+const { EXTRAS } = require('./extras');
+const { encodeSnapshot } = require('./snapshot-encoder');
+const { FailureCounts, COLLECT } = require('./failure-counts');
+const { debug } = require('../options/debug-log');
+const { textOf } = require('../options/thrown');
+const { warnOnce } = require('../options/warnings');
+
+const SLICE_MILLISECONDS = 0.3;
+const MAX_NAME_LENGTH = 1000;
+
+const HOOK_WARNING = 'PROM_CLIENT_CLUSTER_COLLECT';
+
+/** @typedef {import('./series-journal').JournalPosition} JournalPosition */
+/** @typedef {import('./dictionary-part').DictionaryPart} DictionaryPart */
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('./snapshot-encoder').CaptureEntry} CaptureEntry */
+
+/**
+ * By kind of extra: what encodes it.
+ *
+ * @type {Record<keyof import('./extras').RowExtras, new () => import('./extras').ExtraEncoder>}
+ */
+const ENCODERS = { digestOf: DigestEncoder, exemplars: ExemplarEncoder };
+
+class SnapshotSource {
+  #incarnation = randomBytes(16).toString('hex');
+  #sequence = 0;
+  #dictionaries = new DictionaryEncoder(this.#incarnation);
+  #extras = EXTRAS.map(({ name }) => new ENCODERS[name]());
+  #hooks = new CollectHooks();
+  #customMetrics = new CustomMetrics();
+  #failures = new FailureCounts();
+  /** @type {EarlyCopies | undefined} for a capture after asynchronous hooks */
+  #copies = undefined;
+  /**
+   * @type {Map<any, any[]> | undefined} by registry: its metrics when the hooks of a capture were started. A
+   *   hook may remove metrics, and prom-client shows those, too
+   */
+  #started = undefined;
+
+  /** @param {() => Iterable<any>} registries called at each capture */
+  constructor(registries) {
+    this.registries = registries;
+  }
+
+  /**
+   * Prepares a capture: encodes what takes long, in slices, then runs the hooks. `capture` is called in the
+   * turn of the hooks, in which prom-client reads the metrics: a program may reset a metric right after its
+   * hook. If asynchronous hooks have to be waited for, the numbers that the other hooks have set are copied
+   * in that turn. Those of metrics without a hook are copied only if the program resets or removes them
+   * meanwhile: a later scrape may share the capture, and must have what was recorded before it.
+   *
+   * @template T
+   * @param {number | undefined} timeout milliseconds for the hooks; undefined to run none
+   * @param {object} [options]
+   * @param {JournalPosition} [options.readerPosition] what the reader has of the journal
+   * @param {(dictionary: DictionaryPart) => void} [options.onProgress] see encodeDictionary()
+   * @param {(renew: (() => void) | undefined) => void} [options.onWaiting] called when hooks have to be
+   *   waited for, and without `renew` when they have ended. `renew` is to be called if the reader has got
+   *   newer numbers meanwhile: it drops what was copied or removed before
+   * @param {(dictionary: DictionaryPart, hooksBegan: number) => T} [options.capture] `hooksBegan`: when hooks
+   *   were called that had to be waited for, by performance.now(); otherwise Infinity. What hooks have set
+   *   may be as old
+   * @returns {Promise<T | undefined>} what `capture` returns; only its errors reject the promise
+   */
+  async prepare(timeout, { readerPosition, onProgress, onWaiting, capture } = {}) {
+    warnOfOtherClients(this.registries());
+    const views = viewsOf(this.#metrics());
+    const dictionary = capture && this.#dictionaries.start(readerPosition);
+    await runInSlices(this.#preparation(views, dictionary, onProgress), SLICE_MILLISECONDS);
+    // Otherwise the capture would add to what the last slice holds the loop.
+    await turn();
+    let started = this.#metricsByRegistry();
+    const hooksBegan = performance.now();
+    const unfinished = timeout === undefined ? undefined : this.#runHooks(started, timeout);
+    if (unfinished === undefined)
+      return dictionary && this.#afterHooks(started, () => capture?.(dictionary, Infinity));
+    let copies = this.#copiesWithout(unfinished.pending, true);
+    onWaiting?.(() => {
+      copies.end();
+      started = this.#metricsByRegistry();
+      copies = this.#copiesWithout(unfinished.pending, false);
+    });
+    try {
+      await unfinished.ended;
+      const current = viewsOf(this.#metrics());
+      await runInSlices(this.#encodeChanged(current), SLICE_MILLISECONDS);
+      if (dictionary === undefined || capture === undefined) return undefined;
+      // What the hooks have added.
+      const added = this.#dictionaries.extend(dictionary, current, onProgress);
+      await runInSlices(added, SLICE_MILLISECONDS);
+    } finally {
+      copies.end();
+      onWaiting?.(undefined);
+    }
+    this.#copies = copies;
+    return this.#afterHooks(started, () => capture(dictionary, hooksBegan));
+  }
+
+  /**
+   * @template T
+   * @param {Map<any, any[]>} started
+   * @param {() => T} capture
+   * @returns {T}
+   */
+  #afterHooks(started, capture) {
+    this.#started = started;
+    try {
+      return capture();
+    } finally {
+      this.#started = this.#copies = undefined;
+    }
+  }
+
+  /**
+   * @param {Map<any, any[]>} metrics by registry
+   * @param {number} timeout milliseconds
+   */
+  #runHooks(metrics, timeout) {
+    // The hook of a metric that is in two registries runs once.
+    const hooks = [...new Set([...metrics.values()].flat())].map(metric =>
+      viewOf(metric) === undefined ? this.#customMetrics.hookOf(metric) : metric,
+    );
+    return this.#hooks.run(hooks, timeout, (name, reason) => this.countFailure(COLLECT, name, reason));
+  }
+
+  /**
+   * @param {ReadonlySet<any>} except metrics whose hooks have not ended
+   * @param {boolean} isTurnOfHooks whether this is the turn in which the others have
+   * @returns {EarlyCopies}
+   */
+  #copiesWithout(except, isTurnOfHooks) {
+    const metrics = this.#metrics().flatMap(metric => {
+      const view = viewOf(metric);
+      if (view === undefined || except.has(metric)) return [];
+      return { view, hasHook: isTurnOfHooks && typeof metric.collect === 'function' };
+    });
+    return new EarlyCopies(metrics, view => this.#extrasOf(view, true));
+  }
+
+  /**
+   * @param {MetricView[]} views of all metrics
+   * @param {DictionaryPart | undefined} dictionary an empty one
+   * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#preparation(views, dictionary, onProgress) {
+    // First, because it renumbers rows.
+    yield* compactionSteps(views);
+    yield* this.#encodeChanged(views);
+    if (dictionary !== undefined) yield* this.#dictionarySteps(dictionary, views, onProgress);
+  }
+
+  /**
+   * Encodes digests and exemplars that have changed.
+   *
+   * @param {MetricView[]} views
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#encodeChanged(views) {
+    for (const encoder of this.#extras) yield* encoder.encodeChanged(views);
+  }
+
+  /**
+   * Encodes the dictionary part for the next capture, in slices. The capture adds label sets that are
+   * recorded later.
+   *
+   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal
+   * @param {(dictionary: DictionaryPart) => void} [onProgress] called after each piece
+   * @param {MetricView[]} [views] of all metrics
+   * @returns {Promise<DictionaryPart>}
+   */
+  async encodeDictionary(readerPosition, onProgress, views = viewsOf(this.#metrics())) {
+    const dictionary = this.#dictionaries.start(readerPosition);
+    await runInSlices(this.#dictionarySteps(dictionary, views, onProgress), SLICE_MILLISECONDS);
+    return dictionary;
+  }
+
+  /**
+   * @param {DictionaryPart} dictionary
+   * @param {MetricView[]} views
+   * @param {((dictionary: DictionaryPart) => void) | undefined} onProgress
+   * @returns {Generator<void>} yields where a slice may end
+   */
+  *#dictionarySteps(dictionary, views, onProgress) {
+    const blocks = this.#extras.flatMap(encoder => encoder.unchanging?.(views) ?? []);
+    for (const steps = dictionary.addBlocks(blocks); !steps.next().done;) {
+      onProgress?.(dictionary);
+      yield;
+    }
+    yield* this.#dictionaries.extend(dictionary, views, onProgress);
+  }
+
+  /**
+   * Encodes the current state, synchronously. The chunks refer to the tables' memory: they are valid until
+   * the next number is recorded.
+   *
+   * @param {number} workerId
+   * @param {JournalPosition | undefined} readerPosition what the reader has of the journal
+   * @param {object} [options]
+   * @param {boolean} [options.isLast] whether to include digests that have changed since prepare(), however
+   *   long encoding them takes
+   * @param {DictionaryPart} [options.dictionary] from encodeDictionary()
+   * @returns {import('./snapshot-encoder').EncodedSnapshot}
+   */
+  capture(workerId, readerPosition, { isLast = false, dictionary } = {}) {
+    const defaultLabels = [];
+    /** @type {CaptureEntry[]} */
+    const entries = [];
+    /** @type {MetricView[]} */
+    const views = [];
+    const onUnreadable = (/** @type {unknown} */ error) => this.countFailure('capture', '', error);
+    for (const [registry, metrics] of this.#metricsByRegistry(onUnreadable)) {
+      const defaults = defaultLabels.push(readableDefaults(registry, onUnreadable)) - 1;
+      for (const metric of this.#withRemoved(registry, metrics)) {
+        const view = viewOf(metric);
+        if (view !== undefined) {
+          const isCurrent = isLast || typeof metric.collect === 'function';
+          // Not spread into a new object, which takes V8 2 µs instead of 0.1.
+          const { numbers, extras } = this.#copies?.of(view.table) ?? this.#extrasOf(view, isCurrent);
+          entries.push({ defaults, view, numbers, extras });
+          views.push(view);
+          continue;
+        }
+        const json = this.#customMetrics.jsonOf(metric);
+        if (json !== undefined) entries.push({ defaults, json });
+      }
+    }
+    const capture = {
+      workerId,
+      incarnation: this.#incarnation,
+      sequence: ++this.#sequence,
+      capturedAt: Date.now(),
+      defaultLabels,
+      entries,
+      failures: [...this.#failures.entries, ...overflows(entries)],
+    };
+    const whole = this.#dictionaries.complete(dictionary, views, readerPosition);
+    return encodeSnapshot(capture, this.#dictionaries, whole);
+  }
+
+  /**
+   * @param {MetricView} view
+   * @param {boolean} isCurrent whether to encode digests that have changed since prepare(): what a hook
+   *   observes comes after that
+   * @returns {Pick<CaptureEntry, 'numbers' | 'extras'>}
+   */
+  #extrasOf(view, isCurrent) {
+    view.beforeRead?.();
+    return { extras: this.#extras.map(encoder => encoder.blockOf(view, isCurrent)) };
+  }
+
+  /**
+   * Counts a failure. Each snapshot has the counts. The first one of a hook is reported, because the page
+   * shows the last values of its metric without a word.
+   *
+   * @param {string} stage
+   * @param {unknown} metric the metric's name, '' for none; a custom metric object may have anything as its
+   *   name
+   * @param {unknown} reason for the debug log and the warning
+   */
+  countFailure(stage, metric, reason) {
+    debug('%s %O failed: %O', stage, metric, reason);
+    const name = typeof metric === 'string' ? metric.slice(0, MAX_NAME_LENGTH) : `a ${typeof metric} as name`;
+    this.#failures.add(stage, name);
+    if (stage === COLLECT) warnOfHook(name, reason);
+  }
+
+  /**
+   * @param {any} registry
+   * @param {any[]} metrics of the registry now
+   * @returns {any[]} the same, and those that were removed since the hooks were started
+   */
+  #withRemoved(registry, metrics) {
+    const started = this.#started?.get(registry) ?? [];
+    if (started.every((metric, i) => metric === metrics[i])) return metrics;
+    const names = new Set(metrics.map(({ name }) => name));
+    return [...metrics, ...started.filter(({ name }) => !names.has(name))];
+  }
+
+  /**
+   * @param {(error: unknown) => void} [onUnreadable]
+   * @returns {Map<any, any[]>}
+   */
+  #metricsByRegistry(onUnreadable) {
+    return distinctMetrics(this.registries(), registry => readableMetrics(registry, onUnreadable));
+  }
+
+  /** @returns {any[]} */
+  #metrics() {
+    return [...new Set([...this.#metricsByRegistry().values()].flat())];
+  }
+}
+
+/**
+ * @param {string} name of the metric
+ * @param {unknown} reason
+ */
+function warnOfHook(name, reason) {
+  const text = `The collect hook of the metric ${name} has failed: ${textOf(reason)}`;
+  const effect = 'The page shows its last values. Later failures are counted, without another warning';
+  warnOnce(`collect hook of ${name}`, `${text.replace(/\.$/, '')}. ${effect}`, HOOK_WARNING);
+}
+
+/**
+ * @param {any[]} metrics
+ * @returns {MetricView[]}
+ */
+function viewsOf(metrics) {
+  return metrics.flatMap(metric => viewOf(metric) ?? []);
+}
+
+/**
+ * How many label sets exceeded each metric's limit. A metric that is in two registries counts once.
+ *
+ * @param {import('./snapshot-encoder').CaptureEntry[]} entries
+ * @returns {import('./failure-counts').Failure[]}
+ */
+function overflows(entries) {
+  /** @type {Map<object, import('./failure-counts').Failure>} */
+  const byTable = new Map();
+  for (const { view } of entries) {
+    if (view === undefined) continue;
+    const { overflowCount } = view.table;
+    // undefined if another release of this package made the table and does not count.
+    if (overflowCount > 0) byTable.set(view.table, ['max-series', view.name, overflowCount]);
+  }
+  return [...byTable.values()];
+}
+
+/**
+ * @param {MetricView[]} views
+ * @returns {Generator<void>} yields where a slice may end
+ */
+function* compactionSteps(views) {
+  for (const { table } of views) {
+    const steps = table.compactionSteps();
+    while (!timedSection('worker:compact', () => steps.next()).done) yield;
+  }
+}
+
+module.exports = { SnapshotSource };

@@ -1,0 +1,215 @@
+'use strict';
+
+// Runs in the aggregator thread, or on the primary's event loop if there is no thread; the primary's exit
+// handler uses removeSync() only. The directory of snapshot files: creates, locks and removes it. Only the
+// search for abandoned directories, which nothing waits for, is asynchronous.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { isMainThread } = require('node:worker_threads');
+
+const { SPOOL_PREFIX, spoolName } = require('./file-names');
+const { SpoolFiles } = require('./spool-files');
+const { OWNER_FILE, readOwner, ownerRecord, isThisProcess } = require('./owner');
+const { sweep, removeDirectory } = require('./sweep');
+const { placesFor, inFirstPlace, makeDirectory } = require('./places');
+const { hold, removeLock } = require('./lock');
+const { isOurs, ifReadable, isTransient, codeOf } = require('./safe-files');
+const { debug } = require('../options/debug-log');
+const { textOf } = require('../options/thrown');
+
+/**
+ * @typedef {object} OpenOptions
+ * @property {string} [directory] existing directory in which to create the spool; tried first
+ * @property {string} [name] of the new directory, which must not exist
+ * @property {string} [adopt] the spool directory of an earlier thread of this process, which has ended. It is
+ *   continued with all its files. If that fails, a new one is created
+ * @property {() => number} [now] milliseconds since the epoch, for the sweep
+ * @property {(reason: string) => void} [onLost] called at most once, and never after `close`: the directory
+ *   is gone or its lock is lost. Open another spool and close this one
+ * @property {boolean} [lock] lock the directory with proper-lockfile (default: only off the main thread,
+ *   because on it proper-lockfile hooks the application's signals); else a timer touches the owner file
+ * @property {string[]} [fallbacks] directories to try after `directory`
+ * @property {number} [stale] milliseconds after which a lock that was not renewed is stale (at least 2000)
+ * @property {number} [update] milliseconds between two renewals (at least 1000 with `lock`)
+ */
+
+/**
+ * A directory for the snapshot files of one primary: mode 0700, with a lock in it, removed on `close`. Its
+ * timers do not keep the process alive.
+ */
+class Spool extends SpoolFiles {
+  #onLost;
+  /** @type {(() => void) | undefined} */
+  #release;
+
+  /**
+   * Absolute paths of the directories of dead primaries that were removed in the background. Never rejects.
+   *
+   * @type {Promise<string[]>}
+   */
+  swept = Promise.resolve([]);
+
+  /**
+   * Use `Spool.open`.
+   *
+   * @param {string} directory absolute
+   * @param {(reason: string) => void} onLost
+   */
+  constructor(directory, onLost) {
+    super(directory);
+    this.#onLost = onLost;
+  }
+
+  /**
+   * Creates and locks a directory in the first place in which a directory can be created and a file written:
+   * the `directory` option, `os.tmpdir()`, `/dev/shm`. Then removes, in the background, what dead primaries
+   * have left there.
+   *
+   * @param {OpenOptions} [options]
+   * @returns {Promise<Spool>}
+   * @throws {Error} if no place is usable
+   * @throws {NodeJS.ErrnoException} if `adopt` may be continued later
+   */
+  static async open({
+    directory,
+    name = spoolName(),
+    adopt,
+    now = Date.now,
+    onLost = () => {},
+    lock = !isMainThread,
+    fallbacks,
+    stale = 30_000,
+    update = 10_000,
+  } = {}) {
+    const places = placesFor(directory, fallbacks);
+    const terms = { now, onLost, lock, stale, update };
+    const spool =
+      Spool.#adopt(adopt, terms) ?? inFirstPlace(places, place => Spool.#createIn(place, name, terms));
+    spool.swept = sweep(places, spool.directory, now);
+    return spool;
+  }
+
+  /**
+   * Removes a spool's directory with its lock and all its files, even if it is locked: for the 'exit' handler
+   * of the primary's main thread, where nothing asynchronous runs any more. Only removes a directory of this
+   * user with a spool's name, also if it was moved and replaced by a link to it. Never throws.
+   *
+   * @param {string} directory
+   */
+  static removeSync(directory) {
+    try {
+      if (!path.basename(directory).startsWith(SPOOL_PREFIX)) return;
+      const isLink = fs.lstatSync(directory).isSymbolicLink();
+      const place = isLink ? fs.realpathSync(directory) : directory;
+      if (!isOurs(fs.lstatSync(place)) || (isLink && !isThisProcess(readOwner(place)))) return;
+      removeDirectory(place);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') debug('cannot remove %s: %s', directory, textOf(error));
+    }
+  }
+
+  /**
+   * The same for a directory that a thread may just have created.
+   *
+   * @param {string} name
+   * @param {string} [directory] as in `open`
+   */
+  static removeNamedSync(name, directory) {
+    for (const place of placesFor(directory)) Spool.removeSync(path.join(place, name));
+  }
+
+  /**
+   * @typedef {Required<Pick<OpenOptions, 'now' | 'onLost' | 'lock' | 'stale' | 'update'>>} Terms
+   */
+
+  /**
+   * @param {string | undefined} directory
+   * @param {Terms} terms
+   * @returns {Spool | undefined}
+   */
+  static #adopt(directory, terms) {
+    if (directory === undefined) return undefined;
+    try {
+      const spool = new Spool(directory, terms.onLost);
+      if (!spool.isPresent() || !path.basename(directory).startsWith(SPOOL_PREFIX)) {
+        throw new Error('not a spool of this user');
+      }
+      if (!isThisProcess(readOwner(directory))) {
+        throw new Error('not a spool of this process');
+      }
+      removeLock(directory);
+      spool.#hold(terms);
+      return spool;
+    } catch (error) {
+      if (isTransient(error)) throw error;
+      debug('cannot adopt %s: %s', directory, textOf(error));
+      return undefined;
+    }
+  }
+
+  /**
+   * @param {string} place
+   * @param {string} name
+   * @param {Terms} terms
+   * @returns {Spool}
+   */
+  static #createIn(place, name, terms) {
+    // A thread that did not start may have left it.
+    Spool.removeSync(path.join(place, name));
+    const directory = makeDirectory(place, name, terms.lock);
+    try {
+      const spool = new Spool(directory, terms.onLost);
+      spool.writeAtomically(OWNER_FILE, [ownerRecord(terms.now())]);
+      spool.#hold(terms);
+      return spool;
+    } catch (error) {
+      // Without descriptors removeSync() cannot read the directory, and no sweep removes it without an owner.
+      ifReadable(() => fs.rmdirSync(directory));
+      Spool.removeSync(directory);
+      throw error;
+    }
+  }
+
+  /**
+   * Releases the lock and removes the directory. May be called again. What cannot be removed is left to a
+   * later sweep.
+   *
+   * @param {{remove?: boolean}} [options]
+   * @returns {Promise<void>}
+   */
+  async close({ remove = true } = {}) {
+    this.#releaseLock();
+    const place = ifReadable(() => fs.realpathSync(this.directory));
+    const isRemovable = remove && place !== undefined && ifReadable(() => this.isAt(place));
+    if (isRemovable) Spool.removeSync(this.directory);
+  }
+
+  /** @param {Terms} terms */
+  #hold(terms) {
+    this.#release = hold(this, terms, reason => this.#lose(reason));
+  }
+
+  #releaseLock() {
+    const release = this.#release;
+    this.#release = undefined;
+    try {
+      release?.();
+    } catch (error) {
+      debug('cannot release %s: %s', this.directory, textOf(error));
+    }
+  }
+
+  /** @param {string} reason */
+  #lose(reason) {
+    debug('lost %s: %s', this.directory, reason);
+    this.#releaseLock();
+    try {
+      this.#onLost(reason);
+    } catch (error) {
+      debug('onLost threw: %s', textOf(error)); // this runs in a timer of the lock, where it would be uncaught
+    }
+  }
+}
+
+module.exports = { Spool };

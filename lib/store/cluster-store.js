@@ -1,0 +1,309 @@
+'use strict';
+
+// Runs with the aggregator, in its thread or in place; no files, timers or messages. The numbers of the whole
+// cluster: each worker's last snapshot, the retired totals of dead workers, and the families in which both
+// are merged.
+
+const { WorkerSeries } = require('./worker-series');
+const { ClusterFamily } = require('./cluster-family');
+const { isLasting, STARTS } = require('../series/layouts');
+const { encodeRetired, decodeRetired } = require('./retired-format');
+const { FailureCounts } = require('../source/failure-counts');
+const { beginningOf } = require('../options/thrown');
+const { debug } = require('../options/debug-log');
+
+const DEFAULT_RETIRED_MAX_AGE = 3_600_000;
+
+// Dead workers whose ids are remembered, so that a worker is not added to the totals again after a thread was
+// replaced.
+const REMEMBERED_DEATHS = 4096;
+
+/** @typedef {import('../exposition/text-format').Family} Family */
+
+/**
+ * A family that is ready to be written, or, if only the primary can aggregate it, its metrics as JSON, one
+ * for each worker.
+ *
+ * @typedef {{view: Family} | {aggregator: string, name: string, metrics: any[]}} MergedFamily
+ */
+
+class ClusterStore {
+  /** @type {Map<number, WorkerSeries>} */
+  #workers = new Map();
+  /** @type {Map<string, ClusterFamily>} by name, type and layout */
+  #families = new Map();
+  /** @type {Set<number>} ids of workers that were retired */
+  #closed = new Set();
+  #scrape = 1;
+  /** Failures in dead workers. */
+  #retiredFailures = new FailureCounts();
+  /** Failures of this store itself. */
+  #ownFailures = new FailureCounts();
+
+  /**
+   * @param {{retiredMaxAge?: number, now?: () => number}} [options] in milliseconds; `now` never jumps, as
+   *   the wall clock may
+   */
+  constructor({ retiredMaxAge = DEFAULT_RETIRED_MAX_AGE, now = () => performance.now() } = {}) {
+    this.retiredMaxAge = retiredMaxAge;
+    this.now = now;
+    /**
+     * Metrics that were left out because a worker with a lower id has a metric of that name with another
+     * type.
+     */
+    this.conflicts = 0;
+  }
+
+  /** @returns {boolean} whether there is nothing to show */
+  get isEmpty() {
+    return this.#workers.size === 0 && [...this.#families.values()].every(family => family.retired.isEmpty);
+  }
+
+  /**
+   * @param {number} workerId
+   * @returns {boolean} whether the worker was retired; nothing of it is applied any more
+   */
+  isClosed(workerId) {
+    return this.#closed.has(workerId);
+  }
+
+  /**
+   * @param {number} workerId
+   * @returns {WorkerSeries | undefined} undefined if it has sent nothing, or was retired
+   */
+  worker(workerId) {
+    return this.#workers.get(workerId);
+  }
+
+  /** @returns {IterableIterator<WorkerSeries>} */
+  workers() {
+    return this.#workers.values();
+  }
+
+  /** Failures, and the age of the numbers. */
+  state() {
+    const workers = [...this.#workers.values()];
+    // A kind that is shown by name is so after its worker's death, too: the common count must not fall.
+    for (const worker of workers)
+      for (const [stage, name] of worker.failures) this.#retiredFailures.add(stage, name, 0);
+    const ofWorkers = [...this.#retiredFailures.entries, ...workers.flatMap(worker => worker.failures)];
+    const failures = new FailureCounts([...this.#ownFailures.entries, ...ofWorkers]).entries;
+    return {
+      // Those that no worker has any more have a count of 0.
+      failures: failures.flatMap(([stage, metric, count]) => (count > 0 ? { stage, metric, count } : [])),
+      conflicts: this.conflicts,
+      oldestCapture:
+        workers.length === 0 ? undefined : Math.min(...workers.map(({ capturedAt }) => capturedAt)),
+      snapshotBytes: workers.reduce((sum, { snapshotBytes }) => sum + snapshotBytes, 0),
+    };
+  }
+
+  /**
+   * Applies a worker's snapshot.
+   *
+   * @param {number} workerId
+   * @param {Buffer} buffer
+   * @throws {import('../source/byte-buffers').SnapshotError} if it is invalid or does not fit; the worker's
+   *   earlier numbers stay then
+   */
+  apply(workerId, buffer) {
+    const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
+    worker.apply(buffer);
+    this.#workers.set(workerId, worker);
+  }
+
+  /**
+   * Applies what a worker with prom-client has sent.
+   *
+   * @param {number} workerId
+   * @param {unknown} registries
+   */
+  applyJson(workerId, registries) {
+    const worker = this.#workers.get(workerId) ?? this.#newWorker(workerId);
+    worker.applyJson(registries, Date.now());
+    this.#workers.set(workerId, worker);
+  }
+
+  /** @param {number} workerId */
+  #newWorker(workerId) {
+    return new WorkerSeries(workerId, (stage, name, error) => this.countFailure(stage, name, error));
+  }
+
+  /**
+   * Counts a metric that is left out.
+   *
+   * @param {string} stage
+   * @param {unknown} name the metric's
+   * @param {unknown} reason for the debug log
+   */
+  countFailure(stage, name, reason) {
+    debug('%s %o failed: %s', stage, name, reason);
+    const text = typeof name === 'string' ? beginningOf(name) : '';
+    this.#ownFailures.add(stage, text);
+  }
+
+  /** @param {number} workerId of a worker that counts as if it had sent nothing, from now on */
+  forget(workerId) {
+    this.#workers.delete(workerId);
+  }
+
+  /**
+   * Adds a dead worker's last numbers to the retired totals, once.
+   *
+   * @param {number} workerId
+   * @returns {boolean} whether something was added
+   */
+  retire(workerId) {
+    if (this.#closed.has(workerId)) return false;
+    this.#close(workerId);
+    const worker = this.#workers.get(workerId);
+    this.#workers.delete(workerId);
+    if (worker === undefined) return false;
+    for (const failure of worker.failures) this.#retiredFailures.add(...failure);
+    const now = this.now();
+    const lasting = worker.sources.filter(({ definition }) => {
+      return isLasting(definition.type) && definition.aggregator === 'sum';
+    });
+    for (const source of lasting) {
+      try {
+        this.#familyOf(source.definition).retire(source, now);
+      } catch (error) {
+        this.countFailure('merge', source.definition.name, error);
+      }
+    }
+    return lasting.length > 0;
+  }
+
+  /**
+   * Drops the totals of dead workers for label sets that have these labels.
+   *
+   * @param {import('./cluster-family').Label[]} labels
+   * @param {string} [name] of the metric, default all
+   * @returns {number} how many label sets there were
+   */
+  removeRetired(labels, name) {
+    let count = 0;
+    for (const family of this.#families.values()) {
+      if (name === undefined || family.definition.name === name) count += family.removeRetired(labels);
+    }
+    return count;
+  }
+
+  /**
+   * Merges the last numbers of all workers.
+   *
+   * @param {ReadonlySet<string>} custom names of aggregators that only the primary can run
+   * @returns {Generator<void, MergedFamily[]>} yields where a slice may end
+   */
+  *merge(custom) {
+    this.#tidy();
+    const families = this.#gather();
+    const now = this.now();
+    /** @type {MergedFamily[]} */
+    const merged = [];
+    for (const family of families) {
+      const { aggregator, name } = family.definition;
+      try {
+        if (custom.has(aggregator)) {
+          merged.push({ aggregator, name, metrics: family.sources.map(source => family.toJson(source)) });
+        } else if (Object.hasOwn(STARTS, aggregator)) {
+          yield* family.merge(aggregator, now);
+          merged.push({ view: family.view() });
+        } else if (aggregator !== 'omit') {
+          // Old code in the primary and new code in a worker, for example.
+          this.countFailure('aggregator', name, `'${aggregator}' is not a defined aggregator`);
+        }
+      } catch (error) {
+        // Numbers beyond what memory can hold, for example. This costs the metric and not the page.
+        this.countFailure('merge', name, error);
+      }
+    }
+    for (const family of this.#families.values()) family.retired.drop(now - this.retiredMaxAge);
+    return merged;
+  }
+
+  /** Encodes the retired totals. */
+  encodeRetired() {
+    return encodeRetired(
+      [...this.#families.values()].filter(family => !family.retired.isEmpty),
+      this.#closed,
+      this.#retiredFailures.entries,
+    );
+  }
+
+  /**
+   * Restores the retired totals of an earlier thread.
+   *
+   * @param {Buffer} buffer
+   */
+  restoreRetired(buffer) {
+    const { closed, failures } = decodeRetired(buffer, definition => this.#familyOf(definition), this.now());
+    for (const workerId of closed) this.#close(workerId);
+    for (const failure of failures) this.#retiredFailures.add(...failure);
+  }
+
+  /** @returns {Set<ClusterFamily>} in the order of exposition, with the sources of this scrape */
+  #gather() {
+    this.#scrape++;
+    for (const family of this.#families.values()) family.begin(this.#scrape);
+    /** @type {Map<string, ClusterFamily>} */
+    const byName = new Map();
+    // By id and not in the order of answers, so that the same cluster gives the same page.
+    for (const worker of [...this.#workers.values()].sort((a, b) => a.id - b.id)) {
+      for (const source of worker.sources) {
+        const family = this.#familyOf(source.definition);
+        const first = byName.get(source.definition.name);
+        if (first !== undefined && first !== family) {
+          this.conflicts++;
+          debug('%s of worker %d has another type than in other workers', source.definition.name, worker.id);
+          continue;
+        }
+        byName.set(source.definition.name, family);
+        family.addSource(source);
+      }
+    }
+    for (const family of this.#families.values()) {
+      const { name } = family.definition;
+      if (!family.retired.isEmpty && !byName.has(name)) byName.set(name, family);
+    }
+    return new Set(byName.values());
+  }
+
+  /**
+   * Drops what the last scrape did not contain. Not at the end of that scrape, because its families are still
+   * written.
+   */
+  #tidy() {
+    for (const [key, family] of this.#families) {
+      family.compactIfSparse();
+      if (family.isEmpty) this.#families.delete(key);
+    }
+  }
+
+  /**
+   * @param {import('../source/dictionary-decoder').Definition} definition
+   * @returns {ClusterFamily}
+   */
+  #familyOf(definition) {
+    // The layout differs from the type if the samples of a custom metric object do not fit its type.
+    const key = `${definition.layout.kind} ${definition.type} ${definition.name}`;
+    let family = this.#families.get(key);
+    if (family === undefined) {
+      const { name } = definition;
+      family = new ClusterFamily(definition, reason => this.countFailure('merge', name, reason));
+      family.begin(this.#scrape);
+      this.#families.set(key, family);
+    }
+    return family;
+  }
+
+  /** @param {number} workerId */
+  #close(workerId) {
+    this.#closed.add(workerId);
+    // Ids only rise, so the oldest ones are those that will not come up again.
+    if (this.#closed.size > REMEMBERED_DEATHS)
+      this.#closed.delete(/** @type {number} */ (this.#closed.values().next().value));
+  }
+}
+
+module.exports = { ClusterStore };

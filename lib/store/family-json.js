@@ -1,0 +1,39 @@
+'use strict';
+
+// One worker's part of a family as prom-client's JSON, for a custom aggregator.
+
+const { NAME_LABEL } = require('./row-map');
+const { kindOf, samplesOf, widthOf } = require('../series/layouts');
+const { quantileFrom } = require('./family-quantiles');
+
+/** @typedef {import('./cluster-family').Source} Source */
+
+/**
+ * @param {Source} source its rows are mapped to the family's
+ * @param {Iterable<number>} liveRows
+ * @param {(row: number) => Record<string, string>} labelsOf a row's labels
+ */
+function sourceAsJson({ definition, columns, extras }, liveRows, labelsOf) {
+  const { name, help, type, aggregator, layout } = definition;
+  const { marker = '', hasOwnNames, read } = kindOf(layout);
+  const samples = samplesOf(layout);
+  const width = widthOf(layout);
+  const numbers = new Array(samples.length).fill(0);
+  const values = Array.from(liveRows, row => {
+    const digest = extras.digestOf?.(row);
+    const computed = digest === undefined ? [] : layout.marks.map(mark => quantileFrom(digest, mark));
+    read(numbers, columns, row * width, computed);
+    const labels = labelsOf(row);
+    const own = hasOwnNames ? labels[NAME_LABEL] : undefined;
+    if (own !== undefined) delete labels[NAME_LABEL];
+    return samples.map(({ suffix, mark }, i) => {
+      const metricName = own ?? (suffix === '' ? undefined : name + suffix);
+      const all = mark === undefined ? labels : { ...labels, [marker]: mark };
+      const value = numbers[i];
+      return metricName === undefined ? { value, labels: all } : { value, metricName, labels: all };
+    });
+  }).flat();
+  return { name, help, type, aggregator, values };
+}
+
+module.exports = { sourceAsJson };

@@ -1,0 +1,130 @@
+'use strict';
+
+// Reads the label sets and exemplars of a metric in prom-client's JSON, which may contain anything.
+
+const { isValidLabelName } = require('../registry/names');
+const { beginningOf } = require('../options/thrown');
+const { SnapshotError } = require('../source/byte-buffers');
+
+// Far more than a metric needs. Each name that is in use takes some 300 bytes.
+const MAX_LABEL_NAMES = 10_000;
+const MAX_LABELS_OF_SAMPLE = 1000;
+
+// The longest name of a metric or a label. Each sample of a page has these names.
+const MAX_NAME_CHARACTERS = 10_000;
+
+// Metrics, samples and labels of one answer. Reading so many takes seconds.
+const MAX_PARTS = 2 ** 25;
+
+/**
+ * Bounds the time that an answer takes. With the serialization `advanced`, a short message can have a list of
+ * billions of holes, or one list in many places.
+ */
+class ReadBudget {
+  #left;
+
+  /** @param {number} [bytes] of the answer: a long one may have more parts */
+  constructor(bytes = 0) {
+    this.#left = Math.max(MAX_PARTS, bytes);
+  }
+
+  /**
+   * @param {number} parts to be read next
+   * @throws {SnapshotError} if they are too many, and from then on
+   */
+  spend(parts) {
+    this.#left -= parts;
+    if (this.#left < 0) throw new SnapshotError('length', 'too many metrics, samples and labels');
+  }
+}
+
+/** Numbers label sets in the order in which they first appear. */
+class RowsByLabels {
+  #budget;
+  /** @type {Map<string, number>} */
+  #rows = new Map();
+  /** @type {Set<string>} */
+  #names = new Set();
+  /** @type {{names: string[], values: string[]}[]} by row */
+  labels = [];
+
+  /** @param {ReadBudget} budget */
+  constructor(budget) {
+    this.#budget = budget;
+  }
+
+  /**
+   * @param {Record<string, unknown>} labels
+   * @param {string} [except]
+   */
+  rowOf(labels, except) {
+    const names = Object.keys(labels ?? {}).filter(name => name !== except && labels[name] !== undefined);
+    this.#budget.spend(names.length);
+    if (names.length > MAX_LABELS_OF_SAMPLE) throw new RangeError(`a sample with ${names.length} labels`);
+    for (const name of names) this.#check(name);
+    const values = names.map(name => String(labels[name]));
+    const pairs = names.map((name, i) => [name, values[i]]);
+    const key = JSON.stringify(pairs.sort(([a], [b]) => (a < b ? -1 : 1)));
+    let row = this.#rows.get(key);
+    if (row === undefined) {
+      row = this.labels.push({ names, values }) - 1;
+      this.#rows.set(key, row);
+    }
+    return row;
+  }
+
+  /** @param {string} name */
+  #check(name) {
+    if (this.#names.has(name)) return;
+    if (name.length > MAX_NAME_CHARACTERS || !isValidLabelName(name))
+      throw new TypeError(`not a valid label name: ${beginningOf(name)}`);
+    if (this.#names.size === MAX_LABEL_NAMES)
+      throw new RangeError(`more than ${MAX_LABEL_NAMES} label names`);
+    this.#names.add(name);
+  }
+}
+
+/** Collects the complete exemplars of a metric in JSON. */
+class PlacedExemplars {
+  /** @type {import('../source/exemplars').PlacedExemplar[]} */
+  #list = [];
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   * @param {any} exemplar
+   */
+  add(row, column, exemplar) {
+    if (!isObject(exemplar) || !isObject(exemplar.labelSet) || isIndexed(exemplar.labelSet)) return;
+    const { value, timestamp } = exemplar;
+    if (typeof value !== 'number' || typeof timestamp !== 'number') return;
+    const labels = Object.entries(exemplar.labelSet).map(([name, text]) => [name, String(text)]);
+    if (!labels.every(([name]) => isValidLabelName(name)))
+      throw new TypeError('exemplar with an invalid label');
+    this.#list.push({ row, column, exemplar: { labelSet: Object.fromEntries(labels), value, timestamp } });
+  }
+
+  get reader() {
+    const list = this.#list;
+    return list.length === 0 ? undefined : () => list;
+  }
+}
+
+/**
+ * @param {any} value
+ * @returns {boolean}
+ */
+function isObject(value) {
+  return typeof value === 'object' && value !== null;
+}
+
+/**
+ * Whether it is a text or a list instead of an object with labels. A long one has millions of keys.
+ *
+ * @param {unknown} labels
+ */
+function isIndexed(labels) {
+  return Object.hasOwn(Object(labels ?? {}), '0');
+}
+
+module.exports = { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed, MAX_NAME_CHARACTERS };

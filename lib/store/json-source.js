@@ -1,0 +1,261 @@
+'use strict';
+
+// Converts a metric in prom-client's JSON (from a worker with prom-client, or a custom metric object) to rows
+// and columns. Such an object may contain anything. Whatever cannot be read, or would make the page
+// unreadable, throws here, where it costs this metric only.
+
+const { kindOfType, VALUE_LAYOUT } = require('../series/layouts');
+const { toNumber } = require('../exposition/number-format');
+const { isValidMetricName } = require('../registry/names');
+const { ReadBudget, RowsByLabels, PlacedExemplars, isObject, isIndexed } = require('./json-labels');
+const { NAME_LABEL } = require('./row-map');
+
+/** A number that the JSON of a row does not contain. */
+const MISSING = NaN;
+
+// A page has all quantiles of a family for each row, so more would multiply the rows of other workers.
+const MAX_QUANTILES = 100;
+
+// A table of rows and bounds (or quantiles) has at most this many times as many cells as there are samples.
+const MAX_SPARSENESS = 4;
+const SMALL_TABLE_CELLS = 4096;
+
+/** @typedef {import('../source/dictionary-decoder').Definition} Definition */
+/** @typedef {import('./cluster-family').SourceDigest} SourceDigest */
+
+/**
+ * @typedef {object} JsonRows
+ * @property {Definition} definition
+ * @property {{names: string[], values: string[]}[]} labels by row
+ * @property {Float64Array} columns
+ * @property {import('../source/extras').RowExtras} extras
+ */
+
+/**
+ * @param {any} metric
+ * @param {ReadBudget} [budget] of the answer that it is part of
+ * @returns {JsonRows}
+ * @throws {Error} if it is not a metric, or a part of it has no text or number
+ */
+function readJsonMetric(metric, budget = new ReadBudget()) {
+  if (!isMetricName(metric?.name)) throw new TypeError('not a metric with a valid name');
+  const samples = metric.values ?? [];
+  if (!Array.isArray(samples)) throw new TypeError('values are not samples');
+  budget.spend(samples.length);
+  // Unlike some() and every(), this also visits the holes of a sparse list.
+  if (samples.findIndex(sample => !isSample(sample)) !== -1) throw new TypeError('values are not samples');
+  const kind = kindOfType(metric.type);
+  const reader = READERS[kind.name];
+  const isRegular = reader !== undefined && samples.every(sample => fits(sample, metric.name, kind));
+  return (isRegular && reader(metric, samples, budget)) || readValues(metric, samples, budget);
+}
+
+/** @param {any} sample */
+function isSample(sample) {
+  if (!isObject(sample) || (sample.metricName && !isMetricName(sample.metricName))) return false;
+  return !isIndexed(sample.labels) && !isIndexed(sample.sharedLabels);
+}
+
+/** @param {unknown} name */
+function isMetricName(name) {
+  return typeof name === 'string' && isValidMetricName(name);
+}
+
+/**
+ * Whether a sample has the name and label of a histogram's or summary's sample.
+ *
+ * @param {any} sample
+ * @param {string} name
+ * @param {import('../series/layouts').Kind} kind
+ */
+function fits(sample, name, { marker = '', samples }) {
+  const { metricName = name, labels = {} } = sample;
+  const sameName = samples([0]).find(({ suffix }) => metricName === name + suffix);
+  if (sameName?.mark === undefined) return sameName !== undefined;
+  return Object.hasOwn(labels ?? {}, marker) && !Number.isNaN(markOf(labels[marker]));
+}
+
+/** @param {unknown} value of `le` or `quantile` */
+function markOf(value) {
+  return value === '+Inf' ? Infinity : Number(value);
+}
+
+/**
+ * @param {any} metric
+ * @param {Definition['layout']} layout
+ * @returns {Definition}
+ */
+function definitionOf({ name, help, type, aggregator }, layout) {
+  const rule = typeof aggregator === 'string' ? aggregator : 'sum';
+  if (!/^\w+$/.test(type)) throw new TypeError('not a valid type');
+  return {
+    name,
+    help: String(help),
+    type: String(type),
+    aggregator: rule,
+    layout,
+    windowed: true,
+    labelNames: [],
+  };
+}
+
+/**
+ * Whether rows have so many different bounds (or quantiles) that a table of all rows and bounds would be much
+ * larger than the samples.
+ *
+ * @param {number} rows
+ * @param {number} marks
+ * @param {any[]} samples
+ */
+function isTooSparse(rows, marks, samples) {
+  return rows * marks > Math.max(samples.length * MAX_SPARSENESS, SMALL_TABLE_CELLS);
+}
+
+/**
+ * @param {any} metric
+ * @param {any[]} samples
+ * @param {ReadBudget} budget
+ * @returns {JsonRows | undefined} undefined if it is too sparse for a table
+ */
+function readHistogram(metric, samples, budget) {
+  const bucketName = `${metric.name}_bucket`;
+  const rows = new RowsByLabels(budget);
+  const rowOf = samples.map(({ metricName, labels }) =>
+    rows.rowOf(labels, metricName === bucketName ? 'le' : undefined),
+  );
+  const bounds = boundsOf(samples, bucketName, rowOf);
+  if (isTooSparse(rows.labels.length, bounds.length, samples)) return undefined;
+  const columnOf = new Map(bounds.map((bound, column) => [bound, column]));
+  /** @type {number[]} by row: the value of `_count` */
+  const counts = [];
+  const width = bounds.length + 2;
+  const columns = new Float64Array(rows.labels.length * width).fill(MISSING);
+  const exemplars = new PlacedExemplars();
+  samples.forEach(({ metricName, labels, value, exemplar }, i) => {
+    const row = rowOf[i];
+    if (metricName === `${metric.name}_sum`) {
+      columns[row * width + width - 1] = toNumber(value);
+    } else if (metricName === `${metric.name}_count`) {
+      counts[row] = toNumber(value);
+    } else {
+      const column = columnOf.get(markOf(labels.le)) ?? bounds.length;
+      columns[row * width + column] = toNumber(value);
+      exemplars.add(row, column, exemplar);
+    }
+  });
+  for (let row = 0; row < rows.labels.length; row++) {
+    undoCumulation(columns, row * width, bounds.length, counts[row]);
+  }
+  const definition = definitionOf(metric, { kind: 'histogram', marks: bounds });
+  return { definition, labels: rows.labels, columns, extras: { exemplars: exemplars.reader } };
+}
+
+/**
+ * The bounds of a histogram's buckets in the order in which they were cumulated: as given if all series have
+ * the same bounds, else ascending.
+ *
+ * @param {any[]} samples
+ * @param {string} bucketName
+ * @param {number[]} rowOf by sample
+ * @returns {number[]}
+ */
+function boundsOf(samples, bucketName, rowOf) {
+  /** @type {number[]} by row */
+  const counts = [];
+  const bounds = new Set();
+  samples.forEach(({ metricName, labels }, i) => {
+    const bound = metricName === bucketName ? markOf(labels.le) : Infinity;
+    if (bound === Infinity) return;
+    bounds.add(bound);
+    counts[rowOf[i]] = (counts[rowOf[i]] ?? 0) + 1;
+  });
+  const isRegular = counts.every(count => count >= bounds.size);
+  return isRegular ? [...bounds] : [...bounds].sort((a, b) => a - b);
+}
+
+/**
+ * Replaces the cumulated counts of a row by the count of each bucket. A bucket that the row lacks gets 0.
+ *
+ * @param {Float64Array} columns
+ * @param {number} start of the row
+ * @param {number} boundCount
+ * @param {number | undefined} total the value of `_count`, for a row without a +Inf bucket
+ */
+function undoCumulation(columns, start, boundCount, total) {
+  let before = 0;
+  for (let i = 0; i <= boundCount; i++) {
+    const at = start + i;
+    if (Number.isNaN(columns[at])) columns[at] = i === boundCount ? (total ?? before) : before;
+    const cumulated = columns[at];
+    columns[at] -= before;
+    before = cumulated;
+  }
+  if (Number.isNaN(columns[start + boundCount + 1])) columns[start + boundCount + 1] = 0;
+}
+
+/**
+ * @param {any} metric
+ * @param {any[]} samples
+ * @param {ReadBudget} budget
+ * @returns {JsonRows | undefined} undefined if it is too sparse for a table
+ */
+function readSummary(metric, samples, budget) {
+  const rows = new RowsByLabels(budget);
+  /** @type {number[]} */
+  const columns = [];
+  /** @type {Map<number, number>[]} */
+  const quantiles = [];
+  for (const { metricName = metric.name, labels, value } of samples) {
+    const row = rows.rowOf(labels, metricName === metric.name ? 'quantile' : undefined);
+    while (columns.length < rows.labels.length * 2) columns.push(0);
+    const ofRow = (quantiles[row] ??= new Map());
+    if (metricName === `${metric.name}_sum`) columns[row * 2] = toNumber(value);
+    else if (metricName === `${metric.name}_count`) columns[row * 2 + 1] = toNumber(value);
+    else ofRow.set(markOf(labels.quantile), toNumber(value));
+  }
+  const marks = [...new Set(quantiles.flatMap(ofRow => [...ofRow.keys()]))];
+  const isTooWide = marks.length > MAX_QUANTILES;
+  if (isTooWide || isTooSparse(quantiles.length, marks.length, samples)) return undefined;
+  const definition = definitionOf(metric, { kind: 'summary', marks });
+  return {
+    definition,
+    labels: rows.labels,
+    columns: Float64Array.from(columns),
+    extras: { digestOf: row => ({ quantiles: quantiles[row] }) },
+  };
+}
+
+/**
+ * @param {any} metric
+ * @param {any[]} samples
+ * @param {ReadBudget} budget
+ * @returns {JsonRows}
+ */
+function readValues(metric, samples, budget) {
+  const rows = new RowsByLabels(budget);
+  /** @type {number[]} */
+  const columns = [];
+  const exemplars = new PlacedExemplars();
+  for (const { metricName, labels, sharedLabels, value, exemplar } of samples) {
+    const renamed = metricName && metricName !== metric.name ? { [NAME_LABEL]: metricName } : undefined;
+    const row = rows.rowOf({ ...labels, ...sharedLabels, ...renamed });
+    columns[row] = toNumber(value);
+    exemplars.add(row, 0, exemplar);
+  }
+  const definition = definitionOf(metric, VALUE_LAYOUT);
+  return {
+    definition,
+    labels: rows.labels,
+    columns: Float64Array.from(columns),
+    extras: { exemplars: exemplars.reader },
+  };
+}
+
+/**
+ * By kind: reads metrics whose samples are those of the kind.
+ *
+ * @type {Record<string, typeof readHistogram | undefined>}
+ */
+const READERS = { histogram: readHistogram, summary: readSummary };
+
+module.exports = { readJsonMetric };

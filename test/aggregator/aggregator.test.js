@@ -1,0 +1,394 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { afterEach, beforeEach, describe, it } = require('node:test');
+const { Counter } = require('../..');
+const { Aggregator } = require('../../lib/aggregator/aggregator');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { snapshotName, exitSnapshotName, lastName, dictionaryName } = require('../../lib/spool/file-names');
+const { HEADER_OFFSETS } = require('../../lib/source/snapshot-format');
+const { makePlace } = require('../fixtures/cluster-harness');
+const { makeWorker, bytesOf } = require('../fixtures/unit-scrape');
+
+// See docs/internals/snapshot-format.md.
+const INCARNATION_OFFSET = 16;
+const EPOCH_OFFSET = 36;
+
+const WORKER = 1;
+const PLAIN_TEXT = { format: 'text', gzip: false, selfMetrics: false };
+
+let aggregator;
+let directory;
+let worker;
+let counter;
+let position;
+let counted;
+let requests = 0;
+const textless = { toString: null };
+beforeEach(async t => {
+  aggregator = await openAggregator(t);
+  worker = makeWorker();
+  counter = new Counter({ name: 'done_total', help: 'h', registers: [worker.registry] });
+  position = undefined;
+  counted = 0;
+});
+afterEach(() => aggregator.close());
+
+async function openAggregator(t, Class = Aggregator, options = {}) {
+  const opened = new Class({
+    directory: makePlace(t),
+    lock: false,
+    fallbacks: [],
+    onDirectory: created => (directory = created),
+    onRetired() {},
+    ...options,
+  });
+  await opened.open();
+  return opened;
+}
+
+/** The worker counts one, and answers with a file. */
+function answer(change = () => {}) {
+  counter.inc();
+  counted++;
+  const bytes = bytesOf(worker.source.capture(WORKER, position));
+  change(bytes);
+  const file = snapshotName(WORKER, ++requests);
+  fs.writeFileSync(path.join(directory, file), bytes);
+  aggregator.answer({ workerId: WORKER, file });
+  return path.join(directory, file);
+}
+
+/** What a scrape shows, and whom it asks again. */
+function page(final = true) {
+  const result = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final }));
+  position = new Map(result.positions).get(WORKER);
+  const text = result.bodies?.map(({ buffer, length }) => Buffer.from(buffer, 0, length).toString()).join('');
+  return { again: result.again, total: Number(/^done_total (.*)$/m.exec(text)?.[1]) };
+}
+
+describe('a bit of a snapshot that has changed on the way', () => {
+  const changes = {
+    'in the incarnation': bytes => (bytes[INCARNATION_OFFSET] ^= 1),
+    'in the epoch': bytes => (bytes[EPOCH_OFFSET + 2] ^= 1),
+    'in the sequence, and in its copy at the end': bytes => {
+      bytes.writeDoubleLE(1e200, HEADER_OFFSETS.sequence);
+      bytes.writeDoubleLE(1e200, bytes.length - 16);
+    },
+  };
+  for (const [where, change] of Object.entries(changes)) {
+    it(`${where} costs one scrape, not all later ones`, () => {
+      answer(change);
+      assert.deepEqual(page(), { again: [], total: 1 });
+      answer();
+      assert.equal(page().total, 1);
+      for (let scrape = 0; scrape < 3; scrape++) {
+        answer();
+        assert.deepEqual(page(false), { again: [], total: counted });
+      }
+    });
+  }
+});
+
+describe('after the directory is removed', () => {
+  const turn = () => new Promise(resolve => setImmediate(resolve));
+
+  function answerOverIpc() {
+    counter.inc();
+    counted++;
+    const snapshot = bytesOf(worker.source.capture(WORKER, position)).toString('base64');
+    aggregator.answer({ workerId: WORKER, snapshot });
+  }
+
+  async function assertIsRetained(t) {
+    await aggregator.close({ remove: false });
+    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
+    assert.equal(page().total, counted);
+  }
+
+  beforeEach(async t => {
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, { retain: true });
+    answer();
+    assert.deepEqual(page(), { again: [], total: 1 });
+  });
+
+  it('after the directory is removed, workers that answer over IPC are asked again: the next thread finds what a page shows', async t => {
+    fs.rmSync(directory, { recursive: true });
+    // The second answer, too, is to a request with the old directory.
+    for (let i = 0; i < 2; i++) {
+      answerOverIpc();
+      await turn();
+    }
+    assert.deepEqual(page(false), { again: [WORKER], total: NaN });
+    answer();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    await assertIsRetained(t);
+  });
+
+  it('after the directory is removed, what a worker goes on sending over IPC is retained', async t => {
+    fs.rmSync(directory, { recursive: true });
+    answerOverIpc();
+    await turn();
+    assert.deepEqual(page(false).again, [WORKER]);
+    answerOverIpc();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    answerOverIpc();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    await assertIsRetained(t);
+  });
+
+  it('after the directory is removed, a worker that does not answer again delays one page', async () => {
+    fs.rmSync(directory, { recursive: true });
+    answerOverIpc();
+    await turn();
+    assert.deepEqual(page(false).again, [WORKER]);
+    assert.deepEqual(page(true), { again: [WORKER], total: counted });
+    assert.deepEqual(page(false), { again: [], total: counted });
+  });
+
+  it('after the directory is removed, a snapshot without label sets is of no use for another thread', async t => {
+    const before = directory;
+    fs.rmSync(directory, { recursive: true });
+    answerOverIpc();
+    await turn();
+    assert.notEqual(directory, before);
+    answer();
+    assert.deepEqual(page(false).again, [WORKER]);
+    answer();
+    assert.deepEqual(page(false), { again: [], total: counted });
+    await assertIsRetained(t);
+  });
+});
+
+it('a directory that cannot be created is tried again after pauses that double up to five minutes', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const place = makePlace(t);
+  const create = t.mock.method(fs, 'mkdirSync', () => {
+    throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
+  });
+  const directories = [];
+  const homeless = new Aggregator({
+    directory: place,
+    lock: false,
+    onDirectory: created => directories.push(created),
+    onRetired() {},
+  });
+  await homeless.open();
+  const places = create.mock.callCount();
+  assert.ok(places > 0);
+  for (const [i, seconds] of [0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].entries()) {
+    t.mock.timers.tick(seconds * 1000 - 1);
+    assert.equal(create.mock.callCount(), places * (i + 1));
+    if (i === 11) create.mock.restore();
+    t.mock.timers.tick(1);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  assert.ok(fs.existsSync(directories.pop()));
+  assert.ok(directories.every(created => created === ''));
+  await homeless.close();
+});
+
+/** Answers while no file can be opened, which is counted: the worker is asked again, over IPC. */
+function assertIsAskedOverIpc(t, code) {
+  answer();
+  assert.equal(page().total, 1);
+  const { openSync } = fs;
+  t.mock.method(fs, 'openSync', (file, flags, ...rest) => {
+    if (flags === 'w' || typeof flags === 'string') return openSync(file, flags, ...rest);
+    throw Object.assign(new Error(`${code}: it cannot be opened`), { code });
+  });
+  const file = answer();
+  const { again, unreadable } = runThrough(
+    aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: false }),
+  );
+  assert.deepEqual({ again, unreadable }, { again: [WORKER], unreadable: [WORKER] });
+  assert.ok(!fs.existsSync(file));
+  assert.equal(aggregator.refused.get(code), 1);
+}
+
+it('a metric that cannot be written costs the page nothing but that metric, and is counted', () => {
+  const metric = { name: 'odd', help: 'h', type: 'gauge' };
+  const values = [
+    ...Array.from({ length: 5000 }, (_, i) => ({ value: i })),
+    { value: 1, labels: { a: textless } },
+  ];
+  new Counter({ name: 'odd_total', help: 'h', aggregator: 'odd', registers: [worker.registry] });
+  answer();
+  const { custom } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: ['odd'], final: true }));
+  assert.deepEqual(
+    custom.map(({ name }) => name),
+    ['odd_total'],
+  );
+  const [{ buffer, length, ascii }] = runThrough(
+    aggregator.finish({ formats: [PLAIN_TEXT], aggregated: [{ ...metric, values }] }),
+  );
+  const text = Buffer.from(buffer, 0, length).toString();
+  assert.equal(text, '# HELP done_total h\n# TYPE done_total counter\ndone_total 1\n');
+  assert.equal(ascii, true);
+  const { state } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: true }));
+  assert.deepEqual(state.failures[0], { stage: 'merge', metric: 'odd', count: 1 });
+});
+
+it('an answer that cannot be read for want of descriptors is asked for again, over IPC', t =>
+  assertIsAskedOverIpc(t, 'EMFILE'));
+
+describe('names of retained files that are taken', () => {
+  const NAMES = [lastName(WORKER), dictionaryName(WORKER), 'retired.snap'];
+  let retired;
+  const retaining = { retain: true, onRetired: workerIds => retired.push(...workerIds) };
+  beforeEach(async t => {
+    retired = [];
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, retaining);
+  });
+
+  it('names of retained files that are taken by directories with files block nothing else, and are left alone', async () => {
+    const filesOfOthers = NAMES.map(name => path.join(directory, name, 'of somebody'));
+    for (const file of filesOfOthers) fs.mkdirSync(file, { recursive: true });
+    for (let total = 1; total <= 3; total++) {
+      answer();
+      assert.deepEqual(page(), { again: [], total });
+    }
+    aggregator.retire(WORKER, { isSnapshotExpected: false });
+    await new Promise(resolve => setImmediate(resolve));
+    assert.deepEqual(retired, [WORKER]);
+    assert.equal(page().total, 3);
+    assert.deepEqual(fs.readdirSync(directory).sort(), ['owner.json', ...NAMES].sort());
+    for (const file of filesOfOthers) assert.ok(fs.existsSync(file));
+    await aggregator.close();
+    assert.deepEqual(fs.readdirSync(directory).sort(), ['owner.json', ...NAMES].sort());
+  });
+
+  it(
+    'names of retained files that are taken by FIFOs do not delay the next thread',
+    { skip: process.platform === 'win32' },
+    async t => {
+      answer();
+      const files = NAMES.map(name => path.join(directory, name));
+      await aggregator.close({ remove: false });
+      for (const file of files) fs.rmSync(file, { force: true });
+      execFileSync('mkfifo', files);
+      aggregator = await openAggregator(t, Aggregator, { ...retaining, adopt: directory });
+      assert.deepEqual(
+        [...aggregator.refused],
+        [
+          ['restore-retired', 1],
+          ['restore-worker', 1],
+        ],
+      );
+      position = undefined;
+      answer();
+      assert.equal(page().total, counted);
+      assert.ok(fs.lstatSync(files[0]).isFile());
+    },
+  );
+});
+
+describe('the files of a process that has died while another one takes over', () => {
+  it('a worker whose label sets are retained, but not its numbers, is not one that the page shows', async t => {
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, { retain: true });
+    answer();
+    assert.equal(page().total, 1);
+    await aggregator.close({ remove: false });
+    fs.truncateSync(path.join(directory, lastName(WORKER)), 200);
+    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
+    const { positions } = runThrough(aggregator.render({ formats: [PLAIN_TEXT], custom: [], final: true }));
+    assert.deepEqual(positions, []);
+    assert.deepEqual([...aggregator.refused], [['restore-worker', 1]]);
+    position = undefined;
+    answer();
+    assert.deepEqual(page(), { again: [], total: counted });
+  });
+
+  it('its exit snapshot is on the first page: the one before may have shown it', async t => {
+    await aggregator.close();
+    aggregator = await openAggregator(t, Aggregator, { retain: true });
+    answer();
+    assert.equal(page().total, 1);
+    counter.inc(2);
+    const bytes = bytesOf(worker.source.capture(WORKER, undefined, { isLast: true }));
+    fs.writeFileSync(path.join(directory, exitSnapshotName(WORKER)), bytes);
+    // It is retired, and the process that aggregates ends before the totals are saved.
+    const spool = path.join(path.dirname(directory), 'spool.copy');
+    fs.cpSync(directory, spool, { recursive: true });
+    aggregator.retire(WORKER, { isSnapshotExpected: true });
+    assert.equal(page().total, 3);
+    await aggregator.close();
+    fs.renameSync(spool, directory);
+    aggregator = await openAggregator(t, Aggregator, { retain: true, adopt: directory });
+    assert.equal(page().total, 3);
+    aggregator.retire(WORKER, { isSnapshotExpected: true });
+    assert.equal(page().total, 3);
+    assert.deepEqual([...aggregator.refused], []);
+  });
+});
+
+it('an aggregator that runs out of descriptors while it takes over shows everything, or does not start and can be started again', async t => {
+  await aggregator.close();
+  aggregator = await openAggregator(t, Aggregator, { retain: true });
+  answer();
+  for (const [id, value] of [
+    [WORKER + 1, 10],
+    [WORKER + 2, 100],
+  ]) {
+    const ending = makeWorker();
+    new Counter({ name: 'done_total', help: 'h', registers: [ending.registry] }).inc(value);
+    fs.writeFileSync(
+      path.join(directory, exitSnapshotName(id)),
+      bytesOf(ending.source.capture(id, undefined)),
+    );
+  }
+  aggregator.retire(WORKER + 1, { isSnapshotExpected: true });
+  assert.equal(page().total, 11);
+  let failures = 0;
+  for (let fault = 1; ; fault++) {
+    await aggregator.close({ remove: false });
+    let calls = 0;
+    for (const name of /** @type {const} */ (['openSync', 'readFileSync', 'readdirSync'])) {
+      const original = fs[name];
+      t.mock.method(fs, name, (...parameters) => {
+        if (++calls !== fault) return original.apply(fs, parameters);
+        throw Object.assign(new Error(`EMFILE: too many open files, ${name}`), { code: 'EMFILE' });
+      });
+    }
+    const options = { retain: true, adopt: directory };
+    const next = await openAggregator(t, Aggregator, options).catch(error => error);
+    const wasHit = calls >= fault;
+    t.mock.restoreAll();
+    if (next instanceof Error) {
+      assert.equal(/** @type {any} */ (next).code, 'EMFILE');
+      failures++;
+      aggregator = await openAggregator(t, Aggregator, options);
+    } else {
+      aggregator = next;
+    }
+    // The sweep, which nothing waits for, meets some of the faults.
+    await new Promise(resolve => setImmediate(resolve));
+    aggregator.retire(WORKER + 2, { isSnapshotExpected: true });
+    assert.equal(page().total, 111, `fault ${fault}`);
+    if (!wasHit) break;
+  }
+  assert.ok(failures > 3, `${failures}`);
+});
+
+describe('an answer that a virus scanner has open', () => {
+  for (const code of ['EBUSY', 'EPERM', 'EACCES']) {
+    it(`an answer that a virus scanner has open is asked for again, over IPC, on Windows (${code})`, async t => {
+      const { platform } = process;
+      const loaded = ['aggregator', 'worker-answers', 'retirement'].map(name =>
+        require.resolve(`../../lib/aggregator/${name}`),
+      );
+      t.after(() => Object.defineProperty(process, 'platform', { value: platform }));
+      Object.defineProperty(process, 'platform', { value: 'win32' });
+      for (const file of loaded) delete require.cache[file];
+      await aggregator.close();
+      aggregator = await openAggregator(t, require(loaded[0]).Aggregator);
+      assertIsAskedOverIpc(t, code);
+    });
+  }
+});

@@ -1,0 +1,110 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { Aggregator } = require('../../lib/aggregator/aggregator');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { snapshotName, exitSnapshotName } = require('../../lib/spool/file-names');
+
+const RENEWAL_MILLISECONDS = 10_000;
+
+/** An aggregator with a locked directory in a place of its own, and the directories that it has announced. */
+async function openAggregator(t) {
+  const place = fs.mkdtempSync(path.join(os.tmpdir(), 'lost-directory-'));
+  t.after(() => fs.rmSync(place, { recursive: true, force: true }));
+  const directories = [];
+  const aggregator = new Aggregator({
+    directory: place,
+    lock: true,
+    onDirectory: directory => directories.push(directory),
+    onRetired: () => {},
+  });
+  await aggregator.open();
+  return { aggregator, place, directories };
+}
+
+/** Lets the lock notice what has happened to the directory. */
+async function renewLock(t) {
+  t.mock.timers.tick(RENEWAL_MILLISECONDS + 1);
+  // The replacement takes some microtasks, and no input or output that has to be awaited.
+  await new Promise(resolve => setImmediate(resolve));
+}
+
+test('a directory whose lock is lost is locked again and continued, and removed at the end', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  const { aggregator, place, directories } = await openAggregator(t);
+  const lock = path.join(directories[0], 'lock');
+  const left = snapshotName(1, 1);
+  fs.writeFileSync(path.join(directories[0], left), 'numbers');
+  for (let times = 0; times < 3; times++) {
+    fs.rmdirSync(lock);
+    await renewLock(t);
+    assert.ok(fs.existsSync(lock), 'it is locked again');
+  }
+  assert.deepEqual([...new Set(directories)], [directories[0]]);
+  assert.ok(fs.readdirSync(directories[0]).includes(left));
+  assert.deepEqual(fs.readdirSync(place), [path.basename(directories[0])]);
+  await aggregator.close();
+  assert.deepEqual(fs.readdirSync(place), []);
+});
+
+test('a directory that cannot be locked again for want of descriptors is used without its lock until there are some', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  const { aggregator, place, directories } = await openAggregator(t);
+  const lock = path.join(directories[0], 'lock');
+  // Of a worker that ends meanwhile.
+  const left = exitSnapshotName(1);
+  fs.writeFileSync(path.join(directories[0], left), 'numbers');
+  fs.rmdirSync(lock);
+  const opened = t.mock.method(fs, 'openSync', () => {
+    throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+  });
+  await renewLock(t);
+  assert.ok(opened.mock.callCount() > 0);
+  t.mock.timers.tick(500);
+  await new Promise(resolve => setImmediate(resolve));
+  opened.mock.restore();
+  assert.deepEqual(fs.readdirSync(place), [path.basename(directories[0])]);
+  t.mock.timers.tick(1000);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.ok(fs.existsSync(lock), 'it is locked again');
+  assert.ok(fs.readdirSync(directories[0]).includes(left));
+  assert.deepEqual([...new Set(directories)], [directories[0]]);
+  await aggregator.close();
+  assert.deepEqual(fs.readdirSync(place), []);
+});
+
+test('a lost directory that cannot be continued is removed when another one has replaced it', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  const { aggregator, place, directories } = await openAggregator(t);
+  fs.rmSync(path.join(directories[0], 'owner.json'));
+  fs.rmdirSync(path.join(directories[0], 'lock'));
+  await renewLock(t);
+  assert.equal(directories.length, 2);
+  assert.deepEqual(fs.readdirSync(place), [path.basename(directories[1])]);
+  await aggregator.close();
+  assert.deepEqual(fs.readdirSync(place), []);
+});
+
+test('a snapshot behind a link that has replaced the directory is not read, and another directory is made', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  const { aggregator, place, directories } = await openAggregator(t);
+  const other = path.join(place, 'other');
+  fs.mkdirSync(other);
+  fs.rmSync(directories[0], { recursive: true });
+  fs.symlinkSync(other, directories[0]);
+  const file = snapshotName(1, 1);
+  fs.writeFileSync(path.join(other, file), 'numbers');
+  aggregator.answer({ workerId: 1, file, maxBytes: 7 });
+  await new Promise(resolve => setImmediate(resolve));
+  assert.equal(aggregator.refused.get('ENOENT'), 1);
+  const { again } = runThrough(aggregator.render({ formats: [], custom: [], final: false }));
+  assert.deepEqual(again, [1], 'the worker is asked again');
+  assert.equal(directories.length, 2);
+  assert.deepEqual(fs.readdirSync(other), [file]);
+  await aggregator.close();
+  assert.deepEqual(fs.readdirSync(place).sort(), ['other', path.basename(directories[0])].sort());
+});

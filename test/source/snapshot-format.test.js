@@ -1,0 +1,866 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('../fixtures/seeded-fast-check');
+const { Registry } = require('../../lib/registry/registry');
+const { Counter } = require('../../lib/metric/counter');
+const { Gauge } = require('../../lib/metric/gauge');
+const { Histogram } = require('../../lib/metric/histogram');
+const { Summary } = require('../../lib/metric/summary');
+const { viewOf } = require('../../lib/registry/metric-view');
+const { ClusterStore } = require('../../lib/store/cluster-store');
+const { SeriesJournal } = require('../../lib/source/series-journal');
+const { DictionaryPart } = require('../../lib/source/dictionary-part');
+const { encodeSnapshot } = require('../../lib/source/snapshot-encoder');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { SnapshotError } = require('../../lib/source/byte-buffers');
+const {
+  makeWorker,
+  bytesOf,
+  copyOf,
+  scrape,
+  snapshotAhead,
+  textOf,
+  samplesOf,
+  seriesKey,
+} = require('../fixtures/unit-scrape');
+
+const WORKER = 3;
+
+// Offsets of the header's fields; docs/internals/snapshot-format.md has the whole table.
+const HEADER_BYTES = 128;
+const AT = {
+  magic: 0,
+  byteOrder: 8,
+  version: 12,
+  incarnation: 16,
+  workerId: 32,
+  epoch: 36,
+  sequence: 40,
+  dictionaryStart: 56,
+  dictionaryEnd: 64,
+  numbersStart: 72,
+  columnsStart: 80,
+  bytes: 88,
+  dictionaryOffset: 96,
+};
+
+/** Checks that a store shows, after one snapshot, what the worker itself shows. */
+async function assertRoundTrip(worker, { afterwards = () => {} } = {}) {
+  await worker.source.prepare(1000);
+  const store = new ClusterStore();
+  scrape(worker, store, WORKER);
+  const text = textOf(store);
+  const texts = await Promise.all(worker.registries.map(registry => registry.metrics()));
+  // Equal pages have equal samples, which take much longer to compare.
+  if (texts.length > 1 || text !== texts[0]) {
+    const expected = new Map(texts.flatMap(text => [...samplesOf(text)]));
+    assert.deepStrictEqual(samplesOf(text), expected);
+  }
+  afterwards(store);
+  return store;
+}
+
+test('snapshot: no metrics, and metrics without series, add nothing to the page', async () => {
+  await assertRoundTrip(makeWorker());
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers });
+  new Histogram({ name: 'h', help: 'h', labelNames: ['a'], registers });
+  new Summary({ name: 's', help: 's', labelNames: ['a'], registers });
+  const store = await assertRoundTrip(worker);
+  assert.strictEqual(textOf(store), await worker.registry.metrics());
+});
+
+test('snapshot: metrics without labels have their numbers', async () => {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  new Counter({ name: 'c_total', help: 'c', registers }).inc(0.1 + 0.2);
+  new Gauge({ name: 'g', help: 'g', registers }).set(-1e-300);
+  const histogram = new Histogram({ name: 'h', help: 'h', buckets: [1, 5, 10], registers });
+  const summary = new Summary({ name: 's', help: 's', registers });
+  for (const value of [-3, 0.5, 1, 4, 11, 1e300]) {
+    histogram.observe(value);
+    summary.observe(value);
+  }
+  const store = await assertRoundTrip(worker);
+  assert.strictEqual(textOf(store), await worker.registry.metrics());
+});
+
+test('snapshot: gauges may be NaN or infinite', async () => {
+  const worker = makeWorker();
+  const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a'], registers: [worker.registry] });
+  for (const value of [NaN, Infinity, -Infinity, -0, 5e-324, Number.MAX_VALUE])
+    gauge.set({ a: String(value) }, value);
+  await assertRoundTrip(worker);
+});
+
+test('snapshot: series and their labels are in the order of first use', async () => {
+  const worker = makeWorker();
+  const gauge = new Gauge({
+    name: 'g',
+    help: 'g',
+    labelNames: ['a', 'b', 'c'],
+    registers: [worker.registry],
+  });
+  gauge.set({ c: 1, a: 'x' }, 1);
+  gauge.set({ a: 'x', b: '' }, 2);
+  gauge.set({}, 3);
+  gauge.set({ b: 2, c: null, a: true }, 4);
+  gauge.set({ a: 'y', b: '' }, 5);
+  gauge.remove({ a: 'x', c: '1' });
+  gauge.remove({});
+  gauge.set({}, 6);
+  const store = await assertRoundTrip(worker);
+  assert.strictEqual(textOf(store), await worker.registry.metrics());
+});
+
+test('snapshot: a label that is undefined is left out, and its series added to that without it', async () => {
+  const recordIn = ({ registry }, labels, defaults) => {
+    const options = { help: 'h', labelNames: ['a', 'b'], registers: [registry] };
+    registry.setDefaultLabels(defaults);
+    new Counter({ name: 'c', ...options }).inc(labels, 3);
+    new Histogram({ name: 'h', buckets: [1], ...options }).observe(labels, 2);
+    new Summary({ name: 's', percentiles: [0.5], ...options }).observe(labels, 2);
+  };
+  const pageOf = labels => {
+    const worker = makeWorker();
+    recordIn(worker, labels, { b: 'default' });
+    const store = new ClusterStore();
+    for (const workerId of [WORKER, WORKER + 1]) scrape(worker, store, workerId);
+    return textOf(store);
+  };
+  for (const labels of [{ a: 'x' }, {}]) {
+    const store = new ClusterStore();
+    for (const [i, given] of [
+      { b: undefined, ...labels },
+      { ...labels, b: undefined },
+    ].entries()) {
+      const worker = makeWorker();
+      recordIn(worker, given, { zone: undefined, b: 'default' });
+      assert.match(await worker.registry.metrics(), /b="undefined"/);
+      scrape(worker, store, WORKER + i);
+    }
+    assert.strictEqual(textOf(store), pageOf(labels));
+  }
+});
+
+test('snapshot: removed series are not shown, in 30 snapshots of changing series', async () => {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers });
+  const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['a'], buckets: [1], registers });
+  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles: [0.5], registers });
+  const store = new ClusterStore();
+  for (let round = 0; round < 30; round++) {
+    for (let i = 0; i < 5; i++) {
+      const a = (round * 7 + i * 3) % 11;
+      counter.inc({ a }, round);
+      histogram.observe({ a }, round / 10);
+      summary.observe({ a }, round);
+      for (const metric of [counter, histogram, summary]) metric.remove({ a: (a * 5 + 1) % 11 });
+    }
+    if (round % 10 === 9) counter.reset();
+    await worker.source.prepare(1000);
+    scrape(worker, store, WORKER);
+    assert.strictEqual(textOf(store), await worker.registry.metrics());
+  }
+});
+
+test('snapshot: a table may have many pages, with and without removed rows', async () => {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['a'], registers });
+  for (let a = 0; a < 1300; a++) histogram.observe({ a }, a / 100);
+  assert.ok(viewOf(histogram).table.pages.length > 1);
+  await assertRoundTrip(worker);
+  for (let a = 0; a < 1300; a += 2) histogram.remove({ a });
+  await assertRoundTrip(worker);
+});
+
+test('snapshot: a histogram may have 20,000 buckets', async () => {
+  const worker = makeWorker();
+  const buckets = Array.from({ length: 20_000 }, (_, i) => i);
+  const histogram = new Histogram({
+    name: 'h',
+    help: 'h',
+    labelNames: ['a'],
+    buckets,
+    registers: [worker.registry],
+  });
+  for (const a of ['x', 'y']) for (const value of [0, 19_999, 25_000]) histogram.observe({ a }, value);
+  await assertRoundTrip(worker);
+});
+
+test('snapshot: label values of any type are shown as the worker prints them', async () => {
+  const worker = makeWorker();
+  const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a', 'b'], registers: [worker.registry] });
+  const values = [
+    '',
+    'é',
+    '日本',
+    '😀',
+    '\u{10ffff}',
+    '\ufeff',
+    '\0',
+    '\\',
+    '"',
+    '\n',
+    'a="b",c',
+    '\ufffd',
+    'x'.repeat(70_000),
+  ];
+  for (const [i, a] of values.entries()) gauge.set({ a, b: values.at(-i) }, i);
+  await assertRoundTrip(worker);
+});
+
+test('snapshot: a lone surrogate in a label value becomes U+FFFD and does not change other values', async () => {
+  const worker = makeWorker();
+  const gauge = new Gauge({ name: 'g', help: 'g', labelNames: ['a'], registers: [worker.registry] });
+  // If they were joined, the second and the third would be one character.
+  for (const [i, a] of ['before', '\ud83d', '\ude00', 'after', 'x\ud83dy', '😀'].entries())
+    gauge.set({ a }, i);
+  const store = new ClusterStore();
+  scrape(worker, store, WORKER);
+  const lines = Buffer.from(textOf(store)).toString().split('\n');
+  const expected = Buffer.from(await worker.registry.metrics())
+    .toString()
+    .split('\n');
+  for (const label of ['before', 'after', 'x\ufffdy', '😀']) {
+    const line = expected.find(text => text.includes(`"${label}"`));
+    assert.ok(lines.includes(line), label);
+  }
+});
+
+test('snapshot: default labels may change, and do not replace labels of the series', async () => {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a', 'b'], registers });
+  const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['a'], buckets: [1], registers });
+  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles: [0.5], registers });
+  counter.inc({ a: 'own' });
+  counter.inc({ b: 'x' });
+  counter.inc({ a: '' });
+  histogram.observe({ a: 'own' }, 1);
+  histogram.observe({}, 2);
+  summary.observe({ a: 'own' }, 1);
+  for (const labels of [
+    { a: 'default', z: 5 },
+    { z: 6 },
+    {},
+    { a: 'default', z: 5 },
+    { a: 1, b: 2, le: 3, quantile: 4 },
+  ]) {
+    worker.registry.setDefaultLabels(labels);
+    await assertRoundTrip(worker);
+  }
+});
+
+test('snapshot: a custom metric object may have NaN, infinities, BigInt and other values', async () => {
+  const worker = makeWorker();
+  const metric = (name, type, values) => ({ name, get: () => ({ name, help: name, type, values }) });
+  worker.registry.registerMetric(
+    metric('g', 'gauge', [
+      { value: NaN, labels: { a: 'nan' } },
+      { value: Infinity, labels: { a: 'inf' } },
+      { value: -Infinity, labels: { a: '-inf' } },
+      { value: 5n, labels: { a: 1, b: true } },
+      { value: -(2n ** 64n), labels: { a: 2n ** 53n + 1n } },
+      { value: 1, labels: { a: 2n ** 53n } },
+      { value: '7', labels: {} },
+    ]),
+  );
+  worker.registry.registerMetric(
+    metric('h', 'histogram', [
+      { metricName: 'h_bucket', value: 1, labels: { le: 0.5, a: 'x' } },
+      { metricName: 'h_bucket', value: 3, labels: { le: '+Inf', a: 'x' } },
+      { metricName: 'h_sum', value: 4.5, labels: { a: 'x' } },
+      { metricName: 'h_count', value: 3, labels: { a: 'x' } },
+    ]),
+  );
+  worker.registry.registerMetric(
+    metric('s', 'summary', [
+      { value: 2, labels: { quantile: 0.5 } },
+      { metricName: 's_sum', value: 4, labels: {} },
+      { metricName: 's_count', value: 2, labels: {} },
+    ]),
+  );
+  worker.registry.registerMetric(
+    metric('odd', 'gauge', [{ metricName: 'odd_child', value: 1, labels: { a: 'x' } }]),
+  );
+  worker.registry.registerMetric(metric('none', 'gauge', []));
+  worker.registry.registerMetric({
+    name: 'async',
+    get: async () => ({ ...(await metric('async', 'counter', [{ value: 1, labels: {} }]).get()) }),
+  });
+  await assertRoundTrip(worker);
+});
+
+test('snapshot: a custom metric object that JSON cannot represent is left out and counted, and no other metric is affected', async () => {
+  const worker = makeWorker();
+  new Counter({ name: 'c', help: 'c', registers: [worker.registry] }).inc(5);
+  const circular = { name: 'x', help: 'x', type: 'gauge', values: [{ value: 1, labels: {} }] };
+  circular.self = circular;
+  worker.registry.registerMetric({ name: 'x', get: () => circular });
+  await worker.source.prepare(1000);
+  const store = new ClusterStore();
+  scrape(worker, store, WORKER);
+  assert.deepStrictEqual([...samplesOf(textOf(store))], [[seriesKey('c'), 5]]);
+  assert.deepStrictEqual([...store.workers()][0].failures, [['collect', 'x', 1]]);
+});
+
+test('snapshot: metrics of several registries have the default labels of their registry', async () => {
+  const worker = makeWorker([new Registry(), new Registry()]);
+  worker.registries.forEach((registry, i) => {
+    registry.setDefaultLabels({ registry: i });
+    new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [registry] }).inc({ a: 'x' }, i + 1);
+    new Histogram({ name: 'h', help: 'h', buckets: [1], registers: [registry] }).observe(i);
+  });
+  await assertRoundTrip(worker);
+});
+
+test("snapshot: the quantiles of a summary are the worker's", async () => {
+  const worker = makeWorker();
+  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], registers: [worker.registry] });
+  for (let a = 0; a < 20; a++) for (let i = 0; i < a * 10; i++) summary.observe({ a }, (i * 7919) % 1009);
+  summary.remove({ a: 7 });
+  await assertRoundTrip(worker);
+});
+
+test('snapshot: exemplars have their labels, values and timestamps', async () => {
+  const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
+  const options = { enableExemplars: true, registers: [worker.registry] };
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], ...options });
+  const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['a'], buckets: [1, 2], ...options });
+  for (const a of ['x', 'y', 'z']) {
+    counter.inc({ labels: { a }, value: 2, exemplarLabels: { trace: `t "${a}"` } });
+    for (const value of [0.5, 1.5, 7])
+      histogram.observe({ labels: { a }, value, exemplarLabels: { trace: `${a}${value}`, é: '' } });
+  }
+  counter.remove('y');
+  await worker.source.prepare(1000);
+  const store = new ClusterStore();
+  scrape(worker, store, WORKER);
+  const expected = await worker.registry.metrics();
+  assert.match(expected, /# \{trace="z7",é=""\} 7 \d/);
+  assert.strictEqual(textOf(store, { openMetrics: true }), expected);
+});
+
+test('snapshot: exemplars belong to the same series after a capture compacts the table', async () => {
+  const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
+  const counter = new Counter({
+    name: 'c',
+    help: 'c',
+    labelNames: ['a'],
+    enableExemplars: true,
+    registers: [worker.registry],
+  });
+  for (let a = 0; a < 2000; a++)
+    counter.inc({ labels: { a }, exemplarLabels: a % 500 === 499 ? { t: `${a}` } : undefined });
+  const store = new ClusterStore();
+  const check = async () => {
+    await worker.source.prepare(1000);
+    scrape(worker, store, WORKER);
+    assert.strictEqual(textOf(store, { openMetrics: true }), await worker.registry.metrics());
+  };
+  await check();
+  for (let a = 0; a < 1490; a++) counter.remove({ a });
+  await check();
+  assert.ok(viewOf(counter).table.epoch > 0);
+});
+
+test('snapshot: it has only the label sets that the reader does not have', () => {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['path'], registers });
+  const path = i => `/a/rather/long/path/that/is/expensive/to/send/${i}`;
+  for (let i = 0; i < 1000; i++) counter.inc({ path: path(i) });
+  const store = new ClusterStore();
+  const full = scrape(worker, store, WORKER);
+  assert.ok(full.length > 1000 * path(100).length);
+  const overhead = 400;
+  const numbers = 1000 * 8;
+  const second = scrape(worker, store, WORKER);
+  assert.ok(second.length < numbers + overhead, `${second.length} bytes`);
+  assert.strictEqual(second.indexOf('path'), -1);
+  counter.inc({ path: path('new') });
+  const third = scrape(worker, store, WORKER);
+  assert.ok(third.length < numbers + overhead + path('new').length, `${third.length} bytes`);
+  assert.ok(third.includes(path('new')));
+  assert.ok(!third.includes(path(999)));
+  const fourth = scrape(worker, store, WORKER);
+  assert.ok(!fourth.includes(path('new')));
+  // A reader that has nothing gets everything, at any time.
+  const other = new ClusterStore();
+  scrape(worker, other, WORKER);
+  assert.strictEqual(textOf(other), textOf(store));
+});
+
+test('snapshot: a reader at any earlier position of a growing dictionary shows what the worker shows', async () => {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a', 'b'], registers });
+  const stores = Array.from({ length: 12 }, () => new ClusterStore());
+  for (let round = 0; round < 60; round++) {
+    counter.inc({ a: round % 7, b: `b${round % 11}` });
+    if (round % 5 === 0) counter.inc({ b: `only ${round}` });
+    if (round % 17 === 0)
+      new Gauge({ name: `g${round}`, help: 'g', labelNames: ['a'], registers }).set({ a: round }, round);
+    // Each store is at another earlier capture.
+    const store = stores[(round * 5) % stores.length];
+    scrape(worker, store, WORKER);
+    assert.strictEqual(textOf(store), await worker.registry.metrics());
+  }
+});
+
+// `npm run test:long` tests every position. `npm test` uses a step that is not a multiple of any field's
+// size.
+const BIT_STEP = fc.effort > 1 ? 1 : 5;
+const BYTE_STEP = fc.effort > 1 ? 1 : 23;
+const NUMBER_STEP = fc.effort > 1 ? 1 : 13;
+
+/** A worker with a small example of everything that a snapshot may contain. */
+async function richWorker() {
+  const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE), new Registry()]);
+  const [openMetrics, registry] = worker.registries;
+  const registers = [openMetrics];
+  openMetrics.setDefaultLabels({ env: 'test', a: 'default' });
+  const counter = new Counter({
+    name: 'c',
+    help: 'a counter',
+    labelNames: ['a', 'b'],
+    enableExemplars: true,
+    registers,
+  });
+  counter.inc({ labels: { a: 'one' }, exemplarLabels: { trace: 'abc' } });
+  counter.inc({ labels: { b: 'two', a: 'é' } });
+  counter.inc({ labels: { a: 'gone' } });
+  counter.remove({ a: 'gone' });
+  const histogram = new Histogram({ name: 'h', help: 'h', labelNames: ['a'], buckets: [1, 2], registers });
+  histogram.observe({ a: 'x' }, 1.5);
+  histogram.observe({ a: 'y' }, 5);
+  const gauge = new Gauge({ name: 'g', help: 'g', registers });
+  gauge.set(NaN);
+  const summary = new Summary({
+    name: 's',
+    help: 's',
+    labelNames: ['a'],
+    percentiles: [0.5, 0.9],
+    registers,
+  });
+  for (const value of [1, 2, 3]) summary.observe({ a: 'x' }, value);
+  summary.observe({ a: 'y' }, 7);
+  const json = { name: 'j', help: 'j', type: 'gauge', values: [{ value: Infinity, labels: { k: 'v' } }] };
+  registry.registerMetric({ name: 'j', get: () => json });
+  registry.registerMetric({ name: 'broken', get: () => Promise.reject(new Error('no')) });
+  await worker.source.prepare(1000);
+  return { ...worker, counter, histogram, summary, gauge };
+}
+
+/**
+ * A worker's first snapshot, a later one to be damaged, and the text of a store that has applied only the
+ * first. `full` says whether the later one has the full dictionary.
+ */
+async function firstAndLater({ full }) {
+  const worker = await richWorker();
+  const control = new ClusterStore();
+  const first = scrape(worker, control, WORKER);
+  worker.counter.inc({ labels: { a: 'new', b: 'three' }, value: 5 });
+  worker.histogram.observe({ a: 'new' }, 0.5);
+  worker.summary.observe({ a: 'new' }, 9);
+  worker.gauge.help = 'another metric from now on';
+  new Gauge({ name: 'later', help: 'later', labelNames: ['a'], registers: [worker.registry] }).set(
+    { a: 'x' },
+    1,
+  );
+  const later = await snapshotAhead(
+    worker,
+    WORKER,
+    full ? undefined : control.worker(WORKER)?.journalPosition,
+  );
+  return { first, later, text: bothTexts(control) };
+}
+
+function bothTexts(store) {
+  return textOf(store) + textOf(store, { openMetrics: true });
+}
+
+/**
+ * Applies a damaged snapshot after a valid one. It must be applied, or refused with a SnapshotError and
+ * without any effect. The store must be able to write its page afterwards.
+ */
+function applyDamaged({ first, text }, damaged) {
+  const store = new ClusterStore();
+  store.apply(WORKER, copyOf(first));
+  let code;
+  try {
+    store.apply(WORKER, damaged);
+  } catch (error) {
+    if (!(error instanceof SnapshotError)) throw error;
+    ({ code } = error);
+  }
+  if (code !== undefined) assert.strictEqual(bothTexts(store), text);
+  else assertCanBeShown(store);
+  return code;
+}
+
+/**
+ * Only the name of an aggregator may be invalid in an applied snapshot, because programs define aggregators.
+ */
+function assertCanBeShown(store) {
+  try {
+    bothTexts(store);
+  } catch (error) {
+    assert.match(error.message, /is not a defined aggregator/);
+  }
+}
+
+for (const full of [false, true]) {
+  const kind = full ? 'a full snapshot' : 'a delta snapshot';
+
+  test(`${kind} is applied if it is undamaged`, async () => {
+    const snapshots = await firstAndLater({ full });
+    const store = new ClusterStore();
+    store.apply(WORKER, copyOf(snapshots.first));
+    store.apply(WORKER, copyOf(snapshots.later));
+    assert.strictEqual(
+      samplesOf(textOf(store)).get(seriesKey('c', { a: 'new', b: 'three', env: 'test' })),
+      5,
+    );
+    assert.strictEqual(applyDamaged(snapshots, copyOf(snapshots.first)), 'sequence');
+  });
+
+  test(`${kind} that is truncated anywhere is refused, and the earlier numbers remain`, async () => {
+    const snapshots = await firstAndLater({ full });
+    for (let length = 0; length < snapshots.later.length; length += BYTE_STEP) {
+      const damaged = copyOf(snapshots.later.subarray(0, length));
+      assert.notStrictEqual(applyDamaged(snapshots, damaged), undefined, `cut at ${length}`);
+    }
+    const longer = copyOf(Buffer.concat([snapshots.later, Buffer.alloc(8)]));
+    assert.strictEqual(applyDamaged(snapshots, longer), 'length');
+  });
+
+  test(`${kind} with bytes missing in the middle is refused`, async () => {
+    const snapshots = await firstAndLater({ full });
+    const { later } = snapshots;
+    for (let at = HEADER_BYTES; at < later.length - 24; at += 8 * NUMBER_STEP) {
+      const damaged = copyOf(Buffer.concat([later.subarray(0, at), later.subarray(at + 8)]));
+      assert.notStrictEqual(applyDamaged(snapshots, damaged), undefined);
+    }
+  });
+
+  test(`${kind} with any bit of its header or end mark flipped is applied or refused as a whole`, async () => {
+    const snapshots = await firstAndLater({ full });
+    const { length } = snapshots.later;
+    const positions = [
+      ...Array(HEADER_BYTES).keys(),
+      ...Array.from({ length: 16 }, (_, i) => length - 1 - i),
+    ];
+    for (const position of positions) {
+      for (let bit = 0; bit < 8; bit += BIT_STEP) {
+        const damaged = copyOf(snapshots.later);
+        damaged[position] ^= 1 << bit;
+        applyDamaged(snapshots, damaged);
+      }
+    }
+  });
+
+  test(`${kind} with any byte changed is applied or refused as a whole, and the page can be written`, async () => {
+    const snapshots = await firstAndLater({ full });
+    let refused = 0;
+    for (let position = HEADER_BYTES; position < snapshots.later.length; position += BYTE_STEP) {
+      const damaged = copyOf(snapshots.later);
+      damaged[position] ^= 0xff;
+      if (applyDamaged(snapshots, damaged) !== undefined) refused++;
+    }
+    assert.ok(refused > 100 / BYTE_STEP, `${refused}`);
+  });
+
+  test(`${kind} with random damage is applied or refused as a whole, and the page can be written`, async () => {
+    const snapshots = await firstAndLater({ full });
+    const change = fc.tuple(
+      fc.nat({ max: snapshots.later.length - 1 }),
+      fc.oneof(fc.nat({ max: 255 }), fc.constantFrom(0, 1, 2, 3, 0x7f, 0x80, 0xff)),
+    );
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 6 }), changes => {
+        const damaged = copyOf(snapshots.later);
+        for (const [position, byte] of changes) damaged[position] = byte;
+        applyDamaged(snapshots, damaged);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test(`${kind} with any number replaced is applied or refused as a whole, and the page can be written`, async () => {
+    const snapshots = await firstAndLater({ full });
+    for (let position = HEADER_BYTES; position < snapshots.later.length - 16; position += 4 * NUMBER_STEP) {
+      for (const value of [0xffffffff, 0x7fffffff, 0x80000000, 0, 2]) {
+        const damaged = copyOf(snapshots.later);
+        damaged.writeUInt32LE(value, position);
+        applyDamaged(snapshots, damaged);
+      }
+    }
+    for (let position = AT.sequence; position < snapshots.later.length - 16; position += 8 * NUMBER_STEP) {
+      for (const value of [NaN, Infinity, -1, 0.5, 1e300, 2 ** 53]) {
+        const damaged = copyOf(snapshots.later);
+        damaged.writeDoubleLE(value, position);
+        applyDamaged(snapshots, damaged);
+      }
+    }
+  });
+}
+
+test('random bytes, and an empty file, are refused as a snapshot', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 600 }), bytes => {
+      const store = new ClusterStore();
+      assert.throws(() => store.apply(WORKER, copyOf(Buffer.from(bytes))), SnapshotError);
+      assert.strictEqual(store.isEmpty, true);
+      assert.strictEqual(store.worker(WORKER)?.journalPosition, undefined);
+    }),
+  );
+});
+
+for (const [code, name, damage] of [
+  ['magic', 'another magic number', buffer => buffer.write('X', AT.magic)],
+  ['byte-order', 'the other byte order', buffer => buffer.subarray(AT.byteOrder, AT.byteOrder + 4).reverse()],
+  [
+    'version',
+    'a later version',
+    buffer => buffer.writeUInt32LE(buffer.readUInt32LE(AT.version) + 1, AT.version),
+  ],
+  ['incarnation', 'another process', buffer => buffer.fill(0xab, AT.incarnation, AT.incarnation + 16)],
+  ['worker', 'another worker', buffer => buffer.writeUInt32LE(WORKER + 1, AT.workerId)],
+  ['end-mark', 'no end mark', buffer => buffer.fill(0, buffer.length - 8)],
+  ['end-mark', 'the end mark of another snapshot', buffer => buffer.writeDoubleLE(77, buffer.length - 16)],
+  ['length', 'a wrong length', buffer => buffer.writeDoubleLE(buffer.length + 8, AT.bytes)],
+  ['length', 'numbers before the dictionary', buffer => buffer.writeDoubleLE(64, AT.numbersStart)],
+  ['length', 'a dictionary before the digests', buffer => buffer.writeDoubleLE(64, AT.dictionaryOffset)],
+  ['length', 'digests that end at NaN', buffer => buffer.writeDoubleLE(NaN, AT.dictionaryOffset)],
+  ['length', 'columns that start at NaN', buffer => buffer.writeDoubleLE(NaN, AT.columnsStart)],
+  ['length', 'a dictionary that ends before it starts', buffer => buffer.writeDoubleLE(-1, AT.dictionaryEnd)],
+  [
+    'dictionary-start',
+    'a gap before its dictionary',
+    buffer => {
+      buffer.writeDoubleLE(1000, AT.dictionaryStart);
+      buffer.writeDoubleLE(1000, AT.dictionaryEnd);
+    },
+  ],
+  [
+    'sequence',
+    'the sequence of the one before',
+    buffer => {
+      buffer.writeDoubleLE(1, AT.sequence);
+      buffer.writeDoubleLE(1, buffer.length - 16);
+    },
+  ],
+  ['sequence', 'an earlier epoch', buffer => buffer.writeUInt32LE(0, AT.epoch)],
+]) {
+  test(`a snapshot with ${name} is refused with the code '${code}'`, async () => {
+    const snapshots = await firstAndLater({ full: false });
+    const damaged = copyOf(snapshots.later);
+    damage(damaged);
+    assert.strictEqual(applyDamaged(snapshots, damaged), code);
+  });
+}
+
+/** The dictionary part of the given segments. */
+function dictionaryOf({ epoch, length, segments }) {
+  const dictionary = new DictionaryPart(epoch, 0);
+  runThrough(dictionary.add(segments, length));
+  return dictionary;
+}
+
+function forgedCapture(entries, sequence = 1) {
+  return {
+    workerId: WORKER,
+    incarnation: '0f'.repeat(16),
+    sequence,
+    capturedAt: 1,
+    defaultLabels: [{}],
+    entries,
+    failures: [],
+  };
+}
+
+/** A well-formed snapshot of one counter, except for what the options change. */
+function forgedSnapshot({
+  names = ['a'],
+  values = ['x', 'y'],
+  sequence = 1,
+  number = 0,
+  segment = {},
+  dropped = false,
+  epoch = 1,
+  numberOf = () => number,
+}) {
+  const counter = new Counter({ name: 'c', help: 'c', labelNames: names, registers: [] });
+  for (const value of values) counter.inc(Object.fromEntries(names.map(name => [name, value])));
+  const view = viewOf(counter);
+  const journal = new SeriesJournal();
+  journal.note([view]);
+  const [own] = journal.after({ epoch: journal.epoch, series: 0 });
+  const segments = [{ ...own, metric: { ...own.metric, number }, ...segment }];
+  if (dropped) segments.push({ ...segments[0], defines: false, drops: true });
+  const dictionary = dictionaryOf({ epoch, length: 100, segments });
+  return bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), { numberOf }, dictionary));
+}
+
+for (const [name, forgery] of [
+  ['a metric number after a gap', { number: 1 }],
+  ['the highest possible metric number', { number: 0xffffffff }],
+  ['numbers of a metric that is not in its dictionary', { numberOf: () => 1 }],
+  ["rows that do not follow the reader's rows", { segment: { fromRow: 1 } }],
+  ['more rows of numbers than label sets', { segment: { toRow: 1 } }],
+  ["label values that do not follow the reader's values", { segment: { fromValues: [2] } }],
+  ['label sets with integers that have no value', { segment: { toValues: [2] } }],
+  ['a metric that is not defined', { segment: { defines: false } }],
+  ['a dropped metric that is not defined', { segment: { defines: false, drops: true } }],
+  ['numbers of a dropped metric', { dropped: true }],
+]) {
+  test(`a snapshot with ${name} is refused`, () => {
+    const store = new ClusterStore();
+    assert.throws(() => store.apply(WORKER, forgedSnapshot(forgery)), SnapshotError);
+    assert.strictEqual(store.isEmpty, true);
+    store.apply(WORKER, forgedSnapshot({}));
+    assert.throws(
+      () => store.apply(WORKER, forgedSnapshot({ ...forgery, sequence: 2, epoch: 2 })),
+      SnapshotError,
+    );
+    assert.deepStrictEqual([...samplesOf(textOf(store)).values()], [1, 1]);
+  });
+}
+
+/** A snapshot with two metrics and a default label, in which one text replaces another of the same length. */
+function withText(text, replacement) {
+  const worker = makeWorker();
+  const registers = [worker.registry];
+  worker.registry.setDefaultLabels({ region: 'x' });
+  new Counter({ name: 'first_total', help: 'h', labelNames: ['label'], registers }).inc({ label: 'y' });
+  new Gauge({ name: 'second', help: 'h', registers }).set(2);
+  const bytes = bytesOf(worker.source.capture(WORKER, undefined)).toString('latin1');
+  return copyOf(Buffer.from(bytes.replace(text, replacement), 'latin1'));
+}
+
+for (const [text, replacement] of [
+  ['label', 'la el'],
+  ['region', 'reg"on'],
+]) {
+  test(`a snapshot with a label of the name ${replacement} is refused`, () => {
+    const store = new ClusterStore();
+    store.apply(WORKER, withText('', ''));
+    assert.throws(() => new ClusterStore().apply(WORKER, withText(text, replacement)), SnapshotError);
+  });
+}
+
+test('the failures of a snapshot have names of bounded length, and counts that are numbers', () => {
+  const snapshotWith = failure => {
+    const dictionary = dictionaryOf({ epoch: 1, length: 0, segments: [] });
+    return bytesOf(encodeSnapshot({ ...forgedCapture([]), failures: [failure] }, {}, dictionary));
+  };
+  const store = new ClusterStore();
+  store.apply(WORKER, snapshotWith(['s'.repeat(1e5), 'n'.repeat(1e5), 2]));
+  const [{ stage, metric, count }] = store.state().failures;
+  assert.deepStrictEqual([stage.length, metric.length, count], [200, 1000, 2]);
+  for (const count of [NaN, -1]) {
+    assert.throws(() => new ClusterStore().apply(WORKER, snapshotWith(['s', 'n', count])), SnapshotError);
+  }
+});
+
+test('a metric of a snapshot whose name or type would make the page unreadable is left out and counted', () => {
+  for (const [text, replacement] of [
+    ['first_total', 'first_tot\n1'],
+    ['first_total', 'first_\xe4otal'],
+    ['first_total', '\0irst_total'],
+    ['counter', 'coun\ner'],
+  ]) {
+    const store = new ClusterStore();
+    store.apply(WORKER, withText(text, replacement));
+    assert.deepStrictEqual([...samplesOf(textOf(store)).values()], [2]);
+    const [{ stage, count }] = store.state().failures;
+    assert.deepStrictEqual([stage, count], ['merge', 1]);
+    store.retire(WORKER);
+    assert.strictEqual(samplesOf(textOf(store)).size, 0);
+  }
+});
+
+test('a snapshot with a row in its order that does not exist is refused', () => {
+  for (const row of [2, -2, 0x7fffffff]) {
+    const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
+    for (const a of ['x', 'y']) counter.inc({ a });
+    counter.remove({ a: 'x' });
+    counter.inc({ a: 'x' });
+    const view = viewOf(counter);
+    const journal = new SeriesJournal();
+    journal.note([view]);
+    const segments = journal.after({ epoch: journal.epoch, series: 0 });
+    const dictionary = dictionaryOf({ epoch: 1, length: journal.length, segments });
+    const take = sequence =>
+      bytesOf(encodeSnapshot(forgedCapture([{ defaults: 0, view }], sequence), journal, dictionary));
+    const store = new ClusterStore();
+    store.apply(WORKER, take(1));
+    view.table.order[view.table.orderLength - 1] = row;
+    assert.throws(() => store.apply(WORKER, take(2)), { code: 'numbers' });
+    assert.strictEqual(samplesOf(textOf(store)).size, 2);
+  }
+});
+
+for (const [name, other] of [
+  ['fewer labels', { names: [] }],
+  ['more labels', { names: ['a', 'b', 'c'] }],
+  ['another label', { names: ['b'] }],
+]) {
+  test(`a snapshot that redefines a metric with ${name} is refused`, () => {
+    const store = new ClusterStore();
+    store.apply(WORKER, forgedSnapshot({}));
+    const text = textOf(store);
+    for (const values of [['x'], ['x', 'y', 'z', 'w', 'v']]) {
+      assert.throws(
+        () => store.apply(WORKER, forgedSnapshot({ ...other, values, sequence: 2 })),
+        SnapshotError,
+      );
+      assert.strictEqual(textOf(store), text);
+    }
+  });
+}
+
+test('the label sets of a refused snapshot are not shown', () => {
+  const first = forgedSnapshot({ values: ['x', 'y'] });
+  // The second one has other label values for the same rows, and damaged numbers.
+  const later = forgedSnapshot({ values: ['p', 'q', 'r'], sequence: 2 });
+  const columnsStart = later.readDoubleLE(AT.columnsStart);
+  let refused = 0;
+  for (let position = later.readDoubleLE(AT.numbersStart); position < columnsStart; position += 4) {
+    const store = new ClusterStore();
+    // No page is written in between, so that no row has been mapped to the family's rows yet.
+    store.apply(WORKER, copyOf(first));
+    const damaged = copyOf(later);
+    damaged.writeUInt32LE(0x7fff0000, position);
+    try {
+      store.apply(WORKER, damaged);
+    } catch (error) {
+      if (!(error instanceof SnapshotError)) throw error;
+      assert.match(textOf(store), /a="x"(.|\n)*a="y"/);
+      refused++;
+    }
+  }
+  assert.ok(refused >= 5, `${refused}`);
+});
+
+test('after a refused snapshot the next one is applied', async () => {
+  const worker = await richWorker();
+  const store = new ClusterStore();
+  scrape(worker, store, WORKER);
+  for (let round = 0; round < 5; round++) {
+    worker.counter.inc({ labels: { a: `round ${round}` } });
+    const damaged = bytesOf(worker.source.capture(WORKER, store.worker(WORKER)?.journalPosition));
+    damaged.fill(0xff, HEADER_BYTES + 4, HEADER_BYTES + 8); // the segment's kind is neither rows nor dropped
+    assert.throws(() => store.apply(WORKER, damaged), SnapshotError);
+    scrape(worker, store, WORKER);
+    const key = seriesKey('c', { a: `round ${round}`, env: 'test' });
+    assert.strictEqual(samplesOf(textOf(store)).get(key), 1);
+  }
+});

@@ -1,0 +1,594 @@
+'use strict';
+
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('../fixtures/seeded-fast-check');
+const { SnapshotSource } = require('../../lib/source/snapshot-source');
+const { ClusterStore } = require('../../lib/store/cluster-store');
+const { LabelIndex } = require('../../lib/series/label-index');
+const { Counter } = require('../../lib/metric/counter');
+const { Gauge } = require('../../lib/metric/gauge');
+const { Registry } = require('../../lib/registry/registry');
+const { Summary } = require('../../lib/metric/summary');
+const { viewOf } = require('../../lib/registry/metric-view');
+const { makeWorker, bytesOf, snapshotAhead, textOf, samplesOf } = require('../fixtures/unit-scrape');
+
+/** @returns {boolean} whether the rows have new numbers */
+function compactTable(table) {
+  const { epoch } = table;
+  const steps = table.compactionSteps();
+  while (!steps.next().done);
+  return table.epoch !== epoch;
+}
+
+const WORKER = 1;
+// Three steps of the encoding of a dictionary.
+const MANY = 1300;
+
+/** A worker with a counter of many label sets. */
+function workerWithMany() {
+  const worker = makeWorker();
+  const labelNames = ['a', 'b'];
+  const counter = new Counter({ name: 'many', help: 'many', labelNames, registers: [worker.registry] });
+  for (let i = 0; i < MANY; i++) counter.inc({ a: `value ${i}`, b: i % 7 });
+  return { ...worker, counter };
+}
+
+/**
+ * Encodes the dictionary ahead, calls `meanwhile` once during that, then captures and applies the snapshot.
+ */
+async function captureWith({
+  source,
+  store,
+  meanwhile = () => {},
+  readerPosition = store.worker(WORKER)?.journalPosition,
+}) {
+  let called = false;
+  const dictionary = await source.encodeDictionary(readerPosition, () => {
+    if (called) return;
+    called = true;
+    meanwhile();
+  });
+  if (!called) meanwhile();
+  const buffer = bytesOf(source.capture(WORKER, readerPosition, { dictionary }));
+  store.apply(WORKER, buffer);
+  return buffer.length;
+}
+
+async function assertShows(store, registry) {
+  const [text, expected] = [textOf(store), await registry.metrics()];
+  // Equal pages have equal samples, which take much longer to compare.
+  if (text !== expected) assert.deepStrictEqual(samplesOf(text), samplesOf(expected));
+}
+
+/** Makes a table renumber its rows. */
+function compact(metric) {
+  const { table } = viewOf(metric);
+  for (let i = 0; i < 2000; i++) metric.inc({ a: `passing ${i}` });
+  const live = [...table.liveRows()].length;
+  for (let i = 0; i < 2000 && live - i > 2; i++) metric.remove({ a: `passing ${i}` });
+  return compactTable(table);
+}
+
+const DIGESTS = 2000;
+
+/** A worker with a summary of many label sets, in two registries. */
+function workerWithDigests() {
+  const worker = makeWorker([new Registry(), new Registry()]);
+  const options = { name: 'seconds', help: 'S', labelNames: ['a'], percentiles: [0.5] };
+  const summary = new Summary({ ...options, registers: worker.registries });
+  for (let a = 0; a < DIGESTS; a++) summary.observe({ a }, a);
+  return { ...worker, summary };
+}
+
+for (const [change, act] of [
+  ['nothing', () => {}],
+  ['an observation', summary => summary.observe({ a: 7 }, 7)],
+  ['a new label set', summary => summary.observe({ a: 'new' }, 3)],
+  ['a removed one', summary => summary.remove({ a: 7 })],
+  ['one that was removed and came back', summary => (summary.remove({ a: 7 }), summary.observe({ a: 7 }, 3))],
+  ['a reset', summary => summary.reset()],
+]) {
+  test(`SnapshotSource: a page is right after ${change} between the encoding of digests and the capture`, async () => {
+    const { source, summary, registries } = workerWithDigests();
+    registries[1].setDefaultLabels({ second: 'yes' });
+    await source.prepare(1000, {
+      capture: dictionary => {
+        act(summary);
+        const store = new ClusterStore();
+        store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+        const shown = samplesOf(textOf(store));
+        return Promise.all(registries.map(registry => registry.metrics())).then(pages => {
+          const expected = new Map(pages.flatMap(page => [...samplesOf(page)]));
+          assert.deepStrictEqual(shown, expected);
+        });
+      },
+    });
+  });
+}
+
+test('SnapshotSource: a capture has no digests to write that were encoded ahead, nor those of a metric that waits for hooks', async () => {
+  const { source, registries, summary } = workerWithDigests();
+  registries.pop();
+  let isAsync = false;
+  const collect = () => (isAsync ? new Promise(resolve => setImmediate(resolve)) : undefined);
+  new Gauge({ name: 'g', help: 'g', registers: registries, collect });
+  const columnsOf = async () => {
+    const bytes = await snapshotAhead({ source }, WORKER, undefined);
+    return bytes.length - bytes.readDoubleLE(80);
+  };
+  const least = DIGESTS * 16;
+  for (isAsync of [false, true]) {
+    const length = await columnsOf();
+    assert.ok(length >= least && length < least + 1000, `${length}`);
+    summary.observe({ a: 1 }, 5);
+  }
+});
+
+test('SnapshotSource: a capture does not encode again the label sets that were encoded ahead', async t => {
+  const { source, counter, registry } = workerWithMany();
+  const store = new ClusterStore();
+  const dictionary = await source.encodeDictionary(undefined);
+  for (let i = 0; i < 10; i++) counter.inc({ a: 'later', b: i });
+  const read = t.mock.method(LabelIndex.prototype, 'idAt');
+  const snapshot = source.capture(WORKER, undefined, { dictionary });
+  assert.strictEqual(read.mock.callCount(), 10 * 2);
+  t.mock.restoreAll();
+  store.apply(WORKER, bytesOf(snapshot));
+  await assertShows(store, registry);
+});
+
+test('SnapshotSource: a dictionary can be used for a second capture if a file could not be written', async () => {
+  const { source, counter, registry } = workerWithMany();
+  const dictionary = await source.encodeDictionary(undefined);
+  source.capture(WORKER, undefined, { dictionary });
+  counter.inc({ a: 'new', b: 'new' });
+  const store = new ClusterStore();
+  store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+  await assertShows(store, registry);
+});
+
+for (const [name, meanwhile] of [
+  ['label sets are added', ({ counter }) => counter.inc({ a: 'new', b: 'new' })],
+  [
+    'a label set returns with its labels in another order',
+    ({ counter }) => {
+      counter.remove({ a: `value ${MANY - 1}`, b: (MANY - 1) % 7 });
+      counter.inc({ b: (MANY - 1) % 7, a: `value ${MANY - 1}` });
+    },
+  ],
+  [
+    'the table is compacted',
+    ({ counter }) => {
+      for (let i = 0; i < MANY - 10; i++) counter.remove({ a: `value ${i}`, b: i % 7 });
+      assert.ok(compactTable(viewOf(counter).table));
+    },
+  ],
+  ['the help text of the metric changes', ({ counter }) => (counter.help = 'another')],
+  ['the metric is removed', ({ registry }) => registry.removeSingleMetric('many')],
+  [
+    'metrics are registered',
+    ({ registry }) => new Gauge({ name: 'g', help: 'g', registers: [registry] }).set(1),
+  ],
+  [
+    'another capture takes place',
+    ({ source, counter }) => {
+      counter.inc({ a: 'new', b: 'new' });
+      source.capture(WORKER, undefined);
+    },
+  ],
+]) {
+  test(`SnapshotSource: the reader has all label sets if ${name} while the dictionary is encoded`, async () => {
+    const worker = workerWithMany();
+    const store = new ClusterStore();
+    const { source, registry } = worker;
+    await captureWith({ source, store, meanwhile: () => meanwhile(worker) });
+    await assertShows(store, registry);
+    // The next snapshot continues what the reader has now.
+    worker.counter.inc({ a: 'next', b: 'next' });
+    await captureWith({ source, store });
+    await assertShows(store, registry);
+  });
+}
+
+test('SnapshotSource: the reader may have dropped metrics that a dictionary part begins before', async () => {
+  const { source, registry, counter } = workerWithMany();
+  const store = new ClusterStore();
+  await captureWith({ source, store });
+  const readerPosition = store.worker(WORKER).journalPosition;
+  counter.inc({ a: 'new', b: 'new' });
+  // One that the reader does not get.
+  source.capture(WORKER, readerPosition);
+  registry.removeSingleMetric('many');
+  const gauge = new Gauge({ name: 'g', help: 'g', registers: [registry] });
+  await captureWith({ source, store, readerPosition });
+  gauge.set(2);
+  // The primary asks before it knows what its aggregator has read.
+  await captureWith({ source, store, readerPosition });
+  await assertShows(store, registry);
+});
+
+test('SnapshotSource: a dictionary that was encoded for another position is not used', async () => {
+  const { source, counter, registry } = workerWithMany();
+  const store = new ClusterStore();
+  await captureWith({ source, store });
+  counter.inc({ a: 'new', b: 'new' });
+  const onlyNew = await source.encodeDictionary(store.worker(WORKER)?.journalPosition);
+  // The reader has lost its state.
+  const other = new ClusterStore();
+  other.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary: onlyNew })));
+  await assertShows(other, registry);
+});
+
+test('SnapshotSource: a dictionary of an earlier epoch is not used', async () => {
+  const { source, registry } = workerWithMany();
+  const dictionary = await source.encodeDictionary(undefined);
+  // Creating and dropping many metrics makes the journal begin a new epoch.
+  for (let i = 0; i < 200; i++) {
+    new Counter({ name: `passing_${i}`, help: 'p', registers: [registry] });
+    source.capture(WORKER, undefined);
+    registry.removeSingleMetric(`passing_${i}`);
+  }
+  const store = new ClusterStore();
+  store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+  await assertShows(store, registry);
+});
+
+test('SnapshotSource: readers at any position have all label sets after random changes during encoding', async () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ inc: fc.tuple(fc.nat(2), fc.nat(40)) }) },
+    { weight: 2, arbitrary: fc.record({ remove: fc.tuple(fc.nat(2), fc.nat(40)) }) },
+    { weight: 1, arbitrary: fc.record({ compact: fc.nat(2) }) },
+    { weight: 1, arbitrary: fc.record({ redefine: fc.nat(2) }) },
+    { weight: 1, arbitrary: fc.record({ absent: fc.nat(2) }) },
+    { weight: 2, arbitrary: fc.record({ capture: fc.nat(2) }) },
+  );
+  const round = fc.record({
+    reader: fc.nat(2),
+    forget: fc.boolean(),
+    steps: fc.array(step, { maxLength: 12 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(round, { maxLength: 8 }), async rounds => {
+      const { source, registry } = makeWorker();
+      const make = name => new Counter({ name, help: name, labelNames: ['a', 'b'], registers: [registry] });
+      const counters = ['x', 'y', 'z'].map(make);
+      const stores = counters.map(() => new ClusterStore());
+      let changes = 0;
+      const perform = ({ inc, remove, compact: sparse, redefine, absent, capture }) => {
+        changes++;
+        if (inc) counters[inc[0]].inc(changes % 2 ? { a: inc[1], b: 'b' } : { b: 'b', a: inc[1] });
+        if (remove) counters[remove[0]].remove({ a: remove[1], b: 'b' });
+        if (sparse !== undefined) compact(counters[sparse]);
+        if (redefine !== undefined) counters[redefine].help = `help ${changes}`;
+        if (absent !== undefined) {
+          const { name } = counters[absent];
+          if (registry.getSingleMetric(name)) registry.removeSingleMetric(name);
+          else registry.registerMetric(counters[absent]);
+        }
+        if (capture !== undefined) source.capture(WORKER, stores[capture].worker(WORKER)?.journalPosition);
+      };
+      for (const { reader, forget, steps } of rounds) {
+        if (forget) stores[reader] = new ClusterStore();
+        const left = [...steps];
+        const readerPosition = stores[reader].worker(WORKER)?.journalPosition;
+        const dictionary = await source.encodeDictionary(
+          readerPosition,
+          () => left.length > 0 && perform(left.shift()),
+        );
+        left.forEach(perform);
+        stores[reader].apply(WORKER, bytesOf(source.capture(WORKER, readerPosition, { dictionary })));
+        await assertShows(stores[reader], registry);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+for (const name of [5, undefined, null, Symbol('name'), { toString: null }, 'x'.repeat(1e6)]) {
+  test(`SnapshotSource: if get() of a custom metric object fails, it is counted and no other metric is affected (name: ${typeof name})`, async () => {
+    const { source, registry, counter } = workerWithMany();
+    const get = async () => {
+      throw { toString: null };
+    };
+    const metric = { name: 'odd', get };
+    registry.registerMetric(metric);
+    metric.name = name;
+    await source.prepare(1000);
+    counter.inc({ a: 'new', b: 'new' });
+    const store = new ClusterStore();
+    store.apply(WORKER, bytesOf(source.capture(WORKER, undefined)));
+    assert.strictEqual(samplesOf(textOf(store)).size, MANY + 1);
+    const [{ stage, count }] = store.state().failures;
+    assert.deepStrictEqual([stage, count], ['collect', 1]);
+  });
+}
+
+for (const series of [1e300, NaN, -1, 0.5, '5', 10n]) {
+  test(`SnapshotSource: after a request with the invalid position ${String(series)}, everything is sent, and later requests work`, async () => {
+    const { source, registry, counter } = workerWithMany();
+    const store = new ClusterStore();
+    await captureWith({ source, store });
+    for (let i = 0; i < 3; i++) {
+      counter.inc({ a: 'new', b: `${i}` });
+      await captureWith({ source, store });
+      const whole = new ClusterStore();
+      await captureWith({
+        source,
+        store: whole,
+        readerPosition: { ...store.worker(WORKER)?.journalPosition, series },
+      });
+      await assertShows(whole, registry);
+    }
+    await captureWith({ source, store });
+    counter.inc({ a: 'new', b: 'last' });
+    assert.ok((await captureWith({ source, store })) < MANY * 10, 'only the new series');
+    await assertShows(store, registry);
+  });
+}
+
+test('a label name that is added at any step of the encoding leaves a snapshot that can be read', async () => {
+  for (let step = 1, steps = Infinity; step <= steps; step++) {
+    const { source, counter } = workerWithMany();
+    const store = new ClusterStore();
+    let count = 0;
+    const dictionary = await source.encodeDictionary(undefined, () => {
+      if (++count !== step) return;
+      counter.labelNames.push('added');
+      counter.inc({ a: 'new', added: 'x' });
+    });
+    steps = count;
+    store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary })));
+    const { size } = samplesOf(textOf(store));
+    assert.strictEqual(size, MANY + (step <= steps ? 1 : 0), `step ${step} of ${steps}`);
+  }
+});
+
+for (const [name, meanwhile, shown] of [
+  ['is reset', ({ counter }) => counter.reset(), MANY],
+  ['gets label sets', ({ counter }) => counter.inc({ a: 'new', b: 'new' }), MANY],
+  ['loses label sets', ({ counter }) => counter.remove({ a: 'value 5', b: 5 }), MANY],
+  // Its rows have other numbers then, so that the copy does not fit.
+  [
+    'is compacted',
+    ({ counter }) => {
+      for (let i = 0; i < MANY - 10; i++) counter.remove({ a: `value ${i}`, b: i % 7 });
+      assert.ok(compactTable(viewOf(counter).table));
+    },
+    10,
+  ],
+]) {
+  test(`SnapshotSource: a metric that ${name} while another one's hook is waited for`, async () => {
+    const worker = workerWithMany();
+    const { source, counter, registry } = worker;
+    counter.collect = () => {};
+    const collect = async () => {
+      await null;
+      meanwhile(worker);
+    };
+    new Gauge({ name: 'g', help: 'g', registers: [registry], collect });
+    const store = new ClusterStore();
+    await source.prepare(1000, {
+      capture: dictionary => store.apply(WORKER, bytesOf(source.capture(WORKER, undefined, { dictionary }))),
+    });
+    const names = [...samplesOf(textOf(store)).keys()].filter(name => name.startsWith('many'));
+    assert.strictEqual(names.length, shown);
+    // The next snapshot continues what the reader has.
+    registry.removeSingleMetric('g');
+    counter.inc({ a: 'next', b: 'next' });
+    await captureWith({ source, store });
+    await assertShows(store, registry);
+  });
+}
+
+test('SnapshotSource: what is reset while several captures wait is in all of them', async () => {
+  const { registry, registries, source } = makeWorker();
+  const registers = [registry];
+  const counter = new Counter({ name: 'counted_total', help: 'h', registers });
+  counter.inc(5);
+  /** @type {(() => void)[]} */
+  const hooks = [];
+  new Gauge({ name: 'slow', help: 'h', registers, collect: () => new Promise(end => hooks.push(end)) });
+  // As those of AggregatorRegistry and WorkerRegistry.
+  const waiting = [source, makeWorker(registries).source].map(each => {
+    const store = new ClusterStore();
+    return each.prepare(60_000, {
+      capture: dictionary => {
+        store.apply(WORKER, bytesOf(each.capture(WORKER, undefined, { dictionary })));
+        return [...samplesOf(textOf(store))].find(([key]) => key.startsWith('counted_total'))?.[1];
+      },
+    });
+  });
+  while (hooks.length < 2) await new Promise(setImmediate);
+  counter.reset();
+  for (const end of hooks) {
+    end();
+    await new Promise(setImmediate);
+  }
+  assert.deepStrictEqual(await Promise.all(waiting), [5, 5]);
+});
+
+test('SnapshotSource: a metric whose properties cannot be read costs itself only, and is counted', async () => {
+  const { registry, source } = makeWorker();
+  const store = new ClusterStore();
+  const registers = [registry];
+  new Counter({ name: 'good_total', help: 'h', registers }).inc();
+  const makeOdd = name => new Gauge({ name, help: 'h', registers });
+  const failing = () => {
+    throw new Error('it cannot be read');
+  };
+  makeOdd('help').help = { toString: null };
+  makeOdd('aggregator').aggregator = { toString: failing };
+  Object.defineProperty(makeOdd('hook'), 'collect', { get: failing });
+  let isReady = false;
+  registry.registerMetric(
+    new Proxy({ name: 'proxy', get() {} }, { get: (target, key) => (isReady ? failing() : target[key]) }),
+  );
+  isReady = true;
+  const snapshot = await source.prepare(1000, {
+    capture: dictionary => bytesOf(source.capture(WORKER, undefined, { dictionary })),
+  });
+  store.apply(WORKER, snapshot);
+  assert.deepStrictEqual([...samplesOf(textOf(store)).keys()], ['good_total []']);
+  assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 4 }]);
+});
+
+test('SnapshotSource: under NODE_DEBUG, an error that cannot be printed costs its metric only', () => {
+  const program = `
+    const { Counter, Gauge, Registry } = require('./index');
+    const { SnapshotSource } = require('./lib/source/snapshot-source');
+    const { metricsResponse } = require('./index');
+    const registry = new Registry();
+    const failing = () => { throw new Error('it cannot be printed'); };
+    const odd = Object.defineProperties(new Error(), { stack: { get: failing }, toString: { value: failing } });
+    odd[Symbol.for('nodejs.util.inspect.custom')] = failing;
+    const collect = () => { throw odd; };
+    new Counter({ name: 'good_total', help: 'h', registers: [registry] }).inc();
+    new Gauge({ name: 'odd', help: 'h', registers: [registry], collect });
+    const source = new SnapshotSource(() => [registry]);
+    const capture = dictionary => source.capture(1, undefined, { dictionary }).bytes > 0;
+    const request = new Request('http://localhost/metrics');
+    source.prepare(1000, { capture })
+      .then(() => metricsResponse(registry, request, { onError() {} }))
+      .then(({ status }) => console.log(status));`;
+  const env = { ...process.env, NODE_DEBUG: 'prom-client-cluster' };
+  const cwd = path.join(__dirname, '../..');
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', program], { env, cwd });
+  assert.deepStrictEqual([status, String(stdout)], [0, '500\n'], String(stderr));
+  assert.match(String(stderr), /failed: %O \(with a value that cannot be printed\)/);
+});
+
+test('SnapshotSource: a default label that was made invalid in place costs itself only, and is counted', async () => {
+  const { registry, source } = makeWorker();
+  const store = new ClusterStore();
+  const labels = { a: 'x' };
+  registry.setDefaultLabels(labels);
+  new Counter({ name: 'good_total', help: 'h', registers: [registry] }).inc();
+  await captureWith({ source, store });
+  Object.assign(labels, { 'bad-name': 'x', odd: { toString: null } });
+  await captureWith({ source, store });
+  assert.deepStrictEqual([...samplesOf(textOf(store)).keys()], ['good_total [["a","x"]]']);
+  assert.deepStrictEqual(store.state().failures, [{ stage: 'capture', metric: '', count: 2 }]);
+});
+
+test('capture: metrics that a hook removes are shown once more, as by prom-client', async () => {
+  for (const isAsync of [false, true]) {
+    for (const remove of [registry => registry.clear(), registry => registry.removeSingleMetric('hooked')]) {
+      const { registry, source } = makeWorker();
+      const registers = [registry];
+      new Counter({ name: 'other_total', help: 'h', registers }).inc(3);
+      const hooked = new Gauge({ name: 'hooked', help: 'h', registers });
+      hooked.collect = () => {
+        hooked.set(5);
+        remove(registry);
+        return isAsync ? new Promise(resolve => setImmediate(resolve)) : undefined;
+      };
+      const store = new ClusterStore();
+      const shown = async () => {
+        const readerPosition = store.worker(WORKER)?.journalPosition;
+        await source.prepare(1000, {
+          readerPosition,
+          capture: dictionary =>
+            store.apply(WORKER, bytesOf(source.capture(WORKER, readerPosition, { dictionary }))),
+        });
+        return samplesOf(textOf(store));
+      };
+      assert.deepStrictEqual([...(await shown()).values()], [3, 5]);
+      // A metric of the same name takes its place.
+      if (registry.getSingleMetric('hooked') === undefined)
+        new Gauge({ name: 'hooked', help: 'h', registers }).set(6);
+      assert.strictEqual([...(await shown()).values()].at(-1), 6);
+    }
+  }
+});
+
+test('SnapshotSource: failures of more metrics than are counted by name are counted together', async () => {
+  const { source } = makeWorker();
+  const store = new ClusterStore();
+  for (let i = 0; i < 1100; i++) source.countFailure('collect', `metric_${i}`, 'it failed');
+  source.countFailure('collect', 'metric_5', 'it failed');
+  source.countFailure('other', 'of a name', 'it failed');
+  await captureWith({ source, store });
+  const { failures } = store.state();
+  assert.deepStrictEqual(failures.at(-1), { stage: 'other', metric: '', count: 101 });
+  assert.strictEqual(failures.find(({ metric }) => metric === 'metric_5').count, 2);
+  assert.strictEqual(failures.length, 1001);
+});
+
+for (const [when, isFirstCaptured] of [
+  ['while both wait', false],
+  ['after the first has ended', true],
+]) {
+  test(`SnapshotSource: two captures that wait for hooks have what is reset ${when}`, async () => {
+    const { registry, registries, source } = makeWorker();
+    const counter = new Counter({ name: 'c', help: 'c', registers: [registry] });
+    const hooks = [];
+    const collect = () => new Promise(resolve => hooks.push(resolve));
+    new Gauge({ name: 'slow', help: 'slow', registers: [registry], collect });
+    counter.inc(7);
+    // A worker that is also the member of a group has two sources.
+    const sources = [source, new SnapshotSource(() => registries)];
+    const captures = sources.map(each =>
+      each.prepare(60_000, {
+        capture: dictionary => bytesOf(each.capture(WORKER, undefined, { dictionary })),
+      }),
+    );
+    while (hooks.length < 2) await new Promise(resolve => setImmediate(resolve));
+    if (isFirstCaptured) {
+      hooks[0]();
+      // Whose hook that is depends on how long the slices before it have taken.
+      await Promise.race(captures);
+    }
+    counter.reset();
+    for (const end of hooks) end();
+    for (const bytes of await Promise.all(captures)) {
+      const store = new ClusterStore();
+      store.apply(WORKER, bytes);
+      assert.match(textOf(store), /^c 7$/m);
+    }
+    assert.strictEqual(viewOf(counter).table.captures, undefined);
+  });
+}
+
+test('SnapshotSource: a label set that ages while a capture waits is removed once', async t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 0 });
+  const { registry, source } = makeWorker();
+  const window = { maxAgeSeconds: 10, ageBuckets: 2, pruneAgedBuckets: true };
+  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], registers: [registry], ...window });
+  summary.observe({ a: 'old' }, 1);
+  t.mock.timers.tick(11_000);
+  summary.observe({ a: 'new' }, 2);
+  const hooks = [];
+  const collect = () => new Promise(resolve => hooks.push(resolve));
+  new Gauge({ name: 'slow', help: 'slow', registers: [registry], collect });
+  const captured = source.prepare(60_000, { capture: () => [] });
+  while (hooks.length === 0) await new Promise(resolve => setImmediate(resolve));
+  const countsOf = ({ values }) =>
+    values.filter(({ metricName }) => metricName === 's_count').map(({ labels, value }) => [labels.a, value]);
+  assert.deepStrictEqual(countsOf(await summary.get()), [['new', 1]]);
+  hooks[0]();
+  await captured;
+  summary.observe({ a: 'new' }, 3);
+  assert.deepStrictEqual(countsOf(await summary.get()), [['new', 2]]);
+});
+
+test("SnapshotSource: the first failure of a metric's collect hook is a process warning with its error", async t => {
+  const warnings = [];
+  t.mock.method(process, 'emitWarning', (text, { code }) => warnings.push([text, code]));
+  const { source, registry } = makeWorker();
+  const errors = { broken_a: new Error('no database.'), broken_b: undefined };
+  for (const [name, error] of Object.entries(errors)) {
+    const collect = () => Promise.reject(error);
+    new Gauge({ name, help: 'h', registers: [registry], collect });
+  }
+  await source.prepare(1000);
+  await source.prepare(1000);
+  const text = (name, reason) =>
+    `The collect hook of the metric ${name} has failed: ${reason}. The page shows its last values. Later failures are counted, without another warning`;
+  assert.deepStrictEqual(warnings, [
+    [text('broken_a', 'no database'), 'PROM_CLIENT_CLUSTER_COLLECT'],
+    [text('broken_b', 'undefined'), 'PROM_CLIENT_CLUSTER_COLLECT'],
+  ]);
+});

@@ -1,0 +1,1015 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { execFile, execFileSync, fork, spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { after, beforeEach, describe, it } = require('node:test');
+const { Worker } = require('node:worker_threads');
+
+const { Spool } = require('../../lib/spool/spool.js');
+const { exitSnapshotName, snapshotName, lastName, dictionaryName } = require('../../lib/spool/file-names.js');
+const { leaveSocket } = require('../fixtures/dead-socket.js');
+
+const MINUTE = 60 * 1000;
+const PREFIX = 'prom-client-cluster-';
+/** A process of another boot. */
+const DEAD_OWNER = { version: 1, pid: 1, bootId: 'another', pidNamespace: 'another' };
+const NO_OWNER = null;
+const OWNER_PROGRAM = path.join(__dirname, 'fixtures/spool-owner.js');
+const STARVED_PROGRAM = path.join(__dirname, 'fixtures/spool-starved-pool.js');
+const THREAD_PROGRAM = path.join(__dirname, 'fixtures/spool-thread.js');
+
+const hasProc = fs.existsSync('/proc/self/stat') && fs.existsSync('/proc/sys/kernel/random/boot_id');
+const onlyWithProc = { skip: hasProc ? false : 'needs /proc' };
+const onlyPosix = { skip: process.platform === 'win32' ? 'needs POSIX files' : false };
+const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to give a directory away' };
+
+const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'spool-test-')));
+after(() => fs.rmSync(root, { recursive: true, force: true }));
+
+/** A place of its own for each test, so that no sweep meets another test's directories. */
+let place;
+beforeEach(() => {
+  place = fs.mkdtempSync(path.join(root, 'place-'));
+});
+
+const inMinutes = minutes => () => Date.now() + minutes * MINUTE;
+const modeOf = file => fs.lstatSync(file).mode & 0o777;
+const open = (t, options) =>
+  Spool.open({ directory: place, fallbacks: [], ...options }).then(spool => {
+    t.after(() => spool.close());
+    return spool;
+  });
+
+/** Opens a spool ten minutes and more from now, and returns what it swept. */
+async function sweepLater(t, options) {
+  const spool = await open(t, { now: inMinutes(11), ...options });
+  return spool.swept;
+}
+
+async function openInThread(t, options) {
+  const thread = new Worker(THREAD_PROGRAM, { workerData: { directory: place, fallbacks: [], ...options } });
+  t.after(() => thread.terminate());
+  const [{ directory, modules }] = await once(thread, 'message');
+  const tell = async (command, argument) => {
+    thread.postMessage({ command, argument });
+    const [{ result }] = await once(thread, 'message');
+    return result;
+  };
+  return { thread, directory, modules, tell };
+}
+
+async function startOwner(t, holder, options) {
+  const argument = JSON.stringify({ directory: place, fallbacks: [], ...options });
+  const child = fork(OWNER_PROGRAM, [holder, argument], { env: { ...process.env, TMPDIR: place } });
+  t.after(() => child.kill('SIGKILL'));
+  const [report] = await once(child, 'message');
+  return { child, ...report };
+}
+
+async function killHard(child) {
+  child.kill('SIGKILL');
+  const [, signal] = await once(child, 'exit');
+  assert.equal(signal, 'SIGKILL');
+}
+
+/** What a real spool (in another place, which it sweeps) writes about its owner, with some fields changed. */
+async function ownerRecord(t, changes) {
+  const spool = await open(t, { directory: fs.mkdtempSync(path.join(root, 'elsewhere-')) });
+  const record = JSON.parse(spool.read('owner.json').toString());
+  await spool.close();
+  return { ...record, ...changes };
+}
+
+/** A directory as a primary leaves it, an hour old. */
+function leaveBehind(
+  name,
+  owner = DEAD_OWNER,
+  { files = ['w1-r1-000000000000000000000000.snap'], lock = true } = {},
+) {
+  const directory = path.join(place, PREFIX + name);
+  fs.mkdirSync(directory, { mode: 0o700 });
+  if (owner !== NO_OWNER) fs.writeFileSync(path.join(directory, 'owner.json'), JSON.stringify(owner));
+  for (const file of files) fs.writeFileSync(path.join(directory, file), 'old');
+  if (lock) fs.mkdirSync(path.join(directory, 'lock'));
+  for (const file of fs.readdirSync(directory)) age(path.join(directory, file), 60);
+  age(directory, 60);
+  return directory;
+}
+
+function age(file, minutes) {
+  const time = new Date(Date.now() - minutes * MINUTE);
+  fs.lutimesSync(file, time, time);
+}
+
+/** The id of a process that has ended. */
+async function deadPid() {
+  const child = spawn(process.execPath, ['-e', '']);
+  await once(child, 'exit');
+  return child.pid;
+}
+
+describe('opening a spool', () => {
+  it('a new spool has a private directory and a private owner file', onlyPosix, async t => {
+    const spool = await open(t);
+    assert.equal(path.dirname(spool.directory), place);
+    assert.ok(path.basename(spool.directory).startsWith(PREFIX));
+    assert.equal(modeOf(spool.directory), 0o700);
+    assert.equal(modeOf(path.join(spool.directory, 'owner.json')), 0o600);
+    assert.equal(spool.isPresent(), true);
+  });
+
+  it(
+    'a new spool has a directory that this process can use, and remove, whatever the umask is',
+    onlyPosix,
+    async t => {
+      const umask = process.umask(0o777);
+      t.after(() => process.umask(umask));
+      assert.equal(modeOf((await open(t)).directory), 0o700);
+    },
+  );
+
+  it('a new spool of a thread has the same, and a lock in the directory', onlyPosix, async t => {
+    const { directory, modules } = await openInThread(t);
+    assert.equal(path.dirname(directory), place);
+    assert.ok(path.basename(directory).startsWith(PREFIX));
+    assert.equal(modeOf(directory), 0o700);
+    assert.equal(modeOf(path.join(directory, 'owner.json')), 0o600);
+    assert.deepEqual(fs.readdirSync(directory).sort(), ['lock', 'owner.json']);
+    assert.deepEqual(fs.readdirSync(place), [path.basename(directory)]);
+    assert.ok(modules.some(file => file.includes('proper-lockfile')));
+  });
+
+  it('the owner file names the process that created it, in a thread too', onlyWithProc, async t => {
+    const { directory } = await openInThread(t);
+    const owner = JSON.parse(fs.readFileSync(path.join(directory, 'owner.json'), 'utf8'));
+    const stat = fs.readFileSync('/proc/self/stat', 'utf8');
+    assert.equal(owner.pid, process.pid);
+    assert.equal(owner.bootId, fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+    assert.equal(owner.pidNamespace, fs.readlinkSync('/proc/self/ns/pid'));
+    assert.equal(owner.startTime, stat.slice(stat.lastIndexOf(')')).split(' ')[20]);
+    assert.ok(Math.abs(owner.startedAt - Date.now()) < MINUTE);
+  });
+
+  it('a new spool uses the next place if a directory cannot be created in the first', async t => {
+    const file = path.join(place, 'file');
+    fs.writeFileSync(file, '');
+    const last = path.join(place, 'last');
+    fs.mkdirSync(last);
+    const places = { directory: path.join(file, 'below'), fallbacks: [path.join(place, 'missing'), last] };
+    const inPlace = await open(t, places);
+    assert.equal(path.dirname(inPlace.directory), last);
+    const inThread = await openInThread(t, places);
+    assert.equal(path.dirname(inThread.directory), last);
+  });
+
+  it('a new spool uses the directory for temporary files if none is given', onlyPosix, async t => {
+    const { directory } = await startOwner(t, 'in-place', { directory: undefined, fallbacks: undefined });
+    assert.equal(path.dirname(directory), place);
+  });
+
+  it('a new spool uses the next place if a file cannot be written in the first, and leaves nothing there', async t => {
+    const last = path.join(place, 'last');
+    fs.mkdirSync(last);
+    const renameSync = fs.renameSync;
+    t.mock.method(fs, 'renameSync', (from, to) => {
+      if (path.basename(to) === 'owner.json' && path.dirname(path.dirname(to)) === place) {
+        throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+      }
+      return renameSync(from, to);
+    });
+    const spool = await open(t, { fallbacks: [last] });
+    assert.equal(path.dirname(spool.directory), last);
+    assert.deepEqual(fs.readdirSync(place), ['last']);
+  });
+
+  it('a new spool leaves nothing if the process has no descriptors', async t => {
+    for (const name of ['openSync', 'readdirSync']) {
+      t.mock.method(fs, name, () => {
+        throw Object.assign(new Error(`EMFILE: too many open files, ${name}`), { code: 'EMFILE' });
+      });
+    }
+    await assert.rejects(open(t), /EMFILE/);
+    t.mock.restoreAll();
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('a directory of the name of a new spool, which a thread that did not start has left, is replaced', async t => {
+    const name = `${PREFIX}${'0'.repeat(24)}`;
+    const left = path.join(place, name);
+    fs.mkdirSync(path.join(left, 'lock'), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(path.join(left, 'owner.json'), '{}');
+    const spool = await open(t, { name, fallbacks: [root] });
+    assert.equal(spool.directory, left);
+    assert.deepEqual(fs.readdirSync(left), ['owner.json']);
+  });
+
+  it('a file gets the name of another one, which is removed', async t => {
+    const spool = await open(t);
+    spool.writeAtomically('old', [Buffer.from('old')]);
+    for (const text of ['new', 'newer']) {
+      spool.writeAtomically('new', [Buffer.from(text)]);
+      spool.rename('new', 'old');
+      assert.equal(spool.read('old').toString(), text);
+    }
+    assert.deepEqual(
+      fs.readdirSync(spool.directory).filter(name => /old|new/.test(name)),
+      ['old'],
+    );
+  });
+
+  it('opening a spool rejects with every failure if no place is usable', async () => {
+    const file = path.join(place, 'file');
+    fs.writeFileSync(file, '');
+    const missing = path.join(place, 'missing');
+    await assert.rejects(Spool.open({ directory: file, fallbacks: [missing, missing] }), ({ message }) => {
+      const reasons = [...message.matchAll(/(E[A-Z]+): .*? '([^']+)'/g)];
+      assert.deepEqual(
+        reasons.map(([, code, tried]) => [code, tried.startsWith(`${place}/missing`)]),
+        [
+          ['ENOTDIR', false],
+          ['ENOENT', true],
+        ],
+      );
+      return true;
+    });
+  });
+});
+
+describe('the application that holds a spool', () => {
+  const traces = () => ({
+    listeners: Object.fromEntries(process.eventNames().map(event => [event, process.listeners(event)])),
+    emit: process.emit,
+    reallyExit: process.reallyExit,
+    closeSync: fs.closeSync,
+    modules: Object.keys(require.cache),
+  });
+
+  it('the process of an application is unchanged while a thread holds a spool', async t => {
+    const before = traces();
+    const { modules } = await openInThread(t);
+    const held = traces();
+    assert.ok(
+      modules.some(file => file.includes('signal-exit')),
+      'the thread has loaded what hooks signals',
+    );
+    assert.deepEqual(held.listeners.SIGTERM, before.listeners.SIGTERM);
+    assert.deepEqual(held.listeners.exit, before.listeners.exit);
+    assert.equal(held.emit, before.emit);
+    assert.equal(held.reallyExit, before.reallyExit);
+    assert.equal(held.closeSync, before.closeSync);
+    assert.deepEqual(held.modules, before.modules);
+  });
+
+  it('the process of an application is unchanged if it holds the spool itself', async t => {
+    const { untouched, modules } = await startOwner(t, 'in-place');
+    assert.equal(untouched, true);
+    const foreign = modules.filter(file => file.includes('node_modules'));
+    assert.deepEqual(foreign, []);
+  });
+
+  for (const [holder, options] of [
+    ['in-place', {}],
+    ['thread', { stay: false }],
+  ]) {
+    it(`an application ends by itself with a spool open (${holder})`, async () => {
+      const argument = JSON.stringify({ directory: place, fallbacks: [], ...options });
+      // Rejects if the program had to be stopped.
+      await promisify(execFile)(process.execPath, [OWNER_PROGRAM, holder, argument], { timeout: 60_000 });
+      assert.equal(fs.readdirSync(place).length, 1);
+    });
+  }
+});
+
+describe('holding a spool', { timeout: 2 * MINUTE }, () => {
+  it('the lock is renewed while the main loop hangs', async t => {
+    const { directory } = await openInThread(t, { update: 1000 });
+    const modified = () => fs.statSync(path.join(directory, 'lock')).mtimeMs;
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    const taken = modified();
+    // Without renewal this file hangs, which the runner reports.
+    while (modified() === taken) Atomics.wait(pause, 0, 0, 20);
+  });
+
+  it('the lock is renewed while the libuv pool is blocked', onlyPosix, async t => {
+    const fifo = path.join(place, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const env = { ...process.env, UV_THREADPOOL_SIZE: '1' };
+    const child = fork(STARVED_PROGRAM, [fifo, place], { env });
+    t.after(() => child.kill('SIGKILL'));
+    const [report] = await once(child, 'message');
+    assert.deepEqual(report, { renewed: true });
+  });
+
+  it('the owner file is renewed if there is no lock', async t => {
+    const spool = await open(t, { update: 5 });
+    const ownerFile = path.join(spool.directory, 'owner.json');
+    const opened = fs.statSync(ownerFile).mtimeMs;
+    await until(() => fs.statSync(ownerFile).mtimeMs > opened);
+    assert.ok(!fs.existsSync(path.join(spool.directory, 'lock')));
+  });
+
+  it('a directory that has vanished is reported once, from a thread', async t => {
+    const { thread, directory, tell } = await openInThread(t, { update: 1000 });
+    assert.equal(await tell('isPresent'), true);
+    fs.rmSync(directory, { recursive: true });
+    const [{ lost }] = await once(thread, 'message');
+    assert.match(lost, /ENOENT/);
+    assert.equal(await tell('isPresent'), false);
+    assert.equal(await tell('close'), undefined);
+  });
+
+  it('a directory that has vanished is reported once, in place', async t => {
+    const reasons = [];
+    const onLost = reason => {
+      reasons.push(reason);
+      throw new Error('the callback may fail');
+    };
+    const spool = await open(t, { update: 5, onLost });
+    fs.rmSync(spool.directory, { recursive: true });
+    await until(() => reasons.length > 0);
+    const another = await open(t, { update: 5 });
+    const ownerFile = path.join(another.directory, 'owner.json');
+    const opened = fs.statSync(ownerFile).mtimeMs;
+    await until(() => fs.statSync(ownerFile).mtimeMs > opened); // a timer as long as the first one's has run
+    assert.equal(reasons.length, 1);
+  });
+
+  it('a spool does not take another directory of the same name for its own', async t => {
+    const spool = await open(t);
+    const moved = path.join(place, 'moved');
+    fs.renameSync(spool.directory, moved);
+    assert.equal(spool.isPresent(), false);
+    fs.mkdirSync(spool.directory);
+    assert.equal(spool.isPresent(), false);
+    await spool.close();
+    assert.equal(fs.existsSync(spool.directory), true, 'what is not its own is not removed');
+  });
+
+  it('a spool does not take an error of the disk for the end of its directory', async t => {
+    const onLost = t.mock.fn();
+    const spool = await open(t, { onLost });
+    const name = snapshotName(1, 1);
+    fs.writeFileSync(path.join(spool.directory, name), 'unread');
+    const failing = t.mock.method(fs, 'lstatSync', () => {
+      throw Object.assign(new Error('EIO: i/o error, lstat'), { code: 'EIO' });
+    });
+    assert.equal(spool.isPresent(), true);
+    for (const use of [
+      () => spool.filesOfWorker(1),
+      () => spool.workers(),
+      () => spool.readSnapshotIfPresent(name),
+      () => spool.readIfPresent(name),
+      () => spool.unlink(name),
+    ])
+      assert.throws(use, { code: 'EIO' });
+    // In timers and at the end, where nobody would catch an error.
+    spool.touch(name);
+    spool.freshen();
+    spool.unlinkAllOf(1);
+    spool.discard(name);
+    await spool.close();
+    failing.mock.restore();
+    assert.deepEqual(spool.filesOfWorker(1), [name]);
+    assert.equal(onLost.mock.callCount(), 0);
+  });
+
+  it('a spool does not take a link to its directory for its own', onlyPosix, async t => {
+    const spool = await open(t);
+    fs.renameSync(spool.directory, path.join(place, 'moved'));
+    fs.symlinkSync(path.join(place, 'moved'), spool.directory);
+    assert.equal(spool.isPresent(), false);
+  });
+});
+
+describe('taking over from a thread that has ended', () => {
+  it('a thread that replaces another one takes over the directory, its files and the lock', async t => {
+    const first = await openInThread(t);
+    await first.tell('write', { name: 'retired.snap', text: 'totals' });
+    await first.thread.terminate();
+    assert.ok(fs.existsSync(path.join(first.directory, 'lock')), 'the thread had no time to unlock');
+
+    const second = await openInThread(t, { adopt: first.directory, update: 1000 });
+    assert.equal(second.directory, first.directory);
+    assert.equal(await second.tell('read', 'retired.snap'), 'totals');
+    fs.rmSync(second.directory, { recursive: true });
+    const [{ lost }] = await once(second.thread, 'message');
+    assert.match(lost, /ENOENT/);
+  });
+
+  it('aggregation in place takes over the directory of a thread, too', async t => {
+    const first = await openInThread(t);
+    await first.thread.terminate();
+    const second = await open(t, { adopt: first.directory });
+    assert.equal(second.directory, first.directory);
+    assert.deepEqual(fs.readdirSync(second.directory), ['owner.json']);
+  });
+
+  it('a thread that replaces another one creates a directory if the old one is gone or belongs to another process', async t => {
+    const other = await startOwner(t, 'in-place');
+    const another = await open(t, { adopt: other.directory });
+    assert.notEqual(another.directory, other.directory);
+    assert.ok(fs.existsSync(other.directory));
+
+    await another.close();
+    const anew = await open(t, { adopt: another.directory });
+    assert.notEqual(anew.directory, another.directory);
+    assert.ok(anew.isPresent());
+  });
+});
+
+describe('files of a spool', () => {
+  it('a file is read into memory that typed arrays can be laid over', async t => {
+    const spool = await open(t);
+    const numbers = new Float64Array([1 / 3, 2 / 3]); // few, as small buffers come from a pool;
+    fs.writeFileSync(path.join(spool.directory, 'numbers'), numbers);
+    const bytes = spool.read('numbers');
+    assert.equal(bytes.byteOffset, 0);
+    assert.equal(bytes.buffer.byteLength, numbers.byteLength);
+    assert.deepEqual(new Float64Array(bytes.buffer), numbers);
+  });
+
+  it('an empty file is read as no bytes', async t => {
+    const spool = await open(t);
+    fs.writeFileSync(path.join(spool.directory, 'empty'), '');
+    assert.equal(spool.read('empty').length, 0);
+  });
+
+  it('only regular files are read', onlyPosix, async t => {
+    const spool = await open(t);
+    const pathOf = name => path.join(spool.directory, name);
+    fs.symlinkSync(pathOf('owner.json'), pathOf('link'));
+    fs.mkdirSync(pathOf('folder'));
+    execFileSync('mkfifo', [pathOf('fifo')]);
+    assert.throws(() => spool.read('link'), { code: 'ELOOP' });
+    assert.throws(() => spool.read('folder'), { code: 'EINVAL' });
+    assert.throws(() => spool.read('fifo'), { code: 'EINVAL' });
+    assert.throws(() => spool.readIfPresent('link'), { code: 'ELOOP' });
+  });
+
+  it('a file that is larger than the limit is not read', onlyPosix, async t => {
+    const spool = await open(t);
+    const name = snapshotName(1, 1);
+    fs.writeFileSync(path.join(spool.directory, name), '');
+    fs.truncateSync(path.join(spool.directory, name), 2 ** 30 + 1);
+    assert.throws(() => spool.read(name), { code: 'EFBIG' });
+    assert.throws(() => spool.read(name, Infinity), { code: 'EFBIG' });
+    fs.truncateSync(path.join(spool.directory, name), 5);
+    assert.throws(() => spool.read(name, 4), { code: 'EFBIG' });
+    assert.equal(spool.read(name, 5).length, 5);
+  });
+
+  it('a snapshot that is longer than its header states is not read', onlyPosix, async t => {
+    const spool = await open(t);
+    const name = exitSnapshotName(1);
+    const file = path.join(spool.directory, name);
+    const allocations = t.mock.method(Buffer, 'allocUnsafeSlow');
+    fs.writeFileSync(file, 'PCCSNAP\x01');
+    fs.truncateSync(file, 2 ** 30);
+    assert.throws(() => spool.readSnapshotIfPresent(name), { code: 'length' });
+    fs.writeFileSync(file, 'nothing of ours');
+    fs.truncateSync(file, 2 ** 30);
+    assert.throws(() => spool.readSnapshotIfPresent(name), { code: 'length' });
+    assert.equal(allocations.mock.callCount(), 0);
+    fs.truncateSync(file, 100);
+    assert.equal(spool.readSnapshotIfPresent(name).length, 100, 'the aggregator refuses and counts it');
+    assert.equal(spool.readSnapshotIfPresent(exitSnapshotName(2)), undefined);
+  });
+
+  it(
+    'appending and writing leave a file alone that is elsewhere, too, by a hard link',
+    onlyPosix,
+    async t => {
+      const spool = await open(t);
+      const other = path.join(place, 'other');
+      fs.writeFileSync(other, 'precious');
+      const pathOf = name => path.join(spool.directory, name);
+      for (const name of ['a', 'a.tmp', 'b', 'owner.json.tmp']) fs.linkSync(other, pathOf(name));
+      assert.throws(() => spool.append('b', Buffer.from('text')), { code: 'EMLINK' });
+      spool.writeAtomically('a', [Buffer.from('new')]);
+      spool.writeAtomically('owner.json', [Buffer.from('{}')]);
+      assert.equal(fs.readFileSync(pathOf('a'), 'utf8'), 'new');
+      assert.equal(fs.existsSync(pathOf('a.tmp')), false);
+      assert.equal(fs.readFileSync(other, 'utf8'), 'precious');
+    },
+  );
+
+  it('appending and writing follow no links and wait for no readers', onlyPosix, async t => {
+    const spool = await open(t);
+    const pathOf = name => path.join(spool.directory, name);
+    const outside = path.join(place, 'outside');
+    fs.writeFileSync(outside, 'unchanged');
+    fs.symlinkSync(outside, pathOf('link'));
+    fs.symlinkSync(outside, pathOf('link-2.tmp'));
+    execFileSync('mkfifo', [pathOf('fifo'), pathOf('fifo-2.tmp')]);
+    assert.throws(() => spool.append('link', Buffer.from('x')), { code: 'ELOOP' });
+    assert.throws(() => spool.append('fifo', Buffer.from('x')), { code: 'ENXIO' });
+    assert.throws(() => spool.writeAtomically('link-2', [Buffer.from('x')]), { code: 'ELOOP' });
+    assert.throws(() => spool.writeAtomically('fifo-2', [Buffer.from('x')]), { code: 'ENXIO' });
+    assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
+  });
+
+  it("empty directories under the names of a worker's files are removed with them, and others stay", async t => {
+    const spool = await open(t);
+    const [first, second, third, fourth] = [1, 2, 3, 4].map(request => snapshotName(1, request));
+    fs.writeFileSync(path.join(spool.directory, first), '');
+    fs.mkdirSync(path.join(spool.directory, second, 'of somebody'), { recursive: true });
+    fs.mkdirSync(path.join(spool.directory, third));
+    fs.writeFileSync(path.join(spool.directory, fourth), '');
+    spool.unlinkAllOf(1);
+    assert.deepEqual(spool.filesOfWorker(1), [second]);
+    assert.deepEqual(fs.readdirSync(path.join(spool.directory, second)), ['of somebody']);
+  });
+
+  it('what is not a file under the name of one is not read, and is removed', onlyPosix, async t => {
+    const spool = await open(t);
+    const outside = path.join(place, 'outside');
+    fs.writeFileSync(outside, 'unchanged');
+    const kinds = {
+      link: file => fs.symlinkSync(outside, file),
+      fifo: file => execFileSync('mkfifo', [file]),
+      socket: file => leaveSocket(file),
+      device: file => execFileSync('mknod', [file, 'c', '1', '3'], { stdio: 'ignore' }),
+      directory: file => fs.mkdirSync(file),
+    };
+    if (process.geteuid() !== 0) delete kinds.device;
+    const names = [snapshotName, exitSnapshotName, lastName, dictionaryName, () => 'retired.snap'];
+    for (const [kind, create] of Object.entries(kinds)) {
+      for (const nameOf of names) {
+        const name = nameOf(1, 1);
+        const file = path.join(spool.directory, name);
+        await create(file);
+        assert.throws(() => spool.readIfPresent(name), /EINVAL|ELOOP|ENXIO|ENODEV/, `${kind} ${name}`);
+        spool.unlink(name);
+        await create(file);
+        const source = path.join(spool.directory, 'source');
+        fs.writeFileSync(source, 'new');
+        spool.rename('source', name);
+        assert.equal(spool.read(name).toString(), 'new');
+        spool.unlink(name);
+      }
+    }
+    assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
+  });
+
+  it('a missing file is distinguished from an unreadable one', async t => {
+    const spool = await open(t);
+    assert.throws(() => spool.read('missing'), { code: 'ENOENT' });
+    assert.equal(spool.readIfPresent('missing'), undefined);
+    assert.equal(spool.readIfPresent('owner.json').toString(), spool.read('owner.json').toString());
+  });
+
+  it('a spool touches nothing outside its directory', async t => {
+    const spool = await open(t);
+    const outside = path.join(place, 'outside');
+    fs.writeFileSync(outside, 'unchanged');
+    for (const name of ['../cluster/outside', outside, '..', '.', '', 'folder/file']) {
+      assert.throws(() => spool.read(name), { code: 'EINVAL' });
+      assert.throws(() => spool.readIfPresent(name), { code: 'EINVAL' });
+      assert.throws(() => spool.unlink(name), { code: 'EINVAL' });
+      assert.throws(() => spool.writeAtomically(name, []), { code: 'EINVAL' });
+    }
+    assert.equal(fs.readFileSync(outside, 'utf8'), 'unchanged');
+  });
+
+  it('a file can be removed twice', async t => {
+    const spool = await open(t);
+    const name = snapshotName(1, 1);
+    fs.writeFileSync(path.join(spool.directory, name), '');
+    spool.unlink(name);
+    assert.equal(fs.existsSync(path.join(spool.directory, name)), false);
+    spool.unlink(name);
+  });
+
+  it('the files of one worker are listed by request, the last snapshot last', async t => {
+    const spool = await open(t);
+    const [exit, second, tenth, hundredth] = [
+      exitSnapshotName(1),
+      snapshotName(1, 2),
+      snapshotName(1, 10),
+      snapshotName(1, 100),
+    ];
+    const others = [
+      snapshotName(11, 1),
+      snapshotName(2, 1),
+      exitSnapshotName(2),
+      `${second}.tmp`,
+      'retired.snap',
+    ];
+    for (const name of [hundredth, exit, second, ...others, tenth]) {
+      fs.writeFileSync(path.join(spool.directory, name), '');
+    }
+    assert.deepEqual(spool.filesOfWorker(1), [second, tenth, hundredth, exit]);
+    assert.deepEqual(spool.filesOfWorker(3), []);
+    fs.rmSync(spool.directory, { recursive: true });
+    assert.deepEqual(spool.filesOfWorker(1), []);
+  });
+
+  it('of a worker that has left hundreds of files, the last ones are read, and all are removed', async t => {
+    const spool = await open(t);
+    const names = Array.from({ length: 300 }, (_, i) => snapshotName(1, i));
+    for (const name of names) fs.writeFileSync(path.join(spool.directory, name), '');
+    const exit = exitSnapshotName(1);
+    fs.writeFileSync(path.join(spool.directory, exit), '');
+    assert.deepEqual(spool.filesOfWorker(1), [...names.slice(-7), exit]);
+    spool.unlinkAllOf(1);
+    assert.deepEqual(fs.readdirSync(spool.directory), ['owner.json']);
+  });
+
+  it(
+    'a file is replaced in one step, over whatever an earlier thread left incomplete',
+    onlyPosix,
+    async t => {
+      const spool = await open(t);
+      const file = path.join(spool.directory, 'retired.snap');
+      fs.writeFileSync(`${file}.tmp`, 'a longer text that was never finished', { mode: 0o600 });
+      spool.writeAtomically('retired.snap', [Buffer.from('one'), Buffer.alloc(0), new Uint8Array([33])]);
+      const reader = fs.openSync(file, 'r');
+      t.after(() => fs.closeSync(reader));
+      spool.writeAtomically('retired.snap', [Buffer.from('two')]);
+      assert.equal(
+        fs.readFileSync(reader, 'utf8'),
+        'one!',
+        'who had it open still reads the old content, whole',
+      );
+      assert.equal(spool.read('retired.snap').toString(), 'two');
+      assert.equal(modeOf(file), 0o600);
+      assert.deepEqual(fs.readdirSync(spool.directory).sort(), ['owner.json', 'retired.snap']);
+    },
+  );
+
+  it('a file that cannot be replaced leaves nothing incomplete', async t => {
+    const spool = await open(t);
+    const foreign = path.join(spool.directory, 'retired.snap', 'of somebody');
+    fs.mkdirSync(foreign, { recursive: true });
+    const write = () => spool.writeAtomically('retired.snap', [Buffer.from('x')]);
+    assert.throws(write, /EISDIR|EPERM|ENOTEMPTY/);
+    assert.deepEqual(fs.readdirSync(spool.directory).sort(), ['owner.json', 'retired.snap']);
+    assert.throws(write, /EISDIR|EPERM|ENOTEMPTY/);
+    // An empty directory is removed, so that the next try succeeds.
+    fs.rmdirSync(foreign);
+    fs.mkdirSync(path.join(spool.directory, 'retired.snap.tmp'));
+    assert.throws(write, /EISDIR|EPERM/);
+    write();
+    assert.equal(spool.read('retired.snap').toString(), 'x');
+  });
+});
+
+describe('closing a spool', () => {
+  it('a spool that is closed in a thread leaves nothing', async t => {
+    const { directory, tell } = await openInThread(t);
+    fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
+    await tell('close');
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('a spool that is closed in place leaves nothing, and can be closed again', async t => {
+    const spool = await open(t);
+    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), '');
+    await spool.close();
+    assert.deepEqual(fs.readdirSync(place), []);
+    await spool.close();
+    assert.equal(spool.isPresent(), false);
+  });
+
+  it('a spool that is closed leaves its directory if asked to', async t => {
+    const spool = await open(t);
+    await spool.close({ remove: false });
+    assert.equal(spool.isPresent(), true);
+    await spool.close();
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('closing a spool does not fail if the directory cannot be removed', async t => {
+    const spool = await open(t);
+    t.mock.method(fs, 'renameSync', () => {
+      throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
+    });
+    await spool.close();
+    assert.equal(spool.isPresent(), true);
+  });
+});
+
+describe('a directory that was moved and replaced by a link', onlyPosix, () => {
+  /** A spool whose directory is now behind a link. */
+  async function openMoved(t) {
+    const spool = await open(t);
+    fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
+    const moved = path.join(place, 'moved');
+    fs.renameSync(spool.directory, moved);
+    fs.symlinkSync(moved, spool.directory);
+    return { spool, moved };
+  }
+
+  it('a directory that was replaced by a link is lost: nothing is read or written through the link', async t => {
+    const { spool, moved } = await openMoved(t);
+    const [name] = fs.readdirSync(moved).filter(file => file.startsWith('w1-'));
+    const gone = { code: 'ENOENT' };
+    assert.equal(spool.isPresent(), false);
+    assert.throws(() => spool.read(name), gone);
+    assert.throws(() => spool.rename(name, 'w1-last.snap'), gone);
+    assert.throws(() => spool.append('w1-dictionary.snap', Buffer.from('x')), gone);
+    assert.throws(() => spool.writeAtomically('retired.snap', [Buffer.from('x')]), gone);
+    spool.unlink(name);
+    spool.unlinkAllOf(1);
+    assert.deepEqual(spool.filesOfWorker(1), []);
+    assert.deepEqual(fs.readdirSync(moved).sort(), ['owner.json', name]);
+    fs.unlinkSync(spool.directory);
+  });
+
+  for (const [how, remove] of Object.entries({
+    'on close': spool => spool.close(),
+    'from an exit handler': spool => Spool.removeSync(spool.directory),
+  })) {
+    it(`a directory that was replaced by a link to it is removed ${how}, as it is our own`, async t => {
+      const { spool } = await openMoved(t);
+      await remove(spool);
+      assert.deepEqual(fs.readdirSync(place), [path.basename(spool.directory)], 'only the link is left');
+      fs.unlinkSync(spool.directory);
+    });
+
+    it(`a directory that was replaced by a link is left alone ${how} if the link leads to somebody else's`, async t => {
+      const { spool, moved } = await openMoved(t);
+      const other = path.join(place, 'other');
+      fs.mkdirSync(other);
+      for (const file of ['w1-last.snap', 'retired.snap']) fs.writeFileSync(path.join(other, file), '');
+      fs.unlinkSync(spool.directory);
+      fs.symlinkSync(other, spool.directory);
+      await remove(spool);
+      assert.deepEqual(fs.readdirSync(other).sort(), ['retired.snap', 'w1-last.snap']);
+      assert.equal(fs.readdirSync(moved).length, 2);
+      fs.unlinkSync(spool.directory);
+    });
+  }
+});
+
+describe('removing from an exit handler', () => {
+  it(
+    'an exit handler removes a directory whose paths are nearly as long as the system allows',
+    onlyWithProc,
+    async t => {
+      let deep = place;
+      const end = 4095 - PREFIX.length - 24 - snapshotName(1, 1).length - 3;
+      while (deep.length < end) {
+        const left = end - deep.length - 1;
+        deep = path.join(deep, 'x'.repeat(left > 210 ? 200 : left));
+        fs.mkdirSync(deep);
+      }
+      const spool = await open(t, { directory: deep });
+      fs.writeFileSync(path.join(spool.directory, snapshotName(1, 1)), 'numbers');
+      await spool.close();
+      assert.deepEqual(fs.readdirSync(deep), []);
+    },
+  );
+
+  for (const [what, put] of Object.entries({
+    'a file of another name': file => fs.writeFileSync(file('notes.txt'), ''),
+    'a directory': file => fs.mkdirSync(file('folder')),
+    'a directory with files that has the name of a snapshot': file =>
+      fs.mkdirSync(path.join(file(snapshotName(1, 2)), 'of somebody'), { recursive: true }),
+  })) {
+    it(`an exit handler removes the files of a spool that contains ${what}, which stays with the directory`, async t => {
+      const { directory } = await openInThread(t);
+      const pathOf = name => path.join(directory, name);
+      put(pathOf);
+      const foreign = fs.readdirSync(directory).filter(name => !['lock', 'owner.json'].includes(name));
+      fs.writeFileSync(pathOf(snapshotName(1, 1)), '');
+      Spool.removeSync(directory);
+      assert.deepEqual(fs.readdirSync(place), [path.basename(directory)]);
+      assert.deepEqual(fs.readdirSync(directory).sort(), [...foreign, 'owner.json'].sort());
+    });
+  }
+
+  it('an exit handler removes a directory and the lock of a thread that still runs', async t => {
+    const { directory } = await openInThread(t);
+    fs.writeFileSync(path.join(directory, snapshotName(1, 1)), '');
+    Spool.removeSync(directory);
+    assert.deepEqual(fs.readdirSync(place), []);
+  });
+
+  it('an exit handler removes only a directory named like ours, and never throws', onlyPosix, async () => {
+    const [foreign, target] = [path.join(place, 'foreign'), path.join(place, 'target')];
+    const [link, file] = [path.join(place, `${PREFIX}link`), path.join(place, `${PREFIX}file`)];
+    fs.mkdirSync(foreign);
+    fs.mkdirSync(target);
+    fs.symlinkSync(target, link);
+    fs.writeFileSync(file, '');
+    const before = fs.readdirSync(place).sort();
+    for (const directory of [foreign, link, file, path.join(place, `${PREFIX}missing`), '', undefined, 7]) {
+      Spool.removeSync(directory);
+    }
+    assert.deepEqual(fs.readdirSync(place).sort(), before);
+  });
+});
+
+describe('sweeping', () => {
+  for (const holder of ['thread', 'in-place']) {
+    it(`a sweep removes at once what a killed primary left (${holder})`, onlyWithProc, async t => {
+      const { child, directory } = await startOwner(t, holder);
+      fs.writeFileSync(path.join(directory, snapshotName(1, 1)), 'unread');
+      assert.deepEqual(await sweepLater(t), [], 'the owner is alive');
+      await killHard(child);
+      assert.deepEqual(await (await open(t)).swept, [directory]);
+      assert.equal(fs.existsSync(directory), false);
+    });
+  }
+
+  it('a sweep waits ten minutes if nothing proves that the owner is dead', async t => {
+    // As from another container, another machine, or where there is no /proc.
+    const owners = [{ pidNamespace: 'pid:[1]' }, { bootId: 'another' }, { bootId: undefined }];
+    const records = await Promise.all(
+      owners.map(async other => ownerRecord(t, { ...other, pid: await deadPid() })),
+    );
+    const left = records.map((record, i) => leaveBehind(`left-${i}`, record));
+    for (const directory of left) age(directory, 9);
+    assert.deepEqual(await (await open(t)).swept, []);
+    for (const directory of left) age(directory, 11);
+    assert.deepEqual((await (await open(t)).swept).sort(), left);
+  });
+
+  it('a sweep covers every place, not only the one in use', async t => {
+    const owner = await ownerRecord(t, { pid: await deadPid() });
+    const left = leaveBehind('left', owner);
+    const first = fs.mkdtempSync(path.join(root, 'first-'));
+    const file = path.join(first, 'file');
+    fs.writeFileSync(file, '');
+    const spool = await open(t, { directory: first, fallbacks: [file, path.join(first, 'missing'), place] });
+    assert.equal(path.dirname(spool.directory), first);
+    assert.deepEqual(await spool.swept, [left]);
+  });
+
+  it(
+    'a sweep removes neither its own directory nor that of another spool of this process',
+    onlyWithProc,
+    async t => {
+      const other = await open(t);
+      const own = await open(t, { now: inMinutes(11) });
+      assert.deepEqual(await own.swept, []);
+      assert.ok(own.isPresent());
+      assert.ok(other.isPresent());
+    },
+  );
+
+  it('a sweep does not remove its own directory if nothing shows that the owner lives', async t => {
+    const spool = await open(t, { now: inMinutes(11) });
+    spool.writeAtomically('owner.json', []);
+    assert.deepEqual(await spool.swept, []);
+    assert.ok(spool.isPresent());
+  });
+
+  it('a sweep removes a directory whose lock is gone', async t => {
+    const owner = await ownerRecord(t, { pid: await deadPid() });
+    const left = leaveBehind('unlocked', owner, { lock: false });
+    const spool = await open(t);
+    assert.deepEqual(await spool.swept, [left]);
+    assert.deepEqual(fs.readdirSync(place), [path.basename(spool.directory)]);
+  });
+
+  it('a sweep removes nothing without an owner file of ours, such as an unpacked archive of this package', async t => {
+    leaveBehind('15.2.0', NO_OWNER, { files: ['package.json', 'w1-r1-000000000000000000000000.snap'] });
+    leaveBehind('empty', NO_OWNER, { files: [], lock: false });
+    leaveBehind('broken-owner', NO_OWNER, { files: ['owner.json'] });
+    leaveBehind('foreign-owner', { pid: 1, name: 'a file of another program' });
+    const contents = () => fs.readdirSync(place, { recursive: true }).sort();
+    const before = contents();
+    const spool = await open(t);
+    assert.deepEqual(await spool.swept, []);
+    await spool.close();
+    assert.deepEqual(contents(), before);
+  });
+
+  it("a sweep removes only a spool's files from a directory that contains others, and leaves the directory", async t => {
+    const mixed = leaveBehind('mixed', DEAD_OWNER, { files: ['notes.txt', 'w1-last.snap', 'retired.snap'] });
+    const folder = path.join(mixed, 'folder');
+    fs.mkdirSync(folder);
+    fs.writeFileSync(path.join(folder, 'w1-last.snap'), 'of somebody else');
+    age(folder, 60);
+    age(mixed, 60);
+    assert.deepEqual(await (await open(t)).swept, []);
+    assert.deepEqual(fs.readdirSync(mixed).sort(), ['folder', 'notes.txt', 'owner.json']);
+    assert.deepEqual(fs.readdirSync(folder), ['w1-last.snap']);
+  });
+
+  for (const fresh of ['lock', 'owner.json', 'w1-r1-000000000000000000000000.snap', '.']) {
+    it(`a sweep leaves a directory alone in which something is new (${fresh})`, async t => {
+      // Nothing shows that the owner lives, as from another container.
+      const owner = await ownerRecord(t, { pid: await deadPid(), pidNamespace: 'pid:[1]' });
+      const directory = leaveBehind('held', owner);
+      age(path.join(directory, fresh), 9);
+      const spool = await open(t);
+      assert.deepEqual(await spool.swept, []);
+      age(path.join(directory, fresh), 11);
+      assert.deepEqual(await (await open(t)).swept, [directory]);
+    });
+  }
+
+  it('a sweep leaves a directory alone whose owner lives, however old its files', onlyWithProc, async t => {
+    const directory = leaveBehind('alive', await ownerRecord(t));
+    assert.deepEqual(await (await open(t)).swept, []);
+    assert.ok(fs.existsSync(directory));
+  });
+
+  it(
+    'a sweep recognises a pid that was given to another process, boot or namespace',
+    onlyWithProc,
+    async t => {
+      const left = [
+        leaveBehind('a-reused', await ownerRecord(t, { startTime: '1' })),
+        leaveBehind('b-rebooted', await ownerRecord(t, { bootId: '00000000-0000-0000-0000-000000000000' })),
+        leaveBehind('c-container', await ownerRecord(t, { pidNamespace: 'pid:[1]' })),
+      ];
+      assert.deepEqual((await (await open(t)).swept).sort(), left);
+    },
+  );
+
+  it('a sweep recognises a dead process that nobody reaped', onlyWithProc, async t => {
+    // The shell starts a child, which lives until its input ends, and becomes a program that never waits for
+    // it.
+    const parent = spawn('sh', ['-c', 'cat <&3 & echo $!; exec sleep 60'], {
+      stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+    });
+    t.after(() => parent.kill('SIGKILL'));
+    const [line] = await once(parent.stdout, 'data');
+    const pid = Number(String(line));
+    const fields = () => fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+    await until(() => fs.readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n');
+    parent.stdio[3].end();
+    await until(() => fields()[0] === 'Z');
+    const left = leaveBehind('zombie', await ownerRecord(t, { pid, startTime: fields()[19] }));
+    assert.deepEqual(await (await open(t)).swept, [left]);
+  });
+
+  it("a sweep leaves another user's directory alone", onlyRoot, async t => {
+    const directory = leaveBehind('foreign');
+    fs.chownSync(directory, 65534, 65534);
+    assert.deepEqual(await (await open(t)).swept, []);
+    fs.chownSync(directory, process.geteuid(), process.getegid());
+    assert.deepEqual(await (await open(t)).swept, [directory]);
+  });
+
+  it('a sweep leaves directories of other names, plain files and links alone', onlyPosix, async t => {
+    const target = leaveBehind('target');
+    const renamed = path.join(place, 'other-name');
+    fs.renameSync(target, renamed);
+    fs.symlinkSync(renamed, path.join(place, `${PREFIX}link`));
+    fs.writeFileSync(path.join(place, `${PREFIX}file`), '');
+    for (const name of fs.readdirSync(place)) age(path.join(place, name), 60);
+    const before = fs.readdirSync(place);
+    const spool = await open(t);
+    assert.deepEqual(await spool.swept, []);
+    await spool.close();
+    assert.deepEqual(fs.readdirSync(place), before);
+    assert.equal(fs.readdirSync(renamed).length, 3);
+  });
+
+  it('a sweep does not follow links out of the directory that it removes', onlyPosix, async t => {
+    const outside = path.join(place, 'outside');
+    fs.mkdirSync(outside);
+    fs.writeFileSync(path.join(outside, 'file'), 'unchanged');
+    const directory = leaveBehind('links');
+    const [folder, file] = ['w2-last.snap', 'w2-dictionary.snap'];
+    fs.symlinkSync(outside, path.join(directory, folder));
+    fs.symlinkSync(path.join(outside, 'file'), path.join(directory, file));
+    for (const name of [folder, file, '.']) age(path.join(directory, name), 60);
+    assert.deepEqual(await (await open(t)).swept, [directory]);
+    assert.equal(fs.readFileSync(path.join(outside, 'file'), 'utf8'), 'unchanged');
+  });
+
+  it('sweeps of several primaries that start at once do no harm', async t => {
+    const left = Array.from({ length: 40 }, (_, i) => leaveBehind(`left-${i}`));
+    const spools = await Promise.all(Array.from({ length: 4 }, () => open(t)));
+    const swept = (await Promise.all(spools.map(spool => spool.swept))).flat();
+    assert.deepEqual(swept.sort(), left.sort(), 'each removed by exactly one of them');
+    assert.ok(spools.every(spool => spool.isPresent()));
+    assert.equal(fs.readdirSync(place).length, spools.length);
+  });
+
+  it('a directory in which a file cannot be removed keeps its name and is swept later', async t => {
+    const left = leaveBehind('left');
+    const failing = t.mock.method(fs, 'unlinkSync', () => {
+      throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+    });
+    assert.deepEqual(await (await open(t)).swept, []);
+    assert.ok(failing.mock.callCount() > 0);
+    assert.ok(fs.existsSync(path.join(left, 'owner.json')));
+    failing.mock.restore();
+    assert.deepEqual(await sweepLater(t), [left]);
+  });
+
+  it('a directory whose removal was interrupted is removed by a later sweep', async t => {
+    const left = [leaveBehind(`removed-${'0'.repeat(16)}`, NO_OWNER)];
+    assert.deepEqual((await (await open(t)).swept).sort(), left);
+    assert.deepEqual(left.filter(fs.existsSync), []);
+  });
+});
+
+/**
+ * Resolves as soon as a condition holds that nothing announces; the test runner's own limit ends the wait.
+ */
+async function until(condition) {
+  while (!condition()) await new Promise(setImmediate);
+}

@@ -1,0 +1,1047 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('../fixtures/seeded-fast-check');
+const stock = require('prom-client');
+const { Registry } = require('../../lib/registry/registry');
+const { Counter } = require('../../lib/metric/counter');
+const { Gauge } = require('../../lib/metric/gauge');
+const { Histogram } = require('../../lib/metric/histogram');
+const { Summary } = require('../../lib/metric/summary');
+const { FamilyIndex } = require('../../lib/store/family-index');
+const { FamilyRows } = require('../../lib/store/family-rows');
+const { ClusterStore } = require('../../lib/store/cluster-store');
+const { runThrough } = require('../../lib/event-loop/slices');
+const { makeWorker, bytesOf, scrape, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+
+const START = 1_700_000_000_000;
+
+/** Workers 1, 2, 3 ... with one metric each. */
+function workersWith(Metric, count, config) {
+  return Array.from({ length: count }, (_, i) => {
+    const worker = makeWorker();
+    const options = typeof config === 'function' ? config(i) : config;
+    const metric = new Metric({ name: 'm', help: 'm', registers: [worker.registry], ...options });
+    return { ...worker, id: i + 1, metric };
+  });
+}
+
+function scrapeAll(workers, store) {
+  for (const worker of workers) scrape(worker, store, worker.id);
+}
+
+function valueOf(store, name, labels) {
+  return samplesOf(textOf(store)).get(seriesKey(name, labels));
+}
+
+function cluster(workers, options) {
+  const store = new ClusterStore(options);
+  scrapeAll(workers, store);
+  return store;
+}
+
+const RULES = {
+  sum: values => values.reduce((sum, value) => sum + value, 0),
+  first: values => values[0],
+  min: values => Math.min(...values),
+  max: values => Math.max(...values),
+  average: values => values.reduce((sum, value) => sum + value, 0) / values.length,
+};
+
+for (const [aggregator, rule] of Object.entries(RULES)) {
+  test(`ClusterStore: gauges with the aggregator '${aggregator}' are merged by it, in the order of worker ids`, () => {
+    const values = [
+      [3, 5, undefined],
+      [undefined, 7, -2],
+      [-1, 6.5, 4],
+    ];
+    const workers = workersWith(Gauge, 3, { labelNames: ['a'], aggregator });
+    workers.forEach(({ metric }, worker) => {
+      values[worker].forEach((value, a) => value !== undefined && metric.set({ a }, value));
+    });
+    const store = new ClusterStore();
+    // Not in the order of their ids.
+    for (const i of [2, 0, 1]) scrape(workers[i], store, workers[i].id);
+    for (let a = 0; a < 3; a++) {
+      const given = values.map(ofWorker => ofWorker[a]).filter(value => value !== undefined);
+      assert.strictEqual(valueOf(store, 'm', { a }), rule(given));
+    }
+  });
+
+  test(`ClusterStore: the aggregator '${aggregator}' treats NaN and infinities as arithmetic does`, () => {
+    const specials = [NaN, Infinity, -Infinity, 0, 1];
+    const labelled = specials.flatMap(left => specials.map(right => [left, right]));
+    const workers = workersWith(Gauge, 2, { labelNames: ['a'], aggregator });
+    labelled.forEach((pair, a) => pair.forEach((value, i) => workers[i].metric.set({ a }, value)));
+    const store = cluster(workers);
+    labelled.forEach((pair, a) => assert.strictEqual(valueOf(store, 'm', { a }), rule(pair), `${pair}`));
+  });
+}
+
+test("ClusterStore: families with the aggregator 'omit' are left out", () => {
+  const workers = workersWith(Gauge, 2, { aggregator: 'omit' });
+  assert.strictEqual(textOf(cluster(workers)), '\n');
+});
+
+test('ClusterStore: a family with an unknown aggregator is left out and counted by name', () => {
+  const store = cluster(workersWith(Gauge, 1, { aggregator: 'median' }));
+  assert.strictEqual(textOf(store), '\n');
+  const [{ stage, count }, ...others] = store.state().failures;
+  assert.deepStrictEqual([stage, count, others], ['aggregator', 1, []]);
+  assert.strictEqual(textOf(store, { custom: ['median'] }), '\n');
+});
+
+test('ClusterStore: bounds and quantiles that are strings are numbers', () => {
+  const [{ registry, metric, source }] = workersWith(Histogram, 1, { buckets: ['1.0', '1e1'] });
+  const summary = new Summary({ name: 's', help: 's', percentiles: ['0.50'], registers: [registry] });
+  for (const each of [metric, summary]) each.observe(5);
+  const store = new ClusterStore();
+  scrape({ source }, store, 1);
+  assert.strictEqual(valueOf(store, 'm_bucket', { le: '1' }), 0);
+  assert.strictEqual(valueOf(store, 'm_bucket', { le: '10' }), 1);
+  assert.strictEqual(valueOf(store, 's', { quantile: '0.5' }), 5);
+});
+
+test('ClusterStore: a label may be called __proto__', () => {
+  const labels = Object.fromEntries([['__proto__', 'x']]);
+  // Where `le` is a default label, the labels of buckets are written without it.
+  const workers = workersWith(Histogram, 2, { labelNames: ['__proto__'], buckets: [1], aggregator: 'sum' });
+  workers.forEach(({ registry, metric }, i) => {
+    registry.setDefaultLabels({ le: 'default' });
+    metric.observe(labels, 1);
+    metric.observe(Object.fromEntries([['__proto__', `${i}`]]), 1);
+  });
+  const store = cluster(workers);
+  const pairs = [['__proto__', 'x']];
+  assert.strictEqual(valueOf(store, 'm_bucket', [...pairs, ['le', '1']]), 2);
+  assert.strictEqual(valueOf(store, 'm_count', [...pairs, ['le', 'default']]), 2);
+  // For an aggregator of the application.
+  const [{ metrics }] = runThrough(store.merge(new Set(['sum'])));
+  for (const { values } of metrics)
+    for (const sample of values) assert.ok(Object.hasOwn(sample.labels, '__proto__'), sample.metricName);
+});
+
+/**
+ * Compares with a tolerance: sums of floats depend on their order, averages of buckets on the way they are
+ * computed.
+ */
+function assertClose(actual, expected) {
+  assert.deepStrictEqual([...actual.keys()].sort(), [...expected.keys()].sort());
+  for (const [key, value] of expected) {
+    const found = actual.get(key);
+    const close =
+      Object.is(found, value) || Math.abs(found - value) <= 1e-12 * Math.abs(value) || found === value;
+    assert.ok(close, `${key}: ${found}, expected ${value}`);
+  }
+}
+
+for (const aggregator of ['sum', 'first', 'min', 'max', 'average', 'omit']) {
+  test(`ClusterStore: random clusters with the aggregator '${aggregator}' are merged as prom-client merges their JSON`, async () => {
+    const amount = fc.double({ min: 0, max: 1e6, noNaN: true });
+    const use = fc.tuple(
+      fc.nat({ max: 2 }),
+      fc.nat({ max: 2 }),
+      amount,
+      fc.constantFrom('counter', 'gauge', 'histogram'),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(use, { maxLength: 30, size: 'max' }), async uses => {
+        const workers = [1, 2, 3].map(id => {
+          const worker = makeWorker();
+          const common = { labelNames: ['a'], aggregator, registers: [worker.registry] };
+          const metrics = {
+            counter: new Counter({ name: 'c', help: 'c', ...common }),
+            gauge: new Gauge({ name: 'g', help: 'g', ...common }),
+            histogram: new Histogram({ name: 'h', help: 'h', buckets: [10, 1000, 1e5], ...common }),
+          };
+          return { ...worker, id, metrics };
+        });
+        for (const [worker, a, value, type] of uses) {
+          const { counter, gauge, histogram } = workers[worker].metrics;
+          if (type === 'counter') counter.inc({ a }, value);
+          else if (type === 'gauge') gauge.set({ a }, value - 5e5);
+          else histogram.observe({ a }, value);
+        }
+        const json = await Promise.all(workers.map(({ registry }) => registry.getMetricsAsJSON()));
+        const expected = samplesOf(await stock.AggregatorRegistry.aggregate(json).metrics());
+        const store = cluster(workers);
+        assertClose(samplesOf(textOf(store)), expected);
+        // The same workers as if they ran prom-client.
+        const ofStock = new ClusterStore();
+        json.forEach((metrics, i) => ofStock.applyJson(i + 1, [metrics]));
+        assertClose(samplesOf(textOf(ofStock)), expected);
+      }),
+      { numRuns: 25 },
+    );
+  });
+}
+
+for (const aggregator of ['first', 'min', 'max', 'average']) {
+  test(`ClusterStore: the quantiles of summaries with the aggregator '${aggregator}' are those of prom-client`, async () => {
+    const workers = workersWith(Summary, 3, { labelNames: ['a'], percentiles: [0.1, 0.5, 0.99], aggregator });
+    workers.forEach(({ metric }, i) => {
+      for (let a = i; a < 3; a++)
+        for (let k = 0; k < 20 + i; k++) metric.observe({ a }, (k * 7919 + i * 31) % 101);
+    });
+    const json = await Promise.all(workers.map(({ registry }) => registry.getMetricsAsJSON()));
+    const expected = samplesOf(await stock.AggregatorRegistry.aggregate(json).metrics());
+    assertClose(samplesOf(textOf(cluster(workers))), expected);
+  });
+}
+
+test('ClusterStore: summaries are merged by their digests: the median of 1 to 1000 and 1001 to 2000 is about 1000', () => {
+  const workers = workersWith(Summary, 2, { percentiles: [0.5, 0.99] });
+  for (let value = 1; value <= 2000; value++) workers[value <= 1000 ? 0 : 1].metric.observe(value);
+  const store = cluster(workers);
+  const median = valueOf(store, 'm', { quantile: 0.5 });
+  assert.ok(Math.abs(median - 1000) < 10, `${median}`);
+  assert.ok(Math.abs(valueOf(store, 'm', { quantile: 0.99 }) - 1980) < 10);
+  assert.strictEqual(valueOf(store, 'm_sum'), 2_001_000);
+  assert.strictEqual(valueOf(store, 'm_count'), 2000);
+});
+
+test('ClusterStore: quantiles are up to date after observations, removals and new observations', async () => {
+  const [worker] = workersWith(Summary, 1, { labelNames: ['a'], percentiles: [0.5] });
+  const store = new ClusterStore();
+  for (const value of [1, 100, 3]) {
+    worker.metric.remove({ a: 'x' });
+    for (let i = 0; i < 5; i++) worker.metric.observe({ a: 'x' }, value);
+    await worker.source.prepare(1000);
+    scrape(worker, store, 1);
+    assert.strictEqual(valueOf(store, 'm', { quantile: 0.5, a: 'x' }), value);
+  }
+  worker.metric.reset();
+  scrape(worker, store, 1);
+  assert.strictEqual(valueOf(store, 'm', { quantile: 0.5, a: 'x' }), 0);
+});
+
+test('ClusterStore: quantiles are computed again if a program changes the aggregator', () => {
+  const workers = workersWith(Summary, 2, { percentiles: [0.5] });
+  workers.forEach(({ metric }, i) => metric.observe(i === 0 ? 1 : 5));
+  const store = cluster(workers);
+  assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 3);
+  for (const [aggregator, median] of [
+    ['max', 5],
+    ['min', 1],
+    ['sum', 3],
+  ]) {
+    for (const { metric } of workers) metric.aggregator = aggregator;
+    scrapeAll(workers, store);
+    assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), median);
+  }
+});
+
+test('ClusterStore: a summary has the percentiles of all workers', () => {
+  const workers = workersWith(Summary, 2, i => ({ percentiles: i === 0 ? [0.5] : [0.9, 0.5] }));
+  for (const { metric, id } of workers) metric.observe(id);
+  const store = cluster(workers);
+  assert.deepStrictEqual(
+    [...samplesOf(textOf(store)).keys()],
+    [
+      seriesKey('m', { quantile: 0.5 }),
+      seriesKey('m', { quantile: 0.9 }),
+      seriesKey('m_sum'),
+      seriesKey('m_count'),
+    ],
+  );
+});
+
+/** A summary as a worker with prom-client sends it. */
+const summary = (quantile, count) => ({
+  name: 'm',
+  help: 'm',
+  type: 'summary',
+  aggregator: 'sum',
+  values: [
+    { value: quantile, labels: { quantile: 0.5 } },
+    { metricName: 'm_sum', value: quantile * count, labels: {} },
+    { metricName: 'm_count', value: count, labels: {} },
+  ],
+});
+
+test('ClusterStore: without digests, the quantiles of workers with prom-client are averaged, weighted by count', () => {
+  const store = new ClusterStore();
+  store.applyJson(1, [[summary(1, 30)]]);
+  store.applyJson(2, [[summary(3, 10)]]);
+  assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 1.5);
+  assert.strictEqual(valueOf(store, 'm_count'), 40);
+  store.applyJson(3, [[summary(0, 0)]]);
+  assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 1.5);
+  // Together with a worker of this library.
+  const [worker] = workersWith(Summary, 1, { percentiles: [0.5] });
+  for (let i = 0; i < 40; i++) worker.metric.observe(5.5);
+  scrape(worker, store, 4);
+  assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), 3.5);
+});
+
+test('ClusterStore: a quantile that all workers with prom-client agree on is shown as it is', () => {
+  for (const quantile of [0.1, -0.7, 1e308, -1e308]) {
+    const store = new ClusterStore();
+    for (const workerId of [1, 2]) {
+      store.applyJson(workerId, [[summary(quantile, 3)]]);
+      assert.strictEqual(valueOf(store, 'm', { quantile: 0.5 }), quantile);
+    }
+  }
+});
+
+/**
+ * The count of a merged histogram's bucket: the sum of each worker's count at its highest bound up to that
+ * one.
+ */
+function naiveBucket(workers, bound) {
+  return workers.reduce((sum, { buckets, values }) => {
+    if (bound === Infinity) return sum + values.length;
+    const own = Math.max(-Infinity, ...buckets.filter(other => other <= bound));
+    return sum + values.filter(value => value <= own).length;
+  }, 0);
+}
+
+test('ClusterStore: a merged histogram has all bounds; a worker without a bound adds its count at the next lower one', () => {
+  const bounds = fc
+    .uniqueArray(fc.integer({ min: -5, max: 20 }), { maxLength: 6 })
+    .map(list => list.sort((a, b) => a - b));
+  const values = fc.array(fc.integer({ min: -8, max: 25 }), { maxLength: 12 });
+  fc.assert(
+    fc.property(fc.array(fc.record({ buckets: bounds, values }), { minLength: 1, maxLength: 4 }), specs => {
+      const workers = workersWith(Histogram, specs.length, i => ({ buckets: specs[i].buckets }));
+      workers.forEach(({ metric }, i) => specs[i].values.forEach(value => metric.observe(value)));
+      const store = cluster(workers);
+      const check = () => {
+        const samples = samplesOf(textOf(store));
+        const all = [...new Set(specs.flatMap(({ buckets }) => buckets))];
+        for (const bound of [...all, Infinity]) {
+          const le = bound === Infinity ? '+Inf' : bound;
+          assert.strictEqual(
+            samples.get(seriesKey('m_bucket', { le })),
+            naiveBucket(specs, bound),
+            `le ${le}`,
+          );
+        }
+        assert.strictEqual(samples.get(seriesKey('m_count')), naiveBucket(specs, Infinity));
+        assert.strictEqual(
+          samples.get(seriesKey('m_sum')),
+          specs.flatMap(spec => spec.values).reduce((a, b) => a + b, 0),
+        );
+        assert.strictEqual(samples.size, all.length + 3);
+      };
+      check();
+      // The page does not change when they die, one after another.
+      for (const { id } of workers) {
+        store.retire(id);
+        check();
+      }
+    }),
+    { numRuns: 80 },
+  );
+});
+
+test('ClusterStore: a histogram with unsorted or duplicate bounds counts each observation once, also merged with others and retired', () => {
+  const lists = [[5, 1], [1, 1], [1, 5, 10], [20, 2], [2]];
+  const workers = workersWith(Histogram, lists.length, i => ({ buckets: lists[i], labelNames: ['a'] }));
+  for (const { metric } of workers)
+    for (const a of ['x', 'y']) for (const value of [0.5, 3, 20]) metric.observe({ a }, value);
+  const store = cluster(workers);
+  const check = () => {
+    for (const a of ['x', 'y']) {
+      assert.strictEqual(valueOf(store, 'm_count', { a }), 15);
+      assert.strictEqual(valueOf(store, 'm_sum', { a }), 117.5);
+      assert.strictEqual(valueOf(store, 'm_bucket', { a, le: '+Inf' }), 15);
+    }
+  };
+  check();
+  const before = samplesOf(textOf(store));
+  for (const { id } of workers) {
+    store.retire(id);
+    check();
+  }
+  for (const [key, value] of samplesOf(textOf(store))) assert.ok(value >= (before.get(key) ?? 0), key);
+});
+
+test('ClusterStore: of two metrics with one name and different layouts, that of the lowest worker id is shown', () => {
+  const types = {
+    counter: registers =>
+      new Counter({ name: 'm', help: 'counter', labelNames: ['a'], registers }).inc({ a: 'x' }),
+    gauge: registers =>
+      new Gauge({ name: 'm', help: 'gauge', labelNames: ['b'], registers }).set({ b: 'x' }, 1),
+    histogram: registers =>
+      new Histogram({ name: 'm', help: 'histogram', labelNames: ['a'], buckets: [1], registers }).observe(
+        { a: 'x' },
+        1,
+      ),
+    summary: registers =>
+      new Summary({ name: 'm', help: 'summary', labelNames: ['a'], registers }).observe({ a: 'x' }, 1),
+  };
+  for (const first of Object.keys(types)) {
+    for (const second of Object.keys(types)) {
+      const store = new ClusterStore();
+      const workers = [first, second].map((type, i) => {
+        const worker = makeWorker();
+        types[type]([worker.registry]);
+        return { ...worker, id: i + 1 };
+      });
+      scrapeAll(workers, store);
+      const text = textOf(store);
+      assert.match(text, new RegExp(`^# HELP m ${first}\n# TYPE m ${first}\n`));
+      assert.strictEqual(text.match(/# TYPE/g).length, 1);
+      // Without the first worker, the second one's metric is shown; without both, one family of retired
+      // totals.
+      for (const id of [1, 2]) {
+        store.retire(id);
+        const later = textOf(store);
+        samplesOf(later);
+        assert.ok((later.match(/# TYPE/g) ?? []).length <= 1, later);
+      }
+    }
+  }
+});
+
+test('ClusterStore: two registries of one worker may have different metrics of one name', () => {
+  const worker = makeWorker([new Registry(), new Registry()]);
+  new Counter({ name: 'm', help: 'counter', registers: [worker.registries[0]] }).inc();
+  new Histogram({ name: 'm', help: 'histogram', registers: [worker.registries[1]] }).observe(1);
+  const store = new ClusterStore();
+  scrape(worker, store, 1);
+  assert.deepStrictEqual([...samplesOf(textOf(store))], [[seriesKey('m'), 1]]);
+  assert.ok(store.conflicts > 0);
+});
+
+test('ClusterStore: metrics of one name in two registries of one worker are added', () => {
+  const worker = makeWorker([new Registry(), new Registry()]);
+  worker.registries.forEach((registry, i) => {
+    const common = { name: 'm', help: 'm', labelNames: ['a'], registers: [registry] };
+    const counter = new Counter(common);
+    counter.inc({ a: 'both' }, i + 1);
+    counter.inc({ a: i }, 10);
+  });
+  const store = new ClusterStore();
+  for (let round = 0; round < 3; round++) {
+    scrape(worker, store, 1);
+    assert.strictEqual(valueOf(store, 'm', { a: 'both' }), 3);
+    assert.strictEqual(valueOf(store, 'm', { a: 0 }), 10);
+  }
+});
+
+test('ClusterStore: label names may differ between workers and be added later', () => {
+  const workers = workersWith(Counter, 3, i => ({ labelNames: [['a'], ['b', 'a'], ['c']][i] }));
+  workers[0].metric.inc({ a: 'x' });
+  workers[1].metric.inc({ b: 'y', a: 'x' });
+  workers[1].metric.inc({ a: 'x' }, 5);
+  const store = new ClusterStore();
+  scrape(workers[0], store, 1);
+  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 1);
+  scrape(workers[1], store, 2);
+  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 6);
+  workers[2].metric.inc({});
+  workers[2].metric.inc({ c: 'z' });
+  scrape(workers[2], store, 3);
+  assert.deepStrictEqual(
+    samplesOf(textOf(store)),
+    new Map([
+      [seriesKey('m', { a: 'x' }), 6],
+      [seriesKey('m', { a: 'x', b: 'y' }), 1],
+      [seriesKey('m'), 1],
+      [seriesKey('m', { c: 'z' }), 1],
+    ]),
+  );
+});
+
+test('ClusterStore: default labels may differ between workers and change from scrape to scrape', () => {
+  const workers = workersWith(Counter, 2, { labelNames: ['a'] });
+  for (const { metric } of workers) metric.inc({ a: 'x' });
+  const store = new ClusterStore();
+  for (let round = 0; round < 30; round++) {
+    workers[0].registry.setDefaultLabels({ worker: 1 });
+    workers[1].registry.setDefaultLabels({ worker: 2, round: round % 12 });
+    scrapeAll(workers, store);
+    assert.deepStrictEqual(
+      [...samplesOf(textOf(store)).keys()],
+      [seriesKey('m', { a: 'x', worker: 1 }), seriesKey('m', { a: 'x', worker: 2, round: round % 12 })],
+    );
+  }
+  for (const { registry } of workers) registry.setDefaultLabels({});
+  scrapeAll(workers, store);
+  assert.deepStrictEqual([...samplesOf(textOf(store))], [[seriesKey('m', { a: 'x' }), 2]]);
+});
+
+test('ClusterStore: a series with a default label is added to the same label set without default labels in another worker', () => {
+  const workers = workersWith(Counter, 2, { labelNames: ['a', 'b'] });
+  workers[0].registry.setDefaultLabels({ b: 'y' });
+  workers[0].metric.inc({ a: 'x' });
+  workers[0].metric.inc({ b: 'y', a: 'x' }, 10);
+  workers[1].metric.inc({ a: 'x', b: 'y' }, 100);
+  assert.deepStrictEqual(
+    [...samplesOf(textOf(cluster(workers)))],
+    [[seriesKey('m', { a: 'x', b: 'y' }), 111]],
+  );
+});
+
+test('ClusterStore: the page does not depend on the order of answers, and series are in the order of the lowest worker id', () => {
+  const workers = workersWith(Gauge, 4, { labelNames: ['a'], aggregator: 'first' });
+  workers.forEach(({ metric }, i) => [3, 1, 2].forEach(a => metric.set({ a: (a * (i + 1)) % 5 }, i)));
+  const texts = [
+    [0, 1, 2, 3],
+    [3, 2, 1, 0],
+    [1, 3, 0, 2],
+  ].map(order => {
+    const store = new ClusterStore();
+    for (const i of order) scrape(workers[i], store, workers[i].id);
+    return textOf(store);
+  });
+  assert.strictEqual(new Set(texts).size, 1);
+  assert.deepStrictEqual(
+    [...samplesOf(texts[0]).keys()].slice(0, 3),
+    [3, 1, 2].map(a => seriesKey('m', { a })),
+  );
+});
+
+test('ClusterStore: a family returns after all its workers have dropped it', () => {
+  const workers = workersWith(Gauge, 2, { labelNames: ['a'] });
+  for (const { metric } of workers) metric.set({ a: 'x' }, 1);
+  const store = cluster(workers);
+  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 2);
+  for (const { registry } of workers) registry.removeSingleMetric('m');
+  scrapeAll(workers, store);
+  for (let round = 0; round < 3; round++) assert.strictEqual(textOf(store), '\n');
+  for (const { registry, metric } of workers) {
+    registry.registerMetric(metric);
+    metric.set({ a: 'y' }, 5);
+  }
+  scrapeAll(workers, store);
+  assert.deepStrictEqual(
+    [...samplesOf(textOf(store))],
+    [
+      [seriesKey('m', { a: 'x' }), 2],
+      [seriesKey('m', { a: 'y' }), 10],
+    ],
+  );
+});
+
+test('ClusterStore: a family that changes its type and back is shown with its current type', () => {
+  const worker = makeWorker();
+  const store = new ClusterStore();
+  const gauge = new Gauge({ name: 'm', help: 'm', registers: [] });
+  const histogram = new Histogram({ name: 'm', help: 'm', buckets: [1], registers: [] });
+  for (let round = 0; round < 6; round++) {
+    const metric = round % 2 === 0 ? gauge : histogram;
+    gauge.set(round);
+    histogram.observe(round);
+    worker.registry.clear();
+    worker.registry.registerMetric(metric);
+    scrape(worker, store, 1);
+    if (metric === gauge) assert.strictEqual(valueOf(store, 'm'), round);
+    else assert.strictEqual(valueOf(store, 'm_count'), round + 1);
+  }
+});
+
+test('ClusterStore: compacting a family whose series come and go loses no series', () => {
+  for (const aggregator of ['sum', 'max']) {
+    const workers = workersWith(Gauge, 2, { labelNames: ['a'], aggregator });
+    const store = new ClusterStore();
+    for (let round = 0; round < 6; round++) {
+      workers.forEach(({ metric }, i) => {
+        metric.reset();
+        for (let a = 0; a < 700; a++) metric.set({ a: `${round} ${i} ${a}` }, round);
+        metric.set({ a: 'lasting' }, 1);
+      });
+      scrapeAll(workers, store);
+      const text = textOf(store);
+      const samples = samplesOf(text);
+      assert.strictEqual(samples.size, 1401);
+      assert.strictEqual(samples.get(seriesKey('m', { a: 'lasting' })), aggregator === 'sum' ? 2 : 1);
+      for (let i = 0; i < 2; i++)
+        assert.strictEqual(samples.get(seriesKey('m', { a: `${round} ${i} 699` })), round);
+      assert.strictEqual(textOf(store), text);
+    }
+  }
+});
+
+test('ClusterStore: compacting a family preserves retired series, live series and their quantiles', () => {
+  const clock = { now: START };
+  const workers = workersWith(Summary, 3, { labelNames: ['a'], percentiles: [0.5] });
+  const store = new ClusterStore({ retiredMaxAge: 1000, now: () => clock.now });
+  for (let a = 0; a < 3000; a++) workers[0].metric.observe({ a: `passing ${a}` }, a);
+  workers[1].metric.observe({ a: 'retired' }, 7);
+  workers[2].metric.observe({ a: 'live' }, 9);
+  scrapeAll(workers, store);
+  store.retire(1);
+  textOf(store);
+  clock.now += 900;
+  store.retire(2);
+  textOf(store);
+  clock.now += 900;
+  for (let round = 0; round < 4; round++) {
+    const samples = samplesOf(textOf(store));
+    if (round === 0) continue; // the removed ones are shown in one more scrape, then dropped
+    assert.deepStrictEqual(
+      samples,
+      new Map([
+        [seriesKey('m', { quantile: 0.5, a: 'live' }), 9],
+        [seriesKey('m_sum', { a: 'live' }), 9],
+        [seriesKey('m_count', { a: 'live' }), 1],
+        [seriesKey('m', { quantile: 0.5, a: 'retired' }), 7],
+        [seriesKey('m_sum', { a: 'retired' }), 7],
+        [seriesKey('m_count', { a: 'retired' }), 1],
+      ]),
+    );
+    clock.now += 10;
+    workers[2].metric.observe({ a: 'live' }, 9);
+    workers[2].metric.remove({ a: 'live' });
+    workers[2].metric.observe({ a: 'live' }, 9);
+    scrape(workers[2], store, 3);
+  }
+});
+
+test('ClusterStore: only the metric whose table was compacted is sent again', async () => {
+  const workers = workersWith(Counter, 2, { labelNames: ['a'] });
+  const store = new ClusterStore();
+  const registers = [workers[0].registry];
+  const other = new Gauge({ name: 'other', help: 'x', labelNames: ['a'], registers });
+  other.set({ a: 'is not sent again' }, 1);
+  for (const { metric } of workers) for (let a = 0; a < 3000; a++) metric.inc({ a }, a);
+  scrapeAll(workers, store);
+  for (let a = 0; a < 2500; a++) workers[0].metric.remove({ a });
+  workers[0].metric.inc({ a: 'new' }, 3);
+  await workers[0].source.prepare(1000);
+  const snapshot = scrape(workers[0], store, 1);
+  assert.ok(!snapshot.includes('is not sent again'));
+  assert.ok(scrape(workers[0], store, 1).length < 500 * 8 + 500, 'the dictionary is sent once');
+  const samples = samplesOf(textOf(store));
+  assert.strictEqual(samples.size, 3002);
+  assert.strictEqual(samples.get(seriesKey('other', { a: 'is not sent again' })), 1);
+  assert.strictEqual(samples.get(seriesKey('m', { a: 2600 })), 5200);
+  assert.strictEqual(samples.get(seriesKey('m', { a: 100 })), 100);
+  assert.strictEqual(samples.get(seriesKey('m', { a: 'new' })), 3);
+});
+
+test('ClusterStore: of the exemplars of several workers the newest is shown, in the bucket of its bound', async () => {
+  const [older, newer] = [1, 2].map(id => {
+    const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
+    const common = { help: 'm', labelNames: ['a'], enableExemplars: true, registers: [worker.registry] };
+    const counter = new Counter({ name: 'c', ...common });
+    const histogram = new Histogram({ name: 'h', buckets: id === 1 ? [1, 5] : [2, 5], ...common });
+    return { ...worker, id, counter, histogram };
+  });
+  const { now } = Date;
+  try {
+    for (const [worker, time] of [
+      [newer, START + 1000],
+      [older, START],
+    ]) {
+      Date.now = () => time;
+      worker.counter.inc({ labels: { a: 'x' }, exemplarLabels: { of: worker.id } });
+      for (const value of [0.5, 1.5, 3, 9]) {
+        worker.histogram.observe({ labels: { a: 'x' }, value, exemplarLabels: { of: worker.id, value } });
+      }
+    }
+  } finally {
+    Date.now = now;
+  }
+  const store = cluster([older, newer]);
+  const text = textOf(store, { openMetrics: true });
+  const exemplars = text.split('\n').flatMap(line => {
+    const match = /^(\S+)\{(?:le="([^"]+)",)?a="x"\} \d+ # \{(.*)\} (\S+) (\S+)$/.exec(line);
+    return match === null ? [] : [match.slice(1)];
+  });
+  assert.deepStrictEqual(exemplars, [
+    ['c_total', undefined, 'of="2"', '1', String(START / 1000 + 1)],
+    ['h_bucket', '1', 'of="1",value="0.5"', '0.5', String(START / 1000)],
+    ['h_bucket', '2', 'of="2",value="1.5"', '1.5', String(START / 1000 + 1)],
+    ['h_bucket', '5', 'of="2",value="3"', '3', String(START / 1000 + 1)],
+    ['h_bucket', '+Inf', 'of="2",value="9"', '9', String(START / 1000 + 1)],
+  ]);
+  // Prometheus text has no exemplars.
+  assert.ok(!textOf(store).includes('of='));
+});
+
+test("ClusterStore: a custom aggregator gets each worker's metric as prom-client would send it", async () => {
+  const workers = [1, 2].map(id => {
+    const worker = makeWorker();
+    const common = { help: 'm', labelNames: ['a'], aggregator: 'mine', registers: [worker.registry] };
+    new Counter({ name: 'c', ...common }).inc({ a: 'x' }, id);
+    new Histogram({ name: 'h', buckets: [1, 2], ...common }).observe({ a: 'x' }, id);
+    new Summary({ name: 's', percentiles: [0.5], ...common }).observe({ a: 'x' }, id);
+    new Gauge({ name: 'sum', help: 'm', registers: [worker.registry] }).set(1);
+    return { ...worker, id };
+  });
+  const store = cluster(workers);
+  const families = runThrough(store.merge(new Set(['mine'])));
+  assert.deepStrictEqual(
+    families.map(family => family.aggregator),
+    ['mine', 'mine', 'mine', undefined],
+  );
+  const stripped = metric => ({
+    ...metric,
+    values: metric.values.map(({ exemplar: _, ...sample }) => sample),
+  });
+  for (const [i, { registry }] of workers.entries()) {
+    const json = await registry.getMetricsAsJSON();
+    for (const family of families.slice(0, 3)) {
+      const { name } = family.metrics[i];
+      assert.deepStrictEqual(
+        stripped(family.metrics[i]),
+        stripped(json.find(metric => metric.name === name)),
+      );
+    }
+  }
+});
+
+test('ClusterStore: isClosed() distinguishes retired worker ids from new ones', () => {
+  const workers = workersWith(Counter, 2, {});
+  const store = cluster(workers);
+  assert.strictEqual(store.isClosed(1), false);
+  assert.strictEqual(store.retire(1), true);
+  assert.strictEqual(store.isClosed(1), true);
+  assert.strictEqual(store.retire(1), false);
+  assert.strictEqual(store.retire(99), false);
+  assert.strictEqual(store.isClosed(99), true);
+  assert.strictEqual(store.isClosed(2), false);
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
+});
+
+test('ClusterStore: a late snapshot, and one that was applied before, are refused', () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
+  const store = new ClusterStore();
+  worker.metric.inc({ a: 'x' });
+  const early = bytesOf(worker.source.capture(1, undefined));
+  worker.metric.inc({ a: 'x' });
+  const late = bytesOf(worker.source.capture(1, undefined));
+  store.apply(1, late);
+  for (const buffer of [early, late]) assert.throws(() => store.apply(1, buffer), { code: 'sequence' });
+  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 2);
+});
+
+test('ClusterStore: a new store refuses a delta snapshot as incomplete, and accepts the full one', () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
+  worker.metric.inc({ a: 'x' });
+  const store = cluster([worker]);
+  worker.metric.inc({ a: 'y' });
+  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
+  const fresh = new ClusterStore();
+  assert.throws(() => fresh.apply(1, continued), { code: 'dictionary-start' });
+  assert.strictEqual(fresh.worker(1)?.journalPosition, undefined);
+  scrape(worker, fresh, 1);
+  assert.strictEqual(samplesOf(textOf(fresh)).size, 2);
+});
+
+test('ClusterStore: after invalidateDictionary() the full dictionary is requested, and the earlier numbers are shown until then', () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
+  worker.metric.inc({ a: 'x' });
+  const store = cluster([worker]);
+  store.worker(1)?.invalidateDictionary();
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
+  assert.strictEqual(valueOf(store, 'm', { a: 'x' }), 1);
+  worker.metric.inc({ a: 'y' });
+  const buffer = scrape(worker, store, 1);
+  assert.ok(buffer.includes('x'));
+  assert.strictEqual(samplesOf(textOf(store)).size, 2);
+  assert.notStrictEqual(store.worker(1)?.journalPosition, undefined);
+});
+
+test('ClusterStore: after requestFullDictionary() a delta snapshot that an earlier round requested is still accepted', () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
+  worker.metric.inc({ a: 'x' });
+  const store = cluster([worker]);
+  worker.metric.inc({ a: 'y' });
+  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
+  store.worker(1)?.requestFullDictionary();
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined);
+  store.apply(1, continued);
+  assert.strictEqual(samplesOf(textOf(store)).size, 2);
+  assert.strictEqual(store.worker(1)?.journalPosition, undefined, 'the full dictionary has not arrived yet');
+  worker.metric.inc({ a: 'y' });
+  const buffer = scrape(worker, store, 1);
+  assert.ok(buffer.includes('x'));
+  assert.strictEqual(valueOf(store, 'm', { a: 'y' }), 2);
+  const position = store.worker(1)?.journalPosition;
+  assert.notStrictEqual(position, undefined);
+  worker.metric.inc({ a: 'z' });
+  store.apply(1, bytesOf(worker.source.capture(1, position)));
+  assert.strictEqual(samplesOf(textOf(store)).size, 3);
+});
+
+test('ClusterStore: a delta snapshot for an invalidated dictionary is refused, and the full one is requested', () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a'] });
+  worker.metric.inc({ a: 'x' });
+  const store = cluster([worker]);
+  worker.metric.inc({ a: 'y' });
+  const continued = bytesOf(worker.source.capture(1, store.worker(1)?.journalPosition));
+  store.worker(1)?.invalidateDictionary();
+  assert.throws(() => store.apply(1, continued), { code: 'dictionary-start' });
+  assert.strictEqual(samplesOf(textOf(store)).size, 1);
+});
+
+test('ClusterStore: label values with unpaired surrogates are one series, as in the page of one process', async () => {
+  const [worker] = workersWith(Counter, 1, { labelNames: ['a', 'b'], help: 'm\udc00' });
+  const { metric, registry } = worker;
+  const values = ['\ud83d', '\ude00', '\ufffd', 'x\ud800', '\ude00x', 'x\udbff'];
+  for (const a of values) {
+    metric.inc({ a, b: '\ud83d\ude00' });
+    metric.labels(a, '').inc();
+    metric.labels({ a, b: '' }).inc();
+  }
+  const text = await registry.metrics();
+  assert.strictEqual(Buffer.from(text).toString(), text);
+  const samples = samplesOf(text);
+  assert.strictEqual(samples.get(seriesKey('m', { a: '\ufffd', b: '\ud83d\ude00' })), 3);
+  assert.strictEqual(samples.get(seriesKey('m', { a: 'x\ufffd', b: '' })), 4);
+  assert.strictEqual(samples.size, 6);
+  assert.strictEqual(textOf(cluster([worker])), text);
+  metric.remove('x\udfff', '');
+  assert.strictEqual(samplesOf(await registry.metrics()).size, 5);
+});
+
+for (const aggregator of ['sum', 'max', 'first']) {
+  for (const [type, Metric, act] of [
+    ['counter', Counter, (metric, labels) => metric.inc(labels, 2)],
+    ['histogram', Histogram, (metric, labels) => metric.observe(labels, 2)],
+    ['summary', Summary, (metric, labels) => metric.observe(labels, 2)],
+  ]) {
+    test(`ClusterStore: of a ${type} with the aggregator '${aggregator}', a label set of more than 2 ** 20 characters is left out, and no other one`, async () => {
+      const config = { labelNames: ['a', 'b'], buckets: [1, 5], percentiles: [0.5], aggregator };
+      const long = { a: 'x'.repeat(2 ** 20), b: 'x' };
+      const sets = [{ a: '1' }, long, { b: '2' }, { ...long, b: '' }, {}];
+      const [workers, others] = [sets, sets.filter(({ a }) => a !== long.a)].map(recorded => {
+        const made = workersWith(Metric, 2, config);
+        for (const { metric } of made) for (const labels of recorded) act(metric, labels);
+        return made;
+      });
+      const [store, expected] = [new ClusterStore(), new ClusterStore()];
+      const countOf = () => store.state().failures.reduce((sum, { count }) => sum + count, 0);
+      for (let round = 1; round <= 3; round++) {
+        scrapeAll(workers, store);
+        scrapeAll(others, expected);
+        assert.strictEqual(textOf(store), textOf(expected));
+        assert.deepStrictEqual(store.state().failures, [{ stage: 'merge', metric: 'm', count: 2 * round }]);
+        for (const { metric } of [...workers, ...others]) act(metric, { a: '1' });
+        for (const { metric } of workers) act(metric, long);
+      }
+      // Its numbers of this scrape have not been merged yet.
+      for (const [given, into] of [
+        [workers, store],
+        [others, expected],
+      ]) {
+        scrapeAll(given, into);
+        into.retire(1);
+      }
+      assert.strictEqual(textOf(store), textOf(expected));
+      assert.ok(countOf() > 6);
+      for (const { metric } of workers) metric.remove(long);
+      scrape(workers[1], store, 2);
+      const before = countOf();
+      assert.strictEqual(textOf(store), textOf(expected));
+      assert.strictEqual(countOf(), before + 1);
+    });
+  }
+}
+
+test('ClusterStore: a custom aggregator gets no label set of more than 2 ** 20 characters, but all others', () => {
+  const [worker] = workersWith(Gauge, 1, { labelNames: ['a'], aggregator: 'own' });
+  for (const a of ['1', 'x'.repeat(2 ** 20), '2']) worker.metric.set({ a }, 5);
+  const store = cluster([worker]);
+  const [{ metrics }] = runThrough(store.merge(new Set(['own'])));
+  assert.deepStrictEqual(
+    metrics[0].values.map(({ labels }) => labels),
+    [{ a: '1' }, { a: '2' }],
+  );
+  assert.deepStrictEqual(store.state().failures, [{ stage: 'merge', metric: 'm', count: 1 }]);
+});
+
+test('ClusterStore: a series is looked up once; later scrapes only move numbers', t => {
+  const workers = workersWith(Counter, 3, { labelNames: ['a'] });
+  for (const { metric } of workers) for (let a = 0; a < 100; a++) metric.inc({ a });
+  const store = cluster(workers);
+  const lookUp = t.mock.method(FamilyIndex.prototype, 'row');
+  textOf(store);
+  assert.strictEqual(lookUp.mock.callCount(), 300);
+  for (let round = 0; round < 3; round++) {
+    for (const { metric } of workers) metric.inc({ a: 5 });
+    lookUp.mock.resetCalls();
+    scrapeAll(workers, store);
+    assert.strictEqual(valueOf(store, 'm', { a: 5 }), 3 * (round + 2));
+    assert.strictEqual(lookUp.mock.callCount(), 0);
+  }
+  workers[0].metric.inc({ a: 'new' });
+  lookUp.mock.resetCalls();
+  scrape(workers[0], store, 1);
+  textOf(store);
+  assert.strictEqual(lookUp.mock.callCount(), 1);
+});
+
+test('ClusterStore: exemplars are removed with their series, their worker and their bucket', async () => {
+  const workers = [1, 2].map(id => {
+    const worker = makeWorker([new Registry(Registry.OPENMETRICS_CONTENT_TYPE)]);
+    const counter = new Counter({
+      name: 'c',
+      help: 'c',
+      labelNames: ['a'],
+      enableExemplars: true,
+      registers: [worker.registry],
+    });
+    return { ...worker, id, counter };
+  });
+  const store = new ClusterStore();
+  const scrapeExemplars = async () => {
+    for (const worker of workers) {
+      if (store.isClosed(worker.id)) continue;
+      await worker.source.prepare(1000);
+      scrape(worker, store, worker.id);
+    }
+    return textOf(store, { openMetrics: true })
+      .split('\n')
+      .flatMap(line => /a="(\w)"} (\d+)(?: # \{of="(.*)"\})?/.exec(line)?.slice(1).join(' ') ?? []);
+  };
+  const [first, second] = workers;
+  first.counter.inc({ labels: { a: 'x' }, exemplarLabels: { of: 'first' } });
+  second.counter.inc({ labels: { a: 'x' } });
+  second.counter.inc({ labels: { a: 'y' }, exemplarLabels: { of: 'second' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 2 first', 'y 1 second']);
+  // The series was removed in one worker. The other worker still has it, without the exemplar of the first.
+  first.counter.remove({ a: 'x' });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 1 second']);
+  first.counter.inc({ labels: { a: 'x' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 2 ', 'y 1 second']);
+  second.counter.inc({ labels: { a: 'y' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 2 ', 'y 2 second']);
+  second.counter.reset();
+  second.counter.inc({ labels: { a: 'y' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 1 ']);
+  second.counter.inc({ labels: { a: 'y' }, exemplarLabels: { of: 'again' } });
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 2 again']);
+  store.retire(2);
+  assert.deepStrictEqual(await scrapeExemplars(), ['x 1 ', 'y 2 ']);
+});
+
+test('ClusterStore: totals of dead workers are dropped by labels, of one metric or of all', () => {
+  const workers = workersWith(Counter, 3, { labelNames: ['tenant', 'path'] });
+  for (const { metric, registry } of workers) {
+    registry.setDefaultLabels({ zone: 'x' });
+    for (const tenant of ['a', 'b']) for (const path of ['x', 'y']) metric.inc({ tenant, path }, 2);
+    metric.inc({ path: 'x' }, 2);
+    const config = { name: 'took', help: 'h', labelNames: ['tenant'], registers: [registry] };
+    for (const Metric of [Histogram, Summary]) {
+      const made = new Metric({ ...config, name: `${config.name}_${Metric.name}` });
+      for (const tenant of ['a', 'b']) made.observe({ tenant }, 1);
+    }
+  }
+  const store = cluster(workers);
+  const value = (tenant, path) => valueOf(store, 'm', { tenant, path, zone: 'x' });
+  for (const id of [1, 2]) store.retire(id);
+  assert.strictEqual(value('a', 'x'), 6);
+  // The share of the living worker stays.
+  assert.strictEqual(store.removeRetired([['tenant', 'a']], 'm'), 2);
+  assert.strictEqual(store.removeRetired([['tenant', 'a']], 'm'), 0);
+  assert.deepStrictEqual([value('a', 'x'), value('a', 'y'), value('b', 'x')], [2, 2, 6]);
+  assert.strictEqual(valueOf(store, 'took_Summary_count', { tenant: 'a', zone: 'x' }), 3);
+  assert.strictEqual(store.removeRetired([['tenant', 'a']]), 2);
+  for (const type of ['Summary', 'Histogram']) {
+    assert.strictEqual(valueOf(store, `took_${type}_count`, { tenant: 'a', zone: 'x' }), 1);
+    assert.strictEqual(valueOf(store, `took_${type}_count`, { tenant: 'b', zone: 'x' }), 3);
+  }
+  // What dies later is added anew.
+  store.retire(3);
+  assert.deepStrictEqual([value('a', 'x'), value('b', 'x')], [2, 6]);
+  assert.strictEqual(
+    store.removeRetired([
+      ['tenant', undefined],
+      ['path', 'x'],
+    ]),
+    1,
+  );
+  assert.strictEqual(store.removeRetired([['zone', 'other']]), 0);
+  assert.strictEqual(store.removeRetired([['zone', 'x']], 'm'), 4);
+  assert.strictEqual(value('b', 'y'), undefined);
+  assert.strictEqual(store.removeRetired([]), 4);
+  assert.strictEqual(textOf(store).trim(), '');
+});
+
+test('counts of failures do not fall when workers die, however many metrics fail', () => {
+  const store = new ClusterStore();
+  for (const [workerId, count] of [
+    [1, 1],
+    [2, 10],
+    [3, 100],
+  ]) {
+    store.applyJson(workerId, []);
+    store.worker(workerId).failures = Array.from({ length: 600 }, (_, i) => [
+      'collect',
+      `m${workerId}_${i}`,
+      count,
+    ]);
+  }
+  const countsOf = () => new Map(store.state().failures.map(({ metric, count }) => [metric, count]));
+  const before = countsOf();
+  assert.equal(before.get(''), 200 * 10 + 600 * 100);
+  for (const workerId of [3, 1, 2]) {
+    store.retire(workerId);
+    assert.deepEqual(countsOf(), before);
+  }
+});
+
+for (const [position, sets] of Object.entries({
+  first: [[], ['x'], ['y', 'z']],
+  second: [['x'], [], ['y', 'z']],
+  last: [['x'], ['y', 'z'], []],
+})) {
+  test(`a family's label set without labels has a row of its own, also if it comes ${position}`, () => {
+    const rows = new FamilyRows();
+    const rowsOfSets = () => sets.map(values => rows.rowOf(['a', 'b'].slice(0, values.length), values));
+    assert.deepEqual(rowsOfSets(), [0, 1, 2]);
+    assert.deepEqual(rowsOfSets(), [0, 1, 2]);
+    rows.compact([2, 1, 0]);
+    assert.deepEqual(rowsOfSets(), [2, 1, 0]);
+    rows.compact([sets.findIndex(values => values.length === 0)].map(row => 2 - row));
+    assert.deepEqual(rows.labelsOf(rows.rowOf([], [])), {});
+    assert.equal(rows.rowOf(['a'], ['x']), 1);
+    assert.deepEqual([rows.count, rows.textOf(0), rows.textOf(1)], [2, '', 'a="x"']);
+  });
+}
+
+test('failures of the store itself are shown by name, however many metrics of workers fail, and none that are no more', () => {
+  const store = new ClusterStore();
+  store.countFailure('merge', 'own', 'a reason');
+  store.applyJson(1, []);
+  const worker = store.worker(1);
+  const countsOf = () => new Map(store.state().failures.map(({ metric, count }) => [metric, count]));
+  worker.failures = [['max-series', 'm', 5]];
+  assert.deepEqual(Object.fromEntries(countsOf()), { own: 1, m: 5 });
+  worker.failures = [];
+  assert.deepEqual(Object.fromEntries(countsOf()), { own: 1 });
+  worker.failures = Array.from({ length: 1000 }, (_, i) => ['collect', `m${i}`, 1]);
+  const counts = countsOf();
+  assert.equal(counts.get('own'), 1);
+  assert.equal(
+    [...counts.values()].reduce((sum, count) => sum + count, 0),
+    1001,
+  );
+});
+
+test('ClusterStore: a snapshot with thousands of additions to a large metric copies its label sets once', t => {
+  const [ROWS, ADDITIONS] = [5000, 500];
+  const worker = makeWorker();
+  const counter = new Counter({ name: 'm', help: 'm', labelNames: ['a'], registers: [worker.registry] });
+  for (let i = 0; i < ROWS; i++) counter.inc({ a: `${i}` });
+  const store = new ClusterStore();
+  scrape(worker, store, 1);
+  const known = store.worker(1).journalPosition;
+  // A worker that writes checkpoints, and that nobody scrapes: each has a label set more.
+  for (let i = 0; i < ADDITIONS; i++) {
+    counter.inc({ a: `added ${i}` });
+    worker.source.capture(1, known);
+  }
+  counter.inc({ a: 'added 0' });
+  const snapshot = bytesOf(worker.source.capture(1, known));
+  let copied = 0;
+  const { set } = Int32Array.prototype;
+  t.mock.method(Object.getPrototypeOf(Int32Array.prototype), 'set', function (source, ...rest) {
+    copied += source.length;
+    return set.call(this, source, ...rest);
+  });
+  store.apply(1, snapshot);
+  t.mock.restoreAll();
+  assert.ok(copied < 10 * (ROWS + ADDITIONS), `${copied} integers were copied`);
+  assert.equal(valueOf(store, 'm', { a: 'added 0' }), 2);
+  assert.equal(valueOf(store, 'm', { a: `added ${ADDITIONS - 1}` }), 1);
+  assert.equal(valueOf(store, 'm', { a: `${ROWS - 1}` }), 1);
+  assert.equal(store.worker(1).sources[0].rowCount, ROWS + ADDITIONS);
+});

@@ -1,0 +1,528 @@
+'use strict';
+
+const { test } = require('node:test');
+const assert = require('node:assert');
+const fc = require('../fixtures/seeded-fast-check');
+const { Counter } = require('../../lib/metric/counter');
+const { Gauge } = require('../../lib/metric/gauge');
+const { Histogram } = require('../../lib/metric/histogram');
+const { Summary } = require('../../lib/metric/summary');
+const { ClusterStore } = require('../../lib/store/cluster-store');
+const { SnapshotError } = require('../../lib/source/byte-buffers');
+const { makeWorker, copyOf, scrape, textOf, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+
+const START = 1_700_000_000_000;
+const HOUR = 3_600_000;
+
+/** A worker with one metric of each kind whose totals are retired. */
+function lastingWorker({ labels = {}, buckets = [1, 5], summary = {} } = {}) {
+  const worker = makeWorker();
+  const common = { help: 'x', labelNames: ['a'], registers: [worker.registry] };
+  const counter = new Counter({ name: 'c', ...common });
+  const histogram = new Histogram({ name: 'h', buckets, ...common });
+  const observed = new Summary({ name: 's', percentiles: [0.5], ...common, ...summary });
+  return {
+    ...worker,
+    use(value, a = 'x') {
+      counter.inc({ a, ...labels }, value);
+      histogram.observe({ a, ...labels }, value);
+      observed.observe({ a, ...labels }, value);
+    },
+  };
+}
+
+/** A store whose clock the test sets. */
+function storeWithClock(options) {
+  const clock = { now: START };
+  const store = new ClusterStore({ now: () => clock.now, ...options });
+  return { clock, store };
+}
+
+function restarted(store, options) {
+  const fresh = new ClusterStore({ now: store.now, retiredMaxAge: store.retiredMaxAge, ...options });
+  fresh.restoreRetired(copyOf(store.encodeRetired()));
+  return fresh;
+}
+
+/** A generator of numbers from 0 to 1, the same in each run. */
+function randomFrom(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+test('retired totals: counters, histograms and summaries of a dead worker are retained, other metrics are dropped', () => {
+  const store = new ClusterStore();
+  const worker = lastingWorker();
+  worker.use(2);
+  const registers = [worker.registry];
+  new Gauge({ name: 'g', help: 'x', registers }).set(1);
+  for (const aggregator of ['first', 'min', 'max', 'average', 'omit', 'mine']) {
+    new Counter({ name: `c_${aggregator}`, help: 'x', aggregator, registers }).inc();
+  }
+  scrape(worker, store, 1);
+  assert.strictEqual(store.retire(1), true);
+  assert.deepStrictEqual(
+    samplesOf(textOf(store, { custom: ['mine'] })),
+    new Map([
+      [seriesKey('c', { a: 'x' }), 2],
+      [seriesKey('h_bucket', { le: 1, a: 'x' }), 0],
+      [seriesKey('h_bucket', { le: 5, a: 'x' }), 1],
+      [seriesKey('h_bucket', { le: '+Inf', a: 'x' }), 1],
+      [seriesKey('h_sum', { a: 'x' }), 2],
+      [seriesKey('h_count', { a: 'x' }), 1],
+      [seriesKey('s', { quantile: 0.5, a: 'x' }), 2],
+      [seriesKey('s_sum', { a: 'x' }), 2],
+      [seriesKey('s_count', { a: 'x' }), 1],
+    ]),
+  );
+});
+
+test('retired totals: a worker is added once, however often it is retired', () => {
+  const store = new ClusterStore();
+  const worker = lastingWorker();
+  worker.use(1);
+  scrape(worker, store, 1);
+  assert.deepStrictEqual(
+    [1, 1, 1].map(id => store.retire(id)),
+    [true, false, false],
+  );
+  assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' })), 1);
+  const fresh = restarted(store);
+  assert.strictEqual(fresh.isClosed(1), true);
+  assert.strictEqual(fresh.retire(1), false);
+  assert.strictEqual(samplesOf(textOf(fresh)).get(seriesKey('c', { a: 'x' })), 1);
+});
+
+test('retired totals: a worker without a snapshot, or without metrics to retire, adds nothing and is closed', () => {
+  const store = new ClusterStore();
+  const worker = makeWorker();
+  new Gauge({ name: 'g', help: 'x', registers: [worker.registry] }).set(1);
+  scrape(worker, store, 1);
+  assert.strictEqual(store.retire(1), false);
+  assert.strictEqual(store.retire(2), false);
+  assert.strictEqual(textOf(store), '\n');
+  assert.strictEqual(store.isEmpty, true);
+  assert.deepStrictEqual([store.isClosed(1), store.isClosed(2), store.isClosed(3)], [true, true, false]);
+});
+
+test('retired totals: removed series of a dead worker are not added', () => {
+  const store = new ClusterStore();
+  const worker = makeWorker();
+  const counter = new Counter({ name: 'c', help: 'x', labelNames: ['a'], registers: [worker.registry] });
+  for (const a of ['x', 'y', 'z']) counter.inc({ a });
+  scrape(worker, store, 1);
+  counter.remove({ a: 'y' });
+  scrape(worker, store, 1);
+  store.retire(1);
+  assert.deepStrictEqual(
+    [...samplesOf(textOf(store)).keys()],
+    [seriesKey('c', { a: 'x' }), seriesKey('c', { a: 'z' })],
+  );
+});
+
+test('retired totals: only the last numbers of a worker are added', () => {
+  const store = new ClusterStore();
+  const worker = lastingWorker();
+  for (let i = 0; i < 5; i++) {
+    worker.use(1);
+    scrape(worker, store, 1);
+    if (i === 2) textOf(store);
+  }
+  store.retire(1);
+  assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' })), 5);
+});
+
+test('retired totals: numbers from before a change of default labels are not added', () => {
+  const store = new ClusterStore();
+  const worker = lastingWorker();
+  worker.use(1);
+  worker.registry.setDefaultLabels({ zone: 'a' });
+  scrape(worker, store, 1);
+  textOf(store);
+  worker.registry.setDefaultLabels({ zone: 'b' });
+  scrape(worker, store, 1);
+  store.retire(1);
+  const keys = [...samplesOf(textOf(store)).keys()].filter(key => key.startsWith('c '));
+  assert.deepStrictEqual(keys, [seriesKey('c', { a: 'x', zone: 'b' })]);
+});
+
+test('retired totals: a gauge does not get the totals of a counter of the same name', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  const [former, present] = [makeWorker(), makeWorker()];
+  new Counter({ name: 'm', help: 'x', registers: [former.registry] }).inc(1000);
+  new Gauge({ name: 'm', help: 'x', registers: [present.registry] }).set(5);
+  scrape(former, store, 1);
+  scrape(present, store, 2);
+  store.retire(1);
+  for (let i = 0; i < 3; i++) {
+    assert.deepStrictEqual([...samplesOf(textOf(store))], [[seriesKey('m'), 5]]);
+    clock.now += HOUR;
+  }
+  store.retire(2);
+  textOf(store);
+  assert.strictEqual(textOf(store), '\n');
+});
+
+test('retired totals: the digest of a dead worker is retained unless its summary has a sliding window', () => {
+  for (const [summary, expected] of [
+    [{}, 10],
+    [{ maxAgeSeconds: 60, ageBuckets: 3 }, 0],
+  ]) {
+    const store = new ClusterStore();
+    const worker = lastingWorker({ summary });
+    for (const value of [1, 10, 100]) worker.use(value);
+    scrape(worker, store, 1);
+    assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('s', { quantile: 0.5, a: 'x' })), 10);
+    store.retire(1);
+    const samples = samplesOf(textOf(store));
+    assert.strictEqual(samples.get(seriesKey('s', { quantile: 0.5, a: 'x' })), expected);
+    assert.strictEqual(samples.get(seriesKey('s_count', { a: 'x' })), 3);
+  }
+});
+
+test('retired totals: quantiles include dead and living workers', () => {
+  const store = new ClusterStore();
+  for (let id = 1; id <= 5; id++) {
+    const worker = lastingWorker();
+    for (let value = 1; value <= 200; value++) worker.use(value + (id - 1) * 200);
+    scrape(worker, store, id);
+    if (id < 5) store.retire(id);
+    const median = samplesOf(textOf(store)).get(seriesKey('s', { quantile: 0.5, a: 'x' }));
+    assert.ok(Math.abs(median - (id * 200 + 1) / 2) <= id * 2, `${median} of ${id * 200}`);
+  }
+});
+
+test('retired totals: a series that no live worker exposes is dropped after retiredMaxAge, and starts from zero when it returns', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  const dead = lastingWorker();
+  dead.use(1, 'passing');
+  dead.use(1, 'lasting');
+  const alive = lastingWorker();
+  alive.use(1, 'lasting');
+  scrape(dead, store, 1);
+  scrape(alive, store, 2);
+  store.retire(1);
+  const seen = () => {
+    const samples = samplesOf(textOf(store));
+    return ['passing', 'lasting'].map(a => samples.get(seriesKey('c', { a })));
+  };
+  assert.deepStrictEqual(seen(), [1, 2]);
+  for (let minutes = 0; minutes < 60; minutes += 10) {
+    clock.now = START + minutes * 60_000;
+    assert.deepStrictEqual(seen(), [1, 2]);
+  }
+  clock.now = START + HOUR;
+  assert.deepStrictEqual(seen(), [1, 2]);
+  clock.now = START + HOUR + 1;
+  seen(); // may be shown in one more scrape
+  assert.deepStrictEqual(seen(), [undefined, 2]);
+  clock.now = START + 50 * HOUR;
+  seen();
+  assert.deepStrictEqual(seen(), [undefined, 2]);
+  alive.use(5, 'passing');
+  scrape(alive, store, 2);
+  assert.deepStrictEqual(seen(), [5, 2]);
+});
+
+test('retired totals: with retiredMaxAge 0 they are shown in one scrape only, with Infinity for ever', () => {
+  for (const [retiredMaxAge, expected] of [
+    [0, '\n'],
+    [Infinity, undefined],
+  ]) {
+    const { clock, store } = storeWithClock({ retiredMaxAge });
+    const worker = lastingWorker();
+    worker.use(1);
+    scrape(worker, store, 1);
+    store.retire(1);
+    const text = textOf(store);
+    assert.strictEqual(samplesOf(text).get(seriesKey('c', { a: 'x' })), 1);
+    clock.now += 1000 * HOUR;
+    textOf(store);
+    assert.strictEqual(textOf(store), expected ?? text);
+    assert.strictEqual(store.isEmpty, expected !== undefined);
+  }
+});
+
+test('retired totals: a wall clock that jumps drops nothing, in this thread or the next', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: START });
+  const store = new ClusterStore({ retiredMaxAge: HOUR });
+  const worker = lastingWorker();
+  worker.use(1);
+  scrape(worker, store, 1);
+  store.retire(1);
+  const text = textOf(store);
+  for (const days of [1, -1]) {
+    t.mock.timers.setTime(START + days * 24 * HOUR);
+    for (let i = 0; i < 2; i++) assert.strictEqual(textOf(store), text);
+  }
+  t.mock.timers.setTime(START + 24 * HOUR);
+  const next = restarted(store);
+  for (let i = 0; i < 2; i++) assert.strictEqual(textOf(next), text);
+});
+
+test('retired totals: labels of workers that come and go do not accumulate', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  const worker = lastingWorker();
+  for (let id = 1; id <= 30; id++) {
+    const passing = lastingWorker();
+    for (let i = 0; i < 20; i++) passing.use(1, `${id} ${i}`);
+    scrape(passing, store, id);
+    scrape(worker, store, 1_000_000);
+    textOf(store);
+    store.retire(id);
+    clock.now += HOUR / 5;
+  }
+  const series = [...samplesOf(textOf(store)).keys()].filter(key => key.startsWith('c '));
+  assert.ok(series.length <= 7 * 20, `${series.length} series`);
+  assert.ok(store.encodeRetired().length < 60_000, `${store.encodeRetired().length} bytes`);
+});
+
+test('ClusterStore: it stores the ids of the last few thousand dead workers', () => {
+  const store = new ClusterStore();
+  for (let id = 1; id <= 10_000; id++) store.retire(id);
+  assert.strictEqual(store.isClosed(10_000), true);
+  assert.strictEqual(store.isClosed(6000), true);
+  assert.strictEqual(store.isClosed(1), false);
+  assert.strictEqual(restarted(store).isClosed(6000), true);
+});
+
+// `npm run test:long` has 16 times as many steps, and every position of a file.
+const STEPS = fc.effort > 1 ? 400 : 25;
+const BYTE_STEP = fc.effort > 1 ? 1 : 37;
+const NUMBER_STEP = fc.effort > 1 ? 1 : 23;
+
+test('retired totals: no counter falls while workers die and join at random', () => {
+  const random = randomFrom(2026);
+  const pick = list => list[Math.floor(random() * list.length)];
+  const series = Array.from({ length: 30 }, (_, i) => `series ${i}`);
+  const exact = new Map(series.map(a => [a, 0]));
+  const workers = new Map();
+  let nextId = 1;
+  let store = new ClusterStore();
+  let before = new Map();
+  /**
+   * Most series do not change between two deaths: otherwise a fall by one unit in the last place would not
+   * show.
+   */
+  const check = () => {
+    const samples = samplesOf(textOf(store));
+    for (const [key, value] of samples) {
+      if (key.includes('quantile')) continue;
+      if (!(value >= (before.get(key) ?? 0))) assert.fail(`${key} fell from ${before.get(key)} to ${value}`);
+    }
+    before = samples;
+  };
+  for (let step = 0; step < STEPS; step++) {
+    while (workers.size < 2 || (workers.size < 7 && random() < 0.5)) workers.set(nextId++, lastingWorker());
+    for (let i = 0; i < 167; i++) {
+      const a = pick(series);
+      const value = random() * 10 ** Math.floor(random() * 6 - 3);
+      // Three sums: the counter, the histogram's and the summary's.
+      workers.get(pick([...workers.keys()])).use(value, a);
+      exact.set(a, exact.get(a) + value);
+    }
+    for (const [id, worker] of workers) scrape(worker, store, id);
+    check();
+    for (let deaths = Math.floor(random() * 3); deaths > 0; deaths--) {
+      const id = pick([...workers.keys()]);
+      store.retire(id);
+      workers.delete(id);
+      check();
+    }
+    if (random() < 0.1) {
+      store = restarted(store);
+      for (const [id, worker] of workers) scrape(worker, store, id);
+      check();
+    }
+  }
+  for (const a of series) {
+    const total = before.get(seriesKey('c', { a }));
+    assert.ok(Math.abs(total - exact.get(a)) < 1e-9 * total, `${a}: ${total}, ${exact.get(a)}`);
+    assert.strictEqual(before.get(seriesKey('h_sum', { a })), total);
+    assert.strictEqual(before.get(seriesKey('s_sum', { a })), total);
+  }
+});
+
+test('retired totals: they do not depend on the order in which workers die', () => {
+  const amount = fc.double({ min: 1e-6, max: 1e6, noNaN: true });
+  const values = fc.array(amount, { minLength: 2, maxLength: 12 });
+  const order = values.chain(list =>
+    fc.tuple(fc.constant(list), fc.shuffledSubarray([...list.keys()]), fc.shuffledSubarray([...list.keys()])),
+  );
+  fc.assert(
+    fc.property(order, ([amounts, ...deaths]) => {
+      const totals = [[], ...deaths].map(ids => {
+        const store = new ClusterStore();
+        amounts.forEach((value, id) => {
+          const worker = lastingWorker();
+          worker.use(value);
+          scrape(worker, store, id + 1);
+        });
+        for (const id of ids) store.retire(id + 1);
+        return samplesOf(textOf(store)).get(seriesKey('c', { a: 'x' }));
+      });
+      assert.strictEqual(new Set(totals).size, 1, `${totals}`);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('retired totals: infinities and NaN give the result of a plain sum', () => {
+  for (const [values, expected] of [
+    [[Infinity, 1], Infinity],
+    [[1, Infinity], Infinity],
+    [[1.7e308, 1.7e308], Infinity],
+  ]) {
+    const store = new ClusterStore();
+    // A counter refuses infinity, but its sum may become infinite.
+    values.forEach((value, i) => {
+      const worker = makeWorker();
+      const counter = new Counter({ name: 'c', help: 'x', registers: [worker.registry] });
+      for (const part of value === Infinity ? [1.7e308, 1.7e308] : [value]) counter.inc(part);
+      scrape(worker, store, i + 1);
+    });
+    for (let id = 1; id <= values.length; id++) {
+      store.retire(id);
+      assert.strictEqual(samplesOf(textOf(store)).get(seriesKey('c')), expected);
+    }
+    assert.strictEqual(samplesOf(textOf(restarted(store))).get(seriesKey('c')), expected);
+  }
+});
+
+/** A store with retired totals of every kind. */
+function richStore() {
+  const { clock, store } = storeWithClock();
+  for (const [id, options] of [
+    [1, {}],
+    [2, { buckets: [1, 2, 10] }],
+    [3, {}],
+  ]) {
+    const worker = lastingWorker(options);
+    worker.registry.setDefaultLabels(id === 3 ? { zone: 'ü"\\\n' } : {});
+    for (let i = 0; i < 40; i++) worker.use((((i * 0.1) % 3) + 0.1) * 1000 ** id, `v${i % 4}`);
+    new Counter({ name: 'plain', help: 'multi\nline \\', registers: [worker.registry] }).inc(0.1 * id);
+    scrape(worker, store, id);
+    store.retire(id);
+    clock.now += 1000;
+  }
+  return { clock, store };
+}
+
+test('retired totals: restoring them preserves every bit', () => {
+  const { store } = richStore();
+  const fresh = restarted(store);
+  assert.strictEqual(textOf(fresh), textOf(store));
+  const again = restarted(fresh);
+  assert.deepStrictEqual(again.encodeRetired(), fresh.encodeRetired());
+  for (const id of [1, 2, 3]) assert.strictEqual(again.isClosed(id), true);
+  // Rounding errors and digests included: later additions round as without a restart.
+  const stores = [store, fresh, again];
+  for (let id = 10; id < 60; id++) {
+    const worker = lastingWorker();
+    worker.use(id * 0.1, `v${id % 4}`);
+    for (const one of stores) scrape(worker, one, id);
+    for (const one of stores) one.retire(id);
+    assert.strictEqual(new Set(stores.map(one => textOf(one))).size, 1);
+  }
+});
+
+test('retired totals: after a restart the age of their series counts from zero', () => {
+  const { clock, store } = storeWithClock({ retiredMaxAge: HOUR });
+  const worker = lastingWorker();
+  worker.use(1);
+  scrape(worker, store, 1);
+  store.retire(1);
+  clock.now += HOUR - 1;
+  const fresh = restarted(store);
+  assert.strictEqual(textOf(fresh), textOf(store));
+  clock.now += 2;
+  textOf(store);
+  assert.strictEqual(textOf(store), '\n');
+  assert.notStrictEqual(textOf(fresh), '\n');
+  clock.now += HOUR;
+  textOf(fresh);
+  assert.strictEqual(textOf(fresh), '\n');
+});
+
+test('retired totals: they can be restored after snapshots of living workers were applied', () => {
+  const { store } = richStore();
+  const control = restarted(store);
+  const late = new ClusterStore({ now: store.now });
+  const worker = lastingWorker({ buckets: [7] });
+  worker.use(1, 'v1');
+  for (const one of [control, late]) scrape(worker, one, 20);
+  textOf(late);
+  late.restoreRetired(copyOf(store.encodeRetired()));
+  assert.deepStrictEqual(samplesOf(textOf(late)), samplesOf(textOf(control)));
+});
+
+test('retired totals: a restarted store without any is empty', () => {
+  const fresh = restarted(new ClusterStore());
+  assert.strictEqual(fresh.isEmpty, true);
+  assert.strictEqual(textOf(fresh), '\n');
+});
+
+/**
+ * Restores damaged bytes. They must be restored completely, or refused with a SnapshotError and without any
+ * effect.
+ */
+function restoreDamaged(bytes) {
+  const fresh = new ClusterStore();
+  try {
+    fresh.restoreRetired(copyOf(bytes));
+  } catch (error) {
+    if (!(error instanceof SnapshotError)) throw error;
+    assert.strictEqual(fresh.isEmpty, true);
+    for (const id of [1, 2, 3]) assert.strictEqual(fresh.isClosed(id), false);
+    return false;
+  }
+  try {
+    textOf(fresh);
+  } catch (error) {
+    assert.match(error.message, /is not a defined aggregator/);
+  }
+  return true;
+}
+
+test('retired totals: a file that is truncated anywhere is refused', () => {
+  const bytes = richStore().store.encodeRetired();
+  assert.strictEqual(restoreDamaged(bytes), true);
+  for (let length = 0; length < bytes.length; length += BYTE_STEP) {
+    assert.strictEqual(restoreDamaged(bytes.subarray(0, length)), false);
+  }
+  for (let at = 8; at < bytes.length - 16; at += 4) {
+    const shorter = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 8)]);
+    restoreDamaged(shorter);
+  }
+});
+
+test('retired totals: a file with any byte or number changed is restored or refused as a whole', () => {
+  const bytes = richStore().store.encodeRetired();
+  let refused = 0;
+  for (let position = 0; position < bytes.length; position += BYTE_STEP) {
+    const damaged = copyOf(bytes);
+    damaged[position] ^= 0xff;
+    if (!restoreDamaged(damaged)) refused++;
+  }
+  assert.ok(refused > 100 / BYTE_STEP, `${refused}`);
+  for (let position = 8; position < bytes.length - 8; position += 4 * NUMBER_STEP) {
+    for (const value of [0xffffffff, 0x7fffffff, 0, 1]) {
+      const damaged = copyOf(bytes);
+      damaged.writeUInt32LE(value, position);
+      restoreDamaged(damaged);
+    }
+  }
+});
+
+test('retired totals: a snapshot is refused as retired totals, and the other way round', () => {
+  const store = new ClusterStore();
+  const worker = lastingWorker();
+  const snapshot = scrape(worker, store, 1);
+  assert.throws(() => store.restoreRetired(copyOf(snapshot)), { code: 'magic' });
+  assert.throws(() => store.apply(2, copyOf(store.encodeRetired())), SnapshotError);
+});
