@@ -22,8 +22,11 @@ describe('docs/internals/snapshot-format.md', () => {
     return rows.split('\n').flatMap(row => /^\| `([^`]+)`/.exec(row)?.[1] ?? []);
   }
 
-const { describe, it } = require('node:test');
-const fileNames = require('../../lib/spool/file-names');
+  it('docs/internals/snapshot-format.md names each code of refusal that there is, and no other', () => {
+    const thrown = fs.readdirSync(path.join(ROOT, 'lib'), { recursive: true }).flatMap(file => {
+      if (!file.endsWith('.js')) return [];
+      const code = fs.readFileSync(path.join(ROOT, 'lib', file), 'utf8');
+      return Array.from(code.matchAll(/new SnapshotError\(\s*'([a-z-]+)'/g), match => match[1]);
     });
     const headings = ['### Codes of refusal', '### Codes of refusal of retired.snap'];
     const documented = headings.flatMap(firstCellsBelow);
