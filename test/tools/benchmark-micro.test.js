@@ -4,12 +4,12 @@
 
 const assert = require('node:assert');
 const { describe, it } = require('node:test');
-const { BUDGETS, budgetOfGate, gateOf, judge, ratioOf } = require('../../benchmarks/micro/budgets');
-const { caseOf, planFor, subjectNames, subjectNamed } = require('../../benchmarks/micro/plan');
+const { BUDGETS, budgetOfGate, gateOf, judge } = require('../../benchmarks/micro/budgets');
+const { caseOf, subjectNames, subjectNamed } = require('../../benchmarks/micro/plan');
 const { measureInProcess } = require('../../benchmarks/micro/processes');
-const { millisecondsPerCall, nanosecondsPerOperation } = require('../../benchmarks/micro/timing');
+const { nanosecondsPerOperation } = require('../../benchmarks/micro/timing');
 const { OURS, REFERENCE } = require('../../benchmarks/shared/clients');
-const { floorOf, floorsOf, isHeld, measureUntilHeld } = require('../../benchmarks/shared/floors');
+const { floorsOf, isHeld } = require('../../benchmarks/shared/floors');
 
 const SECONDS = 0.01;
 
@@ -43,35 +43,6 @@ describe('timing', () => {
     const lossy = { ...honest, operations: 3 };
     await assert.rejects(nanosecondsPerOperation(lossy, SECONDS), /were timed, the library recorded/);
   });
-
-  /** The figures of a call, by a clock that stands still unless the call advances it. */
-  async function figuresOf(call) {
-    const clock = { time: 0, wait: 0, now: () => clock.time, processorWait: () => clock.wait };
-    return millisecondsPerCall(() => call(clock), { seconds: 0, clock });
-  }
-
-  it('a synchronous call holds the event loop for its whole duration', async () => {
-    const figures = await figuresOf(clock => void (clock.time += 20));
-    assert.deepStrictEqual(figures, { wall: 20, gap: 20 });
-  });
-
-  it('a call in slices holds the event loop for its longest slice', async () => {
-    const figures = await figuresOf(async clock => {
-      for (const slice of [2, 3, 2]) {
-        clock.time += slice;
-        await new Promise(resolve => setImmediate(resolve));
-      }
-    });
-    assert.deepStrictEqual(figures, { wall: 7, gap: 3 });
-  });
-
-  it('time in which the thread waits for a processor does not count as holding the event loop', async () => {
-    const figures = await figuresOf(clock => {
-      clock.time += 20;
-      clock.wait += 15;
-    });
-    assert.deepStrictEqual(figures, { wall: 20, gap: 5 });
-  });
 });
 
 describe('floors of the micro benchmarks', () => {
@@ -81,17 +52,6 @@ describe('floors of the micro benchmarks', () => {
       assert.ok(figure in caseOf(id).figures, gate);
     }
     for (const { id, figure } of BUDGETS) assert.ok(figure in caseOf(id).figures, `${id} ${figure}`);
-  });
-
-  it('a short run measures what the floors need and nothing else', () => {
-    const steps = planFor({ short: true });
-    const measured = new Map(steps.map(({ id, clients }) => [id, clients]));
-    const needed = new Set(floorsOf('micro').map(({ gate }) => budgetOfGate(gate).id));
-    assert.deepStrictEqual(new Set(measured.keys()), needed);
-    for (const { gate } of floorsOf('micro')) {
-      const { id, against = OURS } = budgetOfGate(gate);
-      assert.ok(measured.get(id).includes(against) && measured.get(id).includes(OURS), gate);
-    }
   });
 
   const [ratioFloor] = floorsOf('micro').filter(({ atLeast }) => atLeast !== undefined);
@@ -126,43 +86,5 @@ describe('floors of the micro benchmarks', () => {
     }
     assert.strictEqual(isHeld({ gate: '', atMost: 1 }, null), false);
     assert.strictEqual(isHeld({ gate: '', atMost: 1 }, NaN), false);
-  });
-
-  it('floors of durations take the shortest of all processes', () => {
-    const gate = 'new-series/1m longest';
-    const { atMost } = floorOf('micro', gate);
-    const runs = { [OURS]: [{ longest: atMost * 9 }, { longest: atMost }, { longest: atMost * 8 }] };
-    const verdicts = judge({ id: 'new-series/1m', title: '', figures: {}, runs, errors: {} });
-    const verdict = verdicts.find(({ budget }) => budget.atMost !== undefined);
-    assert.deepStrictEqual(verdict.gate, { floor: floorOf('micro', gate), value: atMost, holds: true });
-    assert.strictEqual(verdict.holds, false);
-  });
-});
-
-describe('ratios', () => {
-  it('ratios use the repetitions in which both clients were measured', () => {
-    const runs = {
-      [OURS]: [{ time: 1 }, null, { time: 10 }, { time: 2 }],
-      [REFERENCE]: [{ time: 3 }, { time: 1 }, { time: 50 }, null],
-    };
-    assert.strictEqual(ratioOf({ runs }, 'time', REFERENCE), 4);
-    assert.strictEqual(ratioOf({ runs }, 'time', 'prometheus-io'), null);
-  });
-});
-
-describe('measureUntilHeld()', () => {
-  /** How often it measures, if the floors are held from this attempt on. */
-  async function attemptsUntil(held) {
-    let attempts = 0;
-    const last = await measureUntilHeld(
-      async () => ++attempts,
-      attempt => attempt >= held,
-    );
-    assert.strictEqual(last, attempts);
-    return attempts;
-  }
-
-  it('a figure below its floor is measured again, three times in all', async () => {
-    assert.deepStrictEqual(await Promise.all([1, 2, 3, 4].map(attemptsUntil)), [1, 2, 3, 3]);
   });
 });

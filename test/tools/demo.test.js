@@ -7,16 +7,10 @@ const assert = require('node:assert');
 const { spawn } = require('node:child_process');
 const { EventEmitter, once } = require('node:events');
 const fs = require('node:fs');
-const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
-const { Latencies } = require('../../example/demo/latencies');
-const { LoadGenerator } = require('../../example/demo/load-generator');
-const { MainThread } = require('../../example/demo/main-thread');
 const { pacedClients } = require('../../example/demo/paced-client');
-const { comparisonTable } = require('../../example/demo/results-table');
-const { readTotals, totalsText } = require('../../example/demo/totals-check');
 const { simulateTime } = require('./fixtures/simulated-time');
 
 const DEMO = path.join(__dirname, '../../example/demo/demo.js');
@@ -230,159 +224,6 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
   });
 });
 
-describe("the demo's check of its totals", () => {
-  const phase = { sent: 10, answered: 10, errors: 0, timeouts: 0 };
-
-  it('the counter is summed over all its series, without other metrics', async () => {
-    const cluster = { record: async () => ({ arrived: 12 }) };
-    const text = [
-      '# TYPE demo_requests_total counter',
-      'demo_requests_total{service="a b",method="GET"} 5',
-      'demo_requests_total{service="c",method="PUT"} 7',
-      'demo_requests_totalled 100',
-      'other_total{of="demo_requests_total"} 100',
-    ].join('\n');
-    const scraper = { scrape: async () => ({ text: () => text }) };
-    const totals = await readTotals(cluster, scraper);
-    assert.deepStrictEqual(totals, { counted: 12, arrived: 12, exposition: text });
-  });
-
-  it('the totals are read again if a request arrived meanwhile', async () => {
-    const arrivals = [3, 4, 4, 4];
-    const cluster = { record: async () => ({ arrived: arrivals.shift() }) };
-    const texts = ['demo_requests_total 3', 'demo_requests_total 4'];
-    const scraper = {
-      scrape: async () => {
-        const text = texts.shift();
-        return { text: () => text };
-      },
-    };
-    const { counted, arrived } = await readTotals(cluster, scraper);
-    assert.deepStrictEqual({ counted, arrived }, { counted: 4, arrived: 4 });
-  });
-
-  it('the difference is printed if the metrics are wrong', () => {
-    assert.match(totalsText({ counted: 9, arrived: 10 }, [phase]), /DIFFERENT by -1$/m);
-    assert.match(totalsText({ counted: 11, arrived: 10 }, [phase]), /DIFFERENT by 1$/m);
-  });
-
-  it('requests that arrived without an answer and those that never arrived are explained', () => {
-    const lossy = { sent: 10, answered: 6, errors: 4, timeouts: 3 };
-    const text = totalsText({ counted: 18, arrived: 18 }, [phase, lossy]);
-    assert.match(text, / equal$/m);
-    assert.match(text, /20 sent, 16 answered/);
-    assert.match(text, /2 arrived and .* did not get the answer: [^(]*\(3 times\)[^(]*\(1 times\)/);
-    assert.match(text, /2 were sent and never arrived/);
-  });
-});
-
-describe("the demo's account of the primary", () => {
-  const NOTHING = { answered: 0, errors: 0, latencies: new Latencies(), scrapes: [], failedScrapes: [] };
-  const account = (cpu, seconds) => ({ cpu, mainThreadCpu: cpu / 2, seconds, longestSection: 4 });
-
-  it('a scrape costs the CPU time that an equal time without scrapes does not take', () => {
-    const unscraped = { ...NOTHING, primary: account(1000, 10) };
-    const scrapes = Array(8).fill({ milliseconds: 5, bytes: 1 });
-    const scraped = { ...NOTHING, scrapes, failedScrapes: ['a', 'b'], primary: account(2600, 20) };
-    const table = comparisonTable([{ client: 'x', unscraped, scraped }]);
-    assert.match(table, /^primary: CPU a scrape +- +60\.0 ms$/m);
-    assert.match(table, /^ {2}of its main thread +- +30\.0 ms$/m);
-  });
-
-  it('CPU time that is unknown, and scrapes that never were, show as a dash', () => {
-    const primary = { ...account(1000, 10), mainThreadCpu: NaN };
-    const unscraped = { ...NOTHING, primary };
-    const scrapes = [{ milliseconds: 5, bytes: 1 }];
-    const unknown = comparisonTable([{ client: 'x', unscraped, scraped: { ...NOTHING, scrapes, primary } }]);
-    assert.match(unknown, /^ {2}of its main thread +- +-$/m);
-    const never = comparisonTable([{ client: 'x', unscraped, scraped: unscraped }]);
-    assert.match(never, /^primary: CPU a scrape +- +-$/m);
-  });
-
-  it('the longest section is the longest time between two ticks, without the time in the queue', t => {
-    t.mock.timers.enable({ apis: ['setInterval'] });
-    let now = 0;
-    let waited = 0;
-    const thread = new MainThread(
-      () => now,
-      () => ({ used: 7, waited }),
-    );
-    thread.read();
-    const pass = (milliseconds, inQueue) => {
-      now += milliseconds;
-      waited += inQueue;
-      t.mock.timers.tick(1);
-    };
-    pass(1, 0);
-    pass(101, 90);
-    pass(5, 0);
-    const { longestSection, mainThreadCpu } = thread.read();
-    assert.deepStrictEqual([longestSection, mainThreadCpu], [10, 7]);
-    pass(3, 0);
-    assert.strictEqual(thread.read().longestSection, 2);
-    thread.stop();
-  });
-
-  it('a section that holds the thread is found', async () => {
-    const thread = new MainThread();
-    thread.read();
-    const used = process.cpuUsage();
-    const before = performance.now();
-    while (process.cpuUsage(used).user < 40_000);
-    const wall = performance.now() - before;
-    const { longestSection } = thread.read();
-    thread.stop();
-    assert.ok(longestSection > 20 && longestSection < wall + 1, `${longestSection} of ${wall} ms`);
-  });
-});
-
-describe("the demo's load generator", () => {
-  let server;
-  let generator;
-
-  beforeEach(() => {
-    generator = new LoadGenerator();
-  });
-
-  afterEach(async () => {
-    await generator.stop();
-    server.closeAllConnections();
-    server.close();
-  });
-
-  async function serve(handle) {
-    server = http.createServer(handle).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return `http://127.0.0.1:${server.address().port}`;
-  }
-
-  it('each request has a connection of its own, and each answer a latency', async () => {
-    let requests = 0;
-    const url = await serve((request, response) => {
-      requests++;
-      response.end('x');
-    });
-    let connections = 0;
-    server.on('connection', () => connections++);
-
-    const load = generator.start({ url, rate: 200, amount: 100 });
-    assert.deepStrictEqual(await load.done, { sent: 100, answered: 100, errors: 0, timeouts: 0 });
-    assert.deepStrictEqual([load.latencies.count, requests, connections], [100, 100, 100]);
-  });
-
-  it('a broken connection is an error and not an answer', async () => {
-    let requests = 0;
-    const url = await serve((request, response) => {
-      if (++requests % 5 === 0) request.socket.resetAndDestroy();
-      else response.end('x');
-    });
-    const load = generator.start({ url, rate: 200, amount: 100 });
-    assert.deepStrictEqual(await load.done, { sent: 100, answered: 80, errors: 20, timeouts: 0 });
-    assert.strictEqual(load.latencies.count, 80);
-    assert.strictEqual(requests, 100);
-  });
-});
-
 describe("the demo's paced clients", () => {
   /**
    * Runs a load in simulated time.
@@ -432,14 +273,6 @@ describe("the demo's paced clients", () => {
     time.passUntil(() => all.every(({ destroyed }) => destroyed));
     return { arrivals: arrivals.map(at => at - arrivals[0]), latencies };
   }
-
-  it('requests are sent at an even pace', t => {
-    const { arrivals } = simulateLoad(t, { rate: 100, clients: 50, amount: 150 }, () => 3);
-    assert.deepStrictEqual(
-      arrivals,
-      Array.from({ length: 150 }, (_, request) => request * 10),
-    );
-  });
 
   it('the latency of a request that had to wait for its client runs from the time it was due', t => {
     // Two a second: the second and the third are due while the first waits.

@@ -8,15 +8,10 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { after, describe, it } = require('node:test');
-const { choiceOf, choiceText } = require('../../example/heap-sizing/choice');
-const { SettingFigures } = require('../../example/heap-sizing/setting-figures');
-const { ScrapeWindow } = require('../../example/concurrency/scrape-window');
-const { samples } = require('../../lib/testing/testing');
 const { Program } = require('../fixtures/program');
 
 const EXAMPLE = path.join(__dirname, '../../example/heap-sizing/heap-sizing.js');
 const TIMEOUT = 300_000; // for a program that hangs
-const MIB = 2 ** 20;
 
 describe('example/heap-sizing', () => {
   // Of its own, because the program looks for what is left in it.
@@ -119,97 +114,3 @@ function rowsOf(output) {
     return { size, throughput, scavenges, minor, other, share, newSpace, resident };
   });
 }
-
-describe("the example's figures of a setting", () => {
-  async function page(at, { minor, major, old, bucket }) {
-    const text = `# TYPE nodejs_gc_pause_seconds_total counter
-nodejs_gc_pause_seconds_total{kind="minor"} ${minor}
-nodejs_gc_pause_seconds_total{kind="major"} ${major}
-# TYPE nodejs_heap_space_used_bytes gauge
-nodejs_heap_space_used_bytes{space="old"} ${old}
-# TYPE nodejs_heap_space_committed_bytes gauge
-nodejs_heap_space_committed_bytes{space="new"} ${old}
-# TYPE task_duration_seconds histogram
-task_duration_seconds_bucket{le="1",operation="lookup",concurrency="1"} ${bucket}
-task_duration_seconds_bucket{le="2",operation="lookup",concurrency="1"} ${bucket * 2}
-task_duration_seconds_bucket{le="+Inf",operation="lookup",concurrency="1"} ${bucket * 2}`;
-    return { at, samples: await samples(text) };
-  }
-
-  it('the figures of a setting are those of all its rounds', async () => {
-    const figures = new SettingFigures('default', [
-      new ScrapeWindow([
-        await page(0, { minor: 1, major: 1, old: 100, bucket: 0 }),
-        await page(10_000, { minor: 2, major: 1.5, old: 300, bucket: 100 }),
-      ]),
-      new ScrapeWindow([
-        await page(0, { minor: 0, major: 0, old: 500, bucket: 7 }),
-        await page(10_000, { minor: 1, major: 0, old: 400, bucket: 107 }),
-      ]),
-    ]);
-    assert.strictEqual(figures.minorShare, 0.1);
-    assert.strictEqual(figures.share, 0.125);
-    assert.deepStrictEqual(figures.shares, [0.15, 0.1]);
-    assert.strictEqual(figures.promoted, 10);
-    assert.strictEqual(figures.oldSpace, 500);
-    assert.strictEqual(figures.semiSpace, 250);
-    assert.strictEqual(figures.p99('lookup'), 1.98);
-    assert.ok(Number.isNaN(figures.p99('report')));
-    assert.strictEqual(new SettingFigures('8', []).semiSpace, 8 * MIB);
-  });
-});
-
-describe("the example's choice", () => {
-  const setting = (size, share, { semiSpace = size, resident = 100, shares = [share] } = {}) => ({
-    size: String(size),
-    share,
-    shares,
-    semiSpace: semiSpace * MIB,
-    residentMemory: resident * MIB,
-    p99: () => share,
-  });
-
-  it("the choice is the smallest setting near the best, compared with Node's own", () => {
-    const settings = [
-      setting('default', 0.12, { semiSpace: 16, resident: 150 }),
-      setting(128, 0.02, { resident: 320 }),
-      setting(32, 0.05),
-      setting(64, 0.03, { resident: 220 }),
-    ];
-    assert.strictEqual(choiceOf(settings).size, '64');
-    assert.strictEqual(
-      choiceText(settings),
-      'Choose --max-semi-space-size=64: it spends 3.0 % of the time on garbage collection, within 2 points of the ' +
-        'best (2.0 % with --max-semi-space-size=128), and no smaller one does.\n' +
-        "Node's own setting (a semi-space of 16 MiB here) spends 12.0 %; against that, the choice takes 70 MiB more of " +
-        'memory a process, and its P99 of report is 30 ms instead of 120 ms.',
-    );
-  });
-
-  it("the choice is Node's own setting if that is as good, even if the same size was also named", () => {
-    const settings = [
-      setting(64, 0.02),
-      setting('default', 0.03, { semiSpace: 64 }),
-      setting(128, 0.03, { resident: 190 }),
-    ];
-    assert.strictEqual(choiceOf(settings).size, 'default');
-    const text = choiceText(settings);
-    assert.match(
-      text,
-      /^Leave it as it is: Node's own setting \(a semi-space of 64 MiB here\) spends 3\.0 %/,
-    );
-    assert.match(text, /^--max-semi-space-size=128 spends 3\.0 %; .* takes 90 MiB less of memory/m);
-  });
-
-  it('a warning is printed if the rounds of a setting differ by more than the margin of the choice', () => {
-    const steady = [setting(16, 0.1, { shares: [0.095, 0.105] }), setting(64, 0.01)];
-    assert.doesNotMatch(choiceText(steady), /Mind that/);
-    const shaky = [setting(16, 0.1, { shares: [0.05, 0.15] }), setting(64, 0.01)];
-    assert.match(choiceText(shaky), /^Mind that one setting differed by 10\.0 points between its rounds: /m);
-  });
-
-  it('a single setting is compared with nothing', () => {
-    const text = choiceText([setting(16, 0.1)]);
-    assert.match(text, /^Choose --max-semi-space-size=16: it spends 10\.0 % .*, the least of all, [^\n]+$/);
-  });
-});

@@ -5,9 +5,8 @@
 const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 const { Books } = require('../../benchmarks/soak/books');
-const { drawnOf } = require('../../benchmarks/soak/drawing');
 const { runBatch } = require('../../benchmarks/soak/load');
-const { documentOf, summaryOf } = require('../../benchmarks/soak/report');
+const { summaryOf } = require('../../benchmarks/soak/report');
 const { Counter, Histogram, Registry } = require('../..');
 
 /** What a worker of the soak records, in a registry of this process. */
@@ -84,8 +83,6 @@ describe('the books of a soak', () => {
 });
 
 describe('the report of a soak', () => {
-  const about = { machine: 'a <machine>', date: '2026-01-01', minutes: 10, workers: 4 };
-
   /** What was measured in ten minutes; `growth` of the primary's RSS in bytes a second. */
   function recordOf({ growth = 0, ...rest } = {}) {
     const seconds = 600;
@@ -130,14 +127,5 @@ describe('the report of a soak', () => {
     for (const text of ['rss of primary grows', 'recorded were 2', 'status 500', 'prom-client-cluster-x']) {
       assert.ok(failures.includes(text), text);
     }
-  });
-
-  it('the report of a soak is a document with a drawing, which has a line for each thing that is judged', () => {
-    const record = recordOf();
-    assert.match(documentOf(record, about), /^# Soak\n/);
-    const { lines, events } = drawnOf(record, about);
-    assert.equal(Object.keys(lines).length, 4 + 3 + 2);
-    assert.deepEqual(lines['primary, RSS'].values[0], Number((1e8 / 2 ** 20).toPrecision(4)));
-    assert.deepEqual(events['worker killed'], [20]);
   });
 });
