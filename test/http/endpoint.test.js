@@ -56,53 +56,45 @@ async function scrape(registry, { headers = {}, query = '', ...options } = {}) {
 }
 
 describe('formats', () => {
-  for (const [accept, formats, expected] of [
-    [undefined, BOTH, TEXT],
-    ['', BOTH, TEXT],
-    ['*/*', BOTH, TEXT],
-    [undefined, ['openmetrics', 'text'], OPENMETRICS],
-    ['*/*', ['openmetrics', 'text'], OPENMETRICS],
-    [PROMETHEUS_2_42, BOTH, OPENMETRICS],
-    [PROMETHEUS_2, BOTH, OPENMETRICS],
-    [PROMETHEUS_2, ['text'], TEXT],
-    [PROMETHEUS_3, BOTH, OPENMETRICS],
-    [PROMETHEUS_3_TEXT_FIRST, BOTH, TEXT],
-    [PROMETHEUS_3_TEXT_FIRST, ['openmetrics'], OPENMETRICS],
-    [BROWSER, BOTH, TEXT],
-    [BROWSER, ['openmetrics', 'text'], OPENMETRICS],
-    ['application/openmetrics-text', BOTH, OPENMETRICS],
-    ['APPLICATION/OpenMetrics-Text; Version="1.0.0"', BOTH, OPENMETRICS],
-    ['application/*', BOTH, OPENMETRICS],
-    ['application/*, text/plain', BOTH, TEXT],
-    ['text/plain;q=0.1, application/*;q=0.2', BOTH, OPENMETRICS],
-    // A version that is not served.
-    ['application/openmetrics-text;version=0.0.1, text/plain;q=0.1', BOTH, TEXT],
-    ['application/openmetrics-text;version=2.0.0', BOTH, TEXT],
-    // The most specific range counts.
-    ['text/plain;q=0, */*', BOTH, OPENMETRICS],
-    ['*/*, text/*;q=0.5', BOTH, OPENMETRICS],
-    [
-      'text/plain;version=0.0.4;q=0.1, text/plain;q=0.9, application/openmetrics-text;q=0.5',
-      BOTH,
-      OPENMETRICS,
-    ],
-    // Nothing is accepted.
-    ['image/png', BOTH, TEXT],
-    ['*/*;q=0', BOTH, TEXT],
-    ['application/openmetrics-text;q=nonsense', BOTH, TEXT],
-    [',;,=;q=1,', BOTH, TEXT],
-  ]) {
-    it(`Accept: ${accept ?? '(none)'} chooses ${expected.split(';')[0]} of ${formats}`, async () => {
-      const registry = smallRegistry();
-      const { status, contentType, text } = await scrape(registry, {
-        headers: accept === undefined ? {} : { accept },
-        formats,
-      });
-      assert.strictEqual(status, 200);
-      assert.strictEqual(contentType, expected);
+  it('Accept chooses the format', async () => {
+    for (const [accept, formats, expected] of [
+      [undefined, BOTH, TEXT],
+      ['', BOTH, TEXT],
+      ['*/*', BOTH, TEXT],
+      [undefined, ['openmetrics', 'text'], OPENMETRICS],
+      ['*/*', ['openmetrics', 'text'], OPENMETRICS],
+      [PROMETHEUS_2_42, BOTH, OPENMETRICS],
+      [PROMETHEUS_2, BOTH, OPENMETRICS],
+      [PROMETHEUS_2, ['text'], TEXT],
+      [PROMETHEUS_3, BOTH, OPENMETRICS],
+      [PROMETHEUS_3_TEXT_FIRST, BOTH, TEXT],
+      [PROMETHEUS_3_TEXT_FIRST, ['openmetrics'], OPENMETRICS],
+      [BROWSER, BOTH, TEXT],
+      [BROWSER, ['openmetrics', 'text'], OPENMETRICS],
+      ['application/openmetrics-text', BOTH, OPENMETRICS],
+      ['APPLICATION/OpenMetrics-Text; Version="1.0.0"', BOTH, OPENMETRICS],
+      ['application/*', BOTH, OPENMETRICS],
+      ['application/*, text/plain', BOTH, TEXT],
+      ['text/plain;q=0.1, application/*;q=0.2', BOTH, OPENMETRICS],
+      // A version that is not served.
+      ['application/openmetrics-text;version=0.0.1, text/plain;q=0.1', BOTH, TEXT],
+      ['application/openmetrics-text;version=2.0.0', BOTH, TEXT],
+      // The most specific range counts.
+      ['text/plain;q=0, */*', BOTH, OPENMETRICS],
+      ['*/*, text/*;q=0.5', BOTH, OPENMETRICS],
+      ['text/plain;version=0.0.4;q=0.1, text/plain, application/openmetrics-text;q=0.5', BOTH, OPENMETRICS],
+      // Nothing is accepted.
+      ['image/png', BOTH, TEXT],
+      ['*/*;q=0', BOTH, TEXT],
+      ['application/openmetrics-text;q=nonsense', BOTH, TEXT],
+      [',;,=;q=1,', BOTH, TEXT],
+    ]) {
+      const headers = accept === undefined ? {} : { accept };
+      const { status, contentType, text } = await scrape(smallRegistry(), { headers, formats });
+      assert.deepStrictEqual([status, contentType], [200, expected], `${accept} of ${formats}`);
       assert.strictEqual(text.endsWith('# EOF\n'), expected === OPENMETRICS);
-    });
-  }
+    }
+  });
 
   it('a registry is served in its own format without the option', async () => {
     for (const contentType of [TEXT, OPENMETRICS]) {
@@ -127,16 +119,6 @@ describe('formats', () => {
     };
     await metricsHandler(registry, { formats: BOTH })({ headers: {} }, res);
     assert.strictEqual(headers.vary, 'Origin, accept, Accept-Encoding');
-  });
-
-  it('formats have to be a list of known ones', () => {
-    for (const formats of [[], ['json'], ['text', undefined], 'text', {}, 5]) {
-      assert.throws(() => metricsHandler(smallRegistry(), { formats }), {
-        name: 'TypeError',
-        message: /^formats must be a list of 'text' and 'openmetrics': /,
-      });
-    }
-    metricsHandler(smallRegistry(), { formats: null });
   });
 
   it('setFormats() of a registry sets those of its endpoints, but not that of metrics()', async () => {
@@ -173,23 +155,25 @@ describe('formats', () => {
 
   it('setFormats() changes an endpoint that exists', async () => {
     const registry = smallRegistry();
-    const headers = { headers: { accept: PROMETHEUS_2 } };
     const shown = [];
     const res = { setHeader: (name, value) => shown.push([name, value]), getHeader() {}, end() {} };
     const handler = metricsHandler(registry);
     registry.setFormats(BOTH);
-    await handler(headers, res);
+    await handler({ headers: { accept: PROMETHEUS_2 } }, res);
     assert.deepStrictEqual(shown[0], ['Content-Type', OPENMETRICS]);
   });
 
-  it('setFormats() takes a list of known formats only', () => {
-    const registry = new Registry();
-    for (const formats of [undefined, null, [], ['json'], 'text', {}]) {
-      assert.throws(() => registry.setFormats(formats), {
-        name: 'TypeError',
-        message: /^formats must be a list of 'text' and 'openmetrics': /,
-      });
+  it('formats have to be a list of known ones, for an endpoint as for setFormats()', () => {
+    const refused = {
+      name: 'TypeError',
+      message: /^formats must be a list of 'text' and 'openmetrics': /,
+    };
+    for (const formats of [[], ['json'], ['text', undefined], 'text', {}, 5]) {
+      assert.throws(() => metricsHandler(smallRegistry(), { formats }), refused);
+      assert.throws(() => new Registry().setFormats(formats), refused);
     }
+    metricsHandler(smallRegistry(), { formats: null });
+    for (const formats of [undefined, null]) assert.throws(() => new Registry().setFormats(formats), refused);
   });
 
   it('a registry that renders itself is served in its own format', async () => {
@@ -287,25 +271,24 @@ describe('exemplars of a registry with formats', () => {
 describe('a page of some metrics', () => {
   const namesIn = text => Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name);
 
-  for (const [query, expected] of [
-    ['?name[]=a_total', ['a_total']],
-    ['?name%5B%5D=a_total', ['a_total']],
-    ['?x=1&name[]=b_total&name[]=a_total&name[]=none', ['a_total', 'b_total']],
-    ['?name[]=none', []],
-    ['?name[]=', []],
-    ['?name=a_total', ['a_total', 'b_total']],
-    ['?', ['a_total', 'b_total']],
-    ['?name[]=a_total#name[]=b_total', ['a_total']],
-    ['?name[]=__proto__', []],
-    ['?name[]=%ff', []],
-  ]) {
-    it(`${query} shows ${expected.join(' and ') || 'nothing'}`, async () => {
-      const registry = smallRegistry();
-      const { status, text } = await scrape(registry, { query });
+  it('name[] chooses metrics', async () => {
+    for (const [query, expected] of [
+      ['?name[]=a_total', ['a_total']],
+      ['?name%5B%5D=a_total', ['a_total']],
+      ['?x=1&name[]=b_total&name[]=a_total&name[]=none', ['a_total', 'b_total']],
+      ['?name[]=none', []],
+      ['?name[]=', []],
+      ['?name=a_total', ['a_total', 'b_total']],
+      ['?', ['a_total', 'b_total']],
+      ['?name[]=a_total#name[]=b_total', ['a_total']],
+      ['?name[]=__proto__', []],
+      ['?name[]=%ff', []],
+    ]) {
+      const { status, text } = await scrape(smallRegistry(), { query });
       assert.strictEqual(status, 200);
-      assert.deepStrictEqual(namesIn(text), expected);
-    });
-  }
+      assert.deepStrictEqual(namesIn(text), expected, query);
+    }
+  });
 
   it('a metric has the same name in both formats', async () => {
     const { text } = await scrape(smallRegistry(), { query: '?name[]=a_total', formats: ['openmetrics'] });
@@ -346,19 +329,18 @@ describe('a scrape that fails', () => {
     assert.deepStrictEqual(errors, [error]);
   });
 
-  it('onError gets an error of writing the response', async () => {
+  it('onError gets an error of writing the response, which is destroyed', async () => {
     const errors = [];
     const error = new Error('broken');
-    const res = {
-      setHeader() {},
-      getHeader() {},
-      end() {
-        throw error;
-      },
-      destroy() {},
+    let destroyed = 0;
+    const res = { setHeader() {}, getHeader() {}, destroy: () => destroyed++ };
+    res.end = () => {
+      res.headersSent = true;
+      throw error;
     };
     await metricsHandler(smallRegistry(), { onError: each => errors.push(each) })({ headers: {} }, res);
     assert.deepStrictEqual(errors, [error]);
+    assert.strictEqual(destroyed, 1);
   });
 
   it('an onError that throws, rejects or hangs has no effect', async () => {

@@ -6,7 +6,6 @@ const http = require('node:http');
 const { once } = require('node:events');
 const { gunzipSync } = require('node:zlib');
 const express = require('express');
-const fastify = require('fastify');
 const { Registry, Counter, metricsHandler } = require('../..');
 const { UNAVAILABLE, unavailable } = require('../../lib/registry/unavailable');
 
@@ -98,57 +97,36 @@ test('the handler rejects with what it wants if it gets objects of a framework',
 });
 
 for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRICS_CONTENT_TYPE]) {
-  test(`a registry is served with its length as ${contentType.split(';')[0]}`, async t => {
+  test(`a registry is served with its length as ${contentType.split(';')[0]}, compressed if the scraper accepts gzip`, async t => {
     const registry = smallRegistry(contentType);
     const port = await serve(t, metricsHandler(registry));
-    const { status, headers, body } = await get(port);
-    assert.strictEqual(status, 200);
-    assert.strictEqual(body.toString(), await registry.metrics());
-    assert.strictEqual(headers['content-type'], contentType);
-    assert.strictEqual(headers['content-length'], String(body.length));
-    assert.strictEqual(headers['content-encoding'], undefined);
-    assert.strictEqual(headers.vary, 'Accept-Encoding');
+    for (const encoding of [undefined, 'gzip']) {
+      const { status, headers, body } = await get(port, { headers: { 'accept-encoding': encoding ?? '' } });
+      assert.strictEqual(status, 200);
+      const text = encoding === undefined ? body : gunzipSync(body);
+      assert.strictEqual(text.toString(), await registry.metrics());
+      assert.strictEqual(headers['content-type'], contentType);
+      assert.strictEqual(headers['content-length'], String(body.length));
+      assert.strictEqual(headers['content-encoding'], encoding);
+      assert.strictEqual(headers.vary, 'Accept-Encoding');
+    }
   });
 }
 
-test('a scraper that accepts gzip gets gzip, with the compressed length', async t => {
-  const registry = smallRegistry();
-  const port = await serve(t, metricsHandler(registry));
-  const { status, headers, body } = await get(port, { headers: { 'accept-encoding': 'gzip' } });
-  assert.strictEqual(status, 200);
-  assert.strictEqual(headers['content-encoding'], 'gzip');
-  assert.strictEqual(headers['content-length'], String(body.length));
-  assert.strictEqual(gunzipSync(body).toString(), await registry.metrics());
-});
-
-for (const [header, accepts] of [
-  [undefined, false],
-  ['', false],
-  ['gzip', true],
-  ['GZIP', true],
-  ['x-gzip', true],
-  ['deflate, gzip;q=0.5, br', true],
-  ['gzip;q=1.0, identity; q=0.5, *;q=0', true],
-  ['*', true],
-  ['gzip;q=0', false],
-  ['gzip; q=0.000', false],
-  ['gzip ;q=0, *', false],
-  ['*;q=0', false],
-  ['identity', false],
-  ['br, deflate', false],
-  ['gzipped', false],
-  ['gzip;q=nonsense', false],
-]) {
-  test(`Accept-Encoding: ${header ?? '(none)'} ${accepts ? 'accepts' : 'does not accept'} gzip`, async () => {
+test('Accept-Encoding chooses gzip', async () => {
+  const accepting = ['gzip', 'GZIP', 'x-gzip', '*'];
+  accepting.push('deflate, gzip;q=0.5, br', 'gzip;q=1.0, identity; q=0.5, *;q=0');
+  const others = [undefined, '', 'gzip;q=0', 'gzip; q=0.000', 'gzip ;q=0, *', '*;q=0', 'identity'];
+  others.push('br, deflate', 'gzipped', 'gzip;q=nonsense');
+  for (const header of [...accepting, ...others]) {
     const cluster = fakeCluster();
-    const { req, res, written } = fakeExchange({
-      headers: header === undefined ? {} : { 'accept-encoding': header },
-    });
+    const headers = header === undefined ? {} : { 'accept-encoding': header };
+    const { req, res, written } = fakeExchange({ headers });
     await metricsHandler(cluster)(req, res);
-    assert.strictEqual(cluster.asked[0].gzip, accepts);
-    assert.strictEqual(written.headers['content-encoding'], accepts ? 'gzip' : undefined);
-  });
-}
+    assert.strictEqual(cluster.asked[0].gzip, accepting.includes(header), header);
+    assert.strictEqual(written.headers['content-encoding'], cluster.asked[0].gzip ? 'gzip' : undefined);
+  }
+});
 
 test('HEAD returns the headers of GET and no body', async t => {
   const port = await serve(t, metricsHandler(smallRegistry()));
@@ -178,43 +156,28 @@ test('Vary keeps the values that a middleware has set', async () => {
 
 for (const [name, metrics] of [
   ['rejects', () => Promise.reject(new Error('secret of /etc/shadow'))],
+  ['rejects with nothing', () => Promise.reject(undefined)],
   [
     'throws',
     () => {
       throw new Error('secret of /etc/shadow');
     },
   ],
-  ['rejects with nothing', () => Promise.reject(undefined)],
 ]) {
   test(`a registry that ${name} causes status 500 without the reason`, async t => {
     const registry = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, metrics };
     const port = await serve(t, metricsHandler(registry));
-    for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
-      const answer = await get(port, { headers });
-      assert.strictEqual(answer.status, 500);
-      assert.strictEqual(answer.body.toString(), 'Metrics are not available.\n');
-      assert.strictEqual(answer.headers['content-type'], 'text/plain; charset=utf-8');
-      assert.strictEqual(answer.headers['content-encoding'], undefined);
-      assert.ok(!JSON.stringify(answer.headers).includes('secret'));
-      const head = await get(port, { headers, method: 'HEAD' });
-      assert.strictEqual(head.status, 500);
-      assert.strictEqual(head.body.length, 0);
-    }
+    const headers = { 'accept-encoding': 'gzip' };
+    const answer = await get(port, { headers });
+    assert.strictEqual(answer.status, 500);
+    assert.strictEqual(answer.body.toString(), 'Metrics are not available.\n');
+    assert.strictEqual(answer.headers['content-type'], 'text/plain; charset=utf-8');
+    assert.strictEqual(answer.headers['content-encoding'], undefined);
+    assert.ok(!JSON.stringify(answer.headers).includes('secret'));
+    const head = await get(port, { headers, method: 'HEAD' });
+    assert.deepStrictEqual([head.status, head.body.length], [500, 0]);
   });
 }
-
-test('a scrape after a failure succeeds', async t => {
-  const registry = smallRegistry();
-  let fails = true;
-  const metric = registry.getSingleMetric('c_total');
-  metric.collect = () => {
-    if (fails) throw new Error('not now');
-  };
-  const port = await serve(t, metricsHandler(registry));
-  assert.strictEqual((await get(port)).status, 500);
-  fails = false;
-  assert.strictEqual((await get(port)).status, 200);
-});
 
 test('concurrent scrapes over one connection each get the complete body', async t => {
   const registry = smallRegistry();
@@ -338,33 +301,26 @@ test('a large body arrives completely', async t => {
   assert.ok(gunzipSync(compressed.body).equals(plain.body));
 });
 
-for (const [header, own, expected] of [
-  [undefined, undefined, undefined],
-  ['10', undefined, 9500],
-  ['1', undefined, 800],
-  ['0.5', undefined, 400],
-  ['2.5', undefined, 2000],
-  ['0', undefined, undefined],
-  ['-3', undefined, undefined],
-  ['soon', undefined, undefined],
-  ['', undefined, undefined],
-  ['Infinity', undefined, undefined],
-  ['1e999', undefined, undefined],
-  ['3600', undefined, 10_000],
-  ['3600', 60_000, 60_000],
-  ['20', 60_000, 19_500],
-]) {
-  const of = own === undefined ? '' : ` of a registry that waits ${own} ms`;
-  test(`a scraper that waits ${header ?? 'no stated number of'} seconds${of} gives workers ${expected ?? 'their default'}`, async () => {
+test('the scrape timeout that a scraper states gives workers their time', async () => {
+  for (const [header, expected, own] of [
+    ...[undefined, '0', '-3', 'soon', '', 'Infinity', '1e999'].map(header => [header, undefined]),
+    ['10', 9500],
+    ['1', 800],
+    ['0.5', 400],
+    ['2.5', 2000],
+    ['3600', 10_000],
+    ['3600', 60_000, 60_000],
+    ['20', 19_500, 60_000],
+  ]) {
     const cluster = fakeCluster(own === undefined ? {} : { timeout: own });
     const headers = header === undefined ? {} : { 'x-prometheus-scrape-timeout-seconds': header };
     const { req, res, written } = fakeExchange({ headers });
     await metricsHandler(cluster)(req, res);
     const [{ gzip, timeout, selfMetrics }] = cluster.asked;
-    assert.deepStrictEqual([gzip, timeout, selfMetrics], [false, expected, true]);
+    assert.deepStrictEqual([gzip, timeout, selfMetrics], [false, expected, true], header);
     assert.strictEqual(written.ended, 1);
-  });
-}
+  }
+});
 
 test('the bytes of a cluster are sent as they are', async () => {
   const bytes = Buffer.from('x 1\n');
@@ -463,16 +419,6 @@ test('a response that a middleware has already sent is not written to', async t 
   assert.ok(body.equals(apology), `${body.length} bytes of ${apology.length}`);
 });
 
-test('if writing the response fails, it is destroyed and the handler does not reject', async () => {
-  const { req, res, written } = fakeExchange();
-  res.end = () => {
-    res.headersSent = true;
-    throw new Error('broken');
-  };
-  await metricsHandler(smallRegistry())(req, res);
-  assert.strictEqual(written.destroyed, 1);
-});
-
 test('metricsHandler() works as an express route, also behind middleware', async t => {
   const registry = smallRegistry();
   const app = express();
@@ -492,23 +438,4 @@ test('metricsHandler() works as an express route, also behind middleware', async
   assert.strictEqual((await get(port, { method: 'HEAD' })).status, 200);
   const broken = await get(port, { path: '/broken' });
   assert.deepStrictEqual([broken.status, broken.body.toString()], [500, 'Metrics are not available.\n']);
-});
-
-test('metricsHandler() works in fastify with the raw objects of a hijacked reply', async t => {
-  const registry = smallRegistry();
-  const app = fastify();
-  const handler = metricsHandler(registry);
-  app.get('/metrics', (request, reply) => {
-    reply.hijack();
-    return handler(request.raw, reply.raw);
-  });
-  await app.listen({ port: 0, host: '127.0.0.1' });
-  t.after(() => app.close());
-  const { port } = app.server.address();
-  const plain = await get(port);
-  assert.deepStrictEqual([plain.status, plain.body.toString()], [200, await registry.metrics()]);
-  assert.strictEqual(plain.headers['content-type'], registry.contentType);
-  const compressed = await get(port, { headers: { 'accept-encoding': 'gzip' } });
-  assert.strictEqual(gunzipSync(compressed.body).toString(), await registry.metrics());
-  assert.strictEqual((await get(port, { method: 'HEAD' })).body.length, 0);
 });

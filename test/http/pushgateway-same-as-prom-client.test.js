@@ -26,6 +26,7 @@ const PARAMETERS = [
     jobName: 'j',
     groupings: { b: '1', a: '2', 'a b': 'c d', 'k@base64': 'YS9i', u: undefined, n: null, t: true },
   },
+  { jobName: 'j', groupings: { 'k@base64': '/' } },
   { jobName: 'j', groupings: { k: { toString: () => 'text' }, z: 'a@base64', dots: '...', "it's": "it's" } },
   { jobName: 'j', groupings: ['x'] },
   { jobName: 'j', groupings: Object.create({ inherited: '1' }) },
@@ -44,6 +45,7 @@ const OPTIONS = [
   {},
   { headers: { 'X-A': '1', 'x-b': ['2', '3'] } },
   { headers: { 'Content-Encoding': 'gzip' } },
+  { headers: { 'content-encoding': 'gzip' } },
   { headers: { 'Content-Encoding': 'identity', a: 'b' } },
   { headers: { 'Content-Type': 'a/b', 'User-Agent': 'c' } },
   { headers: null },
@@ -76,30 +78,19 @@ const NOT_URLS = ['', '/x', 'name', '//name/x', 'http://', 'http://[::1', 'http:
 
 /** The paths that differ: prom-client 15.1.3's path, which the gateway misreads or refuses, and ours. */
 const DIFFERENT_PATHS = [
-  ['a trailing slash', '/pre/', { jobName: 'j' }, '/pre//metrics/job/j', '/pre/metrics/job/j'],
-  [
-    'a slash in a value',
-    '',
-    { jobName: 'j', groupings: { k: 'a/b' } },
-    '/metrics/job/j/k/a%2Fb',
-    '/metrics/job/j/k@base64/YS9i',
-  ],
-  [
-    'an empty value',
-    '',
-    { jobName: 'j', groupings: { k: '' } },
-    '/metrics/job/j/k/',
-    '/metrics/job/j/k@base64/=',
-  ],
-  [
-    'a dot segment',
-    '',
-    { jobName: 'j', groupings: { k: '..', l: '1' } },
-    '/metrics/job/j/l/1',
-    '/metrics/job/j/k@base64/Li4/l/1',
-  ],
-  ['a slash in the job', '', { jobName: 'a/b' }, '/metrics/job/a%2Fb', '/metrics/job@base64/YS9i'],
-];
+  ['a trailing slash', '/pre/', {}, '/pre//metrics/job/j', '/pre/metrics/job/j'],
+  ['trailing slashes', '/a/b//?q=1#h', {}, '/a/b///metrics/job/j', '/a/b/metrics/job/j'],
+  ['a slash in a value', '', { k: 'a/b' }, '/metrics/job/j/k/a%2Fb', '/metrics/job/j/k@base64/YS9i'],
+  ['URL-safe base64', '', { k: '/?>~~' }, '/metrics/job/j/k/%2F%3F%3E~~', '/metrics/job/j/k@base64/Lz8-fn4'],
+  ['an empty value', '', { k: '' }, '/metrics/job/j/k/', '/metrics/job/j/k@base64/='],
+  ['a dot segment', '', { k: '..', l: '1' }, '/metrics/job/j/l/1', '/metrics/job/j/k@base64/Li4/l/1'],
+  ['one dot', '', { k: '.' }, '/metrics/job/j/k/', '/metrics/job/j/k@base64/Lg'],
+  ['a slash in the job', '', 'a/b', '/metrics/job/a%2Fb', '/metrics/job@base64/YS9i'],
+  ['dots as the job', '', '..', '/metrics/', '/metrics/job@base64/Li4'],
+].map(([what, suffix, given, ...paths]) => {
+  const params = typeof given === 'string' ? { jobName: given } : { jobName: 'j', groupings: given };
+  return [what, suffix, params, ...paths];
+});
 
 /** A description of a case for a test's name. */
 function shown(value) {
@@ -113,6 +104,10 @@ function pushgatewayOf(library, url, options) {
   new library.Counter({ name: 'done_total', help: 'h', registers: [registry] }).inc(3);
   return new library.Pushgateway(url, options, registry);
 }
+
+const propertiesOf = ({ gatewayUrl, requireJobName, requestOptions }) => {
+  return { gatewayUrl, requireJobName, requestOptions };
+};
 
 /** Calls an operation and returns its result or error. */
 async function outcomeOf(library, url, options, operation, params) {
@@ -189,7 +184,9 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
   }
 
   for (const options of OPTIONS) {
-    it(`requests equal those of prom-client for options ${shown(options)}`, async () => {
+    it(`requests and properties equal those of prom-client for options ${shown(options)}`, async () => {
+      const [ours, theirs] = [OURS, THEIRS].map(each => pushgatewayOf(each, server.url, options));
+      assert.deepStrictEqual(propertiesOf(ours), propertiesOf(theirs));
       for (const operation of OPERATIONS) {
         const { requests } = await assertSame(server.url, options, operation, { jobName: 'j' });
         assert.strictEqual(requests.length, 1);
@@ -197,14 +194,14 @@ describe('Pushgateway: requests equal those of prom-client', LIMITS, () => {
     });
   }
 
-  for (const url of ['ftp://a.invalid', 'localhost:9091', '127.0.0.1:9091', 'unix:/x']) {
-    it(`requests equal those of prom-client for the scheme of ${url}, which is rejected`, async () => {
+  it('requests equal those of prom-client for other schemes, which are rejected', async () => {
+    for (const url of ['ftp://a.invalid', 'localhost:9091', '127.0.0.1:9091', 'unix:/x']) {
       for (const operation of OPERATIONS) {
         const { rejected } = (await assertSame(url, {}, operation, { jobName: 'j' })).outcome;
         assert.strictEqual(rejected.code, 'ERR_INVALID_PROTOCOL');
       }
-    });
-  }
+    }
+  });
 
   it('requests equal those of prom-client for credentials and a path in the URL', async () => {
     const url = `http://us%40er:p%3Aw@${server.host}/pre/fix?q=1#h`;
@@ -261,67 +258,44 @@ describe('Pushgateway: arguments of http.request() equal those of prom-client', 
     return { given, outcome };
   }
 
-  for (const url of URLS) {
-    it(`arguments of http.request() equal those of prom-client for the URL ${shown(url)}`, async () => {
-      for (const operation of OPERATIONS) {
-        const theirs = await givenBy(THEIRS, url, {}, operation, { jobName: 'j', groupings: { a: 'b' } });
-        const ours = await givenBy(OURS, url, {}, operation, { jobName: 'j', groupings: { a: 'b' } });
-        assert.deepStrictEqual(ours, theirs);
-      }
-    });
+  async function assertSame(url, options) {
+    for (const operation of OPERATIONS) {
+      const params = { jobName: 'j', groupings: { a: 'b' } };
+      const theirs = await givenBy(THEIRS, url, copyOf(options), operation, params);
+      assert.deepStrictEqual(await givenBy(OURS, url, copyOf(options), operation, params), theirs);
+    }
   }
 
-  for (const url of NOT_URLS) {
-    it(`arguments of http.request() equal those of prom-client except for ${shown(url)}, which is not a URL`, async () => {
+  for (const url of URLS) {
+    it(`arguments of http.request() equal those of prom-client for the URL ${shown(url)}`, () =>
+      assertSame(url, {}));
+  }
+
+  for (const options of OPTIONS) {
+    it(`arguments of http.request() equal those of prom-client for options ${shown(options)}`, () =>
+      assertSame('https://a:b@a.invalid/x', options));
+  }
+
+  it('arguments of http.request() equal those of prom-client except for what is not a URL', async () => {
+    for (const url of NOT_URLS) {
       const { given, outcome } = await givenBy(OURS, url, {}, 'push', { jobName: 'j' });
       assert.deepStrictEqual(given, []);
       const expected = { name: 'TypeError', code: 'ERR_INVALID_URL', message: 'Invalid URL' };
-      assert.deepStrictEqual(outcome.rejected, expected);
-    });
-  }
+      assert.deepStrictEqual(outcome.rejected, expected, url);
+    }
+  });
 
   it('arguments of http.request() equal those of prom-client except for a user without a password, who has an empty one', async () => {
     const { given } = await givenBy(OURS, 'http://user@a.invalid', {}, 'push', { jobName: 'j' });
     assert.strictEqual(given[0].options.auth, 'user:');
   });
-
-  for (const options of OPTIONS) {
-    it(`arguments of http.request() equal those of prom-client for options ${shown(options)}`, async () => {
-      for (const operation of OPERATIONS) {
-        const theirs = await givenBy(THEIRS, 'https://a:b@a.invalid/x', copyOf(options), operation, {
-          jobName: 'j',
-        });
-        const ours = await givenBy(OURS, 'https://a:b@a.invalid/x', copyOf(options), operation, {
-          jobName: 'j',
-        });
-        assert.deepStrictEqual(ours, theirs);
-        assert.strictEqual(theirs.given.length, 1);
-      }
-    });
-  }
 });
 
-describe('Pushgateway: the class', LIMITS, () => {
-  it('the class Pushgateway has the methods of prom-client, with the same arity', () => {
-    const names = ({ Pushgateway: { prototype } }) => Object.getOwnPropertyNames(prototype).sort();
-    assert.deepStrictEqual(names(OURS), names(THEIRS));
-    assert.strictEqual(OURS.Pushgateway.length, THEIRS.Pushgateway.length);
-    assert.strictEqual(OURS.Pushgateway.name, THEIRS.Pushgateway.name);
-  });
-
-  for (const options of OPTIONS) {
-    it(`the class Pushgateway has the properties of prom-client's with options ${shown(options)}`, () => {
-      const properties = library => {
-        const { gatewayUrl, requireJobName, requestOptions } = pushgatewayOf(
-          library,
-          'http://127.0.0.1:1',
-          options,
-        );
-        return { gatewayUrl, requireJobName, requestOptions };
-      };
-      assert.deepStrictEqual(properties(OURS), properties(THEIRS));
-    });
-  }
+it('the class Pushgateway has the methods of prom-client, with the same arity', () => {
+  const names = ({ Pushgateway: { prototype } }) => Object.getOwnPropertyNames(prototype).sort();
+  assert.deepStrictEqual(names(OURS), names(THEIRS));
+  assert.strictEqual(OURS.Pushgateway.length, THEIRS.Pushgateway.length);
+  assert.strictEqual(OURS.Pushgateway.name, THEIRS.Pushgateway.name);
 });
 
 function copyOf(options) {
