@@ -112,28 +112,21 @@ describe('gauge.trackInProgress()', () => {
   });
 });
 
-describe('a timer that is disposed of', () => {
-  const timers = {
-    gauge: () => made(Gauge),
-    histogram: () => made(Histogram),
-    summary: () => made(Summary),
-  };
-  for (const [type, make] of Object.entries(timers)) {
-    it(`a timer of a ${type} that is disposed of records once, with or without end()`, () => {
-      const metric = make();
-      const recorded = [];
-      for (const method of ['set', 'observe']) metric[method] = labels => recorded.push(labels.a);
-      const left = metric.startTimer({ a: 'left' });
-      left[Symbol.dispose]();
-      left[Symbol.dispose]();
-      const ended = metric.startTimer({ a: 'start' });
-      ended({ a: 'ended' });
-      ended[Symbol.dispose]();
-      metric.labels('child').startTimer()[Symbol.dispose]();
-      assert.deepEqual(recorded, ['left', 'ended', 'child']);
-    });
-  }
-});
+for (const Type of [Gauge, Histogram, Summary]) {
+  it(`a timer of a ${Type.name} that is disposed of records once, with or without end()`, () => {
+    const metric = made(Type);
+    const recorded = [];
+    for (const method of ['set', 'observe']) metric[method] = labels => recorded.push(labels.a);
+    const left = metric.startTimer({ a: 'left' });
+    left[Symbol.dispose]();
+    left[Symbol.dispose]();
+    const ended = metric.startTimer({ a: 'start' });
+    ended({ a: 'ended' });
+    ended[Symbol.dispose]();
+    metric.labels('child').startTimer()[Symbol.dispose]();
+    assert.deepEqual(recorded, ['left', 'ended', 'child']);
+  });
+}
 
 describe('metric.value()', () => {
   it('metric.value() is a number of counters and gauges', () => {
@@ -273,37 +266,25 @@ describe('registry.getOrCreate()', () => {
     });
   }
 
-  for (const [what, first, second, text] of [
-    ['type', [Counter, config], [Gauge, config], /It is a counter, not a gauge$/],
-    [
-      'labels',
-      [Counter, config],
-      [Counter, { ...config, labelNames: ['b'] }],
-      /labelNames \[ 'a' \], not \[ 'b' \]$/,
-    ],
-    [
-      'buckets',
-      [Histogram, { ...config, buckets: [1, 2] }],
-      [Histogram, { ...config, buckets: [1] }],
-      /buckets \[ 1, 2 \], not \[ 1 \]$/,
-    ],
-    [
-      'percentiles',
-      [Summary, { ...config, percentiles: [0.5] }],
-      [Summary, { ...config, percentiles: [0.9] }],
-      /percentiles \[ 0\.5 \], not \[ 0\.9 \]$/,
-    ],
+  for (const [what, Type, first, second, text] of [
+    ['labels', Counter, {}, { labelNames: ['b'] }, /labelNames \[ 'a' \], not \[ 'b' \]$/],
+    ['buckets', Histogram, { buckets: [1, 2] }, { buckets: [1] }, /buckets \[ 1, 2 \], not \[ 1 \]$/],
+    ['percentiles', Summary, { percentiles: [0.5] }, { percentiles: [0.9] }, /\[ 0\.5 \], not \[ 0\.9 \]$/],
   ]) {
     it(`registry.getOrCreate() says what differs: ${what}`, () => {
       const registry = new Registry();
-      registry.getOrCreate(...first);
-      assert.throws(() => registry.getOrCreate(...second), { name: 'Error', message: text });
-      assert.throws(
-        () => registry.getOrCreate(...second),
-        /^Error: A metric with the name m has already been registered\. It /,
-      );
+      registry.getOrCreate(Type, { ...config, ...first });
+      const other = () => registry.getOrCreate(Type, { ...config, ...second });
+      assert.throws(other, { name: 'Error', message: text });
+      assert.throws(other, /^Error: A metric with the name m has already been registered\. It /);
     });
   }
+
+  it('registry.getOrCreate() says what differs: type', () => {
+    const registry = new Registry();
+    registry.getOrCreate(Counter, config);
+    assert.throws(() => registry.getOrCreate(Gauge, config), /It is a counter, not a gauge$/);
+  });
 
   it('registry.getOrCreate() sorts bounds before it compares them, and knows the default', () => {
     const registry = new Registry();

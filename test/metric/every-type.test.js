@@ -65,8 +65,8 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
     }
 
     /** @param {any} registry */
-    function makeIn(registry) {
-      return type.make({ name: NAME, help: 'h', labelNames: ['a'], registers: [registry] });
+    function makeIn(registry, options = {}) {
+      return type.make({ name: NAME, help: 'h', labelNames: ['a'], registers: [registry], ...options });
     }
 
     /**
@@ -138,6 +138,13 @@ for (const type of [...METRIC_TYPES, EXTREMES]) {
       metric.reset();
       record(metric, VALUES[0]);
       assert.deepEqual(samplesOf(await registry.metrics()), expected(VALUES[0]));
+    });
+
+    it('has one series for all label sets beyond maxSeries', async () => {
+      const { registry } = makeWorker();
+      const metric = makeIn(registry, { maxSeries: 1 });
+      record(metric, { x: [3], y: [2], z: [4] });
+      assert.deepEqual(samplesOf(await registry.metrics()), expected({ x: [3], overflow: [2, 4] }));
     });
 
     it('is merged with those of other workers of a cluster, as a row as well as for custom aggregators', () => {

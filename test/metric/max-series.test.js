@@ -137,61 +137,6 @@ describe('label sets beyond maxSeries', () => {
     assert.equal(metric._getValue({ a: OVERFLOW }), seconds);
   });
 
-  it('label sets beyond maxSeries share one series of a histogram', async () => {
-    const { metric, registry } = make(Histogram, { buckets: [1, 2], maxSeries: 1 });
-    metric.observe({ a: 'x' }, 1);
-    metric.observe({ a: 'y' }, 2);
-    metric.labels('z').observe(3);
-    assert.deepEqual(await samplesOf(registry), [
-      'm_bucket{le="1",a="x"} 1',
-      'm_bucket{le="2",a="x"} 1',
-      'm_bucket{le="+Inf",a="x"} 1',
-      'm_sum{a="x"} 1',
-      'm_count{a="x"} 1',
-      'm_bucket{le="1",a="overflow"} 0',
-      'm_bucket{le="2",a="overflow"} 1',
-      'm_bucket{le="+Inf",a="overflow"} 2',
-      'm_sum{a="overflow"} 5',
-      'm_count{a="overflow"} 2',
-    ]);
-    metric.startTimer({ a: 'y' })();
-    metric.labels('w').startTimer()();
-    assert.equal(metric.hashMap['a:overflow,'].count, 4);
-  });
-
-  it('label sets beyond maxSeries share one series of a summary, with its quantiles', async () => {
-    const { metric, registry } = make(Summary, { percentiles: [0.5], maxSeries: 1 });
-    metric.observe({ a: 'x' }, 1);
-    metric.observe({ a: 'y' }, 10);
-    metric.observe({ a: 'z' }, 20);
-    metric.labels('w').observe(30);
-    assert.deepEqual(await samplesOf(registry), [
-      'm{quantile="0.5",a="x"} 1',
-      'm_sum{a="x"} 1',
-      'm_count{a="x"} 1',
-      'm{quantile="0.5",a="overflow"} 20',
-      'm_sum{a="overflow"} 60',
-      'm_count{a="overflow"} 3',
-    ]);
-    metric.startTimer({ a: 'y' })();
-    assert.equal(metric.hashMap['a:overflow,'].count, 4);
-  });
-
-  it('label sets beyond maxSeries leave those that have a series alone', async () => {
-    for (const Type of [Counter, Gauge]) {
-      const { metric } = make(Type, { maxSeries: 2 });
-      const early = metric.labels('x');
-      for (const a of ['x', 200, 'z', 'x', '200', 'z']) metric.inc({ a });
-      early.inc();
-      metric.labels('x').inc();
-      assert.deepEqual(await seriesOf(metric), [
-        ['x', 4],
-        [200, 2],
-        [OVERFLOW, 2],
-      ]);
-    }
-  });
-
   it('label sets beyond maxSeries that were given with an unknown label are still an error, and count nothing', async () => {
     for (const Type of METRIC_CLASSES) {
       const { metric, registry } = make(Type, { maxSeries: 1 });
@@ -234,19 +179,6 @@ describe('label sets beyond maxSeries', () => {
     assert.equal(exemplarOf('n_bucket{le="1",a="overflow"}'), 'observed-y');
   });
 
-  it('label sets beyond maxSeries are shown alike by text, JSON and hashMap', async () => {
-    const { metric, registry } = make(Counter, { maxSeries: 1 });
-    for (const a of ['x', 'y', 'z']) metric.inc({ a });
-    const values = [
-      { value: 1, labels: { a: 'x' } },
-      { value: 2, labels: { a: OVERFLOW } },
-    ];
-    assert.deepEqual((await metric.get()).values, values);
-    assert.deepEqual((await registry.getMetricsAsJSON())[0].values, values);
-    assert.deepEqual(Object.values(metric.hashMap), values);
-    assert.deepEqual(await samplesOf(registry), ['m{a="x"} 1', 'm{a="overflow"} 2']);
-  });
-
   it('label sets beyond maxSeries cannot empty the shared series by zero()', async () => {
     const { metric } = make(Histogram, { maxSeries: 1 });
     const countOf = a => metric.hashMap[`a:${a},`]?.count;
@@ -266,64 +198,6 @@ describe('label sets beyond maxSeries', () => {
 });
 
 describe('the series labelled "overflow"', () => {
-  const SERIES = [
-    ['x', 1],
-    ['y', 1],
-  ];
-
-  it('the series labelled "overflow" is not counted towards the limit, whether the program or the limit has made it', async () => {
-    for (const [order, expected] of [
-      [
-        [OVERFLOW, 'x', 'y', 'z'],
-        [[OVERFLOW, 2], ...SERIES],
-      ],
-      [
-        ['x', OVERFLOW, 'y', 'z'],
-        [SERIES[0], [OVERFLOW, 2], SERIES[1]],
-      ],
-      [
-        ['x', 'y', OVERFLOW, 'z'],
-        [...SERIES, [OVERFLOW, 2]],
-      ],
-      [
-        ['x', 'y', 'z', OVERFLOW],
-        [...SERIES, [OVERFLOW, 2]],
-      ],
-    ]) {
-      const { metric } = make(Counter, { maxSeries: 2 });
-      for (const a of order) metric.inc({ a });
-      assert.deepEqual(await seriesOf(metric), expected);
-      assert.equal(metric.overflowCount, 1);
-    }
-  });
-
-  it('the series labelled "overflow" has that value for all labels: a label set that has it for some is like any other', async () => {
-    const { metric } = make(Counter, { labelNames: ['a', 'b'], maxSeries: 1 });
-    metric.inc({ a: OVERFLOW });
-    metric.inc({ a: OVERFLOW, b: 'x' }, 2);
-    metric.inc({ b: OVERFLOW, a: OVERFLOW }, 3);
-    assert.deepEqual(await seriesOf(metric), [
-      [OVERFLOW, 1],
-      [OVERFLOW, OVERFLOW, 5],
-    ]);
-    assert.equal(metric.overflowCount, 1);
-  });
-
-  it('the series labelled "overflow" starts from zero when it was removed, and a child finds it again', async () => {
-    const { metric } = make(Counter, { maxSeries: 1 });
-    metric.inc({ a: 'x' });
-    const child = metric.labels('y');
-    child.inc(5);
-    metric.remove(OVERFLOW);
-    assert.deepEqual(await seriesOf(metric), [['x', 1]]);
-    child.inc(2);
-    metric.inc({ a: 'z' });
-    assert.deepEqual(await seriesOf(metric), [
-      ['x', 1],
-      [OVERFLOW, 3],
-    ]);
-  });
-
   it('the series labelled "overflow" stays what it is when the table is compacted', async () => {
     const { metric, registry } = make(Counter, { maxSeries: 2000 });
     for (let a = 0; a < 2010; a++) metric.inc({ a });
@@ -344,37 +218,6 @@ describe('the series labelled "overflow"', () => {
 });
 
 describe('series under maxSeries', () => {
-  it('remove() allows another series; removing a label set without a series does not', async () => {
-    for (const Type of METRIC_CLASSES) {
-      const { metric, registry } = make(Type, { maxSeries: 2 });
-      const labelsNow = async () =>
-        [...new Set((await samplesOf(registry)).map(line => /a="(.*?)"/.exec(line)[1]))].join();
-      for (const a of ['x', 'y', 'z']) record(metric, { a });
-      metric.remove({ a: 'z' });
-      metric.remove('never');
-      assert.equal(await labelsNow(), 'x,y,overflow');
-      record(metric, { a: 'z' });
-      assert.equal(await labelsNow(), 'x,y,overflow');
-      metric.remove({ a: 'x' });
-      record(metric, { a: 'z' });
-      assert.equal(await labelsNow(), 'y,overflow,z');
-      record(metric, { a: 'x' });
-      assert.equal(await labelsNow(), 'y,overflow,z');
-      assert.equal(metric.overflowCount, 3);
-    }
-  });
-
-  it('reset() allows other series', async () => {
-    for (const Type of [Counter, Gauge, Histogram]) {
-      const { metric } = make(Type, { maxSeries: 2 });
-      for (const a of ['x', 'y', 'z']) record(metric, { a });
-      metric.reset();
-      assert.deepEqual(Object.keys(metric.hashMap), []);
-      for (const a of ['z', 'x', 'y']) record(metric, { a });
-      assert.deepEqual(Object.keys(metric.hashMap), ['a:z,', 'a:x,', 'a:overflow,']);
-    }
-  });
-
   it("a summary that drops series whose window is empty, also the overflow's own, allows others", async t => {
     t.mock.timers.enable({ apis: ['Date'], now: 1_700_000_000_000 });
     const { metric, registry } = make(Summary, {
@@ -389,44 +232,9 @@ describe('series under maxSeries', () => {
     for (const a of ['y', 'x']) metric.observe({ a }, 1);
     assert.deepEqual(Object.keys(metric.hashMap), ['a:y,', 'a:overflow,']);
   });
-
-  it('a child takes a place under the limit when it records next, not while it only exists', async () => {
-    const { metric } = make(Counter, { maxSeries: 1 });
-    const [x, y, z] = ['x', 'y', 'z'].map(a => metric.labels(a));
-    x.inc();
-    y.inc();
-    z.inc();
-    metric.remove('x');
-    y.inc(10);
-    z.inc(10);
-    x.inc(100);
-    assert.deepEqual(await seriesOf(metric), [
-      [OVERFLOW, 112],
-      ['y', 10],
-    ]);
-    metric.remove('y');
-    x.inc(1000);
-    y.inc(1000);
-    assert.deepEqual(await seriesOf(metric), [
-      [OVERFLOW, 1112],
-      ['x', 1000],
-    ]);
-  });
 });
 
 describe('overflowCount', () => {
-  it('overflowCount is the number of recordings beyond the limit, for as long as the metric lives', () => {
-    for (const Type of METRIC_CLASSES) {
-      const { metric } = make(Type, { maxSeries: 1 });
-      for (const a of ['x', 'y', 'x', 'z', 'y']) record(metric, { a });
-      assert.equal(metric.overflowCount, 3);
-      metric.reset();
-      metric.remove('x');
-      metric.remove(OVERFLOW);
-      assert.equal(metric.overflowCount, 3);
-    }
-  });
-
   it('overflowCount counts a child when it binds, and not with each call', () => {
     const { metric } = make(Counter, { maxSeries: 1 });
     metric.inc({ a: 'x' });
@@ -434,14 +242,6 @@ describe('overflowCount', () => {
     assert.equal(metric.overflowCount, 0);
     for (let i = 0; i < 5; i++) child.inc();
     assert.equal(metric.overflowCount, 1);
-  });
-
-  it('overflowCount does not count the label set whose values are all "overflow"', () => {
-    const { metric } = make(Counter, { maxSeries: 1 });
-    metric.inc({ a: 'x' });
-    metric.inc({ a: OVERFLOW });
-    metric.labels(OVERFLOW).inc();
-    assert.equal(metric.overflowCount, 0);
   });
 
   it('overflowCount cannot be set, and is not among the keys of a metric', () => {

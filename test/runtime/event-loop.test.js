@@ -214,15 +214,6 @@ describe('eventLoopDelay', () => {
     return total - below;
   }
 
-  it('eventLoopDelay counts a blocked loop as often as it is long', async () => {
-    collect({ eventLoopMonitoringPrecision: 10 });
-    await turnUntil(async () => (await countOver()) > 0);
-    const before = await countOver(0.25);
-    holdUpLoop(600);
-    // At least: other programs on the machine can only make the stall longer.
-    await turnUntil(async () => (await countOver(0.25)) - before >= 34);
-  });
-
   for (const [config, interval] of [
     [{}, 20],
     [{ eventLoopMonitoringPrecision: 10 }, 10],
@@ -266,22 +257,20 @@ describe('eventLoopDelay', () => {
     assert.strictEqual(await countOver(), before);
   });
 
-  for (const eventLoopDelayBuckets of [[], [1, 1], [2, 1], ['1'], [NaN], [1, Infinity], 5, '12', {}]) {
-    it(`eventLoopDelay rejects the buckets ${JSON.stringify(eventLoopDelayBuckets)}`, () => {
+  it('eventLoopDelay rejects buckets that are not finite numbers in rising order', () => {
+    for (const eventLoopDelayBuckets of [[], [1, 1], [2, 1], ['1'], [NaN], [1, Infinity], 5, '12', {}]) {
       assert.throws(() => collect({ eventLoopDelayBuckets }), {
         name: 'TypeError',
         message: /^eventLoopDelayBuckets must be finite numbers in rising order: /,
       });
       assert.deepStrictEqual(register.getMetricsAsArray(), []);
-    });
-  }
-
-  it('eventLoopDelay takes the buckets of eventLoopDelayBuckets', () => {
-    collect({ runtime: true, eventLoopDelayBuckets: [0.02, 3] });
-    assert.deepStrictEqual(register.getSingleMetric(DELAY).buckets, [0.02, 3]);
+    }
   });
 
-  it('eventLoopDelay has buckets from 1 ms to 10 s by default', () => {
+  it('eventLoopDelay takes the buckets of eventLoopDelayBuckets, by default from 1 ms to 10 s', () => {
+    collect({ runtime: true, eventLoopDelayBuckets: [0.02, 3] });
+    assert.deepStrictEqual(register.getSingleMetric(DELAY).buckets, [0.02, 3]);
+    register.clear();
     collect({ runtime: true, eventLoopDelayBuckets: null });
     const { buckets } = register.getSingleMetric(DELAY);
     assert.deepStrictEqual([buckets[0], buckets.at(-1), buckets.length], [0.001, 10, 13]);

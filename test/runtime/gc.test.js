@@ -35,18 +35,12 @@ function loadAnew(t, node = '27.0.0') {
 }
 
 describe('counters of garbage collections', () => {
-  it('runs and pauses of a known number of collections are counted by kind', async () => {
-    const result = await collections({ full: 7, young: 5 });
-    assertAsObserved(result);
-    assert.strictEqual(result.metrics.runs.major, 7);
-    assert.ok(result.metrics.runs.minor >= 5);
-    assert.ok(result.metrics.pause_seconds.major > 0);
-  });
-
-  it('a hundred collections in one synchronous section are all counted', async () => {
+  it('runs and pauses of a hundred collections in one synchronous section are all counted, by kind', async () => {
     const result = await collections({ full: 50, young: 50 });
     assertAsObserved(result);
     assert.strictEqual(result.metrics.runs.major, 50);
+    assert.ok(result.metrics.runs.minor >= 50);
+    assert.ok(result.metrics.pause_seconds.major > 0);
   });
 
   // The flag has another name in Node.js 20.
@@ -61,36 +55,19 @@ describe('counters of garbage collections', () => {
 });
 
 describe('kinds of garbage collection', () => {
-  it('kinds by number have the names of prom-client', () => {
+  it("kinds by number and by the profiler's words have the names of prom-client", () => {
     const { constants } = require('node:perf_hooks');
-    const names = ['MINOR', 'MAJOR', 'INCREMENTAL', 'WEAKCB'].map(name => [
-      constants[`NODE_PERFORMANCE_GC_${name}`],
-      name.toLowerCase(),
-    ]);
-    for (const [number, name] of names) assert.strictEqual(kindOfNumber(number), name);
-    const { NODE_PERFORMANCE_GC_MINOR_MARK_SWEEP = 2 } = constants;
-    assert.strictEqual(kindOfNumber(NODE_PERFORMANCE_GC_MINOR_MARK_SWEEP), 'minor_mark_sweep');
-  });
-
-  it("kinds by the profiler's words have the same names", () => {
-    const words = [
-      'Scavenge',
-      'MinorMarkSweep',
-      'MarkSweepCompact',
-      'IncrementalMarking',
-      'ProcessWeakCallbacks',
-    ];
-    assert.deepStrictEqual(words.map(profiledKindOfWord), [
-      'minor',
-      'minor_mark_sweep',
-      'major',
-      'incremental',
-      'weakcb',
-    ]);
-  });
-
-  it('a kind unknown to this version is named by its number', () => {
-    assert.strictEqual(kindOfNumber(32), 'unknown_32');
+    for (const [constant, word, name] of [
+      ['MINOR', 'Scavenge', 'minor'],
+      ['MAJOR', 'MarkSweepCompact', 'major'],
+      ['INCREMENTAL', 'IncrementalMarking', 'incremental'],
+      ['WEAKCB', 'ProcessWeakCallbacks', 'weakcb'],
+      ['MINOR_MARK_SWEEP', 'MinorMarkSweep', 'minor_mark_sweep'],
+    ]) {
+      // Node.js 20 has no constant for the last one.
+      assert.strictEqual(kindOfNumber(constants[`NODE_PERFORMANCE_GC_${constant}`] ?? 2), name);
+      assert.strictEqual(profiledKindOfWord(word), name);
+    }
   });
 
   it('kinds that every process has start at zero', async () => {
@@ -235,24 +212,6 @@ it('collections are counted without reclaimed bytes on a runtime without the pro
   assert.doesNotMatch(text, /reclaimed/);
 });
 
-it('a runtime that does not report collections has none of the metrics', t => {
-  const perfHooks = require('node:perf_hooks');
-  replace(
-    t,
-    perfHooks,
-    'PerformanceObserver',
-    class {
-      static supportedEntryTypes = ['mark'];
-    },
-  );
-  const register = new Registry();
-  collectDefaultMetrics({ register, runtime: ['gc'] })();
-  assert.deepStrictEqual(
-    register.getMetricsAsArray().filter(({ name }) => name.includes('_gc_')),
-    [],
-  );
-});
-
 it('observeCollections() reports only collections after the call', async () => {
   const registry = {};
   const reports = [[], []];
@@ -341,40 +300,20 @@ describe('ReclaimedBytes', () => {
     };
   }
 
-  it('bytes are exact up to ten collections a second', () => {
+  it('bytes are exact up to ten collections a second, also with scrapes in quick succession', () => {
     const { reclaimed, bytes, running, collect } = simulate();
     let expected = 0;
     for (let i = 0; i < 200; i++) {
       clock.pass(MILLISECONDS_PER_RECORD * 1.2);
       collect('Scavenge', 1000 * i);
       expected += 1000 * i;
+      if (i % 10 === 9) reclaimed.drain();
+      if (i % 20 === 19) reclaimed.drain();
     }
     collect('MarkSweepCompact', 5e6);
     reclaimed.drain();
     assert.deepStrictEqual(bytes, { minor: expected, major: 5e6 });
     assert.strictEqual(running.size, 1);
-  });
-
-  it('bytes are exact with scrapes in quick succession', () => {
-    const { reclaimed, bytes, collect } = simulate();
-    for (let i = 0; i < 50; i++) {
-      clock.pass(200);
-      collect('Scavenge', 1000);
-      reclaimed.drain();
-      reclaimed.drain();
-    }
-    assert.deepStrictEqual(bytes, { minor: 50_000 });
-  });
-
-  it('a collection while the profiler hands over its records is estimated', () => {
-    const { reclaimed, bytes, collect } = simulate();
-    collect('Scavenge', 1000);
-    reclaimed.drain();
-    reclaimed.addRun('minor');
-    clock.pass(1000);
-    collect('Scavenge', 1000);
-    reclaimed.drain();
-    assert.strictEqual(bytes.minor, 3000);
   });
 
   it('bytes are estimated from samples beyond ten collections a second, at a bounded cost', () => {
@@ -414,16 +353,6 @@ describe('ReclaimedBytes', () => {
     reclaimed.drain();
     assert.strictEqual(bytes.minor - before, 77);
     assert.strictEqual(bytes.major, 88);
-  });
-
-  it('collections during a pause of the profiler are not part of the next sample', () => {
-    const { reclaimed, running, collect } = simulate();
-    while (running.size > 0) collect('Scavenge', 1);
-    for (let i = 0; i < 200; i++) reclaimed.addRun('minor');
-    clock.pass(60_000);
-    for (let i = 1; i < RECORDS_PER_WINDOW; i++) collect('Scavenge', 1);
-    const [profiler] = running;
-    assert.strictEqual(profiler.statistics.length, RECORDS_PER_WINDOW - 1);
   });
 
   it('a kind has no estimate before its first sample', () => {

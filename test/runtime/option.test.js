@@ -94,10 +94,9 @@ it('runtimeMetricsList has the names of the option, metricsList those of prom-cl
   assert.strictEqual(collectDefaultMetrics.metricsList.length, 13);
 });
 
-for (const runtime of [undefined, null, false, []]) {
-  it(`runtime: ${JSON.stringify(runtime)} adds nothing`, () =>
-    assert.deepStrictEqual(namesAdded(runtime), []));
-}
+it('runtime that is absent, null, false or empty adds nothing', () => {
+  for (const runtime of [undefined, null, false, []]) assert.deepStrictEqual(namesAdded(runtime), []);
+});
 
 it('runtime: true adds all families that this machine has', () => {
   const all = FILES.flatMap(file => require(`../../lib/runtime/families/${file}`).metricNames);
@@ -126,9 +125,9 @@ it('runtime ignores repeated names and the order of names', () => {
   assert.deepStrictEqual(namesAdded(['heap', 'gc', 'heap']), namesAdded(['gc', 'heap']));
 });
 
-for (const runtime of [['gcc'], ['gc', 1], [undefined], 'gc', 1, {}, () => {}, new Set(['gc'])]) {
-  it(`runtime: ${String(JSON.stringify(runtime))} is rejected, with the names of the families`, t => {
-    const running = watchRunning(t);
+it('runtime of any other kind is rejected, with the names of the families', t => {
+  const running = watchRunning(t);
+  for (const runtime of [['gcc'], ['gc', 1], [undefined], 'gc', 1, {}, () => {}, new Set(['gc'])]) {
     const register = new Registry();
     assert.throws(() => collectDefaultMetrics({ register, runtime }), {
       name: 'TypeError',
@@ -136,8 +135,8 @@ for (const runtime of [['gcc'], ['gc', 1], [undefined], 'gc', 1, {}, () => {}, n
     });
     assert.deepStrictEqual(register.getMetricsAsArray(), []);
     assert.deepStrictEqual([running.observers.size, running.monitors.size], [0, 0]);
-  });
-}
+  }
+});
 
 it('runtime metrics have the configured labels after their own', async () => {
   const register = new Registry();

@@ -209,42 +209,17 @@ describe('process_cgroup_*', () => {
     cpu_throttled_periods_total: 7,
   };
 
-  it('process_cgroup_* of version 2 are read as in a container', async () => {
-    assert.deepStrictEqual(await shown(tree('0::/\n', V2)), EXPECTED);
-  });
-
-  it('process_cgroup_* of version 2 are read as on the host', async () => {
-    const files = { 'cgroup.controllers': 'cpu memory\n', ...below('a.slice/b.service', V2) };
-    assert.deepStrictEqual(await shown(tree('0::/a.slice/b.service\n', files)), EXPECTED);
-  });
-
-  it('process_cgroup_* of version 2 have the limits of an ancestor with tighter limits', async () => {
-    const none = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n', 'memory.current': '1\n' };
-    const wide = { ...V2, 'memory.max': '999999999999\n', 'cpu.max': '800000 100000\n' };
-    const files = {
-      'cgroup.controllers': 'cpu memory\n',
-      ...below('pod', wide),
-      ...below('pod/middle', V2),
-      ...below('pod/middle/own', none),
-    };
-    assert.deepStrictEqual(await shown(tree('0::/pod/middle/own\n', files)), EXPECTED);
-  });
-
-  it('process_cgroup_* of version 2 have usage and no limit without limits', async () => {
-    const files = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n' };
-    const expected = { ...EXPECTED, memory_limit_bytes: undefined, cpu_quota_cores: undefined };
-    assert.deepStrictEqual(await shown(tree('0::/\n', files)), expected);
-    const text = await register.metrics();
-    assert.doesNotMatch(text, /^process_cgroup_(memory_limit_bytes|cpu_quota_cores)/m);
-    register.resetMetrics();
-    assert.doesNotMatch(await register.metrics(), /^process_cgroup_(memory_limit_bytes|cpu_quota_cores)/m);
-  });
-
-  it('process_cgroup_* of version 2 are absent at the root of a host', async () => {
-    const files = { 'cgroup.controllers': 'cpu memory\n', 'cpu.stat': 'usage_usec 5\n' };
-    assert.strictEqual(await shown(tree('0::/\n', files)), undefined);
-  });
-
+  const NO_LIMITS = { ...EXPECTED, memory_limit_bytes: undefined, cpu_quota_cores: undefined };
+  const controllers = { 'cgroup.controllers': 'cpu memory\n' };
+  const unlimited = { ...V2, 'memory.max': 'max\n', 'cpu.max': 'max 100000\n' };
+  const wide = { ...V2, 'memory.max': '999999999999\n', 'cpu.max': '800000 100000\n' };
+  const own = { ...unlimited, 'memory.current': '1\n' };
+  const nested = {
+    ...controllers,
+    ...below('pod', wide),
+    ...below('pod/middle', V2),
+    ...below('pod/middle/own', own),
+  };
   const V1 = {
     'memory.limit_in_bytes': '536870912\n',
     'memory.usage_in_bytes': '123456\n',
@@ -260,29 +235,42 @@ describe('process_cgroup_*', () => {
       );
     return { ...pick('memory.', 'memory'), ...pick('cpu.', 'cpu,cpuacct') };
   };
+  const unlimitedV1 = { ...V1, 'memory.limit_in_bytes': '9223372036854771712\n', 'cpu.cfs_quota_us': '-1\n' };
+  const docker = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n';
 
-  it('process_cgroup_* of version 1 are read as on the host', async () => {
-    const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n1:name=systemd:/x\n0::/x\n';
-    assert.deepStrictEqual(await shown(tree(membership, v1('/docker/abc'))), EXPECTED);
-  });
+  const onHost = { ...controllers, ...below('a.slice/b.service', V2) };
 
-  it("process_cgroup_* of version 1 are read as in a container, which has its own files and the host's path", async () => {
-    const membership = '5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n';
-    assert.deepStrictEqual(await shown(tree(membership, v1(''))), EXPECTED);
-  });
+  for (const [what, membership, files, expected] of [
+    ['version 2 in a container', '0::/\n', V2, EXPECTED],
+    ['version 2 on the host', '0::/a.slice/b.service\n', onHost, EXPECTED],
+    ['version 2 with an ancestor of tighter limits', '0::/pod/middle/own\n', nested, EXPECTED],
+    ['version 2 without limits', '0::/\n', unlimited, NO_LIMITS],
+    [
+      'version 2 at the root of a host',
+      '0::/\n',
+      { ...controllers, 'cpu.stat': 'usage_usec 5\n' },
+      undefined,
+    ],
+    ['version 1 on the host', `${docker}1:name=systemd:/x\n0::/x\n`, v1('/docker/abc'), EXPECTED],
+    ["version 1 in a container, which has its own files and the host's path", docker, v1(''), EXPECTED],
+    ['version 1 without limits', '5:memory:/\n4:cpu,cpuacct:/\n', v1('', unlimitedV1), NO_LIMITS],
+    ['a process outside the mounted cgroup', '0::/../../other\n', V2, EXPECTED],
+    ['a process in no cgroup, with nothing mounted', '', {}, undefined],
+    ['an odd list of cgroups, with nothing mounted', 'nonsense\n', {}, undefined],
+    ['a process in a cgroup, with nothing mounted', '0::/\n', {}, undefined],
+  ]) {
+    it(`process_cgroup_* are right for ${what}`, async () => {
+      assert.deepStrictEqual(await shown(tree(membership, files)), expected);
+      if (expected === undefined) assert.deepStrictEqual(register.getMetricsAsArray(), []);
+    });
+  }
 
-  it('process_cgroup_* of version 1 have usage and no limit without limits', async () => {
-    const files = {
-      ...V1,
-      'memory.limit_in_bytes': '9223372036854771712\n',
-      'cpu.cfs_quota_us': '-1\n',
-    };
-    const expected = { ...EXPECTED, memory_limit_bytes: undefined, cpu_quota_cores: undefined };
-    assert.deepStrictEqual(await shown(tree('5:memory:/\n4:cpu,cpuacct:/\n', v1('', files))), expected);
-  });
-
-  it('process_cgroup_* have the figures of the mounted cgroup if the process is outside it', async () => {
-    assert.deepStrictEqual(await shown(tree('0::/../../other\n', V2)), EXPECTED);
+  it('process_cgroup_* without limits have no samples of them, before and after resetMetrics()', async () => {
+    await shown(tree('0::/\n', unlimited));
+    const limits = /^process_cgroup_(memory_limit_bytes|cpu_quota_cores)/m;
+    assert.doesNotMatch(await register.metrics(), limits);
+    register.resetMetrics();
+    assert.doesNotMatch(await register.metrics(), limits);
   });
 
   it('process_cgroup_* have only memory or only CPU if only one controller is enabled', async () => {
@@ -293,13 +281,6 @@ describe('process_cgroup_*', () => {
     const memory = { 'cgroup.controllers': 'memory\n', 'memory.current': usage, 'memory.max': limit };
     assert.deepStrictEqual(Object.keys(await shown(tree('0::/\n', memory))), NAMES.slice(0, 2));
   });
-
-  for (const membership of ['', 'nonsense\n', '0::/\n']) {
-    it(`process_cgroup_* are absent if nothing is mounted and /proc/self/cgroup is ${JSON.stringify(membership)}`, async () => {
-      assert.strictEqual(await shown(tree(membership, {})), undefined);
-      assert.deepStrictEqual(register.getMetricsAsArray(), []);
-    });
-  }
 
   it('process_cgroup_* are absent without /proc/self/cgroup', async () => {
     const places = { root: path.join(place, 'missing'), membership: path.join(place, 'missing') };

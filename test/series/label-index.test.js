@@ -43,94 +43,6 @@ test('60,000 label sets keep their rows while the table moves, looked up in betw
   assert.strictEqual(index.rowCount, 60_000);
 });
 
-test('every row is found after every insertion, through the first moves of the table', () => {
-  const index = new LabelIndex(['a', 'b']);
-  const setAt = i => ({ a: i % 13, b: `v${i}` });
-  for (let i = 0; i < 1500; i++) {
-    rowOf(index, setAt(i));
-    for (let row = 0; row <= i; row++) if (index.find(setAt(row)) !== row) assert.fail(`${row} at ${i}`);
-  }
-});
-
-test('a row keeps its integers for each label', () => {
-  const index = new LabelIndex(['a', 'b']);
-  const rows = Array.from({ length: 10_000 }, (_, i) => rowOf(index, { a: `a${i % 97}`, b: `b${i}` }));
-  for (const row of rows) {
-    assert.strictEqual(index.dictionaries[0].values[index.idAt(row, 0)], `a${row % 97}`);
-    assert.strictEqual(index.dictionaries[1].values[index.idAt(row, 1)], `b${row}`);
-  }
-});
-
-test('label values that look alike when glued together are different series', () => {
-  const pieces = [
-    '',
-    'a',
-    ',',
-    ':',
-    'a,b:',
-    '"',
-    '\\',
-    '\n',
-    '\0',
-    'b',
-    'a,',
-    ',b',
-    'undefined',
-    '{}',
-    '0',
-    'é',
-  ];
-  const index = new LabelIndex(['a', 'b']);
-  const rows = new Set();
-  for (const a of pieces) for (const b of pieces) rows.add(rowOf(index, { a, b }));
-  assert.strictEqual(rows.size, pieces.length ** 2);
-});
-
-test('a missing label, an empty one and the text "undefined" are three series; undefined is missing', () => {
-  const index = new LabelIndex(['a', 'b']);
-  const missing = rowOf(index, { b: 'x' });
-  const empty = rowOf(index, { a: '', b: 'x' });
-  const text = rowOf(index, { a: 'undefined', b: 'x' });
-  assert.strictEqual(new Set([missing, empty, text]).size, 3);
-  assert.strictEqual(index.find({ a: undefined, b: 'x' }), missing);
-  assert.strictEqual(rowOf(index, { b: 'x', a: undefined }), missing);
-  const none = rowOf(index, {});
-  assert.strictEqual(rowOf(index, { a: undefined, b: undefined }), none);
-});
-
-test('a value and its text are one series, whichever comes first', () => {
-  for (const [value, text] of [
-    [200, '200'],
-    [true, 'true'],
-    [null, 'null'],
-    [12n, '12'],
-    [NaN, 'NaN'],
-    [-0, '0'],
-    [1e21, '1e+21'],
-    [[1, 2], '1,2'],
-    [{ toString: () => 'object' }, 'object'],
-  ]) {
-    const valueFirst = new LabelIndex(['a']);
-    assert.strictEqual(rowOf(valueFirst, { a: value }), rowOf(valueFirst, { a: text }), text);
-    const textFirst = new LabelIndex(['a']);
-    const row = rowOf(textFirst, { a: text });
-    assert.strictEqual(textFirst.find(textFirst.plainLabels({ a: value })), row, text);
-    assert.strictEqual(rowOf(textFirst, { a: value }), row, text);
-    assert.deepStrictEqual(textFirst.dictionaries[0].values.slice(1), [text]);
-  }
-});
-
-test('an object is read anew each time: it may print differently', () => {
-  const index = new LabelIndex(['a']);
-  const value = { text: 'first', toString: () => value.text };
-  const first = rowOf(index, { a: value });
-  value.text = 'second';
-  const second = rowOf(index, { a: value });
-  assert.notStrictEqual(second, first);
-  assert.strictEqual(index.find({ a: 'first' }), first);
-  assert.strictEqual(index.find({ a: 'second' }), second);
-});
-
 test('a getter may return another value each time: no value gets two ids', () => {
   const index = new LabelIndex(['a', 'b']);
   rowOf(index, { a: 'first', b: 1 });
@@ -157,12 +69,6 @@ test('a getter may return another value each time: no value gets two ids', () =>
       assert.strictEqual(new Set(tuples).size, tuples.length, tuples.join(' '));
     }
   }
-});
-
-test('a symbol is refused, as text made of it would be', () => {
-  const index = new LabelIndex(['a']);
-  assert.throws(() => rowOf(index, { a: Symbol('s') }), TypeError);
-  assert.strictEqual(index.rowCount, 0);
 });
 
 test('a dictionary of 60,000 values knows them all, as numbers and as text', () => {
@@ -203,15 +109,6 @@ test('a set with an unknown label is refused and leaves nothing behind', () => {
   );
 });
 
-test('looking a set up adds neither a row nor a value', () => {
-  const index = new LabelIndex(['a']);
-  assert.strictEqual(index.find({ a: 'x' }), -1);
-  assert.strictEqual(index.find({ a: 5 }), -1);
-  assert.strictEqual(index.find({}), -1);
-  assert.strictEqual(index.rowCount, 0);
-  assert.deepStrictEqual(index.dictionaries[0].values.slice(1), []);
-});
-
 test('labels are found under odd names, inherited, and where a name is given twice', () => {
   const odd = new LabelIndex(['__proto__', 'constructor']);
   const labels = JSON.parse('{"__proto__": "p", "constructor": "c"}');
@@ -229,6 +126,8 @@ test('random label sets are one row if and only if their texts agree', () => {
   const names = ['a', 'b', 'c'];
   const value = fc.oneof(
     fc.constantFrom(undefined, '', 'undefined', null, 'null', 0, '0', -0, 1, '1', true, 'true', 'a,b:c'),
+    fc.constantFrom(NaN, 'NaN', 12n, '12', 1e21, '1e+21', [1, 2], '1,2', { toString: () => '12' }),
+    fc.constantFrom(',', ':', 'a,b:', 'a,', ',b', '"', '\\', '\n', '\0', '{}'),
     fc.string({ maxLength: 3 }),
     fc.integer({ min: -2, max: 300 }),
   );
@@ -242,7 +141,7 @@ test('random label sets are one row if and only if their texts agree', () => {
       for (const [labels, adds] of operations) {
         const identity = identityOf(names, labels);
         if (adds && !model.has(identity)) model.set(identity, model.size);
-        const row = adds ? rowOf(index, labels) : index.find(labels);
+        const row = adds ? rowOf(index, labels) : index.find(index.plainLabels(labels));
         assert.strictEqual(row, model.get(identity) ?? -1);
       }
       assert.strictEqual(index.rowCount, model.size);
@@ -275,22 +174,6 @@ test('30,000 numbers chosen to collide in a hash table cost no more than others'
   }
   assert.ok(seen.length > 30_000);
   assert.ok(!seen.includes('number'));
-});
-
-test('values that share a slot of the cache keep their own ids', () => {
-  const index = new LabelIndex(['a']);
-  // The same length, first, middle, and last two characters.
-  const texts = Array.from({ length: 26 }, (_, i) => `/${String.fromCharCode(97 + i)}pi/users/:id`);
-  const rows = texts.map(a => rowOf(index, { a }));
-  assert.deepStrictEqual(rows, [...texts.keys()]);
-  // The cache is there after some look-ups.
-  for (let round = 0; round < 30; round++) {
-    for (const [i, a] of texts.entries()) {
-      assert.strictEqual(index.find({ a }), i);
-      assert.strictEqual(index.findByPosition(index.names, [a]), i);
-    }
-  }
-  assert.strictEqual(index.find({ a: '/Zpi/users/:id' }), -1);
 });
 
 test('numbers that share a slot of the cache keep their own ids, beyond what the cache can hold', () => {
@@ -375,13 +258,6 @@ describe('a label set that is refused', () => {
       assert.strictEqual(index.find({ a: 'stale', b: 'fresh' }), -1);
     });
   }
-
-  it('because of an unknown label leaves none of its values', () => {
-    const index = new LabelIndex(['a', 'b']);
-    assert.strictEqual(rowOf(index, { a: 'stale', c: 'x' }), -1);
-    rowOf(index, { a: 'known', b: 'one' });
-    assert.deepStrictEqual(index.dictionaries[0].values.slice(1), ['known']);
-  });
 });
 
 it('a value whose text changes from call to call has one id for each text', () => {

@@ -8,7 +8,6 @@ const { SeriesHandle } = require('../../lib/series/series-handle');
 const { Registry } = require('../../lib/registry/registry');
 const { Counter } = require('../../lib/metric/counter');
 const { Gauge } = require('../../lib/metric/gauge');
-const { Histogram } = require('../../lib/metric/histogram');
 const { Summary } = require('../../lib/metric/summary');
 const { viewOf } = require('../../lib/registry/metric-view');
 
@@ -51,93 +50,6 @@ function capacityOf(table) {
   return [numbers, tuples, table.live?.order.length ?? 0, table.forms.list.length];
 }
 
-test('series come in order of first use', () => {
-  const table = new SeriesTable(['a'], 1);
-  for (const a of ['z', 'y', 'x', 'y', 'z']) add(table, { a }, 1);
-  assert.deepStrictEqual(labelsOf(table), ['z', 'y', 'x']);
-  assert.strictEqual(table.liveCount, 3);
-});
-
-test('a removed series is gone, and comes back at the end, from zero', () => {
-  const table = new SeriesTable(['a'], 2);
-  for (const a of ['x', 'y', 'z']) {
-    const row = add(table, { a }, 5);
-    table.pageOf(row)[table.offsetOf(row) + 1] = 7;
-  }
-  table.removeRow(table.find({ a: 'x' }));
-  assert.deepStrictEqual(labelsOf(table), ['y', 'z']);
-  assert.strictEqual(table.find({ a: 'x' }), -1);
-  const row = table.locate({ a: 'x' });
-  assert.deepStrictEqual(labelsOf(table), ['y', 'z', 'x']);
-  assert.deepStrictEqual(
-    [...table.pageOf(row).subarray(table.offsetOf(row), table.offsetOf(row) + 2)],
-    [0, 0],
-  );
-  assert.strictEqual(table.liveCount, 3);
-});
-
-test('after clear() the order is that of the refill, and every series starts from zero', () => {
-  const table = new SeriesTable(['a'], 1);
-  for (const a of ['x', 'y', 'z']) add(table, { a }, 5);
-  table.clear();
-  assert.deepStrictEqual(contentsOf(table), []);
-  assert.strictEqual(table.liveCount, 0);
-  for (const a of ['z', 'w', 'x']) add(table, { a }, 1);
-  assert.deepStrictEqual(contentsOf(table), [
-    [[['a', 'z']], 1],
-    [[['a', 'w']], 1],
-    [[['a', 'x']], 1],
-  ]);
-});
-
-test('the key order and the kinds of values are those of the first use since the last removal', () => {
-  const table = new SeriesTable(['a', 'b'], 1);
-  table.locate({ b: '1', a: 2 });
-  table.locate({ a: '2', b: 1 });
-  assert.deepStrictEqual(contentsOf(table)[0][0], [
-    ['b', '1'],
-    ['a', 2],
-  ]);
-  table.removeRow(0);
-  table.locate({ a: '2', b: 1 });
-  assert.deepStrictEqual(contentsOf(table)[0][0], [
-    ['a', '2'],
-    ['b', 1],
-  ]);
-  table.clear();
-  table.locate({ b: true, a: null });
-  table.locate({ b: 5n });
-  assert.deepStrictEqual(
-    contentsOf(table).map(([labels]) => labels),
-    [
-      [
-        ['b', true],
-        ['a', null],
-      ],
-      [['b', 5n]],
-    ],
-  );
-});
-
-test('an unknown label creates nothing', () => {
-  for (const names of [[], ['a']]) {
-    const table = new SeriesTable(names, 1);
-    assert.strictEqual(table.locate({ b: 'x' }), -1);
-    assert.strictEqual(table.find({ b: 'x' }), -1);
-    assert.strictEqual(table.rowCount, 0);
-    assert.strictEqual(table.liveCount, 0);
-  }
-});
-
-test('finding a series neither creates nor revives it', () => {
-  const table = new SeriesTable(['a'], 1);
-  assert.strictEqual(table.find({ a: 'x' }), -1);
-  const row = table.locate({ a: 'x' });
-  table.removeRow(row);
-  assert.strictEqual(table.find({ a: 'x' }), -1);
-  assert.strictEqual(table.liveCount, 0);
-});
-
 test('a table without labels has one row, which can go and return', () => {
   const table = new SeriesTable([], 1);
   assert.strictEqual(table.find({}), -1);
@@ -154,39 +66,6 @@ test('a table without labels has one row, which can go and return', () => {
     table.pages.map(page => page.length),
     [1],
   );
-});
-
-test('a child that is bound keeps its series while the first page grows', () => {
-  const table = new SeriesTable(['a'], 3);
-  const handle = new SeriesHandle(table, { a: 'bound' });
-  addThrough(handle, 1);
-  for (let i = 0; i < 20_000; i++) {
-    add(table, { a: `other ${i}` }, 1);
-    if ((i & (i - 1)) === 0) addThrough(handle, 1);
-  }
-  addThrough(handle, 1);
-  const row = table.find({ a: 'bound' });
-  assert.strictEqual(table.pageOf(row)[table.offsetOf(row)], 18);
-});
-
-test('a child does not create its series before it is used', () => {
-  const table = new SeriesTable(['a'], 1);
-  const handle = new SeriesHandle(table, { a: 'x' });
-  assert.strictEqual(table.rowCount, 0);
-  addThrough(handle, 1);
-  assert.strictEqual(table.rowCount, 1);
-});
-
-test('a child whose series was removed starts it anew, and shares it with other children', () => {
-  const table = new SeriesTable(['a'], 1);
-  const handles = [new SeriesHandle(table, { a: 'x' }), new SeriesHandle(table, { a: 'x' })];
-  for (const handle of handles) addThrough(handle, 10);
-  table.removeRow(table.find({ a: 'x' }));
-  for (const handle of handles) addThrough(handle, 1);
-  assert.deepStrictEqual(contentsOf(table), [[[['a', 'x']], 2]]);
-  table.clear();
-  for (const handle of handles) addThrough(handle, 4);
-  assert.deepStrictEqual(contentsOf(table), [[[['a', 'x']], 8]]);
 });
 
 test('a label set that returns in another form changes no other one', () => {
@@ -207,29 +86,6 @@ test('a label set that returns in another form changes no other one', () => {
   }
 });
 
-test('compaction keeps the live series, their order, numbers and forms, and raises the epoch', () => {
-  const table = new SeriesTable(['a', 'b'], 2);
-  const setAt = i => (i % 2 === 0 ? { a: i, b: 'even' } : { b: 'odd', a: String(i) });
-  for (let i = 0; i < 3000; i++) add(table, setAt(i), i);
-  const survivors = i => i % 3 === 0;
-  for (let i = 0; i < 3000; i++) if (!survivors(i)) table.removeRow(table.find(setAt(i)));
-  add(table, setAt(1), 5); // returns, at the end
-  const before = contentsOf(table);
-  const { epoch, generation } = table;
-  assert.strictEqual(compact(table), true);
-  assert.deepStrictEqual(contentsOf(table), before);
-  assert.strictEqual(table.epoch, epoch + 1);
-  assert.notStrictEqual(table.generation, generation);
-  assert.strictEqual(table.rowCount, 1001);
-  assert.strictEqual(table.liveCount, 1001);
-  assert.strictEqual(compact(table), false);
-  for (let i = 0; i < 3000; i++) {
-    assert.strictEqual(table.find(setAt(i)) !== -1, survivors(i) || i === 1);
-  }
-  add(table, { a: 'new' }, 1);
-  assert.strictEqual(contentsOf(table).length, 1002);
-});
-
 test('small and dense tables are not compacted', () => {
   const table = new SeriesTable(['a'], 1);
   for (let a = 0; a < 1000; a++) table.locate({ a });
@@ -240,24 +96,6 @@ test('small and dense tables are not compacted', () => {
   assert.strictEqual(compact(table), false);
   table.removeRow(table.find({ a: 1500 }));
   assert.strictEqual(compact(table), true);
-});
-
-test('children bind again after compaction', () => {
-  const table = new SeriesTable(['a'], 1);
-  const present = new SeriesHandle(table, { a: 'present' });
-  const removed = new SeriesHandle(table, { a: 'removed' });
-  for (let i = 0; i < 2000; i++) {
-    add(table, { a: `before ${i}` }, 1);
-    if (i === 1000) for (const handle of [present, removed]) addThrough(handle, 5);
-  }
-  for (let i = 0; i < 2000; i++) table.removeRow(table.find({ a: `before ${i}` }));
-  table.removeRow(table.find({ a: 'removed' }));
-  compact(table);
-  for (const handle of [present, removed]) addThrough(handle, 1);
-  assert.deepStrictEqual(contentsOf(table), [
-    [[['a', 'present']], 6],
-    [[['a', 'removed']], 1],
-  ]);
 });
 
 test('a gauge that is reset and refilled with the same labels does not grow', () => {
@@ -320,33 +158,6 @@ test('a table holds a few rows at first, and no page is ever larger than 128 KB'
   }
 });
 
-test('a row wider than a page has a page of its own', async () => {
-  const buckets = Array.from({ length: 20_000 }, (_, i) => i);
-  const registry = new Registry();
-  const histogram = new Histogram({
-    name: 'h',
-    help: 'h',
-    labelNames: ['a'],
-    buckets,
-    registers: [registry],
-  });
-  for (const a of ['x', 'y', 'z'])
-    for (const value of [0, 19_999, 20_000, 16_384]) histogram.observe({ a }, value);
-  histogram.labels('y').observe(5);
-  const { table } = viewOf(histogram);
-  assert.deepStrictEqual(
-    table.pages.map(page => page.length),
-    [20_002, 20_002, 20_002],
-  );
-  const { values } = await histogram.get();
-  const countOf = (a, le) => values.find(({ labels }) => labels.a === a && labels.le === le).value;
-  assert.deepStrictEqual(
-    [0, 4, 5, 16_383, 16_384, 19_998, 19_999, '+Inf'].map(le => countOf('y', le)),
-    [1, 1, 2, 2, 3, 3, 4, 5],
-  );
-  assert.strictEqual(countOf('z', '+Inf'), 4);
-});
-
 test('widths from 1 to more than a page keep rows apart', () => {
   for (const width of [1, 2, 3, 7, 16, 8191, 8192, 8193, 16_383, 16_384, 16_385]) {
     const table = new SeriesTable(['a'], width);
@@ -381,42 +192,6 @@ test('the digests of a summary follow their rows through compaction', async () =
   );
   const count = values.find(({ metricName, labels }) => metricName === 's_count' && labels.a === 1999);
   assert.strictEqual(count.value, 2);
-});
-
-test('the digests of a summary follow their rows when new labels compact the table', async () => {
-  const summary = new Summary({ name: 's', help: 's', labelNames: ['a'], percentiles: [0.5], registers: [] });
-  summary.observe({ a: 'present' }, 42);
-  for (let a = 0; a < 5000; a++) {
-    summary.observe({ a }, a);
-    summary.remove({ a });
-  }
-  const { table } = viewOf(summary);
-  assert.ok(table.epoch > 0);
-  const { values } = await summary.get();
-  assert.deepStrictEqual(
-    values.map(({ value }) => value),
-    [42, 42, 1],
-  );
-});
-
-test('a counter that is incremented through children and labels alike counts everything once', () => {
-  const counter = new Counter({ name: 'c', help: 'c', labelNames: ['a'], registers: [] });
-  const children = Array.from({ length: 50 }, (_, a) => counter.labels(a));
-  const { table } = viewOf(counter);
-  for (let round = 0; round < 40; round++) {
-    for (let a = 0; a < 50; a++) {
-      children[a].inc();
-      counter.inc({ a: String(a) }, 2);
-    }
-    for (let i = 0; i < 100; i++) counter.inc({ a: `churn ${round} ${i}` });
-    for (let i = 0; i < 100; i++) counter.remove(`churn ${round} ${i}`);
-    compact(table);
-  }
-  assert.deepStrictEqual(
-    contentsOf(table).map(([, value]) => value),
-    Array.from({ length: 50 }, () => 120),
-  );
-  assert.ok(table.epoch > 0);
 });
 
 /** A series table as a Map: what it must be seen as from outside. */
@@ -527,48 +302,6 @@ test('any sequence of uses, removals and compactions is that of an ordered map',
     { numRuns: 150 },
   );
   assert.ok(compactionsUnderWay > 0, 'no compaction was under way');
-});
-
-test('what is recorded, removed and added between the steps of a compaction is right after it', () => {
-  const table = new SeriesTable(['a'], 2);
-  const model = new ModelTable(['a']);
-  const record = (a, value) => {
-    add(table, { a }, value);
-    model.add({ a }, value);
-  };
-  const remove = a => {
-    const row = table.find({ a });
-    if (row !== -1) table.removeRow(row);
-    model.remove({ a });
-  };
-  const child = new SeriesHandle(table, { a: 'v9' });
-  for (let i = 0; i < 12_000; i++) record(`v${i}`, i);
-  addThrough(child, 1);
-  model.add({ a: 'v9' }, 1);
-  for (let i = 0; i < 12_000; i++) if (i % 3 !== 0) remove(`v${i}`);
-  const { epoch } = table;
-  const steps = table.compactionSteps();
-  let count = 0;
-  while (!steps.next().done) {
-    // One that has been moved, one that has not, one that returns, one that is new, and a removed one that
-    // returns.
-    record('v0', 1);
-    record('v11997', 1);
-    remove(`v${(count % 50) * 3}`);
-    if (count % 2 === 0) record(`v${(count % 50) * 3}`, 5);
-    record(`v${count * 3 + 1}`, 7);
-    record(`new ${count}`, 1);
-    addThrough(child, 1);
-    model.add({ a: 'v9' }, 1);
-    assert.strictEqual(table.liveCount, model.series.size);
-    count++;
-  }
-  assert.ok(count > 50, `${count} steps`);
-  assert.strictEqual(table.epoch, epoch + 1);
-  assert.deepStrictEqual(contentsOf(table), model.contents);
-  addThrough(child, 1);
-  model.add({ a: 'v9' }, 1);
-  assert.deepStrictEqual(contentsOf(table), model.contents);
 });
 
 test('no step of a compaction copies many rows, however many there are', () => {
