@@ -7,7 +7,7 @@ const { TEXT, OPENMETRICS } = require('../../lib/exposition/formats');
 const { renderBytes } = require('../../lib/exposition/text-bytes');
 const { runThrough } = require('../../lib/event-loop/slices');
 const { formatNumber, toNumber } = require('../../lib/exposition/number-format');
-const { labelPair, escapeHelp, joinLabels } = require('../../lib/exposition/label-text');
+const { labelPair, escapeHelp } = require('../../lib/exposition/label-text');
 const { sampleFamily } = require('../../lib/exposition/sample-family');
 const { renderText, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
 
@@ -98,22 +98,6 @@ test('text format: long label values and help texts are escaped in pieces', t =>
   assert.ok(Math.max(...lengths) <= 2 ** 20, `${lengths}`);
 });
 
-test('text format: label values and help texts are escaped, each by its own rules', () => {
-  assert.strictEqual(labelPair('a', 'back\\slash "quoted"\nnext'), 'a="back\\\\slash \\"quoted\\"\\nnext"');
-  assert.strictEqual(labelPair('a', ''), 'a=""');
-  assert.strictEqual(labelPair('a', 'ünï {}=,\r\t😀'), 'a="ünï {}=,\r\t😀"');
-  for (const [value, text] of [
-    [5, '5'],
-    [null, 'null'],
-    [true, 'true'],
-    [['x', 'y'], 'x,y'],
-    [Symbol('s'), 'Symbol(s)'],
-  ]) {
-    assert.strictEqual(labelPair('a', value), `a="${text}"`);
-  }
-  assert.strictEqual(escapeHelp('back\\slash "quoted"\nnext'), 'back\\\\slash "quoted"\\nnext');
-});
-
 test('text format: any label value can be read back unchanged', () => {
   fc.assert(
     fc.property(
@@ -134,13 +118,6 @@ test('text format: any label value can be read back unchanged', () => {
   );
 });
 
-test('text format: two lists of labels are joined, even if one is empty', () => {
-  assert.strictEqual(joinLabels('', ''), '');
-  assert.strictEqual(joinLabels('a="1"', ''), 'a="1"');
-  assert.strictEqual(joinLabels('', 'b="2"'), 'b="2"');
-  assert.strictEqual(joinLabels('a="1"', 'b="2"'), 'a="1",b="2"');
-});
-
 test('text format: a page may have no families, and a family no series', () => {
   assert.strictEqual(textOf([]), '\n');
   assert.strictEqual(textOf([], true), '# EOF\n', 'OpenMetrics allows no empty line');
@@ -151,70 +128,6 @@ test('text format: a page may have no families, and a family no series', () => {
   const blocks = empty.map((_, i) => `# HELP m${i} help\n# TYPE m${i} gauge`);
   assert.strictEqual(textOf(empty), `${blocks.join('\n\n')}\n`);
   assert.strictEqual(textOf(empty, true), `${blocks.join('\n')}\n# EOF\n`);
-});
-
-test('text format: values with and without labels', () => {
-  const rows = [{ numbers: [1] }, { labels: 'a="x"', numbers: [NaN] }];
-  assert.strictEqual(textOf([family({ rows })]), '# HELP m help\n# TYPE m gauge\nm 1\nm{a="x"} Nan\n');
-});
-
-test("text format: a row's numbers may be anywhere in the array", () => {
-  const rows = [{ numbers: [9, 9, 1] }, { numbers: [9, 9, 2] }];
-  assert.deepStrictEqual(linesOf(family({ rows, offsetOf: () => 2 })), ['m 1', 'm 2']);
-});
-
-test('text format: a histogram has cumulative buckets with le before other labels, then sum and count', () => {
-  const layout = { kind: 'histogram', marks: [0.5, 1, 1e21] };
-  const rows = [{ numbers: [1, 0, 2, 4, -3.5] }, { labels: 'a="x"', numbers: [0, 0, 0, 0, 0] }];
-  assert.deepStrictEqual(linesOf(family({ type: 'histogram', layout, rows })), [
-    'm_bucket{le="0.5"} 1',
-    'm_bucket{le="1"} 1',
-    'm_bucket{le="1e+21"} 3',
-    'm_bucket{le="+Inf"} 7',
-    'm_sum -3.5',
-    'm_count 7',
-    'm_bucket{le="0.5",a="x"} 0',
-    'm_bucket{le="1",a="x"} 0',
-    'm_bucket{le="1e+21",a="x"} 0',
-    'm_bucket{le="+Inf",a="x"} 0',
-    'm_sum{a="x"} 0',
-    'm_count{a="x"} 0',
-  ]);
-});
-
-test('text format: a histogram without bounds has a +Inf bucket', () => {
-  const rows = [{ numbers: [3, 6] }];
-  const lines = linesOf(family({ layout: { kind: 'histogram', marks: [] }, rows }));
-  assert.deepStrictEqual(lines, ['m_bucket{le="+Inf"} 3', 'm_sum 6', 'm_count 3']);
-});
-
-test('text format: a summary has quantiles with quantile before other labels, then sum and count', () => {
-  const layout = { kind: 'summary', marks: [0.5, 0.99] };
-  const rows = [
-    { numbers: [5, 2], quantiles: [1, 4] },
-    { labels: 'a="x"', numbers: [0, 0], quantiles: Float64Array.of(0, NaN) },
-  ];
-  assert.deepStrictEqual(linesOf(family({ type: 'summary', layout, rows })), [
-    'm{quantile="0.5"} 1',
-    'm{quantile="0.99"} 4',
-    'm_sum 5',
-    'm_count 2',
-    'm{quantile="0.5",a="x"} 0',
-    'm{quantile="0.99",a="x"} Nan',
-    'm_sum{a="x"} 0',
-    'm_count{a="x"} 0',
-  ]);
-});
-
-test('text format: buckets and quantiles may have other labels than sum and count', () => {
-  const labelText = (_row, marked) => (marked ? 'a="x"' : 'a="x",le="own"');
-  const rows = [{ numbers: [1, 0] }];
-  const lines = linesOf(family({ layout: { kind: 'histogram', marks: [] }, rows, labelText }));
-  assert.deepStrictEqual(lines, [
-    'm_bucket{le="+Inf",a="x"} 1',
-    'm_sum{a="x",le="own"} 0',
-    'm_count{a="x",le="own"} 1',
-  ]);
 });
 
 test('text format: each sample of a custom metric object has its own name', () => {
@@ -241,67 +154,6 @@ test('text format: each sample of a custom metric object has its own name', () =
     'm{d="default",b="hidden",c="hidden"} 3',
   ]);
   assert.deepStrictEqual(linesOf(sampleFamily({ name: 'm', help: 'help', type: 'gauge' }, {})), []);
-});
-
-test('OpenMetrics: the name of a counter has no _total, its samples end in _total once', () => {
-  for (const name of ['c', 'c_total']) {
-    const rows = [{ numbers: [1] }, { labels: 'a="x"', numbers: [2] }];
-    const expected = '# HELP c help\n# TYPE c counter\nc_total 1\nc_total{a="x"} 2\n# EOF\n';
-    assert.strictEqual(textOf([family({ name, type: 'counter', rows })], true), expected);
-    const values = [
-      { value: 1, labels: {} },
-      { value: 2, labels: { a: 'x' } },
-    ];
-    assert.strictEqual(
-      textOf([sampleFamily({ name, help: 'help', type: 'counter', values }, {})], true),
-      expected,
-    );
-    assert.match(textOf([family({ name, type: 'counter', rows })]), new RegExp(`\\n${name} 1\\n`));
-  }
-});
-
-test('OpenMetrics: names of other types are unchanged, and there is no empty line between families', () => {
-  const rows = [{ numbers: [1, 1] }];
-  const families = [
-    family({ name: 'g_total', rows }),
-    family({ name: 'h', type: 'histogram', layout: { kind: 'histogram', marks: [] }, rows }),
-  ];
-  assert.strictEqual(
-    textOf(families, true),
-    '# HELP g_total help\n# TYPE g_total gauge\ng_total 1\n' +
-      '# HELP h help\n# TYPE h histogram\nh_bucket{le="+Inf"} 1\nh_sum 1\nh_count 1\n# EOF\n',
-  );
-});
-
-test('OpenMetrics: counters and buckets have exemplars, unlike in Prometheus text', () => {
-  const exemplars = [
-    { labelSet: { trace: 'a"b', span: 5 }, value: 0.5, timestamp: 1700000000.123 },
-    undefined,
-    { labelSet: {}, value: Infinity, timestamp: 0 },
-    null,
-  ];
-  const exemplarAt = (_row, column) => exemplars[column];
-  const counter = family({ name: 'c', type: 'counter', rows: [{ numbers: [1] }], exemplarAt });
-  assert.deepStrictEqual(linesOf(counter, true), ['c_total 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123']);
-  assert.deepStrictEqual(linesOf(counter, false), ['c 1']);
-  const layout = { kind: 'histogram', marks: [1, 2, 3] };
-  const histogram = family({ type: 'histogram', layout, rows: [{ numbers: [1, 0, 0, 0, 1] }], exemplarAt });
-  assert.deepStrictEqual(linesOf(histogram, true).slice(0, 4), [
-    'm_bucket{le="1"} 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123',
-    'm_bucket{le="2"} 1',
-    'm_bucket{le="3"} 1 # {} +Inf 0',
-    'm_bucket{le="+Inf"} 1',
-  ]);
-  assert.ok(!textOf([histogram]).includes(' # {'));
-  const values = [
-    { value: 1, labels: {}, exemplar: exemplars[0] },
-    { value: 2, labels: { a: 'x' }, exemplar: null },
-  ];
-  const samples = sampleFamily({ name: 'c', help: 'help', type: 'counter', values }, {});
-  assert.deepStrictEqual(linesOf(samples, true), [
-    'c_total 1 # {trace="a\\"b",span="5"} 0.5 1700000000.123',
-    'c_total{a="x"} 2',
-  ]);
 });
 
 test('text format: pieces have a bounded size, and joined they equal the text written row by row', () => {
@@ -348,47 +200,6 @@ test('text format: many small families are combined into few pieces', t => {
   const text = textOf(families);
   assert.ok(write.mock.callCount() <= 4, `${write.mock.callCount()} pieces`);
   assert.strictEqual(samplesOf(text).size, 3000);
-});
-
-test('text format: random families can be read back unchanged', () => {
-  const number = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(NaN, Infinity, -Infinity, 0));
-  const labelSet = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.string(), {
-    maxKeys: 3,
-    noNullPrototype: true,
-  });
-  const rows = fc.uniqueArray(fc.tuple(labelSet, number, fc.nat(), fc.nat(), number), {
-    maxLength: 8,
-    selector: ([labels]) => seriesKey('', labels),
-  });
-  fc.assert(
-    fc.property(rows, fc.constantFrom('value', 'histogram', 'summary'), (list, kind) => {
-      const expected = new Map();
-      const written = list.map(([labels, first, second, third, sum]) => {
-        const put = (name, more, value) =>
-          expected.set(seriesKey(name, { ...labels, ...more }), value === 0 ? 0 : value);
-        if (kind === 'value') put('m', {}, first);
-        if (kind === 'histogram') {
-          put('m_bucket', { le: 1 }, second);
-          put('m_bucket', { le: '+Inf' }, second + third);
-          put('m_sum', {}, sum);
-          put('m_count', {}, second + third);
-        }
-        if (kind === 'summary') {
-          put('m', { quantile: 0.5 }, first);
-          put('m_sum', {}, sum);
-          put('m_count', {}, second);
-        }
-        const text = Object.keys(labels)
-          .map(name => labelPair(name, labels[name]))
-          .join();
-        const numbers = { value: [first], histogram: [second, third, sum], summary: [sum, second] }[kind];
-        return { labels: text, numbers, quantiles: [first] };
-      });
-      const layout = { kind, marks: { value: [], histogram: [1], summary: [0.5] }[kind] };
-      assert.deepStrictEqual(samplesOf(textOf([family({ layout, rows: written })])), expected);
-    }),
-    { numRuns: 150 },
-  );
 });
 
 test('families that cannot be written are left out of the page, wherever they are, and reported', () => {

@@ -136,24 +136,6 @@ describe('a registry with many series', () => {
     t.mock.timers.enable({ apis: ['setImmediate', 'setTimeout', 'Date'] });
     assert.ok(/^many\{/m.test(await registry.metrics()));
   });
-
-  it('a registry with many series awaits collect hooks and rejects with the first error', async () => {
-    const { registry } = largeRegistry();
-    const gauge = new Gauge({
-      name: 'late',
-      help: 'h',
-      registers: [registry],
-      collect: () => new Promise(resolve => setImmediate(() => resolve(gauge.set(7)))),
-    });
-    assert.ok(/^late 7$/m.test(await registry.metrics()));
-    new Gauge({
-      name: 'bad',
-      help: 'h',
-      registers: [registry],
-      collect: () => Promise.reject(new Error('no')),
-    });
-    await assert.rejects(registry.metrics(), new Error('no'));
-  });
 });
 
 describe('a page that outgrows its buffer', () => {
