@@ -18,58 +18,43 @@ async function samplesOf(registry) {
   return (await registry.metrics()).split('\n').filter(line => line !== '' && !line.startsWith('#'));
 }
 
-test('Histogram: a bound of Infinity is the +Inf bucket and adds no line', async () => {
-  const { registry, histogram } = histogramWith({ buckets: [1, Infinity] });
-  histogram.observe(0.5);
-  histogram.observe(7);
-  const expected = ['h_bucket{le="1"} 1', 'h_bucket{le="+Inf"} 2', 'h_sum 7.5', 'h_count 2'];
-  assert.deepStrictEqual(await samplesOf(registry), expected);
-  const { values } = await histogram.get();
-  assert.deepStrictEqual(
-    values.filter(sample => sample.metricName === 'h_bucket').map(sample => sample.labels.le),
-    [1, '+Inf'],
-  );
-});
-
-test('Histogram: a bound of -1 counts values up to -1, and not those above all bounds', async () => {
-  const { registry, histogram } = histogramWith({ buckets: [-1, 1] });
-  for (const value of [-3, 0, 50, 60]) histogram.observe(value);
-  assert.deepStrictEqual(await samplesOf(registry), [
-    'h_bucket{le="-1"} 1',
-    'h_bucket{le="1"} 2',
-    'h_bucket{le="+Inf"} 4',
-    'h_sum 107',
-    'h_count 4',
-  ]);
-});
-
-test('Histogram: bounds are sorted, and the array of the program is not', async () => {
-  const buckets = [1, 5, 2];
-  const { registry, histogram } = histogramWith({ buckets });
-  for (const value of [0.5, 1.5, 7]) histogram.observe(value);
-  assert.deepStrictEqual(await samplesOf(registry), [
-    'h_bucket{le="1"} 1',
-    'h_bucket{le="2"} 2',
-    'h_bucket{le="5"} 2',
-    'h_bucket{le="+Inf"} 3',
-    'h_sum 9',
-    'h_count 3',
-  ]);
-  assert.deepStrictEqual(buckets, [1, 5, 2]);
-});
+const BOUNDS = [
+  {
+    title: 'a bound of Infinity is the +Inf bucket and adds no line',
+    ...{ buckets: [1, Infinity], observed: [0.5, 7], counts: '1:1 +Inf:2', sum: 7.5 },
+  },
+  {
+    title: 'a bound of -1 counts values up to -1, and not those above all bounds',
+    ...{ buckets: [-1, 1], observed: [-3, 0, 50, 60], counts: '-1:1 1:2 +Inf:4', sum: 107 },
+  },
+  {
+    title: 'bounds are sorted, and the array of the program is not',
+    ...{ buckets: [1, 5, 2], observed: [0.5, 1.5, 7], counts: '1:1 2:2 5:2 +Inf:3', sum: 9 },
+  },
+];
+for (const { title, buckets, observed, counts, sum } of BOUNDS) {
+  test(`Histogram: ${title}`, async () => {
+    const given = [...buckets];
+    const { registry, histogram } = histogramWith({ buckets });
+    for (const value of observed) histogram.observe(value);
+    const pairs = counts.split(' ').map(pair => pair.split(':'));
+    const lines = pairs.map(([le, count]) => `h_bucket{le="${le}"} ${count}`);
+    lines.push(`h_sum ${sum}`, `h_count ${observed.length}`);
+    assert.deepStrictEqual(await samplesOf(registry), lines);
+    const bounds = (await histogram.get()).values.flatMap(({ labels }) => labels.le ?? []);
+    assert.deepStrictEqual(
+      bounds,
+      pairs.map(([le]) => (le === '+Inf' ? le : Number(le))),
+    );
+    assert.deepStrictEqual(buckets, given);
+  });
+}
 
 test('Histogram: a duplicate bound is printed twice and counts an observation once', async () => {
   const { registry, histogram } = histogramWith({ buckets: [1, 1, 2] });
-  histogram.observe(0.5);
-  histogram.observe(1.5);
-  assert.deepStrictEqual(await samplesOf(registry), [
-    'h_bucket{le="1"} 1',
-    'h_bucket{le="1"} 1',
-    'h_bucket{le="2"} 2',
-    'h_bucket{le="+Inf"} 2',
-    'h_sum 2',
-    'h_count 2',
-  ]);
+  for (const value of [0.5, 1.5]) histogram.observe(value);
+  const text = ['h_bucket{le="1"} 1', 'h_bucket{le="1"} 1', 'h_bucket{le="2"} 2', 'h_bucket{le="+Inf"} 2'];
+  assert.deepStrictEqual(await samplesOf(registry), [...text, 'h_sum 2', 'h_count 2']);
 });
 
 test('Histogram: undefined or null as buckets means the defaults', () => {

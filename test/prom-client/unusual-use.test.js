@@ -370,16 +370,6 @@ describe('unusual use: a Registry', () => {
     make(registry);
     assert.equal(await registry.metrics(), '# HELP A H\n# TYPE A GAUGE\nA 0\n');
   });
-
-  it("a Registry does not contain a metric that another of the metric's registries refuses", () => {
-    const [one, two] = [new Registry(), new Registry()];
-    make(two);
-    assert.throws(
-      () => new Gauge({ name: 'a', help: 'h', registers: [one, two] }),
-      /^Error: A metric with the name a has already been registered\./,
-    );
-    assert.equal(one.getSingleMetric('a'), undefined);
-  });
 });
 
 describe('unusual use: an enumerable property on Object.prototype', () => {
