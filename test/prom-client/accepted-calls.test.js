@@ -1,8 +1,8 @@
 'use strict';
 
-// What prom-client accepts never throws here, what it prints is printed, and what it refuses is refused in the
-// same words: tens of thousands of calls with odd arguments on both libraries. A row of docs/differences.md
-// names each exception.
+// What prom-client accepts never throws here, what it prints is printed, and what it refuses is refused with
+// the same text: tens of thousands of calls with odd arguments on both libraries. A row of
+// docs/differences.md names each exception.
 
 const { test, before, after, mock } = require('node:test');
 const assert = require('node:assert');
