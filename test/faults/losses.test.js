@@ -126,19 +126,6 @@ describe('a thread that is lost', () => {
     assert.deepEqual((await cluster.internals()).refused, {});
   });
 
-  it('a thread that is lost with all files of a draining worker leaves the exit file of that worker', async t => {
-    const cluster = shared();
-    const { id, total } = await startWorkers(cluster);
-    const end = await drain(cluster, t, id);
-    for (const name of cluster.keptFiles(id)) fs.rmSync(path.join(cluster.spool, name));
-    await loseThread(cluster);
-    await end();
-    const samples = await cluster.scrape();
-    assert.equal(counted(samples), total + 10);
-    assert.equal(samples.get(`own_total{worker="${id}"}`), 110);
-    assert.deepEqual((await cluster.internals()).refused, {});
-  });
-
   it('a thread that is lost while a worker hangs, which is then killed, costs nothing of what was scraped', async () => {
     const cluster = shared();
     const { id, total } = await startWorkers(cluster);
@@ -173,20 +160,6 @@ describe('a thread that is lost', () => {
     assert.equal(counted(after), total + 10);
     assert.equal(after.get(`own_total{worker="${id}"}`), 110);
     await cluster.end();
-  });
-
-  it('a thread that is lost in the instant in which a worker is killed costs nothing of what was scraped', async () => {
-    const cluster = shared();
-    const { id, total } = await startWorkers(cluster);
-    await cluster.run(async ({ cluster, threads }, id) => {
-      cluster.workers[id].process.kill('SIGKILL');
-      await threads.at(-1).terminate();
-    }, id);
-    await cluster.gone(id);
-    await allRetired(cluster);
-    const samples = await cluster.scrape();
-    assert.equal(counted(samples), total);
-    assert.equal(samples.get(`own_total{worker="${id}"}`), 100);
   });
 
   it('a thread that is lost while a worker runs a collect hook costs nothing, even if it exits in the next one', async () => {
@@ -234,22 +207,6 @@ describe('a thread that is lost', () => {
       assert.equal(samples.get(`open{worker="${id}"}`), 100);
       await kill(cluster, id);
     }
-  });
-
-  it('a thread that is lost again and again while a worker hangs costs nothing of it', async () => {
-    const cluster = shared();
-    const { id, total } = await startWorkers(cluster);
-    await hang(cluster, id, total);
-    for (let i = 1; i <= 3; i++) {
-      // Else the third loss would end the use of threads.
-      await cluster.run(({ clock }, milliseconds) => clock.advance(milliseconds), MINUTE);
-      await cluster.inWorker(1, record);
-      await loseThread(cluster);
-      assert.equal(counted(await cluster.scrape()), total + i);
-    }
-    await cluster.signal(id, 'SIGCONT');
-    await cluster.inWorker(id, record);
-    await until(async () => counted(await cluster.scrape()) === total + 4, 'it answers again');
   });
 });
 

@@ -74,34 +74,43 @@ const MOMENTS = {
 };
 
 /**
- * A file that a thread loads first: once there is another file, the thread throws instead of sending a page.
- *
- * @returns {{threadPreload: string, failOnce: () => void}}
+ * A file that a thread loads first. It makes one call of a method of the store throw, once its name is in
+ * another file.
  */
-function makeFailingThread(t) {
+function sabotage(t) {
   const place = makePlace(t);
-  const [preload, once] = [path.join(place, 'preload.js'), path.join(place, 'once')];
+  const [file, trigger] = [path.join(place, 'preload.js'), path.join(place, 'trigger')];
+  const store = path.join(LIBRARY, 'lib/store/cluster-store.js');
   fs.writeFileSync(
-    preload,
-    `const { parentPort } = require('node:worker_threads');
-    const fs = require('node:fs');
-    const once = ${JSON.stringify(once)};
-    const { postMessage } = parentPort;
-    parentPort.postMessage = function (message, ...rest) {
-      if (message.op === 'done' && fs.existsSync(once)) {
-        fs.rmSync(once);
-        setImmediate(() => { throw new Error('this thread is meant to die'); });
-        return;
-      }
-      return postMessage.call(this, message, ...rest);
-    };`,
+    file,
+    `const fs = require('node:fs');
+    const { ClusterStore } = require(${JSON.stringify(store)});
+    const trigger = ${JSON.stringify(trigger)};
+    for (const name of ['merge', 'apply', 'encodeRetired']) {
+      const method = ClusterStore.prototype[name];
+      ClusterStore.prototype[name] = function (...given) {
+        if (fs.existsSync(trigger) && fs.readFileSync(trigger, 'utf8') === name) {
+          fs.rmSync(trigger);
+          throw new TypeError('this thread is meant to fail');
+        }
+        return method.apply(this, given);
+      };
+    }
+    // A failed write of retired totals is repeated soon.
+    const { setTimeout } = globalThis;
+    globalThis.setTimeout = (callback, milliseconds, ...given) =>
+      setTimeout(callback, milliseconds > 4000 ? 10 : milliseconds, ...given);`,
   );
-  return { threadPreload: preload, failOnce: () => fs.writeFileSync(once, '') };
+  const failIn = method => {
+    fs.writeFileSync(`${trigger}.new`, method);
+    fs.renameSync(`${trigger}.new`, trigger);
+  };
+  return { threadPreload: file, failIn };
 }
 
 describe('a thread that ends', () => {
   it('a cluster whose threads end loses no count', async t => {
-    const { threadPreload, failOnce } = makeFailingThread(t);
+    const { threadPreload, failIn } = sabotage(t);
     const cluster = await startWithDead(t, { threadPreload });
     let expected = 10;
     const recordOne = async () => {
@@ -171,10 +180,53 @@ describe('a thread that ends', () => {
       await letMinutePass();
       await recordOne();
       const threads = await cluster.run($ => $.threads.length);
-      failOnce();
+      failIn('merge');
       assert.equal(await total(), expected);
       assert.equal(await cluster.run($ => $.threads.length), threads + 1);
-      assert.doesNotMatch(cluster.output, /meant to die/);
+      assert.doesNotMatch(cluster.output, /meant to fail/);
+    });
+
+    await t.test('a thread that throws while it reads an answer costs that answer and no count', async () => {
+      await letMinutePass();
+      const before = expected;
+      await recordOne();
+      const { lostThreads } = await cluster.internals();
+      failIn('apply');
+      const shown = await total();
+      assert.ok(shown === before || shown === expected, `${shown}`);
+      assert.equal(await total(), expected);
+      const { lostThreads: lost, refused } = await cluster.internals();
+      assert.deepEqual({ lost, refused }, { lost: lostThreads, refused: { unknown: 1 } });
+    });
+
+    await t.test('a thread that throws while it writes the retired totals writes them later', async () => {
+      const { retired } = await cluster.internals();
+      const { id, end } = await startWorker();
+      failIn('encodeRetired');
+      end();
+      await cluster.gone(id);
+      expected += 100;
+      assert.equal(await total(), expected);
+      await until(async () => (await cluster.internals()).retired > retired, 'the totals are written');
+      // The next thread reads them.
+      await cluster.run(terminate);
+      assert.equal(await total(), expected);
+    });
+
+    await t.test('a thread that ends while a worker ends: the last numbers of the worker count', async () => {
+      await letMinutePass();
+      const { id } = await startWorker();
+      await cluster.run(async ({ threads, cluster }, id) => {
+        const worker = cluster.workers[id];
+        threads.at(-1).terminate();
+        // Before there is another thread, for which the worker would send a full snapshot.
+        const source = '({ process, state }) => (state.record(100), process.exit())';
+        worker.send({ call: -1, source, args: [] });
+        await new Promise(resolve => worker.once('exit', resolve));
+      }, id);
+      await cluster.gone(id);
+      expected += 100;
+      assert.equal(await total(), expected);
     });
 
     await t.test(
@@ -195,16 +247,6 @@ describe('a thread that ends', () => {
         assert.equal(await total(), expected);
       },
     );
-
-    await t.test('a thread that ends while a worker ends: the last numbers of the worker count', async () => {
-      await letMinutePass();
-      const { id, end } = await startWorker();
-      const terminated = cluster.run(terminate);
-      end();
-      await Promise.all([terminated, cluster.gone(id)]);
-      expected += 100;
-      assert.equal(await total(), expected);
-    });
 
     await t.test('a thread that is lost with its directory costs only the retired totals', async () => {
       await letMinutePass();

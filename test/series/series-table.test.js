@@ -228,7 +228,7 @@ test('any sequence of uses, removals and compactions is that of an ordered map',
   const names = ['a', 'b'];
   const value = fc.oneof(
     fc.integer({ min: 0, max: 6 }),
-    fc.constantFrom('0', '1', 'x', true, null, undefined),
+    fc.constantFrom('0', '1', 'x', true, null, undefined, 5n),
   );
   const labelSet = fc
     .tuple(fc.shuffledSubarray(names), value, value)
