@@ -1,56 +1,55 @@
 'use strict';
 
-// The labels of a row with those that all series get, sorted, as Prometheus wants them. Label sets rarely
-// change, so they are cached between pushes, with what was made of them, by their text.
+// The labels of rows with those that all series get, sorted, as Prometheus wants them. Label sets rarely
+// change, so they are kept between pushes, as long as one of their series is.
 
-const { KINDS } = require('../../series/layouts');
 const { isValidLabelName } = require('../../registry/names');
-const { joinLabels } = require('../../exposition/label-text');
 
-/** Rows that are cached at most. One with six labels takes 550 bytes. */
-const MAX_ROWS = 50_000;
+/** How many values of a label are remembered, so that rows share them. */
+const MAX_VALUES = 10_000;
 
-/** Labels with a longer text are read again at each push. */
-const MAX_CHARACTERS = 1000;
-
-/** The cache may have this many rows more than twice those of a push, so that small ones are not cleared. */
-const SPARE_ROWS = 1000;
+/** @typedef {import('../../exposition/text-format').Family} Family */
 
 /**
- * What write-request.js has made of a label.
- *
- * @typedef {object} Encoding
+ * @typedef {object} Label
+ * @property {string} name
+ * @property {string} value
+ * @property {string} key equal for equal labels
+ * @property {boolean} isValid whether Prometheus accepts it
  * @property {Buffer} [encoded] as version 1.0 has it
- * @property {number} [request] of version 2.0, whose symbols these are:
+ * @property {number} [request] of version 2.0, which has these:
  * @property {number} [nameReference]
  * @property {number} [valueReference]
  */
 
-/** @typedef {import('../../exposition/text-format').Family} Family */
-/** @typedef {{name: string, value: string, key: string} & Encoding} Label `key`: equal for equal labels */
+/**
+ * A metric name, with the `le` or `quantile` of its samples.
+ *
+ * @typedef {object} SampleName
+ * @property {Label[]} labels of both, sorted
+ * @property {boolean} isMarked whether it has one of these
+ * @property {boolean} isValid whether Prometheus accepts the name
+ * @property {Map<Row, number>} series with the last push that has them
+ */
 
 /**
- * The labels that all samples of a row have, sorted by name.
+ * A label set.
  *
  * @typedef {object} Row
- * @property {Label[]} labels
- * @property {number} nameAt how many of them are before `__name__`
- * @property {number} markerAt how many are before the marker, which is `le` or `quantile`
- * @property {string} key keys of the labels, without `markers`
- * @property {string} markers those of labels called `le` or `quantile`, because a sample of another metric
- *   may have them as its marker
+ * @property {Label[]} labels sorted by name, without those of the sample's name
+ * @property {string} key equal for equal label sets
+ * @property {string} text by which a family finds it
+ * @property {number} series how many there are
  */
 
 class LabelRows {
   #added;
-  /** @type {Map<string | undefined, Map<string, Row>>} by marker and text */
-  #rows = new Map();
-  /** How many there are. */
-  #count = 0;
-  /** How many were asked for since the last clean(). */
-  #used = 0;
-  /** @type {Map<string, Map<string, Label>>} by name and value; rows have many in common */
+  /** @type {Map<string, Map<string, Label>>} by name and value; rows share them */
   #labels = new Map();
+  /** @type {Map<string, Row>} by key */
+  #rows = new Map();
+  /** @type {Map<string, Row>} by text */
+  #texts = new Map();
 
   /** @param {Record<string, string>} labels that all series get that do not have a label of that name */
   constructor(labels) {
@@ -60,96 +59,62 @@ class LabelRows {
   /**
    * @param {Family} family
    * @param {number} number of its row
-   * @param {string | undefined} marker name of the label that the sample has in addition
+   * @param {boolean} isMarked whether the sample has a `le` or `quantile`, which the row then leaves out
    * @returns {Row | undefined} undefined if Prometheus would refuse the labels
    */
-  rowOf(family, number, marker) {
-    this.#used++;
-    const text = family.labelText(number, marker !== undefined);
+  rowOf(family, number, isMarked) {
+    const text = family.labelText(number, isMarked);
     // Flattens it: V8 hashes and compares a text that was built with + more slowly.
     Number(text);
-    let rows = this.#rows.get(marker);
-    if (rows === undefined) this.#rows.set(marker, (rows = new Map()));
-    const cached = rows.get(text);
-    if (cached !== undefined) return cached;
-    const row = this.#read(family.labels(number, marker !== undefined), marker);
-    if (row === undefined || text.length > MAX_CHARACTERS || this.#count >= MAX_ROWS) return row;
-    for (const label of row.labels) this.#share(label);
-    rows.set(text, row);
-    this.#count++;
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    const labels = this.#labelsOf(family.labels(number, isMarked));
+    if (labels === undefined) return undefined;
+    let key = '';
+    for (const label of labels) key += label.key;
+    let row = this.#rows.get(key);
+    if (row === undefined) this.#rows.set(key, (row = { labels, key, text, series: 0 }));
+    else this.#texts.delete(row.text);
+    row.text = text;
+    this.#texts.set(text, row);
     return row;
   }
 
-  /** Clears the cache if most of it is of label sets that have ended; to be called after each push. */
-  clean() {
-    if (this.#count > 2 * this.#used + SPARE_ROWS) {
-      this.#rows.clear();
-      this.#labels.clear();
-      this.#count = 0;
-    }
-    this.#used = 0;
+  /**
+   * Forgets a series.
+   *
+   * @param {Row} row
+   * @param {SampleName} name
+   */
+  drop(row, name) {
+    name.series.delete(row);
+    if (--row.series > 0) return;
+    this.#rows.delete(row.key);
+    this.#texts.delete(row.text);
   }
 
-  /**
-   * @param {import('../../exposition/label-text').LabelPair[]} pairs
-   * @param {string | undefined} marker
-   * @returns {Row | undefined}
-   */
-  #read(pairs, marker) {
-    const labels = pairs.map(([name, value]) => this.#labelOf(name, value.toWellFormed()));
-    const own = labels.length;
-    for (const label of this.#added)
-      if (label.name !== marker && !hasName(labels, own, label.name)) labels.push(label);
-    labels.sort(byName);
-    for (let i = 0; i < labels.length; i++) {
-      const { name } = labels[i];
-      if (!isValidLabelName(name) || name === '__name__' || name === marker || name === labels[i + 1]?.name)
-        return undefined;
-    }
-    return rowFrom(labels.every(hasValue) ? labels : labels.filter(hasValue), marker);
+  /** @param {import('../../exposition/label-text').LabelPair[]} pairs */
+  #labelsOf(pairs) {
+    const labels = pairs.map(([name, value]) => this.#labelOf(name, value));
+    const added = this.#added.filter(({ name }) => !labels.some(own => own.name === name));
+    const all = [...labels, ...added].filter(({ value }) => value !== '').sort(byName);
+    return all.every(({ isValid, name }, i) => isValid && name !== all[i + 1]?.name) ? all : undefined;
   }
 
   /**
    * @param {string} name
    * @param {string} value
+   * @returns {Label} the same for equal labels
    */
   #labelOf(name, value) {
-    return this.#labels.get(name)?.get(value) ?? labelOf(name, value);
-  }
-
-  /** @param {Label} label to be found from now on */
-  #share(label) {
-    const { name, value } = label;
+    const known = this.#labels.get(name)?.get(value);
+    if (known !== undefined) return known;
+    const label = labelOf(name, value);
     const values = this.#labels.get(name) ?? new Map();
-    if (!values.has(value)) this.#labels.set(name, values.set(value, label));
+    if (values.size >= MAX_VALUES) values.clear();
+    this.#labels.set(name, values.set(value, label));
+    return label;
   }
-}
-
-/**
- * @param {string} key a row's
- * @param {string} markers
- * @returns {Row} with all these labels
- */
-function rowOfKey(key, markers) {
-  /** @type {[string, string][]} */
-  const pairs = JSON.parse(`[${joinLabels(key, markers)}]`);
-  return rowFrom(pairs.map(pair => labelOf(...pair)).sort(byName), undefined);
-}
-
-/**
- * @param {Label[]} labels sorted by name
- * @param {string | undefined} marker name of the label that the sample has in addition
- * @returns {Row}
- */
-function rowFrom(labels, marker) {
-  const row = { labels, nameAt: 0, markerAt: 0, key: '', markers: '' };
-  for (const { name, key } of labels) {
-    if (name < '__name__') row.nameAt++;
-    if (marker === undefined || name < marker) row.markerAt++;
-    if (KINDS.some(({ marker }) => marker === name)) row.markers = joinLabels(row.markers, key);
-    else row.key = joinLabels(row.key, key);
-  }
-  return row;
 }
 
 /**
@@ -158,17 +123,25 @@ function rowFrom(labels, marker) {
  * @returns {Label}
  */
 function labelOf(name, value) {
-  return { name, value, key: JSON.stringify([name, value]) };
+  const text = value.toWellFormed();
+  const isValid = isValidLabelName(name) && name !== '__name__';
+  return { name, value: text, isValid, key: `${name}=${text.length}:${text}` };
 }
 
 /**
- * @param {Label[]} labels
- * @param {number} count how many of them to search
- * @param {string} name
+ * @param {Row} row
+ * @param {SampleName} name
+ * @returns {Label[]} all labels of a series, sorted by name
  */
-function hasName(labels, count, name) {
-  for (let i = 0; i < count; i++) if (labels[i].name === name) return true;
-  return false;
+function labelsOfSeries({ labels }, { labels: others }) {
+  const all = [];
+  let i = 0;
+  for (const label of labels) {
+    while (i < others.length && others[i].name < label.name) all.push(others[i++]);
+    all.push(label);
+  }
+  while (i < others.length) all.push(others[i++]);
+  return all;
 }
 
 /**
@@ -176,12 +149,7 @@ function hasName(labels, count, name) {
  * @param {Label} b
  */
 function byName(a, b) {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  return a.name < b.name ? -1 : 1;
 }
 
-/** @param {Label} label */
-function hasValue({ value }) {
-  return value !== '';
-}
-
-module.exports = { LabelRows, labelOf, rowOfKey };
+module.exports = { LabelRows, labelOf, labelsOfSeries };

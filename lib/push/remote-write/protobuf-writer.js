@@ -35,7 +35,6 @@ class ProtobufWriter {
    * @param {number} value an integer of at least 0
    */
   integer(field, value) {
-    this.#reserve(2 * LONGEST_VARINT);
     this.#tag(field, VARINT);
     this.varint(value);
   }
@@ -45,9 +44,18 @@ class ProtobufWriter {
    * @param {Uint8Array} bytes 8 of them, little endian
    */
   fixed64(field, bytes) {
-    this.#reserve(LONGEST_VARINT);
     this.#tag(field, FIXED64);
     this.append(bytes);
+  }
+
+  /**
+   * @param {number} field
+   * @param {number} value
+   */
+  double(field, value) {
+    this.#tag(field, FIXED64);
+    this.#reserve(Float64Array.BYTES_PER_ELEMENT);
+    this.length = this.#bytes.writeDoubleLE(value, this.length);
   }
 
   /** @param {Uint8Array} bytes of fields */
@@ -65,43 +73,37 @@ class ProtobufWriter {
    * @param {string} text
    */
   text(field, text) {
-    this.#reserve(LONGEST_VARINT + text.length * BYTES_PER_CHARACTER);
-    const start = this.begin(field, text.length);
-    this.length = start + this.#bytes.write(text, start);
-    this.end(start, text.length);
+    const start = this.begin(field);
+    this.#reserve(text.length * BYTES_PER_CHARACTER);
+    this.length += this.#bytes.write(text, start);
+    this.end(start);
   }
 
   /**
    * Begins a message in a field; end() completes it.
    *
    * @param {number} field
-   * @param {number} [expected] its length. If it turns out to have more or fewer digits, end() moves the
-   *   message
    * @returns {number} its start
    */
-  begin(field, expected = 0) {
-    this.#reserve(2 * LONGEST_VARINT);
+  begin(field) {
     this.#tag(field, LENGTH_DELIMITED);
-    this.length += digitsOf(expected);
+    // Of its length, which mostly is below 128.
+    this.length++;
     return this.length;
   }
 
-  /**
-   * @param {number} start as begin() has returned it
-   * @param {number} [expected] as begin() got it
-   */
-  end(start, expected = 0) {
-    const { length } = this;
-    const reserved = digitsOf(expected);
-    const bytes = length - start;
-    const extra = digitsOf(bytes) - reserved;
-    if (extra !== 0) {
-      this.#reserve(Math.max(extra, 0));
-      this.#bytes.copyWithin(start + extra, start, length);
+  /** @param {number} start as begin() has returned it */
+  end(start) {
+    const bytes = this.length - start;
+    let extra = 0;
+    for (let rest = bytes; rest >= 128; rest = Math.floor(rest / 128)) extra++;
+    if (extra > 0) {
+      this.#reserve(extra);
+      this.#bytes.copyWithin(start + extra, start, this.length);
     }
-    this.length = start - reserved;
+    this.length = start - 1;
     this.varint(bytes);
-    this.length = length + extra;
+    this.length += bytes;
   }
 
   /** @param {number} value an integer of at least 0; up to 2^53, so without the operators of 32 bits */
@@ -120,6 +122,8 @@ class ProtobufWriter {
    * @param {number} type
    */
   #tag(field, type) {
+    // With the varint that follows: end() writes it where nothing may move.
+    this.#reserve(2 * LONGEST_VARINT);
     // One byte: no field of these protocols is above 15.
     this.#bytes[this.length++] = field * 8 + type;
   }
@@ -131,16 +135,6 @@ class ProtobufWriter {
     this.#bytes.copy(larger, 0, 0, this.length);
     this.#bytes = larger;
   }
-}
-
-/**
- * @param {number} value
- * @returns {number} how many bytes it takes as a varint
- */
-function digitsOf(value) {
-  let digits = 1;
-  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) digits++;
-  return digits;
 }
 
 module.exports = { ProtobufWriter };

@@ -6,86 +6,193 @@
 
 const { ProtobufWriter } = require('./protobuf-writer');
 
-/** @typedef {import('../../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('./label-rows').Label} Label */
-/** @typedef {import('./label-rows').Row} Row */
 
-/**
- * The labels that samples of different rows have in common.
- *
- * @typedef {object} SampleName
- * @property {Label} name
- * @property {Label | undefined} marker `le` or `quantile`
- */
+/** @typedef {'1.0' | '2.0'} Protocol */
 
 /** @typedef {{name: string, help: string, type: string}} Metadata of a family */
+
+/** @typedef {{labels: Label[], value: number, timestamp: number}} SentExemplar `timestamp`: 0 if unknown */
 
 /**
  * A sample of one series.
  *
  * @typedef {object} SeriesSample
- * @property {Row} row its labels, except those of its name
- * @property {SampleName} name
+ * @property {Label[]} labels sorted by name
  * @property {number | undefined} value undefined: the series has ended
- * @property {Exemplar | undefined | null} exemplar
+ * @property {SentExemplar | undefined} [exemplar]
  */
-
-/** @typedef {'1.0' | '2.0'} Protocol */
 
 /** Types by their number in both versions; 0 is unknown. */
 const TYPES = ['', 'counter', 'gauge', 'histogram', '', 'summary'];
 
-/** Values, little endian. Which NaN a Float64Array holds is not JavaScript's concern, but Prometheus'. */
+/** The NaN that stands for the end of a series, little endian. JavaScript may not keep its bits. */
 const STALE = Buffer.from('020000000000f07f', 'hex');
-const NOT_A_NUMBER = Buffer.from('010000000000f87f', 'hex');
-
-const SAMPLE_BYTES = 32; // at most
 
 /** Usual size of an encoded label. */
 const LABEL_BYTES = 64;
 
 let nextId = 1;
 
-/** Where the value of a sample is: after its tag, its length and the tag of the value. */
-const VALUE_AT = 3;
+/** What the versions have in common: a list of series, and the fields of samples and exemplars. */
+class WriteRequest {
+  #timestamp;
+  #fields;
+  /** Of the series. */
+  writer = new ProtobufWriter();
+  samples = 0;
+  /** @type {import('./written-series').Series[]} whose stale markers it has */
+  ended = [];
 
-/** @param {string} type */
-function typeNumber(type) {
+  /**
+   * @param {number} timestamp of all samples, milliseconds since the epoch
+   * @param {{series: number, exemplar: number}} fields
+   */
+  constructor(timestamp, fields) {
+    this.#timestamp = timestamp;
+    this.#fields = fields;
+  }
+
+  /** @returns {Buffer[]} */
+  get parts() {
+    return [this.writer.bytes];
+  }
+
+  /** How many bytes the request has so far. */
+  get length() {
+    return this.writer.length;
+  }
+
+  /**
+   * @param {SeriesSample} sample
+   * @param {Metadata | undefined} metadata
+   */
+  add({ labels, value, exemplar }, metadata) {
+    const { writer } = this;
+    this.samples++;
+    const start = writer.begin(this.#fields.series);
+    this.writeLabels(labels);
+    const sampleStart = writer.begin(2);
+    if (value === undefined) writer.fixed64(1, STALE);
+    else writer.double(1, value);
+    writer.integer(2, this.#timestamp);
+    writer.end(sampleStart);
+    if (exemplar !== undefined) {
+      const exemplarStart = writer.begin(this.#fields.exemplar);
+      this.writeLabels(exemplar.labels);
+      writer.double(2, exemplar.value);
+      writer.integer(3, exemplar.timestamp);
+      writer.end(exemplarStart);
+    }
+    if (metadata !== undefined) this.writeMetadata(metadata);
+    writer.end(start);
+  }
+
+  /** @param {Label[]} _labels */
+  writeLabels(_labels) {}
+
+  /** @param {Metadata} _metadata of the series that is being written */
+  writeMetadata(_metadata) {}
+}
+
+/** `prometheus.WriteRequest`. */
+class WriteRequest1 extends WriteRequest {
+  /** @type {Metadata | undefined} of the last sample */
+  #metadata = undefined;
+
+  /** @param {number} timestamp */
+  constructor(timestamp) {
+    super(timestamp, { series: 1, exemplar: 3 });
+  }
+
+  /**
+   * @param {SeriesSample} sample
+   * @param {Metadata | undefined} metadata
+   */
+  add(sample, metadata) {
+    // Once for a family, beside the series.
+    if (metadata !== undefined && metadata !== this.#metadata) {
+      this.#metadata = metadata;
+      const { writer } = this;
+      const start = writer.begin(3);
+      writer.integer(1, typeNumber(metadata));
+      writer.text(2, metadata.name);
+      writer.text(4, metadata.help);
+      writer.end(start);
+    }
+    super.add(sample, undefined);
+  }
+
+  /** @param {Label[]} labels */
+  writeLabels(labels) {
+    for (const label of labels) {
+      label.encoded ??= encodedLabel(label);
+      this.writer.append(label.encoded);
+    }
+  }
+}
+
+/** `io.prometheus.write.v2.Request`. */
+class WriteRequest2 extends WriteRequest {
+  /** A writer of their own, because some receivers read the symbols before the series. */
+  #symbolWriter = new ProtobufWriter();
+  #id = nextId++;
+  /** @type {Map<string, number>} */
+  #symbols = new Map();
+
+  /** @param {number} timestamp */
+  constructor(timestamp) {
+    super(timestamp, { series: 5, exemplar: 4 });
+    this.#symbol('');
+  }
+
+  get parts() {
+    return [this.#symbolWriter.bytes, ...super.parts];
+  }
+
+  get length() {
+    return this.#symbolWriter.length + super.length;
+  }
+
+  /** @param {Label[]} labels */
+  writeLabels(labels) {
+    const { writer } = this;
+    const start = writer.begin(1);
+    for (const label of labels) {
+      if (label.request !== this.#id) {
+        label.request = this.#id;
+        label.nameReference = this.#symbol(label.name);
+        label.valueReference = this.#symbol(label.value);
+      }
+      writer.varint(/** @type {number} */ (label.nameReference));
+      writer.varint(/** @type {number} */ (label.valueReference));
+    }
+    writer.end(start);
+  }
+
+  /** @param {Metadata} metadata */
+  writeMetadata(metadata) {
+    const { writer } = this;
+    const start = writer.begin(5);
+    writer.integer(1, typeNumber(metadata));
+    writer.integer(3, this.#symbol(metadata.help));
+    writer.end(start);
+  }
+
+  /** @param {string} text */
+  #symbol(text) {
+    const existing = this.#symbols.get(text);
+    if (existing !== undefined) return existing;
+    const reference = this.#symbols.size;
+    this.#symbols.set(text, reference);
+    this.#symbolWriter.text(4, text);
+    return reference;
+  }
+}
+
+/** @param {Metadata} metadata */
+function typeNumber({ type }) {
   return Math.max(TYPES.indexOf(type), 0);
-}
-
-/**
- * @param {Buffer} bytes
- * @param {number | undefined} value
- * @param {number} position
- */
-function writeValue(bytes, value, position) {
-  if (value === undefined) STALE.copy(bytes, position);
-  else if (Number.isNaN(value)) NOT_A_NUMBER.copy(bytes, position);
-  else bytes.writeDoubleLE(value, position);
-}
-
-/**
- * @param {number} value
- * @returns {Buffer}
- */
-function valueBytes(value) {
-  const bytes = Buffer.alloc(8);
-  writeValue(bytes, value, 0);
-  return bytes;
-}
-
-/**
- * @param {number} timestamp milliseconds since the epoch
- * @returns {Buffer} a sample, in which only the value has to be set
- */
-function encodedSample(timestamp) {
-  const writer = new ProtobufWriter(SAMPLE_BYTES);
-  const start = writer.begin(2);
-  writer.fixed64(1, STALE);
-  writer.integer(2, timestamp);
-  writer.end(start);
-  return writer.bytes;
 }
 
 /**
@@ -102,181 +209,12 @@ function encodedLabel({ name, value }) {
 }
 
 /**
- * @param {Exemplar} exemplar
- * @returns {number} milliseconds since the epoch, 0 if it has none
+ * @param {Protocol} protocol
+ * @param {number} timestamp of all samples, milliseconds since the epoch
+ * @returns {WriteRequest}
  */
-function timestampOf({ timestamp }) {
-  return timestamp > 0 && Number.isFinite(timestamp) ? Math.round(timestamp * 1000) : 0;
+function newRequest(protocol, timestamp) {
+  return protocol === '2.0' ? new WriteRequest2(timestamp) : new WriteRequest1(timestamp);
 }
 
-/**
- * @param {Exemplar} exemplar
- * @returns {Label[]}
- */
-function exemplarLabels({ labelSet }) {
-  return Object.entries(labelSet ?? {}).map(([name, value]) => ({ name, value: String(value), key: '' }));
-}
-
-/**
- * Writes the labels of a sample, sorted by name.
- *
- * @param {Row} row
- * @param {SampleName} sampleName
- * @param {(label: Label) => void} write
- */
-function eachLabel({ labels, nameAt, markerAt }, { name, marker }, write) {
-  for (let i = 0; i <= labels.length; i++) {
-    if (i === nameAt) write(name);
-    if (i === markerAt && marker !== undefined) write(marker);
-    if (i < labels.length) write(labels[i]);
-  }
-}
-
-/** `prometheus.WriteRequest`. */
-class WriteRequest1 {
-  #writer = new ProtobufWriter();
-  #sample;
-  /** Bytes of the last series; the next one has about as many. */
-  #seriesBytes = 0;
-  /** @type {Metadata | undefined} of the last sample */
-  #metadata = undefined;
-
-  /** @param {number} timestamp of all samples, milliseconds since the epoch */
-  constructor(timestamp) {
-    this.#sample = encodedSample(timestamp);
-  }
-
-  /** How many bytes the request has so far. */
-  get length() {
-    return this.#writer.length;
-  }
-
-  /**
-   * @param {SeriesSample} sample
-   * @param {Metadata | undefined} metadata
-   */
-  add({ row, name, value, exemplar }, metadata) {
-    const writer = this.#writer;
-    if (metadata !== this.#metadata) this.#writeMetadata(metadata);
-    const expected = this.#seriesBytes;
-    const start = writer.begin(1, expected);
-    eachLabel(row, name, label => writeLabel(writer, label));
-    writeValue(this.#sample, value, VALUE_AT);
-    writer.append(this.#sample);
-    if (exemplar) {
-      const exemplarStart = writer.begin(3);
-      for (const label of exemplarLabels(exemplar)) writeLabel(writer, label);
-      writer.fixed64(2, valueBytes(exemplar.value));
-      writer.integer(3, timestampOf(exemplar));
-      writer.end(exemplarStart);
-    }
-    this.#seriesBytes = writer.length - start;
-    writer.end(start, expected);
-  }
-
-  /** @returns {Buffer[]} */
-  get parts() {
-    return [this.#writer.bytes];
-  }
-
-  /** @param {Metadata | undefined} metadata */
-  #writeMetadata(metadata) {
-    this.#metadata = metadata;
-    if (metadata === undefined) return;
-    const writer = this.#writer;
-    const start = writer.begin(3);
-    writer.integer(1, typeNumber(metadata.type));
-    writer.text(2, metadata.name);
-    writer.text(4, metadata.help);
-    writer.end(start);
-  }
-}
-
-/**
- * @param {ProtobufWriter} writer
- * @param {Label} label
- */
-function writeLabel(writer, label) {
-  label.encoded ??= encodedLabel(label);
-  writer.append(label.encoded);
-}
-
-/** `io.prometheus.write.v2.Request`. */
-class WriteRequest2 {
-  /** Two writers, because some receivers read the symbols before the series. */
-  #symbolWriter = new ProtobufWriter();
-  #writer = new ProtobufWriter();
-  #sample;
-  #id = nextId++;
-  /** @type {Map<string, number>} */
-  #symbols = new Map();
-
-  /** @param {number} timestamp of all samples, milliseconds since the epoch */
-  constructor(timestamp) {
-    this.#sample = encodedSample(timestamp);
-    this.#symbol('');
-  }
-
-  /** How many bytes the request has so far. */
-  get length() {
-    return this.#symbolWriter.length + this.#writer.length;
-  }
-
-  /**
-   * @param {SeriesSample} sample
-   * @param {Metadata | undefined} metadata
-   */
-  add({ row, name, value, exemplar }, metadata) {
-    const writer = this.#writer;
-    const start = writer.begin(5);
-    const labelsStart = writer.begin(1);
-    eachLabel(row, name, label => this.#writeReferences(label));
-    writer.end(labelsStart);
-    writeValue(this.#sample, value, VALUE_AT);
-    writer.append(this.#sample);
-    if (exemplar) {
-      const exemplarStart = writer.begin(4);
-      const exemplarLabelsStart = writer.begin(1);
-      for (const label of exemplarLabels(exemplar)) this.#writeReferences(label);
-      writer.end(exemplarLabelsStart);
-      writer.fixed64(2, valueBytes(exemplar.value));
-      writer.integer(3, timestampOf(exemplar));
-      writer.end(exemplarStart);
-    }
-    if (metadata !== undefined) {
-      const metadataStart = writer.begin(5);
-      writer.integer(1, typeNumber(metadata.type));
-      writer.integer(3, this.#symbol(metadata.help));
-      writer.end(metadataStart);
-    }
-    writer.end(start);
-  }
-
-  /** @returns {Buffer[]} */
-  get parts() {
-    return [this.#symbolWriter.bytes, this.#writer.bytes];
-  }
-
-  /** @param {Label} label */
-  #writeReferences(label) {
-    if (label.request !== this.#id) {
-      label.request = this.#id;
-      label.nameReference = this.#symbol(label.name);
-      label.valueReference = this.#symbol(label.value);
-    }
-    this.#writer.varint(/** @type {number} */ (label.nameReference));
-    this.#writer.varint(/** @type {number} */ (label.valueReference));
-  }
-
-  /** @param {string} text */
-  #symbol(text) {
-    const existing = this.#symbols.get(text);
-    if (existing !== undefined) return existing;
-    const reference = this.#symbols.size;
-    this.#symbols.set(text, reference);
-    this.#symbolWriter.text(4, text);
-    return reference;
-  }
-}
-
-module.exports = { WriteRequest1, WriteRequest2 };
+module.exports = { newRequest };

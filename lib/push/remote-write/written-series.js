@@ -6,8 +6,8 @@
 const { takesLong } = require('../../exposition/text-format');
 const { sampleReader } = require('../../exposition/family-samples');
 const { isValidMetricName } = require('../../registry/names');
-const { LabelRows, labelOf, rowOfKey } = require('./label-rows');
-const { WriteRequest1, WriteRequest2 } = require('./write-request');
+const { LabelRows, labelOf, labelsOfSeries } = require('./label-rows');
+const { newRequest } = require('./write-request');
 const { compressSteps } = require('./snappy');
 const { debug } = require('../../options/debug-log');
 const { textOf } = require('../../options/thrown');
@@ -28,24 +28,13 @@ const MARKERS_PER_SERIES = 20;
 /** @typedef {import('../../exposition/text-format').Exemplar} Exemplar */
 /** @typedef {import('../../exposition/formats').Format} Format */
 /** @typedef {import('./label-rows').Row} Row */
-/** @typedef {import('./write-request').SampleName} SampleName */
+/** @typedef {import('./label-rows').SampleName} SampleName */
 /** @typedef {import('./write-request').Protocol} Protocol */
 /** @typedef {import('./write-request').Metadata} Metadata */
-/** @typedef {import('./write-request').SeriesSample} SeriesSample */
+/** @typedef {import('./write-request').SentExemplar} SentExemplar */
 
-/** @typedef {{pushes: Map<string, number>, key: string}} Ended a series that has ended */
-/** @typedef {{body: Buffer, samples: number, ended: Ended[]}} Request `body`: compressed */
-
-/**
- * All series of a metric name, and for buckets and quantiles of a marker.
- *
- * @typedef {object} SeriesOfName
- * @property {string} name
- * @property {string} markers keys of `le` and `quantile`; '' if there is none
- * @property {Map<string, number>} pushes by the keys of all other labels, sorted: the last push that has them
- */
-
-/** @typedef {SampleName & {series: SeriesOfName | undefined}} KnownName `series`: undefined if not valid */
+/** @typedef {{row: Row, name: SampleName}} Series */
+/** @typedef {{body: Buffer, samples: number, ended: Series[]}} Request `body`: compressed */
 
 /**
  * What one push sends.
@@ -60,8 +49,8 @@ const MARKERS_PER_SERIES = 20;
 
 class WrittenSeries {
   #rows;
-  /** @type {Map<string, SeriesOfName>} by name and markers */
-  #series = new Map();
+  /** @type {Map<string, SampleName>} by name and marker */
+  #names = new Map();
   #pushes = 0;
 
   /** @param {Record<string, string>} labels that all series get that do not have a label of that name */
@@ -85,33 +74,24 @@ class WrittenSeries {
     /** @type {Metadata | undefined} */
     let metadata;
 
-    /** @type {Family} */
-    let family;
-    /** @type {Row | undefined} of the last sample */
-    let row;
-    let rowNumber = -1;
-    /** @type {string | undefined} */
-    let rowMarker;
-
-    /** @type {import('../../exposition/family-samples').SampleSink<KnownName>} */
-    const sink = {
-      nameOf: (name, marker) => this.#nameOf(name, marker),
-      onSample: (name, familyRow, value, exemplar) => {
-        if (familyRow !== rowNumber || name.marker?.name !== rowMarker) {
-          rowNumber = familyRow;
-          rowMarker = name.marker?.name;
-          row = this.#rows.rowOf(family, familyRow, rowMarker);
-        }
-        const pushes = row && this.#pushesOf(name, row);
-        if (row === undefined || pushes === undefined || pushes.get(row.key) === number) {
-          dropped++;
-          return;
-        }
-        pushes.set(row.key, number);
-        samples++;
-        const sample = { row, name, value, exemplar: exemplar && readableExemplar(exemplar) };
-        for (const writer of writers) writer.add(sample, metadata);
-      },
+    /**
+     * @param {Row | undefined} row
+     * @param {SampleName} name
+     * @param {number} value
+     * @param {Exemplar | undefined | null} exemplar
+     */
+    const add = (row, name, value, exemplar) => {
+      const last = row && name.series.get(row);
+      if (row === undefined || last === number) {
+        dropped++;
+        return;
+      }
+      if (last === undefined) row.series++;
+      name.series.set(row, number);
+      samples++;
+      const labels = labelsOfSeries(row, name);
+      const sample = { labels, value, exemplar: exemplar ? sentExemplar(exemplar) : undefined };
+      for (const writer of writers) writer.request.add(sample, metadata);
     };
 
     // A sample of a custom metric object may consist of anything.
@@ -120,8 +100,7 @@ class WrittenSeries {
       reportUnreadable(error);
     };
 
-    for (family of families) {
-      rowNumber = -1;
+    for (const family of families) {
       /** @type {(row: number) => void} */
       let read;
       try {
@@ -130,7 +109,7 @@ class WrittenSeries {
           help: String(family.help),
           type: String(family.type),
         };
-        read = sampleReader(family, format, sink);
+        read = this.#reader(family, format, add);
       } catch (error) {
         onUnreadable(error);
         continue;
@@ -149,26 +128,7 @@ class WrittenSeries {
       }
       yield;
     }
-
-    let ended = 0;
-    let compared = 0;
-    for (const { name, markers, pushes } of this.#series.values()) {
-      const sampleName = { name: labelOf('__name__', name), marker: undefined };
-      for (const [key, last] of pushes) {
-        if (++compared % SERIES_PER_STEP === 0) yield;
-        if (last === number) continue;
-        if (number - last > MARKERS_PER_SERIES) {
-          pushes.delete(key);
-          continue;
-        }
-        ended++;
-        const row = rowOfKey(key, markers);
-        const marker = { row, name: sampleName, value: undefined, exemplar: undefined };
-        for (const writer of writers) writer.addMarker(marker, { pushes, key });
-        if (ended % SAMPLES_PER_STEP === 0) yield* completeAll(writers, REQUEST_BYTES);
-      }
-    }
-    this.#rows.clean();
+    const ended = yield* this.#endOthers(number, writers);
     yield* completeAll(writers, 1);
     const requests = new Map(writers.map(writer => [writer.protocol, writer.requests]));
     return { requests, samples: samples + ended, dropped };
@@ -177,59 +137,88 @@ class WrittenSeries {
   /**
    * Forgets series whose stale marker was received.
    *
-   * @param {Ended[]} ended
+   * @param {Series[]} ended
    */
   forget(ended) {
-    for (const { pushes, key } of ended) pushes.delete(key);
-    for (const [text, { pushes }] of this.#series) if (pushes.size === 0) this.#series.delete(text);
+    for (const { row, name } of ended) this.#rows.drop(row, name);
+  }
+
+  /**
+   * @param {Family} family
+   * @param {Format} format
+   * @param {(row: Row | undefined, name: SampleName, value: number, exemplar?: Exemplar | null) => void} add
+   *   called for each sample of a row; `row`: undefined if Prometheus would refuse the series
+   */
+  #reader(family, format, add) {
+    // The samples of a row have their labels in common, but for a default label called `le`.
+    /** @type {Row | undefined} */
+    let row;
+    let rowNumber = -1;
+    let isMarked = false;
+    return sampleReader(family, format, {
+      nameOf: (name, marker) => this.#nameOf(name, marker),
+      onSample: (name, familyRow, value, exemplar) => {
+        if (familyRow !== rowNumber || name.isMarked !== isMarked) {
+          rowNumber = familyRow;
+          isMarked = name.isMarked;
+          row = name.isValid ? this.#rows.rowOf(family, familyRow, isMarked) : undefined;
+        }
+        add(row, name, value, exemplar);
+      },
+    });
+  }
+
+  /**
+   * Adds the stale markers of series that this push does not have.
+   *
+   * @param {number} number of the push
+   * @param {RequestWriter[]} writers
+   * @returns {Generator<void, number>} how many there are
+   */
+  *#endOthers(number, writers) {
+    let ended = 0;
+    let compared = 0;
+    for (const name of this.#names.values()) {
+      for (const [row, last] of name.series) {
+        if (++compared % SERIES_PER_STEP === 0) yield;
+        if (last === number) continue;
+        if (number - last > MARKERS_PER_SERIES) {
+          this.#rows.drop(row, name);
+          continue;
+        }
+        ended++;
+        const labels = labelsOfSeries(row, name);
+        for (const { request } of writers) {
+          request.add({ labels, value: undefined }, undefined);
+          request.ended.push({ row, name });
+        }
+        if (ended % SAMPLES_PER_STEP === 0) yield* completeAll(writers, REQUEST_BYTES);
+      }
+    }
+    return ended;
   }
 
   /**
    * @param {string} name of the metric
-   * @param {import('../../exposition/label-text').LabelPair | undefined} pair
-   * @returns {KnownName}
+   * @param {import('../../exposition/label-text').LabelPair | undefined} marker
+   * @returns {SampleName}
    */
-  #nameOf(name, pair) {
-    const marker = pair && labelOf(...pair);
-    const series = isValidMetricName(name) ? this.#seriesOf(name, marker?.key ?? '') : undefined;
-    return { name: labelOf('__name__', name), marker, series };
-  }
-
-  /**
-   * @param {string} name
-   * @param {string} markers
-   * @returns {SeriesOfName}
-   */
-  #seriesOf(name, markers) {
-    const text = `${name} ${markers}`;
-    let series = this.#series.get(text);
-    if (series === undefined) {
-      series = { name, markers, pushes: new Map() };
-      this.#series.set(text, series);
+  #nameOf(name, marker) {
+    const key = `${name} ${marker ?? ''}`;
+    let known = this.#names.get(key);
+    if (known === undefined) {
+      const labels = [labelOf('__name__', name)];
+      if (marker !== undefined) labels.push(labelOf(...marker));
+      known = { labels, isMarked: marker !== undefined, isValid: isValidMetricName(name), series: new Map() };
+      this.#names.set(key, known);
     }
-    return series;
-  }
-
-  /**
-   * @param {KnownName} name
-   * @param {Row} row
-   * @returns {Map<string, number> | undefined} undefined if the name is not valid
-   */
-  #pushesOf({ name, marker, series }, { markers }) {
-    if (series === undefined || markers === '') return series?.pushes;
-    // The labels of a gauge may make it the same series as a histogram's bucket.
-    const all = marker === undefined ? markers : [markers, marker.key].sort().join();
-    return this.#seriesOf(name.value, all).pushes;
+    return known;
   }
 }
 
 /** Requests of one protocol. */
 class RequestWriter {
-  #request;
   #timestamp;
-  #samples = 0;
-  /** @type {Ended[]} */
-  #ended = [];
 
   /**
    * @param {Protocol} protocol
@@ -238,27 +227,10 @@ class RequestWriter {
   constructor(protocol, timestamp) {
     this.protocol = protocol;
     this.#timestamp = timestamp;
-    this.#request = newRequest(protocol, timestamp);
+    /** Not complete yet. */
+    this.request = newRequest(protocol, timestamp);
     /** @type {Request[]} */
     this.requests = [];
-  }
-
-  /**
-   * @param {SeriesSample} sample
-   * @param {Metadata | undefined} metadata
-   */
-  add(sample, metadata) {
-    this.#request.add(sample, metadata);
-    this.#samples++;
-  }
-
-  /**
-   * @param {SeriesSample} marker
-   * @param {Ended} ended whose stale marker it is
-   */
-  addMarker(marker, ended) {
-    this.add(marker, undefined);
-    this.#ended.push(ended);
   }
 
   /**
@@ -268,25 +240,23 @@ class RequestWriter {
    * @returns {Generator<void, void>}
    */
   *complete(bytes) {
-    if (this.#samples === 0 || this.#request.length < bytes) return;
-    const body = yield* compressSteps(this.#request.parts);
-    this.requests.push({ body, samples: this.#samples, ended: this.#ended });
-    this.#request = newRequest(this.protocol, this.#timestamp);
-    this.#samples = 0;
-    this.#ended = [];
+    const { parts, length, samples, ended } = this.request;
+    if (samples === 0 || length < bytes) return;
+    this.requests.push({ body: yield* compressSteps(parts), samples, ended });
+    this.request = newRequest(this.protocol, this.#timestamp);
   }
 }
 
 /**
  * @param {Exemplar} exemplar
- * @returns {Exemplar | undefined} whose values are texts and numbers; undefined if it cannot be read: its
- *   sample is sent without it
+ * @returns {SentExemplar | undefined} undefined if it cannot be read: its sample is sent without it
  */
-function readableExemplar(exemplar) {
+function sentExemplar(exemplar) {
   try {
     const { labelSet, value, timestamp } = exemplar;
-    const labels = Object.entries(labelSet ?? {}).map(([name, label]) => [name, String(label)]);
-    return { labelSet: Object.fromEntries(labels), value: Number(value), timestamp: Number(timestamp) };
+    const labels = Object.entries(labelSet ?? {}).map(([name, text]) => labelOf(name, String(text)));
+    const milliseconds = timestamp > 0 && Number.isFinite(timestamp) ? Math.round(timestamp * 1000) : 0;
+    return { labels, value: Number(value), timestamp: milliseconds };
   } catch (error) {
     reportUnreadable(error);
   }
@@ -295,14 +265,6 @@ function readableExemplar(exemplar) {
 /** @param {unknown} error */
 function reportUnreadable(error) {
   debug('remote write leaves out what cannot be read: %s', textOf(error));
-}
-
-/**
- * @param {Protocol} protocol
- * @param {number} timestamp milliseconds since the epoch
- */
-function newRequest(protocol, timestamp) {
-  return protocol === '2.0' ? new WriteRequest2(timestamp) : new WriteRequest1(timestamp);
 }
 
 /**
