@@ -88,31 +88,6 @@ describe('example/kubernetes', () => {
     for (const file of OBJECTS) assert.ok(used.includes(path.normalize(file)), file);
   });
 
-  it('kustomizations have fields that kustomize knows, and change what exists', () => {
-    const { metadata, spec } = kubernetes('base/deployment.yml');
-    for (const name of ['base', 'operator', 'annotations']) {
-      const {
-        apiVersion,
-        kind,
-        resources,
-        images = [],
-        patches = [],
-        ...others
-      } = kubernetes(`${name}/kustomization.yml`);
-      assert.deepStrictEqual([apiVersion, kind], ['kustomize.config.k8s.io/v1beta1', 'Kustomization']);
-      assert.ok(resources.length > 0);
-      assert.deepStrictEqual(others, {});
-      for (const { name: image, newName, newTag } of images) {
-        assert.strictEqual(image, spec.template.spec.containers[0].image.split(':')[0]);
-        assert.deepStrictEqual([typeof newName, typeof newTag], ['string', 'string']);
-      }
-      for (const { patch } of patches) {
-        const patched = fromPrograms('yaml').parse(patch);
-        assert.deepStrictEqual([patched.kind, patched.metadata], ['Deployment', { name: metadata.name }]);
-      }
-    }
-  });
-
   const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
   it('kustomizations can be built', { skip: !hasKubectl && 'not installed: kubectl' }, () => {
     const kindsOf = name => {
@@ -173,57 +148,6 @@ describe('example/kubernetes', () => {
     assert.strictEqual(volume.emptyDir.medium, 'Memory');
   });
 
-  it('the directory of snapshots has the size that docs/ending-workers.md computes', () => {
-    const guide = fs.readFileSync(path.join(ROOT, 'docs/ending-workers.md'), 'utf8').replace(/\s+/g, ' ');
-    const numberIn = (text, pattern) => Number(pattern.exec(text)[1].replace(',', ''));
-    const value = numberIn(guide, /last snapshot takes (\d+) bytes per value/);
-    const labels = numberIn(guide, /log of its label sets (\d+) bytes per label set/);
-    assert.match(guide, /another \d+ bytes per value, and so does a checkpoint, twice while it is replaced/);
-    assert.match(guide, /first snapshot and its first checkpoint also have its label sets/);
-    const answer = numberIn(guide, /takes another (\d+) bytes per value/);
-    const retained = value + labels;
-    const first = answer + labels;
-    const megabytes = (workers, series, bytes) => (workers * series * bytes) / 1e6;
-    const example = /Example: (\d) workers with ([\d,]+) series of one value/.exec(guide);
-    const size = [Number(example[1]), Number(example[2].replace(',', ''))];
-    for (const [pattern, bytes] of [
-      [/labels take ([\d.]+) MB;/, retained],
-      [/up to ([\d.]+) MB after the start/, retained + first + 2 * first],
-      [/at most ([\d.]+) MB later/, retained + answer + 2 * answer],
-    ]) {
-      assert.strictEqual(megabytes(...size, bytes).toFixed(1), pattern.exec(guide)[1], String(pattern));
-    }
-
-    const file = fs.readFileSync(path.join(KUBERNETES, 'base/deployment.yml'), 'utf8');
-    const comment = /# Snapshot files, [^]*?(?=- name)/.exec(file)[0].replace(/\s+#? */g, ' ');
-    const series = numberIn(comment, /four workers with ([\d,]+) series each/);
-    const needed = megabytes(Number(environment().WORKERS), series, retained + 3 * first);
-    assert.strictEqual(numberIn(comment, /up to ([\d.]+) MB/), Math.ceil(needed * 10) / 10);
-
-    const [{ emptyDir }] = kubernetes('base/deployment.yml').spec.template.spec.volumes;
-    const mebibytes = numberIn(emptyDir.sizeLimit, /^(\d+)Mi$/);
-    assert.ok(needed <= (mebibytes * 2 ** 20) / 1e6 && needed > (mebibytes * 2 ** 20) / 2e6, String(needed));
-    const { tmpfs, environment: variables } = compose('compose.yml').services.shop;
-    assert.strictEqual(variables.WORKERS, environment().WORKERS);
-    assert.deepStrictEqual(tmpfs, [
-      `${variables.PROM_CLIENT_CLUSTER_DIRECTORY}:size=${mebibytes}m,mode=1777`,
-    ]);
-  });
-
-  it('the sample limit is the same everywhere', () => {
-    const limits = [
-      kubernetes('operator/pod-monitor.yml').spec.sampleLimit,
-      ...[
-        kubernetes('annotations/prometheus.yml'),
-        kubernetes('files/prometheus.yml'),
-        compose('prometheus.yml'),
-      ]
-        .flatMap(({ scrape_configs: jobs }) => jobs)
-        .map(({ sample_limit: limit }) => limit),
-    ];
-    assert.strictEqual(new Set(limits).size, 1, String(limits));
-  });
-
   it('the grace period is longer than everything that the application waits for', () => {
     const { DRAIN_DELAY } = environment();
     const longest =
@@ -232,41 +156,12 @@ describe('example/kubernetes', () => {
     assert.ok(terminationGracePeriodSeconds * 1000 > longest);
   });
 
-  it('every variable of the environment has an effect', () => {
-    const source = fs.readFileSync(path.join(KUBERNETES, 'app.js'), 'utf8');
-    const guide = fs.readFileSync(path.join(ROOT, 'docs/cluster.md'), 'utf8');
-    const names = new Set([
-      ...Object.keys(environment()),
-      ...Object.keys(compose('compose.yml').services.shop.environment),
-    ]);
-    for (const name of names) {
-      const isKnown = name === 'NODE_OPTIONS' || guide.includes(`\`${name}\``) || source.includes(name);
-      assert.ok(isKnown, name);
-    }
-  });
-
   it('the PrometheusRule has the groups of rules.yml', () => {
     assert.deepStrictEqual(
       kubernetes('operator/prometheus-rule.yml').spec.groups,
       kubernetes('rules.yml').groups,
     );
   });
-
-  it('alerts that docs/self-metrics.md has, too, are the same', () => {
-    const text = fs.readFileSync(path.join(ROOT, 'docs/self-metrics.md'), 'utf8');
-    const [, block] = /```yaml\n([^]*?)```/.exec(text);
-    const documented = fromPrograms('yaml').parse(block).groups[0].rules;
-    const shared = alerts().filter(({ alert }) => alert.startsWith('Cluster'));
-    assert.strictEqual(shared.length, 2);
-    for (const rule of shared) {
-      assert.deepStrictEqual(
-        rule,
-        documented.find(({ alert }) => alert === rule.alert),
-      );
-    }
-  });
-
-  const alerts = () => kubernetes('rules.yml').groups[1].rules;
 
   it('promtool accepts the rules', { skip: skipWithout('promtool') }, async () => {
     const { stdout } = await run('promtool', ['check', 'rules', path.join(KUBERNETES, 'rules.yml')]);
@@ -468,29 +363,6 @@ describe('the Dockerfile of example/kubernetes', () => {
     assert.match(page, /^http_requests_total\{route="none",status="404"\} 1$/m);
     assert.match(page, /^http_request_duration_seconds_count\{route="\/orders"\} 1$/m);
     assert.ok(!page.includes('healthz'));
-  });
-
-  it('the page has at most half as many samples as the sample limit', () => {
-    const samples = page.split('\n').filter(line => line && !line.startsWith('#')).length;
-    const { sampleLimit } = kubernetes('operator/pod-monitor.yml').spec;
-    assert.ok(2 * samples <= sampleLimit, `${samples} samples`);
-  });
-
-  it('the page has every metric of the provisioned dashboard', () => {
-    const { panels } = JSON.parse(fs.readFileSync(path.join(ROOT, 'docs/grafana-dashboard.json'), 'utf8'));
-    const all = panels.flatMap(panel => [panel, ...(panel.panels ?? [])]); // collapsed rows have their own
-    const queries = all.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-    const names = new Set(
-      queries.flatMap(query => Array.from(query.matchAll(/(?<![\w$}])([a-z]\w+)\{/g), ([, name]) => name)),
-    );
-    assert.ok(names.size > 40);
-    // Prometheus adds these to each scrape. Limits are shown only where there are any.
-    const isElsewhere = name => /^(up$|scrape_|process_cgroup_)/.test(name);
-    const types = new Set(Array.from(page.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name));
-    const missing = [...names].filter(
-      name => !isElsewhere(name) && !types.has(name) && !types.has(name.replace(/_(bucket|sum|count)$/, '')),
-    );
-    assert.deepStrictEqual(missing, []);
   });
 });
 

@@ -134,24 +134,6 @@ describe('a group of plain processes that changes', { skip: process.platform ===
     await checkPages(others);
   });
 
-  it('in the directory of a cache removes none of its entries, whatever their names', async () => {
-    const cache = path.join(group.place, 'cache');
-    group.option = { group: cache };
-    fs.mkdirSync(cache, { mode: 0o700 });
-    fs.writeFileSync(path.join(cache, '0123456789'), 'an entry');
-    fs.mkdirSync(path.join(cache, 'abcdef0123'));
-    fs.writeFileSync(path.join(cache, 'abcdef0123', 'entry'), 'in a shard');
-    const before = fs.readdirSync(cache, { recursive: true }).sort();
-    for (const name of before) fs.utimesSync(path.join(cache, name), 1, 1);
-    await count(await group.startMany(2));
-    const { holder, others } = await group.roles();
-    await checkPages(others);
-    await holder.kill();
-    await checkPages(others);
-    await others[0].end('SIGTERM');
-    assert.deepEqual(fs.readdirSync(cache, { recursive: true }).sort(), before);
-  });
-
   it('leaves nothing although its list of members was removed and the holder was killed', async () => {
     await count(await group.startMany(3));
     const { holder, others } = await group.roles();

@@ -73,43 +73,6 @@ function get(port, place) {
   });
 }
 
-/**
- * Each of 200 scrapes shows what was counted before; then processes are replaced and killed.
- *
- * @param {TestGroup} group of four processes under load
- * @param {GroupWatch} watch
- * @param {() => void} [onEnds] called before processes end
- */
-async function checkGroup(group, watch, onEnds = () => {}) {
-  await watch.exact(SCRAPES);
-  for (const member of group.processes) assert.ok(member.counted > 0, 'each has counted');
-  onEnds();
-  const { holder, others } = await group.roles();
-  const rolled = others[0].end('SIGTERM');
-  const started = group.start();
-  await holder.killAfterCheckpoint();
-  await Promise.all([rolled, started]);
-  await watch.settled();
-  await others[1].killAfterCheckpoint();
-  await watch.settled();
-  await group.start();
-  await group.until(page => page.get('open') === 3);
-  await watch.settled();
-}
-
-describe('a group of four forks', { skip: process.platform === 'win32' }, () => {
-  it('shows what all have counted, while processes are replaced and killed, and loses nothing that was in a checkpoint', async t => {
-    // Of the option, only the name is given: a checkpoint each second is the default.
-    const group = new TestGroup({ option: { group: 'test' } });
-    t.after(() => group.close());
-    await Promise.all((await group.startMany(4)).map(member => member.do('busy')));
-    const watch = group.watch({ pause: SCRAPE_PAUSE });
-    await checkGroup(group, watch);
-    await watch.exact(10);
-    await watch.stop();
-  });
-});
-
 const node = nodeWithReusePort();
 const required = process.env.REQUIRE_ALL === '1';
 
@@ -150,7 +113,20 @@ describe(
           return text === undefined ? undefined : samplesOf(text);
         },
       });
-      await checkGroup(group, watch, () => (mayBreak = true));
+      await watch.exact(SCRAPES);
+      for (const member of group.processes) assert.ok(member.counted > 0, 'each has counted');
+      mayBreak = true;
+      const { holder, others } = await group.roles();
+      const rolled = others[0].end('SIGTERM');
+      const started = group.start();
+      await holder.killAfterCheckpoint();
+      await Promise.all([rolled, started]);
+      await watch.settled();
+      await others[1].killAfterCheckpoint();
+      await watch.settled();
+      await group.start();
+      await group.until(page => page.get('open') === 3);
+      await watch.settled();
       mayBreak = false;
       await watch.exact(10);
       isOver = true;

@@ -10,6 +10,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
 const vm = require('node:vm');
+const { run } = require('./fixtures/drop-in-package');
 
 const ROOT = path.join(__dirname, '../..');
 const PROBE = path.join(__dirname, 'fixtures/loading-probe.js');
@@ -221,19 +222,10 @@ describe('under Jest', () => {
     const bin = path.join(__dirname, 'programs/node_modules/jest/bin/jest.js');
     // By default, Jest complains about a process that has not ended after a second.
     const options = ['--ci', '--no-cache', '--watchman=false', `--openHandlesTimeout=${PATIENCE / 2}`];
-    const child = spawn(process.execPath, ['--require', PATIENT_JEST, bin, ...options, ...args], {
-      cwd: project,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: 'test' },
-      timeout: PATIENCE,
-      killSignal: 'SIGKILL',
-    });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', text => (output += text));
-    const status = await new Promise(resolve => child.on('close', (code, signal) => resolve(code ?? signal)));
-    assert.strictEqual(status, 0, output);
-    return output;
+    const command = ['--require', PATIENT_JEST, bin, ...options, ...args];
+    const env = { NODE_OPTIONS: '', NODE_ENV: 'test' };
+    const { stdout, stderr } = await run(process.execPath, command, { cwd: project, env });
+    return stdout + stderr;
   }
 
   const TEST = `

@@ -15,22 +15,8 @@ const skip = !required && missingPrograms(['prometheus-pushgateway']);
 
 const AWKWARD = [
   ...['', '/', 'a/b', '//', '/leading', 'trailing/', '.', '..', '...', '../..', './a', '%2F', 'a%b', '%'],
-  ...[
-    ' ',
-    'a b',
-    'a+b',
-    '?a=b&c#d',
-    "it's",
-    '"quoted"',
-    '\\',
-    'line\nfeed',
-    'tab\t',
-    '=',
-    '==',
-    '@',
-    '@base64',
-  ],
-  ...['a@base64', ';x', ':', '~-_!()*', 'grün', '日本/語', '😀', '😀/😀', 'null', 'a\u0301'],
+  ...[' ', 'a b', 'a+b', '?a=b&c#d', "it's", '"quoted"', '\\', 'line\nfeed', 'tab\t', '=', '==', '@'],
+  ...['@base64', 'a@base64', ';x', ':', '~-_!()*', 'grün', '日本/語', '😀', '😀/😀', 'null', 'a\u0301'],
 ];
 
 describe('the real Pushgateway', { skip, timeout: 240_000 }, () => {

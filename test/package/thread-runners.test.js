@@ -3,11 +3,11 @@
 // WorkerRegistry in tests of applications: Jest runs test files in contexts of their own, Vitest in threads.
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { after, before, describe, it } = require('node:test');
+const { run } = require('./fixtures/drop-in-package');
 
 const ROOT = path.join(__dirname, '../..');
 const PROGRAMS = path.join(__dirname, 'programs/node_modules');
@@ -90,25 +90,12 @@ describe('test runners', () => {
    * @returns {Promise<string>} what it writes
    */
   async function outputOf(program, args, nodeArgs = []) {
-    const child = spawn(process.execPath, [...nodeArgs, path.join(PROGRAMS, program), ...args], {
-      cwd: project,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        ...process.env,
-        NODE_OPTIONS: '',
-        NODE_ENV: 'test',
-        NO_COLOR: '1',
-        FORCE_COLOR: undefined,
-        PROM_CLIENT_CLUSTER_TIMEOUT: '60000',
-      },
-      timeout: PATIENCE,
-      killSignal: 'SIGKILL',
-    });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', text => (output += text));
-    const status = await new Promise(resolve => child.on('close', (code, signal) => resolve(code ?? signal)));
-    assert.equal(status, 0, output);
+    const { stdout, stderr } = await run(
+      process.execPath,
+      [...nodeArgs, path.join(PROGRAMS, program), ...args],
+      { cwd: project, env: { NODE_OPTIONS: '', NODE_ENV: 'test', NO_COLOR: '1', FORCE_COLOR: undefined } },
+    );
+    const output = stdout + stderr;
     assert.doesNotMatch(output, /open handle|did not exit|failed to exit|force exited|Warning|hanging/i);
     return output;
   }
