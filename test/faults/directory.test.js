@@ -1,20 +1,11 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
-const { promisify } = require('node:util');
 const { describe, it } = require('node:test');
 
-const {
-  startCluster,
-  makePlace,
-  removeWhileUsed,
-  until,
-  LIBRARY,
-  PREFIX,
-} = require('../fixtures/cluster-harness.js');
+const { startCluster, makePlace, removeWhileUsed, until, PREFIX } = require('../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../fixtures/shared-cluster.js');
 
 const MINUTE = 60_000;
@@ -111,17 +102,6 @@ describe('a process without workers', { concurrency: 3 }, () => {
     );
     assert.deepEqual(timers, []);
     await cluster.end();
-  });
-
-  it('a process that has scraped without workers ends by itself', async t => {
-    const place = makePlace(t);
-    const program = `
-      const { AggregatorRegistry } = require(${JSON.stringify(LIBRARY)});
-      new AggregatorRegistry().clusterMetrics().then(text => console.log(JSON.stringify(text)));`;
-    const env = { ...process.env, TMPDIR: place };
-    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { env });
-    assert.equal(stdout, '""\n');
-    assert.deepEqual(fs.readdirSync(place), []);
   });
 });
 

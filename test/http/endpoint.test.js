@@ -10,17 +10,13 @@ const {
   Gauge,
   Histogram,
   Registry,
-  Summary,
   metricsHandler,
   metricsResponse,
 } = require('../..');
 const { withHookFailures } = require('../../lib/exposition/page-bytes');
-const { ExpositionReader, missingReader } = require('../fixtures/exposition-reader');
-const { missingPrograms, promtoolCheckMetrics } = require('../fixtures/prometheus-server');
 
 const { PROMETHEUS_CONTENT_TYPE: TEXT, OPENMETRICS_CONTENT_TYPE: OPENMETRICS } = Registry;
 const BOTH = ['text', 'openmetrics'];
-const required = process.env.REQUIRE_ALL === '1';
 
 // What Prometheus sends, by version.
 const PROMETHEUS_2_42 =
@@ -533,59 +529,4 @@ test('metricsBytes() is the page of metrics() as UTF-8, also compressed', async 
     assert.strictEqual((await registry.metricsBytes()).toString(), await registry.metrics());
     assert.strictEqual(gunzipSync(await registry.metricsBytes({ gzip: true }))[0], 'a'.charCodeAt());
   }
-});
-
-describe('parsers read the page of a registry in either format', () => {
-  const registry = new Registry();
-  let reader;
-
-  before(() => {
-    metricsHandler(registry, { formats: BOTH });
-    const common = { help: 'Some "help" \\ of\ntwo lines', labelNames: ['a'], registers: [registry] };
-    // Python's parser refuses escapes in exemplars.
-    const exemplarLabels = { trace_id: 'x y' };
-    const labels = { a: 'ü "x"' };
-    const counter = new Counter({ name: 'c_total', enableExemplars: true, ...common });
-    counter.inc({ labels, exemplarLabels });
-    const buckets = [0.1, 1];
-    const histogram = new Histogram({ name: 'h_seconds', buckets, enableExemplars: true, ...common });
-    for (const value of [0.05, 0.5, 5]) histogram.observe({ labels, value, exemplarLabels });
-    new Gauge({ name: 'g', ...common }).set(labels, -Infinity);
-    new Summary({ name: 's_seconds', percentiles: [0.5], ...common }).observe(labels, 1);
-  });
-  after(() => reader?.stop());
-
-  const page = async (format, query) => {
-    const accept = format === 'text' ? 'text/plain' : PROMETHEUS_3;
-    const { text } = await scrape(registry, { headers: { accept }, formats: BOTH, query });
-    return text;
-  };
-
-  it('promtool', { skip: !required && missingPrograms(['promtool']) }, async () => {
-    for (const query of ['', '?name[]=h_seconds']) {
-      const result = await promtoolCheckMetrics(await page('text', query));
-      assert.deepStrictEqual(result, { exitCode: 0, output: '' });
-    }
-  });
-
-  it("Python's strict OpenMetrics parser", { skip: !required && missingReader() }, async () => {
-    reader = new ExpositionReader();
-    for (const [query, count] of [
-      ['', 4],
-      ['?name[]=h_seconds&name[]=c_total', 2],
-      ['?name[]=none', 0],
-    ]) {
-      const [text, openMetrics] = await Promise.all(
-        ['text', 'openmetrics'].map(async format => reader.read(await page(format, query), format)),
-      );
-      assert.deepStrictEqual([text.length, openMetrics.length], [count, count]);
-      const exemplars = openMetrics.flatMap(({ samples }) =>
-        samples.flatMap(({ exemplar }) => exemplar ?? []),
-      );
-      assert.deepStrictEqual(
-        exemplars.map(({ labels, value }) => [labels.trace_id, value]),
-        count === 0 ? [] : [1, 0.05, 0.5, 5].map(value => ['x y', value]),
-      );
-    }
-  });
 });

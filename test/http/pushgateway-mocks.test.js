@@ -179,22 +179,6 @@ describe('Pushgateway: an HTTP interceptor', LIMITS, () => {
     }
   });
 
-  it('an HTTP interceptor can match requests by host, method, path and headers, and refuse others', async () => {
-    const interceptor = new Interceptor();
-    interceptor.expect({ host: '127.0.0.1:9091', method: 'PUT', path: '/metrics/job/j' }, 200);
-    interceptor.expect({ host: '127.0.0.1:9091', method: 'DELETE', path: '/metrics/job/j' }, 500);
-    const gateway = new Pushgateway(GATEWAY, { headers: { 'X-A': '1' } }, registry);
-    assert.strictEqual((await gateway.push({ jobName: 'j' })).resp.statusCode, 200);
-    await assert.rejects(gateway.delete({ jobName: 'j' }), {
-      message: 'push failed with status 500, intercepted',
-    });
-    await assert.rejects(gateway.delete({ jobName: 'j' }), { code: 'ERR_NO_MATCH' });
-    const [{ headers, body }] = interceptor.seen;
-    assert.strictEqual(headers['x-a'], '1');
-    assert.strictEqual(headers['content-type'], registry.contentType);
-    assert.strictEqual(body, EXPOSITION);
-  });
-
   it("an HTTP interceptor can replace the agent's connection", async () => {
     let sent = '';
     const connection = new Duplex({
@@ -212,43 +196,3 @@ describe('Pushgateway: an HTTP interceptor', LIMITS, () => {
     assert.match(sent, /^PUT \/metrics\/job\/j HTTP\/1\.1\r\n/);
   });
 });
-
-/** A ClientRequest that never connects and is matched when it is complete, as in nock. */
-class Interceptor {
-  #expectations = [];
-  seen = [];
-
-  constructor() {
-    mock.method(http, 'request', (options, callback) => this.#request(options, callback));
-  }
-
-  expect(what, status) {
-    this.#expectations.push({ what, status });
-  }
-
-  #request(options, callback) {
-    const { host, method, path } = options;
-    const request = new http.OutgoingMessage();
-    for (const [name, value] of Object.entries(options.headers ?? {})) request.setHeader(name, value);
-    const chunks = [];
-    request.write = chunk => chunks.push(chunk);
-    request.end = () => {
-      this.seen.push({ headers: request.getHeaders(), body: chunks.join('') });
-      const index = this.#expectations.findIndex(({ what }) =>
-        Object.entries(what).every(([key, value]) => ({ host, method, path })[key] === value),
-      );
-      if (index === -1) {
-        const error = Object.assign(new Error(`No match for ${method} ${path}`), { code: 'ERR_NO_MATCH' });
-        process.nextTick(() => request.emit('error', error));
-        return;
-      }
-      const [{ status }] = this.#expectations.splice(index, 1);
-      const response = new http.IncomingMessage();
-      response.statusCode = status;
-      response.push('intercepted');
-      response.push(null);
-      process.nextTick(callback, response);
-    };
-    return request;
-  }
-}

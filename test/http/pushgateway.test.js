@@ -9,7 +9,7 @@ const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { promisify } = require('node:util');
 const { gunzipSync } = require('node:zlib');
-const { AggregatorRegistry, Counter, Registry, register } = require('../..');
+const { Counter, Registry, register } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');
 const { RecordingServer } = require('../fixtures/pushgateway-recorder');
 
@@ -388,18 +388,6 @@ describe('Pushgateway: the metrics of a cluster', LIMITS, () => {
       assert.doesNotMatch(text, /of_the_primary/);
     }
     for (const { headers } of server.requests) assert.strictEqual(headers['content-type'], PROMETHEUS_TEXT);
-  });
-
-  it("the metrics of a cluster are the AggregatorRegistry's own if there never was a worker", async () => {
-    await serve();
-    const aggregator = new AggregatorRegistry();
-    try {
-      aggregator.registerMetric(registry.getSingleMetric('done_total'));
-      await new Pushgateway(server.url, {}, aggregator).push({ jobName: 'j' });
-      assert.strictEqual(server.last.body.toString(), EXPOSITION);
-    } finally {
-      await aggregator.close();
-    }
   });
 });
 

@@ -54,22 +54,6 @@ test('quantileOf() gives the quantiles of tdigest, to the last digit', () => {
   );
 });
 
-test('mergeDigests() merges small digests without loss', () => {
-  const merged = mergeDigests([digestOf([5, 1, 3]), digestOf([2, 4]), digestOf([])]);
-  assert.deepStrictEqual([...merged], [1, 1, 2, 1, 3, 1, 4, 1, 5, 1]);
-});
-
-test('mergeDigests() gives one centroid for any number of equal values', () => {
-  const merged = mergeDigests([digestOf(range(1, 500).map(() => 7)), digestOf([7, 7])]);
-  assert.deepStrictEqual([...merged], [7, 502]);
-  for (const quantile of QUANTILES) assert.strictEqual(quantileOf(merged, quantile), 7);
-});
-
-test('quantileOf() of an empty digest is 0', () => {
-  assert.strictEqual(quantileOf(mergeDigests([]), 0.5), 0);
-  assert.strictEqual(quantileOf(mergeDigests([new Float64Array(0), new Float64Array(0)]), 0.5), 0);
-});
-
 test('mergeDigests() preserves count, order, minimum and maximum, and adds no centroids', () => {
   const value = fc.double({ min: -1e6, max: 1e6, noNaN: true });
   fc.assert(

@@ -3,7 +3,6 @@
 const { test } = require('node:test');
 const assert = require('node:assert');
 const fc = require('../fixtures/seeded-fast-check');
-const { TDigest } = require('tdigest');
 const { Summary, Registry } = require('../..');
 const { Observations, centroidsOf } = require('../../lib/metric/observations');
 const { TimeWindowQuantiles } = require('../../lib/metric/time-window-quantiles');
@@ -91,16 +90,6 @@ test('Observations: infinite values stay at the ends', () => {
   assert.deepStrictEqual(centroids.at(-1), { mean: Infinity, count: 2 });
 });
 
-test('centroidsOf() merges slices of time, empty ones included', () => {
-  const slices = [[5, 1], [], [3, 1]].map(values => {
-    const observations = new Observations();
-    values.forEach(value => observations.push(value));
-    return observations;
-  });
-  assert.deepStrictEqual([...centroidsOf(slices)], [1, 2, 3, 1, 5, 1]);
-  assert.deepStrictEqual([...centroidsOf([new Observations(), new Observations()])], []);
-});
-
 for (const [name, draw] of Object.entries({
   uniform: scattered,
   'log-normal': i =>
@@ -134,16 +123,6 @@ for (const [name, draw] of Object.entries({
     }
   });
 }
-
-test('neither Summary.observe() nor its readers work on the tree of tdigest', async t => {
-  const pushed = t.mock.method(TDigest.prototype, 'push');
-  const compressed = t.mock.method(TDigest.prototype, 'compress');
-  const summary = new Summary({ name: 's', help: 's', registers: [] });
-  for (let i = 0; i < 5000; i++) summary.observe(scattered(i));
-  await summary.get();
-  assert.strictEqual(pushed.mock.callCount(), 0);
-  assert.strictEqual(compressed.mock.callCount(), 0);
-});
 
 test('Summary: each reader sees all observations made before it', async () => {
   const registry = new Registry();

@@ -1,7 +1,7 @@
 'use strict';
 
-// Every misuse that users are known to make has a text that says what to do, or prom-client's own text. Where
-// prom-client throws a text of its own, ours begins with it.
+// Every misuse that users are known to make has a text that says what to do. Where prom-client throws a text of
+// its own, ours begins with it; test/prom-client/accepted-calls.test.js has those that are prom-client's alone.
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
@@ -60,7 +60,6 @@ const ENGINE = /^Cannot |is not (a function|iterable|a constructor|defined)$|Inv
 const common = require(ROOT);
 
 const labelled = { labelNames: ['x'] };
-const refused = promise => promise.then(() => assert.fail('not refused'));
 
 /** Makes a request of a handler. */
 function responseOf(handler) {
@@ -78,30 +77,12 @@ const METRICS = [
     $ => $.counter({ labels: ['x'] }), { warns: /`labels`: did you mean `labelNames`\?/ }],
   ['unknown option bucket',
     $ => $.histogram({ bucket: [1] }), { warns: /`bucket`: did you mean `buckets`\?/ }],
-  ['buckets that do not rise',
-    $ => $.histogram({ buckets: [5, 1, 3] }).observe(2),
-    { page: /a_bucket{le="1"} 0\na_bucket{le="3"} 1\na_bucket{le="5"} 1\na_bucket{le="\+Inf"} 1\n/ }],
-  ['buckets that are strings',
-    $ => $.histogram({ buckets: ['1', '2'] }).observe(1.5),
-    { page: /a_bucket{le="1"} 0\na_bucket{le="2"} 1\na_bucket{le="\+Inf"} 1\n/ }],
   ['NaN among the buckets', $ => $.histogram({ buckets: [NaN, 1] }), {
     page: /a_bucket{le="1"} 0\na_bucket{le="\+Inf"} 0\n/, warns: /^Metric a: buckets that are not numbers are left out: \[ NaN, 1 \], first at make \(.*misuses\.test\.js:\d+:\d+\)$/ }],
-  ['no buckets', $ => $.histogram({ buckets: [] }).observe(1), { page: /^a_bucket{le="\+Inf"} 1$/m }],
   ['buckets: a number', $ => $.histogram({ buckets: 5 }), { throws: /^TypeError: buckets must be an array: 5$/ }],
-  ['labels left out', $ => $.counter(labelled).inc(), { page: /^a 1$/m }],
   ['a misspelt label',
     $ => $.counter({ labelNames: ['method'] }).inc({ metod: 'GET' }),
     { throws: /^Error: Added label "metod" is not included in initial labelset: \[ 'method' \]$/ }],
-  ['labels() with too few values',
-    $ => $.counter({ labelNames: ['x', 'y'] }).labels('1'),
-    { throws: /^Error: Invalid number of arguments \(1\): "1" for label names \(2\): "x, y"\.$/ }],
-  ['labels() with too many values',
-    $ => $.counter(labelled).labels('1', '2'),
-    { throws: /^Error: Invalid number of arguments \(2\): "1, 2" for label names \(1\): "x"\.$/ }],
-  ['labels() with undefined', $ => $.counter(labelled).labels(undefined).inc(), { page: /^a{x="undefined"} 1$/m }],
-  ['no name', $ => $.counter({ name: undefined }), { throws: /^Error: Missing mandatory name parameter$/ }],
-  ['no help', $ => $.counter({ help: '' }), { throws: /^Error: Missing mandatory help parameter$/ }],
-  ['no argument', $ => new $.client.Counter(), { throws: /^TypeError: constructor expected a config object$/ }],
   ['arguments by position', $ => new $.client.Counter('a', 'h', ['x']), { throws: /^TypeError: constructor expected a config object$/ }],
   ['an invalid name',
     $ => $.counter({ name: 'a-b' }), { throws: /^Error: Invalid metric name: 'a-b'\. Use letters, digits, _ and :, and no digit first$/ }],
@@ -111,12 +92,9 @@ const METRICS = [
     $ => $.counter({ labelNames: ['__x'] }), { warns: /^Metric a: Prometheus reserves labels that begin with __, such as __x$/ }],
   ['labelNames: a string', $ => $.counter({ labelNames: 'x' }), { throws: /^TypeError: labelNames must be an array: 'x'$/ }],
   ['the label le', $ => $.histogram({ labelNames: ['le'] }), { throws: /^Error: le is a reserved label keyword$/ }],
-  ['the label quantile', $ => $.summary({ labelNames: ['quantile'] }), { throws: /^Error: quantile is a reserved label keyword$/ }],
   ['a name registered twice',
     $ => [$.counter(), $.counter()],
     { throws: /^Error: A metric with the name a has already been registered\. To use the one that exists, call registry\.getOrCreate\(\)$/ }],
-  ['inc(-1)', $ => $.counter().inc(-1), { throws: /^Error: It is not possible to decrease a counter$/ }],
-  ["inc('1')", $ => $.counter().inc('1'), { throws: /^TypeError: Value is not a valid number: 1$/ }],
   ['inc(NaN), for ever',
     $ => {
       const counter = $.counter();
@@ -124,7 +102,6 @@ const METRICS = [
     },
     { page: /^a 0$/m, warns: /^Metric a: inc\(\) adds nothing: NaN, first at .*misuses\.test\.js:\d+:\d+\)$/ }],
   ["dec('x')", $ => $.gauge().dec('x'), { page: /^a 0$/m, warns: /^Metric a: dec\(\) subtracts nothing: 'x', first at / }],
-  ["dec('5')", $ => $.gauge().dec('5'), { page: /^a -5$/m }],
   ['zero() of an unknown label',
     $ => $.histogram(labelled).zero({ y: 1 }),
     { page: /^# TYPE a histogram\n$/m, warns: /^Metric a: zero\(\) does nothing for labels that are not in labelNames: { y: 1 }, first at / }],
@@ -135,19 +112,12 @@ const METRICS = [
     { warns: /^Metric a: a sliding window needs seconds above 0 and 1 to 100000 ageBuckets: { maxAgeSeconds: -1, ageBuckets: 2 }, first at / }],
   ['a million ageBuckets',
     $ => $.summary({ labelNames: ['x'], maxAgeSeconds: 60, ageBuckets: 1e6 }), { warns: /1 to 100000 ageBuckets: { maxAgeSeconds: 60, ageBuckets: 1000000 }/ }],
-  ['dec() of a counter', $ => $.counter().dec(), { throws: /^TypeError: .*\.dec is not a function$/ }],
   ['inc(2, labels)',
     $ => $.counter(labelled).inc(2, { x: 1 }),
     { page: /^a 2$/m, warns: /^Metric a: inc\(\) takes labels first, then the value\. The labels of this call are ignored$/ }],
   ['set(2, labels)', $ => $.gauge(labelled).set(2, { x: 1 }), { page: /^a 2$/m, warns: /set\(\) takes labels first/ }],
   ['dec(2, labels)', $ => $.gauge(labelled).dec(2, { x: 1 }), { page: /^a -2$/m, warns: /dec\(\) takes labels first/ }],
   ['observe(2, labels)', $ => $.histogram(labelled).observe(2, { x: 1 }), { page: /^a_sum 2$/m, warns: /observe\(\) takes labels first/ }],
-  ["set('5')", $ => $.gauge().set('5'), { throws: /^TypeError: Value is not a valid number: 5$/ }],
-  ['set()', $ => $.gauge().set(), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
-  ['set(labels)', $ => $.gauge(labelled).set({ x: 1 }), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
-  ['observe()', $ => $.histogram().observe(), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
-  ['observe(labels)', $ => $.histogram(labelled).observe({ x: 1 }), { throws: /^TypeError: Value is not a valid number: undefined$/ }],
-  ["observe('1')", $ => $.histogram().observe('1'), { throws: /^TypeError: Value is not a valid number: 1$/ }],
   ['percentiles: [99]',
     $ => $.summary({ percentiles: [50, 99] }), {
     page: /^a{quantile="99"} 0$/m, warns: /^Metric a: percentiles should be between 0 and 1 \(0\.99 and not 99\): \[ 50, 99 \], first at / }],
@@ -157,8 +127,6 @@ const METRICS = [
   ['percentiles: [Symbol()]',
     $ => $.summary({ percentiles: [Symbol('x')] }), {
     page: /^# TYPE a summary\na_sum 0$/m, warns: /^Metric a: percentiles that are not numbers are left out: \[ Symbol\(x\) \], first at / }],
-  ['compressCount: Symbol()',
-    $ => $.summary({ ...labelled, compressCount: Symbol('x') }).observe({ x: 1 }, 2), { page: /^a_sum\{x="1"\} 2$/m }],
   ['ageBuckets: -1',
     $ => $.summary({ maxAgeSeconds: 60, ageBuckets: -1 }), { throws: /^RangeError: Invalid array length: ageBuckets must be a whole number up to 100000: -1$/ }],
   ['ageBuckets: Infinity',
@@ -172,32 +140,10 @@ const METRICS = [
       await aggregator.clusterMetrics();
     },
     { warns: /^The metric 'averaged' is missing in the cluster's metrics: `aggregators` of the primary has no function/ }],
-  ['exemplars in a registry of Prometheus text',
-    $ => $.counter({ enableExemplars: true }), { throws: /^TypeError: Exemplars are supported only on OpenMetrics registries$/ }],
-  ['an exemplar without enableExemplars',
-    $ => $.counter().inc({ labels: {}, exemplarLabels: { trace: 1 } }), { throws: /^Error: Added label "labels" is not included/ }],
-  ['an exemplar that is too long',
-    $ => {
-      $.registry.setContentType($.client.openMetricsContentType);
-      $.counter({ enableExemplars: true }).inc({ exemplarLabels: { trace: 'x'.repeat(200) } });
-    },
-    { throws: /^RangeError: Label set size must be smaller than 128 UTF-8 chars$/ }],
   ['registers: a registry', $ => $.counter({ registers: $.registry }), { throws: /^TypeError: registers must be an array: Registry/ }],
   ['register instead of registers',
     $ => $.counter({ registers: [], register: $.registry }), { warns: /`register`: did you mean `registers`\?/ }],
-  ['maxSeries: 0', $ => $.counter({ maxSeries: 0 }), { ours: true, throws: /^TypeError: maxSeries must be a positive integer: 0$/ }],
   ["maxSeries: '10'", $ => $.counter({ maxSeries: '10' }), { ours: true, throws: /^TypeError: maxSeries must be a positive integer: '10'$/ }],
-  ['Counter() without new', $ => $.client.Counter({ name: 'a', help: 'h' }), { throws: /^TypeError: Class constructor Counter cannot be invoked without 'new'$/ }],
-  ['a timer that is ended twice',
-    $ => {
-      const end = $.histogram().startTimer();
-      end();
-      end();
-    },
-    { page: /^a_count 2$/m }],
-  ['a timer that is ended with an unknown label',
-    $ => $.histogram(labelled).startTimer()({ y: 1 }), { throws: /^Error: Added label "y" is not included in initial labelset: \[ 'x' \]$/ }],
-  ['linearBuckets() with a count of 0', $ => $.client.linearBuckets(0, 1, 0), { throws: /^Error: Linear buckets needs a positive count$/ }],
   ['linearBuckets() without a count',
     $ => $.client.linearBuckets(1, 2), {
     warns: /^linearBuckets\(\): one bucket, because its third argument is not their count: undefined, first at / }],
@@ -205,34 +151,18 @@ const METRICS = [
     $ => $.client.linearBuckets(0, 1, Infinity), { throws: /^RangeError: Invalid array length: the count of buckets must be a whole number: Infinity$/ }],
   ['exponentialBuckets() with a count of 1.5',
     $ => $.client.exponentialBuckets(1, 2, 1.5), { throws: /^RangeError: Invalid array length: the count of buckets must be a whole number: 1\.5$/ }],
-  ['exponentialBuckets() that start at 0',
-    $ => $.client.exponentialBuckets(0, 2, 5), { throws: /^Error: Exponential buckets needs a positive start$/ }],
-  ['exponentialBuckets() with a factor of 1',
-    $ => $.client.exponentialBuckets(1, 1, 5), { throws: /^Error: Exponential buckets needs a factor greater than 1$/ }],
 ];
 
 // prettier-ignore
 const REGISTRIES = [
   ['metricsBytes(null)', $ => $.registry.metricsBytes(null), { ours: true }],
-  ['setDefaultLabels(5)',
-    $ => $.histogram().observe(1) ?? $.registry.setDefaultLabels(5), { page: /^a_count 1$/m }],
   ['getOrCreate() of a function', $ => $.registry.getOrCreate(() => 1, { name: 'a', help: 'h' }), {
     ours: true, throws: /^TypeError: getOrCreate\(\) expected a class of metrics and options$/ }],
-  ['new Registry() with an unknown format',
-    $ => new $.client.Registry('text/plain'), { throws: /^TypeError: Content type text\/plain is unsupported$/ }],
-  ['setContentType() with an unknown format',
-    $ => $.registry.setContentType('application/json'), { throws: /^Error: Content type application\/json is unsupported$/ }],
   ['getSingleMetricAsString() of a metric that is missing',
     $ => $.registry.getSingleMetricAsString('nope'), { throws: /^TypeError: .*nope/ }],
   ['register.metrics() without await',
     $ => new http.ServerResponse(new http.IncomingMessage()).end($.registry.metrics()),
     { throws: /^TypeError.*: The "chunk" argument must be of type string .* Received an instance of Promise$/ }],
-  ['a collect hook that throws',
-    $ => {
-      $.gauge({ collect: () => { throw new Error('db down'); } });
-      return $.registry.metrics();
-    },
-    { throws: /^Error: db down$/ }],
   ['getOrCreate() with other buckets',
     $ => $.registry.getOrCreate($.client.Histogram, { name: $.histogram().name, help: 'h', buckets: [1, 2] }),
     { ours: true, throws: /^Error: A metric with the name a has already been registered\. It has the buckets \[ 0\.005, .*, 10 \], not \[ 1, 2 \]$/ }],
@@ -245,14 +175,6 @@ const REGISTRIES = [
   ["setDefaultLabels('x')",
     $ => $.histogram().observe(1) ?? $.registry.setDefaultLabels('x'),
     { page: /^a_count 1$/m, warns: /^setDefaultLabels\(\): labels are left out whose name is not valid: 'x', first at / }],
-  ['Registry.merge() of two metrics with one name',
-    $ => {
-      const other = new $.client.Registry();
-      new $.client.Counter({ name: 'a', help: 'h', registers: [other] });
-      $.counter();
-      $.client.Registry.merge([$.registry, other]);
-    },
-    { throws: /^Error: A metric with the name a has already been registered\.$/ }],
   ['registerMetric() with something else',
     $ => $.registry.registerMetric({}), {
     page: /^\n$/, warns: /^registerMetric\(\): left out, because it has no get\(\): {}, first at / }],
@@ -282,8 +204,6 @@ const CLUSTERS = [
     $ => assert.equal($.aggregator({ timeout: 250 }).timeout, 250), {}],
   ['new AggregatorRegistry(registry)',
     $ => $.aggregator($.registry), { throws: /^TypeError: Content type \[object Object\] is unsupported$/ }],
-  ['new AggregatorRegistry([registry])',
-    $ => $.aggregator([$.registry]), { throws: /^TypeError: Content type \[object Object\] is unsupported$/ }],
   ["timeout: '5s'",
     $ => $.aggregator(undefined, { timeout: '5s' }), { ours: true, throws: /^TypeError: timeout must be a number of milliseconds: '5s'$/ }],
   ['timout', $ => $.aggregator({ timout: 5 }), { warns: /^AggregatorRegistry has no option `timout`: did you mean `timeout`\?$/ }],
@@ -297,15 +217,11 @@ const CLUSTERS = [
   ['two AggregatorRegistry objects with different options',
     $ => [$.aggregator({ retiredMaxAge: 1 }), $.aggregator({ retiredMaxAge: 2 })],
     { warns: /^AggregatorRegistry: the option 'retiredMaxAge' differs from that of the first AggregatorRegistry/ }],
-  ['setRegistries(undefined)', $ => $.client.AggregatorRegistry.setRegistries(undefined), { throws: /^TypeError: Expected Registry, got undefined$/ }],
-  ["setRegistries('x')", $ => $.client.AggregatorRegistry.setRegistries('x'), { throws: /^TypeError: Expected Registry, got string$/ }],
 ];
 
 // prettier-ignore
 const ENDPOINTS = [
   ['metricsHandler(undefined)', $ => $.client.metricsHandler(undefined), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
-  ['metricsHandler()', $ => $.client.metricsHandler(), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
-  ['metricsHandler(Registry)', $ => $.client.metricsHandler($.client.Registry), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
   ['metricsHandler(counter)', $ => $.client.metricsHandler($.counter()), { ours: true, throws: /^TypeError: metricsHandler expected a Registry/ }],
   ['metricsHandler() of a registry with a collect hook that throws',
     async $ => {
@@ -323,12 +239,6 @@ const ENDPOINTS = [
       $.cleanUps.push(() => server.close());
     },
     { warns: /^startMetricsServer\(\) has no option `registery`: did you mean `registry`\?$/ }],
-  ['startMetricsServer() with a number',
-    $ => $.client.startMetricsServer(9100),
-    { ours: true, throws: /^TypeError: startMetricsServer expected a port, as in { port: 9100 }$/ }],
-  ['metricsHandler() with a format that does not exist',
-    $ => $.client.metricsHandler($.registry, { formats: ['json'] }),
-    { ours: true, throws: /^TypeError: formats must be a list of 'text' and 'openmetrics': \[ 'json' \]$/ }],
   ['the handler called with a fetch Request',
     $ => $.client.metricsHandler($.registry)(new Request('http://localhost/metrics')),
     { ours: true, throws: /^TypeError: the handler of metricsHandler\(\) expected .* use metricsResponse\(\)/ }],
@@ -373,21 +283,12 @@ const ENDPOINTS = [
   ['RemoteWrite to an object without a text', $ => new $.client.RemoteWrite(Object.create(null)), { ours: true, throws: /^TypeError: RemoteWrite expected the URL of a receiver/ }],
   ['startMetricsServer(null)',
     $ => $.client.startMetricsServer(null), { ours: true, throws: /^TypeError: startMetricsServer expected a port/ }],
-  ['new Pushgateway() without a URL', $ => new $.client.Pushgateway(), {}],
   ['new Pushgateway() with a misspelt option',
     $ => new $.client.Pushgateway('http://127.0.0.1:1', { timout: 5, path: '/', host: 'a', key: 'x', ca: 'x', port: 1 }),
     { warns: /^Pushgateway has no option `timout`: did you mean `timeout`\?$/ }],
   ['new Pushgateway() with a misspelt option of https.request()',
     $ => new $.client.Pushgateway('https://127.0.0.1:1', { rejectUnauthorised: false, minVersion: 'TLSv1.3' }),
     { warns: /^Pushgateway has no option `rejectUnauthorised`: did you mean `rejectUnauthorized`\?$/ }],
-  ['a push without a job name',
-    $ => new $.client.Pushgateway('http://127.0.0.1:1').push({}), { throws: /^Error: Missing jobName parameter$/ }],
-  ['a push that is refused',
-    $ => refused(new $.client.Pushgateway('http://127.0.0.1:1', {}, $.registry).push({ jobName: 'j' })),
-    { throws: /^Error: connect ECONNREFUSED 127\.0\.0\.1:1$/ }],
-  ['a push to something that is no URL',
-    $ => refused(new $.client.Pushgateway('127.0.0.1:9091', {}, $.registry).push({ jobName: 'j' })),
-    { throws: /^TypeError.*: Protocol "127\.0\.0\.1:" not supported\. Expected "http:"$/ }],
 ];
 
 /** @returns {Promise<any>} the error of a misuse, if there is one */

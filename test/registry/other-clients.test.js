@@ -164,16 +164,4 @@ describe('a process is not warned', () => {
     );
     assert.deepEqual(warnings, []);
   });
-
-  it('a process is not warned if exports of another client cannot be read', async t => {
-    const warnings = await warningsOf(
-      application(t),
-      `require('pinning');
-      const file = require.resolve('./node_modules/pinning/node_modules/prom-client');
-      Object.defineProperty(require.cache[file], 'exports', { get() { throw new Error('on purpose'); } });
-      const client = require('prom-client');
-      client.register.metrics();`,
-    );
-    assert.deepEqual(warnings, []);
-  });
 });

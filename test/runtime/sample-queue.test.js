@@ -42,24 +42,4 @@ describe('sampleLater()', () => {
     const [first, second, third] = new Set(turns);
     assert.deepStrictEqual(turns, [first, first, first, second, second, second, third]);
   });
-
-  it('sampleLater() runs no function before the next turn', async t => {
-    const { ran, sample } = prepare(t);
-    const sampled = sampleLater(sample('a', 0));
-    await undefined;
-    assert.deepStrictEqual(ran, []);
-    await sampled;
-    assert.strictEqual(ran.length, 1);
-  });
-
-  it('sampleLater() rejects with what a function throws, and runs the next one', async t => {
-    const { ran, sample } = prepare(t);
-    const failing = sampleLater(() => {
-      throw new Error('cannot be sampled');
-    });
-    const next = sampleLater(sample('b', 0));
-    await assert.rejects(failing, { message: 'cannot be sampled' });
-    await next;
-    assert.strictEqual(ran.length, 1);
-  });
 });

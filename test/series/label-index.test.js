@@ -184,6 +184,7 @@ test('numbers that share a slot of the cache keep their own ids, beyond what the
     for (const i of [0, 1, 65_534, 65_535, 65_536, 69_999]) {
       assert.strictEqual(index.find({ a: i * 4096 }), i);
       assert.strictEqual(index.find({ a: String(i * 4096) }), i);
+      assert.strictEqual(index.findByPosition(index.names, [i * 4096]), i);
     }
   }
   for (const a of [0.5, NaN, Infinity, -0]) rowOf(index, { a });
