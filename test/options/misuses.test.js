@@ -1,7 +1,7 @@
 'use strict';
 
-// Every misuse that users are known to make has a text that says what to do. Where prom-client throws a text of
-// its own, ours begins with it; test/prom-client/accepted-calls.test.js has those that are prom-client's alone.
+// Every misuse that users are known to make has a text that says what to do. Where prom-client throws a text
+// of its own, ours begins with it; test/prom-client/accepted-calls.test.js has those that are prom-client's.
 
 const { describe, it } = require('node:test');
 const assert = require('node:assert/strict');
