@@ -1,14 +1,10 @@
 'use strict';
 
-// Chaos for several minutes. The short forms are in test/faults/chaos.test.js
-// and test/cluster/processes/deadlines.test.js.
+// Chaos for several minutes. The short form is in test/faults/chaos.test.js.
 
-const assert = require('node:assert/strict');
 const { randomInt } = require('node:crypto');
 const { describe, it } = require('node:test');
-const { setTimeout: pause } = require('node:timers/promises');
 
-const { startCluster, until } = require('../fixtures/cluster-harness.js');
 const { runChaos } = require('../fixtures/cluster-chaos.js');
 
 describe('a cluster of which 120 workers are killed at random', () => {
@@ -35,47 +31,4 @@ describe('a cluster with faults of all kinds', () => {
       await runChaos(t, { kills: Number(process.env.CHAOS_KILLS ?? 30), clients: 3, options, otherFaults });
     });
   }
-});
-
-describe('a worker that holds its loop for 20 seconds', () => {
-  it('a worker that holds its loop for 20 seconds delays one scrape, no total falls, and it comes back', async t => {
-    const worker = {
-      start: ({ client, state }) => {
-        state.counter = new client.Counter({ name: 'done_total', help: 'h' });
-        state.counter.inc(100);
-      },
-    };
-    const cluster = await startCluster(t, { workers: 2, worker });
-    await cluster.scrape();
-    let holds = true;
-    const held = cluster
-      .inWorker(2, ({ state }) => {
-        state.counter.inc(10);
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20_000);
-        state.counter.inc(10);
-      })
-      .finally(() => (holds = false));
-    let [scrapes, late, last] = [0, 0, 0];
-    while (holds) {
-      const { total, took } = await cluster.run(async ({ aggregator }) => {
-        const start = performance.now();
-        const text = await aggregator.clusterMetrics({ timeout: 1000 });
-        return { total: Number(/^done_total (.*)$/m.exec(text)[1]), took: performance.now() - start };
-      });
-      assert.ok(total >= last, `it fell from ${last} to ${total}`);
-      last = total;
-      scrapes++;
-      if (took > 1000) late++;
-      await pause(100);
-    }
-    await held;
-    t.diagnostic(`${scrapes} scrapes, ${late} of them waited`);
-    // Without a limit the first scrape would wait for the worker, and without its state each for a second. A
-    // busy machine can make some of them late.
-    assert.ok(scrapes > 5, `${scrapes} scrapes`);
-    assert.ok(late <= 2 + scrapes / 4, `${late} of ${scrapes} scrapes waited`);
-    await until(async () => (await cluster.scrape()).get('done_total') === 220, 'it is back');
-    assert.equal((await cluster.internals()).silent, 0);
-    await cluster.end();
-  });
 });

@@ -10,47 +10,12 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
-const { removeWhileUsed } = require('../fixtures/cluster-harness.js');
 const { TestGroup } = require('../fixtures/group.js');
 
 const MINUTE = 60_000;
 const MEMBERS = 64;
 const AT_A_TIME = 9;
 const CHAOS_ROUNDS = 60;
-
-describe('the directory of a group', { skip: process.platform === 'win32' }, () => {
-  for (const [what, pathOf] of [
-    ['that is removed', group => group.directory],
-    ['of snapshot files that is removed', group => group.spool],
-  ]) {
-    it(`${what} under load is created again: no scrape fails, and the next holder finds what it needs`, async t => {
-      const group = new TestGroup();
-      t.after(() => group.close());
-      const processes = await group.startMany(4);
-      const watch = group.watch();
-      await Promise.all(processes.map(member => member.do('busy')));
-      await watch.settled();
-      const { holder, others } = await group.roles();
-      // Its totals are in the file that is removed.
-      await others[0].kill();
-      await watch.settled();
-      await group.until(page => page.get('open') === 3);
-      for (let i = 0; i < 3; i++) {
-        removeWhileUsed(pathOf(group));
-        await watch.settled();
-      }
-      await others[1].end('SIGTERM');
-      await watch.settled();
-      await holder.kill();
-      await watch.settled();
-      const newcomer = await group.start();
-      await newcomer.do('busy');
-      await watch.settled();
-      await watch.exact(3);
-      await watch.stop();
-    });
-  }
-});
 
 describe('a process that takes over a group', { skip: process.platform === 'win32' }, () => {
   for (const [what, signal] of [
@@ -120,37 +85,6 @@ describe('a process that takes over a group', { skip: process.platform === 'win3
 });
 
 describe('groups', { skip: process.platform === 'win32' }, () => {
-  it('a holder that is stopped for a minute is a member when it wakes, and its counts are there again', async t => {
-    const group = new TestGroup();
-    t.after(() => group.close());
-    const processes = await group.startMany(4);
-    const watch = group.watch({ pause: 100 });
-    await Promise.all(processes.map(member => member.do('busy')));
-    await watch.exact(10);
-    const { holder, others } = await group.roles();
-    await holder.stop();
-    const end = performance.now() + MINUTE;
-    await watch.settled();
-    await others[0].end('SIGTERM');
-    await others[1].kill();
-    const newcomer = await group.start();
-    await newcomer.do('busy');
-    await watch.settled();
-    while (performance.now() < end) await watch.exact(10);
-    const generations = () => fs.readdirSync(group.directory).filter(name => /^g\d/.test(name));
-    const before = generations();
-    holder.wake();
-    await watch.settled();
-    await watch.exact(50);
-    assert.deepEqual(generations(), before);
-    assert.equal((await holder.do('state')).group.isAggregator, false);
-    await holder.end('SIGTERM');
-    await watch.settled();
-    await watch.exact(10);
-    await watch.stop();
-    assert.deepEqual(fs.readdirSync(group.place).length, 1, 'no directory of the old holder is left');
-  });
-
   it(`${MEMBERS} members: each shows the numbers of all, the holder is killed, all are replaced`, async t => {
     const group = new TestGroup();
     t.after(() => group.close());

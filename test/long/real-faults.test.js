@@ -13,7 +13,6 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 
 const { startCluster, until } = require('../fixtures/cluster-harness');
-const { TestGroup } = require('../fixtures/group.js');
 
 const worker = {
   start: ({ client, state, process }) => {
@@ -123,36 +122,6 @@ describe('a disk of its own', { skip: noMountReason() }, () => {
       await cluster.end();
     });
   }
-});
-
-describe('the full disk of a group', { skip: noMountReason() }, () => {
-  it('another process takes over, and shows what was written before', async t => {
-    const group = new TestGroup();
-    mount(group.place);
-    t.after(async () => {
-      await group.endAll();
-      execFileSync('umount', ['--lazy', group.place]);
-      await group.close();
-    });
-    const processes = await group.startMany(3);
-    for (const member of processes) await member.do('inc', 10);
-    const { holder, others } = await group.roles();
-    // What it has counted becomes a part of the totals.
-    await others[0].end('SIGTERM');
-    await until(() => fs.existsSync(path.join(group.spool, 'retired.snap')), 'the totals are written');
-    // Writes what a checkpoint would, later.
-    await holder.do('shutdown');
-    DISKS['is full'].breakIt(group.place);
-    await others[1].do('inc', 1);
-    assert.equal((await others[1].page()).get('requests_total'), 31);
-    await holder.kill();
-    await others[1].do('inc', 1);
-    assert.equal((await others[1].page()).get('requests_total'), 32);
-    DISKS['is full'].mend(group.place);
-    const newcomer = await group.start();
-    await newcomer.do('inc', 10);
-    assert.equal((await group.until(page => page.get('open') === 2)).get('requests_total'), 42);
-  });
 });
 
 const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0;
