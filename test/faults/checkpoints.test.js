@@ -67,7 +67,7 @@ function exitFile(cluster, workerId) {
   return { file, inode: ino, changed: mtimeMs };
 }
 
-/** Some of what a worker may do between two checkpoints; test/cluster/worker/change-detector.test.js has all. */
+/** What a worker may do between two checkpoints; test/cluster/worker/change-detector.test.js has all. */
 const changes = {
   'one number': ({ state }) => state.metrics.counter.inc(),
   'the sign of zero': ({ state }) => state.metrics.gauge.set(-0),
