@@ -37,19 +37,10 @@ const NOT_AGGREGATING =
 
 /** @typedef {{protocol: string, samples: number, dropped: number}} PushResult */
 
-/**
- * A push that waits for the one under way.
- *
- * @typedef {object} WaitingPush
- * @property {() => Promise<void>} run
- * @property {(error: Error) => void} drop
- */
+/** @typedef {{refusal: Error | undefined}} Turn of a push; `refusal`: why it is not sent, although it was called */
 
-/** Another process of the group pushes. */
-class NotAggregatingError extends Error {}
-
-/** A newer push was asked for before this one had begun. */
-class ReplacedError extends Error {}
+/** No failure: another process of the group pushes, or a newer push was asked for before this one had begun. */
+class NotNeededError extends Error {}
 
 /** Sends metrics to a receiver. One push is under way at a time, and the newest one waits for it. */
 class Pusher {
@@ -75,14 +66,14 @@ class Pusher {
   #sender = undefined;
   /** Whether another process goes on pushing when this one ends. */
   #isShared = false;
-  /** @type {Promise<unknown> | undefined} settles when the push under way has ended */
-  #running = undefined;
-  /** @type {WaitingPush | undefined} */
+  /** @type {Promise<unknown>} resolved when all pushes so far have ended */
+  #ended = Promise.resolve();
+  /** @type {Turn | undefined} of the push under way */
+  #current = undefined;
+  /** @type {Turn | undefined} of the one that waits for it */
   #waiting = undefined;
   /** @type {NodeJS.Timeout | undefined} */
   #timer = undefined;
-  /** How often the time of a stop() has passed: what has begun before is not sent. */
-  #giveUps = 0;
 
   /**
    * @param {PushFormat} format
@@ -149,38 +140,32 @@ class Pusher {
     checkMilliseconds('timeout', timeout);
     clearInterval(this.#timer);
     this.#timer = undefined;
-    let isOver = false;
-    const ended = this.#pushAndEnd().catch(error => this.#report(error));
+    const ending = { isOver: false };
+    const ended = this.#pushAndEnd(ending).catch(error => this.#report(error));
     await settledWithin(
-      ended.then(() => (isOver = true)),
+      ended.then(() => (ending.isOver = true)),
       timeout,
     );
     // Unless start() was called again meanwhile.
-    if (!isOver && this.#timer === undefined) this.#giveUp();
-  }
-
-  /** What is under way or waits fails, and is counted. */
-  #giveUp() {
-    this.#giveUps++;
-    this.#waiting?.drop(new Error(GIVEN_UP));
-    this.#waiting = undefined;
+    if (ending.isOver || this.#timer !== undefined) return;
+    ending.isOver = true;
+    for (const turn of [this.#current, this.#waiting]) if (turn) turn.refusal = new Error(GIVEN_UP);
     this.#sender?.supersede(true);
   }
 
-  async #pushAndEnd() {
-    const giveUps = this.#giveUps;
+  /** @param {{isOver: boolean}} ending `isOver`: its time has passed */
+  async #pushAndEnd(ending) {
     let isFailing = false;
     try {
       await this.#push();
     } catch (error) {
       // Otherwise that one, or another process, goes on.
-      if (error instanceof ReplacedError || error instanceof NotAggregatingError) return;
+      if (error instanceof NotNeededError) return;
       this.#report(error);
       isFailing = true;
     }
     // Unless start() was called again meanwhile.
-    if (this.#timer === undefined && giveUps === this.#giveUps)
-      await this.#enqueue(() => this.#end(isFailing));
+    if (this.#timer === undefined && !ending.isOver) await this.#inTurn(() => this.#end(isFailing));
   }
 
   #pushInBackground() {
@@ -189,50 +174,48 @@ class Pusher {
 
   /** @returns {Promise<PushResult>} */
   #push() {
-    if (this.#isAggregated) return this.#enqueue(giveUps => this.#pushAggregated(giveUps));
+    if (this.#isAggregated) return this.#inTurn(turn => this.#pushAggregated(turn));
     const timestamp = this.#nextTimestamp();
     // In this turn: a program may reset its metrics right after calling push().
     const captured = this.#captured([this.#registry]);
     // A push that is replaced before it is built does not read it.
     captured.catch(() => {});
-    return this.#enqueue(giveUps => this.#pushHere(giveUps, timestamp, captured));
+    return this.#inTurn(turn => this.#pushHere(turn, timestamp, captured));
   }
 
   /**
-   * @param {number} giveUps so far
+   * @param {Turn} turn
    * @returns {Promise<PushResult>}
    */
-  async #pushAggregated(giveUps) {
+  async #pushAggregated(turn) {
     // After this turn: the program may be about to start its workers.
     await undefined;
     const registry = this.#registry;
     /** @type {import('../registry/push-target').PushTarget | undefined} */
     const target = await /** @type {any} */ (registry)[PUSH_TARGET]();
-    if (target === undefined) throw new NotAggregatingError(NOT_AGGREGATING);
+    if (target === undefined) throw new NotNeededError(NOT_AGGREGATING);
     const { registries, primary, isShared = false } = target;
     this.#isShared = isShared;
     const timestamp = this.#nextTimestamp();
-    if (primary === undefined) return this.#pushHere(giveUps, timestamp, this.#captured(registries ?? []));
+    if (primary === undefined) return this.#pushHere(turn, timestamp, this.#captured(registries ?? []));
     const sender = new AggregatorSender(primary, this.#session, registry);
-    return this.#pushBy(sender, giveUps, timestamp, head => sender.build(head));
+    return this.#pushBy(sender, turn, timestamp, head => sender.build(head));
   }
 
   /**
    * @param {PushSession | AggregatorSender} sender
-   * @param {number} giveUps when this push began
+   * @param {Turn} turn
    * @param {number} timestamp
    * @param {(head: PushHead) => Promise<BuiltPush>} build
    * @returns {Promise<PushResult>}
    */
-  async #pushBy(sender, giveUps, timestamp, build) {
+  async #pushBy(sender, turn, timestamp, build) {
     this.#sender = sender;
     const head = { format: formatOf(this.#registry.contentType), timestamp, totals: this.#totals };
     const built = await build(head);
     this.#totals.samples.dropped += built.dropped;
     const delivered =
-      giveUps === this.#giveUps
-        ? sender.deliver(this.#waiting !== undefined)
-        : Promise.reject(new Error(GIVEN_UP));
+      turn.refusal === undefined ? sender.deliver(this.#waiting !== undefined) : Promise.reject(turn.refusal);
     return { protocol: await this.#count(delivered, built.samples), ...built };
   }
 
@@ -265,13 +248,13 @@ class Pusher {
   }
 
   /**
-   * @param {number} giveUps when this push began
+   * @param {Turn} turn
    * @param {number} timestamp
    * @param {Promise<Captured>} captured
    */
-  #pushHere(giveUps, timestamp, captured) {
+  #pushHere(turn, timestamp, captured) {
     const session = (this.#local ??= this.#format.createSession(this.#session.settings));
-    return this.#pushBy(session, giveUps, timestamp, async head => {
+    return this.#pushBy(session, turn, timestamp, async head => {
       const { families, failed } = await captured;
       const built = await runInSlices(session.build(families, head));
       return { ...built, dropped: built.dropped + failed };
@@ -306,18 +289,17 @@ class Pusher {
       timer = unref(setTimeout(() => reject(error), timeout));
     });
     let failed = 0;
+    const leaveOut = (/** @type {string} */ what, /** @type {unknown} */ error) => {
+      const text = `${title} leaves out ${what}, which cannot be read: ${textOf(error)}`;
+      debug('%s', text);
+      warnOnce(`${title} of ${what}`, text);
+    };
     const onFailure = (/** @type {any} */ metric, /** @type {unknown} */ error) => {
       failed++;
-      const name = nameOf(metric);
-      const text = `${title} leaves out ${name}, which cannot be read: ${textOf(error)}`;
-      debug('%s', text);
-      warnOnce(`${title} of ${name}`, text);
+      leaveOut(metric.name, error);
     };
-    const onUnreadableLabel = (/** @type {unknown} */ error, /** @type {string} */ name) => {
-      const text = `${title} leaves out the default label ${name}, which cannot be read: ${textOf(error)}`;
-      debug('%s', text);
-      warnOnce(`${title} of the default label ${name}`, text);
-    };
+    const onUnreadableLabel = (/** @type {unknown} */ error, /** @type {string} */ name) =>
+      leaveOut(`the default label ${name}`, error);
     try {
       const families = await scrapeFamilies(registries, { deadline, onFailure, onUnreadableLabel });
       return { families, failed };
@@ -327,52 +309,57 @@ class Pusher {
   }
 
   /**
+   * One push is under way at a time; of several that wait, only the newest is sent.
+   *
    * @template T
-   * @param {(giveUps: number) => Promise<T>} push
+   * @param {(turn: Turn) => Promise<T>} push
    * @returns {Promise<T>}
    */
-  #enqueue(push) {
-    return new Promise((resolve, reject) => {
-      this.#waiting?.drop(new ReplacedError('The push was replaced by a newer one.'));
-      this.#waiting = {
-        run: () => push(this.#giveUps).then(resolve, error => this.#fail(asError(error), reject)),
-        drop: error => {
-          this.#totals.pushes.dropped++;
-          reject(error);
-        },
-      };
-      if (this.#running !== undefined) this.#sender?.supersede(false);
-      this.#runNext();
-    });
+  #inTurn(push) {
+    const isFirst = this.#current === undefined && this.#waiting === undefined;
+    if (this.#waiting !== undefined)
+      this.#waiting.refusal = new NotNeededError('The push was replaced by a newer one.');
+    /** @type {Turn} */
+    const turn = { refusal: undefined };
+    if (!isFirst) {
+      this.#waiting = turn;
+      this.#sender?.supersede(false);
+    }
+    const result = isFirst ? this.#run(push, turn) : this.#ended.then(() => this.#run(push, turn));
+    this.#ended = result.catch(() => {});
+    return result;
   }
 
   /**
-   * @param {Error} error
-   * @param {(error: Error) => void} reject
+   * @template T
+   * @param {(turn: Turn) => Promise<T>} push
+   * @param {Turn} turn
    */
-  #fail(error, reject) {
-    if (!(error instanceof NotAggregatingError)) this.#totals.pushes.failed++;
-    reject(error);
+  async #run(push, turn) {
+    if (turn === this.#waiting) this.#waiting = undefined;
+    if (turn.refusal !== undefined) {
+      this.#totals.pushes.dropped++;
+      throw turn.refusal;
+    }
+    this.#current = turn;
+    try {
+      return await push(turn);
+    } catch (error) {
+      if (!(error instanceof NotNeededError)) this.#totals.pushes.failed++;
+      throw asError(error);
+    } finally {
+      this.#current = undefined;
+    }
   }
 
   /** @param {unknown} error */
   #report(error) {
-    if (error instanceof NotAggregatingError || error instanceof ReplacedError) return;
+    if (error instanceof NotNeededError) return;
     const { title } = this.#format;
     const { message } = /** @type {Error} */ (error);
     debug('%s: %s', title, message);
     const reason = message.replace(/\.$/, '');
     warnOnce(title, `${title} has failed: ${reason}. It is tried again, without another warning`);
-  }
-
-  #runNext() {
-    const next = this.#waiting;
-    if (this.#running !== undefined || next === undefined) return;
-    this.#waiting = undefined;
-    this.#running = next.run().finally(() => {
-      this.#running = undefined;
-      this.#runNext();
-    });
   }
 }
 
@@ -405,18 +392,6 @@ function lost(samples, { message }) {
 function checkMilliseconds(name, value) {
   if (typeof value === 'number' && value >= 1 && value <= MAX_TIMER) return;
   throw new TypeError(`${name} must be a number of milliseconds: ${inspect(value)}`);
-}
-
-/**
- * @param {any} metric
- * @returns {string}
- */
-function nameOf(metric) {
-  try {
-    return textOf(metric.name);
-  } catch {
-    return 'a metric without a name';
-  }
 }
 
 module.exports = { Pusher, checkMilliseconds };

@@ -1,8 +1,9 @@
 'use strict';
 
-// Sends requests, and again what may succeed later: if the connection fails, on status 5xx and on 429. Other
+// Sends the requests of a push, and again what may succeed later: if the connection fails, on status 5xx and on 429. Other
 // answers are final. Neither sockets nor timers keep the process alive: who waits for a push does.
 
+const timers = require('timers/promises');
 const { PACKAGE_VERSION } = require('../options/package-version');
 const { asError } = require('../options/thrown');
 const { unref } = require('../event-loop/timers');
@@ -29,14 +30,14 @@ const ABORTED = 'stop() has not waited any longer';
  * @property {import('node:http').IncomingHttpHeaders} headers
  */
 
+/** Takes the requests of one push. */
 class Receiver {
   #url;
   #headers;
   #timeout;
   #retries;
-  #isSuperseded = false;
+  #superseded = new AbortController();
   #isAborted = false;
-  #endPause = () => {};
   /** @type {import('node:http').ClientRequest | undefined} the last one */
   #request = undefined;
 
@@ -58,19 +59,19 @@ class Receiver {
    * @param {Buffer} body
    * @param {Record<string, string>} headers of this format
    * @returns {Promise<Answer>} the last one
-   * @throws {Error} if the last attempt had no answer, or after abort()
+   * @throws {Error} if the last attempt had no answer, or after an abort
    */
   async send(body, headers) {
     if (this.#isAborted) throw new Error(ABORTED);
+    const { signal } = this.#superseded;
     let pause = FIRST_PAUSE_MILLISECONDS;
     for (let retries = this.#retries; ; retries--) {
       const result = await this.#attempt(body, headers).catch(asError);
       const isFinal = !(result instanceof Error) && result.status !== 429 && result.status < 500;
       const wait = result instanceof Error ? pause : result.retryAfter || pause;
       const isLast = isFinal || wait > LONGEST_RETRY_AFTER_MILLISECONDS || retries <= 0;
-      if (!isLast && !this.#isSuperseded) await this.#pause(wait);
-      // Possibly since the pause has begun.
-      if (isLast || this.#isSuperseded) {
+      if (!isLast) await timers.setTimeout(wait, undefined, { ref: false, signal }).catch(() => {});
+      if (isLast || signal.aborted) {
         if (result instanceof Error) throw result;
         return result;
       }
@@ -79,35 +80,15 @@ class Receiver {
   }
 
   /**
-   * A newer push waits: the one under way is not tried again if it fails.
+   * A newer push waits: this one is not sent again if it fails.
    *
-   * @param {boolean} isSuperseded
+   * @param {boolean} isAborted whether nothing more is sent at all, and the request under way fails
    */
-  supersede(isSuperseded) {
-    this.#isSuperseded = isSuperseded;
-    if (isSuperseded) this.#endPause();
-  }
-
-  /** Nothing more is sent until reopen(). The push under way fails. */
-  abort() {
+  supersede(isAborted) {
+    this.#superseded.abort();
+    if (!isAborted) return;
     this.#isAborted = true;
-    this.supersede(true);
     this.#request?.destroy(new Error(ABORTED));
-  }
-
-  reopen() {
-    this.#isAborted = false;
-  }
-
-  /** @param {number} milliseconds */
-  #pause(milliseconds) {
-    return new Promise(resolve => {
-      const timer = unref(setTimeout(resolve, milliseconds));
-      this.#endPause = () => {
-        clearTimeout(timer);
-        resolve(undefined);
-      };
-    });
   }
 
   /**
@@ -133,45 +114,43 @@ class Receiver {
           request.destroy(new Error(`the receiver has not answered within ${this.#timeout} ms`));
         }, this.#timeout),
       );
+      /** @type {Answer | undefined} */
+      let answer;
+      let failure = new Error('the receiver has closed the connection');
       request.on('socket', socket => socket.unref());
-      request.on('error', reject);
+      request.on('response', response => (answer = answerOf(response)));
+      request.on('error', error => (failure = error));
       request.on('close', () => {
         clearTimeout(timer);
-        reject(new Error('the receiver has closed the connection'));
+        // The status counts, even if the connection breaks after it, or the time is up.
+        if (answer === undefined) reject(failure);
+        else resolve(answer);
       });
-      request.on('response', response => readAnswer(request, response, resolve));
       request.end(body);
     });
   }
 }
 
 /**
- * @param {import('node:http').ClientRequest} request
  * @param {import('node:http').IncomingMessage} response
- * @param {(answer: Answer) => void} resolve
+ * @returns {Answer} whose reason is what has come so far
  */
-function readAnswer(request, response, resolve) {
+function answerOf(response) {
   const { statusCode: status = 0, headers } = response;
+  const answer = { status, reason: '', retryAfter: millisecondsOf(headers['retry-after']), headers };
   let text = '';
-  const done = () => {
-    const reason = text
-      .trim()
-      .replaceAll(/[\s\p{Cc}]+/gu, ' ')
-      .slice(0, MAX_REASON_CHARACTERS);
-    resolve({ status, reason, retryAfter: millisecondsOf(headers['retry-after']), headers });
-  };
   let bytes = 0;
   response.on('data', chunk => {
     bytes += chunk.length;
     if (text.length < MAX_REASON_CHARACTERS) text += chunk.toString('utf8', 0, MAX_ANSWER_BYTES);
+    answer.reason = text
+      .trim()
+      .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+      .slice(0, MAX_REASON_CHARACTERS);
     if (bytes > MAX_ANSWER_BYTES) response.destroy();
   });
-  // The status counts, even if the connection breaks or ends after it, or the time is up.
-  request.prependListener('error', done);
-  request.prependListener('close', done);
-  response.on('error', done);
-  response.on('close', done);
-  response.on('end', done);
+  response.on('error', () => {});
+  return answer;
 }
 
 /**

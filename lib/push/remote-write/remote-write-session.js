@@ -50,7 +50,9 @@ const HEADERS = {
 };
 
 class RemoteWriteSession {
+  #settings;
   #series;
+  /** @type {Receiver} of the last push */
   #receiver;
   #isNegotiated;
   /** @type {Protocol | undefined} */
@@ -60,6 +62,7 @@ class RemoteWriteSession {
 
   /** @param {SessionSettings} settings */
   constructor(settings) {
+    this.#settings = settings;
     this.#series = new WrittenSeries(settings.labels);
     this.#receiver = new Receiver(settings);
     this.#protocol = settings.protocol;
@@ -74,9 +77,8 @@ class RemoteWriteSession {
    * @param {Totals} push.totals
    * @returns {Generator<void, BuiltPush>}
    */
-  *build(families, { format, timestamp, totals }) {
-    this.#receiver.reopen();
-    return yield* this.#build([...families, ...ownFamilies(totals)], format, timestamp);
+  build(families, { format, timestamp, totals }) {
+    return this.#build([...families, ...ownFamilies(totals)], format, timestamp);
   }
 
   /**
@@ -100,6 +102,7 @@ class RemoteWriteSession {
   *#build(families, format, timestamp) {
     /** @type {Protocol[]} */
     const protocols = this.#protocol === undefined ? ['2.0', '1.0'] : [this.#protocol];
+    this.#receiver = new Receiver(this.#settings);
     this.#push = undefined;
     this.#push = yield* this.#series.push(families, { format, timestamp, protocols });
     const { samples, dropped } = this.#push;
@@ -116,7 +119,7 @@ class RemoteWriteSession {
     const start = performance.now();
     const push = this.#push;
     this.#push = undefined;
-    this.#receiver.supersede(isSuperseded);
+    if (isSuperseded) this.#receiver.supersede(false);
     /** @type {Outcome} */
     const outcome = { samples: push?.samples ?? 0, pushed: 0, seconds: 0, protocol: undefined, error: '' };
     try {
@@ -137,8 +140,7 @@ class RemoteWriteSession {
    * @param {boolean} isAborted whether nothing more is sent of it
    */
   supersede(isAborted) {
-    if (isAborted) this.#receiver.abort();
-    else this.#receiver.supersede(true);
+    this.#receiver.supersede(isAborted);
   }
 
   /**
