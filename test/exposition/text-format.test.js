@@ -9,7 +9,7 @@ const { runThrough } = require('../../lib/event-loop/slices');
 const { formatNumber, toNumber } = require('../../lib/exposition/number-format');
 const { labelPair, escapeHelp } = require('../../lib/exposition/label-text');
 const { sampleFamily } = require('../../lib/exposition/sample-family');
-const { renderText, samplesOf, seriesKey } = require('../fixtures/unit-scrape');
+const { renderText, samplesOf } = require('../fixtures/unit-scrape');
 
 const PIECE_CHARACTERS = 65536;
 
@@ -96,26 +96,6 @@ test('text format: long label values and help texts are escaped in pieces', t =>
   assert.ok(help === '"\\\\\\n.'.repeat(times));
   // 30 million matches of one expression end the process.
   assert.ok(Math.max(...lengths) <= 2 ** 20, `${lengths}`);
-});
-
-test('text format: any label value can be read back unchanged', () => {
-  fc.assert(
-    fc.property(
-      fc.string({
-        unit: fc.oneof(
-          fc.constantFrom('\\', '"', '\n', 'n', ',', '=', '{', '}', '\r'),
-          fc.string({ maxLength: 1 }),
-        ),
-      }),
-      value => {
-        const rows = [{ labels: labelPair('a', value), numbers: [1] }];
-        assert.deepStrictEqual(
-          [...samplesOf(textOf([family({ rows })]))],
-          [[seriesKey('m', { a: value }), 1]],
-        );
-      },
-    ),
-  );
 });
 
 test('text format: a page may have no families, and a family no series', () => {

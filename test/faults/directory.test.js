@@ -370,29 +370,6 @@ describe('a primary that becomes another user', () => {
   );
 });
 
-describe('workers of another user than their primary', () => {
-  const NOBODY = 65534;
-
-  it('workers of another user than their primary lose nothing when they end', onlyRoot, async t => {
-    const place = makePlace(t);
-    fs.chmodSync(place, 0o777);
-    const options = { checkpointInterval: 100 };
-    const cluster = await start(t, { workers: 2, place, options, settings: { uid: NOBODY } });
-    await cluster.inWorkers([1, 2], record);
-    assert.equal(counted(await cluster.scrape()), 2);
-    await cluster.inWorkers([1, 2], record, 10);
-    cluster.tellWorker(1, exit);
-    await cluster.gone(1);
-    // The other one calls shutdown().
-    await cluster.inWorker(2, ({ client }) => new client.AggregatorRegistry().shutdown(60_000));
-    await cluster.signal(2, 'SIGKILL');
-    await cluster.gone(2);
-    assert.equal(counted(await cluster.scrape()), 22);
-    assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
-    await cluster.end();
-  });
-});
-
 describe('the last snapshot of a worker', () => {
   const cluster = sharedCluster({ workers: 1, worker: counting });
 

@@ -7,10 +7,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { startCluster, copyPackage, makePlace, until } = require('../fixtures/cluster-harness.js');
+const { startCluster, copyPackage, makePlace } = require('../fixtures/cluster-harness.js');
 const { counting, page, pagesIn } = require('../fixtures/page-worker.js');
-
-const onlyRoot = { skip: process.geteuid?.() === 0 ? false : 'needs root, to become somebody else' };
 
 describe('the page from a worker without a file', () => {
   /** Longer than one message, and not ASCII. */
@@ -44,29 +42,6 @@ describe('the page from a worker without a file', () => {
       await cluster.end();
     });
   }
-
-  it(
-    'the page from a worker without a file comes in parts if the worker has become another user, and in a file to others',
-    onlyRoot,
-    async t => {
-      const cluster = await startCluster(t, { workers: 2, worker: counting });
-      await cluster.inWorker(1, ({ process }) => process.setuid(65534));
-      const expected = await cluster.text();
-      for (let times = 0; times < 2; times++) {
-        assert.deepEqual(await cluster.inWorkers([1, 2], page), [expected, expected]);
-      }
-      assert.equal(
-        await cluster.inWorker(1, ({ state }) => state.messages.filter(({ file }) => file).length),
-        1,
-      );
-      assert.equal(await cluster.inWorker(2, parts), 0);
-      await cluster.run(({ cluster }) => cluster.workers[1].kill('SIGKILL'));
-      await cluster.gone(1);
-      await until(async () => (await cluster.internals()).retired === 1, 'it is retired');
-      assert.deepEqual(pagesIn(cluster.spool), []);
-      await cluster.end();
-    },
-  );
 
   it('the page from a worker without a file comes in parts if the disk is full, and leaves no partial file', async t => {
     const threadPreload = path.join(makePlace(t), 'preload.js');

@@ -5,7 +5,6 @@
 const { describe, it } = require('node:test');
 const assert = require('node:assert');
 const http = require('node:http');
-const { once } = require('node:events');
 const { gunzipSync } = require('node:zlib');
 const { fastify } = require('fastify');
 const {
@@ -16,6 +15,7 @@ const {
   register,
   startMetricsServer,
 } = require('../..');
+const { get: fetchBytes } = require('../fixtures/program');
 const fastifyMetrics = require('../../lib/http/fastify-plugin');
 
 const OPENMETRICS = Registry.OPENMETRICS_CONTENT_TYPE;
@@ -29,14 +29,8 @@ function smallRegistry() {
   return registry;
 }
 
-async function get(port, { headers = {}, method = 'GET', path = '/metrics', host = '127.0.0.1' } = {}) {
-  const request = http.request({ host, port, method, path, headers, agent: false }).end();
-  const [response] = await once(request, 'response');
-  return {
-    status: response.statusCode,
-    headers: response.headers,
-    body: Buffer.concat(await response.toArray()),
-  };
+function get(port, { headers, method, path = '/metrics', host = '127.0.0.1' } = {}) {
+  return fetchBytes(`http://${host.includes(':') ? `[${host}]` : host}:${port}${path}`, headers, method);
 }
 
 describe('metricsResponse()', () => {

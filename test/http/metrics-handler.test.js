@@ -6,6 +6,7 @@ const http = require('node:http');
 const { once } = require('node:events');
 const { gunzipSync } = require('node:zlib');
 const express = require('express');
+const { get: fetchBytes } = require('../fixtures/program');
 const { Registry, Counter, metricsHandler } = require('../..');
 const { UNAVAILABLE, unavailable } = require('../../lib/registry/unavailable');
 
@@ -30,11 +31,8 @@ async function serve(t, listener) {
   return server.address().port;
 }
 
-async function get(port, { headers = {}, method = 'GET', path = '/metrics', agent = false } = {}) {
-  const request = http.request({ host: '127.0.0.1', port, method, path, headers, agent }).end();
-  const [response] = await once(request, 'response');
-  const body = Buffer.concat(await response.toArray());
-  return { status: response.statusCode, headers: response.headers, body };
+function get(port, { headers, method, path = '/metrics' } = {}) {
+  return fetchBytes(`http://127.0.0.1:${port}${path}`, headers, method);
 }
 
 /** A request and a response with what the handler needs, and a record of its calls. */

@@ -7,7 +7,6 @@ const assert = require('node:assert');
 const { EventEmitter, once } = require('node:events');
 const http = require('http');
 const https = require('https');
-const { Duplex } = require('node:stream');
 const { afterEach, beforeEach, describe, it, mock } = require('node:test');
 const { Counter, Registry } = require('../..');
 const { Pushgateway } = require('../../lib/http/pushgateway');
@@ -177,22 +176,5 @@ describe('Pushgateway: an HTTP interceptor', LIMITS, () => {
     } finally {
       server.close();
     }
-  });
-
-  it("an HTTP interceptor can replace the agent's connection", async () => {
-    let sent = '';
-    const connection = new Duplex({
-      read() {},
-      write(chunk, _encoding, done) {
-        sent += chunk;
-        if (sent.endsWith('0\r\n\r\n')) this.push('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine');
-        done();
-      },
-    });
-    const agent = new http.Agent();
-    agent.createConnection = () => connection;
-    const { body } = await new Pushgateway(GATEWAY, { agent }, registry).push({ jobName: 'j' });
-    assert.strictEqual(body, 'fine');
-    assert.match(sent, /^PUT \/metrics\/job\/j HTTP\/1\.1\r\n/);
   });
 });

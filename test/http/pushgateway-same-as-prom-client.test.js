@@ -271,7 +271,8 @@ describe('Pushgateway: arguments of http.request() equal those of prom-client', 
       assertSame(url, {}));
   }
 
-  for (const options of OPTIONS) {
+  const { signal } = new AbortController();
+  for (const options of [...OPTIONS, { socketPath: '/x', signal }, { ca: 'x', rejectUnauthorized: false }]) {
     it(`arguments of http.request() equal those of prom-client for options ${shown(options)}`, () =>
       assertSame('https://a:b@a.invalid/x', options));
   }

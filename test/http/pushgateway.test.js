@@ -3,8 +3,6 @@
 const assert = require('node:assert');
 const { execFileSync, execFile } = require('node:child_process');
 const { once } = require('node:events');
-const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { promisify } = require('node:util');
@@ -33,8 +31,8 @@ afterEach(async () => {
   server = undefined;
 });
 
-async function serve(answer, tls, address) {
-  server = await RecordingServer.start(answer, tls, address);
+async function serve(answer) {
+  server = await RecordingServer.start(answer);
   return server;
 }
 
@@ -318,61 +316,6 @@ describe('Pushgateway: the timeout', LIMITS, () => {
   });
 });
 
-describe('Pushgateway: options of http.request()', LIMITS, () => {
-  it('options of http.request() can abort a push (signal)', async () => {
-    const abortion = new AbortController();
-    await serve(() => abortion.abort());
-    const pushed = new Pushgateway(server.url, { signal: abortion.signal }, registry).push({ jobName: 'j' });
-    await assert.rejects(pushed, { name: 'AbortError' });
-  });
-
-  it(
-    'options of http.request() can connect to a Unix socket (socketPath)',
-    { skip: process.platform === 'win32' && 'has no Unix sockets' },
-    async () => {
-      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pushgateway-test-'));
-      try {
-        const socketPath = path.join(directory, 'socket');
-        await serve(undefined, undefined, { path: socketPath });
-        await new Pushgateway('http://localhost/', { socketPath }, registry).push({ jobName: 'j' });
-        assert.strictEqual(server.last.path, '/metrics/job/j');
-        await server.stop();
-        server = undefined;
-      } finally {
-        fs.rmSync(directory, { recursive: true });
-      }
-    },
-  );
-});
-
-describe('Pushgateway: https', { ...LIMITS, skip: noCertificateReason() }, () => {
-  /** @type {{key: string, cert: string}} */
-  let tls;
-
-  beforeEach(async () => {
-    tls ??= selfSigned();
-    await serve(undefined, tls);
-  });
-
-  it('a Pushgateway with an https URL pushes if the certificate is trusted', async () => {
-    const gateway = new Pushgateway(server.url, { ca: tls.cert }, registry);
-    for (const operation of ['pushAdd', 'push', 'delete']) await gateway[operation]({ jobName: 'j' });
-    assert.deepStrictEqual(
-      server.requests.map(({ method, body }) => [method, body.toString()]),
-      [
-        ['POST', EXPOSITION],
-        ['PUT', EXPOSITION],
-        ['DELETE', ''],
-      ],
-    );
-  });
-
-  it('a Pushgateway with an https URL rejects if the certificate is not trusted', async () => {
-    const pushed = new Pushgateway(server.url, {}, registry).push({ jobName: 'j' });
-    await assert.rejects(pushed, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
-  });
-});
-
 describe('Pushgateway: the metrics of a cluster', LIMITS, () => {
   it('the metrics of a cluster are pushed for an AggregatorRegistry', async () => {
     await serve();
@@ -419,25 +362,3 @@ describe('Pushgateway: loading the module', LIMITS, () => {
     );
   });
 });
-
-function noCertificateReason() {
-  try {
-    execFileSync('openssl', ['version']);
-    return undefined;
-  } catch {
-    return 'openssl is not installed';
-  }
-}
-
-function selfSigned() {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'pushgateway-test-'));
-  const [key, cert] = ['key.pem', 'cert.pem'].map(name => path.join(directory, name));
-  const flags = '-x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 1 -subj /CN=localhost';
-  const files = ['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert];
-  try {
-    execFileSync('openssl', ['req', ...flags.split(' '), ...files], { stdio: 'ignore' });
-    return { key: fs.readFileSync(key, 'utf8'), cert: fs.readFileSync(cert, 'utf8') };
-  } finally {
-    fs.rmSync(directory, { recursive: true });
-  }
-}

@@ -24,18 +24,6 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
       assert.deepEqual(await valueOf(counter), [[{ a: 'x', b: 'y' }, 6]]);
     });
 
-    it(`labels() of ${name} finds an existing series by values, by an object in any order, and after it was removed`, async () => {
-      const gauge = make('Gauge');
-      gauge.set({ a: 'x', b: '1' }, 1);
-      gauge.labels('x', 1).inc();
-      gauge.labels({ b: '1', a: 'x' }).inc();
-      const child = gauge.labels({ a: 'x', b: '1' });
-      assert.deepEqual(await valueOf(gauge), [[{ a: 'x', b: '1' }, 3]]);
-      gauge.remove('x', '1');
-      child.inc(5);
-      assert.deepEqual(await valueOf(gauge), [[{ a: 'x', b: '1' }, 5]]);
-    });
-
     it(`labels() of ${name} returns another object each time: a replaced method stays with its own`, async () => {
       for (const args of [['x', 1], [{ a: 'x', b: 1 }]]) {
         const counter = make('Counter');
@@ -50,34 +38,6 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
       }
     });
 
-    it(`labels() of ${name} gives a removed series back the values of its own call, text or number`, async () => {
-      const gauge = make('Gauge');
-      gauge.labels('x', '1').inc();
-      const children = [gauge.labels('x', 1), gauge.labels('x', '1'), gauge.labels({ a: 'x', b: 1 })];
-      const seen = [];
-      for (const child of children) {
-        gauge.remove('x', '1');
-        child.inc();
-        seen.push(...(await valueOf(gauge)));
-      }
-      assert.deepEqual(
-        seen,
-        [1, '1', 1].map(b => [{ a: 'x', b }, 1]),
-      );
-    });
-
-    it(`labels() of ${name} records into its series after a reset, and with hundreds of series in between`, async () => {
-      const counter = make('Counter');
-      const inc = (i, child = counter.labels('x', i)) => child.inc();
-      for (let round = 0; round < 3; round++) for (let i = 0; i < 400; i++) inc(i);
-      const child = counter.labels('x', 7);
-      counter.reset();
-      for (let i = 400; i >= 0; i--) inc(i);
-      inc(7, child);
-      const expected = Array.from({ length: 401 }, (_, i) => [{ a: 'x', b: 400 - i }, i === 393 ? 2 : 1]);
-      assert.deepEqual(await valueOf(counter), expected);
-    });
-
     // prom-client's child follows the object.
     if (library === promClient) return;
     it(`labels() of ${name} keeps its labels if the program changes the object`, async () => {
@@ -90,31 +50,6 @@ for (const [name, library] of Object.entries({ 'prom-client': promClient, ours }
     });
   });
 }
-
-const RECORD = { Counter: 'inc', Gauge: 'inc', Histogram: 'observe', Summary: 'observe' };
-
-describe('a child of values by position', () => {
-  for (const [type, record] of Object.entries(RECORD)) {
-    it(`a child of values by position of a ${type} records into one series at each use, created or not, removed or not`, async () => {
-      const run = async library => {
-        const metric = new library[type]({ name: 'm', help: 'm', labelNames: ['a', 'b'], registers: [] });
-        const early = metric.labels('x', 'y');
-        metric[record]({ a: 'x', b: 'y' }, 1);
-        const late = metric.labels('x', 'y');
-        const other = metric.labels('x', 'other');
-        for (let i = 0; i < 3; i++) for (const child of [early, late, other]) child[record](2);
-        metric.remove('x', 'y');
-        late[record](3);
-        early[record](4);
-        metric.labels('x', 'y')[record](5);
-        assert.throws(() => metric.labels('x', 'y')[record]('1'), /is not a valid number/);
-        const { values } = await metric.get();
-        return values.map(({ labels, value, metricName }) => [labels, value, metricName]);
-      };
-      assert.deepEqual(await run(ours), await run(promClient));
-    });
-  }
-});
 
 describe('labels() of an object that has a metric as its prototype', () => {
   it('calls the methods of that object, and the metric its own', async () => {

@@ -219,20 +219,6 @@ describe('a page rendered in slices', () => {
       { numRuns: 200 },
     );
   });
-
-  it('a page rendered in slices is sent by metricsHandler() as bytes, unless a subclass replaces the rendering', async () => {
-    const registry = new Registry();
-    new Gauge({ name: 'a', help: 'h', registers: [registry] });
-    assert.equal(typeof registry[PAGES], 'function');
-    registry.metrics = async () => 'replaced';
-    assert.equal(registry[PAGES], undefined);
-    class Own extends Registry {
-      async getMetricsAsString() {
-        return 'own';
-      }
-    }
-    assert.equal(new Own()[PAGES], undefined);
-  });
 });
 
 it('a large registry is written in a sandbox without `performance`', async () => {

@@ -14,8 +14,8 @@ const { Program } = require('../fixtures/program');
 
 const FIXTURES = path.join(__dirname, 'fixtures');
 
-function assertRunning(running, count) {
-  assert.deepStrictEqual([running.observers.size, running.monitors.size], [count, count]);
+function assertRunning(running, observers, monitors = observers) {
+  assert.deepStrictEqual([running.observers.size, running.monitors.size], [observers, monitors]);
 }
 
 describe('collectDefaultMetrics()', () => {
@@ -116,4 +116,55 @@ it('a registry with default metrics is observed while it is in use, however much
   const text = await register.metrics();
   assert.ok(Number(/^nodejs_gc_duration_seconds_count\{kind="major"\} (\d+)$/m.exec(text)[1]) >= 5);
   register.clear();
+});
+
+describe('default metrics stop', () => {
+  it('default metrics stop when the registry is cleared, which may collect them again', async t => {
+    const running = watchRunning(t);
+    const register = new Registry();
+    const stop = collectDefaultMetrics({ register });
+    for (let i = 0; i < 5; i++) {
+      register.clear();
+      collectDefaultMetrics({ register });
+      assertRunning(running, 1);
+    }
+    assert.match(await register.metrics(), /^nodejs_version_info\{/m);
+    register.clear();
+    assertRunning(running, 0);
+    stop();
+  });
+
+  it('default metrics stop by family, when its last metric is removed', t => {
+    const running = watchRunning(t);
+    const register = new Registry();
+    const stop = collectDefaultMetrics({ register });
+    const { metricNames } = require('../../lib/runtime/families/event-loop-lag');
+    for (const name of metricNames.slice(0, -1)) {
+      register.removeSingleMetric(name);
+      assertRunning(running, 1);
+    }
+    register.removeSingleMetric(metricNames.at(-1));
+    assertRunning(running, 1, 0);
+    register.removeSingleMetric('nodejs_gc_duration_seconds');
+    assertRunning(running, 0);
+    stop();
+  });
+});
+
+it('default metrics go on when another registry drops them', async t => {
+  const running = watchRunning(t);
+  const register = new Registry();
+  const stop = collectDefaultMetrics({ register });
+  Registry.merge([register, new Registry()]).clear();
+  assertRunning(running, 1);
+  stop();
+});
+
+it('default metrics of a family go on when one of them is removed', async () => {
+  const register = new Registry();
+  collectDefaultMetrics({ register, labels: { app: 'shop' } });
+  register.removeSingleMetric('process_resident_memory_bytes');
+  const text = await register.metrics();
+  register.clear();
+  assert.match(text, /^process_virtual_memory_bytes\{app="shop"\} [1-9]\d+$/m);
 });
