@@ -48,11 +48,6 @@ async function startWorker(cluster) {
   return id;
 }
 
-async function kill(cluster, workerId) {
-  await cluster.signal(workerId, 'SIGKILL');
-  await cluster.gone(workerId);
-}
-
 /** @returns {string[]} snapshots of a worker, finished or not, that are for the time after its death */
 function exitFiles(cluster, workerId) {
   return fs.readdirSync(cluster.spool).filter(name => name.startsWith(`w${workerId}-exit-`));
@@ -100,7 +95,7 @@ describe('checkpoints', () => {
     });
     await cluster.inWorker(id, record, 7);
     await cluster.inWorker(id, tick);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()), before + 7);
   });
 
@@ -113,7 +108,7 @@ describe('checkpoints', () => {
     await cluster.inWorker(id, record, 4);
     assert.equal(counted(await cluster.scrape()) - before, 7);
     await cluster.inWorker(id, record, 100);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 7);
   });
 
@@ -131,7 +126,7 @@ describe('checkpoints', () => {
     }
     await cluster.inWorker(id, recordAll, 'd');
     await cluster.inWorker(id, tick);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     const samples = await cluster.scrape();
     for (const route of ['a', 'b', 'c', 'd']) {
       assert.equal(samples.get(`requests_total{route="${route}"}`), 2, route);
@@ -158,7 +153,7 @@ describe('checkpoints', () => {
     await cluster.scrape();
     await cluster.inWorker(id, record, 7);
     await cluster.inWorker(id, tick);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 7);
     const { refused } = await cluster.internals();
     assert.equal(refused['exit-dictionary'], undefined);
@@ -185,7 +180,7 @@ describe('checkpoints', () => {
       () => fs.statSync(`${file}.part`, { throwIfNoEntry: false })?.size > 0,
       'half of the file is written',
     );
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 3);
     await until(() => exitFiles(cluster, id).length === 0, 'both files are removed');
   });
@@ -209,7 +204,7 @@ describe('checkpoints', () => {
     await cluster.scrape();
     await cluster.inWorker(id, ({ state }) => state.metrics.counter.inc(0));
     assert.equal(await cluster.inWorker(id, tick), 0);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 
   it('a complete checkpoint exists at any time while it is replaced, under one of its two names', async () => {
@@ -226,7 +221,7 @@ describe('checkpoints', () => {
     assert.ok(calls.includes('rmSync') && calls.includes('renameSync'), String(calls));
     assert.ok(calls.filter(name => name === 'writevSync').length > 2, 'it is written in several steps');
     assert.notEqual(exitFile(cluster, id).inode, inode, 'the file is another one');
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 
   it('a checkpoint runs no collect hooks', async () => {
@@ -241,7 +236,7 @@ describe('checkpoints', () => {
     assert.equal(await cluster.inWorker(id, collected), 0);
     assert.equal(counted(await cluster.scrape()) - before, 3);
     assert.equal(await cluster.inWorker(id, collected), 1);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 
   it('a checkpoint that is written after the thread was killed contains everything', async () => {
@@ -262,11 +257,11 @@ describe('checkpoints', () => {
     await cluster.run(({ threads }) => threads.at(-1).terminate());
     await cluster.inWorker(id, welcomed, welcomes + 1);
     assert.equal(await cluster.inWorker(id, tick), 1);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     const samples = await cluster.scrape();
     assert.equal(counted(samples) - before, 10);
     assert.equal(samples.get('requests_total{route="thread"}'), 10);
-    await kill(cluster, other);
+    await cluster.killWorker(other);
   });
 
   it('checkpoints continue in a new directory if theirs was removed', async () => {
@@ -284,7 +279,7 @@ describe('checkpoints', () => {
     await cluster.inWorker(id, welcomed, 2);
     await cluster.inWorker(id, record, 5);
     assert.equal(await cluster.inWorker(id, tick), 1);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 12);
   });
 });
@@ -339,11 +334,11 @@ describe('checkpoints every 100 ms', () => {
     const ids = [await startWorker(cluster), await startWorker(cluster)];
     await Promise.all([cluster.inWorker(ids[1], checkpointed), cluster.inWorker(ids[1], record, 7)]);
     await cluster.inWorker(ids[0], record);
-    await kill(cluster, ids[1]);
+    await cluster.killWorker(ids[1]);
     assert.equal(counted(await cluster.scrape()), 8);
     // The next test counts what a worker loses that is not yet dead.
     await Promise.all([cluster.inWorker(ids[0], checkpointed), cluster.inWorker(ids[0], record)]);
-    await kill(cluster, ids[0]);
+    await cluster.killWorker(ids[0]);
     assert.equal(counted(await cluster.scrape()), 9);
   });
 
@@ -405,7 +400,7 @@ describe('without checkpoints', () => {
     }
     assert.equal(await cluster.inWorker(id, ({ state }) => state.checkpoints), 0);
     await cluster.inWorker(id, record, 10);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()), 3);
   });
 });
@@ -421,8 +416,7 @@ async function crashLoop(cluster, end) {
   const before = counted(await cluster.scrape());
   const live = async times => {
     const id = await cluster.fork();
-    cluster.tellWorker(id, end, times);
-    await cluster.gone(id);
+    await cluster.endWorker(id, end, times);
   };
   for (let times = 1; times < LIVES; times += 2) await Promise.all([live(times), live(times + 1)]);
   assert.equal(counted(await cluster.scrape()) - before, (LIVES * (LIVES + 1)) / 2);
@@ -446,7 +440,7 @@ describe('checkpointInterval in a worker', () => {
     await cluster.inWorkers([id, other], record, 3);
     assert.equal(await cluster.inWorker(id, tick), 1);
     await cluster.inWorker(id, record, 100);
-    await Promise.all([kill(cluster, id), kill(cluster, other)]);
+    await Promise.all([cluster.killWorker(id), cluster.killWorker(other)]);
     assert.equal(counted(await cluster.scrape()) - before, 3);
   });
 
@@ -465,7 +459,7 @@ describe('checkpointInterval in a worker', () => {
     await cluster.inWorker(id, welcomed, 2);
     await cluster.inWorker(id, record, 7);
     assert.equal(await cluster.inWorker(id, tick), 1);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
     assert.equal(counted(await cluster.scrape()) - before, 7);
   });
 
@@ -485,6 +479,6 @@ describe('checkpointInterval in a worker', () => {
     assert.equal(await cluster.inWorker(id, tick), 1);
     await cluster.scrape();
     assert.equal(await cluster.inWorker(id, ({ state }) => state.welcomes), 2);
-    await kill(cluster, id);
+    await cluster.killWorker(id);
   });
 });

@@ -5,7 +5,15 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { startCluster, makePlace, removeWhileUsed, until, PREFIX } = require('../fixtures/cluster-harness.js');
+const {
+  startCluster,
+  makePlace,
+  removeWhileUsed,
+  until,
+  PREFIX,
+  preloadFile,
+  READ_ONLY,
+} = require('../fixtures/cluster-harness.js');
 const { sharedCluster } = require('../fixtures/shared-cluster.js');
 
 const MINUTE = 60_000;
@@ -50,14 +58,9 @@ async function addDead(cluster, times) {
   const id = await cluster.fork();
   await cluster.inWorker(id, record, times);
   const total = counted(await cluster.scrape());
-  await cluster.signal(id, 'SIGKILL');
-  await cluster.gone(id);
-  await allRetired(cluster);
+  await cluster.killWorker(id);
+  await cluster.allRetired();
   return total;
-}
-
-function allRetired(cluster) {
-  return until(async () => (await cluster.internals()).retiring === 0, 'all dead workers are retired');
 }
 
 const pidsOf = cluster =>
@@ -133,8 +136,7 @@ describe('the end of the primary', { concurrency: 3 }, () => {
     assert.equal(counted(await cluster.scrape()), 1);
     const pids = await pidsOf(cluster);
     if (code === 0) {
-      cluster.tellWorker(1, exit);
-      await cluster.gone(1);
+      await cluster.endWorker(1, exit);
     }
     cluster.run(end).catch(() => {});
     assert.deepEqual(await cluster.hasEnded(), { code, signal: null });
@@ -266,8 +268,7 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
         });
       });
     });
-    cluster.tellWorker(2, exit);
-    await cluster.gone(2);
+    await cluster.endWorker(2, exit);
     await cluster.run(({ state }) => void state.lost);
     assert.equal(counted(await cluster.scrape()), 5);
     const large = await fork();
@@ -278,41 +279,29 @@ describe('no directory where one was wanted', { concurrency: 3 }, () => {
     // Its second request says what the primary has.
     for (let i = 0; i < 2; i++) assert.equal(counted(await cluster.scrape()), 6);
     await cluster.inWorker(large, record);
-    cluster.tellWorker(large, exit);
-    await cluster.gone(large);
+    await cluster.endWorker(large, exit);
     assert.equal(counted(await cluster.scrape()), 7);
     const saved = await fork();
     await cluster.inWorker(saved, ({ client }) => new client.AggregatorRegistry().shutdown(60_000));
-    await cluster.signal(saved, 'SIGKILL');
-    await cluster.gone(saved);
+    await cluster.killWorker(saved);
     assert.equal(counted(await cluster.scrape()), 8);
     assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
     // Whatever this one counts after its last answer cannot be sent, because it has closed the channel.
     const closed = await fork();
     assert.equal(counted(await cluster.scrape()), 9);
     await cluster.inWorker(closed, record);
-    cluster.tellWorker(closed, ({ cluster }) => cluster.worker.disconnect());
-    await cluster.gone(closed);
+    await cluster.endWorker(closed, ({ cluster }) => cluster.worker.disconnect());
     assert.equal(counted(await cluster.scrape()), 9);
-    await allRetired(cluster);
+    await cluster.allRetired();
     const { refused, retired } = await cluster.internals();
     assert.deepEqual([refused['exit-missing'], retired], [1, 4]);
     await cluster.run(async ({ threads }) => void (await threads.at(-1)?.terminate()));
     assert.equal(counted(await cluster.scrape()), 9, 'the totals are not lost with the thread');
   }
 
-  /** What a read-only file system does. */
-  const readOnly = `
-    const fs = require('node:fs');
-    for (const name of ['mkdirSync', 'mkdtempSync']) {
-      fs[name] = () => {
-        throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
-      };
-    }`;
   for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
     it(`snapshots travel over IPC if no directory can be written${inPlace ? ', in place' : ''}`, async t => {
-      const threadPreload = path.join(makePlace(t), 'preload.js');
-      fs.writeFileSync(threadPreload, readOnly);
+      const threadPreload = preloadFile(t, READ_ONLY);
       const env = inPlace ? { NODE_OPTIONS: `--require ${threadPreload}` } : {};
       const cluster = await start(t, { workers: 2, threadPreload, env, options: { inPlace } });
       await cluster.inWorkers([1, 2], record);
@@ -360,8 +349,7 @@ describe('a primary that becomes another user', () => {
       );
       await cluster.inWorkers([1, 2], record);
       for (const id of [1, 2]) {
-        cluster.tellWorker(id, exit);
-        await cluster.gone(id);
+        await cluster.endWorker(id, exit);
       }
       assert.equal(counted(await cluster.scrape()), 10);
       assert.equal((await cluster.internals()).refused['exit-missing'], undefined);
@@ -392,8 +380,7 @@ describe('the last snapshot of a worker', () => {
     const { refused: before } = await cluster().internals();
     if (!isSent) await cluster().inWorker(id, sendNoLastSnapshot);
     await cluster().inWorker(id, prepare);
-    cluster().tellWorker(id, exit);
-    await cluster().gone(id);
+    await cluster().endWorker(id, exit);
     const counts = counted(await cluster().scrape()) - total;
     const { refused } = await cluster().internals();
     return { counts, missing: (refused['exit-missing'] ?? 0) - (before['exit-missing'] ?? 0) };
@@ -485,8 +472,7 @@ describe('a worker that cannot write as it should', () => {
   }
 
   async function end(id) {
-    cluster().tellWorker(id, exit);
-    await cluster().gone(id);
+    await cluster().endWorker(id, exit);
     assert.equal(counted(await cluster().scrape()), total);
   }
 
@@ -563,11 +549,10 @@ describe('a directory that vanishes under a live primary', () => {
     const total = await prepare();
     const before = cluster().spool;
     removeWhileUsed(before);
-    cluster().tellWorker(id, exit);
-    await cluster().gone(id);
+    await cluster().endWorker(id, exit);
     assert.equal(await scrape(), total);
     assert.equal(await scrape(), total);
     await replaced(cluster(), before);
-    await allRetired(cluster());
+    await cluster().allRetired();
   });
 });

@@ -65,14 +65,9 @@ async function loseThread(cluster) {
   await until(() => cluster.run(($, count) => $.threads.length > count, threads), 'there is another thread');
 }
 
-function allRetired(cluster) {
-  return until(async () => (await cluster.internals()).retiring === 0, 'all dead workers are retired');
-}
-
 async function kill(cluster, workerId) {
-  await cluster.signal(workerId, 'SIGKILL');
-  await cluster.gone(workerId);
-  await allRetired(cluster);
+  await cluster.killWorker(workerId);
+  await cluster.allRetired();
 }
 
 /** Stops a worker; a scrape times out and shows its last numbers. */
@@ -103,7 +98,7 @@ async function drain(cluster, t, workerId) {
   return async () => {
     fs.writeFileSync(signal, '');
     await cluster.gone(workerId);
-    await allRetired(cluster);
+    await cluster.allRetired();
   };
 }
 
@@ -181,10 +176,9 @@ describe('a thread that is lost', () => {
     await cluster.inWorker(id, ({ state }) => state.release());
     // It has been asked again by now, for the new thread.
     await hookRuns(2);
-    cluster.tellWorker(id, exit, 10);
-    await cluster.gone(id);
+    await cluster.endWorker(id, exit, 10);
     assert.ok(counted(await scrape) >= total);
-    await allRetired(cluster);
+    await cluster.allRetired();
     assert.equal(counted(await cluster.scrape()), total + 10);
   });
 
@@ -289,8 +283,7 @@ describe('a fault in a cluster that goes on', () => {
     // The library's listener moves behind it, and is not added twice.
     assert.equal(counted(await cluster.scrape()), total);
     assert.equal(await cluster.inWorker(id, listeners), before + 1);
-    cluster.tellWorker(id, ({ process }) => process.exit());
-    await cluster.gone(id);
+    await cluster.endWorker(id, ({ process }) => process.exit());
     assert.equal(counted(await cluster.scrape()), total + 5);
   });
 
@@ -320,7 +313,7 @@ describe('a fault in a cluster that goes on', () => {
     });
     await cluster.gone(id);
     await scrape;
-    await allRetired(cluster);
+    await cluster.allRetired();
     const samples = await cluster.scrape();
     assert.equal(samples.get('queued_total'), 14);
     assert.equal(counted(samples), total);
@@ -384,8 +377,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
     await cluster.inWorkers([1, 2], record, 100);
     assert.equal(counted(await cluster.scrape()), 200);
     fs.writeFileSync(none, '');
-    cluster.tellWorker(1, exit, 50);
-    await cluster.gone(1);
+    await cluster.endWorker(1, exit, 50);
     for (let i = 1; i < 4; i++) {
       await cluster.inWorkers([2], record, 1);
       assert.equal(counted(await cluster.scrape()), 200 + i);
@@ -395,7 +387,7 @@ describe('faults of other kinds', { concurrency: 3 }, () => {
     assert.ok(refused.EMFILE >= 1 && refused['exit-EMFILE'] >= 1, 'it is counted');
     fs.rmSync(none);
     assert.equal(counted(await cluster.scrape()), 253);
-    await allRetired(cluster);
+    await cluster.allRetired();
     assert.deepEqual(cluster.keptFiles(1), []);
     await cluster.run(({ require }) => {
       const fs = require('node:fs');

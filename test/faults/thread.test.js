@@ -14,6 +14,7 @@ const {
   removeWhileUsed,
   until,
   LIBRARY,
+  preloadFile,
 } = require('../fixtures/cluster-harness.js');
 
 const counting = {
@@ -50,12 +51,8 @@ async function startWithDead(t, setup) {
   const cluster = await start(t, { workers: 2, ...setup });
   await cluster.inWorkers([1, 2], record, 5);
   assert.equal((await cluster.scrape()).get('done_total'), 10);
-  await cluster.signal(2, 'SIGKILL');
-  await cluster.gone(2);
-  await until(
-    async () => (await cluster.internals()).retiring === 0,
-    'worker 2 is part of the retired totals',
-  );
+  await cluster.killWorker(2);
+  await cluster.allRetired();
   return cluster;
 }
 
@@ -323,8 +320,7 @@ describe('a cluster without a thread', { concurrency: 2 }, () => {
   });
 
   it('a thread that never starts costs each call its timeout, and the application nothing', async t => {
-    const preload = path.join(makePlace(t), 'preload.js');
-    fs.writeFileSync(preload, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);');
+    const preload = preloadFile(t, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);');
     const cluster = await start(t, { threadPreload: preload });
     await assert.rejects(cluster.scrape({ timeout: 50 }), { message: 'Operation timed out.' });
     assert.equal(await cluster.run(() => 1 + 1), 2);
@@ -332,9 +328,8 @@ describe('a cluster without a thread', { concurrency: 2 }, () => {
 
   it('a thread that finds its dependencies only with a loader (Yarn PnP) inherits the loader', async t => {
     const library = copyPackage(t, { dependencies: false });
-    const preload = path.join(makePlace(t), 'loader.js');
-    fs.writeFileSync(
-      preload,
+    const preload = preloadFile(
+      t,
       `const Module = require('node:module');
       const resolve = Module._resolveFilename;
       const own = ${JSON.stringify(library)};

@@ -3,11 +3,9 @@
 // The cluster's page, asked for in a worker, if it cannot be written to a file, or not by a thread.
 
 const assert = require('node:assert/strict');
-const fs = require('node:fs');
-const path = require('node:path');
 const { describe, it } = require('node:test');
 
-const { startCluster, copyPackage, makePlace } = require('../fixtures/cluster-harness.js');
+const { startCluster, copyPackage, preloadFile, READ_ONLY } = require('../fixtures/cluster-harness.js');
 const { counting, page, pagesIn } = require('../fixtures/page-worker.js');
 
 describe('the page from a worker without a file', () => {
@@ -21,16 +19,7 @@ describe('the page from a worker without a file', () => {
 
   for (const inPlace of process.env.EVERY_VARIANT ? [false, true] : [false]) {
     it(`the page from a worker without a file comes in parts if no directory can be written${inPlace ? ', in place' : ''}`, async t => {
-      const preload = path.join(makePlace(t), 'preload.js');
-      fs.writeFileSync(
-        preload,
-        `const fs = require('node:fs');
-        for (const name of ['mkdirSync', 'mkdtempSync']) {
-          fs[name] = () => {
-            throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' });
-          };
-        }`,
-      );
+      const preload = preloadFile(t, READ_ONLY);
       const env = inPlace ? { NODE_OPTIONS: `--require ${preload}` } : {};
       const setup = { threadPreload: preload, env, options: { inPlace } };
       const cluster = await startCluster(t, { workers: 2, worker: counting, ...setup });
@@ -44,9 +33,8 @@ describe('the page from a worker without a file', () => {
   }
 
   it('the page from a worker without a file comes in parts if the disk is full, and leaves no partial file', async t => {
-    const threadPreload = path.join(makePlace(t), 'preload.js');
-    fs.writeFileSync(
-      threadPreload,
+    const threadPreload = preloadFile(
+      t,
       `const fs = require('node:fs');
       const { openSync, writeSync } = fs;
       const pages = new Set();
