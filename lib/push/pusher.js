@@ -37,9 +37,9 @@ const NOT_AGGREGATING =
 
 /** @typedef {{protocol: string, samples: number, dropped: number}} PushResult */
 
-/** @typedef {{refusal: Error | undefined}} Turn of a push; `refusal`: why it is not sent, although it was called */
+/** @typedef {{refusal: Error | undefined}} Turn of a push; `refusal`: why it is not sent */
 
-/** No failure: another process of the group pushes, or a newer push was asked for before this one had begun. */
+/** No failure: another process of the group pushes, or a newer push has come before this one had begun. */
 class NotNeededError extends Error {}
 
 /** Sends metrics to a receiver. One push is under way at a time, and the newest one waits for it. */

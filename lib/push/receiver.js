@@ -1,7 +1,8 @@
 'use strict';
 
-// Sends the requests of a push, and again what may succeed later: if the connection fails, on status 5xx and on 429. Other
-// answers are final. Neither sockets nor timers keep the process alive: who waits for a push does.
+// Sends the requests of a push, and again what may succeed later: if the connection fails, on status 5xx and
+// on 429. Other answers are final. Neither sockets nor timers keep the process alive: who waits for a push
+// does.
 
 const timers = require('timers/promises');
 const { PACKAGE_VERSION } = require('../options/package-version');

@@ -44,7 +44,7 @@ describe('the function that stops default metrics', () => {
   it('the function that stops default metrics stops what its own call started, and can be called again', t => {
     const running = watchRunning(t);
     const stops = ['a_', 'b_'].map(prefix => collectDefaultMetrics({ register: new Registry(), prefix }));
-    assertRunning(running, 2);
+    assertRunning(running, 1, 2);
     for (let times = 0; times < 2; times++) {
       stops[0]();
       assertRunning(running, 1);

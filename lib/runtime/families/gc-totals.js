@@ -5,8 +5,8 @@ const { setTimeout, clearTimeout } = require('timers');
 const v8 = /** @type {any} */ (require('v8'));
 const { defineFamily } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
-const { COMMON_KINDS, kindOfNumber, profiledKindOfNumber } = require('../sources/gc-kinds');
-const { isObservable, observeCollections } = require('../sources/gc-observer');
+const { COMMON_KINDS, kindOf } = require('../sources/gc-kinds');
+const { isObservable, observeCollections, deliverCollections } = require('../sources/gc-observer');
 const { ReclaimedBytes } = require('../sources/reclaimed-bytes');
 
 /** @typedef {import('../../metric/counter').Counter} Counter */
@@ -33,7 +33,7 @@ module.exports = defineFamily(HELPS, group => {
   const counters = names.map(name => group.counter(name, { labelNames: ['kind'] }));
   startAtZero(counters, group.labels);
   const refs = counters.map(counter => new WeakRef(counter));
-  const { update, stop } = countCollections(group.registry, refs, group.labels);
+  const { update, stop } = countCollections(refs, group.labels);
   group.onStop(stop);
   group.collectTogether(counters, async () => {
     // Prometheus sees the first collection of a kind as an increase only if it has scraped a zero before.
@@ -58,22 +58,22 @@ function startAtZero(counters, labels) {
  * Counts every collection from now on. References are weak, because the runtime holds the observer: with
  * strong ones, a registry that the application drops would never be garbage.
  *
- * @param {import('../../registry/registry').Registry} registry
  * @param {WeakRef<Counter>[]} counters of runs, pauses and, if V8 has a profiler, bytes
  * @param {Labels} labels
  * @returns {{update: () => void, stop: () => void}}
  */
-function countCollections(registry, [runs, pause, reclaimed], labels) {
+function countCollections([runs, pause, reclaimed], labels) {
   const reclaimedBytes = reclaimed && startReclaimedBytes(reclaimed, labels);
-  const { deliver, stop } = observeCollections(registry, (number, seconds) => {
-    const labelsOfKind = { kind: kindOfNumber(number), ...labels };
+  const stop = observeCollections((number, seconds) => {
+    const kind = kindOf(number);
+    const labelsOfKind = { kind, ...labels };
     runs.deref()?.inc(labelsOfKind);
     pause.deref()?.inc(labelsOfKind, seconds);
-    reclaimedBytes?.addRun(profiledKindOfNumber(number));
+    reclaimedBytes?.addRun(kind);
   });
   return {
     update() {
-      deliver();
+      deliverCollections();
       reclaimedBytes?.drain();
     },
     stop() {

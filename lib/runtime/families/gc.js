@@ -2,8 +2,8 @@
 
 const { defineFamily } = require('../sampling/metric-group');
 const { loopTurn } = require('../sampling/loop-turn');
-const { isObservable, observeCollections } = require('../sources/gc-observer');
-const { kindOfNumber } = require('../sources/gc-kinds');
+const { isObservable, observeCollections, deliverCollections } = require('../sources/gc-observer');
+const { kindOf } = require('../sources/gc-kinds');
 
 /** @typedef {import('../../metric/histogram').Histogram} Histogram */
 
@@ -12,12 +12,6 @@ const HELP = 'Garbage collection duration by kind, one of major, minor, incremen
 
 const DEFAULT_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 
-/**
- * The kinds that prom-client names. It counts V8's other collector of the young generation (--minor-ms) as
- * minor.
- */
-const KINDS = new Set(['major', 'minor', 'incremental', 'weakcb']);
-
 /** Durations of garbage collections. Only if the runtime reports them. */
 module.exports = defineFamily({ [GC_DURATION]: HELP }, (group, config) => {
   if (!isObservable()) return false;
@@ -25,14 +19,12 @@ module.exports = defineFamily({ [GC_DURATION]: HELP }, (group, config) => {
     labelNames: ['kind'],
     buckets: config.gcDurationBuckets || DEFAULT_BUCKETS,
   });
-  const subscriber = recorder(new WeakRef(histogram), group.labels);
-  const { deliver, stop } = observeCollections(group.registry, subscriber);
-  group.onStop(stop);
+  group.onStop(observeCollections(recorder(new WeakRef(histogram), group.labels)));
   group.collectTogether([histogram], async () => {
     // The runtime queues its entries in the next turn of the loop; the observer's callback would run one
     // turn later.
     await loopTurn();
-    deliver();
+    deliverCollections();
   });
 });
 module.exports.metricNames = [GC_DURATION];
@@ -44,7 +36,8 @@ module.exports.metricNames = [GC_DURATION];
  */
 function recorder(histogram, labels) {
   return (number, seconds) => {
-    const kind = kindOfNumber(number);
-    histogram.deref()?.observe({ kind: KINDS.has(kind) ? kind : 'minor', ...labels }, seconds);
+    const kind = kindOf(number);
+    // As prom-client counts V8's other collector of the young generation (--minor-ms).
+    histogram.deref()?.observe({ kind: kind === 'other' ? 'minor' : kind, ...labels }, seconds);
   };
 }

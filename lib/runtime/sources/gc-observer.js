@@ -1,7 +1,7 @@
 'use strict';
 
-// Reports every garbage collection to the metric families of a registry. All of them share one
-// PerformanceObserver: an entry costs the runtime 50 µs or more for each observer, and a subscriber 1 µs.
+// Reports every garbage collection to metric families. All of them share one PerformanceObserver: an entry
+// costs the runtime 50 µs or more for each observer, and a subscriber 1 µs.
 
 // Not in a function: the runtime would hold its `require`, and with that all modules of this package, which a
 // development server may have replaced.
@@ -9,47 +9,13 @@ const perfHooks = require('perf_hooks');
 
 /** @typedef {(kind: number, seconds: number) => void} Subscriber */
 
-/** @type {WeakMap<object, SharedObserver>} by registry */
-const observers = new WeakMap();
-
 const MILLISECONDS = 1e3;
 
-class SharedObserver {
-  /** @type {Set<Subscriber>} */
-  #subscribers = new Set();
-  /** @type {any} */
-  #observer;
+/** @type {Set<Subscriber>} */
+const subscribers = new Set();
 
-  /** @param {Subscriber} subscriber */
-  add(subscriber) {
-    this.deliver();
-    this.#subscribers.add(subscriber);
-    if (this.#observer !== undefined) return;
-    this.#observer = new perfHooks.PerformanceObserver(list => this.#notify(list.getEntries()));
-    this.#observer.observe({ entryTypes: ['gc'] });
-  }
-
-  /** @param {Subscriber} subscriber */
-  remove(subscriber) {
-    this.deliver();
-    this.#subscribers.delete(subscriber);
-    if (this.#subscribers.size > 0) return;
-    this.#observer?.disconnect();
-    this.#observer = undefined;
-  }
-
-  /** Reports the entries that the observer holds and has not reported yet. */
-  deliver() {
-    if (this.#observer !== undefined) this.#notify(this.#observer.takeRecords());
-  }
-
-  /** @param {any[]} entries */
-  #notify(entries) {
-    for (const { detail, duration } of entries) {
-      for (const subscriber of this.#subscribers) subscriber(detail.kind, duration / MILLISECONDS);
-    }
-  }
-}
+/** @type {import('perf_hooks').PerformanceObserver | undefined} while there are subscribers */
+let observer;
 
 /** @returns {boolean} whether the runtime reports collections */
 function isObservable() {
@@ -60,21 +26,36 @@ function isObservable() {
 /**
  * Reports every collection from now on.
  *
- * @param {object} registry whose families share an observer
- * @param {Subscriber} subscriber must not reference metrics of the registry: the runtime holds the
- *   subscriber, so a registry that the application drops would never be garbage
- * @returns {{deliver: () => void, stop: () => void}} `deliver` reports the collections that the runtime has
- *   handed over and not reported yet
+ * @param {Subscriber} subscriber must not reference metrics: the runtime holds the subscriber, so a registry
+ *   that the application drops would never be garbage
+ * @returns {() => void} ends that
  */
-function observeCollections(registry, subscriber) {
-  let shared = observers.get(registry);
-  if (shared === undefined) {
-    shared = new SharedObserver();
-    observers.set(registry, shared);
+function observeCollections(subscriber) {
+  deliverCollections();
+  subscribers.add(subscriber);
+  if (observer === undefined) {
+    observer = new perfHooks.PerformanceObserver(list => notify(list.getEntries()));
+    observer.observe({ entryTypes: ['gc'] });
   }
-  const observer = shared;
-  observer.add(subscriber);
-  return { deliver: () => observer.deliver(), stop: () => observer.remove(subscriber) };
+  return () => {
+    deliverCollections();
+    subscribers.delete(subscriber);
+    if (subscribers.size > 0) return;
+    observer?.disconnect();
+    observer = undefined;
+  };
 }
 
-module.exports = { isObservable, observeCollections };
+/** Reports the collections that the runtime has handed over and not reported yet. */
+function deliverCollections() {
+  if (observer !== undefined) notify(observer.takeRecords());
+}
+
+/** @param {any[]} entries */
+function notify(entries) {
+  for (const { detail, duration } of entries) {
+    for (const subscriber of subscribers) subscriber(detail.kind, duration / MILLISECONDS);
+  }
+}
+
+module.exports = { isObservable, observeCollections, deliverCollections };

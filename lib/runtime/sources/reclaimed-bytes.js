@@ -5,16 +5,16 @@
 // Only V8's profiler reports them, and it is expensive: for each collection it takes the statistics of all
 // heap spaces twice (0.05 to 0.3 ms, growing with the heap), holds some 4 kB of text, and needs 20 to 50 µs
 // to hand them over. So it runs on a budget. Up to ten collections a second are all profiled, except those
-// that handing over causes. Beyond that the profiler takes samples of 16 collections. The others are assumed
-// to have freed what recent ones of their kind did; the observer reports how many there were.
+// that handing over causes. Beyond that the profiler takes samples of 16 collections, and pauses after each.
+// The others are assumed to have freed what recent ones of their kind did; the observer reports how many
+// there were.
 
-const { profiledKindOfWord } = require('./gc-kinds');
+const { kindOf } = require('./gc-kinds');
 
 /** Records per sample. The profiler hands that many over in less than a millisecond. */
 const RECORDS_PER_WINDOW = 16;
 /** The budget. At 0.3 ms a record this is 0.3 % of a CPU. */
 const MILLISECONDS_PER_RECORD = 100;
-const BURST = RECORDS_PER_WINDOW * MILLISECONDS_PER_RECORD;
 /**
  * The profiler pauses no longer than this, even after thousands of collections in one synchronous section.
  */
@@ -52,8 +52,8 @@ class ReclaimedBytes {
   /** @type {Profiler | undefined} */
   #profiler;
   #runsInWindow = 0;
-  /** When the budget covers all records so far. */
-  #paidAt = -Infinity;
+  /** When the profiler was started. */
+  #startedAt = 0;
   /** @type {any} */
   #timer;
   #createProfiler;
@@ -72,14 +72,14 @@ class ReclaimedBytes {
     this.#createProfiler = createProfiler;
     this.#record = record;
     this.#clock = clock;
-    this.#profiler = this.#startProfiler();
+    this.#start();
   }
 
   /**
    * Reports a collection that the observer has seen. Counts the records once there are enough for a sample,
    * so that the profiler never holds more than these.
    *
-   * @param {string} kind as of profiledKindOfNumber()
+   * @param {string} kind as of kindOf()
    */
   addRun(kind) {
     this.#countsOf(kind).unprofiled++;
@@ -93,11 +93,19 @@ class ReclaimedBytes {
    */
   drain() {
     if (this.#profiler === undefined) return;
-    this.#stopProfiler(this.#profiler);
+    // Handing over the records allocates, and may cause a collection that no profiler records. Its bytes are
+    // estimated.
+    const records = this.#profiler.stop()?.statistics ?? [];
+    this.#profiler = undefined;
+    this.#count(records);
     this.#estimateUnprofiled();
-    const pause = this.#paidAt - this.#clock.now();
-    this.#profiler = pause <= 0 ? this.#startProfiler() : undefined;
-    if (pause > 0) this.#resumeAfter(pause);
+    const pause = this.#startedAt + records.length * MILLISECONDS_PER_RECORD - this.#clock.now();
+    if (pause <= 0) {
+      this.#start();
+      return;
+    }
+    this.#timer = this.#clock.setTimeout(() => this.#start(), Math.min(pause, LONGEST_PAUSE));
+    this.#timer.unref();
   }
 
   /** Stops the profiler after a last drain. */
@@ -109,25 +117,11 @@ class ReclaimedBytes {
     this.#clock.clearTimeout(this.#timer);
   }
 
-  #startProfiler() {
-    const profiler = this.#createProfiler();
-    profiler.start();
-    return profiler;
-  }
-
-  /**
-   * Handing over the records allocates, and may cause a collection that no profiler records. Its bytes are
-   * estimated.
-   *
-   * @param {Profiler} profiler
-   */
-  #stopProfiler(profiler) {
-    const records = profiler.stop()?.statistics ?? [];
+  #start() {
     this.#runsInWindow = 0;
-    const now = this.#clock.now();
-    const paidAt = Math.max(this.#paidAt, now - BURST) + records.length * MILLISECONDS_PER_RECORD;
-    this.#paidAt = Math.min(paidAt, now + LONGEST_PAUSE);
-    this.#count(records);
+    this.#startedAt = this.#clock.now();
+    this.#profiler = this.#createProfiler();
+    this.#profiler.start();
   }
 
   /** @param {GcRecord[]} records */
@@ -135,7 +129,7 @@ class ReclaimedBytes {
     /** @type {Map<string, number[]>} */
     const bytesByKind = new Map();
     for (const { gcType, beforeGC, afterGC } of records) {
-      const kind = profiledKindOfWord(gcType);
+      const kind = kindOf(gcType);
       // The heap may be larger afterwards, because the collector itself allocates.
       const freed = Math.max(0, beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize);
       const bytes = bytesByKind.get(kind);
@@ -159,16 +153,6 @@ class ReclaimedBytes {
       this.#record(kind, Math.round((counts.unprofiled * counts.recentBytes) / counts.recentRuns));
       counts.unprofiled = 0;
     }
-  }
-
-  /** @param {number} milliseconds */
-  #resumeAfter(milliseconds) {
-    const resume = () => {
-      this.#runsInWindow = 0;
-      this.#profiler = this.#startProfiler();
-    };
-    this.#timer = this.#clock.setTimeout(resume, Math.max(1, milliseconds));
-    this.#timer.unref();
   }
 
   /** @param {string} kind */
