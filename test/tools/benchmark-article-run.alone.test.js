@@ -4,67 +4,42 @@
 // is left of them when it has ended.
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
-const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { describe, it, before, after } = require('node:test');
+
+const { MarkedProgram } = require('./fixtures/marked-program.js');
 
 const PROGRAM = path.join(__dirname, '../../benchmarks/article/run.js');
 const TIMEOUT = 300_000; // for a run that hangs
 
 describe('node benchmarks/article/run.js', { skip: process.platform !== 'linux' && 'reads /proc' }, () => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'article-run-'));
-  const mark = `ARTICLE_BENCHMARK_TEST=${path.basename(directory)}`;
+  const temporary = path.join(directory, 'temporary');
   const binary = path.join(directory, 'node');
 
   // A path other than that of this process, so the program has to start itself again.
-  before(() => fs.copyFileSync(process.execPath, binary, fs.constants.COPYFILE_FICLONE));
+  before(() => {
+    fs.mkdirSync(temporary);
+    fs.copyFileSync(process.execPath, binary, fs.constants.COPYFILE_FICLONE);
+  });
   after(() => fs.rmSync(directory, { recursive: true }));
 
   function start(...args) {
-    const [name, value] = mark.split('=');
-    const tiny = [
-      '--samples',
-      '200',
-      '--repetitions',
-      '1',
-      '--seconds',
-      '1',
-      '--workers',
-      '2',
-      '--node',
-      binary,
-    ];
-    const child = spawn(process.execPath, [PROGRAM, ...tiny, ...args, '--output', directory], {
-      detached: true,
-      env: { ...process.env, NODE_TEST_CONTEXT: undefined, [name]: value },
-    });
-    const seen = { output: '' };
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', chunk => (seen.output += chunk));
-    }
-    return { child, seen, closed: once(child, 'close') };
-  }
-
-  function processes() {
-    return fs
-      .readdirSync('/proc')
-      .filter(name => /^\d+$/.test(name) && readOrNothing(`/proc/${name}/environ`).split('\0').includes(mark))
-      .map(name => readOrNothing(`/proc/${name}/cmdline`).replaceAll('\0', ' '))
-      .filter(Boolean);
+    const tiny = '--samples 200 --repetitions 1 --seconds 1 --workers 2'.split(' ');
+    const places = ['--node', binary, '--output', directory];
+    return new MarkedProgram([PROGRAM, ...tiny, ...args, ...places], temporary);
   }
 
   it('a run measures a round and writes its table, JSON and page', { timeout: TIMEOUT }, async () => {
-    const { child, seen, closed } = start('--rounds', 'frequent-new', '--clients', 'prom-client,ours');
-    await closed;
-    assert.equal(child.exitCode, 0, seen.output);
+    const run = start('--rounds', 'frequent-new', '--clients', 'prom-client,ours');
+    assert.equal(await run.exitCode(), 0, run.output);
     assert.match(
-      seen.output,
+      run.output,
       /\[6\/6\] frequent-new, repetition 1 of 1: ours, unscraped — about \d+ (s|min) left/,
     );
-    assert.match(seen.output, /\| 4: ours, scraped +\|/);
+    assert.match(run.output, /\| 4: ours, scraped +\|/);
     const files = fs.readdirSync(directory);
     const [json, html] = ['.json', '.html'].map(end => files.find(name => name.endsWith(end)));
     const { machine, rounds } = JSON.parse(fs.readFileSync(path.join(directory, json), 'utf8'));
@@ -72,30 +47,21 @@ describe('node benchmarks/article/run.js', { skip: process.platform !== 'linux' 
     const [{ rate, segments, wrongTotals }] = rounds;
     assert.deepEqual(wrongTotals, {});
     assert.deepEqual(
-      segments.map(({ run, requests, failed, failures }) => [run, requests, failed, failures]),
-      ['stock', 'stock-scraped', 'ours', 'ours-scraped', 'ours-again'].map(run => [run, rate, 0, []]),
+      segments.map(({ run: name, requests, failed, failures }) => [name, requests, failed, failures]),
+      ['stock', 'stock-scraped', 'ours', 'ours-scraped', 'ours-again'].map(name => [name, rate, 0, []]),
     );
-    for (const { run, scrapes } of segments) assert.equal(scrapes.length, run.endsWith('-scraped') ? 1 : 0);
+    for (const { run: name, scrapes } of segments)
+      assert.equal(scrapes.length, name.endsWith('-scraped') ? 1 : 0);
     assert.match(fs.readFileSync(path.join(directory, html), 'utf8'), /<\/html>\n$/);
-    assert.deepEqual(processes(), []);
+    assert.deepEqual(run.processes(), []);
   });
 
   it('Ctrl-C ends every process of a run', { timeout: TIMEOUT }, async () => {
-    const { child, seen, closed } = start('--rounds', 'frequent-reused', '--clients', 'bare,ours');
-    while (!seen.output.includes('repetition 1 of 1'))
-      await Promise.race([once(child.stderr, 'data'), closed]);
-    assert.ok(processes().length >= 8, processes().join('\n'));
-    process.kill(-child.pid, 'SIGINT');
-    await closed;
-    assert.equal(child.exitCode, 130, seen.output);
-    assert.deepEqual(processes(), []);
+    const run = start('--rounds', 'frequent-reused', '--clients', 'bare,ours');
+    await run.printed(/repetition 1 of 1/);
+    assert.ok(run.processes().length >= 8, run.processes().join('\n'));
+    run.signalAll('SIGINT');
+    assert.equal(await run.exitCode(), 130, run.output);
+    assert.deepEqual(run.processes(), []);
   });
 });
-
-function readOrNothing(file) {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch {
-    return ''; // the process has ended
-  }
-}

@@ -4,96 +4,17 @@
 // may be left.
 
 const assert = require('node:assert');
-const { spawn } = require('node:child_process');
-const { EventEmitter, once } = require('node:events');
+const { EventEmitter } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { afterEach, beforeEach, describe, it } = require('node:test');
 const { pacedClients } = require('../../example/demo/paced-client');
+const { MarkedProgram } = require('./fixtures/marked-program');
 const { simulateTime } = require('./fixtures/simulated-time');
 
 const DEMO = path.join(__dirname, '../../example/demo/demo.js');
 const QUICK = ['--seconds', '2', '--rate', '100', '--samples', '2000'];
-
-/** A running demo. A variable in the environment of its processes identifies them. */
-class RunningDemo {
-  #child;
-  #mark;
-  #closed;
-  #seen = '';
-
-  constructor(args, temporaryDirectory, environment) {
-    this.#mark = `PROM_CLIENT_CLUSTER_DEMO_TEST=${path.basename(temporaryDirectory)}`;
-    const [name, value] = this.#mark.split('=');
-    this.#child = spawn(process.execPath, [DEMO, ...args], {
-      // A process group of its own, so that it can be sent what a terminal sends on Ctrl-C.
-      detached: true,
-      env: { ...process.env, ...environment, TMPDIR: temporaryDirectory, [name]: value },
-    });
-    this.#closed = once(this.#child, 'close').then(() => 'closed');
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream.setEncoding('utf8').on('data', chunk => (this.#seen += chunk));
-    }
-  }
-
-  get output() {
-    return this.#seen;
-  }
-
-  /** Resolves with the match as soon as the demo has printed it; rejects if the demo ends before. */
-  async printed(pattern) {
-    for (;;) {
-      const match = pattern.exec(this.#seen);
-      if (match) return match;
-      const closed = await Promise.race([once(this.#child.stdout, 'data'), this.#closed]);
-      assert.notStrictEqual(closed, 'closed', `ended without printing ${pattern}:\n${this.#seen}`);
-    }
-  }
-
-  /** Resolves when the demo and all processes that share its output have ended. */
-  async exitCode() {
-    await this.#closed;
-    return this.#child.exitCode;
-  }
-
-  /** Sends a signal to all processes of the demo, as a terminal does. */
-  signalAll(signal) {
-    process.kill(-this.#child.pid, signal);
-  }
-
-  /** Sends a signal to the demo's first process only. */
-  signal(signal) {
-    this.#child.kill(signal);
-  }
-
-  /** Command lines of the demo's processes that are alive. */
-  processes() {
-    return fs
-      .readdirSync('/proc')
-      .filter(name => /^\d+$/.test(name))
-      .filter(pid => readOrNothing(`/proc/${pid}/environ`).split('\0').includes(this.#mark))
-      .map(pid => readOrNothing(`/proc/${pid}/cmdline`).replaceAll('\0', ' '))
-      .filter(Boolean);
-  }
-
-  /** Cleans up after a test that failed. */
-  kill() {
-    try {
-      this.signalAll('SIGKILL');
-    } catch {
-      // It has ended already.
-    }
-  }
-}
-
-function readOrNothing(file) {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
-}
 
 describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for processes in /proc' }, () => {
   let temporaryDirectory;
@@ -109,7 +30,7 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
   });
 
   function startDemo(...args) {
-    demo = new RunningDemo([...QUICK, ...args], temporaryDirectory);
+    demo = new MarkedProgram([DEMO, ...QUICK, ...args], temporaryDirectory);
     return demo;
   }
 
@@ -169,8 +90,8 @@ describe('npm run demo', { skip: process.platform !== 'linux' && 'looks for proc
 
   it('lost counts make the demo fail', async () => {
     const lossy = `--require=${path.join(__dirname, 'fixtures/lossy-counter.js')}`;
-    const args = [...QUICK, '--client', 'prom-client', '--seconds', '1'];
-    demo = new RunningDemo(args, temporaryDirectory, { NODE_OPTIONS: lossy });
+    const args = [DEMO, ...QUICK, '--client', 'prom-client', '--seconds', '1'];
+    demo = new MarkedProgram(args, temporaryDirectory, { NODE_OPTIONS: lossy });
     assert.strictEqual(await demo.exitCode(), 1, demo.output);
     assert.match(demo.output, /own count: 300 {3}DIFFERENT by -\d+$/m);
     assertNothingLeft();
