@@ -1,0 +1,201 @@
+'use strict';
+
+// example/concurrency and example/heap-sizing as a person runs them, with real processes. The figures that
+// they print have to agree with each other; no test expects a speed.
+
+const assert = require('node:assert');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { after, describe, it } = require('node:test');
+const { Program } = require('../fixtures/program');
+
+const TIMEOUT = 300_000; // for a program that hangs
+const PROGRESS = /^limit (\d+) +(\d+) in flight, \d+ queued, \d+ tasks\/s, GC [\d.]+ %, (\d):(\d\d) left$/gm;
+
+// Of their own, because the programs look for what is left in it.
+const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'example-'));
+after(() => fs.rmSync(directory, { recursive: true, force: true }));
+
+const EXAMPLES = {
+  concurrency: {
+    ...{ runs: ['--steps', '2,4', '--seconds', '30'], step: /^warm-up/, usage: /^ {2}--steps /m },
+    wrong: [
+      [['--steps', '4,2'], '--steps must rise, not 4,2'],
+      [['--seconds', '0'], '--seconds must be a number of at least 0.5, not 0'],
+      [['--clients', '1.5'], '--clients must be a whole number of at least 1, not 1.5'],
+    ],
+  },
+  'heap-sizing': {
+    ...{ runs: ['--seconds', '30', '--rate', '20'], step: /^round 1/, usage: /^ {2}--sizes /m },
+    wrong: [
+      [['--sizes', '16,big'], '--sizes must be a whole number of at least 1, not big'],
+      [['--sizes', '16,16'], '--sizes must be different, not 16,16'],
+      [['--rounds', '0'], '--rounds must be a whole number of at least 1, not 0'],
+    ],
+  },
+};
+
+const fileOf = name => path.join(__dirname, `../../example/${name}/${name}.js`);
+const startExample = (name, args) => new Program([fileOf(name), ...args], { env: { TMPDIR: directory } });
+
+/** The cells of the table that was printed, row by row. */
+function cellsOf(output) {
+  const lines = output.split('\n');
+  const first = lines.findIndex(line => /^-+$/.test(line)) + 1;
+  return lines.slice(first, lines.indexOf('', first)).map(line => line.trim().split(/ {3,}/));
+}
+
+for (const [name, { runs, step, usage, wrong }] of Object.entries(EXAMPLES)) {
+  describe(`example/${name}`, () => {
+    it('SIGTERM ends every process', { timeout: TIMEOUT }, async () => {
+      const program = startExample(name, runs);
+      await program.line(step);
+      await program.stop();
+      assert.strictEqual(await program.ended(), 130, program.output + program.errors);
+      assert.match(program.output, /^nothing left running$/m);
+    });
+
+    it('wrong options print the usage', async () => {
+      for (const [args, text] of wrong) {
+        const program = startExample(name, args);
+        assert.strictEqual(await program.ended(), 2);
+        assert.ok(program.errors.startsWith(`${text}\n`), program.errors);
+        assert.match(program.errors, usage);
+      }
+    });
+  });
+}
+
+describe('example/concurrency', () => {
+  it(
+    'the table has a row for each limit, and every request sent is counted',
+    { timeout: TIMEOUT },
+    async () => {
+      const program = startExample('concurrency', ['--short']);
+      // ended() waits for its children as well, because they hold its output.
+      assert.strictEqual(await program.ended(), 0, program.output + program.errors);
+      const { output } = program;
+      const progress = Array.from(output.matchAll(PROGRESS), ([, ...figures]) => figures.map(Number));
+      // The limit rises from 1. The warm-up, with 4 tasks at a time, comes before.
+      for (const [limit, inFlight] of progress) assert.ok(inFlight <= Math.max(limit, 4), output);
+      // What is left of three steps of a second and a quarter, by the plan.
+      const left = progress.map(([, , minutes, seconds]) => minutes * 60 + seconds);
+      assert.ok(left.length >= 3 && left[0] <= 4 && left.at(-1) === 0, output);
+      for (let i = 1; i < left.length; i++) assert.ok(left[i] <= left[i - 1], output);
+
+      const rows = limitRowsOf(output);
+      assert.deepStrictEqual(
+        rows.map(({ limit }) => limit),
+        [1, 4, 16],
+      );
+      for (const row of rows) {
+        assert.ok(row.throughput > 0 && row.queued >= 0, output);
+        assert.ok(row.gcShare >= 0 && row.gcShare <= 100, output);
+        assert.ok(row.busy > 0 && row.busy <= 100, output);
+        assert.ok(row.newSpace >= 1, output);
+        // A lookup waits 11 ms at least; P99 is no less than P50.
+        const [p50, p99] = row.lookup;
+        assert.ok(p50 > 10 && p99 >= p50, output);
+      }
+      assert.match(output, /^(Choose a limit of (1|4|16):|Throughput still grew at a limit of 16,) /m);
+      assert.match(output, /^ {2}P99 +histogram_quantile\(0\.99, sum by \(le, operation, concurrency\)/m);
+      const [, sent] = /^check: (\d+) requests sent, \1 answered, 0 failed; \w+: \1 {3}equal$/m.exec(output);
+      assert.ok(Number(sent) > 0);
+      assert.match(output, /^nothing left running$/m);
+    },
+  );
+
+  it('SIGKILL of the program ends its processes too', { timeout: TIMEOUT }, async () => {
+    const child = spawn(process.execPath, [fileOf('concurrency'), '--short', '--seconds', '30']);
+    let seen = '';
+    for await (const text of child.stdout.setEncoding('utf8')) {
+      seen += text;
+      if (seen.includes('warm-up') && !child.killed) child.kill('SIGKILL');
+    }
+    if (child.signalCode === null) await once(child, 'exit');
+    assert.strictEqual(child.signalCode, 'SIGKILL');
+  });
+});
+
+describe('example/heap-sizing', () => {
+  it(
+    'the table has a row for each setting, and every request sent is counted',
+    { timeout: TIMEOUT },
+    async () => {
+      const program = startExample('heap-sizing', ['--short']);
+      // ended() waits for its children as well, because they hold its output.
+      assert.strictEqual(await program.ended(), 0, program.output + program.errors);
+      const { output } = program;
+      const figures = String.raw`\d+ tasks\/s, [\d.]+ scavenges\/s, GC [\d.]+ %, (\d:\d\d) left`;
+      const leftOf = name => new RegExp(`^${name} +${figures}$`, 'm').exec(output)?.[1];
+      const left = ['looking for a rate', 'round 1, semi-space default', 'round 1, semi-space 32'].map(
+        leftOf,
+      );
+      // By the plan, three runs of two seconds follow the one that looks for a rate.
+      assert.ok(left[0] >= '0:06' && left[0] <= '0:09', output);
+      assert.ok(left[1] <= left[0] && left[2] <= '0:02', output);
+
+      const rows = settingRowsOf(output);
+      assert.deepStrictEqual(
+        rows.map(({ size }) => size),
+        ['default', '2', '32'],
+      );
+      for (const row of rows) {
+        assert.ok(row.throughput > 0, output);
+        assert.ok(row.minor >= 0 && row.minor <= row.share + 0.11 && row.share <= 100, output);
+        assert.ok(Math.abs(row.minor + row.other - row.share) < 0.21, output);
+        assert.ok(row.newSpace > 0 && row.resident > row.newSpace, output);
+      }
+      // The setting reached the service: the new space is at most two semi-spaces, and a small one is full
+      // more often.
+      const [, small, large] = rows;
+      assert.ok(small.scavenges / small.throughput > large.scavenges / large.throughput, output);
+      assert.ok(large.newSpace <= 64 && large.newSpace > small.newSpace, output);
+      assert.match(
+        output,
+        /^(Choose --max-semi-space-size=(2|32): it|Leave it as it is: Node's own setting) /m,
+      );
+      const [, sent] = /^check: (\d+) requests sent, \1 answered, 0 failed; \w+: \1 {3}equal$/m.exec(output);
+      assert.ok(Number(sent) > 0);
+      assert.match(output, /^nothing left running$/m);
+    },
+  );
+
+  it(
+    'the second round has the settings in reverse order, at the rate of --rate',
+    { timeout: TIMEOUT },
+    async () => {
+      const args = ['--rounds', '2', '--seconds', '0.5', '--sizes', '4,default', '--rate', '50'];
+      const program = startExample('heap-sizing', args);
+      assert.strictEqual(await program.ended(), 0, program.output + program.errors);
+      const order = Array.from(program.output.matchAll(/^round (\d), semi-space (\S+)/gm), ([, ...run]) =>
+        run.join(),
+      );
+      assert.deepStrictEqual([...new Set(order)], ['1,4', '1,default', '2,default', '2,4']);
+      assert.match(program.output, /^50 requests a second$/m);
+      // Two rounds of the same setting make one row with both of their shares.
+      assert.match(program.output, /^ +4 .* \([\d.]+ %, [\d.]+ %\) /m);
+      assert.match(program.output, / (\d+) answered, 0 failed; \w+: \1 {3}equal$/m);
+    },
+  );
+});
+
+/** The table of example/concurrency. */
+function limitRowsOf(output) {
+  return cellsOf(output).map(cells => {
+    const [limit, throughput, queued, gcShare, , busy, newSpace] = cells.toSpliced(2, 3).map(parseFloat);
+    const lookup = cells[2].split(' / ').map(Number);
+    return { limit, throughput, lookup, queued, gcShare, busy, newSpace };
+  });
+}
+
+/** The table of example/heap-sizing. */
+function settingRowsOf(output) {
+  return cellsOf(output).map(([size, ...cells]) => {
+    const [throughput, scavenges, minor, other, share, , , , , newSpace, resident] = cells.map(parseFloat);
+    return { size, throughput, scavenges, minor, other, share, newSpace, resident };
+  });
+}
