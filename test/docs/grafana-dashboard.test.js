@@ -41,9 +41,6 @@ const CHOSEN = {
   status: 'status',
 };
 
-/** Metrics that Prometheus adds to every scrape. */
-const OF_PROMETHEUS = ['up', 'scrape_duration_seconds', 'scrape_samples_scraped'];
-
 /** Metrics that are absent without a cgroup, or without limits. */
 const WITHOUT_LIMITS = [
   'process_cgroup_memory_limit_bytes',
@@ -95,13 +92,6 @@ function chosen(query) {
 function metricsIn(query) {
   const names = Array.from(query.matchAll(/([a-zA-Z_:][\w:]*)\{/g), ([, name]) => name);
   return names.map(name => name.replace(/(?<=_(seconds|bytes))_(bucket|sum|count)$/, ''));
-}
-
-/** The metrics in the tables of a document. */
-function metricsDocumentedIn(file) {
-  return Array.from(read(file).matchAll(/^\| *`([a-z]\w+)(?:\{[^`]*\})?` *\|/gm), ([, name]) => name).filter(
-    name => /^(nodejs|process|prom_client_cluster)_/.test(name),
-  );
 }
 
 describe('the queries of docs/grafana-dashboard.json', { skip }, () => {
@@ -280,27 +270,7 @@ describe('docs/grafana-dashboard.json', () => {
       }
     }
   });
-
-  it("docs/grafana-dashboard.json has only metrics that are documented or prom-client's", () => {
-    const names = new Set([...allMetrics(), ...OF_PROMETHEUS]);
-    for (const [row, { targets }] of rowsOfPanels()) {
-      if (row === ROWS.at(-1)) continue;
-      for (const name of targets.flatMap(({ expr }) => metricsIn(expr))) assert.ok(names.has(name), name);
-    }
-  });
 });
-
-/** The metrics of the documents and those of prom-client. */
-function allMetrics() {
-  const documented = ['docs/runtime-metrics.md', 'docs/self-metrics.md'].map(metricsDocumentedIn);
-  for (const names of documented) assert.ok(names.length >= 10, 'a document has no table of its metrics');
-  return [...new Set([...collectDefaultMetrics.metricsList.flatMap(metricNamesOf), ...documented.flat()])];
-}
-
-/** The metrics of one of prom-client's families. */
-function metricNamesOf(family) {
-  return require(`prom-client-cluster/lib/metrics/${family}`).metricNames;
-}
 
 function isInFirstRow(panel) {
   return rowsOfPanels().some(([row, other]) => row === ROWS[0] && other.id === panel.id);

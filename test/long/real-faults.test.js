@@ -13,6 +13,7 @@ const path = require('node:path');
 const { describe, it } = require('node:test');
 
 const { startCluster, until } = require('../fixtures/cluster-harness');
+const { mountDisk, noDiskReason } = require('../fixtures/own-disk');
 
 const worker = {
   start: ({ client, state, process }) => {
@@ -23,31 +24,6 @@ const worker = {
 };
 const record = ({ state }) => state.record();
 const total = async cluster => (await cluster.scrape()).get('done_total');
-
-/** @param {string} directory */
-function mount(directory, ...options) {
-  execFileSync(
-    'mount',
-    ['-t', 'tmpfs', '-o', ['size=1m', 'nr_inodes=200', ...options].join(), 'tmpfs', directory],
-    {
-      stdio: 'pipe',
-    },
-  );
-}
-
-/** Why no disk can be mounted here, or false. */
-function noMountReason() {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'cluster-disk-'));
-  try {
-    mount(directory);
-    execFileSync('umount', [directory], { stdio: 'pipe' });
-    return false;
-  } catch (error) {
-    return `no tmpfs can be mounted: ${String(error.stderr ?? error.message).trim()}`;
-  } finally {
-    fs.rmSync(directory, { recursive: true, force: true });
-  }
-}
 
 /** Runs until there is no space. */
 function untilFull(run) {
@@ -83,11 +59,11 @@ const DISKS = {
   },
 };
 
-describe('a disk of its own', { skip: noMountReason() }, () => {
+describe('a disk of its own', { skip: noDiskReason() }, () => {
   for (const [what, { breakIt, mend }] of Object.entries(DISKS)) {
     it(`a disk of its own that ${what} costs no count of a worker that lives, ends or is killed, and is used again afterwards`, async t => {
       const place = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'cluster-disk-'));
-      mount(place);
+      mountDisk(place);
       t.after(() => {
         execFileSync('umount', ['--lazy', place]);
         fs.rmdirSync(place);

