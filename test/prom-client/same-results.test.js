@@ -296,9 +296,6 @@ describe('a label that is undefined', () => {
   };
   const USES = {
     'in the middle': record => record({ b: undefined, a: 'x' }),
-    'at the end': record => record({ a: 0, b: undefined }),
-    'as the only one': record => record({ a: undefined }),
-    'beside another one': record => record({ b: undefined, a: undefined }),
     'at the first use of a series': record => [{ a: undefined, b: 'x' }, { b: 'x' }].forEach(record),
     'at the second use of a series': record => [{ b: 'x' }, { a: undefined, b: 'x' }].forEach(record),
     'where another label has its text': record => [{ a: 'undefined' }, { a: undefined }].forEach(record),
@@ -316,16 +313,6 @@ describe('a label that is undefined', () => {
       metric.remove({ b: 'x' });
       metric.remove({ b: 'y', a: undefined });
       metric.remove(undefined, 'z');
-    },
-    'when it is used again after remove()': (record, metric) => {
-      record({ a: undefined, b: 'x' });
-      metric.remove({ b: 'x' });
-      record({ b: 'x' });
-    },
-    'when it is used again after reset()': (record, metric) => {
-      record({ b: 'x' });
-      metric.reset();
-      record({ b: 'x', a: undefined });
     },
     'that is a default label': (record, metric, registry) => {
       registry.setDefaultLabels({ env: undefined, zone: null });
