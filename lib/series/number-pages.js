@@ -7,12 +7,23 @@
 const PAGE_NUMBERS = 16384; // 128 KB
 const FIRST_ROWS = 4;
 
+/** Of numbers that are in one page, however many there are. */
+const ONE_PAGE = 31;
+
 /**
  * @param {number} width numbers a row
  * @returns {number} a page has 2 to the power of this rows
  */
 function pageShiftOf(width) {
   return Math.floor(Math.log2(Math.max(PAGE_NUMBERS / width, 1)));
+}
+
+/**
+ * @param {number} shift
+ * @returns {number} what a row number has to be masked with to get its place in its page
+ */
+function pageMaskOf(shift) {
+  return ~(-1 << shift);
 }
 
 /**
@@ -47,4 +58,4 @@ function growPages(pages, row, width, shift) {
   return true;
 }
 
-module.exports = { firstPage, growPages, pageShiftOf };
+module.exports = { ONE_PAGE, firstPage, growPages, pageShiftOf, pageMaskOf };

@@ -11,6 +11,7 @@ const { exemplarReader } = require('./family-exemplars');
 const { sourceAsJson } = require('./family-json');
 const { UNMAPPED, NAME_LABEL } = require('./row-map');
 const { RetiredTotals } = require('./retired-totals');
+const { liveRows } = require('./source-rows');
 const { CachedText } = require('./cached-text');
 const { labelsText } = require('../exposition/label-text');
 const { isValidMetricName } = require('../registry/names');
@@ -31,7 +32,8 @@ const SMALL_TABLE_CELLS = 2 ** 20;
  * @property {RowMap} rows
  * @property {number} rowCount
  * @property {Int32Array | undefined} order the live rows; undefined if all are live and in order
- * @property {Float64Array} columns by row; counts of buckets not cumulative
+ * @property {readonly Float64Array[]} pages the numbers by row; counts of buckets not cumulative
+ * @property {number} pageShift each page has 2 to the power of this rows
  * @property {import('../source/extras').RowExtras} extras
  */
 
@@ -122,7 +124,11 @@ class ClusterFamily {
    * @param {number} now
    */
   retire(source, now) {
-    const { columns, rows, definition } = source;
+    const {
+      pages: [columns],
+      rows,
+      definition,
+    } = source;
     const { retired } = this;
     if (this.retired.isEmpty && this.sources.length === 0) this.definition = definition;
     retired.addColumns(definition.layout);
@@ -280,15 +286,6 @@ class ClusterFamily {
     this.#text = new CachedText();
     this.#totals.clear();
   }
-}
-
-/**
- * @param {Pick<Source, 'order' | 'rowCount'>} source
- * @returns {Generator<number>}
- */
-function* liveRows({ order, rowCount }) {
-  if (order !== undefined) yield* order;
-  else for (let row = 0; row < rowCount; row++) yield row;
 }
 
 module.exports = { ClusterFamily };

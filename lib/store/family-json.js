@@ -3,6 +3,7 @@
 // One worker's part of a family as prom-client's JSON, for a custom aggregator.
 
 const { NAME_LABEL } = require('./row-map');
+const { pageMaskOf } = require('../series/number-pages');
 const { kindOf, samplesOf, widthOf } = require('../series/layouts');
 const { quantileFrom } = require('./family-quantiles');
 
@@ -13,16 +14,17 @@ const { quantileFrom } = require('./family-quantiles');
  * @param {Iterable<number>} liveRows
  * @param {(row: number) => Record<string, string>} labelsOf a row's labels
  */
-function sourceAsJson({ definition, columns, extras }, liveRows, labelsOf) {
+function sourceAsJson({ definition, pages, pageShift, extras }, liveRows, labelsOf) {
   const { name, help, type, aggregator, layout } = definition;
   const { marker = '', hasOwnNames, read } = kindOf(layout);
   const samples = samplesOf(layout);
   const width = widthOf(layout);
+  const pageMask = pageMaskOf(pageShift);
   const numbers = new Array(samples.length).fill(0);
   const values = Array.from(liveRows, row => {
     const digest = extras.digestOf?.(row);
     const computed = digest === undefined ? [] : layout.marks.map(mark => quantileFrom(digest, mark));
-    read(numbers, columns, row * width, computed);
+    read(numbers, pages[row >> pageShift], (row & pageMask) * width, computed);
     const labels = labelsOf(row);
     const own = hasOwnNames ? labels[NAME_LABEL] : undefined;
     if (own !== undefined) delete labels[NAME_LABEL];

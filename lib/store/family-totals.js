@@ -3,6 +3,7 @@
 // The merged numbers of one family's rows, and which rows a scrape contains in which order. The arrays
 // persist between scrapes.
 
+const { stretchesOf } = require('./source-rows');
 const { addTo, rounded } = require('../series/exact-sum');
 const { VALUE_LAYOUT, kindOf, widthOf, rulesOf, columnMap, isSame, combined } = require('../series/layouts');
 
@@ -99,7 +100,16 @@ class FamilyTotals {
    * @param {Source} source
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *addSum({ workerId, definition, rows, rowCount, order, columns, extras: { digestOf } }) {
+  *addSum(source) {
+    for (const stretch of stretchesOf(source)) yield* this.#addStretch(source, stretch);
+  }
+
+  /**
+   * @param {Source} source
+   * @param {import('./source-rows').Stretch} stretch
+   * @returns {Generator<void, void>}
+   */
+  *#addStretch({ workerId, definition, rows, order, extras: { digestOf } }, { columns, first, from, to }) {
     const totals = this.values;
     const errors = this.#errors;
     const width = this.#width;
@@ -107,28 +117,27 @@ class FamilyTotals {
     const same = isSame(definition.layout.marks, this.#layout.marks);
     const columnOf = same ? undefined : columnMap(definition.layout, this.#layout.marks);
     const ownWidth = widthOf(definition.layout);
-    const count = order === undefined ? rowCount : order.length;
-    for (let i = 0; i < count; i++) {
+    for (let i = from; i < to; i++) {
       const row = order === undefined ? i : order[i];
       const familyRow = rows.rows[row];
-      const from = row * ownWidth;
-      const to = familyRow * width;
+      const own = (row - first) * ownWidth;
+      const start = familyRow * width;
       if (this.#include(familyRow)) {
         for (let column = 0; column < width; column++) {
-          totals[to + column] = columnOf === undefined ? columns[from + column] : 0;
-          errors[to + column] = 0;
+          totals[start + column] = columnOf === undefined ? columns[own + column] : 0;
+          errors[start + column] = 0;
         }
         if (columnOf !== undefined)
-          for (let c = 0; c < ownWidth; c++) totals[to + columnOf[c]] += columns[from + c];
+          for (let c = 0; c < ownWidth; c++) totals[start + columnOf[c]] += columns[own + c];
       } else {
         for (let c = 0; c < ownWidth; c++) {
-          const at = columnOf === undefined ? to + c : to + columnOf[c];
-          if (rules === undefined) addTo(totals, errors, at, columns[from + c]);
-          else this.#combine(rules[at - to], at, columns[from + c]);
+          const at = columnOf === undefined ? start + c : start + columnOf[c];
+          if (rules === undefined) addTo(totals, errors, at, columns[own + c]);
+          else this.#combine(rules[at - start], at, columns[own + c]);
         }
       }
       if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[(row + 1) * ownWidth - 1]);
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[own + ownWidth - 1]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }
@@ -201,7 +210,18 @@ class FamilyTotals {
    * @param {string} rule
    * @returns {Generator<void, void>} yields where a slice may end
    */
-  *addByRule({ workerId, definition, rows, rowCount, order, columns, extras: { digestOf } }, rule) {
+  *addByRule(source, rule) {
+    for (const stretch of stretchesOf(source)) yield* this.#addStretchByRule(source, stretch, rule);
+  }
+
+  /**
+   * @param {Source} source
+   * @param {import('./source-rows').Stretch} stretch
+   * @param {string} rule
+   * @returns {Generator<void, void>}
+   */
+  *#addStretchByRule({ workerId, definition, rows, order, extras }, { columns, first, from, to }, rule) {
+    const { digestOf } = extras;
     const totals = this.values;
     const contributions = this.#errors;
     const width = this.#width;
@@ -210,25 +230,25 @@ class FamilyTotals {
     const cumulated = this.#cumulated;
     const ownWidth = columnOf.length;
     const values = new Float64Array(width);
-    const count = order === undefined ? rowCount : order.length;
-    for (let i = 0; i < count; i++) {
+    for (let i = from; i < to; i++) {
       const row = order === undefined ? i : order[i];
       const familyRow = rows.rows[row];
-      const to = familyRow * width;
+      const own = (row - first) * ownWidth;
+      const start = familyRow * width;
       values.fill(0);
-      for (let c = 0; c < ownWidth; c++) values[columnOf[c]] += columns[row * ownWidth + c];
+      for (let c = 0; c < ownWidth; c++) values[columnOf[c]] += columns[own + c];
       for (let c = 1; c < cumulated; c++) values[c] += values[c - 1];
       if (this.#include(familyRow)) {
-        totals.set(values, to);
-        contributions.fill(1, to, to + width);
+        totals.set(values, start);
+        contributions.fill(1, start, start + width);
       } else if (rule !== 'first') {
         for (let c = 0; c < width; c++) {
-          totals[to + c] = combined(rule, totals[to + c], values[c]);
-          contributions[to + c]++;
+          totals[start + c] = combined(rule, totals[start + c], values[c]);
+          contributions[start + c]++;
         }
       }
       if (digestOf !== undefined)
-        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[(row + 1) * ownWidth - 1]);
+        this.#quantiles.contribute(familyRow, workerId, digestOf(row), columns[own + ownWidth - 1]);
       if ((i + 1) % ROWS_PER_STEP === 0) yield;
     }
   }

@@ -1,7 +1,7 @@
 'use strict';
 
-// Maps a worker's rows to the family's rows. A row is translated once, by integers: each label value of a
-// worker is looked up once in the family's dictionary, and each row once in the family's index.
+// Maps a source's rows to the family's rows. A row is translated once, by integers: each label value of a
+// source is looked up once in the family's dictionary, and each row once in the family's index.
 
 const { grown } = require('../series/row-array');
 
@@ -10,23 +10,35 @@ const NOTHING = new Int32Array(0);
 /** A row whose family row has not been looked up yet. */
 const UNMAPPED = -1;
 
+/** @type {LabelSets} */
+const NO_SETS = { labelNames: [], positionsOf: () => [], idAt: () => 0, valuesOf: () => [] };
+
 /**
  * The label that holds a sample's name if it differs from the family's. Prometheus reserves this label name.
  */
 const NAME_LABEL = '__name__';
 
 /** @typedef {import('./family-rows').FamilyRows} FamilyRows */
-/** @typedef {import('./worker-dictionary').WorkerMetric} WorkerMetric */
 /** @typedef {TableRowMap | LabelRowMap} RowMap */
 
-/** Maps the rows of a metric whose label sets were sent as integers. */
+/**
+ * Label sets as integers, by row: those of a decoded dictionary, or of a table within an epoch.
+ *
+ * @typedef {object} LabelSets
+ * @property {readonly string[]} labelNames
+ * @property {(row: number) => readonly number[]} positionsOf the positions of the row's labels, in order
+ * @property {(row: number, position: number) => number} idAt the integer of the row's value; 0 for none
+ * @property {(position: number) => readonly string[]} valuesOf the values by integer
+ */
+
+/** Maps the rows of a metric whose label sets are integers. */
 class TableRowMap {
   #generation = -1;
-  /** @type {WorkerMetric} */
-  #metric;
+  /** @type {LabelSets} */
+  #sets;
   #defaults;
   /**
-   * @type {(Int32Array | undefined)[]} by label: the family's integer by the worker's; 0 if not looked up yet
+   * @type {(Int32Array | undefined)[]} by label: the family's integer by the source's; 0 if not looked up yet
    */
   #ids = [];
   /** @type {number[]} the family's number of each label */
@@ -34,24 +46,21 @@ class TableRowMap {
   /** @type {{label: number, id: number, name: string, value: string}[]} */
   #defaultIds = [];
 
-  /**
-   * @param {WorkerMetric} metric
-   * @param {[string, string][]} defaults default labels, for rows that do not have them
-   */
-  constructor(metric, defaults) {
-    this.#metric = metric;
+  /** @param {[string, string][]} defaults default labels, for rows that do not have them */
+  constructor(defaults) {
     this.#defaults = defaults;
-    this.rows = new Int32Array(0);
+    this.#sets = NO_SETS;
+    this.rows = NOTHING;
   }
 
   /**
-   * Makes space for the rows of a snapshot.
+   * Makes space for more rows.
    *
-   * @param {WorkerMetric} metric
-   * @param {number} rowCount of its numbers
+   * @param {LabelSets} sets those of the rows that there were, and of new ones
+   * @param {number} rowCount of the numbers
    */
-  extend(metric, rowCount) {
-    this.#metric = metric;
+  extend(sets, rowCount) {
+    this.#sets = sets;
     if (this.rows.length < rowCount) this.rows = grown(this.rows, rowCount, UNMAPPED);
   }
 
@@ -65,7 +74,7 @@ class TableRowMap {
     if (this.#generation === family.generation) return;
     this.#generation = family.generation;
     this.rows.fill(UNMAPPED);
-    const { labelNames } = this.#metric.definition;
+    const { labelNames } = this.#sets;
     const { index } = family;
     this.#labels = labelNames.map(name => index.labelOf(name));
     this.#ids = labelNames.map(() => undefined);
@@ -82,19 +91,18 @@ class TableRowMap {
    * @param {number} row
    */
   translate(family, row) {
-    const { definition, values, forms, tuples } = this.#metric;
-    const { labelNames } = definition;
-    const start = row * (labelNames.length + 1);
+    const sets = this.#sets;
+    const { labelNames } = sets;
     const { index } = family;
     index.begin();
     /** @type {string[]} */
     const names = [];
     const texts = [];
-    for (const label of forms[tuples[start]] ?? []) {
-      const id = tuples[start + 1 + label];
+    for (const label of sets.positionsOf(row)) {
+      const id = sets.idAt(row, label);
       if (id === 0 || !index.put(this.#labels[label], this.#idOf(family, label, id))) continue;
       names.push(labelNames[label]);
-      texts.push(values[label][id]);
+      texts.push(sets.valuesOf(label)[id]);
     }
     for (const own of this.#defaultIds) {
       // Looked up with the first row: a metric without rows must not leave a worker's own value (its pid) in
@@ -110,10 +118,10 @@ class TableRowMap {
   /**
    * @param {FamilyRows} family
    * @param {number} label
-   * @param {number} id the worker's
+   * @param {number} id the source's
    */
   #idOf(family, label, id) {
-    const values = this.#metric.values[label];
+    const values = this.#sets.valuesOf(label);
     let ids = this.#ids[label];
     if (ids === undefined || id >= ids.length) ids = this.#ids[label] = grown(ids ?? NOTHING, values.length);
     if (ids[id] === 0) ids[id] = family.index.idOf(this.#labels[label], values[id].toWellFormed());

@@ -9,6 +9,7 @@ const { grown } = require('../series/row-array');
 const MAX_ROW_MAPS = 8;
 
 /** @typedef {import('../source/snapshot-decoder').Snapshot} Snapshot */
+/** @typedef {import('./row-map').LabelSets} LabelSets */
 /** @typedef {import('../source/dictionary-decoder').Definition} Definition */
 
 /**
@@ -125,6 +126,40 @@ function withRows(metric, { fromRow, rows, values, forms, tuples }, isOwn) {
 }
 
 /**
+ * The label sets of a metric of a dictionary.
+ *
+ * @implements {LabelSets}
+ */
+class DictionaryLabels {
+  #metric;
+
+  /** @param {WorkerMetric} metric */
+  constructor(metric) {
+    this.#metric = metric;
+    this.labelNames = metric.definition.labelNames;
+  }
+
+  /** @param {number} row */
+  positionsOf(row) {
+    const { forms, tuples } = this.#metric;
+    return forms[tuples[row * (this.labelNames.length + 1)]] ?? [];
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} position
+   */
+  idAt(row, position) {
+    return this.#metric.tuples[row * (this.labelNames.length + 1) + 1 + position];
+  }
+
+  /** @param {number} position */
+  valuesOf(position) {
+    return this.#metric.values[position];
+  }
+}
+
+/**
  * The default labels of a snapshot as text, made once for all metrics that have them.
  *
  * @type {WeakMap<[string, string][], string>}
@@ -146,10 +181,10 @@ function rowMapOf(metric, defaults, rowCount) {
   if (map === undefined) {
     // A bound, because default labels may change with each scrape.
     if (metric.maps.size >= MAX_ROW_MAPS) metric.maps.clear();
-    map = new TableRowMap(metric, defaults);
+    map = new TableRowMap(defaults);
     metric.maps.set(key, map);
   }
-  map.extend(metric, rowCount);
+  map.extend(new DictionaryLabels(metric), rowCount);
   return map;
 }
 

@@ -5,6 +5,7 @@
 
 const { decodeSnapshot, columnsOf, extrasOf } = require('../source/snapshot-decoder');
 const { SnapshotError } = require('../source/byte-buffers');
+const { ONE_PAGE } = require('../series/number-pages');
 const { widthOf } = require('../series/layouts');
 const { readJsonMetric } = require('./json-source');
 const { ReadBudget, MAX_NAME_CHARACTERS } = require('./json-labels');
@@ -207,7 +208,8 @@ class WorkerSeries {
           defaults,
           rowCount: entry.rowCount,
           order: entry.order,
-          columns: columnsOf(snapshot, entry, widthOf(layout)),
+          pages: [columnsOf(snapshot, entry, widthOf(layout))],
+          pageShift: ONE_PAGE,
           extras: extrasOf(snapshot, entry),
         };
       },
@@ -221,9 +223,9 @@ class WorkerSeries {
  * @param {CheckedEntry} entry
  * @returns {Source}
  */
-function sourceOf({ workerId, definition, metric, defaults, rowCount, order, columns, extras }) {
+function sourceOf({ workerId, definition, metric, defaults, rowCount, order, pages, pageShift, extras }) {
   const rows = rowMapOf(metric, defaults, rowCount);
-  return { workerId, definition, rows, rowCount, order, columns, extras };
+  return { workerId, definition, rows, rowCount, order, pages, pageShift, extras };
 }
 
 /**
@@ -284,7 +286,8 @@ function jsonSource(workerId, metric, defaults, budget) {
     rows,
     rowCount: labels.length,
     order: undefined,
-    columns,
+    pages: [columns],
+    pageShift: ONE_PAGE,
     extras,
   };
 }

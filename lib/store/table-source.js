@@ -1,0 +1,111 @@
+'use strict';
+
+// A metric's table as a source: the retired totals are tables, and so is what other threads share.
+
+const { TableRowMap } = require('./row-map');
+
+/** @type {import('../source/extras').RowExtras} */
+const NO_EXTRAS = Object.freeze({});
+
+/** @type {readonly number[]} */
+const NO_LABELS = Object.freeze([]);
+
+/** @typedef {import('./cluster-family').Source} Source */
+/** @typedef {import('./row-map').LabelSets} LabelSets */
+/** @typedef {import('../exposition/live-family').MetricView} MetricView */
+/** @typedef {import('../series/series-table').SeriesTable} SeriesTable */
+/** @typedef {import('../series/label-index').LabelIndex} LabelIndex */
+
+/**
+ * The label sets of a table's rows. They stay as they are when the rows get new numbers.
+ *
+ * @implements {LabelSets}
+ */
+class TableLabels {
+  #index;
+  #forms;
+  #rows;
+
+  /** @param {SeriesTable} table */
+  constructor({ labelNames, index, forms }) {
+    this.labelNames = labelNames;
+    this.#index = /** @type {LabelIndex} */ (index);
+    this.#forms = forms.list;
+    this.#rows = forms.rows;
+  }
+
+  /** @param {number} row */
+  positionsOf(row) {
+    return this.labelNames.length === 0 ? NO_LABELS : this.#forms[this.#rows.of(row)].positions;
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} position
+   */
+  idAt(row, position) {
+    return this.#index.idAt(row, position);
+  }
+
+  /** @param {number} position */
+  valuesOf(position) {
+    return this.#index.dictionaries[position].values;
+  }
+}
+
+class TableSource {
+  #view;
+  #workerId;
+  #defaults;
+  /** That of the table when its label sets were read. */
+  #epoch = NaN;
+  /** @type {any} of this epoch, as the next two */
+  #labels;
+  /** @type {any} */
+  #definition;
+  /** @type {any} */
+  #rows;
+
+  /**
+   * @param {MetricView} view
+   * @param {number} workerId in the sources
+   * @param {[string, string][]} [defaults] default labels, for rows that do not have them
+   */
+  constructor(view, workerId, defaults = []) {
+    this.#view = view;
+    this.#workerId = workerId;
+    this.#defaults = defaults;
+  }
+
+  /**
+   * @param {import('../source/extras').RowExtras} [extras]
+   * @returns {Source} the table as it is now. Later numbers of its rows show, other changes do not
+   */
+  read(extras = NO_EXTRAS) {
+    const { table } = this.#view;
+    if (table.epoch !== this.#epoch) this.#startEpoch(table);
+    this.#rows.extend(this.#labels, table.rowCount);
+    return {
+      workerId: this.#workerId,
+      definition: this.#definition,
+      rows: this.#rows,
+      rowCount: table.rowCount,
+      order: table.live?.rows(),
+      pages: table.pages.slice(),
+      pageShift: table.pageShift,
+      extras,
+    };
+  }
+
+  /** @param {SeriesTable} table */
+  #startEpoch(table) {
+    const { name, help, type, aggregator, layout, windowed = false } = this.#view;
+    const labelNames = [...table.labelNames];
+    this.#epoch = table.epoch;
+    this.#labels = new TableLabels(table);
+    this.#definition = { name, help, type, aggregator, layout, windowed, labelNames };
+    this.#rows = new TableRowMap(this.#defaults);
+  }
+}
+
+module.exports = { TableSource };
