@@ -213,69 +213,6 @@ describe('installed as prom-client', () => {
     assert.deepStrictEqual(stdout.trim().split('\n'), names);
   });
 
-  it('each family of default metrics has a file', async () => {
-    const { stdout } = await runProgram(
-      'families.js',
-      `const client = require('prom-client');
-       (async () => {
-         for (const family of client.collectDefaultMetrics.metricsList) {
-           const register = require('prom-client/lib/metrics/' + family);
-           if (require('prom-client/lib/metrics/' + family + '.js') !== register) throw new Error(family);
-           const registry = new client.Registry();
-           register(registry, { prefix: 'app_' });
-           const names = registry.getMetricsAsArray().map(({ name }) => name);
-           const expected = register.metricNames.map(name => 'app_' + name);
-           if (!names.length || names.some(name => !expected.includes(name))) throw new Error(family + ': ' + names);
-           registry.clear();
-         }
-         console.log(client.collectDefaultMetrics.metricsList.length);
-       })();`,
-    );
-    assert.strictEqual(stdout, '13\n');
-  });
-
-  it('internal files of prom-client have the functions that programs use', async () => {
-    const { stdout } = await runProgram(
-      'inner-functions.js',
-      `const { AggregatorFactory } = require('prom-client/lib/metricAggregators');
-       const { validateLabelName, validateLabel } = require('prom-client/lib/validation');
-       const { hashObject } = require('prom-client/lib/util');
-       const range = AggregatorFactory(samples => {
-         const values = samples.map(({ value }) => value);
-         return Math.max(...values) - Math.min(...values);
-       });
-       const metric = values => ({ name: 'n', help: 'h', type: 'gauge', aggregator: 'range', values });
-       const aggregated = range([
-         metric([{ value: 1, labels: { a: '1' } }, { value: 5, labels: { a: '2' } }]),
-         metric([{ value: 4, labels: { a: '1' } }]),
-       ]);
-       let message;
-       try { validateLabel(['a'], { b: 1 }) } catch (error) { message = error.message }
-       validateLabel(['a'], { a: 1 });
-       console.log(JSON.stringify({
-         aggregated, none: range([]) === undefined, message,
-         names: [validateLabelName(), validateLabelName(['a', '__b']), validateLabelName(['a', '1'])],
-         hashes: [hashObject({ b: 'x', a: 1 }), hashObject({}), hashObject({ a: undefined }), hashObject({ b: 1, a: 2 }, ['b', 'a'])],
-       }));`,
-    );
-    assert.deepStrictEqual(JSON.parse(stdout), {
-      aggregated: {
-        name: 'n',
-        help: 'h',
-        type: 'gauge',
-        aggregator: 'range',
-        values: [
-          { value: 3, labels: { a: '1' } },
-          { value: 0, labels: { a: '2' } },
-        ],
-      },
-      none: true,
-      message: 'Added label "b" is not included in initial labelset: [ \'a\' ]',
-      names: [true, true, false],
-      hashes: ['a:1,b:x,', '', '', 'b:1,a:2,'],
-    });
-  });
-
   it('ES modules get every name, from the same instance as CommonJS', async () => {
     const names = Object.keys(require('../..'));
     const { stdout } = await runProgram(
@@ -303,35 +240,5 @@ describe('installed as prom-client', () => {
        console.log(client.contentType, await required.register.metrics());`,
     );
     assert.match(stdout, /^text\/plain; version=0\.0\.4; charset=utf-8 # HELP c h\n# TYPE c counter\nc 1\n/);
-  });
-
-  it('a cluster aggregates in a thread, with snapshot files', async () => {
-    const { stdout, stderr } = await runProgram(
-      'cluster.js',
-      `const cluster = require('node:cluster');
-       const { AggregatorRegistry, Counter, collectDefaultMetrics } = require('prom-client');
-       if (cluster.isPrimary) {
-         const registry = new AggregatorRegistry(undefined, { timeout: 30_000 });
-         let ready = 0;
-         const onReady = async () => {
-           if (++ready < 2) return;
-           const text = await registry.clusterMetrics();
-           const { directory, refused } = registry.clusterState();
-           console.log(JSON.stringify({ text, directory, refused }));
-           cluster.disconnect(() => registry.close());
-         };
-         for (let i = 0; i < 2; i++) cluster.fork().on('message', message => message === 'ready' && onReady());
-       } else {
-         collectDefaultMetrics();
-         new Counter({ name: 'c', help: 'h' }).inc(cluster.worker.id);
-         process.send('ready');
-       }`,
-    );
-    const { text, directory, refused } = JSON.parse(stdout);
-    assert.match(text, /^c 3$/m);
-    assert.match(text, /^process_cpu_seconds_total \d/m);
-    assert.notStrictEqual(directory, '', stderr);
-    assert.deepStrictEqual(refused, {});
-    assert.ok(!fs.existsSync(directory));
   });
 });

@@ -6,52 +6,69 @@ const assert = require('node:assert/strict');
 const { describe, it } = require('node:test');
 
 const { Counter, Histogram, Registry, openMetricsContentType } = require('prom-client-cluster');
-const { getLabels, isObject } = require('prom-client-cluster/lib/util');
 const TimeWindowQuantiles = require('prom-client-cluster/lib/timeWindowQuantiles');
 const Exemplar = require('prom-client-cluster/lib/exemplar.js');
 const { Metric } = require('prom-client-cluster/lib/metric');
-const stock = {
-  util: require('prom-client/lib/util'),
-  TimeWindowQuantiles: require('prom-client/lib/timeWindowQuantiles'),
+const StockQuantiles = require('prom-client/lib/timeWindowQuantiles');
+
+const samplesOf = (...values) => ({ name: 'n', help: 'h', type: 'gauge', aggregator: 'range', values });
+const rangeOf = samples => {
+  const values = samples.map(({ value }) => value);
+  return Math.max(...values) - Math.min(...values);
 };
 
-describe('deep import lib/util', () => {
-  it('deep import lib/util has getLabels(), with the results and errors of prom-client', () => {
-    const calls = [
-      [[], []],
-      [
-        ['a', 'b'],
-        ['1', 2],
-      ],
-      [['a', 'b'], ['1']],
-      [['a'], ['1', '2']],
-      [['a'], [{ a: '1' }]],
-      [
-        ['a', 'b'],
-        [{ b: 2 }, 'ignored'],
-      ],
-    ];
-    const outcome = (run, args) => {
-      try {
-        return run(...args);
-      } catch (error) {
-        return error.message;
-      }
-    };
-    for (const args of calls) assert.deepEqual(outcome(getLabels, args), outcome(stock.util.getLabels, args));
-  });
+/** By file and function: arguments of calls, which have the results and errors of prom-client. */
+const CALLS = {
+  // prettier-ignore
+  'util getLabels': [
+    ...[[[], []], [['a', 'b'], ['1', 2]], [['a', 'b'], ['1']], [['a'], ['1', '2']], [['a'], [{ a: '1' }]]],
+    [['a', 'b'], [{ b: 2 }, 'ignored']],
+  ],
+  'util isObject': [
+    [{}],
+    [[]],
+    [Object.create(null)],
+    [new Map()],
+    [null],
+    [undefined],
+    [0],
+    [''],
+    [() => 1],
+  ],
+  'util hashObject': [[{ b: 'x', a: 1 }], [{}], [{ a: undefined }], [{ b: 1, a: 2 }, ['b', 'a']]],
+  'validation validateLabelName': [[], [['a', '__b']], [['a', '1']]],
+  'validation validateLabel': [
+    [['a'], { b: 1 }],
+    [['a'], { a: 1 }],
+  ],
+  'metricAggregators AggregatorFactory': [[rangeOf]],
+};
 
-  it('deep import lib/util has isObject(), with the results of prom-client', () => {
-    for (const value of [{}, [], Object.create(null), new Map(), null, undefined, 0, '', () => 1]) {
-      assert.equal(isObject(value), stock.util.isObject(value));
+describe('deep imports of functions', () => {
+  const outcome = (run, args) => {
+    try {
+      const result = run(...args);
+      if (typeof result !== 'function') return result;
+      const one = samplesOf({ value: 1, labels: { a: '1' } }, { value: 5, labels: { a: '2' } });
+      return [result([one, samplesOf({ value: 4, labels: { a: '1' } })]), result([])];
+    } catch (error) {
+      return error.message;
     }
-  });
+  };
+  for (const [name, calls] of Object.entries(CALLS)) {
+    it(`deep import lib/${name}() has the results and errors of prom-client`, () => {
+      const [file, key] = name.split(' ');
+      const ours = require(`prom-client-cluster/lib/${file}`)[key];
+      const theirs = require(`prom-client/lib/${file}`)[key];
+      for (const args of calls) assert.deepEqual(outcome(ours, args), outcome(theirs, args));
+    });
+  }
 });
 
 describe('deep import lib/timeWindowQuantiles', () => {
   it('deep import lib/timeWindowQuantiles rotates its buffers with the window and drops old values', t => {
     t.mock.timers.enable({ apis: ['Date'] });
-    const [ours, theirs] = [new TimeWindowQuantiles(5, 5), new stock.TimeWindowQuantiles(5, 5)];
+    const [ours, theirs] = [new TimeWindowQuantiles(5, 5), new StockQuantiles(5, 5)];
     for (let second = 0; second < 12; second++) {
       if (second % 4 === 0) for (const quantiles of [ours, theirs]) quantiles.push(second);
       assert.equal(ours.percentile(1), second - (second % 4), `second ${second}`);
@@ -69,7 +86,7 @@ describe('deep import lib/timeWindowQuantiles', () => {
 
   it('deep import lib/timeWindowQuantiles does not rotate without a window', () => {
     for (const args of [[], [5], [1, 1], [5, 5]]) {
-      const [ours, theirs] = [new TimeWindowQuantiles(...args), new stock.TimeWindowQuantiles(...args)];
+      const [ours, theirs] = [new TimeWindowQuantiles(...args), new StockQuantiles(...args)];
       assert.equal(ours.durationBetweenRotatesMillis, theirs.durationBetweenRotatesMillis);
     }
   });
